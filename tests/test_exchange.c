@@ -1128,7 +1128,8 @@ TEST(many_keys) {
     const size_t cap = 8 + 20 * KEYS + 100;
     char *file = (char *)malloc(cap), key[32];
     const clock_t begin = clock();
-    size_t n, at = 8;
+    size_t at = 8;
+    uint64_t n;
     int i, k, twice;
     CHECK_OR_RETURN(file);
     for (twice = 0; twice < 2; twice++) {
