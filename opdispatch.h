@@ -24236,6 +24236,8 @@ struct opd_graph {
     int32_t ninputs, noutputs, next_id;
     opdi_gnode *at;                               /* new nodes go before this one; NULL: behind all */
     opdi_gplan *plan;                             /* NULL: made by the next run */
+    struct opdi_gnames *names;                    /* of values; NULL: made by who asks for one */
+    bool counted;                                 /* the values' `uses` are right */
 };
 
 //-- building -----------------------------------------------------------------------------------------------------
@@ -24250,12 +24252,17 @@ static opd_graph *opdi_graph_new(void) {
 static void opdi_graph_changed(opd_graph *g) {
     if (g->plan) { opdi_free(g->plan, g->plan->bytes); }
     g->plan = NULL;
+    g->counted = false;
 }
+
+static void opdi_graph_forget_names(opd_graph *g);
+static void opdi_gnames_release(opd_graph *g, const opdi_gvalue *v);
 
 void opd_graph_free(opd_graph *g) {
     opdi_gnode *n;
     if (!g) { return; }
     opdi_graph_changed(g);
+    opdi_graph_forget_names(g);
     for (n = g->first; n; n = n->next) {
         if (n->kind == OPDI_G_CONSTANT && n->constant.tag == OPD_TAG_TENSOR) { opd_release(n->constant.u.t); }
     }
@@ -24307,11 +24314,15 @@ static opdi_gnode *opdi_gnode_new(opd_graph *g, opdi_gkind kind, int32_t nin, in
     return n;
 }
 static void opdi_gnode_append(opd_graph *g, opdi_gnode *n) {
+    const bool counted = g->counted;
+    int i;
     n->next = g->at;
     n->prev = g->at ? g->at->prev : g->last;
     if (n->prev) { n->prev->next = n; } else { g->first = n; }
     if (n->next) { n->next->prev = n; } else { g->last = n; }
     opdi_graph_changed(g);
+    for (i = 0; counted && i < n->nin; i++) { n->in[i]->uses++; }
+    g->counted = counted;
 }
 
 //-- A constant: the node and its value.  NULL: out of memory.
@@ -24864,7 +24875,7 @@ static void opdi_gnode_remove(opd_graph *g, opdi_gnode *n) {
     int i;
     opdi_graph_changed(g);
     if (g->at == n) { g->at = n->next; }
-    for (i = 0; i < n->nout; i++) { n->out[i]->graph = NULL; }
+    for (i = 0; i < n->nout; i++) { n->out[i]->graph = NULL; opdi_gnames_release(g, n->out[i]); }
     if (n->prev) { n->prev->next = n->next; } else { g->first = n->next; }
     if (n->next) { n->next->prev = n->prev; } else { g->last = n->prev; }
     if (n->kind == OPDI_G_CONSTANT && n->constant.tag == OPD_TAG_TENSOR) { opd_release(n->constant.u.t); }
@@ -24882,6 +24893,7 @@ static void opdi_graph_count_uses(opd_graph *g) {
     }
     for (i = 0; i < g->noutputs; i++) { g->outputs[i]->uses++; }
     if (g->result) { g->result->uses++; }
+    g->counted = true;
 }
 
 //-- Whether a node does more than make its results.
@@ -25157,6 +25169,7 @@ static const opdi_gplan *opdi_graph_plan(const opd_graph *graph) {
     opdi_gplan *p;
     opdi_lock(&lock);
     p = g->plan ? g->plan : opdi_gplan_make(g);
+    g->counted = false;                           /* a plan counts them down */
     OPDI_PUBLISH(&g->plan, p);
     opdi_unlock(&lock);
     return p;
@@ -25379,15 +25392,13 @@ static int opdi_gparse_int(opdi_gparser *p, int64_t *v) {
 static size_t opdi_gparse_word(const char *at) { return strspn(at, OPDI_GRAPH_NAME); }
 
 //-- Where a name is, or is to be.
+static opdi_gnamed *opdi_gnamed_slot(opdi_gnamed *names, int64_t size, const char *name, size_t n) {
+    int64_t i = (int64_t)(opdi_hash(name, n) >> 16) & (size - 1);
+    while (names[i].name && (strncmp(names[i].name, name, n) != 0 || names[i].name[n])) { i = (i + 1) & (size - 1); }
+    return &names[i];
+}
 static opdi_gnamed *opdi_gparse_slot(opdi_gparser *p, const char *name, size_t n) {
-    uint64_t h = 1469598103934665603u;
-    int64_t i;
-    size_t k;
-    for (k = 0; k < n; k++) { h = (h ^ (unsigned char)name[k]) * 1099511628211u; }
-    for (i = (int64_t)(h >> 16) & (p->size - 1); p->names[i].name; i = (i + 1) & (p->size - 1)) {
-        if (strlen(p->names[i].name) == n && memcmp(p->names[i].name, name, n) == 0) { break; }
-    }
-    return &p->names[i];
+    return opdi_gnamed_slot(p->names, p->size, name, n);
 }
 static int opdi_gparse_grow(opdi_gparser *p) {
     const int64_t size = p->size;
@@ -25410,15 +25421,6 @@ static int opdi_gname_base(const char *name, int32_t *suffix) {
     const bool numbered = dot && dot[1] && strspn(dot + 1, "0123456789") == strlen(dot + 1) && strlen(dot) < 8;
     *suffix = numbered ? (int32_t)strtol(dot + 1, NULL, 10) : 1;
     return (int)(numbered ? (size_t)(dot - name) : strlen(name));
-}
-static opdi_gvalue *opdi_graph_named(opd_graph *g, const char *name);
-static char *opdi_graph_free_name(opd_graph *g, const char *name) {
-    int32_t suffix;
-    const int base = opdi_gname_base(name, &suffix);
-    char *out = (char *)opdi_arena_alloc(&g->arena, (size_t)base + 13);
-    if (!out) { return NULL; }
-    do { (void)snprintf(out, (size_t)base + 13, "%.*s.%d", base, name, suffix++); } while (opdi_graph_named(g, out));
-    return out;
 }
 //-- In a text who has the name gives it up.
 static int opdi_gparse_rename(opdi_gparser *p, opdi_gnamed *slot) {
@@ -26208,30 +26210,108 @@ int opd_graph_call(opd_graph *g, const char *name, opd_graph_value *const *args,
     return opd_graph_call_op(g, op, args, nargs, results, cap);
 }
 
-//-- The value of that name.
-static opdi_gvalue *opdi_graph_named(opd_graph *g, const char *name) {
-    const bool number = *name >= '0' && *name <= '9';
-    const int64_t id = number ? strtoll(name, NULL, 10) : -1;
-    opdi_gnode *n;
+//-- names of values: a graph that is built by hand has a table, made by the first who asks, of those it has had.
+
+typedef struct opdi_gnames { int64_t size, used; opdi_gnamed *slots; /* behind the struct */ } opdi_gnames;
+
+static size_t opdi_gnames_bytes(int64_t size) { return sizeof(opdi_gnames) + (size_t)size * sizeof(opdi_gnamed); }
+static void opdi_gnames_free(opdi_gnames *t) { if (t) { opdi_free(t, opdi_gnames_bytes(t->size)); } }
+static void opdi_graph_forget_names(opd_graph *g) { opdi_gnames_free(g->names); g->names = NULL; }
+
+static opdi_gnamed *opdi_gnames_put(opdi_gnames *t, const char *name, opdi_gvalue *v) {
+    opdi_gnamed *slot = opdi_gnamed_slot(t->slots, t->size, name, strlen(name));
+    t->used += !slot->name;
+    slot->name = name;
+    if (v) { slot->value = v; }
+    return slot;
+}
+static void opdi_gnames_put_value(opdi_gnames *t, opdi_gvalue *v) { if (v->name) { (void)opdi_gnames_put(t, v->name, v); } }
+
+//-- A table of the names that there are, with room for more, and the suffixes that an older one knows.
+static opdi_gnames *opdi_gnames_make(const opd_graph *g, const opdi_gnames *old, int64_t more) {
+    int64_t count = g->ninputs + more, size = 64, k;
+    const opdi_gnode *n;
+    opdi_gnames *t;
     int i;
-    for (i = 0; i < g->ninputs; i++) {
-        opdi_gvalue *const v = g->inputs[i];
-        if (number ? !v->name && v->id == id : v->name && strcmp(v->name, name) == 0) { return v; }
+    for (n = g->first; n; n = n->next) { for (i = 0; i < n->nout; i++) { count += n->out[i]->name != NULL; } }
+    for (k = 0; old && k < old->size; k++) { count += old->slots[k].suffix != 0; }
+    while (size < 4 * count) { size *= 2; }
+    if (!(t = (opdi_gnames *)opdi_alloc(opdi_gnames_bytes(size)))) { return NULL; }
+    memset(t, 0, opdi_gnames_bytes(size));
+    t->size = size;
+    t->slots = (opdi_gnamed *)(t + 1);
+    for (i = 0; i < g->ninputs; i++) { opdi_gnames_put_value(t, g->inputs[i]); }
+    for (n = g->first; n; n = n->next) { for (i = 0; i < n->nout; i++) { opdi_gnames_put_value(t, n->out[i]); } }
+    for (k = 0; old && k < old->size; k++) {
+        if (old->slots[k].suffix) { opdi_gnames_put(t, old->slots[k].name, NULL)->suffix = old->slots[k].suffix; }
     }
+    return t;
+}
+//-- The graph's table, with room for `more`.  NULL: out of memory.
+static opdi_gnames *opdi_graph_names(opd_graph *g, int64_t more) {
+    opdi_gnames *t = g->names;
+    if (t && 2 * (t->used + more) <= t->size) { return t; }
+    if (!(t = opdi_gnames_make(g, t, more))) { return NULL; }
+    opdi_graph_forget_names(g);
+    return g->names = t;
+}
+
+//-- The value of that name.  Values that have gone, or have another name by now, are still in the table.
+static opdi_gvalue *opdi_gnames_find(const opd_graph *g, const opdi_gnames *t, const char *name) {
+    opdi_gvalue *const v = opdi_gnamed_slot(t->slots, t->size, name, strlen(name))->value;
+    return v && v->graph == g && v->name && strcmp(v->name, name) == 0 ? v : NULL;
+}
+opd_graph_value *opd_graph_find(opd_graph *g, const char *name) {
+    opdi_gnames *t = g && name ? OPDI_ACQUIRE(&g->names) : NULL, *made;
+    opdi_gnode *n;
+    int64_t id;
+    int i;
+    if (!g || !name) { return NULL; }
+    if (*name < '0' || *name > '9') {
+        made = t ? NULL : opdi_gnames_make(g, NULL, 0);
+        while (made && !t) { if (OPDI_EXCHANGE(&g->names, &t, made)) { t = made; } }
+        if (made != t) { opdi_gnames_free(made); }            /* another thread was quicker */
+        return t ? opdi_gnames_find(g, t, name) : NULL;
+    }
+    id = strtoll(name, NULL, 10);
+    for (i = 0; i < g->ninputs; i++) { if (!g->inputs[i]->name && g->inputs[i]->id == id) { return g->inputs[i]; } }
     for (n = g->first; n; n = n->next) {
-        for (i = 0; i < n->nout; i++) {
-            opdi_gvalue *const v = n->out[i];
-            if (number ? !v->name && v->id == id : v->name && strcmp(v->name, name) == 0) { return v; }
-        }
+        for (i = 0; i < n->nout; i++) { if (!n->out[i]->name && n->out[i]->id == id) { return n->out[i]; } }
     }
     return NULL;
 }
-opd_graph_value *opd_graph_find(opd_graph *g, const char *name) { return g && name ? opdi_graph_named(g, name) : NULL; }
+
+//-- A name like that one and with the lowest number that is free.  `suffix` in the slot of "x": no lower x.N is free.
+static char *opdi_graph_free_name(opd_graph *g, opdi_gnames *t, const char *name) {
+    int32_t suffix, from;
+    const int base = opdi_gname_base(name, &from);
+    opdi_gnamed *const slot = opdi_gnamed_slot(t->slots, t->size, name, (size_t)base);
+    char *out = (char *)opdi_arena_alloc(&g->arena, (size_t)base + 13);
+    if (!out || (!slot->name && !(slot->name = opdi_arena_copy(&g->arena, name, (size_t)base)))) { return NULL; }
+    t->used += !slot->value && !slot->suffix;
+    suffix = OPDI_MAX(from, slot->suffix);
+    do { (void)snprintf(out, (size_t)base + 13, "%.*s.%d", base, name, suffix++); } while (opdi_gnames_find(g, t, out));
+    if (from <= OPDI_MAX(slot->suffix, 1)) { slot->suffix = suffix; }
+    return out;
+}
+//-- A value gives its name up.
+static void opdi_gnames_release(opd_graph *g, const opdi_gvalue *v) {
+    opdi_gnames *const t = g->names;
+    opdi_gnamed *slot;
+    int32_t suffix;
+    int base;
+    if (!t || !v->name) { return; }
+    base = opdi_gname_base(v->name, &suffix);
+    if (!v->name[base]) { return; }
+    slot = opdi_gnamed_slot(t->slots, t->size, v->name, (size_t)base);
+    if (slot->name) { slot->suffix = OPDI_MIN(slot->suffix, suffix); }
+}
 
 //-- Name and type of a value.
 static int opdi_gbuild_describe(opdi_gbuild *b, opdi_gvalue *v, const char *name, const char *type) {
     opd_graph *g = b->p.graph;
     opdi_gvalue to = *v, *old = NULL;
+    opdi_gnames *names = NULL;
     const char *word;
     char *copy = NULL, *other = NULL;
     if (type) {
@@ -26246,12 +26326,14 @@ static int opdi_gbuild_describe(opdi_gbuild *b, opdi_gvalue *v, const char *name
         if (name[strspn(name, OPDI_GRAPH_NAME)] || (*name >= '0' && *name <= '9')) {
             return opdi_gparse_fail(&b->p, "'%.100s' is no name", name);
         }
-        if (!(copy = opdi_arena_copy(&g->arena, name, strlen(name)))) { return -1; }
-        old = opdi_graph_named(g, name);
-        if (old && old != v && !(other = opdi_graph_free_name(g, name))) { return -1; }
+        if (!(names = opdi_graph_names(g, 3)) || !(copy = opdi_arena_copy(&g->arena, name, strlen(name)))) { return -1; }
+        old = opdi_gnames_find(g, names, name);
+        if (old && old != v && !(other = opdi_graph_free_name(g, names, name))) { return -1; }
+        (void)opdi_gnames_put(names, copy, v);
     }
     if (name) {
-        if (other) { old->name = other; }
+        opdi_gnames_release(g, v);
+        if (other) { old->name = other; (void)opdi_gnames_put(names, other, old); }
         to.name = copy;
         if (!copy && to.id < 0) { to.id = g->next_id++; }
     }
@@ -26349,7 +26431,7 @@ int opd_graph_erase(opd_graph *g, opd_graph_value *value) {
     if (done) {
         opdi_gvalue **const all = value->node ? value->node->out : &value;
         const int n = value->node ? value->node->nout : 1;
-        opdi_graph_count_uses(g);
+        if (!g->counted) { opdi_graph_count_uses(g); }
         for (i = 0; i < n && done; i++) {
             opdi_text t;
             char text[100] = "";
@@ -26361,10 +26443,16 @@ int opd_graph_erase(opd_graph *g, opd_graph_value *value) {
     }
     (void)opdi_gbuild_end(&b, true);
     if (!done) { return -1; }
-    if (value->node) { opdi_gnode_remove(g, value->node); return 0; }
+    if (value->node) {
+        for (i = 0; i < value->node->nin; i++) { value->node->in[i]->uses--; }
+        opdi_gnode_remove(g, value->node);
+        g->counted = true;                        /* as they were, but for this one's */
+        return 0;
+    }
     for (i = 0; g->inputs[i] != value; i++) { }
     for (g->ninputs--; i < g->ninputs; i++) { g->inputs[i] = g->inputs[i + 1]; }
     value->graph = NULL;
+    opdi_gnames_release(g, value);
     opdi_graph_changed(g);
     return 0;
 }
