@@ -25722,6 +25722,11 @@ static int32_t opdi_gtag_of(const opdi_type *type) {
     default: return e == t ? OPD_TAG_OBJECT : OPD_TAG_LIST;
     }
 }
+//-- A constant number where one of aten's wants a tensor: when it runs, the call makes a wrapped number of it.
+static bool opdi_gnumber_for_tensor(const opd_op *op, int i, const opdi_gvalue *v) {
+    return op->wraps_numbers && !(op->written_args >> i & 1) && v->node && v->node->kind == OPDI_G_CONSTANT &&
+        opdi_strip_optional(op->schema->args[i].type)->kind == OPDI_TYPE_TENSOR && opdi_is_number(&v->node->constant);
+}
 //-- Whether a value may stand for argument i, NULL for its default; a constant int becomes a float where one is wanted.
 static bool opdi_gmatch_one(const opd_op *op, int i, const opdi_gvalue *v, bool convert) {
     const opdi_type *const t = opdi_strip_optional(op->schema->args[i].type);
@@ -25729,6 +25734,7 @@ static bool opdi_gmatch_one(const opd_op *op, int i, const opdi_gvalue *v, bool 
     if (v->tag == OPD_TAG_LIST && (!v->node || v->node->kind == OPDI_G_TUPLE)) { return false; }
     if ((op->accepts[i] >> v->tag & 1) || v->tag == opdi_gtag_of(t)) { return true; }
     if (t->kind == OPDI_TYPE_LIST && t->size > 0 && v->tag == opdi_gtag_of(t->elems[0])) { return true; }
+    if (convert && opdi_gnumber_for_tensor(op, i, v)) { return true; }
     return convert && v->tag == OPD_TAG_INT && v->node && v->node->kind == OPDI_G_CONSTANT &&
         (op->accepts[i] >> OPD_TAG_FLOAT & 1);
 }
@@ -25824,8 +25830,8 @@ static int opdi_gparse_bind(opdi_gparser *p, opdi_gnode *n, opd_op *op, opdi_gva
         opd_value v;
         n->in[i] = i < count ? in[i] : NULL;
         if (!n->in[i]) { v = op->schema->args[i].value; }
-        else if (!opdi_gmatch_one(op, i, in[i], false)) { v = opd_value_float((double)in[i]->node->constant.u.i); }
-        else { continue; }
+        else if (opdi_gmatch_one(op, i, in[i], false) || opdi_gnumber_for_tensor(op, i, in[i])) { continue; }
+        else { v = opd_value_float((double)in[i]->node->constant.u.i); }
         if (!(n->in[i] = opdi_graph_constants(p->graph, &v))) { return -1; }
     }
     return 0;

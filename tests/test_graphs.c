@@ -421,10 +421,12 @@ TEST(wrong_steps_say_so_and_change_nothing) {
         (void)opd_graph_print(g, text2, sizeof text2);                                                         \
         CHECK_STR(text2, text);                                                                                \
     } while (0)
+    v[1] = list;
     WRONG(opd_graph_call(g, "aten::mm", v, 2, out, 1) >= 0, "opd_graph_call: no overload of aten::mm takes these values: "
-          "aten::mm() Expected a value of type 'Tensor' for argument 'mat2' but instead found type 'int'.");
+          "aten::mm() Expected a value of type 'Tensor' for argument 'mat2' but instead found type 'Tensor[]'.");
     WRONG(opd_graph_call(g, "aten::mm.out", v, 1, out, 1) >= 0, "aten::mm.out() is missing value for argument 'mat2'.");
     WRONG(opd_graph_call_op(g, opd_find("aten::mm"), v, 4, out, 1) >= 0, "aten::mm() Expected a value of type 'Tensor' for argument 'mat2'");
+    v[1] = one;
     WRONG(opd_graph_call_op(g, opd_find("aten::exp"), v, 4, out, 1) >= 0,
           "aten::exp() Expected at most 1 argument(s) but received 4 argument(s).");
     WRONG(opd_graph_call(g, "gone::op", v, 1, out, 1) >= 0, "there is no operator gone::op");
@@ -492,6 +494,94 @@ TEST(wrong_steps_say_so_and_change_nothing) {
     opd_graph_free(other);
 }
 /* A graph that came as a text is changed: exp(x) * 2 becomes tanh(exp(x)) * 2, of one input less. */
+/* A number where the schema says Tensor: as in a call it takes no part in the choice of the dtype. */
+TEST(graphs_take_numbers_for_tensors) {
+    static const int32_t three[] = {1, 2, 3};
+    opd_tensor *x = opd_tensor_from(three, OPD_INTS(3), OPD_INT32), *want[2], *results[2];
+    int form;
+    want[0] = OPD_CALL(opd_find("aten::mul.Tensor"), x, 2);
+    want[1] = OPD_CALL(opd_find("aten::add.Tensor"), want[0], 1.5, 1);
+    for (form = 0; form < 4; form++) {
+        opd_graph *g = opd_graph_new(), *again;
+        opd_graph_value *args[2], *y[2];
+        args[0] = opd_graph_input(g, "x", NULL);
+        args[1] = opd_graph_constant(g, opd_value_int(2));
+        CHECK_INT(opd_graph_call(g, "aten::mul.Tensor", args, 2, &y[0], 1), 1);
+        args[0] = y[0];
+        args[1] = opd_graph_constant(g, opd_value_float(1.5));
+        CHECK_INT(opd_graph_call_op(g, opd_find("aten::add.Tensor"), args, 2, &y[1], 1), 1);
+        CHECK_INT(opd_graph_output(g, y, 2, false), 0);
+        if (form == 1) {
+            (void)opd_graph_print(g, text, sizeof text);
+            again = opd_graph_parse(text);
+            opd_graph_free(g);
+            g = again;
+        } else if (form == 2) {
+            CHECK_INT(opd_graph_save(g, path()), 0);
+            opd_graph_free(g);
+            g = opd_graph_load(path());
+            (void)remove(path());
+        } else if (form == 3) {
+            opd_graph_free(g);
+            g = opd_graph_parse("graph(%x : Tensor):\n  %2 : int = prim::Constant[value=2]()\n"
+                                "  %half : float = prim::Constant[value=1.5]()\n"
+                                "  %4 : Tensor = aten::mul.Tensor(%x, %2)\n  %5 : Tensor = aten::add.Tensor(%4, %half)\n"
+                                "  %6 : (Tensor, Tensor) = prim::TupleConstruct(%4, %5)\n  return (%6)\n");
+        }
+        CHECK_OK();
+        CHECK_INT(opd_graph_run(g, &x, 1, results, 2), 2);
+        if (g && opd_ok()) {
+            CHECK_INT(opd_dtype(results[0]), opd_dtype(want[0]));
+            CHECK_INT(opd_dtype(results[1]), opd_dtype(want[1]));
+            CHECK(same(results[1], want[1]));
+        }
+        opd_graph_free(g);
+    }
+    {
+        opd_graph *g = opd_graph_new();
+        opd_graph_value *args[2], *y;
+        args[0] = opd_graph_constant(g, opd_value_int(2));
+        args[1] = opd_graph_input(g, "x", NULL);
+        CHECK_INT(opd_graph_call(g, "aten::mul_.Tensor", args, 2, &y, 1), -1);   /* nothing is written into a number */
+        CHECK_ERROR(OPD_ERROR_ARGUMENT, "Expected a value of type 'Tensor");
+        opd_graph_free(g);
+    }
+}
+
+/* Many values of one name, given and taken: names stay unique, and the lowest number that is free is the next. */
+TEST(graphs_have_many_names) {
+    enum { N = 20000 };
+    static opd_graph_value *all[N];
+    opd_graph *g = opd_graph_new();
+    opd_graph_value *x = opd_graph_input(g, "x", NULL), *v = x;
+    char name[32];
+    int i;
+    for (i = 0; i < N; i++) {
+        CHECK_INT(opd_graph_call(g, "aten::neg", &v, 1, &v, 1), 1);
+        CHECK_INT(opd_graph_describe(g, v, "y", NULL), 0);
+        all[i] = v;
+    }
+    for (i = 0; i < N; i++) {
+        (void)snprintf(name, sizeof name, i < N - 1 ? "y.%d" : "y", i + 1);
+        CHECK(opd_graph_find(g, name) == all[i]);
+    }
+    CHECK(opd_graph_find(g, "y.20000") == NULL && opd_graph_find(g, "z") == NULL && opd_graph_find(g, "x") == x);
+    CHECK_INT(opd_graph_describe(g, all[6], "seven", NULL), 0);
+    CHECK_INT(opd_graph_describe(g, x, "y", NULL), 0);
+    CHECK(opd_graph_find(g, "y.7") == all[N - 1] && opd_graph_find(g, "y") == x && opd_graph_find(g, "x") == NULL);
+    CHECK_INT(opd_graph_erase(g, all[N - 2]), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "%y.19999 is still used");
+    CHECK_INT(opd_graph_call(g, "aten::abs", &all[0], 1, &v, 1), 1);             /* used once more */
+    for (i = N - 1; i > 0; i--) { CHECK_INT(opd_graph_erase(g, all[i]), 0); }
+    CHECK_INT(opd_graph_erase(g, all[0]), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "%y.1 is still used");
+    CHECK_INT(opd_graph_erase(g, v), 0);
+    CHECK_INT(opd_graph_erase(g, all[0]), 0);
+    CHECK_INT(opd_graph_count(g, NULL), 0);
+    CHECK(opd_graph_find(g, "y.1") == NULL);
+    opd_graph_free(g);
+}
+
 TEST(graphs_are_changed_by_hand) {
     opd_graph *g = opd_graph_parse("graph(%x : Tensor, %unused : Tensor):\n  %1 : Tensor = aten::exp(%x)\n"
                                    "  %2 : int = prim::Constant[value=2]()\n  %y : Tensor = aten::mul(%1, %2)\n"
