@@ -13058,12 +13058,16 @@ static bool opdi_strides_contiguous(const int64_t *sizes, const int64_t *strides
     return true;
 }
 
+//-- Sizes added and multiplied: what is too large for int64_t stays its largest, which opdi_count refuses.
+static inline int64_t opdi_size_plus(int64_t a, int64_t b) { return a > INT64_MAX - b ? INT64_MAX : a + b; }
+static inline int64_t opdi_size_times(int64_t a, int64_t b) { return b && a > INT64_MAX / b ? INT64_MAX : a * b; }
+
 static void opdi_strides_fill(const int64_t *sizes, int64_t *strides, int ndim) {
     int64_t n = 1;
     int i;
     for (i = ndim; i-- > 0;) {
         strides[i] = n;
-        n *= OPDI_MAX(sizes[i], 1);
+        n = opdi_size_times(n, OPDI_MAX(sizes[i], 1));
     }
 }
 
@@ -14333,7 +14337,7 @@ static void opdi_print_scan(opdi_printer *p, int dim, int64_t offset) {
         return;
     }
     n = opdi_sizes(p->t)[dim];
-    step = opdi_strides(p->t)[dim] * p->item;
+    step = n > 1 ? opdi_strides(p->t)[dim] * p->item : 0;
     gap = opdi_print_gap(p, n);
     for (i = 0; i < n; i++) {
         if (i == OPDI_PRINT_EDGE) { i += gap; }
@@ -14374,7 +14378,7 @@ static void opdi_print_elements(opdi_printer *p, int dim, int64_t offset, int in
     int64_t i, n, gap, step, per_line, count = 0;
     if (dim == p->t->ndim) { opdi_print_element(p, offset); return; }
     n = opdi_sizes(p->t)[dim];
-    step = opdi_strides(p->t)[dim] * p->item;
+    step = n > 1 ? opdi_strides(p->t)[dim] * p->item : 0;
     gap = opdi_print_gap(p, n);
     per_line = last ? opdi_print_per_line(p, indent) : 1;
     opdi_puts(p, "[");
@@ -38210,11 +38214,18 @@ static void opdi_triangle_row(int64_t r, int64_t cols, int64_t offset, bool lowe
     *from = lower ? 0 : k;
     *to = lower ? k : cols;
 }
+/* How many elements the lower triangle has, whose row r has r + c of them where that is between 0 and cols: from row
+   *low on, and cols from row *high on. */
+static int64_t opdi_triangle_count(int64_t rows, int64_t cols, int64_t c, int64_t *low, int64_t *high) {
+    *low = OPDI_MIN(OPDI_MAX(-c, 0), rows);
+    *high = OPDI_MIN(OPDI_MAX(cols - c, *low), rows);
+    return (*high - *low) * (*low + *high - 1 + 2 * c) / 2 + (rows - *high) * cols;
+}
 static int opdi_triangle_indices(opd_call *call, bool lower) {
-    int64_t rows = opd_arg_int(call, 0), cols = opd_arg_int(call, 1), offset, sizes[2], r, from, to, *p, i = 0;
+    int64_t rows = opd_arg_int(call, 0), cols = opd_arg_int(call, 1), offset, sizes[2], r, low, high, from, to, *p, i = 0;
     opdi_options o;
     opd_tensor *out, *t;
-    offset = OPDI_MIN(OPDI_MAX(opd_arg_int(call, 2), -(INT64_MAX / 4)), INT64_MAX / 4);
+    offset = OPDI_MIN(OPDI_MAX(opd_arg_int(call, 2), -((int64_t)1 << 33)), (int64_t)1 << 33);
     if (opdi_options_read(call, 3, false, OPD_INT64, opdi_host(), &o)) { return -1; }
     if (rows < 0) { return opd_fail(OPD_ERROR_ARGUMENT, "row must be non-negative, got%lld", (long long)rows); }
     if (cols < 0) { return opd_fail(OPD_ERROR_ARGUMENT, "col must be non-negative, got%lld", (long long)cols); }
@@ -38222,16 +38233,14 @@ static int opdi_triangle_indices(opd_call *call, bool lower) {
         return opd_fail(OPD_ERROR_SHAPE, "%s: the sizes do not fit into memory", call->op->name);
     }
     sizes[0] = 2;
-    for (sizes[1] = 0, r = 0; r < rows; r++) {
-        opdi_triangle_row(r, cols, offset, lower, &from, &to);
-        sizes[1] += to - from;
-    }
+    sizes[1] = opdi_triangle_count(rows, cols, offset + (lower ? 1 : 0), &low, &high);
+    if (!lower) { sizes[1] = rows * cols - sizes[1]; }
     out = opdi_result_sized(call, opd_ints_of(sizes, 2), &o);
     if (!out || !out->data) { return out ? 0 : -1; }
     t = opd_tensor_new(opd_ints_of(sizes, 2), OPD_INT64);
     if (!t) { return -1; }
     p = (int64_t *)(void *)t->data;
-    for (r = 0; r < rows; r++) {
+    for (r = lower ? low : 0; r < (lower ? rows : high); r++) {
         for (opdi_triangle_row(r, cols, offset, lower, &from, &to); from < to; from++, i++) {
             p[i] = r;
             p[sizes[1] + i] = from;
@@ -41210,7 +41219,7 @@ OPDI_NOINLINE static opd_tensor *opdi_pointwise_result_slow(opd_call *call, opd_
     opdi_dims_order(in, nin, sizes, ndim, perm);
     for (d = 0; d < ndim; d++) {
         strides[perm[d]] = next;
-        next *= sizes[perm[d]];
+        next = opdi_size_times(next, sizes[perm[d]]);
         if (perm[d] != ndim - 1 - d) { ordered = false; }
     }
     if (ordered) { return opd_result(call, 0, sizes, ndim, dtype); }
@@ -46153,7 +46162,7 @@ static opd_tensor *opdi_matmul_batches(opd_tensor *a, opd_tensor *b) {
         fake.t.dims = opdi_sizes(in[k]);
         if (opdi_broadcast_into(sizes, &ndim, &fake.t) != 0) { return NULL; }
     }
-    for (d = 0; d < ndim; d++) { batch *= sizes[d]; }
+    for (d = 0; d < ndim; d++) { batch = opdi_size_times(batch, sizes[d]); }
     for (k = 0; k < 2; k++) {
         const int n = in[k]->ndim;
         memcpy(one, sizes, sizeof(int64_t) * (size_t)ndim);
@@ -46330,7 +46339,7 @@ OPDI_KERNEL(kron) {
             const int from = d - (n - in[k]->ndim);
             sizes[2 * d + k] = from < 0 ? 1 : opdi_sizes(in[k])[from];
             sizes[2 * d + 1 - k] = 1;
-            out[d] *= sizes[2 * d + k];
+            out[d] = opdi_size_times(out[d], sizes[2 * d + k]);
         }
         in[k] = opdi_reshape_to(in[k], sizes, 2 * n);
     }
@@ -48937,7 +48946,8 @@ OPDI_KERNEL(im2col) {
                         (long long)v.in[2], (long long)v.k[1], (long long)v.k[2], (long long)v.d[1], (long long)v.d[2],
                         (long long)v.p[1], (long long)v.p[2], (long long)v.out[1], (long long)v.out[2]);
     }
-    sizes[0] = s[0]; sizes[1] = s[n - 3] * v.k[1] * v.k[2]; sizes[2] = v.out[1] * v.out[2];
+    sizes[0] = s[0]; sizes[1] = opdi_size_times(s[n - 3], opdi_size_times(v.k[1], v.k[2]));
+    sizes[2] = opdi_size_times(v.out[1], v.out[2]);
     if ((double)s[n - 3] * (double)v.k[1] * (double)v.k[2] > 1e15) {
         return opd_fail(OPD_ERROR_SHAPE, "im2col: sizes too large");
     }
@@ -48976,13 +48986,13 @@ OPDI_KERNEL(col2im) {
                         "kernel_size, but got input.size(1)=%lld and "
                         "kernel_size=(%lld, %lld).", (long long)s[n - 2], (long long)v.k[1], (long long)v.k[2]);
     }
-    if (v.out[1] < 1 || v.out[2] < 1 || v.out[1] * v.out[2] != s[n - 1]) {
+    if (v.out[1] < 1 || v.out[2] < 1 || opdi_size_times(v.out[1], v.out[2]) != s[n - 1]) {
         return opd_fail(OPD_ERROR_SHAPE, "Given output_size=(%lld, %lld), kernel_size=(%lld, %lld), dilation=(%lld, "
                         "%lld), padding=(%lld, %lld), stride=(%lld, %lld), expected size of input's dimension 2 to "
                         "match the calculated number of sliding blocks %lld * %lld = %lld, but got input.size(2)=%lld.",
                         (long long)v.in[1], (long long)v.in[2], (long long)v.k[1], (long long)v.k[2], (long long)v.d[1],
                         (long long)v.d[2], (long long)v.p[1], (long long)v.p[2], (long long)v.s[1], (long long)v.s[2],
-                        (long long)v.out[1], (long long)v.out[2], (long long)(v.out[1] * v.out[2]),
+                        (long long)v.out[1], (long long)v.out[2], (long long)opdi_size_times(v.out[1], v.out[2]),
                         (long long)s[n - 1]);
     }
     sizes[0] = s[0]; sizes[1] = s[n - 2] / (v.k[1] * v.k[2]); sizes[2] = v.in[1]; sizes[3] = v.in[2];
@@ -49791,7 +49801,7 @@ static opd_tensor *opdi_desk_f32(opd_tensor *out) {
 
 static int64_t opdi_span_of(const int64_t *sizes, int from, int to) {
     int64_t n = 1;
-    for (; from < to; from++) { n *= sizes[from]; }
+    for (; from < to; from++) { n = opdi_size_times(n, sizes[from]); }
     return n;
 }
 
@@ -53875,7 +53885,7 @@ static int opdi_cat_sizes(opd_tensors list, const opd_tensor *first, int dim, in
                                 dim, (long long)sizes[d], (long long)opdi_sizes(t)[d], (long long)k);
             }
         }
-        sizes[dim] += opdi_sizes(t)[dim];
+        sizes[dim] = opdi_size_plus(sizes[dim], opdi_sizes(t)[dim]);
     }
     return 0;
 }

@@ -1,0 +1,126 @@
+/* Every operator by its card's sample cases with sizes, strides, dims and counts near the ends of int64, on tensors
+   without memory: an error, or results whose sizes multiply to their number of elements.  What overflows on the way is
+   seen by the undefined-behaviour sanitizer.  One case an operator. */
+#include "inside.h"
+#include "cases.h"
+
+static const int64_t ends[] = {((int64_t)1 << 62) - 1, (int64_t)1 << 61, (int64_t)1 << 32, ((int64_t)1 << 31) - 1, 0,
+                               INT64_MAX, INT64_MIN, -((int64_t)1 << 62), INT64_MAX - 1, 1};
+enum { ENDS = sizeof ends / sizeof *ends };
+
+static opd_tensor *meta_of(const int64_t *sizes, int ndim, opd_scalar_type dtype) {
+    return opd_tensor_new_on(opd_ints_of(sizes, ndim), dtype, opd_device_of(OPD_META, -1));
+}
+/* t with size n in dim d (all: everywhere), or expanded to it. */
+static opd_tensor *sized(opd_tensor *t, int d, int64_t n, bool all, bool expanded) {
+    int64_t sizes[OPD_MAX_DIMS], ones[OPD_MAX_DIMS];
+    opd_tensor *r;
+    int i;
+    for (i = 0; i < opd_ndim(t); i++) { sizes[i] = ones[i] = all || i == d ? n : opd_sizes(t)[i]; }
+    for (i = 0; i < opd_ndim(t) && expanded; i++) { if (all || i == d) { ones[i] = 1; } }
+    r = meta_of(ones, opd_ndim(t), opd_dtype(t));
+    return r && expanded ? opd_expand(r, opd_ints_of(sizes, opd_ndim(t))) : r;
+}
+static void call_it(op_case *c) {
+    opd_tensor *out[MOST_RESULTS];
+    opd_value rets[MOST_RESULTS];
+    int i, d, n, rc = 0;
+    if (!opd_ok()) { opd_error_clear(); return; }
+    OPD_FAKE_MODE { rc = opd_call_all((opd_op *)(uintptr_t)c->op, rets, c->args, c->nargs); }
+    (void)say((rc < 0) == !opd_ok(), "return code and error differ");
+    n = rc < 0 ? 0 : results_of(c->op, rets, out);
+    opd_error_clear();
+    for (i = 0; i < n; i++) {
+        double product = 1;
+        for (d = 0; d < opd_ndim(out[i]); d++) {
+            product *= (double)opd_sizes(out[i])[d];
+            (void)say(opd_sizes(out[i])[d] >= 0, "a negative size");
+        }
+        (void)say(fabs(product - (double)opd_numel(out[i])) <= 1e-6 * product, "the sizes are not the number of elements");
+    }
+}
+static bool read_meta(op_case *c, const opd_op *op, const char *text) {
+    c->op = op;
+    c->dtype = OPD_FLOAT32;
+    c->meta = true;
+    return case_read_next(c, &text);
+}
+static void large_tensors(op_case *c, const opd_op *op, const char *text) {
+    int i, k, d, e, way;
+    for (e = 0; e < 5; e++) {
+        for (way = 0; way < 4; way++) {           /* one dim or all, of memory or expanded; and all tensors so */
+            OPD_SCOPE {
+                bool any = false;
+                if (!read_meta(c, op, text)) { continue; }
+                for (i = 0; i < c->nargs; i++) {
+                    opd_value *v = &c->args[i];
+                    opd_tensor **list = v->tag == OPD_TAG_TENSOR ? &v->u.t : c->lists[i].tensors;
+                    for (k = 0; k < (v->tag == OPD_TAG_TENSORS ? v->n : v->tag == OPD_TAG_TENSOR); k++) {
+                        if (list[k] && opd_ndim(list[k])) { list[k] = sized(list[k], 0, ends[e], way & 1, way > 1); any = true; }
+                    }
+                }
+                if (any) { call_it(c); }
+                opd_error_clear();
+            }
+        }
+        for (i = 0; i < c->nargs; i++) {
+            for (d = 0; d < 4; d++) {
+                OPD_SCOPE {
+                    if (read_meta(c, op, text) && c->args[i].tag == OPD_TAG_TENSOR && d < opd_ndim(c->args[i].u.t)) {
+                        c->args[i].u.t = sized(c->args[i].u.t, d, ends[e], false, false);
+                        call_it(c);
+                    }
+                    opd_error_clear();
+                }
+            }
+        }
+    }
+}
+static void large_numbers(op_case *c, const opd_op *op, const char *text) {
+    int i, k, e;
+    for (e = 0; e < ENDS; e++) {
+        for (i = 0; i < OPD_MAX_ARGS; i++) {
+            for (k = -1; k < 3; k++) {            /* -1: every element of a list */
+                bool more = false;
+                OPD_SCOPE {
+                    if (read_meta(c, op, text) && i < c->nargs) {
+                        opd_value *v = &c->args[i];
+                        int m;
+                        more = true;
+                        if (v->tag == OPD_TAG_INT && k < 0) { v->u.i = ends[e]; call_it(c); }
+                        if (v->tag == OPD_TAG_INTS && k < v->n) {
+                            for (m = 0; m < v->n; m++) { if (k < 0 || m == k) { c->lists[i].ints[m] = ends[e]; } }
+                            call_it(c);
+                        }
+                    }
+                    opd_error_clear();
+                }
+                if (!more) { break; }
+            }
+            if (i >= c->nargs) { break; }
+        }
+    }
+}
+static void test_operator(void *arg) {
+    static op_case c;
+    const opd_op *op = (const opd_op *)arg;
+    const char *text = opd_op_card(op)->cases;
+    for (; *text; text += strcspn(text, ";")) {
+        text += *text == ';';
+        (void)snprintf(what, sizeof what, "    %s \"%.*s\"", opd_op_name(op), (int)strcspn(text, ";"), text);
+        large_tensors(&c, op, text);
+        large_numbers(&c, op, text);
+    }
+    CHECK_OK();
+}
+static void add_operators(void) {
+    int i;
+    inside_most = (size_t)1 << 20;                /* what is larger is not to be had: lists of parts, and real memory */
+    for (i = 0; i < OPD_OP_COUNT; i++) {
+        const opd_op *op = opd_op_builtin((opd_op_id)i);
+        if (op && opd_op_card(op) && opd_op_card(op)->cases) {
+            check_add_with(opd_op_name(op), test_operator, (void *)(uintptr_t)op);
+        }
+    }
+}
+CHECK_MAIN_ADD(add_operators)
