@@ -11831,6 +11831,15 @@ int opd_call_tensors(opd_op *op, opd_tensor **out, const opd_value *args, int na
 
 OPDI_COLD_BEGIN
 
+//-- No kernel of a device that has data gets a tensor without.
+static int opdi_check_at(const opd_op *op, opd_key key, const opd_value *args) {
+    const opd_keyset keys = opdi_keyset_of(key);
+    opdi_union u = {0, 0, 0, 0};
+    if (opdi_unite_args(&u, op, args)) { return -1; }
+    if (!keys.backends || keys.backends >> OPD_META & 1 || !(u.backends >> OPD_META & 1)) { return 0; }
+    return opd_fail(OPD_ERROR_ARGUMENT, "%s: a call at %s with a tensor of the meta device, which has no data", op->name,
+                    opd_key_name(key));
+}
 static int opdi_call_at(opdi_thread *th, opd_op *op, opd_key key, opd_value *rets, const opd_value *args, int nargs) {
     const opdi_table *table = OPDI_ACQUIRE(&op->table);
     opd_value bound[OPD_MAX_ARGS], unwanted[OPDI_MAX_RETURNS];
@@ -11839,7 +11848,7 @@ static int opdi_call_at(opdi_thread *th, opd_op *op, opd_key key, opd_value *ret
     opd_call c;
     int rc = -1;
     if ((table || (table = opdi_table_make(op)) != NULL) && opdi_bind_all(op, args, nargs, bound) == 0 &&
-        opdi_scope_reserve(th, OPDI_MAX_RETURNS) == 0) {
+        opdi_check_at(op, key, bound) == 0 && opdi_scope_reserve(th, OPDI_MAX_RETURNS) == 0) {
         top = th->top;
         memset(&c, 0, sizeof c);
         c.op = op;
@@ -38222,7 +38231,8 @@ static int64_t opdi_triangle_count(int64_t rows, int64_t cols, int64_t c, int64_
     return (*high - *low) * (*low + *high - 1 + 2 * c) / 2 + (rows - *high) * cols;
 }
 static int opdi_triangle_indices(opd_call *call, bool lower) {
-    int64_t rows = opd_arg_int(call, 0), cols = opd_arg_int(call, 1), offset, sizes[2], r, low, high, from, to, *p, i = 0;
+    int64_t rows = opd_arg_int(call, 0), cols = opd_arg_int(call, 1), offset, sizes[2], r, from, to, *p, i = 0;
+    int64_t low, high;
     opdi_options o;
     opd_tensor *out, *t;
     offset = OPDI_MIN(OPDI_MAX(opd_arg_int(call, 2), -((int64_t)1 << 33)), (int64_t)1 << 33);

@@ -139,4 +139,41 @@ TEST(xlogy_of_nothing_by_zero) {
         ARE(g[1], 0);
     }
 }
+TEST(calls_at_a_key_that_lack_what_its_kernel_reads) {
+    opd_tensor *none[1];
+    opd_value v, r;
+    none[0] = NULL;
+    v = opd_value_tensors(none, 1);
+    CHECK_INT(opd_call_at(opd_find("aten::column_stack"), "CPU", &r, &v, 1), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "an element is None");
+    v = opd_value_tensor(opd_tensor_new_on(OPD_INTS(3), OPD_FLOAT32, opd_device_of(OPD_META, -1)));
+    CHECK_INT(opd_call_at(opd_find("aten::ceil"), "CPU", &r, &v, 1), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "a call at CPU with a tensor of the meta device");
+    CHECK_INT(opd_call_at(opd_find("aten::ceil"), "Meta", &r, &v, 1), 0);
+}
+TEST(indices_of_triangles) {
+    int64_t rows, cols, offset, i, k;
+    int lower;
+    for (lower = 0; lower < 2; lower++) {
+        for (rows = 0; rows < 5; rows++) {
+            for (cols = 0; cols < 5; cols++) {
+                for (offset = -6; offset < 7; offset++) {
+                    opd_tensor *t = lower ? CALL("aten::tril_indices", rows, cols, offset) : CALL("aten::triu_indices", rows, cols, offset);
+                    int64_t n = 0;
+                    CHECK_OR_RETURN(t != NULL);
+                    for (i = 0; i < rows; i++) {
+                        for (k = 0; k < cols; k++) {
+                            if (lower ? k - i > offset : k - i < offset) { continue; }
+                            CHECK_OR_RETURN(n < opd_size(t, 1) && opd_data_i64(t)[n] == i && opd_data_i64(t)[opd_size(t, 1) + n] == k);
+                            n++;
+                        }
+                    }
+                    CHECK_INT(opd_size(t, 1), n);
+                }
+            }
+        }
+    }
+    CHECK(CALL("aten::tril_indices", 2147483647, 2147483647, 0) == NULL);
+    CHECK_ERROR(OPD_ERROR_SHAPE, "do not fit into memory");
+}
 CHECK_MAIN()
