@@ -16756,14 +16756,15 @@ static opd_node *opdi_inplace_node(const opd_call *call, const opdi_card *card, 
 }
 
 //-- t is about to get a history that begins with n.  A node in it that has saved t, as it was before, would hold itself
-//-- through t; what it saved is void, so it lets go.  Looks only at nodes that are near, as such a graph is a mistake.
+//-- through t; what it saved is void, so it lets go.  The same with an edge to t, a leaf that requires grad no more.
+//-- Looks only at nodes that are near, as such a graph is a mistake.
 #define OPDI_NEAR 64
 static void opdi_void_saved(const opd_node *n, opd_tensor *t) {
     const opd_node *seen[OPDI_NEAR + 1], *at = n;
     int count = 0, i = -1, k, j;
     if (OPDI_LOAD(&t->refs) == 1) { return; }
     for (; i < count; at = seen[++i]) {
-        const opdi_edge *e = opdi_edges(at);
+        opdi_edge *e = opdi_edges(at);
         for (k = 0; i >= 0 && k < at->nkept + at->nresults; k++) {
             opd_value *v = &opdi_kept(at)[k], old = *v;
             if (v->tag != OPD_TAG_TENSOR || v->u.t != t || t->grad_fn == at) { continue; }
@@ -16772,6 +16773,7 @@ static void opdi_void_saved(const opd_node *n, opd_tensor *t) {
             opdi_kept_drop(at, &old);
         }
         for (k = i < 0; k < at->nedges && count < OPDI_NEAR; k++) {       /* the first edge of n is t's own history */
+            if (e[k].vertex == ((uintptr_t)t | OPDI_LEAF)) { e[k].vertex = 0; opdi_drop(t); }
             if (!e[k].vertex || (e[k].vertex & OPDI_LEAF)) { continue; }
             for (j = 0; j < count && seen[j] != opdi_edge_node(e[k].vertex); j++) { }
             if (j == count) { seen[count++] = opdi_edge_node(e[k].vertex); }
@@ -19241,7 +19243,8 @@ opd_tensor *opd_tensor_set_requires_grad(opd_tensor *t, bool on) {
                        "not allowed.");
         return NULL;
     }
-    if (opdi_grad_fn(t)) {
+    if (opdi_refresh(t)) { return NULL; }
+    if (t->grad_fn) {
         if (on) { return t; }
         (void)opd_fail(OPD_ERROR_AUTOGRAD, "you can only change requires_grad flags of leaf variables. If you want to "
                        "use a computed variable in a subgraph that doesn't require differentiation use "
@@ -40594,14 +40597,19 @@ static int opdi_resize_kernel(opd_call *call) {
 static int opdi_resize_as_kernel(opd_call *call) {
     return opdi_resize_to(call, opdi_sizes_of(opd_arg_tensor(call, 1)), opdi_resize_format(call));
 }
+/* What has a history has its sizes from there. */
+static int opdi_resize_autograd(opd_call *call) {
+    return opdi_requires_grad(opd_arg_tensor(call, 0))
+        ? opd_fail(OPD_ERROR_AUTOGRAD, "cannot resize variables that require grad") : opdi_below_autograd(call);
+}
 OPDI_OP(resize_) {
     op->schema = "resize_(Tensor(a!) self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!)";
-    op->any = opdi_resize_kernel; op->backward = OPD_NOT_DIFFERENTIABLE; op->vmap = opdi_batch_resize;
+    op->any = opdi_resize_kernel; op->autograd = opdi_resize_autograd; op->backward = OPD_NOT_DIFFERENTIABLE; op->vmap = opdi_batch_resize;
     op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_INPLACE_VIEW; op->cases = "[2,3], (3,2)";
 }
 OPDI_OP(resize_as_) {                             /* which PyTorch gives no tag */
     op->schema = "resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? memory_format=None) -> Tensor(a!)";
-    op->any = opdi_resize_as_kernel; op->backward = OPD_NOT_DIFFERENTIABLE; op->vmap = opdi_batch_resize;
+    op->any = opdi_resize_as_kernel; op->autograd = opdi_resize_autograd; op->backward = OPD_NOT_DIFFERENTIABLE; op->vmap = opdi_batch_resize;
     op->autocast = OPD_AUTOCAST_KEEP; op->cases = "[2,3], [3,2]";
 }
 
