@@ -15725,6 +15725,7 @@ static OPDI_TLS bool opdi_reaping;
 #define OPDI_PACKED ((uintptr_t)1)
 struct opdi_parcel;
 static void opdi_parcel_drop(struct opdi_parcel *p);
+static void opdi_parcel_forget(struct opdi_parcel *p, opd_tensor *leaf);
 static opd_tensor *opdi_parcel_tensor(const struct opdi_parcel *p, bool history);
 static opd_tensors opdi_parcel_list(const opd_value *v, bool history);
 static inline struct opdi_parcel *opdi_parcel_at(const opd_tensor *element) {
@@ -16767,6 +16768,7 @@ static void opdi_void_saved(const opd_node *n, opd_tensor *t) {
         opdi_edge *e = opdi_edges(at);
         for (k = 0; i >= 0 && k < at->nkept + at->nresults; k++) {
             opd_value *v = &opdi_kept(at)[k], old = *v;
+            if (v->tag == OPDI_TAG_PACKED) { opdi_parcel_forget((struct opdi_parcel *)v->u.object, t); }
             if (v->tag != OPD_TAG_TENSOR || v->u.t != t || t->grad_fn == at) { continue; }
             *v = opd_value_none();
             v->n = OPDI_WRITTEN_SINCE;
@@ -33177,6 +33179,13 @@ static void opdi_parcel_drop(opdi_parcel *p) {
     opdi_packer_release(p->packer);
     if (!p->own) { opd_node_release(p->edge.node); }
     opdi_free(p, opdi_parcel_bytes(p->ndim));
+}
+
+//-- Ties what p stands for to the leaf no more.
+static void opdi_parcel_forget(opdi_parcel *p, opd_tensor *leaf) {
+    if (opdi_vertex(p->edge.node) != ((uintptr_t)leaf | OPDI_LEAF)) { return; }
+    p->edge.node = NULL;
+    opdi_drop(leaf);
 }
 
 //-- Asks the hooks for what is to be kept in place of t, saved by n.  NULL with an error.

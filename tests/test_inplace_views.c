@@ -832,6 +832,18 @@ TEST(states_that_lead_to_themselves_are_freed) {  /* what a write voids holds no
     CHECK(times(opd_select(b, 0, 0), opd_select(b, 0, 1)) != NULL);
     CHECK_INT(opd_backward(opd_sum(h)), -1);
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, SAVED_CHANGED);
+    for (i = 0; i < 2; i++) {                     /* a leaf that becomes what was made of it; the second time packed */
+        opd_tensor *x = ones(OPD_INTS(2), true), *y;
+        if (i) { CHECK_INT(opd_allow_mutation_begin(), 0); }
+        y = opd_exp(opd_sin(x));
+        CHECK(opd_tensor_set_requires_grad(x, false) == x && plus(x, y) == x);
+        CHECK_STR(opd_tensor_grad_fn(x), "AddBackward0");
+        if (i) {
+            CHECK_INT(opd_backward(opd_sum(x)), 0);
+            CHECK(opd_tensor_grad(x) == NULL);
+            opd_allow_mutation_end();
+        }
+    }
 }
 static opd_tensor *inference_tensor(void);
 TEST(lists_of_what_is_written_and_read) {
