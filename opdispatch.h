@@ -1332,7 +1332,8 @@ OPD_INLINE void opd_inference_end(opd_inference_block *b) {
 }
 
 /* Inside a formula.  Arguments and results are those of the forward call; only what the card's `save` names is there
-   (NULL for other tensors).  Of an operator that writes arguments those that it returns are results, and are saved as
+   (NULL for other tensors); it was fetched, and found as it was saved, before the formula runs, which it does not where
+   no gradient is wanted.  Of an operator that writes arguments those that it returns are results, and are saved as
    they were before it; what it writes without returning it gets no history (the first argument does, as result 0), and
    an error when it has one. */
 OPD_API opd_tensor *opd_bw_grad(opd_backward_call *bw, int i);                /* gradient of result i, or NULL */
@@ -1514,10 +1515,11 @@ typedef int (*opd_callback_fn)(void *user);
 OPD_API int opd_backward_callback(opd_callback_fn fn, void *user, opd_destroy destroy);
 
 /* torch.autograd.graph.saved_tensors_hooks: until the pop, what nodes recorded on this thread save is given to pack,
-   and what pack returns is kept in its place.  unpack gives an equal tensor at each use; drop is told when it is not
-   needed any more.  The innermost pair alone is asked.  pack gets the tensor without its history (which comes back by
-   itself) and must not write to it; a pending error makes the recorded call fail.  Neither records.  destroy gets the
-   user pointer when the pair is popped and all that it packed is dropped, on any thread. */
+   and what pack returns is kept in its place.  unpack gives an equal tensor, of the same sizes and dtype, before a
+   formula runs that reads it; drop is told when it is not needed any more.  The innermost pair alone is asked.  pack
+   gets the tensor without its history (which comes back by itself) and must not write to it; a pending error makes the
+   recorded call fail.  Neither records.  destroy gets the user pointer when the pair is popped and all that it packed
+   is dropped, on any thread. */
 typedef struct opd_saved_hooks {
     void *(*pack)(opd_tensor *t, void *user);
     opd_tensor *(*unpack)(void *packed, void *user);
@@ -40613,13 +40615,13 @@ static int opdi_resize_autograd(opd_call *call) {
 }
 OPDI_OP(resize_) {
     op->schema = "resize_(Tensor(a!) self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!)";
-    op->any = opdi_resize_kernel; op->autograd = opdi_resize_autograd; op->backward = OPD_NOT_DIFFERENTIABLE; op->vmap = opdi_batch_resize;
-    op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_INPLACE_VIEW; op->cases = "[2,3], (3,2)";
+    op->any = opdi_resize_kernel; op->autograd = opdi_resize_autograd; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = opdi_batch_resize; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_INPLACE_VIEW; op->cases = "[2,3], (3,2)";
 }
 OPDI_OP(resize_as_) {                             /* which PyTorch gives no tag */
     op->schema = "resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? memory_format=None) -> Tensor(a!)";
-    op->any = opdi_resize_as_kernel; op->autograd = opdi_resize_autograd; op->backward = OPD_NOT_DIFFERENTIABLE; op->vmap = opdi_batch_resize;
-    op->autocast = OPD_AUTOCAST_KEEP; op->cases = "[2,3], [3,2]";
+    op->any = opdi_resize_as_kernel; op->autograd = opdi_resize_autograd; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = opdi_batch_resize; op->autocast = OPD_AUTOCAST_KEEP; op->cases = "[2,3], [3,2]";
 }
 
 //-- questions ---------------------------------------------------------------------------------------------------------
