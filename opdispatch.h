@@ -11837,7 +11837,7 @@ OPDI_COLD_BEGIN
 static int opdi_check_at(const opd_op *op, opd_key key, const opd_value *args) {
     const opd_keyset keys = opdi_keyset_of(key);
     opdi_union u = {0, 0, 0, 0};
-    if (opdi_unite_args(&u, op, args)) { return -1; }
+    if (opdi_unite_bound(&u, op, args)) { return -1; }
     if (!keys.backends || keys.backends >> OPD_META & 1 || !(u.backends >> OPD_META & 1)) { return 0; }
     return opd_fail(OPD_ERROR_ARGUMENT, "%s: a call at %s with a tensor of the meta device, which has no data", op->name,
                     opd_key_name(key));
