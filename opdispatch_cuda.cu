@@ -82,7 +82,9 @@ static bool opdi_cu_sticks(cudaError_t e) {
 static int opdi_cu_failed(cudaError_t e, const char *what) {
     (void)cudaGetLastError();                    /* one that does not stick is forgotten */
     return opd_fail(e == cudaErrorMemoryAllocation ? OPD_ERROR_MEMORY : OPD_ERROR_KERNEL,
-                    "CUDA error: %s (%s in %s)%s%s", cudaGetErrorString(e), cudaGetErrorName(e), what,
+                    "CUDA error: %s (%s in %s)%s%s%s", cudaGetErrorString(e), cudaGetErrorName(e), what,
+                    e == cudaErrorNoKernelImageForDevice
+                    ? "\nopdispatch_cuda.cu was compiled for other kinds of GPUs than this one: nvcc -arch=..." : "",
                     opdi_cu_sticks(e) ? "\nThe CUDA context of this process is lost: all CUDA calls fail until the "
                     "program is started anew. Work on the CPU goes on." : "",
                     opdi_cu_debug ? "" : "\nKernels run asynchronously: the call that is named may be a later one than "
@@ -92,6 +94,20 @@ static int opdi_cu_failed(cudaError_t e, const char *what) {
         cudaError_t opdi_cu_e = (call); \
         if (opdi_cu_e != cudaSuccess) { return opdi_cu_failed(opdi_cu_e, what); } \
     } while (0)
+
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 750
+#error "opdispatch_cuda.cu: needs compute capability 7.5 (nvcc -arch=sm_75) or newer"
+#endif
+/* What was compiled: kinds of GPUs, oldest first; nvcc without -arch makes code for 7.5 alone. */
+#if defined(__CUDA_ARCH_LIST__) && !defined(__CUDA_ARCH__)
+#define OPDI_CU_FIRST(first, ...) first
+#define OPDI_CU_SECOND(first, second, ...) second
+#define OPDI_CU_OF(which, ...) which(__VA_ARGS__, 0, 0)
+#if OPDI_CU_OF(OPDI_CU_SECOND, __CUDA_ARCH_LIST__) == 0 && OPDI_CU_OF(OPDI_CU_FIRST, __CUDA_ARCH_LIST__) < 800
+#warning "compiled for compute capability 7.5 alone: newer GPUs compile it anew when a program starts, and more slowly \
+convolve bfloat16.  -arch=native, or -arch=all-major"
+#endif
+#endif
 
 //-- devices -----------------------------------------------------------------------------------------------------------
 
@@ -108,10 +124,10 @@ static int opdi_cu_current() {
 static const opdi_cu_device *opdi_cu_properties() { return &opdi_cu_devices[opdi_cu_current()]; }
 /* The stream that kernels and copies of this thread go to. */
 static cudaStream_t opdi_cu_stream() { return opdi_cu_streams[opdi_cu_current()]; }
-/* The device of the calling thread is another one while this lives. */
+/* The device of the calling thread is another one while this lives; -1: the same. */
 struct opdi_cu_on {
     int was, index;
-    opdi_cu_on(int index_) : was(opdi_cu_current()), index(index_) { if (was != index) { (void)cudaSetDevice(index); } }
+    opdi_cu_on(int index_) : was(opdi_cu_current()), index(index_ < 0 ? was : index_) { if (was != index) { (void)cudaSetDevice(index); } }
     ~opdi_cu_on() { if (was != index) { (void)cudaSetDevice(was); } }
     opdi_cu_on(const opdi_cu_on &) = delete;
     opdi_cu_on &operator=(const opdi_cu_on &) = delete;
@@ -128,7 +144,8 @@ typedef struct opdi_cu_fault {
     const char *text;                             /* NULL: of an index */
     int64_t index, size;
 } opdi_cu_fault;
-static opdi_cu_fault *opdi_cu_the_fault;         /* pinned */
+static std::atomic<opdi_cu_fault *> opdi_cu_the_fault;     /* pinned; made for the first kernel that may note one */
+static opdi_cu_fault *opdi_cu_fault_make();
 
 /* What a kernel notes it with: an argument of the kernel, made by opdi_cu_guard_of. */
 struct opdi_cu_guard {
@@ -148,8 +165,9 @@ struct opdi_cu_guard {
         return false;
     }
 };
+/* fault is NULL with an error: nothing is launched then. */
 static opdi_cu_guard opdi_cu_guard_of(const opd_call *call, const char *text = NULL) {
-    const opdi_cu_guard g = {opdi_cu_the_fault, opd_call_operator(call), text};
+    const opdi_cu_guard g = {opdi_cu_fault_make(), opd_call_operator(call), text};
     return g;
 }
 /* 0, or -1 with the error of what a kernel noted, which is forgotten then.  The device has been waited for. */
@@ -186,6 +204,10 @@ static int opdi_cu_launch_failed(cudaError_t e, const void *kernel) {
     return opdi_cu_failed(e, name);
 }
 static bool opdi_cu_captured(cudaStream_t stream);
+/* Debug mode, after what was queued last: waits for it, but where the stream is captured. */
+static cudaError_t opdi_cu_debug_wait(cudaStream_t stream) {
+    return !opdi_cu_debug || opdi_cu_captured(stream) ? cudaSuccess : cudaStreamSynchronize(stream);
+}
 /* Runs kernel<<<grid, block, shared>>>(args...) on the current stream; 0, or -1 with an error that names it. */
 template <typename... P, typename... A>
 static int opdi_cu_launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared, A... args) {
@@ -200,9 +222,9 @@ static int opdi_cu_launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t sh
         e = cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared);
     }
     if (e == cudaSuccess) { e = cudaLaunchKernelEx(&config, kernel, static_cast<P>(args)...); }
-    if (e == cudaSuccess && (!opdi_cu_debug || opdi_cu_captured(config.stream))) { return 0; }
-    if (e == cudaSuccess) { e = cudaStreamSynchronize(config.stream); }
-    return e != cudaSuccess ? opdi_cu_launch_failed(e, (const void *)kernel) : opdi_cu_faults();
+    if (e == cudaSuccess) { e = opdi_cu_debug_wait(config.stream); }
+    if (e == cudaSuccess) { return opdi_cu_debug ? opdi_cu_faults() : 0; }
+    return opdi_cu_launch_failed(e, (const void *)kernel);
 }
 
 /* A loop that is unrolled, or is not, in macros too; a function that is called. */
@@ -334,6 +356,16 @@ template <int N, typename T> __device__ __forceinline__ opdi_cu_vector<T, N> opd
 template <int N, typename T> __device__ __forceinline__ void opdi_cu_store_vector(T *p, opdi_cu_vector<T, N> v) {
     *reinterpret_cast<opdi_cu_vector<T, N> *>(p) = v;
 }
+/* Element w of them in the type computed in.  Two bfloat16 stay in one register until then, of which either is a float
+   by a shift or a mask: as elements they would take one each. */
+template <typename C, typename T, int W>
+__device__ __forceinline__ C opdi_cu_taken(const opdi_cu_vector<T, W> &v, int w) {
+    if constexpr (std::is_same<T, opdi_cu_bf16>::value && W % 2 == 0) {
+        uint32_t two;
+        memcpy(&two, v.at + w / 2 * 2, sizeof two);
+        return __uint_as_float(w % 2 ? two & 0xffff0000u : two << 16);
+    } else { return opdi_cu_cast<C>(v.at[w]); }
+}
 static __host__ __device__ __forceinline__ bool opdi_cu_aligned(const void *p) { return ((uintptr_t)p & 15) == 0; }
 
 //-- tensors -----------------------------------------------------------------------------------------------------------
@@ -405,6 +437,8 @@ struct opdi_cu_min {
 //
 //  A block that other streams use, too (opd_tensor_record_stream), and pinned memory that copies read or write, is
 //  marked with an event on each of these streams when it is freed; it can be had again when all of them have passed.
+//
+//  The lock is held for bookkeeping only: let go while CUDA makes memory, gives it back or waits for events.
 //----------------------------------------------------------------------------------------------------------------------
 
 struct opdi_cu_pool;
@@ -446,6 +480,8 @@ struct opdi_cu_pool {
 };
 typedef struct opdi_cu_mark { cudaEvent_t event; opdi_cu_piece *of; } opdi_cu_mark;
 static std::mutex opdi_cu_memory_lock;            /* all of the below */
+typedef std::unique_lock<std::mutex> opdi_cu_hold;
+static std::mutex opdi_cu_release_lock;           /* while memory goes back to CUDA; taken before the other one */
 static opdi_cu_pool opdi_cu_pools[OPDI_CU_MAX_DEVICES];
 static std::unordered_map<void *, opdi_cu_piece *> *opdi_cu_all_pieces;          /* by address; never destroyed */
 static std::map<char *, opdi_cu_piece *> *opdi_cu_all_pinned;
@@ -456,6 +492,7 @@ static std::vector<opdi_cu_pool *> *opdi_cu_capturing;                          
 static std::atomic<int> opdi_cu_ncapturing;                                      /* how many */
 static std::vector<opdi_cu_mark> *opdi_cu_marks;
 static std::vector<opdi_cu_piece *> *opdi_cu_held;            /* to be marked when nothing is captured any more */
+static std::vector<opdi_cu_use> *opdi_cu_idle_streams;        /* that were freed */
 
 //-- what is captured --------------------------------------------------------------------------------------------------
 
@@ -523,22 +560,32 @@ static opdi_cu_piece *opdi_cu_piece_find(opdi_cu_pool *pool, cudaStream_t stream
     }
     return NULL;
 }
-static int64_t opdi_cu_release(int device);
-/* A new segment; NULL: there is no more memory. */
-static opdi_cu_piece *opdi_cu_segment(opdi_cu_pool *pool, cudaStream_t stream, size_t bytes) {
-    const opdi_cu_on on(pool->device);
+static void opdi_cu_release(int device);
+/* Whether a pool is there still: a capture's may go while the lock is not held. */
+static bool opdi_cu_pool_lives(const opdi_cu_pool *pool) {
+    for (const opdi_cu_pool &p : opdi_cu_pools) { if (pool == &p) { return true; } }
+    for (const opdi_cu_pool *p : *opdi_cu_capturing) { if (pool == p) { return true; } }
+    return false;
+}
+/* A new segment; NULL: there is no more memory.  Lets go of the lock meanwhile. */
+static opdi_cu_piece *opdi_cu_segment(opdi_cu_hold &hold, opdi_cu_pool *pool, int device, cudaStream_t stream,
+                                      size_t bytes) {
+    const opdi_cu_on on(device);
     void *at = NULL;
     cudaError_t e;
-    if ((e = cudaMalloc(&at, bytes)) == cudaErrorMemoryAllocation && opdi_cu_release(pool->device) > 0) {
+    hold.unlock();
+    if ((e = cudaMalloc(&at, bytes)) == cudaErrorMemoryAllocation) {
         (void)cudaGetLastError();
+        opdi_cu_release(device);
         e = cudaMalloc(&at, bytes);
     }
+    hold.lock();
     if (e != cudaSuccess) {
         (void)cudaGetLastError();
         if (e != cudaErrorMemoryAllocation) { (void)opdi_cu_failed(e, "cudaMalloc"); }
         return NULL;
     }
-    opdi_cu_piece *p = new (std::nothrow) opdi_cu_piece();
+    opdi_cu_piece *p = opdi_cu_pool_lives(pool) ? new (std::nothrow) opdi_cu_piece() : NULL;
     if (!p) { (void)cudaFree(at); return NULL; }
     p->at = (char *)at; p->bytes = bytes; p->pool = pool; p->stream = stream;
     (*opdi_cu_all_pieces)[at] = p;
@@ -601,17 +648,30 @@ static void opdi_cu_retire(opdi_cu_piece *p) {
     p->uses.clear();
     if (p->marks == 0) { opdi_cu_give(p); }
 }
-/* Frees the blocks whose marks have passed; wait: all that have marks. */
-static void opdi_cu_marks_pass(bool wait) {
+static void opdi_cu_mark_passed(const opdi_cu_mark &m) {
+    (void)cudaEventDestroy(m.event);
+    if (--m.of->marks == 0) { opdi_cu_give(m.of); }
+}
+/* Frees the blocks whose marks have passed. */
+static void opdi_cu_marks_pass() {
     std::vector<opdi_cu_mark> left;
     for (const opdi_cu_mark &m : *opdi_cu_marks) {
-        const cudaError_t e = wait ? cudaEventSynchronize(m.event) : cudaEventQuery(m.event);
+        const cudaError_t e = cudaEventQuery(m.event);
         if (e != cudaSuccess) { (void)cudaGetLastError(); }
-        if (e == cudaErrorNotReady) { left.push_back(m); continue; }
-        (void)cudaEventDestroy(m.event);
-        if (--m.of->marks == 0) { opdi_cu_give(m.of); }
+        if (e == cudaErrorNotReady) { left.push_back(m); } else { opdi_cu_mark_passed(m); }
     }
     opdi_cu_marks->swap(left);
+}
+/* Frees all blocks that have marks now.  Lets go of the lock while it waits. */
+static void opdi_cu_marks_wait(opdi_cu_hold &hold) {
+    std::vector<opdi_cu_mark> all;
+    all.swap(*opdi_cu_marks);
+    hold.unlock();
+    for (const opdi_cu_mark &m : all) {
+        if (cudaEventSynchronize(m.event) != cudaSuccess) { (void)cudaGetLastError(); }
+    }
+    hold.lock();
+    for (const opdi_cu_mark &m : all) { opdi_cu_mark_passed(m); }
 }
 /* A stream is no more: nothing uses blocks on it, and those that were made on it are the default stream's. */
 static void opdi_cu_stream_forget(int device, cudaStream_t stream) {
@@ -630,19 +690,22 @@ static void opdi_cu_stream_forget(int device, cudaStream_t stream) {
 
 //-- what the backend calls --------------------------------------------------------------------------------------------
 
-/* A block of whole 512 bytes of a pool; NULL: no memory, or with an error.  Under the lock. */
-static opdi_cu_piece *opdi_cu_piece_new(opdi_cu_pool *pool, cudaStream_t stream, size_t bytes) {
-    opdi_cu_pool *around = &opdi_cu_pools[pool->device];
+/* A block of whole 512 bytes of a pool; NULL: no memory, or with an error.  Lets go of the lock to get a segment. */
+static opdi_cu_piece *opdi_cu_piece_new(opdi_cu_hold &hold, opdi_cu_pool *pool, cudaStream_t stream, size_t bytes) {
+    const int device = pool->device;
+    opdi_cu_pool *around = &opdi_cu_pools[device];
     opdi_cu_piece *p;
-    if (!opdi_cu_marks->empty()) { opdi_cu_marks_pass(false); }
+    if (!opdi_cu_marks->empty()) { opdi_cu_marks_pass(); }
     if ((p = opdi_cu_piece_find(pool, stream, bytes, false)) != NULL) { opdi_cu_piece_take(p); }
     else if (pool->captures && (p = opdi_cu_piece_find(around, stream, bytes, true)) != NULL) {
         opdi_cu_piece_take(p);                    /* a whole segment of the device's becomes the capture's */
         p->pool = pool;
     }
-    else if (!(p = opdi_cu_segment(pool, stream, opdi_cu_segment_bytes(bytes))) &&
-             !(p = opdi_cu_segment(pool, stream, bytes))) {
-        if (!(p = opdi_cu_piece_find(pool, stream, bytes, false))) { return NULL; }   /* others' use was waited for */
+    else if (!(p = opdi_cu_segment(hold, pool, device, stream, opdi_cu_segment_bytes(bytes))) &&
+             !(p = opdi_cu_segment(hold, pool, device, stream, bytes))) {
+        /* others' use was waited for */
+        p = opdi_cu_pool_lives(pool) ? opdi_cu_piece_find(pool, stream, bytes, false) : NULL;
+        if (!p) { return NULL; }
         opdi_cu_piece_take(p);
     }
     opdi_cu_piece_split(p, bytes);
@@ -661,8 +724,15 @@ static void opdi_cu_out_of_memory(int index, size_t bytes) {
     const opd_memory m = opd_device_memory(opd_device_of(OPD_CUDA, index));
     size_t left = 0, all = 0;
     char text[5][32];
+    cudaError_t e;
     if (!opd_ok()) { return; }                    /* something else was wrong */
-    if (cudaMemGetInfo(&left, &all) != cudaSuccess) { (void)cudaGetLastError(); }
+    if ((e = cudaMemGetInfo(&left, &all)) != cudaSuccess) {
+        (void)cudaGetLastError();
+        (void)opd_fail(OPD_ERROR_MEMORY, "CUDA out of memory: this program cannot use cuda:%d at all: %s (%s). Other "
+                       "programs fill it, or have it for themselves (nvidia-smi says which)", index,
+                       cudaGetErrorString(e), cudaGetErrorName(e));
+        return;
+    }
     (void)opd_fail(OPD_ERROR_MEMORY, "CUDA out of memory. Tried to allocate %s. cuda:%d has a total capacity of %s of "
                    "which %s is free. Of the memory of this program %s is allocated, and %s is reserved but "
                    "unallocated.%s",
@@ -680,13 +750,13 @@ static void *opdi_cu_alloc(void *user, int index, size_t bytes) {
         if (cudaMalloc(&at, bytes) != cudaSuccess) { (void)cudaGetLastError(); at = NULL; }
     } else {
         const cudaStream_t stream = opdi_cu_streams[index];
-        std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
+        opdi_cu_hold hold(opdi_cu_memory_lock);
         opdi_cu_pool *pool = opdi_cu_capture_pool(stream);
         if (pool && pool->device != index) {
             (void)opd_fail(OPD_ERROR_KERNEL, "CUDA: memory of cuda:%d in a capture on cuda:%d", index, pool->device);
             return NULL;
         }
-        opdi_cu_piece *p = opdi_cu_piece_new(pool ? pool : &opdi_cu_pools[index], stream, whole);
+        opdi_cu_piece *p = opdi_cu_piece_new(hold, pool ? pool : &opdi_cu_pools[index], stream, whole);
         at = p ? p->at : NULL;
     }
     if (!at) { opdi_cu_out_of_memory(index, bytes); }
@@ -694,10 +764,12 @@ static void *opdi_cu_alloc(void *user, int index, size_t bytes) {
 }
 static void opdi_cu_free(void *user, int index, void *data, size_t bytes) {
     (void)user; (void)index; (void)bytes;
-    std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
+    opdi_cu_hold hold(opdi_cu_memory_lock);
     auto i = opdi_cu_all_pieces->find(data);
-    if (i != opdi_cu_all_pieces->end()) { opdi_cu_retire(i->second); }
-    else if (opdi_cu_no_cache) { (void)cudaFree(data); }          /* which waits for the device */
+    const bool known = i != opdi_cu_all_pieces->end();
+    if (known) { opdi_cu_retire(i->second); }
+    hold.unlock();
+    if (!known && opdi_cu_no_cache) { (void)cudaFree(data); }     /* which waits for the device */
 }
 static int opdi_cu_record_stream(void *user, int index, void *data, int64_t stream) {
     const cudaStream_t s = (cudaStream_t)(intptr_t)stream;
@@ -708,37 +780,32 @@ static int opdi_cu_record_stream(void *user, int index, void *data, int64_t stre
     if (i->second->stream != s || i->second->pool->device != index) { opdi_cu_use_add(i->second, index, s); }
     return 0;
 }
-/* Gives segments that are free as a whole back; how many bytes.  Under the lock. */
-static int64_t opdi_cu_release(int device) {
-    opdi_cu_pool *pool = &opdi_cu_pools[device];
+/* Gives segments that are free as a whole back to the device, one thread at a time: who finds no memory meanwhile waits
+   here, and tries again. */
+static void opdi_cu_release(int device) {
+    std::lock_guard<std::mutex> alone(opdi_cu_release_lock);
+    opdi_cu_hold hold(opdi_cu_memory_lock);
     std::vector<opdi_cu_piece *> whole;
-    int64_t bytes = 0;
-    if (!opdi_cu_capturing->empty()) { return 0; }
-    opdi_cu_marks_pass(true);
-    for (opdi_cu_piece *p : pool->free) { if (!p->before && !p->after) { whole.push_back(p); } }
-    for (opdi_cu_piece *p : whole) {
-        opdi_cu_piece_take(p);
-        bytes += (int64_t)p->bytes;
-        (void)cudaFree(p->at);                    /* which waits for work that still uses it */
-        opdi_cu_all_pieces->erase(p->at);
-        delete p;
-    }
-    return bytes;
+    if (opdi_cu_capturing->empty()) { opdi_cu_marks_wait(hold); }
+    if (!opdi_cu_capturing->empty()) { return; }
+    for (opdi_cu_piece *p : opdi_cu_pools[device].free) { if (!p->before && !p->after) { whole.push_back(p); } }
+    for (opdi_cu_piece *p : whole) { opdi_cu_piece_take(p); opdi_cu_all_pieces->erase(p->at); }
+    hold.unlock();
+    for (opdi_cu_piece *p : whole) { (void)cudaFree(p->at); delete p; }       /* which waits for work that uses it */
 }
 static void opdi_cu_release_pinned() {
-    for (auto &i : *opdi_cu_free_pinned) {
-        opdi_cu_all_pinned->erase(i.second->at);
-        (void)cudaFreeHost(i.second->at);
-        delete i.second;
-    }
-    opdi_cu_free_pinned->clear();
+    std::multimap<size_t, opdi_cu_piece *> all;
+    opdi_cu_hold hold(opdi_cu_memory_lock);
+    all.swap(*opdi_cu_free_pinned);
+    for (auto &i : all) { opdi_cu_all_pinned->erase(i.second->at); }
+    hold.unlock();
+    for (auto &i : all) { (void)cudaFreeHost(i.second->at); delete i.second; }
 }
 static int opdi_cu_empty_cache(void *user, int index) {
     const opdi_cu_on on(index);
     (void)user;
     if (opdi_cu_none_captured(index, "to empty the cache")) { return -1; }
-    std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
-    (void)opdi_cu_release(index);
+    opdi_cu_release(index);
     opdi_cu_release_pinned();
     return 0;
 }
@@ -750,30 +817,36 @@ static int64_t opdi_cu_cached(void *user, int index) {
 
 //-- pinned memory -----------------------------------------------------------------------------------------------------
 
-/* Of a power of two bytes, so that it is found again. */
+/* One of few sizes, so that it is found again: at most an eighth more. */
+static size_t opdi_cu_pinned_bytes(size_t bytes) {
+    size_t step = 512;
+    while (step <= bytes / 16) { step *= 2; }
+    return (bytes + step - 1) / step * step;
+}
 static void *opdi_cu_host_alloc(void *user, size_t bytes) {
-    size_t whole = 512;
+    const size_t whole = opdi_cu_no_cache ? bytes : opdi_cu_pinned_bytes(bytes);
     void *at = NULL;
     (void)user;
-    while (whole < bytes) { whole *= 2; }
-    if (opdi_cu_no_cache) { whole = bytes; }
-    std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
-    opdi_cu_marks_pass(false);
+    opdi_cu_hold hold(opdi_cu_memory_lock);
+    opdi_cu_marks_pass();
     auto found = opdi_cu_free_pinned->find(whole);
     if (found != opdi_cu_free_pinned->end()) {
         at = found->second->at;
         opdi_cu_free_pinned->erase(found);
         return at;
     }
+    hold.unlock();
     opdi_cu_piece *p = new (std::nothrow) opdi_cu_piece();
-    if (p && cudaHostAlloc(&at, whole, cudaHostAllocPortable) == cudaSuccess) {
-        p->at = (char *)at; p->bytes = whole;
-        (*opdi_cu_all_pinned)[p->at] = p;
-        return at;
+    if (p && cudaHostAlloc(&at, whole, cudaHostAllocPortable) != cudaSuccess) {
+        (void)cudaGetLastError();
+        opdi_cu_release_pinned();
+        if (cudaHostAlloc(&at, whole, cudaHostAllocPortable) != cudaSuccess) { (void)cudaGetLastError(); at = NULL; }
     }
-    (void)cudaGetLastError();
-    delete p;
-    return NULL;
+    if (!p || !at) { delete p; return NULL; }
+    p->at = (char *)at; p->bytes = whole;
+    hold.lock();
+    (*opdi_cu_all_pinned)[p->at] = p;
+    return at;
 }
 static void opdi_cu_host_free(void *user, void *data) {
     (void)user;
@@ -789,8 +862,32 @@ static opdi_cu_piece *opdi_cu_pinned_of(const void *p) {
     return (const char *)p < i->second->at + i->second->bytes ? i->second : NULL;
 }
 
+/* Where kernels note what they find wrong: made once, when it is first asked for; NULL with an error. */
+static opdi_cu_fault *opdi_cu_fault_make() {
+    opdi_cu_fault *f = opdi_cu_the_fault, *none = NULL;
+    cudaError_t e;
+    if (f) { return f; }
+    if ((e = cudaHostAlloc((void **)&f, sizeof *f, cudaHostAllocPortable)) != cudaSuccess) {
+        (void)opdi_cu_failed(e, "cudaHostAlloc");
+        return NULL;
+    }
+    memset((void *)f, 0, sizeof *f);
+    if (opdi_cu_the_fault.compare_exchange_strong(none, f)) { return f; }
+    (void)cudaFreeHost((void *)f);                /* another thread was first */
+    return none;
+}
+
 //-- copies ------------------------------------------------------------------------------------------------------------
 
+/* Copies from one device to another do not go by way of the host where the machine can do without: asked once. */
+static void opdi_cu_peer(int from, int to) {
+    static std::atomic<bool> asked[OPDI_CU_MAX_DEVICES][OPDI_CU_MAX_DEVICES];
+    const opdi_cu_on on(from);
+    int can = 0;
+    if (asked[from][to].exchange(true)) { return; }
+    if (cudaDeviceCanAccessPeer(&can, from, to) == cudaSuccess && can) { (void)cudaDeviceEnablePeerAccess(to, 0); }
+    (void)cudaGetLastError();                     /* somebody else in this process was first */
+}
 static int opdi_cu_stream_wait(void *user, int index, int64_t stream, int other_index, int64_t other);
 /* The device on whose current stream a copy goes: the one that is read, if one is. */
 static int opdi_cu_copy_index(int to_index, int from_index) { return from_index >= 0 ? from_index : to_index; }
@@ -802,7 +899,9 @@ static int opdi_cu_copy_queue(void *to, int to_index, const void *from, int from
     const bool across = to_index >= 0 && to_index != index;
     const int64_t here = (int64_t)(intptr_t)stream, there = across ? (int64_t)(intptr_t)opdi_cu_streams[to_index] : 0;
     if (across && opdi_cu_stream_wait(NULL, index, here, to_index, there)) { return -1; }
-    OPDI_CU_TRY(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream), "a copy");
+    if (across) { opdi_cu_peer(index, to_index); }
+    OPDI_CU_TRY(across ? cudaMemcpyPeerAsync(to, to_index, from, index, bytes, stream)
+                : cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream), "a copy");
     return across ? opdi_cu_stream_wait(NULL, to_index, there, index, here) : 0;
 }
 static int opdi_cu_copy_async(void *user, void *to, int to_index, const void *from, int from_index, size_t bytes) {
@@ -833,7 +932,8 @@ static int opdi_cu_copy_bytes(void *user, void *to, int to_index, const void *fr
 //----------------------------------------------------------------------------------------------------------------------
 //  >>cu:streams     streams, events, graphs
 //
-//  Numbers of streams, events and captures are their addresses; stream 0 is CUDA's default one.
+//  Numbers of streams, events and captures are their addresses; stream 0 is CUDA's default one.  Streams that are freed
+//  are kept for the next that are asked for: whoever still has one as its current one has a stream.
 //----------------------------------------------------------------------------------------------------------------------
 
 static int opdi_cu_device_count(void *user) { (void)user; return opdi_cu_ndevices; }
@@ -855,6 +955,15 @@ static int opdi_cu_stream_new(void *user, int index, int64_t *stream) {
     const opdi_cu_on on(index);
     cudaStream_t s;
     (void)user;
+    {
+        std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
+        for (size_t i = opdi_cu_idle_streams->size(); i-- > 0;) {
+            if ((*opdi_cu_idle_streams)[i].device != index) { continue; }
+            *stream = (int64_t)(intptr_t)(*opdi_cu_idle_streams)[i].stream;
+            opdi_cu_idle_streams->erase(opdi_cu_idle_streams->begin() + (long)i);
+            return 0;
+        }
+    }
     OPDI_CU_TRY(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking), "cudaStreamCreate");
     *stream = (int64_t)(intptr_t)s;
     return 0;
@@ -867,11 +976,11 @@ static void opdi_cu_stream_free(void *user, int index, int64_t stream) {
     (void)user;
     opdi_cu_capture_drop(s);
     (void)cudaStreamSynchronize(s);
-    (void)cudaStreamDestroy(s);
     (void)cudaGetLastError();
     if (opdi_cu_streams[index] == s) { opdi_cu_streams[index] = NULL; }
     std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
     opdi_cu_stream_forget(index, s);
+    opdi_cu_idle_streams->push_back({index, s});
 }
 static int64_t opdi_cu_stream_get(void *user, int index) {
     (void)user;
@@ -1001,13 +1110,18 @@ static void opdi_cu_capture_drop(cudaStream_t stream) {
     if (e != cudaSuccess) { (void)cudaGetLastError(); }
     if (pool) { opdi_cu_pool_free(pool); }
 }
+static bool opdi_cu_blas_take(cublasStatus_t *s);
+/* What is made once is made before. */
 static int opdi_cu_capture_begin(void *user, int index, int64_t stream) {
     const opdi_cu_on on(index);
+    cublasStatus_t blas;
     const cudaStream_t s = (cudaStream_t)(intptr_t)stream;
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
     cudaError_t e;
     (void)user;
     if (!s) { return opd_fail(OPD_ERROR_ARGUMENT, "the default stream cannot be captured, make one (opd_stream_new)"); }
+    if (!opdi_cu_fault_make()) { return -1; }
+    (void)opdi_cu_blas_take(&blas);
     std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
     if (opdi_cu_capture_pool(s)) { return opd_fail(OPD_ERROR_ARGUMENT, "this stream is being captured already"); }
     opdi_cu_pool *pool = new (std::nothrow) opdi_cu_pool();
@@ -1044,7 +1158,8 @@ static int opdi_cu_capture_end(void *user, int index, int64_t stream, int64_t *c
     }
     if (pool->broken) { (void)opd_fail(OPD_ERROR_KERNEL, "the capture is void: %s was asked for", pool->broken); }
     else if (e == cudaSuccess) { (void)opd_fail(OPD_ERROR_MEMORY, "no memory for a capture"); }
-    else { (void)opdi_cu_failed(e, "a capture: something that was called meanwhile cannot be captured"); }
+    else { (void)opdi_cu_failed(e, "a capture: something that was called meanwhile cannot be captured, or was called for "
+                                "the first time (run what is captured once before)"); }
     if (g && g->done) { (void)cudaEventDestroy(g->done); }
     if (g && g->exec) { (void)cudaGraphExecDestroy(g->exec); }
     (void)cudaGetLastError();
@@ -1056,15 +1171,17 @@ static int opdi_cu_capture_end(void *user, int index, int64_t stream, int64_t *c
 /* Inside a capture: *state is where kernels find what d->at, which is changed, counts from. */
 static int opdi_cu_sequence_of(int index, opd_draw *d, const uint64_t **state) {
     if (opdi_cu_ncapturing == 0) { return 0; }
-    std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
+    opdi_cu_hold hold(opdi_cu_memory_lock);
     opdi_cu_pool *pool = opdi_cu_capture_pool(opdi_cu_streams[index]);
     opdi_cu_sequence *q = NULL;
     if (!pool) { return 0; }
     for (opdi_cu_sequence &other : pool->sequences) { if (other.generator == d->generator) { q = &other; } }
     if (!q) {
         /* not of the capture's memory, which kernels of the graph write before they read this */
-        opdi_cu_piece *p = opdi_cu_piece_new(&opdi_cu_pools[index], opdi_cu_streams[index], 512);
-        if (!p) { return opd_fail(OPD_ERROR_MEMORY, "CUDA: no memory for the state of a generator"); }
+        opdi_cu_piece *p = opdi_cu_piece_new(hold, &opdi_cu_pools[index], opdi_cu_streams[index], 512);
+        if (!p || !opdi_cu_pool_lives(pool)) {
+            if (p) { opdi_cu_give(p); }
+            return opd_fail(OPD_ERROR_MEMORY, "CUDA: no memory for the state of a generator"); }
         pool->sequences.push_back({d->generator, d->key, d->at, 0, p});
         q = &pool->sequences.back();
     }
@@ -1224,19 +1341,20 @@ template <typename C> struct opdi_cu_pw_flat {
     int32_t numbers;                              /* bit k: in[k] is one */
     opdi_cu_pw_numbers<C> s;
 };
-/* U runs of N elements, `step` apart; nothing of a number.  The runs of all operands are loaded before one of them is
-   looked at, so that all loads are on their way at once: what is a number is asked of `numbers` afterwards, which the
-   compiler does not know to be the same question. */
+/* The first `runs` of U runs of N elements, `step` apart; nothing of a number.  The runs of all operands are loaded
+   before one of them is looked at, so that all loads are on their way at once: what is a number is asked of `numbers`
+   afterwards, which the compiler does not know to be the same question. */
 template <int N, int U, typename T>
-__device__ __forceinline__ void opdi_cu_pw_fetch(opdi_cu_vector<T, N> *to /*[U]*/, const T *p, int64_t i, int step) {
+__device__ __forceinline__ void opdi_cu_pw_fetch(opdi_cu_vector<T, N> *to /*[U]*/, const T *p, int64_t i, int step,
+                                                 int runs) {
     if (p) {
         OPDI_CU_UNROLL
-        for (int u = 0; u < U; u++) { to[u] = opdi_cu_load_vector<N>(p + i + u * step); }
+        for (int u = 0; u < U; u++) { if (u < runs) { to[u] = opdi_cu_load_vector<N>(p + i + u * step); } }
     }
 }
 template <typename C, typename T, int N>
 __device__ __forceinline__ C opdi_cu_pw_taken(const opdi_cu_vector<T, N> &v, int j, bool number, C s) {
-    return number ? s : opdi_cu_cast<C>(v.at[j]);
+    return number ? s : opdi_cu_taken<C>(v, j);
 }
 /* Runs of 16 bytes a thread of a block computes: enough loads on their way with one operand or two; of what is heavy
    few copies. */
@@ -1253,34 +1371,31 @@ opdi_cu_pointwise_flat(const opdi_cu_pw_flat<C> f) {
     R *out = (R *)f.out;
     const X *xp = (const X *)f.in[0];
     const T *yp = (const T *)f.in[1], *zp = (const T *)f.in[2];
-    const int64_t first = (int64_t)blockIdx.x * (step * U);
-    if (first + step * U <= f.n) {
-        const int64_t i = first + (int)threadIdx.x * N;
-        opdi_cu_vector<X, N> x[U];
-        opdi_cu_vector<T, N> y[U], z[U];
-        opdi_cu_pw_fetch<N, U>(x, xp, i, step);
-        if (K > 1) { opdi_cu_pw_fetch<N, U>(y, yp, i, step); }
-        if (K > 2) { opdi_cu_pw_fetch<N, U>(z, zp, i, step); }
+    const int64_t i = (int64_t)blockIdx.x * (step * U) + (int)threadIdx.x * N, left = f.n - i;
+    const int runs = left >= step * U ? U : left < N ? 0 : (int)((uint32_t)(left - N) / (uint32_t)step) + 1;
+    opdi_cu_vector<X, N> x[U];
+    opdi_cu_vector<T, N> y[U], z[U];
+    opdi_cu_pw_fetch<N, U>(x, xp, i, step, runs);
+    if (K > 1) { opdi_cu_pw_fetch<N, U>(y, yp, i, step, runs); }
+    if (K > 2) { opdi_cu_pw_fetch<N, U>(z, zp, i, step, runs); }
+    OPDI_CU_UNROLL
+    for (int u = 0; u < U; u++) {
+        opdi_cu_vector<R, N> r;
         OPDI_CU_UNROLL
-        for (int u = 0; u < U; u++) {
-            opdi_cu_vector<R, N> r;
-            OPDI_CU_UNROLL
-            for (int j = 0; j < N; j++) {
-                const C a = opdi_cu_pw_taken(x[u], j, f.numbers & 1, f.s.in[0]);
-                const C b = K > 1 ? opdi_cu_pw_taken(y[u], j, f.numbers & 2, f.s.in[1]) : a;
-                const C c = K > 2 ? opdi_cu_pw_taken(z[u], j, f.numbers & 4, f.s.in[2]) : a;
-                r.at[j] = opdi_cu_cast<R>(formula::run(a, b, c, f.s.a, f.s.b, f.s.c));
-            }
-            opdi_cu_store_vector<N>(out + i + u * step, r);
+        for (int j = 0; j < N; j++) {
+            const C a = opdi_cu_pw_taken(x[u], j, f.numbers & 1, f.s.in[0]);
+            const C b = K > 1 ? opdi_cu_pw_taken(y[u], j, f.numbers & 2, f.s.in[1]) : a;
+            const C c = K > 2 ? opdi_cu_pw_taken(z[u], j, f.numbers & 4, f.s.in[2]) : a;
+            r.at[j] = opdi_cu_cast<R>(formula::run(a, b, c, f.s.a, f.s.b, f.s.c));
         }
-        return;
+        if (u < runs) { opdi_cu_store_vector<N>(out + i + u * step, r); }
     }
-    OPDI_CU_ROLLED
-    for (int64_t i = first + threadIdx.x; i < f.n; i += OPDI_CU_TEAM) {
-        const C x = xp ? opdi_cu_load<C>(xp + i) : f.s.in[0];
-        const C y = K > 1 ? (yp ? opdi_cu_load<C>(yp + i) : f.s.in[1]) : x;
-        const C z = K > 2 ? (zp ? opdi_cu_load<C>(zp + i) : f.s.in[2]) : x;
-        opdi_cu_store(out + i, formula::run(x, y, z, f.s.a, f.s.b, f.s.c));
+    const int64_t last = f.n / N * N + threadIdx.x;             /* what is no run */
+    if (blockIdx.x == gridDim.x - 1 && last < f.n) {
+        const C a = xp ? opdi_cu_load<C>(xp + last) : f.s.in[0];
+        const C b = K > 1 ? (yp ? opdi_cu_load<C>(yp + last) : f.s.in[1]) : a;
+        const C c = K > 2 ? (zp ? opdi_cu_load<C>(zp + last) : f.s.in[2]) : a;
+        opdi_cu_store(out + last, formula::run(a, b, c, f.s.a, f.s.b, f.s.c));
     }
 }
 
@@ -2737,11 +2852,12 @@ static int opdi_cu_reduce_plan(opdi_cu_reduction *r, const opd_tensor *x, uint64
     r->chunk = r->n; r->chunks = 1;
     return 0;
 }
-/* Whether all loads of W elements lie at multiples of W. */
-static bool opdi_cu_reduce_even(const opdi_cu_reduction *r, int W) {
-    bool even = (uintptr_t)r->x / (size_t)r->bytes % (size_t)W == 0;
-    for (int d = 0; d < r->nred; d++) { even = even && (r->rstride[d] == 1 || r->rstride[d] % W == 0); }
-    for (int d = 0; d < r->nkept; d++) { even = even && (r->kstride[d] == 1 || r->kstride[d] % W == 0); }
+/* Whether all loads of W elements lie at multiples of W, along the innermost dim of those that are reduced (rows) or
+   kept, whose stride is 1.  Another dim's may be 1 as well, where elements are seen more than once. */
+static bool opdi_cu_reduce_even(const opdi_cu_reduction *r, int W, bool rows) {
+    bool even = (uintptr_t)r->x / (size_t)r->bytes % (size_t)W == 0 && (rows ? r->rsize : r->ksize)[0] % W == 0;
+    for (int d = rows; d < r->nred; d++) { even = even && r->rstride[d] % W == 0; }
+    for (int d = !rows; d < r->nkept; d++) { even = even && r->kstride[d] % W == 0; }
     return even;
 }
 /* Chunks for about 4,096 blocks where there are fewer than 512 without, none smaller than `least`. */
@@ -2763,7 +2879,7 @@ template <class T, class F> static int opdi_cu_reduce_launch(opdi_cu_reduction *
     if (rows1) {
         int lanes = 1, down;
         vec = !r->odd && r->rstride[0] == 1 &&
-            (r->nred == 1 ? r->n >= 2 * W : r->rsize[0] % W == 0 && opdi_cu_reduce_even(r, W));
+            (r->nred == 1 ? r->n >= 2 * W : opdi_cu_reduce_even(r, W, true));
         while (lanes < OPDI_CU_WARP && lanes * 2 * (vec ? W : 1) <= r->n) { lanes *= 2; }
         while (lanes >= OPDI_CU_WARP && lanes < 256 && r->outer * lanes < 512 * 1024 &&
                (int64_t)lanes * 2 * (vec ? W : 1) * U <= r->n) { lanes *= 2; }
@@ -2775,7 +2891,7 @@ template <class T, class F> static int opdi_cu_reduce_launch(opdi_cu_reduction *
     } else {
         int wide = 1, down = 1, N;
         int64_t columns, items;
-        vec = !r->odd && r->kstride[0] == 1 && r->ksize[0] % W == 0 && opdi_cu_reduce_even(r, W);
+        vec = !r->odd && r->kstride[0] == 1 && opdi_cu_reduce_even(r, W, false);
         N = vec ? W : 1;
         columns = r->ksize[0] / N;
         while (wide < 32 && wide < columns) { wide *= 2; }
@@ -3059,6 +3175,23 @@ __device__ __forceinline__ int opdi_cu_load_packs(const T *row, int n, int lane,
     return there;
 }
 
+/* What packs of bfloat16 are as floats is worked out again after this, and meanwhile keeps no registers: the compiler takes them to
+   be others. */
+template <typename T, int W> __device__ __forceinline__ void opdi_cu_anew(opdi_cu_vector<T, W> *v, int n) {
+#if !defined(OPD_CUDA_EMULATED)
+    if constexpr (std::is_same<T, opdi_cu_bf16>::value && W % 2 == 0) {
+        OPDI_CU_UNROLL
+        for (int k = 0; k < n * W / 2; k++) {
+            uint32_t two;
+            memcpy(&two, v[k / (W / 2)].at + k % (W / 2) * 2, sizeof two);
+            asm("" : "+r"(two));
+            memcpy(v[k / (W / 2)].at + k % (W / 2) * 2, &two, sizeof two);
+        }
+    }
+#else
+    (void)v; (void)n;
+#endif
+}
 template <int W, typename T, typename C> __device__ __forceinline__ void opdi_cu_load_some(const T *p, C *c) {
     const opdi_cu_vector<T, W> v = opdi_cu_load_vector<W>(p);
     OPDI_CU_UNROLL
@@ -3444,7 +3577,7 @@ __device__ __forceinline__ void opdi_cu_norm_put(const opdi_cu_norm &k, T *y, co
     if (k.b) { opdi_cu_norm_weights<T, W>(k, k.b, channel, i, b); }
     OPDI_CU_UNROLL
     for (int w = 0; w < W; w++) {
-        c[w] = (opdi_cu_cast<C>(v.at[w]) - mean) * rstd;
+        c[w] = (opdi_cu_taken<C>(v, w) - mean) * rstd;
         if (k.w) { c[w] *= a[w]; }
         if (k.b) { c[w] += b[w]; }
     }
@@ -3467,17 +3600,19 @@ __global__ void __launch_bounds__(1024) opdi_cu_norm_rows(const opdi_cu_norm k) 
             there = opdi_cu_load_packs<W, PACKS>(x, (int)n, lane, lanes, in, v);
             OPDI_CU_EACH_PACK(p, i) {
                 OPDI_CU_UNROLL
-                for (int w = 0; w < W; w++) { mean += p < there ? opdi_cu_cast<C>(v[p].at[w]) : (C)0; }
+                for (int w = 0; w < W; w++) { mean += p < there ? opdi_cu_taken<C>(v[p], w) : (C)0; }
             }
             mean = opdi_cu_row_reduce(mean, opdi_cu_sum(), (C)0, lanes) / (C)n;
+            opdi_cu_anew(v, PACKS);
             OPDI_CU_EACH_PACK(p, i) {
                 OPDI_CU_UNROLL
                 for (int w = 0; w < W; w++) {
-                    const C d = p < there ? opdi_cu_cast<C>(v[p].at[w]) - mean : (C)0;
+                    const C d = p < there ? opdi_cu_taken<C>(v[p], w) - mean : (C)0;
                     squares += d * d;
                 }
             }
             squares = opdi_cu_row_reduce(squares, opdi_cu_sum(), (C)0, lanes);
+            opdi_cu_anew(v, PACKS);
         } else {
             typedef typename opdi_cu_fold_var<C>::State S;
             const S none = opdi_cu_fold_var<C>().init(0);
@@ -3521,17 +3656,17 @@ __global__ void __launch_bounds__(1024) opdi_cu_norm_backward_rows(const opdi_cu
         const auto add = [&](const opdi_cu_vector<T, W> &xv, const opdi_cu_vector<T, W> &gv, const C *weights) {
             OPDI_CU_UNROLL
             for (int w = 0; w < W; w++) {
-                const C wg = opdi_cu_cast<C>(gv.at[w]) * (k.w ? weights[w] : (C)1);
+                const C wg = opdi_cu_taken<C>(gv, w) * (k.w ? weights[w] : (C)1);
                 a += wg;
-                b += wg * (opdi_cu_cast<C>(xv.at[w]) - mean);
+                b += wg * (opdi_cu_taken<C>(xv, w) - mean);
             }
         };
         const auto put = [&](T *to, const opdi_cu_vector<T, W> &xv, const opdi_cu_vector<T, W> &gv, const C *weights) {
             C c[W];
             OPDI_CU_UNROLL
             for (int w = 0; w < W; w++) {
-                const C wg = opdi_cu_cast<C>(gv.at[w]) * (k.w ? weights[w] : (C)1);
-                c[w] = rstd * (wg - a - (opdi_cu_cast<C>(xv.at[w]) - mean) * b);
+                const C wg = opdi_cu_taken<C>(gv, w) * (k.w ? weights[w] : (C)1);
+                c[w] = rstd * (wg - a - (opdi_cu_taken<C>(xv, w) - mean) * b);
             }
             opdi_cu_store_some<W>(to, c);
         };
@@ -7168,7 +7303,8 @@ static const opdi_cu_row opdi_cu_rows_distances[] = {
 //
 //  cuBLAS for numbers with a point, a plain kernel for integers.  All of them are
 //  out[n] = alpha a[n] b[n] + beta out[n]
-//  with a [n, m, k], b [n, k, p] and out [n, m, p] in rows; a vector is a row or a column.
+//  with a [n, m, k], b [n, k, p] and out [n, m, p] in rows; a vector is a row or a column.  cuBLAS gives the same bits
+//  each time for the products of one stream; a thread that computes on several at once may find the last ones others.
 //----------------------------------------------------------------------------------------------------------------------
 
 static int opdi_cu_blas_failed(cublasStatus_t s, const char *what) {
@@ -7176,18 +7312,41 @@ static int opdi_cu_blas_failed(cublasStatus_t s, const char *what) {
     return opd_fail(s == CUBLAS_STATUS_ALLOC_FAILED ? OPD_ERROR_MEMORY : OPD_ERROR_KERNEL, "cuBLAS error: %s in %s",
                     cublasGetStatusString(s), what);
 }
-/* A thread's handles, one for each device. */
+/* A thread's handles, one for each device.  When it ends they are another's: to destroy one waits for the device, which
+   no capture survives. */
+static std::mutex opdi_cu_handles_lock;
+static std::vector<cublasHandle_t> *opdi_cu_idle_handles;     /* [OPDI_CU_MAX_DEVICES]; never destroyed */
 struct opdi_cu_handles {
     cublasHandle_t at[OPDI_CU_MAX_DEVICES];
-    ~opdi_cu_handles() { for (cublasHandle_t h : at) { if (h) { (void)cublasDestroy(h); } } }
+    ~opdi_cu_handles() {
+        std::lock_guard<std::mutex> guard(opdi_cu_handles_lock);
+        for (int i = 0; i < OPDI_CU_MAX_DEVICES; i++) { if (at[i]) { opdi_cu_idle_handles[i].push_back(at[i]); } }
+    }
 };
 static thread_local opdi_cu_handles opdi_cu_blas_handles;
+/* Whether this thread has a handle for the current device, from here on. */
+static bool opdi_cu_blas_take(cublasStatus_t *s) {
+    const int index = opdi_cu_current();
+    cublasHandle_t *h = &opdi_cu_blas_handles.at[index];
+    *s = CUBLAS_STATUS_SUCCESS;
+    if (*h) { return true; }
+    {
+        std::lock_guard<std::mutex> guard(opdi_cu_handles_lock);
+        std::vector<cublasHandle_t> &idle = opdi_cu_idle_handles[index];
+        if (!idle.empty()) { *h = idle.back(); idle.pop_back(); }
+    }
+    if (!*h && (*s = cublasCreate(h)) != CUBLAS_STATUS_SUCCESS) { (void)cudaGetLastError(); *h = NULL; }
+    return *h != NULL;
+}
 /* The current device's handle on the current stream; NULL with an error. */
 static cublasHandle_t opdi_cu_blas() {
-    cublasHandle_t *h = &opdi_cu_blas_handles.at[opdi_cu_current()];
-    cublasStatus_t s = *h ? CUBLAS_STATUS_SUCCESS : cublasCreate(h);
-    if (s == CUBLAS_STATUS_SUCCESS) { s = cublasSetStream(*h, opdi_cu_stream()); }
-    if (s == CUBLAS_STATUS_SUCCESS) { return *h; }
+    cublasHandle_t h = NULL;
+    cublasStatus_t s;
+    if (opdi_cu_blas_take(&s)) {
+        h = opdi_cu_blas_handles.at[opdi_cu_current()];
+        s = cublasSetStream(h, opdi_cu_stream());
+    }
+    if (s == CUBLAS_STATUS_SUCCESS) { return h; }
     (void)opdi_cu_blas_failed(s, "cublasCreate");
     return NULL;
 }
@@ -7235,7 +7394,8 @@ static int opdi_cu_gemm(const opdi_cu_product *q, opd_scalar_type dtype, opd_sca
             ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F,
         CUBLAS_GEMM_DEFAULT);
     if (s != CUBLAS_STATUS_SUCCESS) { return opdi_cu_blas_failed(s, "cublasGemmStridedBatchedEx"); }
-    return opdi_cu_debug ? opdi_cu_synchronize(NULL, -1) : 0;
+    OPDI_CU_TRY(opdi_cu_debug_wait(opdi_cu_stream()), "cublasGemmStridedBatchedEx");
+    return opdi_cu_debug ? opdi_cu_faults() : 0;
 }
 /* One thread for each element of the result. */
 template <typename T> __global__ void opdi_cu_product_kernel(opdi_cu_product q, opdi_cu_acc<T> alpha,
@@ -7567,7 +7727,8 @@ template <typename T> static int opdi_cu_conv_columns(const opdi_cu_conv *q, int
 #define OPDI_CU_TC_STAGES 3
 #define OPDI_CU_TC_THREADS 128
 
-/* Whether T's products are there: bfloat16 from compute capability 8.0 on. */
+/* Whether T's products were compiled: bfloat16's for compute capability 8.0 and up.  The host asks for the same thing by
+   opdi_cu_tc_compiled; where it did not, a kernel stops. */
 template <typename T> struct opdi_cu_tc_there {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
     enum { yes = std::is_same<T, opdi_cu_f16>::value };
@@ -7575,6 +7736,11 @@ template <typename T> struct opdi_cu_tc_there {
     enum { yes = true };
 #endif
 };
+#if defined(OPD_CUDA_EMULATED)
+#define OPDI_CU_TC_STOP(T) if (!std::is_same<T, opdi_cu_f16>::value && opd_emu::compiled() < 80) { __trap(); }
+#else
+#define OPDI_CU_TC_STOP(T) if constexpr (!opdi_cu_tc_there<T>::yes) { __trap(); }
+#endif
 /* 16 bytes from device to shared memory, or zeros; complete after opdi_cu_stages_wait.  A commit ends a stage; after
    wait<n> all but the last n stages are there for the calling thread. */
 __device__ __forceinline__ void opdi_cu_stage_16(void *to, const void *from, bool there) {
@@ -7860,6 +8026,7 @@ template <typename T, bool LAST> __global__ void __launch_bounds__(OPDI_CU_TC_TH
 opdi_cu_conv_tc_kernel(const __grid_constant__ opdi_cu_conv q, const T *x, const T *w, const T *bias, T *y, int cp,
                        int tiles_n) {
     OPDI_CU_SHARED(room);
+    OPDI_CU_TC_STOP(T)
     if constexpr (opdi_cu_tc_there<T>::yes) { opdi_cu_conv_tile<T, LAST>(q, x, w, bias, y, cp, tiles_n, room); }
 }
 
@@ -7947,6 +8114,7 @@ template <typename T> __global__ void __launch_bounds__(OPDI_CU_TC_THREADS)
 opdi_cu_conv_gw_kernel(const __grid_constant__ opdi_cu_conv q, const __grid_constant__ opdi_cu_gw k, const T *x,
                        const T *y, float *parts) {
     OPDI_CU_SHARED(room);
+    OPDI_CU_TC_STOP(T)
     if constexpr (opdi_cu_tc_there<T>::yes) { opdi_cu_conv_gw_tile<T>(q, k, x, y, parts, room); }
 }
 /* w[o, c, t] = the sum of parts[split][o, t, c] */
@@ -8032,10 +8200,23 @@ template <typename T> static int opdi_cu_conv_gw(const opdi_cu_conv *q, const T 
     return opdi_cu_launch(opdi_cu_conv_gw_end_kernel<T>, opdi_cu_grid(all, 256), dim3(256), 0, (const float *)parts, w,
                           k.splits, cg, (int64_t)k.cp, taps, all);
 }
+/* Whether what runs on the current device was compiled for 8.0 or newer: its own code, or what the driver makes of an
+   older one's.  Asked once. */
+static bool opdi_cu_tc_compiled() {
+    static std::atomic<signed char> known[OPDI_CU_MAX_DEVICES];       /* 1: yes, -1: no */
+    std::atomic<signed char> &k = known[opdi_cu_current()];
+    cudaFuncAttributes a;
+    if (k == 0) {
+        const cudaError_t e = cudaFuncGetAttributes(&a, (const void *)opdi_cu_conv_tc_kernel<opdi_cu_bf16, false>);
+        if (e != cudaSuccess) { (void)cudaGetLastError(); return false; }
+        k = a.ptxVersion >= 80 ? 1 : -1;
+    }
+    return k > 0;
+}
 /* Whether the product is worth it, and its grid possible. */
 static bool opdi_cu_conv_tc_fits(const opdi_cu_conv *q, int what, opd_scalar_type dtype) {
     const int64_t cg = q->c / q->groups, og = q->oc / q->groups, taps = opdi_cu_volume(q->k);
-    if (dtype != OPD_FLOAT16 && (dtype != OPD_BFLOAT16 || opdi_cu_properties()->major < 8)) { return false; }
+    if (dtype != OPD_FLOAT16 && (dtype != OPD_BFLOAT16 || !opdi_cu_tc_compiled())) { return false; }
     if (cg < 8 || og < 8 || q->groups > 65535 || q->n * opdi_cu_volume(q->out) > (1 << 30) ||
         q->n * opdi_cu_volume(q->in) > (1 << 30) || cg * taps > (1 << 24) || og * taps > (1 << 24)) { return false; }
     const int64_t x_all = q->n * q->groups * opdi_cu_volume(q->in) * (cg + 8),
@@ -8551,16 +8732,22 @@ static const opdi_cu_row *const opdi_cu_rows[] = {
     opdi_cu_rows_resampling, opdi_cu_rows_losses, opdi_cu_rows_distances, opdi_cu_rows_matmul,
     opdi_cu_rows_convolution, opdi_cu_rows_optimizers};
 
-/* The GPUs of this machine: how many; 0: none, or no driver, which later errors say. */
+/* The GPUs of this machine: how many; 0: none, or no driver, which later errors say.  Makes no context on any of them:
+   that is left to the first call that needs one. */
 static int opdi_cu_find_devices() {
+    static char why[400];
     int n = 0, i;
     const cudaError_t e = cudaGetDeviceCount(&n);
     if (e != cudaSuccess || n == 0) {
         (void)cudaGetLastError();
+        (void)snprintf(why, sizeof why, "the NVIDIA driver of this machine does not work: %s (%s, %d)%s",
+                       cudaGetErrorString(e), cudaGetErrorName(e), (int)e, e == cudaErrorSystemNotReady
+                       ? "; its GPUs may wait for the fabric manager (systemctl status nvidia-fabricmanager)"
+                       : "; nvidia-smi may say more");
         opd_backend_missing_set(OPD_CUDA, e == cudaErrorInsufficientDriver
             ? "there is no NVIDIA driver on this machine, or one that is older than the companion opdispatch_cuda.cu"
             : e == cudaSuccess || e == cudaErrorNoDevice ? "there is no GPU in this machine, or none is visible "
-            "(CUDA_VISIBLE_DEVICES)" : "the NVIDIA driver of this machine does not work (nvidia-smi says more)");
+            "(CUDA_VISIBLE_DEVICES)" : why);
         return 0;
     }
     n = n < OPDI_CU_MAX_DEVICES ? n : OPDI_CU_MAX_DEVICES;
@@ -8583,17 +8770,14 @@ OPD_LIBRARY_IMPL(aten, CUDA, lib) {
     opdi_cu_no_cache = no_cache && *no_cache && *no_cache != '0';
     opdi_cu_ndevices = opdi_cu_find_devices();
     if (opdi_cu_ndevices == 0) { return; }
-    if (cudaHostAlloc((void **)&opdi_cu_the_fault, sizeof *opdi_cu_the_fault, cudaHostAllocPortable) != cudaSuccess) {
-        (void)opdi_cu_failed(cudaGetLastError(), "cudaHostAlloc");
-        return;
-    }
-    memset((void *)opdi_cu_the_fault, 0, sizeof *opdi_cu_the_fault);
     opdi_cu_all_pieces = new std::unordered_map<void *, opdi_cu_piece *>();
     opdi_cu_all_pinned = new std::map<char *, opdi_cu_piece *>();
     opdi_cu_free_pinned = new std::multimap<size_t, opdi_cu_piece *>();
     opdi_cu_capturing = new std::vector<opdi_cu_pool *>();
     opdi_cu_marks = new std::vector<opdi_cu_mark>();
     opdi_cu_held = new std::vector<opdi_cu_piece *>();
+    opdi_cu_idle_streams = new std::vector<opdi_cu_use>();
+    opdi_cu_idle_handles = new std::vector<cublasHandle_t>[OPDI_CU_MAX_DEVICES];
     for (int i = 0; i < opdi_cu_ndevices; i++) { opdi_cu_pools[i].device = i; }
     d.alloc = opdi_cu_alloc; d.free = opdi_cu_free; d.copy = opdi_cu_copy_bytes;
     d.device_count = opdi_cu_device_count; d.device_get = opdi_cu_device_get; d.device_set = opdi_cu_device_set;

@@ -8,6 +8,12 @@
 #include "../opdispatch.h"
 #include "cases.h"
 #include "further_cases.h"
+#include <pthread.h>
+#include <time.h>
+
+/* Of the emulation, where it is linked in: what it has counted; what is called inside of some of CUDA's functions. */
+extern long opd_emu_count(const char *name) __attribute__((weak));
+extern void opd_emu_hook_set(void (*hook)(const char *call)) __attribute__((weak));
 
 /* -1: OPD_TEST_DEVICE, which is not made the current one, or that one. */
 static opd_device gpu(int index) {
@@ -421,6 +427,112 @@ TEST(long_rows_are_searched) {
         same_pair("nanmedian", a, b);
         CHECK_OK();
     }
+}
+
+//-- views that see elements more than once, and lengths ----------------------------------------------------------------
+
+/* Strides that no copy has: dims of stride 0 and 1 beside each other, windows, diagonals. */
+static const struct { int64_t sizes[3], strides[3]; } overlapping[] = {
+    {{16, 56, 8}, {64, 1, 1}}, {{4, 32, 64}, {1, 64, 1}}, {{16, 8, 8}, {0, 8, 1}}, {{64, 1, 32}, {1, 1, 8}},
+    {{8, 16, 8}, {8, 1, 64}}, {{2, 130, 16}, {1, 0, 4}}, {{3, 17, 40}, {4, 1, 0}}, {{4, 8, 24}, {1, 16, 512}},
+    {{5, 12, 16}, {33, 1, 33}}, {{2, 16, 64}, {640, 4, 8}}, {{1, 64, 8}, {0, 1, 2}}};
+enum { VIEW_OPERATORS = 21 };
+static opd_tensor *of_view(int k, opd_tensor *x) {
+    opd_tensor *two[2] = {NULL, NULL};
+    switch (k) {
+        case 0: return opd_sum(x);
+        case 1: case 2: case 3: return opd_sum_dim(x, OPD_INTS(k - 1), false);
+        case 4: return opd_sum_dim(x, OPD_INTS(0, 2), false);
+        case 5: return opd_sum_dim(x, OPD_INTS(1, 2), true);
+        case 6: return opd_sum_dim(x, OPD_INTS(0, 1), false);
+        case 7: return opd_amax(x, OPD_INTS(0), false);
+        case 8: case 9: case 10: return opd_argmax_full(x, opd_value_int(k - 8), false);
+        case 11: return opd_any_dim(x, 0, false);
+        case 12: return opd_add(x, x);
+        case 13: return opd_contiguous(opd_transpose(x, 0, 2));
+        case 14: return opd_to_dtype(x, OPD_FLOAT16);
+        case 15: return opd_cumsum(x, 2);
+        case 16: return opd_where_self(opd_lt_Scalar(x, OPD_V(1)), x, x);
+        case 17: return opd_dtype_is_floating(opd_dtype(x)) ? opd_softmax(x, 1) : opd_neg(x);
+        case 18: return opd_dtype_is_floating(opd_dtype(x)) ? opd_logsumexp(x, OPD_INTS(1)) : opd_neg(x);
+        case 19: return opd_dtype_is_floating(opd_dtype(x)) ? opd_exp(x) : opd_abs(x);
+        default: return opd_sort(two, x) ? NULL : two[0];
+    }
+}
+TEST(views_that_see_elements_more_than_once) {
+    static const opd_scalar_type types[] = {OPD_FLOAT32, OPD_FLOAT16, OPD_INT64, OPD_FLOAT64, OPD_INT8};
+    if (!there()) { SKIP("no GPU"); }
+    for (size_t v = 0; v < sizeof overlapping / sizeof *overlapping; v++) {
+        for (size_t d = 0; d < sizeof types / sizeof *types; d++) {
+            OPD_SCOPE {
+                static float numbers[16384];
+                const int64_t n = sizeof numbers / sizeof *numbers, offset = (int64_t)(v + d) % 3 * (v % 2 ? 4 : 1);
+                opd_tensor *x, *y;
+                for (int64_t i = 0; i < n; i++) { numbers[i] = (float)(i * 7 % 13 - 6) / (d == 2 || d == 4 ? 1 : 4); }
+                x = opd_to_dtype(opd_tensor_from(numbers, opd_ints_of(&n, 1), OPD_FLOAT32), types[d]);
+                y = opd_to_device(x, gpu(-1), types[d]);
+                x = opd_tensor_view(x, overlapping[v].sizes, overlapping[v].strides, 3, offset);
+                y = opd_tensor_view(y, overlapping[v].sizes, overlapping[v].strides, 3, offset);
+                if (!went_well(x && y ? 0 : -1)) { continue; }
+                for (int k = 0; k < VIEW_OPERATORS; k++) {
+                    opd_tensor *want = of_view(k, x), *got;
+                    (void)snprintf(what, sizeof what, "    view %d, %s, operator %d", (int)v, opd_dtype_name(types[d]), k);
+                    if (!want) { opd_error_clear(); continue; }       /* not for this dtype */
+                    got = to_host(of_view(k, y));
+                    if (went_well(got ? 0 : -1)) { same_values(got, want, k == 18 || k == 19 ? 4e-3 : tolerance(opd_dtype(want))); }
+                }
+            }
+        }
+    }
+    what[0] = 0;
+    CHECK_OK();
+}
+/* The same by the operators that make such views. */
+TEST(windows_diagonals_and_what_is_expanded) {
+    opd_tensor *x, *on[2];
+    int k, d;
+    if (!there()) { SKIP("no GPU"); }
+    x = opd_view(opd_arange(OPD_V(16 * 64), OPD_FLOAT32), OPD_INTS(16, 64));
+    x = opd_to_dtype(x, OPD_FLOAT32);
+    for (k = 0; k < 5; k++) {
+        for (d = 0; d < 3; d++) {
+            for (int device = 0; device < 2; device++) {
+                opd_tensor *t = device ? to_gpu(x) : x;
+                t = k == 0 ? opd_unfold(t, 1, 8, 1) : k == 1 ? opd_unfold(t, 1, 16, 4) : k == 2 ? opd_unfold(t, 0, 8, 1)
+                    : k == 3 ? opd_expand(opd_view(t, OPD_INTS(1, 16, 64)), OPD_INTS(8, 16, 64))
+                    : opd_diagonal_full(opd_unfold(t, 1, 16, 1), 0, 0, 2);
+                on[device] = opd_sum_dim(t, OPD_INTS(d % opd_ndim(t)), false);
+            }
+            (void)snprintf(what, sizeof what, "    view %d, dim %d", k, d);
+            if (went_well(on[0] && on[1] ? 0 : -1)) { same_values(to_host(on[1]), on[0], 1e-5); }
+        }
+    }
+    what[0] = 0;
+    CHECK_OK();
+}
+/* Whole runs of 16 bytes, whole blocks, and what is left over. */
+TEST(rows_of_every_length) {
+    static const int64_t lengths[] = {1, 3, 4, 5, 7, 8, 9, 255, 1023, 1024, 1025, 1029, 2047, 2048, 2051, 4095, 4096, 4100, 8191, 8192, 8200};
+    static const opd_scalar_type types[] = {OPD_FLOAT32, OPD_FLOAT16, OPD_BFLOAT16, OPD_FLOAT64, OPD_INT32};
+    if (!there()) { SKIP("no GPU"); }
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        for (size_t d = 0; d < sizeof types / sizeof *types; d++) {
+            OPD_SCOPE {
+                opd_tensor *x = opd_to_dtype(opd_remainder_Scalar(opd_arange(OPD_V(lengths[i]), OPD_FLOAT32), OPD_V(17)), types[d]);
+                opd_tensor *y = to_gpu(x);
+                (void)snprintf(what, sizeof what, "    %d of %s", (int)lengths[i], opd_dtype_name(types[d]));
+                same_values(to_host(opd_add(y, y)), opd_add(x, x), 0);
+                same_values(to_host(opd_neg(y)), opd_neg(x), 0);
+                same_values(to_host(opd_mul_Scalar(y, OPD_V(3))), opd_mul_Scalar(x, OPD_V(3)), 0);
+                same_values(to_host(opd_lt_Scalar(y, OPD_V(8))), opd_lt_Scalar(x, OPD_V(8)), 0);
+                same_values(to_host(opd_where_self(opd_lt_Scalar(y, OPD_V(8)), y, opd_neg(y))),
+                            opd_where_self(opd_lt_Scalar(x, OPD_V(8)), x, opd_neg(x)), 0);
+                if (d < 4) { same_values(to_host(opd_sqrt(y)), opd_sqrt(x), tolerance(types[d])); }
+            }
+        }
+    }
+    what[0] = 0;
+    CHECK_OK();
 }
 
 //-- the layers above --------------------------------------------------------------------------------------------------
@@ -884,6 +996,149 @@ TEST(the_current_device_stays) {
     CHECK_OK();
 }
 
+/* Without the host between where one device reaches the other (OPD_EMU_PEERS=0: it does not). */
+TEST(copies_between_devices_go_straight) {
+    const bool peers = !getenv("OPD_EMU_PEERS");
+    long direct, staged;
+    opd_tensor *x, *y;
+    if (opd_device_count(OPD_CUDA) < 2 || !opd_emu_count) { SKIP("no two devices that count"); }
+    x = filled(2, 1000);
+    direct = opd_emu_count("direct");
+    staged = opd_emu_count("staged");
+    y = opd_to_device(opd_to_device(x, gpu(1), OPD_FLOAT32), gpu(0), OPD_FLOAT32);
+    CHECK_NEAR(at(y, 999), 2, 0);
+    CHECK_INT(opd_emu_count("direct") - direct, peers ? 2 : 0);
+    CHECK_INT(opd_emu_count("staged") - staged, peers ? 0 : 2);
+    CHECK_OK();
+}
+
+//-- threads -----------------------------------------------------------------------------------------------------------
+
+static double in_a_thread_result;
+static void *multiplies(void *arg) {
+    (void)arg;
+    OPD_SCOPE { in_a_thread_result = at(opd_view(opd_mm(opd_view(filled(2, 4), OPD_INTS(2, 2)), opd_view(filled(3, 4), OPD_INTS(2, 2))), OPD_INTS(4)), 3); }
+    return NULL;
+}
+static void *frees_a_stream(void *stream) { opd_stream_free(*(opd_stream *)stream); return NULL; }
+static bool in_a_thread(void *(*f)(void *), void *arg) {
+    pthread_t t;
+    return pthread_create(&t, NULL, f, arg) == 0 && pthread_join(t, NULL) == 0;
+}
+/* A thread that ends leaves what it multiplied with to the next, and does not wait for the device: another may capture. */
+TEST(threads_that_end_do_not_disturb) {
+    opd_stream s, was;
+    opd_tensor *x, *y;
+    opd_capture *c;
+    long handles;
+    int i;
+    if (!there()) { SKIP("no GPU"); }
+    CHECK(in_a_thread(multiplies, NULL));
+    handles = opd_emu_count ? opd_emu_count("handles") : 0;
+    x = opd_view(filled(1, 4), OPD_INTS(2, 2));
+    y = opd_zeros_like(x);
+    s = opd_stream_new(gpu(0));
+    (void)opd_stream_wait(s, opd_stream_current(gpu(0)));
+    was = opd_stream_set(s);
+    (void)opd_copy_(y, opd_mm(x, x));
+    (void)opd_zero_(y);
+    CHECK_INT(opd_capture_begin(s), 0);
+    for (i = 0; i < 4; i++) {
+        in_a_thread_result = 0;
+        CHECK(in_a_thread(multiplies, NULL));
+        CHECK_NEAR(in_a_thread_result, 12, 0);
+    }
+    (void)opd_copy_(y, opd_mm(x, x));
+    c = opd_capture_end(s);
+    CHECK(c != NULL);
+    CHECK_INT(opd_capture_replay(c, s), 0);
+    opd_stream_set(was);
+    (void)opd_stream_wait(was, s);
+    CHECK_NEAR(at(opd_view(y, OPD_INTS(4)), 3), 2, 0);
+    if (opd_emu_count) {
+        CHECK(opd_emu_count("handles") - handles <= 1);               /* of this thread, if it had none */
+        CHECK_INT(opd_emu_count("destroyed"), 0);
+    }
+    opd_capture_free(c);
+    opd_stream_free(s);
+    CHECK_OK();
+}
+/* It should not be; but then it is a stream still. */
+TEST(a_current_stream_that_another_thread_freed) {
+    opd_stream s, was;
+    opd_tensor *x;
+    if (!there()) { SKIP("no GPU"); }
+    s = opd_stream_new(gpu(0));
+    was = opd_stream_set(s);
+    x = filled(1, 1000);
+    CHECK(in_a_thread(frees_a_stream, &s));
+    x = opd_add(x, filled(2, 1000));
+    CHECK_NEAR(at(x, 999), 3, 0);
+    opd_stream_set(was);
+    CHECK_OK();
+}
+/* While CUDA makes memory, takes it back or waits, other threads come to theirs. */
+static volatile int others_done;
+static char seen_calls[400];
+static void *asks_the_allocator(void *arg) {
+    (void)arg;
+    (void)opd_device_memory(gpu(0));
+    __atomic_store_n(&others_done, 1, __ATOMIC_SEQ_CST);
+    return NULL;
+}
+static void while_cuda_works(const char *call) {
+    const struct timespec moment = {0, 1000000};
+    pthread_t t;
+    static volatile int inside;
+    if (inside++) { return; }
+    others_done = 0;
+    if (pthread_create(&t, NULL, asks_the_allocator, NULL) == 0) {
+        for (int i = 0; i < 3000 && !__atomic_load_n(&others_done, __ATOMIC_SEQ_CST); i++) { (void)nanosleep(&moment, NULL); }
+        if (!__atomic_load_n(&others_done, __ATOMIC_SEQ_CST)) { (void)say(false, call); (void)pthread_detach(t); }
+        else { (void)pthread_join(t, NULL); }
+    }
+    if (!strstr(seen_calls, call)) { strncat(seen_calls, call, sizeof seen_calls - strlen(seen_calls) - 1); }
+    inside = 0;
+}
+TEST(the_allocator_is_free_while_cuda_works) {
+    opd_stream s;
+    if (!there() || !opd_emu_hook_set || getenv("OPD_CUDA_NO_CACHE")) { SKIP("no cache, or nothing that shows it"); }
+    s = opd_stream_new(gpu(0));
+    (void)opd_cuda_empty_cache();
+    seen_calls[0] = 0;
+    (void)snprintf(what, sizeof what, "    the allocator is not free");
+    opd_emu_hook_set(while_cuda_works);
+    OPD_SCOPE {
+        opd_tensor *x = filled(1, (int64_t)3 << 20);
+        CHECK(opd_tensor_new_pinned(OPD_INTS(70001), OPD_FLOAT32, OPD_CUDA) != NULL);
+        (void)opd_tensor_record_stream(x, s);
+    }
+    (void)opd_cuda_empty_cache();
+    opd_emu_hook_set(NULL);
+    what[0] = 0;
+    CHECK(strstr(seen_calls, "cudaMalloc") && strstr(seen_calls, "cudaHostAlloc") && strstr(seen_calls, "cudaEventSynchronize"));
+    CHECK(strstr(seen_calls, "cudaFree") && strstr(seen_calls, "cudaFreeHost"));
+    opd_stream_free(s);
+    CHECK_OK();
+}
+/* What is pinned is not much more than what was asked for, and is found again. */
+TEST(pinned_memory_is_hardly_more_than_asked_for) {
+    static const int64_t sizes[] = {1, 513, 8191, 8193, 70001, 1100000, 5000003};
+    if (!there() || !opd_emu_count || getenv("OPD_CUDA_NO_CACHE")) { SKIP("nothing that counts"); }
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        long before, after;
+        void *first = NULL, *second = NULL;
+        (void)opd_cuda_empty_cache();
+        before = opd_emu_count("pinned");
+        OPD_SCOPE { first = opd_data(opd_tensor_new_pinned(OPD_INTS(sizes[i]), OPD_UINT8, OPD_CUDA)); }
+        after = opd_emu_count("pinned");
+        OPD_SCOPE { second = opd_data(opd_tensor_new_pinned(OPD_INTS(sizes[i] - sizes[i] / 100), OPD_UINT8, OPD_CUDA)); }
+        CHECK(after - before >= sizes[i] && after - before <= sizes[i] + sizes[i] / 8 + 512 + 64);
+        CHECK(first == second || opd_emu_count("pinned") > after);
+    }
+    CHECK_OK();
+}
+
 //-- captures: random numbers, and what cannot be captured ---------------------------------------------------------------
 
 static void drawn(opd_tensor **into, opd_generator *g) {
@@ -1102,6 +1357,60 @@ TEST(what_cannot_be_captured) {
     CHECK_INT(refused(a_seed, "a generator was seeded between two draws", true), 0);
     CHECK_INT(refused(other_work, "cudaStreamWaitEvent", true), 0);
     CHECK_INT(refused(an_event, "cudaEventSynchronize", true), 0);
+}
+/* Debug mode waits after each launch, and for nothing inside of a capture: products are no exception. */
+TEST(a_capture_in_debug_mode) {
+    opd_stream s, was;
+    opd_tensor *x, *y;
+    opd_capture *c;
+    bool debug;
+    if (!there()) { SKIP("no GPU"); }
+    x = opd_view(filled(2, 4), OPD_INTS(2, 2));
+    y = opd_zeros_like(x);
+    debug = opd_cuda_debug_set(true);
+    s = opd_stream_new(gpu(0));
+    (void)opd_stream_wait(s, opd_stream_current(gpu(0)));
+    was = opd_stream_set(s);
+    (void)opd_mm(x, x);
+    CHECK_INT(opd_capture_begin(s), 0);
+    (void)opd_copy_(y, opd_mm(opd_add(x, x), x));
+    c = opd_capture_end(s);
+    CHECK(c != NULL);
+    CHECK_INT(opd_capture_replay(c, s), 0);
+    opd_stream_set(was);
+    (void)opd_cuda_debug_set(debug);
+    (void)opd_stream_wait(was, s);
+    CHECK_NEAR(at(opd_view(y, OPD_INTS(4)), 2), 16, 0);
+    opd_capture_free(c);
+    opd_stream_free(s);
+    CHECK_OK();
+}
+/* What a thread needs once is made when a capture begins: nothing is inside of it that a replay cannot do. */
+static void *captures_first_of_all(void *arg) {
+    opd_stream s = opd_stream_new(gpu(0));
+    opd_tensor *x = opd_view(filled(2, 4), OPD_INTS(2, 2)), *y = opd_zeros_like(x);
+    opd_capture *c;
+    long handles;
+    (void)opd_stream_wait(s, opd_stream_current(gpu(0)));
+    (void)opd_stream_set(s);
+    CHECK_INT(opd_capture_begin(s), 0);
+    handles = opd_emu_count ? opd_emu_count("handles") : 0;
+    (void)opd_copy_(y, opd_index_select(opd_mm(x, x), 0, full_on(0, 2, 1, OPD_INT64)));
+    CHECK(!opd_emu_count || opd_emu_count("handles") == handles);
+    c = opd_capture_end(s);
+    CHECK(c != NULL);
+    CHECK_INT(opd_capture_replay(c, s), 0);
+    CHECK_INT(opd_stream_synchronize(s), 0);
+    CHECK_NEAR(at(opd_view(y, OPD_INTS(4)), 2), 8, 0);
+    opd_capture_free(c);
+    opd_stream_free(s);
+    return arg;
+}
+static void *captures_in_a_scope(void *arg) { OPD_SCOPE { (void)captures_first_of_all(arg); } return NULL; }
+TEST(a_capture_that_nothing_was_run_before) {
+    if (!there()) { SKIP("no GPU"); }
+    CHECK(in_a_thread(captures_in_a_scope, NULL));
+    CHECK_OK();
 }
 /* Ended while an error waits, not ended at all, begun where that is not possible, two at once. */
 TEST(captures_that_end_otherwise) {
@@ -1360,6 +1669,35 @@ TEST(an_index_out_of_range_is_an_error_of_the_next_call_that_waits) {
     found_wrong(opd_one_hot_full(indices(0, 4, 3), 4), "aten::one_hot", "Class values must be");
     found_wrong(opd_masked_scatter(x, to_gpu(opd_ones(OPD_INTS(4, 5), OPD_BOOL)), v), "aten::masked_scatter", "Number of elements of source");
     CHECK(opd_add(x, x) != NULL);
+}
+
+//-- a GPU that is left alone, or cannot be used -----------------------------------------------------------------------
+
+/* A process of its own (OPD_TEST_ALONE): what the CPU does makes nothing on a GPU. */
+TEST(a_gpu_is_left_alone_until_it_is_asked_for) {
+    static bool done;
+    if (!there() || !opd_emu_count || !getenv("OPD_TEST_ALONE")) { SKIP("nothing that counts"); }
+    if (done) { return; }                         /* it cannot be done twice */
+    done = true;
+    CHECK_NEAR(opd_item_f64(opd_sum(opd_ones(OPD_INTS(10), OPD_FLOAT32))), 10, 0);
+    CHECK(opd_cuda_available() && opd_device_current(OPD_CUDA).index == 0);
+    CHECK_INT(opd_device_memory(gpu(0)).live, 0);
+    CHECK_INT(opd_emu_count("contexts"), 0);
+    CHECK_NEAR(at(on_gpu(four, 4), 0), 1, 0);
+    CHECK(opd_emu_count("contexts") > 0);
+    CHECK_OK();
+}
+/* OPD_TEST_UNUSABLE: what is said about it when it is asked for; all else goes on. */
+TEST(a_gpu_that_cannot_be_used) {
+    const char *why = getenv("OPD_TEST_UNUSABLE");
+    if (!there() || !why) { SKIP("it can be used"); }
+    for (int i = 0; i < 2; i++) {
+        CHECK_NEAR(opd_item_f64(opd_sum(opd_ones(OPD_INTS(10), OPD_FLOAT32))), 10, 0);
+        CHECK_OK();
+        CHECK(opd_tensor_new_on(OPD_INTS(2), OPD_FLOAT32, gpu(0)) == NULL);
+        (void)say(strstr(opd_error_message(), why) != NULL, opd_error_message());
+        opd_error_clear();
+    }
 }
 
 //-- without a GPU -------------------------------------------------------------------------------------------------------

@@ -36,9 +36,16 @@ static inline cublasStatus_t cublasCreate(cublasHandle_t *h) {
     if (opd_emu::usable() != cudaSuccess) { return CUBLAS_STATUS_NOT_INITIALIZED; }
     *h = new opd_emu_cublas();
     (*h)->device = opd_emu::current_device;
+    opd_emu::counts.handles++;
     return CUBLAS_STATUS_SUCCESS;
 }
-static inline cublasStatus_t cublasDestroy(cublasHandle_t h) { delete h; return CUBLAS_STATUS_SUCCESS; }
+/* It waits for the device: see what that does to a capture. */
+static inline cublasStatus_t cublasDestroy(cublasHandle_t h) {
+    opd_emu::counts.destroyed++;
+    (void)cudaDeviceSynchronize();
+    delete h;
+    return CUBLAS_STATUS_SUCCESS;
+}
 static inline cublasStatus_t cublasSetStream(cublasHandle_t h, cudaStream_t s) { h->stream = s; return CUBLAS_STATUS_SUCCESS; }
 static inline cublasStatus_t cublasSetMathMode(cublasHandle_t, cublasMath_t) { return CUBLAS_STATUS_SUCCESS; }
 static inline cublasStatus_t cublasSetPointerMode(cublasHandle_t, cublasPointerMode_t) { return CUBLAS_STATUS_SUCCESS; }

@@ -23,7 +23,9 @@
    Races between threads and between blocks, and accesses that are wrong by themselves, are what races.cpp finds.
    What it does not show: memory order, what a compiler for GPUs does, speed.
 
-   Environment: OPD_EMU_DEVICES=2 devices (0: a machine without one; -1: without a driver),
+   Environment: OPD_EMU_DEVICES=2 devices (0: a machine without one; -1: without a driver; -802: asking fails with that
+                error), OPD_EMU_CONTEXT=2: whatever makes or needs a context fails with that error,
+                OPD_EMU_PEERS=0: no device reaches another one's memory, OPD_EMU_COMPILED=75: what the code is compiled for,
                 OPD_EMU_MEMORY=1073741824 bytes of each, OPD_EMU_GUARD, OPD_EMU_ASYNC (above),
                 OPD_EMU_FAULT=1: every kernel fails from now on (asked for at each launch).
                 OPD_EMU_ORDER=7 threads of a block and blocks of a launch in an order of chance, of this seed.
@@ -130,15 +132,18 @@ struct dim3 {
     X(cudaSuccess, 0, "no error") X(cudaErrorInvalidValue, 1, "invalid argument")                                   \
     X(cudaErrorMemoryAllocation, 2, "out of memory") X(cudaErrorInitializationError, 3, "initialization error")     \
     X(cudaErrorInvalidConfiguration, 9, "invalid configuration argument")                                           \
+    X(cudaErrorDevicesUnavailable, 46, "CUDA-capable device(s) is/are busy or unavailable")                         \
     X(cudaErrorInsufficientDriver, 35, "CUDA driver version is insufficient for CUDA runtime version")              \
     X(cudaErrorNoDevice, 100, "no CUDA-capable device is detected")                                                 \
     X(cudaErrorInvalidDevice, 101, "invalid device ordinal")                                                        \
+    X(cudaErrorNoKernelImageForDevice, 209, "no kernel image is available for execution on the device")             \
     X(cudaErrorInvalidResourceHandle, 400, "invalid resource handle")                                               \
     X(cudaErrorNotReady, 600, "device not ready")                                                                   \
     X(cudaErrorIllegalAddress, 700, "an illegal memory access was encountered")                                     \
     X(cudaErrorPeerAccessAlreadyEnabled, 704, "peer access is already enabled")                                     \
     X(cudaErrorAssert, 710, "device-side assert triggered") X(cudaErrorLaunchFailure, 719, "unspecified launch failure") \
-    X(cudaErrorNotSupported, 801, "operation not supported")                                                        \
+    X(cudaErrorSystemNotReady, 802, "system not yet initialized") X(cudaErrorNotSupported, 801, "operation not supported") \
+                                                         \
     X(cudaErrorStreamCaptureUnsupported, 900, "operation not permitted when stream is capturing")                   \
     X(cudaErrorStreamCaptureInvalidated, 901, "operation failed due to a previous error during capture")            \
     X(cudaErrorStreamCaptureUnmatched, 903, "the capture was not initiated in this stream")                         \
@@ -233,8 +238,9 @@ struct Machine {
     size_t used[16];
     char *region; size_t region_bytes;            // a part for each device
     int open[16];                                 // a device's memory can be touched while this is not 0
+    bool peers[16][16];
     Machine() : now(NULL), shared(NULL), running(false), stopped(false), launches(0), sticky(cudaSuccess), used(),
-        region(NULL), region_bytes(0), open() { fake = NULL; stack_bottom = NULL; stack_size = 0; }
+        region(NULL), region_bytes(0), open(), peers() { fake = NULL; stack_bottom = NULL; stack_size = 0; }
 };
 inline Machine machine;
 inline thread_local cudaError_t last_error = cudaSuccess;
@@ -245,13 +251,23 @@ inline long setting(const char *name, long otherwise) {
     return text && *text ? atol(text) : otherwise;
 }
 inline int devices() { static const int n = (int)setting("OPD_EMU_DEVICES", 2); return n > 16 ? 16 : n; }
+inline long compiled() { static const long n = setting("OPD_EMU_COMPILED", 90); return n; }
+/* What tests ask for by opd_emu_count, and what is called while CUDA makes memory or waits, by opd_emu_hook_set. */
+struct Counts { long contexts, direct, staged, handles, destroyed, pinned; };
+inline Counts counts;
+inline void (*hook)(const char *call);
 inline cudaError_t note(cudaError_t e) { if (e != cudaSuccess) { last_error = e; } return e; }
-/* What every call asks first. */
-inline cudaError_t usable() {
-    if (devices() < 0) { return cudaErrorInsufficientDriver; }
+/* What every call asks first; all but a few make a context where there is none. */
+inline cudaError_t usable(bool context = true) {
+    static const cudaError_t broken = (cudaError_t)setting("OPD_EMU_CONTEXT", 0);
+    if (devices() < 0) { return devices() == -1 ? cudaErrorInsufficientDriver : (cudaError_t)-devices(); }
     if (devices() == 0) { return cudaErrorNoDevice; }
+    if (context) { counts.contexts++; }
+    if (context && broken != cudaSuccess) { return broken; }
     return machine.sticky;
 }
+/* Without the machine's lock: what another thread does meanwhile is not held up. */
+inline void meanwhile(const char *call) { if (hook) { hook(call); } }
 
 inline void switch_begin(void **fake, const void *bottom, size_t size) {
 #if defined(OPD_EMU_ASAN)
@@ -861,14 +877,14 @@ enum cudaDeviceAttr {
 };
 static inline cudaError_t cudaGetDeviceCount(int *n) {
     *n = opd_emu::devices() > 0 ? opd_emu::devices() : 0;
-    return *n ? cudaSuccess : opd_emu::note(opd_emu::usable());
+    return *n ? cudaSuccess : opd_emu::note(opd_emu::usable(false));
 }
-static inline cudaError_t cudaGetDevice(int *d) { *d = opd_emu::current_device; return opd_emu::note(opd_emu::usable()); }
+static inline cudaError_t cudaGetDevice(int *d) { *d = opd_emu::current_device; return opd_emu::note(opd_emu::usable(false)); }
 static inline cudaError_t cudaSetDevice(int d) {
     if (opd_emu::devices() <= 0) { return opd_emu::note(opd_emu::usable()); }
     if (d < 0 || d >= opd_emu::devices()) { return opd_emu::note(cudaErrorInvalidDevice); }
     opd_emu::current_device = d;
-    return cudaSuccess;
+    return opd_emu::note(opd_emu::usable());
 }
 static inline cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int d) {
     if (opd_emu::devices() <= 0) { return opd_emu::note(opd_emu::usable()); }
@@ -914,8 +930,20 @@ static inline cudaError_t cudaDeviceSynchronize() {
     return opd_emu::note(opd_emu::finish_device(opd_emu::current_device));
 }
 static inline cudaError_t cudaDeviceReset() { return cudaSuccess; }
-static inline cudaError_t cudaDeviceCanAccessPeer(int *v, int a, int b) { *v = a != b; return cudaSuccess; }
-static inline cudaError_t cudaDeviceEnablePeerAccess(int, unsigned) { return cudaSuccess; }
+static inline cudaError_t cudaDeviceCanAccessPeer(int *v, int a, int b) {
+    *v = a != b && opd_emu::setting("OPD_EMU_PEERS", 1);
+    return opd_emu::note(opd_emu::usable(false));
+}
+/* The current device reaches another one's memory from here on. */
+static inline cudaError_t cudaDeviceEnablePeerAccess(int other, unsigned) {
+    std::lock_guard<std::recursive_mutex> guard(opd_emu::machine.lock);
+    bool *peer = &opd_emu::machine.peers[opd_emu::current_device & 15][other & 15];
+    if (opd_emu::usable() != cudaSuccess) { return opd_emu::note(opd_emu::usable()); }
+    if (other == opd_emu::current_device || !opd_emu::setting("OPD_EMU_PEERS", 1)) { return opd_emu::note(cudaErrorInvalidDevice); }
+    if (*peer) { return opd_emu::note(cudaErrorPeerAccessAlreadyEnabled); }
+    *peer = true;
+    return cudaSuccess;
+}
 static inline cudaError_t cudaFree(void *p);
 
 //-- memory -------------------------------------------------------------------------------------------------------
@@ -924,6 +952,7 @@ enum cudaMemcpyKind {
     cudaMemcpyHostToHost = 0, cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice, cudaMemcpyDefault
 };
 static inline cudaError_t cudaMalloc(void **p, size_t bytes) {
+    opd_emu::meanwhile("cudaMalloc");
     std::lock_guard<std::recursive_mutex> guard(opd_emu::machine.lock);
     const size_t whole = (bytes + 511) & ~(size_t)511;
     *p = NULL;
@@ -948,6 +977,7 @@ static inline cudaError_t cudaMalloc(void **p, size_t bytes) {
 }
 template <class T> static inline cudaError_t cudaMalloc(T **p, size_t bytes) { return cudaMalloc((void **)p, bytes); }
 static inline cudaError_t cudaFree(void *p) {
+    opd_emu::meanwhile("cudaFree");
     std::lock_guard<std::recursive_mutex> guard(opd_emu::machine.lock);
     if (!p) { return opd_emu::devices() > 0 ? cudaSuccess : opd_emu::note(opd_emu::usable()); }
     if (opd_emu::usable() != cudaSuccess) { return opd_emu::note(opd_emu::usable()); }
@@ -971,20 +1001,25 @@ static inline cudaError_t cudaMemGetInfo(size_t *left, size_t *all) {
 #define cudaHostAllocDefault 0
 #define cudaHostAllocPortable 1
 static inline cudaError_t cudaHostAlloc(void **p, size_t bytes, unsigned) {
+    opd_emu::meanwhile("cudaHostAlloc");
     std::lock_guard<std::recursive_mutex> guard(opd_emu::machine.lock);
     if (opd_emu::usable() != cudaSuccess) { return opd_emu::note(opd_emu::usable()); }
     *p = malloc(bytes ? bytes : 1);
     if (!*p) { return opd_emu::note(cudaErrorMemoryAllocation); }
     memset(*p, 0xcd, bytes);
     opd_emu::machine.pinned[(char *)*p] = bytes;
+    opd_emu::counts.pinned += (long)bytes;
     return cudaSuccess;
 }
 static inline cudaError_t cudaMallocHost(void **p, size_t bytes) { return cudaHostAlloc(p, bytes, 0); }
 /* It waits for nothing, as nobody promises that it does. */
 static inline cudaError_t cudaFreeHost(void *p) {
+    opd_emu::meanwhile("cudaFreeHost");
     std::lock_guard<std::recursive_mutex> guard(opd_emu::machine.lock);
     if (opd_emu::usable() != cudaSuccess) { return opd_emu::note(opd_emu::usable()); }
-    if (p && !opd_emu::machine.pinned.erase((char *)p)) { return opd_emu::note(cudaErrorInvalidValue); }
+    auto at = opd_emu::machine.pinned.find((char *)p);
+    if (p && at == opd_emu::machine.pinned.end()) { return opd_emu::note(cudaErrorInvalidValue); }
+    if (p) { opd_emu::counts.pinned -= (long)at->second; opd_emu::machine.pinned.erase(at); }
     free(p);
     return cudaSuccess;
 }
@@ -1035,7 +1070,9 @@ static inline cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t byt
     if (e == cudaSuccess && to_host && !stream->lane->work.empty() && !still_read((const char *)to, bytes)) { memset(to, 0xa5, bytes); }
     return e;
 }
-static inline cudaError_t cudaMemcpyPeerAsync(void *to, int, const void *from, int, size_t bytes, cudaStream_t s = NULL) {
+static inline cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device, size_t bytes, cudaStream_t s = NULL) {
+    const bool direct = opd_emu::machine.peers[from_device & 15][to_device & 15];
+    if (direct) { opd_emu::counts.direct++; } else { opd_emu::counts.staged++; }
     return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, s);
 }
 static inline cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind) {
@@ -1221,6 +1258,7 @@ static inline cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e, uns
     return opd_emu::queue(s, [] { return cudaSuccess; }, {event->last->at});
 }
 static inline cudaError_t cudaEventSynchronize(cudaEvent_t e) {
+    opd_emu::meanwhile("cudaEventSynchronize");
     opd_emu::Event *event = (opd_emu::Event *)e;
     if (!e) { return opd_emu::note(cudaErrorInvalidResourceHandle); }
     if (event->in_capture && event->in_capture->capture) { return opd_emu::spoiled(event->in_capture); }
@@ -1277,6 +1315,12 @@ template <class F> static inline cudaError_t cudaFuncSetAttribute(F f, cudaFuncA
     }
     return cudaSuccess;
 }
+struct cudaFuncAttributes { size_t sharedSizeBytes, constSizeBytes, localSizeBytes; int maxThreadsPerBlock, numRegs, ptxVersion, binaryVersion; };
+template <class F> static inline cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *a, F) {
+    *a = cudaFuncAttributes();
+    a->ptxVersion = a->binaryVersion = (int)opd_emu::compiled();
+    return opd_emu::note(opd_emu::usable());
+}
 template <class F> static inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *n, F, int, size_t) {
     *n = 2;
     return cudaSuccess;
@@ -1322,6 +1366,16 @@ static inline cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *c, void (
             }, kept);
         });
     });
+}
+
+/* For tests, which are C: what was counted; what is called inside of some calls, with their names. */
+extern "C" {
+__attribute__((used)) inline long opd_emu_count(const char *name) {
+    const opd_emu::Counts &c = opd_emu::counts;
+    return !strcmp(name, "contexts") ? c.contexts : !strcmp(name, "direct") ? c.direct : !strcmp(name, "staged") ? c.staged
+        : !strcmp(name, "handles") ? c.handles : !strcmp(name, "destroyed") ? c.destroyed : !strcmp(name, "pinned") ? c.pinned : -1;
+}
+__attribute__((used)) inline void opd_emu_hook_set(void (*hook)(const char *call)) { opd_emu::hook = hook; }
 }
 
 /* kernel<<<grid, block, shared, stream>>>(arguments) is written opd_emu_call(kernel, grid, block, shared, stream)(...). */
