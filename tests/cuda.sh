@@ -7,7 +7,8 @@
 set -u
 
 names='cuda_emulated cuda_emulated_guarded cuda_emulated_async cuda_emulated_fault cuda_emulated_races
-cuda_emulated_without_gpu cuda_emulated_without_driver cuda_emulated_out_of_memory
+cuda_emulated_without_gpu cuda_emulated_without_driver cuda_emulated_out_of_memory cuda_emulated_left_alone
+cuda_emulated_unusable cuda_emulated_compiled_for_older cuda_emulated_first_run cuda_first_run_without_gpu
 cuda_emulated_sanitized cuda_emulated_plugin cuda_emulated_example cuda_emulated_digits cuda_without_companion cuda_builds cuda_linked cuda_plugin
 '$(sh "$(dirname "$0")/cuda_code.sh" --list)
 
@@ -32,11 +33,14 @@ printf '#define OPDISPATCH_IMPLEMENTATION\n#include "opdispatch.h"\n' >"$tmp/imp
 # implementation FLAGS...: once for each set of flags
 implementation() { [ -f "$tmp/implementation.o" ] || quiet $CC -O0 -I"$root" -c "$tmp/implementation.c" -o "$tmp/implementation.o"; }
 tests_object() { [ -f "$tmp/tests.o" ] || quiet $CC -O0 -I"$root" -c "$root/tests/test_cuda.c" -o "$tmp/tests.o"; }
+# Addresses that are no multiple of what is loaded from them end the program, as on a GPU.
 emulated() {
     implementation; tests_object
+    aligned='-fsanitize=alignment -fno-sanitize-recover=alignment'
+    emulated_lib="$lib -fsanitize=alignment"
     [ -x "$tmp/emulated" ] || {
-        quiet $CXX -std=c++17 -O0 -I"$root/tests/cuda" -I"$root" -x c++ -c "$root/opdispatch_cuda.cu" -o "$tmp/emulated.o"
-        quiet $CC "$tmp/tests.o" "$tmp/implementation.o" "$tmp/emulated.o" -o "$tmp/emulated" $lib
+        quiet $CXX -std=c++17 -O0 $aligned -I"$root/tests/cuda" -I"$root" -x c++ -c "$root/opdispatch_cuda.cu" -o "$tmp/emulated.o"
+        quiet $CC "$tmp/tests.o" "$tmp/implementation.o" "$tmp/emulated.o" -o "$tmp/emulated" $emulated_lib
     }
 }
 # ran PROGRAM ARGUMENTS...: nothing when all its cases pass, with at least one that did
@@ -76,8 +80,54 @@ check_cuda_emulated_races() {
         aten::index_put aten::conv aten::mm aten::native_batch_norm aten::native_layer_norm aten::embedding
 }
 check_cuda_emulated_without_gpu() { emulated; OPD_TEST_MISSING='no GPU' OPD_EMU_DEVICES=0 ran "$tmp/emulated" without; }
-check_cuda_emulated_without_driver() { emulated; OPD_TEST_MISSING='no NVIDIA driver' OPD_EMU_DEVICES=-1 ran "$tmp/emulated" without; }
+check_cuda_emulated_without_driver() {    # none, or one that fails, and how
+    emulated
+    OPD_TEST_MISSING='no NVIDIA driver' OPD_EMU_DEVICES=-1 ran "$tmp/emulated" without
+    OPD_TEST_MISSING='(cudaErrorSystemNotReady, 802); its GPUs may wait for the fabric manager' OPD_EMU_DEVICES=-802 ran "$tmp/emulated" without
+    OPD_TEST_MISSING='initialization error (cudaErrorInitializationError, 3)' OPD_EMU_DEVICES=-3 ran "$tmp/emulated" without
+}
 check_cuda_emulated_out_of_memory() { emulated; OPD_EMU_MEMORY=8388608 ran "$tmp/emulated" memory; }
+check_cuda_emulated_left_alone() {        # no context before it is asked for; copies where no GPU reaches another
+    emulated
+    OPD_TEST_ALONE=1 ran "$tmp/emulated" left_alone
+    OPD_EMU_PEERS=0 ran "$tmp/emulated" between_devices second_gpu
+}
+# A GPU that others fill, or have for themselves: said when it is asked for, and nothing to a program that is the CPU's.
+check_cuda_emulated_unusable() {
+    emulated
+    OPD_EMU_CONTEXT=2 OPD_TEST_UNUSABLE='cannot use cuda:0 at all: out of memory' ran "$tmp/emulated" cannot_be_used
+    OPD_EMU_CONTEXT=46 OPD_TEST_UNUSABLE='busy or unavailable' ran "$tmp/emulated" cannot_be_used
+    printf '#include "opdispatch.h"\n#include <stdio.h>\nint main(void) { printf("%%g\\n", opd_item_f64(opd_sum(opd_ones(OPD_INTS(4), OPD_FLOAT32)))); return opd_finish(); }\n' >"$tmp/cpu.c"
+    quiet $CC -O0 -I"$root" "$tmp/cpu.c" "$tmp/implementation.o" "$tmp/emulated.o" -o "$tmp/cpu" $emulated_lib
+    for how in OPD_EMU_CONTEXT=2 OPD_EMU_CONTEXT=46 OPD_EMU_DEVICES=-802 OPD_EMU_DEVICES=0; do
+        cpu=$(env $how "$tmp/cpu" 2>&1; echo "status $?")
+        [ "$cpu" = '4
+status 0' ] || printf '%s: %s\n' "$how" "$cpu"
+    done
+}
+# Code for 7.5 alone on a newer GPU: bfloat16's tensor cores are not in it.
+check_cuda_emulated_compiled_for_older() { emulated; OPD_EMU_COMPILED=75 ran "$tmp/emulated" aten::convolution; }
+# What first_gpu_run.sh does and says, with the emulation for a GPU; and without any.
+check_cuda_emulated_first_run() {
+    emulated
+    CC="$CC" COMPANION=$tmp/emulated.o LIBS=$emulated_lib OUT=$tmp/first_run QUICK=1 \
+        SKIP='machine code tests example digits memcheck racecheck synccheck bench ncu' sh "$root/tests/first_gpu_run.sh" >"$tmp/first_run.log" 2>&1 ||
+        { echo "status $?"; cat "$tmp/first_run.log"; }
+    for name in build convolution overlap capture debug first copies threads; do
+        grep -q "^ok     $name (" "$tmp/first_run/SUMMARY" || echo "no $name"
+    done
+    grep -q '^skip   large (.*it does not fit' "$tmp/first_run/SUMMARY" || echo 'large'
+    grep -q '^         first product' "$tmp/first_run/SUMMARY" || echo 'no figures'
+}
+check_cuda_first_run_without_gpu() {
+    ! command -v nvidia-smi >/dev/null 2>&1 || { echo 'SKIP: there may be a GPU'; return; }
+    quiet sh -n "$root/tests/first_gpu_run.sh"
+    OUT=$tmp/no_gpu sh "$root/tests/first_gpu_run.sh" >"$tmp/no_gpu.log" 2>&1
+    [ $? = 2 ] && grep -q '^no GPU: ' "$tmp/no_gpu/SUMMARY" || cat "$tmp/no_gpu.log"
+    quiet_out=$(sh "$root/tests/first_gpu_run.sh" --help) || echo '--help'
+    sh "$root/tests/first_gpu_run.sh" --nonsense >/dev/null 2>&1 && echo 'it takes any option'
+    return 0
+}
 check_cuda_emulated_sanitized() {
     flags='-g -O0 -DOPD_NO_CACHE -fsanitize=address'
     quiet $CC $flags -I"$root" "$root/tests/test_cuda.c" -c -o "$tmp/s_tests.o"
@@ -96,14 +146,14 @@ check_cuda_emulated_plugin() {
 check_cuda_emulated_example() {
     emulated
     sed 's|\([a-z_]*\)<<<\([^>]*\)>>>(|opd_emu_call(\1, \2)(|; s|"../opdispatch.h"|"opdispatch.h"|' "$root/examples/cuda_op.cu" >"$tmp/cuda_op.cpp"
-    quiet $CXX -std=c++17 -I"$root/tests/cuda" -I"$root" "$tmp/cuda_op.cpp" "$tmp/implementation.o" "$tmp/emulated.o" -o "$tmp/cuda_op" $lib
+    quiet $CXX -std=c++17 -I"$root/tests/cuda" -I"$root" "$tmp/cuda_op.cpp" "$tmp/implementation.o" "$tmp/emulated.o" -o "$tmp/cuda_op" $emulated_lib
     quiet_out=$("$tmp/cuda_op" 2>&1) || quiet_out="status $?: $quiet_out"
     case $quiet_out in status*) printf '%s\n' "$quiet_out" ;; *'cuda: the sum is '*'result 0.0e+00'*|*'cuda: the sum is '*'result '*e-0[678]*) ;; *) printf '%s\n' "$quiet_out" ;; esac
 }
 check_cuda_emulated_digits() {            # a network trained there and here: the same losses and accuracies
     emulated
     sed 's|^#define OPDISPATCH_IMPLEMENTATION$||' "$root/examples/digits.c" >"$tmp/digits.c"
-    quiet $CC -O0 -I"$root/examples" "$tmp/digits.c" "$tmp/implementation.o" "$tmp/emulated.o" -o "$tmp/digits" $lib
+    quiet $CC -O0 -I"$root/examples" "$tmp/digits.c" "$tmp/implementation.o" "$tmp/emulated.o" -o "$tmp/digits" $emulated_lib
     for device in cpu cuda; do
         "$tmp/digits" --plain --epochs 1 --data "$root/examples/data/digits.txt" --device $device 2>&1 |
             grep -e loss -e accuracy >"$tmp/digits.$device"

@@ -1,0 +1,204 @@
+#!/bin/sh
+# What a person with a GPU and ten minutes runs to learn most about opdispatch_cuda.cu.  See --help.
+set -u
+
+help() {
+    cat <<'TEXT'
+usage: OUT=folder sh tests/first_gpu_run.sh
+
+Builds the CUDA companion for the GPU of this machine, and tests and measures it, what tells most first.  Leaves one
+folder: SUMMARY (what passed, failed, was not available or not reached, with seconds), and a log of each part.
+
+  OUT=gpu_run           the folder; what is in it is written over
+  BUDGET=600            seconds in all; what does not fit into them is not reached
+  ARCH=sm_90            what nvcc compiles for (default: what nvidia-smi says of the first GPU)
+  SKIP="bench ncu"      parts to leave out
+  QUICK=1               a part of the tests, small tensors, nothing optimised
+  NVCC=... CC=...       compilers
+  COMPANION=file.o      the companion, built already; LIBS="..." what it is linked with
+
+Parts: machine build code convolution overlap capture debug first copies threads large tests example digits memcheck
+racecheck synccheck bench ncu.  Exit status: 0, 1 when a part failed, 2 when nothing could be run (no GPU).
+TEXT
+}
+parts='machine build code convolution overlap capture debug first copies threads large tests example digits memcheck racecheck
+synccheck bench ncu'
+
+#-- the parts: each a process of its own, in $OUT; 77: not available, for the reason in its last line ------------------
+
+have() { command -v "$1" >/dev/null 2>&1; }
+unavailable() { echo "$*"; exit 77; }
+part_machine() {
+    date; uname -a
+    have git && git -C "$root" log -1 --format='commit %h %cd' 2>/dev/null
+    have lscpu && lscpu | grep -E 'Model name|^CPU\(s\)|NUMA node\(s\)'
+    have free && free -g | head -n 2
+    have nvidia-smi || unavailable 'no nvidia-smi'
+    nvidia-smi
+    nvidia-smi --query-gpu=name,compute_cap,driver_version,memory.total,memory.used,compute_mode,ecc.mode.current,mig.mode.current,clocks.sm,clocks.mem,clocks.max.sm,clocks.max.mem,temperature.gpu,power.draw,power.limit,pcie.link.gen.current,pcie.link.width.current \
+        --format=csv
+    nvidia-smi -q -d PERFORMANCE 2>/dev/null | head -n 40
+    nvidia-smi topo -m 2>/dev/null
+    have "$NVCC" && "$NVCC" --version | tail -n 2
+    have "$CC" && "$CC" --version | head -n 1
+    return 0
+}
+# The programs, as many at a time as there are cores; what one of them says goes to its own log.
+part_build() {
+    made() { name=$1; shift; "$@" >"build_$name.log" 2>&1 || { echo "$name: status $?"; tail -n 5 "build_$name.log"; : >build.failed; }; }
+    rm -f build.failed
+    have "$CC" || { echo "no C compiler: $CC"; return 1; }
+    printf '#define OPDISPATCH_IMPLEMENTATION\n#include "opdispatch.h"\n' >implementation.c
+    sed 's|^#define OPDISPATCH_IMPLEMENTATION$||' "$root/bench/cuda.c" >bench_cuda.c
+    sed 's|^#define OPDISPATCH_IMPLEMENTATION$||' "$root/examples/digits.c" >digits.c
+    optimised='-O2 -O1'; [ -z "$QUICK" ] || optimised='-O0 -O0'
+    set -- $optimised
+    made implementation "$CC" "$1" -I"$root" -c implementation.c -o implementation.o &
+    made test_cuda "$CC" "$2" -I"$root" -c "$root/tests/test_cuda.c" -o test_cuda.o &
+    made probes "$CC" "$2" -I"$root" -c "$root/tests/cuda/probes.c" -o probes.o &
+    made bench "$CC" "$2" -I"$root/bench" -c bench_cuda.c -o bench_cuda.o &
+    made digits "$CC" "$2" -I"$root/examples" -c digits.c -o digits.o &
+    if [ -n "$COMPANION" ]; then made companion cp "$COMPANION" companion.o
+    elif have "$NVCC"; then
+        made companion "$NVCC" -O3 -arch="$ARCH" --split-compile=0 -Xptxas -v -I"$root" -c "$root/opdispatch_cuda.cu" -o companion.o
+    else echo "no nvcc ($NVCC)"; : >build.failed; fi
+    wait
+    [ ! -f build.failed ] || return 1
+    for program in test_cuda probes bench_cuda digits; do
+        made "$program" "$CC" "$program.o" implementation.o companion.o -o "$program" $LIBS
+    done
+    [ ! -f build.failed ] || return 1
+    awk '/Compiling entry/ { name = $0; sub(/.*function ./, "", name); sub(/. for.*/, "", name) }
+         /bytes stack frame/ && !/ 0 bytes stack frame, 0 bytes spill/ { print name ": " $0 }' build_companion.log >ptxas_stacks
+    echo "$(wc -l <ptxas_stacks) kernels with a stack (ptxas_stacks)"
+}
+part_code() {
+    CUOBJDUMP=${CUOBJDUMP:-$toolkit/bin/cuobjdump}
+    have "$CUOBJDUMP" || CUOBJDUMP=cuobjdump
+    have "$CUOBJDUMP" || unavailable 'no cuobjdump'
+    CUOBJDUMP=$CUOBJDUMP sh "$root/tests/cuda_code.sh" companion.o >code.said; cat code.said
+    ! grep -q '^FAIL' code.said
+}
+part_probe() { ./probes "$1"; }
+some='aten::add aten::exp aten::sum aten::softmax aten::native_layer_norm aten::cumsum aten::sort aten::index_select aten::mm
+aten::convolution aten::embedding'
+part_tests() {
+    if [ -n "$QUICK" ]; then ./test_cuda $some streams captur memory; return; fi
+    CUDA_TABLE=1 ./test_cuda && return
+    rc=$?
+    echo; echo '== once more, waiting after each launch'
+    OPD_CUDA_DEBUG=1 ./test_cuda -v >tests_debug.log 2>&1
+    tail -n 3 tests_debug.log
+    return $rc
+}
+part_example() {
+    have "$NVCC" || unavailable 'no nvcc'
+    "$NVCC" -O2 -arch="$ARCH" -I"$root" "$root/examples/cuda_op.cu" implementation.o companion.o -o cuda_op -lcublas -lcublasLt || return 1
+    ./cuda_op
+}
+# The same losses on both, and accuracies.
+part_digits() {
+    for device in cpu cuda; do
+        ./digits --plain --epochs 2 --data "$root/examples/data/digits.txt" --device $device >digits.$device 2>&1 || { tail -n 3 digits.$device; return 1; }
+        grep -e loss -e accuracy digits.$device >digits.$device.losses
+    done
+    diff digits.cpu.losses digits.cuda.losses && { echo 'the same losses to the last digit shown'; return; }
+    paste -d ' ' digits.cpu.losses digits.cuda.losses | awk '
+        { n = split($0, w, /[^0-9.eE+-]+/); h = 0; for (i = 1; i <= n; i++) { if (w[i] ~ /^[0-9]*\.[0-9]+/) { v[++h] = w[i] } }
+          for (i = 1; i <= h / 2; i++) { d = v[i] - v[i + h / 2]; if (d < 0) { d = -d } if (d > far) { far = d } } }
+        END { print "figure: losses and accuracies differ by at most " far + 0; exit far > 0.05 }'
+}
+part_sanitizer() {
+    [ -n "$SANITIZER" ] || unavailable 'no compute-sanitizer'
+    OPD_CUDA_NO_CACHE=1 "$SANITIZER" --tool "$1" --error-exitcode 99 --print-limit 20 ./test_cuda $some
+}
+part_bench() {
+    if [ -n "$QUICK" ]; then ./bench_cuda --quick; else ./bench_cuda; fi
+}
+part_ncu() {
+    have ncu || unavailable 'no ncu'
+    ncu --set basic --launch-skip 20 --launch-count 40 ./bench_cuda --quick
+}
+part() {
+    case $1 in
+        convolution|overlap|capture|debug|first|copies|threads|large) part_probe "$1" ;;
+        memcheck|racecheck|synccheck) part_sanitizer "$1" ;;
+        *) part_"$1" ;;
+    esac
+}
+# Seconds that a part may take at most.
+limit_of() {
+    case $1 in
+        machine) echo 20 ;; build) echo 400 ;; code) echo 60 ;; tests) echo 200 ;; bench|digits) echo 120 ;;
+        memcheck|racecheck|synccheck|ncu|example) echo 60 ;; *) echo 45 ;;
+    esac
+}
+
+if [ "${1:-}" = --part ]; then cd "$OUT" || exit 1; part "$2"; exit; fi
+case ${1:-} in
+    --help|-h) help; exit 0 ;;
+    ?*) echo "first_gpu_run.sh: unknown option $1 (see --help)" >&2; exit 2 ;;
+esac
+
+#-- one after another ----------------------------------------------------------------------------------------------------
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+began=$(date +%s)
+OUT=${OUT:-gpu_run}; BUDGET=${BUDGET:-600}; SKIP=${SKIP:-}; QUICK=${QUICK:-}; COMPANION=${COMPANION:-}
+CC=${CC:-cc}; NVCC=${NVCC:-nvcc}; ARCH=${ARCH:-}; SANITIZER=
+mkdir -p "$OUT" || exit 2
+OUT=$(cd "$OUT" && pwd)
+summary=$OUT/SUMMARY
+have "$NVCC" || { [ ! -x /usr/local/cuda/bin/nvcc ] || NVCC=/usr/local/cuda/bin/nvcc; }
+toolkit=$(dirname "$(dirname "$(command -v "$NVCC" || echo /usr/local/cuda/bin/nvcc)")")
+for tool in compute-sanitizer "$toolkit/bin/compute-sanitizer" "$toolkit/compute-sanitizer/compute-sanitizer"; do
+    [ -n "$SANITIZER" ] || ! have "$tool" || SANITIZER=$tool
+done
+PATH=$PATH:$toolkit/bin
+LIBS=${LIBS:--lm -L$toolkit/lib64 -lcudart_static -lcublas -lcublasLt -lstdc++ -lpthread -ldl -lrt}
+LD_LIBRARY_PATH=$toolkit/lib64${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+[ -n "$ARCH" ] || ARCH=sm_$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -n 1 | tr -dc 0-9)
+[ "$ARCH" != sm_ ] || ARCH=native
+case $COMPANION in ''|/*) ;; *) COMPANION=$PWD/$COMPANION ;; esac
+export root OUT QUICK COMPANION CC NVCC ARCH SANITIZER toolkit LIBS PATH LD_LIBRARY_PATH
+
+say() { echo "$*" | tee -a "$summary"; }
+elapsed() { echo $(($(date +%s) - began)); }
+limited() { seconds=$1; shift; if have timeout; then timeout -k 5 "$seconds" "$@"; else "$@"; fi; }
+failed=0
+# run PART: a line of the summary; 1 when it did not do what it should.
+run() {
+    limit=$(limit_of "$1"); rest=$((BUDGET - $(elapsed)))
+    case " $SKIP " in *" $1 "*) say "skip   $1: left out"; return 1 ;; esac
+    if [ "$rest" -lt 5 ]; then say "late   $1: not reached in $BUDGET s"; return 1; fi
+    [ "$limit" -lt "$rest" ] || limit=$rest
+    from=$(elapsed)
+    limited "$limit" sh "$0" --part "$1" >"$OUT/$1.log" 2>&1 </dev/null
+    rc=$?; took=$(($(elapsed) - from))
+    last=$(grep -a -E '^wrong:|FAIL|died|rror' "$OUT/$1.log" | head -n 1); [ -n "$last" ] || last=$(tail -n 1 "$OUT/$1.log")
+    last=$(printf '%s' "$last" | cut -c 1-200)
+    case $rc in
+        0) say "ok     $1 ($took s)"; grep -a '^figure: ' "$OUT/$1.log" | sed 's/^figure: /         /' >>"$summary"; return 0 ;;
+        77) say "skip   $1 ($took s): $(tail -n 1 "$OUT/$1.log" | cut -c 1-200)" ;;
+        124|137) say "late   $1: stopped after $took s" ;;
+        *) say "FAIL   $1 ($took s, status $rc): $last"; failed=$((failed + 1)) ;;
+    esac
+    return 1
+}
+
+: >"$summary"
+say "opdispatch_cuda.cu on $(uname -n), $(date), at most $BUDGET s"
+run machine || :
+if [ -z "$COMPANION" ] && ! nvidia-smi -L 2>/dev/null | grep -q GPU; then
+    say 'no GPU: nvidia-smi is not there, or lists none.  Nothing was built or run.'
+    say "the folder to hand back: $OUT"
+    exit 2
+fi
+[ -n "$COMPANION" ] || say "$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | head -n 1), compiled for $ARCH"
+if run build; then
+    for name in $parts; do case $name in machine|build) ;; *) run "$name" || : ;; esac; done
+fi
+say "in all $(elapsed) s, $failed failed"
+rm -f "$OUT"/*.o "$OUT"/implementation.c "$OUT"/bench_cuda.c "$OUT"/digits.c
+say "the folder to hand back: $OUT"
+[ "$failed" -eq 0 ]
