@@ -14175,6 +14175,7 @@ static int opdi_version_up(opdi_thread *th, opd_tensor *t, bool check) {
     }
     if (check && OPDI_UNLIKELY(th->tape != 0) && opdi_is_captured(th, t)) { return -1; }
     if (check) { return OPDI_UNLIKELY(th->mutation != NULL) ? opdi_mutation_write(th->mutation, t) : 0; }
+    if (OPDI_UNLIKELY(t->flags & OPDI_BATCHED)) { return 0; }      /* a write into its value counts, once */
     (void)OPDI_ADD(&t->storage->version, 1u);
     return 0;
 }
@@ -19581,12 +19582,15 @@ static opd_tensor *opdi_tangent_batched(const opd_tensor *t, const opd_tensor *g
                                                       opd_ints_of(dims + e + p->ndim, e + p->ndim),
                                                       opd_value_int(opd_offset(p))) : NULL;
     if (z) { opdi_view_untie(z); }
-    for (level = 1, i = e; z && (n || i); level++) {
+    for (level = 1, i = e; z && (n || i) && level <= OPDI_MAX_LAYERS; level++) {
         const bool mine = n && opdi_batched_of(wraps[n - 1])->level == level;
         if (mine) { z = opdi_own(opdi_batch_wrap(z, i + opdi_batched_of(wraps[--n])->dim, level)); }
         else if (i && more[i - 1] == level) { z = opdi_own(opdi_batch_wrap(z, 0, level)); i--; }
     }
-    return z;
+    if (!z || !(n || i)) { return z; }
+    (void)opd_fail(OPD_ERROR_ARGUMENT, "forward mode: a tensor may have escaped from inside a function being vmapped: "
+                   "examples of layers that are not inside one another come together");
+    return NULL;
 }
 
 //-- Another tangent for t's storage, in which t's part is g: g itself, when nobody else has it (or `as_is`) and it lies
@@ -19624,7 +19628,7 @@ static opd_tensor *opdi_tangent_scatter(opd_tensor *whole, const opd_tensor *t, 
 //-- The same of a tangent with examples.  NULL: not of this one, or an error.
 static opd_tensor *opdi_tangent_rewritten(opd_tensor *whole, const opd_tensor *t, opd_tensor *g) {
     opd_tensor *copy = opdi_more_examples(g, whole) ? opdi_with_examples(whole, g, opdi_strides_of(whole))
-        : opd_clone(whole), *part;
+        : opd_mul_Scalar(whole, opd_value_int(1)), *part;      /* lies as it does, also among other examples */
     if (!copy || (!(copy->flags & whole->flags & OPDI_CONTIGUOUS) && !opdi_congruent(copy, whole))) { return NULL; }
     part = opdi_tangent_part(copy, t);
     return part && opd_copy_(part, g) ? copy : NULL;
