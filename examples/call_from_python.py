@@ -1,4 +1,5 @@
-# Operators by name from Python: a shared build through ctypes, NumPy's arrays in and out by DLPack, without a copy.
+# Operators by name from Python, and operators written in Python: a shared build through ctypes, NumPy's arrays in by
+# DLPack and out by its array interface (NumPy holds what comes by DLPack for read-only), without a copy.
 # cc -O2 -shared -fPIC -DOPDISPATCH_IMPLEMENTATION -x c opdispatch.h -o libopdispatch.so -lm
 # ci: $tmp/libopdispatch.so $tmp/plugin.so
 #
@@ -14,6 +15,7 @@ import numpy as np
 # ---- what the header declares ----
 
 NONE, TENSOR, INT, FLOAT, BOOL, COMPLEX, STR, DEVICE, OBJECT, INTS, FLOATS, BOOLS, TENSORS = range(13)
+DEF, ERROR_USER = 1, 12
 
 
 class Content(ctypes.Union):
@@ -49,7 +51,12 @@ def load(path):
             ("opd_overloads_resolve", c_void_p, [c_void_p, c_void_p, c_int, c_void_p, c_int]),
             ("opd_overloads_call", c_int, [c_void_p, c_void_p, c_void_p, c_int, c_void_p, c_int]),
             ("opd_dlpack_import_unversioned", c_void_p, [c_void_p]),
-            ("opd_dlpack_export_unversioned", c_void_p, [c_void_p])]:
+            ("opd_dlpack_export_unversioned", c_void_p, [c_void_p]),
+            ("opd_library_open", c_void_p, [c_int, c_char_p, c_char_p, c_char_p, c_int]),
+            ("opd_def", c_int, [c_void_p, c_char_p]),
+            ("opd_impl_key", c_int, [c_void_p, c_char_p, c_char_p, c_void_p, c_void_p, c_void_p]),
+            ("opd_call_args", c_void_p, [c_void_p]), ("opd_call_nargs", c_int, [c_void_p]),
+            ("opd_return_tensor", c_int, [c_void_p, c_void_p]), ("opd_fail", c_int, [c_int, c_char_p, c_char_p])]:
         function = getattr(lib, name)
         function.restype = result
         function.argtypes = arguments
@@ -62,31 +69,28 @@ python = ctypes.pythonapi
 python.PyCapsule_GetPointer.restype = c_void_p
 python.PyCapsule_GetPointer.argtypes = [ctypes.py_object, c_char_p]
 python.PyCapsule_SetName.argtypes = [ctypes.py_object, c_char_p]
-python.PyCapsule_New.restype = ctypes.py_object
-python.PyCapsule_New.argtypes = [c_void_p, c_char_p, c_void_p]
-capsule_is_valid = ctypes.PYFUNCTYPE(c_int, c_void_p, c_char_p)(("PyCapsule_IsValid", python))
-capsule_pointer = ctypes.PYFUNCTYPE(c_void_p, c_void_p, c_char_p)(("PyCapsule_GetPointer", python))
-HERE, TAKEN = b"dltensor", b"used_dltensor"  # the capsules keep these addresses
+TAKEN = b"used_dltensor"  # the capsule keeps this address
+KINDS = {0: "i", 1: "u", 2: "f", 5: "c", 6: "b"}  # DLPack's codes in NumPy's letters
 
 
-@ctypes.PYFUNCTYPE(None, c_void_p)
-def drop_capsule(capsule):
-    if capsule_is_valid(capsule, HERE):  # nobody took it
-        address = capsule_pointer(capsule, HERE)
-        Managed.from_address(address).deleter(address)
-
-
-class Exported:
-    """A tensor of the library's, for numpy.from_dlpack."""
+class Owner:
+    """A tensor of the library's: numpy.asarray of it is its memory, writable, which it keeps for as long as the array."""
 
     def __init__(self, address):
         self.address = address
+        t = Managed.from_address(address)
+        kind, bits = KINDS.get(t.dtype & 255), t.dtype >> 8 & 255
+        if kind is None:
+            raise TypeError("NumPy has no such dtype")
+        shape = tuple((c_int64 * t.ndim).from_address(t.shape)) if t.ndim else ()
+        steps = tuple(s * bits // 8 for s in (c_int64 * t.ndim).from_address(t.strides)) if t.ndim else ()
+        self.nothing = np.empty(1) if 0 in shape else None
+        data = self.nothing.ctypes.data if 0 in shape else t.data + t.byte_offset
+        self.__array_interface__ = {"shape": shape, "typestr": f"{'|' if bits == 8 else '<'}{kind}{bits // 8}",
+                                    "data": (data, False), "strides": None if 0 in shape else steps, "version": 3}
 
-    def __dlpack__(self, **options):
-        return python.PyCapsule_New(self.address, HERE, ctypes.cast(drop_capsule, c_void_p))
-
-    def __dlpack_device__(self):
-        return (1, 0)  # the CPU
+    def __del__(self):
+        Managed.from_address(self.address).deleter(self.address)
 
 
 # ---- calls ----
@@ -94,7 +98,7 @@ class Exported:
 class Operator:
     def __init__(self, lib, name):
         self.lib, self.name = lib, name
-        self.overloads = lib.opd_overloads_find(name.encode())
+        self.overloads = name and lib.opd_overloads_find(name.encode())
         self.check()
 
     def check(self):
@@ -113,7 +117,7 @@ class Operator:
     def array(self, tensor):
         address = self.lib.opd_dlpack_export_unversioned(tensor)
         self.check()
-        return np.from_dlpack(Exported(address))
+        return np.asarray(Owner(address))
 
     def value(self, x, keep):
         """A C value; what it points to is put into keep."""
@@ -166,6 +170,40 @@ class Operator:
             lib.opd_scope_close(byref(scope))
 
 
+# ---- operators written in Python ----
+
+KERNEL = ctypes.CFUNCTYPE(c_int, c_void_p)
+
+
+class Library:
+    """Operators of a namespace whose kernels are Python functions: of arrays and numbers, to an array or several."""
+
+    def __init__(self, lib, namespace):
+        self.lib, self.calls = lib, []  # what C calls has to stay
+        self.handle = lib.opd_library_open(DEF, namespace.encode(), None, __file__.encode(), 0)
+
+    def define(self, schema, function):
+        lib, name = self.lib, schema.split("(")[0]
+        here = Operator(lib, None)
+
+        @KERNEL
+        def kernel(call):
+            try:
+                args = (Value * lib.opd_call_nargs(call)).from_address(lib.opd_call_args(call))
+                out = function(*[here.result(v) for v in args])
+                for array in out if isinstance(out, tuple) else (out,):
+                    if lib.opd_return_tensor(call, here.tensor(np.ascontiguousarray(array))):
+                        return -1
+                return 0
+            except Exception as error:  # it must not leave the kernel
+                return lib.opd_fail(ERROR_USER, b"%s", f"{type(error).__name__}: {error}".encode())
+
+        self.calls.append(kernel)
+        lib.opd_def(self.handle, schema.encode())
+        lib.opd_impl_key(self.handle, name.encode(), b"CPU", kernel, None, None)
+        here.check()
+
+
 class Namespace:
     def __init__(self, lib, name=None):
         self._lib, self._name = lib, name
@@ -198,6 +236,21 @@ def main(path="./libopdispatch.so", plugin=None):
     x[0, 2] = -1
     assert np.shares_memory(turned, x) and turned[2, 0] == -1
     print(turned)
+
+    z = ops.aten.add(ops.aten.exp(x), 1.0)  # a result is an argument of the next, and may be written
+    assert np.allclose(z, np.exp(x) + 1)
+    z[0, 0] = 5
+    assert ops.aten.sum(z[:1, :1]) == 5 and ops.aten.zeros([0, 3]).shape == (0, 3)
+
+    mine = Library(lib, "mine")
+    mine.define("blend(Tensor a, Tensor b, float weight=0.5) -> Tensor", lambda a, b, w: a * w + b * (1 - w))
+    mine.define("broken(Tensor a) -> Tensor", lambda a: a.reshape(1000))
+    print(ops.mine.blend(x, y))
+    assert np.allclose(ops.mine.blend(x, y, weight=0.25), x / 4 + y * 3 / 4)
+    try:
+        ops.mine.broken(x)
+    except RuntimeError as error:
+        print(error)
 
     large = ops.aten.exp(np.zeros((1000, 1000)))
     assert large.sum() == 1e6 and not large.flags.owndata  # the library's memory, which the array keeps alive
