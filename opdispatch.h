@@ -231,6 +231,11 @@
 #define OPD_VERSION_PATCH 0
 #define OPD_VERSION "0.2.0"
 
+#if defined(__cplusplus)
+#define OPD_CAST(T, x) static_cast<T>(x)          /* no -Wold-style-cast */
+#else
+#define OPD_CAST(T, x) ((T)(x))
+#endif
 #if defined(__GNUC__)
 #define OPD_PRINTF_LIKE(f, a) __attribute__((format(printf, f, a)))
 #define OPD_UNUSED __attribute__((unused))
@@ -252,6 +257,7 @@
 #define OPD_API extern OPD_EXPORT
 #endif
 #if defined(OPDISPATCH_PLUGIN)
+#include <stdio.h>
 #define OPD_API_OPEN extern      /* with "...": a macro there, see the table of a plug-in */
 #else
 #define OPD_API_OPEN OPD_API
@@ -312,6 +318,9 @@ OPD_API void opd_error_clear(void);
 /* Records an error (the first one sticks) and returns -1, so that a kernel can `return opd_fail(...)`.  The name
    of the operator whose kernel is running is put in front of the text. */
 OPD_API_OPEN int opd_fail(opd_code code, const char *format, ...) OPD_PRINTF_LIKE(2, 3);
+/* TORCH_CHECK for whatever returns 0 or -1, as kernels and formulas do: where cond does not hold it returns -1 with
+   that error.  OPD_CHECK(opd_ndim(x) == 2, "x must be a matrix, not %d-dimensional", opd_ndim(x)); */
+#define OPD_CHECK(cond, ...) do { if (!(cond)) { return opd_fail(OPD_ERROR_ARGUMENT, __VA_ARGS__); } } while (0)
 /* Lets code try something: `int m = opd_error_mark(); ...; opd_error_rewind(m);` forgets an error recorded since
    the mark and returns its code (OPD_OK when there was none).  An error already pending at the mark stays. */
 OPD_API int opd_error_mark(void);
@@ -370,7 +379,7 @@ typedef enum opd_backend {
 } opd_backend;
 typedef struct opd_device { int32_t type; int32_t index; } opd_device;      /* index -1: the current one */
 OPD_INLINE opd_device opd_device_of(opd_backend type, int index) {
-    opd_device d; d.type = (int32_t)type; d.index = index; return d;
+    opd_device d; d.type = OPD_CAST(int32_t, type); d.index = index; return d;
 }
 /* "cpu", "cuda:1", "meta": 0, or -1 with an error. */
 OPD_API int opd_device_parse(const char *text, opd_device *out);
@@ -428,19 +437,19 @@ OPD_INLINE opd_value opd_value_device(opd_device d) {
     opd_value v; v.tag = OPD_TAG_DEVICE; v.n = 0; v.u.device = d; return v;
 }
 OPD_INLINE opd_value opd_value_ints(const int64_t *p, int64_t n) {
-    opd_value v; v.tag = OPD_TAG_INTS; v.n = (int32_t)n; v.u.ints = p; return v;
+    opd_value v; v.tag = OPD_TAG_INTS; v.n = OPD_CAST(int32_t, n); v.u.ints = p; return v;
 }
 OPD_INLINE opd_value opd_value_floats(const double *p, int64_t n) {
-    opd_value v; v.tag = OPD_TAG_FLOATS; v.n = (int32_t)n; v.u.floats = p; return v;
+    opd_value v; v.tag = OPD_TAG_FLOATS; v.n = OPD_CAST(int32_t, n); v.u.floats = p; return v;
 }
 OPD_INLINE opd_value opd_value_bools(const bool *p, int64_t n) {
-    opd_value v; v.tag = OPD_TAG_BOOLS; v.n = (int32_t)n; v.u.bools = p; return v;
+    opd_value v; v.tag = OPD_TAG_BOOLS; v.n = OPD_CAST(int32_t, n); v.u.bools = p; return v;
 }
 OPD_INLINE opd_value opd_value_tensors(opd_tensor *const *p, int64_t n) {
-    opd_value v; v.tag = OPD_TAG_TENSORS; v.n = (int32_t)n; v.u.tensors = p; return v;
+    opd_value v; v.tag = OPD_TAG_TENSORS; v.n = OPD_CAST(int32_t, n); v.u.tensors = p; return v;
 }
 OPD_INLINE opd_value opd_value_list(const opd_value *p, int64_t n) {
-    opd_value v; v.tag = OPD_TAG_LIST; v.n = (int32_t)n; v.u.list = p; return v;
+    opd_value v; v.tag = OPD_TAG_LIST; v.n = OPD_CAST(int32_t, n); v.u.list = p; return v;
 }
 OPD_INLINE opd_value opd_value_same(opd_value v) { return v; }
 OPD_INLINE opd_value opd_value_null(const void *p) { (void)p; return opd_value_none(); }
@@ -458,7 +467,7 @@ OPD_INLINE opd_tensors opd_tensors_of(opd_tensor *const *p, int64_t n) {
 OPD_INLINE opd_value opd_value_of_ints(opd_ints l) { return opd_value_ints(l.data, l.n); }
 OPD_INLINE opd_value opd_value_of_floats(opd_floats l) { return opd_value_floats(l.data, l.n); }
 OPD_INLINE opd_value opd_value_of_tensors(opd_tensors l) { return opd_value_tensors(l.data, l.n); }
-OPD_INLINE opd_value opd_value_uint(uint64_t i) { return opd_value_int((int64_t)i); }
+OPD_INLINE opd_value opd_value_uint(uint64_t i) { return opd_value_int(OPD_CAST(int64_t, i)); }
 #define OPD_NONE opd_value_none()
 #define OPD_DEFAULT opd_value_default()
 
@@ -538,14 +547,16 @@ typedef enum opd_functionality {
    with a backend.  Alias keys stand for a set of runtime keys and are never in a key set. */
 typedef int32_t opd_key;
 #define OPD_KEY_UNDEFINED 0
-#define OPD_KEY_OF(functionality) ((opd_key)(functionality))
+#define OPD_KEY_OF(functionality) (0 + (functionality))
 #define OPD_KEY_BACKEND_BASE 64
-#define OPD_KEY_PER_BACKEND(index, backend) ((opd_key)(OPD_KEY_BACKEND_BASE + 16 * (index) + (int)(backend)))
+#define OPD_KEY_PER_BACKEND(index, backend) (OPD_KEY_BACKEND_BASE + 16 * (index) + (backend))
 #define OPD_KEY_CPU OPD_KEY_PER_BACKEND(0, OPD_CPU)
 #define OPD_KEY_CUDA OPD_KEY_PER_BACKEND(0, OPD_CUDA)
 #define OPD_KEY_META OPD_KEY_PER_BACKEND(0, OPD_META)
 #define OPD_KEY_AUTOGRAD_CPU OPD_KEY_PER_BACKEND(5, OPD_CPU)
 #define OPD_KEY_AUTOGRAD_CUDA OPD_KEY_PER_BACKEND(5, OPD_CUDA)
+#define OPD_KEY_AUTOCAST_CPU OPD_KEY_PER_BACKEND(6, OPD_CPU)         /* OPD_KEY_PER_BACKEND(6, device) of any device */
+#define OPD_KEY_AUTOCAST_CUDA OPD_KEY_PER_BACKEND(6, OPD_CUDA)
 #define OPD_KEY_BACKEND_SELECT OPD_KEY_OF(OPD_F_BACKEND_SELECT)
 #define OPD_KEY_AD_INPLACE_OR_VIEW OPD_KEY_OF(OPD_F_AD_INPLACE_OR_VIEW)
 #define OPD_KEY_AUTOGRAD_OTHER OPD_KEY_OF(OPD_F_AUTOGRAD_OTHER)
@@ -571,7 +582,7 @@ OPD_INLINE opd_keyset opd_keyset_make(uint64_t functionality, uint64_t backends)
     opd_keyset s; s.functionality = functionality; s.backends = backends; return s;
 }
 #define OPD_KEYS_EMPTY opd_keyset_make(0, 0)
-#define OPD_BIT_OF(functionality) ((uint64_t)1 << ((functionality) - 1))
+#define OPD_BIT_OF(functionality) (UINT64_C(1) << ((functionality) - 1))
 OPD_API opd_keyset opd_keyset_add(opd_keyset set, opd_key key);
 /* Takes the functionality bit away, never a backend bit. */
 OPD_API opd_keyset opd_keyset_remove(opd_keyset set, opd_key key);
@@ -581,7 +592,7 @@ OPD_API opd_key opd_keyset_highest(opd_keyset set);
 /* Everything strictly below a functionality, with all backend bits: `keys & opd_keyset_below(OPD_F_AUTOGRAD_OTHER)`
    is what a kernel at an Autograd key redispatches with. */
 OPD_INLINE opd_keyset opd_keyset_below(int functionality) {
-    return opd_keyset_make(OPD_BIT_OF(functionality) - 1, ~(uint64_t)0);
+    return opd_keyset_make(OPD_BIT_OF(functionality) - 1, ~UINT64_C(0));
 }
 OPD_INLINE opd_keyset opd_keyset_and(opd_keyset a, opd_keyset b) {
     return opd_keyset_make(a.functionality & b.functionality, a.backends & b.backends);
@@ -597,7 +608,7 @@ OPD_INLINE opd_keyset opd_keyset_xor(opd_keyset a, opd_keyset b) {
     return opd_keyset_make(a.functionality ^ b.functionality, a.backends ^ b.backends);
 }
 OPD_INLINE opd_keyset opd_keyset_remove_backend(opd_keyset set, int backend) {
-    const uint64_t bit = backend >= 0 && backend < 64 ? (uint64_t)1 << backend : 0;
+    const uint64_t bit = backend >= 0 && backend < 64 ? UINT64_C(1) << backend : 0;
     return opd_keyset_make(set.functionality, set.backends & ~bit);
 }
 OPD_INLINE bool opd_keyset_equal(opd_keyset a, opd_keyset b) {
@@ -610,7 +621,7 @@ OPD_INLINE bool opd_keyset_has_all(opd_keyset set, opd_keyset part) {
 /* They share a functionality. */
 OPD_INLINE bool opd_keyset_has_any(opd_keyset a, opd_keyset b) { return (a.functionality & b.functionality) != 0; }
 /* Every functionality and every backend; the autograd keys; the keys that a kernel at ADInplaceOrView excludes. */
-#define OPD_KEYS_FULL opd_keyset_make(OPD_BIT_OF(OPD_F_COUNT) - 1, ((uint64_t)1 << OPD_BACKEND_COUNT) - 1)
+#define OPD_KEYS_FULL opd_keyset_make(OPD_BIT_OF(OPD_F_COUNT) - 1, (UINT64_C(1) << OPD_BACKEND_COUNT) - 1)
 #define OPD_KEYS_AUTOGRAD opd_keyset_make(OPD_BIT_OF(OPD_F_AUTOGRAD_OTHER) | OPD_BIT_OF(OPD_F_AUTOGRAD) | \
                                           OPD_BIT_OF(OPD_F_AUTOGRAD_NESTED_TENSOR), 0)
 #define OPD_KEYS_AUTOGRAD_AND_VIEW opd_keyset_make(OPD_KEYS_AUTOGRAD.functionality | \
@@ -1021,7 +1032,8 @@ OPD_API size_t opd_tensor_print(const opd_tensor *t, char *buf, size_t cap);
 OPD_API void opd_print(const opd_tensor *t);                                  /* to stdout, with a newline */
 
 /* The random generator: Philox 4x32-10, counter-based.  NULL is the default one (seed 0 until seeded), which
-   opd_manual_seed seeds; the others belong to whoever made them.  Any thread. */
+   opd_manual_seed seeds; the others belong to whoever made them.  Any thread.  Two draws in the arguments of one call,
+   opd_sub(opd_randn(...), opd_randn(...)), come in the order that the C compiler likes: draw into variables before. */
 OPD_API void opd_manual_seed(uint64_t seed);
 OPD_API opd_generator *opd_generator_new(uint64_t seed);
 OPD_API void opd_generator_free(opd_generator *g);
@@ -2964,10 +2976,11 @@ struct opd_draw {
 //  >>api:operators  the built-in operators and their wrappers
 //----------------------------------------------------------------------------------------------------------------------
 
-/* One row an operator: X(card, "name.overload", kind, wrapper, (required types), kind of _full or 0, (all types)).
-   opd_<wrapper> takes the required arguments, opd_<wrapper>_full all of them.  A kind is a letter for the result and
-   the number of arguments: T one tensor, N several (the wrapper takes an array `rets` of them and returns 0 or -1),
-   L a list, V a number.  Types: T tensor, i int64_t, d double, b bool, s string, I opd_ints, F opd_floats,
+/* One row an operator: X(card, "name.overload", kind, wrapper, (types), kind of _full or 0, (all types)).
+   opd_<wrapper> takes the schema's first arguments, as many as there are types, and those behind them have their
+   defaults; opd_<wrapper>_full takes all of them.  A row of kind 0 has no wrapper: opd_call_op.  A kind is a letter for
+   the result and the number of arguments: T one tensor, N several (the wrapper takes an array `rets` of them and returns
+   0 or -1), L a list, V a number.  Types: T tensor, i int64_t, d double, b bool, s string, I opd_ints, F opd_floats,
    L opd_tensors, D opd_device, G opd_generator, V opd_value (numbers and None: OPD_V(2), OPD_NONE). */
 #define OPD_OPERATORS(X) OPD_OPERATORS_CREATE(X) OPD_OPERATORS_VIEW(X) OPD_OPERATORS_POINTWISE(X) \
     OPD_OPERATORS_REDUCE(X) OPD_OPERATORS_LINALG(X) OPD_OPERATORS_NN(X) OPD_OPERATORS_INDEX(X) \
@@ -3474,7 +3487,7 @@ struct opd_draw {
     X(convolution, "convolution", T9, convolution, (T, T, T, I, I, I, b, I, i), 0, ()) \
     X(convolution_backward, "convolution_backward", N11, convolution_backward, (T, T, T, V, I, I, I, b, I, i, V), \
       0, ()) \
-    X(_convolution, "_convolution", T12, under_convolution, (T, T, T, I, I, I, b, I, i, b, b, b), 0, ()) \
+    X(_convolution, "_convolution", 0, under_convolution, (), 0, ()) \
     X(_convolution_deprecated, "_convolution.deprecated", T12, under_convolution_deprecated, \
       (T, T, T, I, I, I, b, I, i, b, b, b), 0, ()) \
     X(conv1d, "conv1d", T2, conv1d, (T, T), T7, (T, T, T, I, I, I, i)) \
@@ -4446,6 +4459,14 @@ const struct opd_host *opd_plugin_host = NULL;
 opd_block *opd_plugin_blocks = NULL;
 const opd_plugin_info opd_plugin_entry = {
     OPD_PLUGIN_MAGIC, OPD_VERSION_MAJOR, OPD_VERSION_MINOR, &opd_plugin_host, &opd_plugin_blocks};
+/* A plug-in that goes without ever having had a host: dlopen alone registers nothing, and nobody would say so. */
+extern void opd_plugin_unused(void) __attribute__((weak, visibility("hidden"), destructor));
+void opd_plugin_unused(void) {
+    if (!opd_plugin_host && opd_plugin_blocks) {
+        fprintf(stderr, "opdispatch: warning: %s is a plug-in that opd_load_library has not loaded: nothing in it was "
+                "registered\n", opd_plugin_blocks->file);
+    }
+}
 
 #define OPD_FORWARD(R, name, n, types) static R name OPD_X##n types { return opd_plugin_host->name OPD_Y##n; }
 #define OPD_FORWARD_V(name, n, types) static void name OPD_X##n types { opd_plugin_host->name OPD_Y##n; }
@@ -13384,6 +13405,11 @@ static opd_tensor *opdi_tensor_wrap(void *data, opd_ints sizes, const int64_t *s
         return NULL;
     }
     if (numel && !data) { (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_tensor_wrap: the data is NULL"); return NULL; }
+    if ((uintptr_t)data % (uintptr_t)OPDI_MIN(opd_dtype_size(dtype), sizeof(void *)) != 0) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_tensor_wrap: the data is not aligned for elements of %s: copy it "
+                       "(memcpy into the data of opd_tensor_new)", opd_dtype_name(dtype));
+        return NULL;
+    }
     if ((uint64_t)(limit - most + 1) * opd_dtype_size(dtype) > UINTPTR_MAX - (uintptr_t)data) {
         (void)opd_fail(OPD_ERROR_SHAPE, "opd_tensor_wrap: sizes and strides reach beyond any memory");
         return NULL;
@@ -22672,7 +22698,7 @@ OPDI_NOINLINE static int opdi_mapped_wrong(const opdi_mapped *m, int at, int map
     }
     if (at >= 0 && !t) {
         return opd_fail(OPD_ERROR_ARGUMENT, "%s: Got in_dim=%d for an input but the input is None. We cannot vmap over "
-                        "non-Tensor arguments, please use None as the respective in_dim", text, dim);
+                        "non-Tensor arguments, please use None (OPD_NO_DIM) as the respective in_dim", text, dim);
     }
     if (at >= 0) {
         return opd_fail(OPD_ERROR_ARGUMENT, "%s: Got in_dim=%d for some input, but that input is a Tensor of "

@@ -353,6 +353,39 @@ TEST(arguments_and_results_of_every_kind) {
     opd_generator_free(gen);
 }
 
+//-- OPD_CHECK and keys by constants ------------------------------------------------------------------------------------------
+
+static int checked_cpu(opd_call *call) {
+    opd_tensor *x = opd_arg_tensor(call, 0);
+    if (x) OPD_CHECK(opd_ndim(x) == 2, "x must be a matrix, not %d-dimensional", opd_ndim(x));
+    else return -1;
+    OPD_CHECK(opd_size(x, 0) == opd_size(x, 1), "x must be square");
+    return opd_return_tensor(call, opd_neg(x));
+}
+TEST(checks_in_kernels) {
+    opd_library *lib = open_def("checked");
+    opd_op *op;
+    CHECK_INT(opd_def(lib, "f(Tensor x) -> Tensor"), 0);
+    CHECK_INT(opd_impl_key(lib, "f", "CPU", checked_cpu, NULL, NULL), 0);
+    op = opd_find("checked::f");
+    CHECK(!OPD_CALL(op, opd_ones(OPD_INTS(3), OPD_FLOAT32)));
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "checked::f: x must be a matrix, not 1-dimensional");
+    CHECK(!OPD_CALL(op, opd_ones(OPD_INTS(2, 3), OPD_FLOAT32)));
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "checked::f: x must be square");
+    CHECK(OPD_CALL(op, opd_ones(OPD_INTS(2, 2), OPD_FLOAT32)) != NULL);
+    opd_library_close(lib);
+}
+TEST(keys_as_constants) {
+    static const struct { opd_key key; const char *name; } keys[] = {
+        {OPD_KEY_CPU, "CPU"}, {OPD_KEY_AUTOGRAD_CUDA, "AutogradCUDA"}, {OPD_KEY_AUTOCAST_CPU, "AutocastCPU"},
+        {OPD_KEY_AUTOCAST_CUDA, "AutocastCUDA"}, {OPD_KEY_PER_BACKEND(6, OPD_XPU), "AutocastXPU"}};
+    size_t i;
+    for (i = 0; i < sizeof keys / sizeof *keys; i++) {
+        CHECK_INT(opd_key_parse(keys[i].name), keys[i].key);
+        CHECK_STR(opd_key_name(keys[i].key), keys[i].name);
+    }
+}
+
 //-- what writes -------------------------------------------------------------------------------------------------------
 
 /* x += 1, in x and in all of the list: by data, so that versions are those that the dispatcher counts. */

@@ -273,6 +273,18 @@ TEST(memory_statistics) {
     CHECK_INT(opd_memory_stats().cached, 0);
     CHECK_INT(opd_memory_stats().live, before.live);
 }
+TEST(data_that_is_not_aligned) {
+    static union { double d[4]; char bytes[32]; } memory;
+    static const struct { opd_scalar_type dtype; int at; bool right; } rows[] = {
+        {OPD_FLOAT32, 0, true}, {OPD_FLOAT32, 2, false}, {OPD_FLOAT32, 4, true}, {OPD_FLOAT64, 1, false}, {OPD_INT64, 8, true},
+        {OPD_BOOL, 3, true}, {OPD_FLOAT16, 1, false}, {OPD_COMPLEX64, 1, false}, {OPD_INT16, 2, true}};
+    size_t r;
+    for (r = 0; r < sizeof rows / sizeof *rows; r++) {
+        opd_tensor *t = opd_tensor_wrap(memory.bytes + rows[r].at, OPD_INTS(2), NULL, rows[r].dtype, NULL, NULL);
+        CHECK((t != NULL) == rows[r].right);
+        if (rows[r].right) { CHECK_OK(); } else { CHECK_ERROR(OPD_ERROR_ARGUMENT, "is not aligned for elements of"); }
+    }
+}
 TEST(blocks_are_used_again) {
 #if defined(OPD_NO_CACHE)
     SKIP("without a cache");
