@@ -18,11 +18,12 @@
      and include it without the define elsewhere.
          cc -O2 program.c -o program -lm             (add -lpthread -ldl where libc is older than glibc 2.34)
          c++ -O2 -std=c++11 program.cpp -o program -lm
-     C11 or C++11; gcc, clang; tcc without threads and SIMD.  No -march is needed: instruction sets are chosen at run
-     time.  The implementation refuses -ffast-math and its parts, which lose infinities, NaN and what rounding rests on;
-     other files may have them.  A copy inside a library: define OPD_STATIC, and everything is static.  A file of
-     operators is linked with the program, or loaded as a plug-in (see >>api:load):
-     `cc -shared -fPIC -DOPDISPATCH_PLUGIN ops.c -o ops.so`.
+     C11 or C++11; gcc, clang; tcc without threads and SIMD; mingw-w64 (-lpthread) without plug-ins, emscripten also
+     without threads; RISC-V before gcc 13 with -latomic.  Where libc is not glibc's, Apple's or FreeBSD's, anomaly mode
+     knows no places.  No -march is needed: instruction sets are chosen at run time.  The implementation refuses
+     -ffast-math and its parts, which lose infinities, NaN and what rounding rests on; other files may have them.
+     A copy inside a library: define OPD_STATIC, and everything is static.  A file of operators is linked with the
+     program, or loaded as a plug-in (see >>api:load): `cc -shared -fPIC -DOPDISPATCH_PLUGIN ops.c -o ops.so`.
 
    QUICK START IN C
          static int myadd_cpu(opd_call *call) {
@@ -44614,12 +44615,12 @@ static void opdi_line_go(const opdi_lines *r, char *const *at, char *const *buf,
 static void opdi_lines_range(void *ctx, int64_t begin, int64_t end) {
     opdi_lines *r = (opdi_lines *)ctx;
     int64_t idx[OPD_MAX_DIMS], row, rest = begin;
-    uint64_t small[1024];                         /* 8 KiB, before the heap is asked */
+    uint64_t local[1024];                         /* 8 KiB, before the heap is asked */
     size_t bytes = r->tmp + 64;
-    char *mem = (char *)small, *buf[4];
+    char *mem = (char *)local, *buf[4];
     int d, k;
     for (k = 0; k < r->nops; k++) { bytes += (size_t)r->room[k]; }
-    if (bytes > sizeof small) { mem = (char *)opdi_alloc(bytes); }
+    if (bytes > sizeof local) { mem = (char *)opdi_alloc(bytes); }
     if (!mem) { OPDI_STORE(&r->failed, 1); return; }
     buf[0] = mem;
     for (k = 1; k < r->nops; k++) { buf[k] = buf[k - 1] + r->room[k - 1]; }
@@ -44636,7 +44637,7 @@ static void opdi_lines_range(void *ctx, int64_t begin, int64_t end) {
             idx[d] = 0;
         }
     }
-    if (mem != (char *)small) { opdi_free(mem, bytes); }
+    if (mem != (char *)local) { opdi_free(mem, bytes); }
 }
 /* How much of a line is gone through at a time, and the buffers for it. */
 static void opdi_lines_pieces(opdi_lines *r) {

@@ -89,13 +89,14 @@ linux() {
     if ! $cc "$@" $flags -c tests/test_kernels.c -o "$tmp/$target.o" >"$tmp/out" 2>&1; then
         bad 'the implementation does not build' "$tmp/out"; return
     fi
-    if $cc "$@" -O0 "$tmp/examples/quickstart.c" "$tmp/$target.o" -o "$tmp/program" -lm -lpthread >"$tmp/out" 2>&1; then
+    if $cc "$@" -O0 "$tmp/examples/quickstart.c" "$tmp/$target.o" -o "$tmp/program" -lm -lpthread $libs >"$tmp/out" 2>&1
+    then
         example quickstart.c "$tmp/quickstart.out" $run "$tmp/program"
     else bad 'quickstart.c does not build' "$tmp/out"; fi
     for name in $tests; do
         cases=; case $name in *:*) cases=$(echo "${name#*:}" | tr , ' '); name=${name%%:*} ;; esac
         source=tests/test_$name.c; [ "$name" != kernels ] || source=          # that is the implementation
-        if $cc "$@" -O0 $source "$tmp/$target.o" -o "$tmp/program" -lm -lpthread >"$tmp/out" 2>&1; then
+        if $cc "$@" -O0 $source "$tmp/$target.o" -o "$tmp/program" -lm -lpthread $libs >"$tmp/out" 2>&1; then
             run_test "$name" $run "$tmp/program" $cases
         else bad "test_$name.c does not build" "$tmp/out"; fi
     done
@@ -139,10 +140,10 @@ musl() {
 }
 
 for target in ${*:-$all}; do
-    was=$passed
+    was=$passed; libs=
     case $target in
         s390x) linux s390x-linux-gnu qemu-s390x ;;
-        riscv64) linux riscv64-linux-gnu qemu-riscv64 ;;
+        riscv64) libs='-latomic'; linux riscv64-linux-gnu qemu-riscv64 ;;
         aarch64) linux aarch64-linux-gnu qemu-aarch64 ;;
         armhf) linux arm-linux-gnueabihf qemu-arm ;;
         i686) linux i686-linux-gnu '' -msse2 -mfpmath=sse ;;
