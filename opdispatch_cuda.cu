@@ -13,8 +13,11 @@
          nvcc -O3 -arch=all-major -shared -Xcompiler -fPIC -DOPDISPATCH_PLUGIN opdispatch_cuda.cu \
              -o opdispatch_cuda.so -lcublas -lcublasLt
          ... opd_load_library("./opdispatch_cuda.so") ...
-     -arch=sm_90 in place of -arch=all-major makes code for one kind of GPU in a fraction of the time (under two
-     minutes of one core, against nine); --split-compile=0 has all cores work on it, -t 0 on several kinds of GPUs.
+     -arch=sm_90 in place of -arch=all-major makes code for one kind of GPU, in three minutes of one core, and as many
+     more for each other kind; --split-compile=0 has all cores work on it, -t 0 on several kinds of GPUs.  Without
+     -arch nvcc makes code for compute capability 7.5 alone, which is warned of: newer GPUs run it, after the driver
+     has compiled it anew when a program starts, and convolve bfloat16 without tensor cores.
+     tests/first_gpu_run.sh builds, tests and measures all of it on a machine with a GPU.
 
    CONTENTS (search for the anchor)
      >>cu:platform       errors, devices, launches, types, what threads of a block do together
@@ -2005,7 +2008,8 @@ static int opdi_cu_copy_part(const opd_pointwise *p) {
 //----------------------------------------------------------------------------------------------------------------------
 //  >>cu:random      random numbers
 //
-//  Counter-based, and the same as the CPU's for the same seed: see opd_draw.
+//  Counter-based, and the same as the CPU's for the same seed: see opd_draw.  Uniform and integer ones bit for bit; what
+//  goes through a logarithm, sine or cosine (normal, exponential) but for the last bits, which are those of CUDA's.
 //----------------------------------------------------------------------------------------------------------------------
 
 /* Philox 4x32-10: four words of a counter. */
