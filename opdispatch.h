@@ -4970,7 +4970,11 @@ OPD_UNUSED static void opdi_thread_end(void *arg) {
 #if !defined(OPD_NO_THREADS)
 static pthread_key_t opdi_thread_key;
 static pthread_once_t opdi_thread_once = PTHREAD_ONCE_INIT;
-static void opdi_thread_key_make(void) { (void)pthread_key_create(&opdi_thread_key, opdi_thread_end); }
+static void opdi_fork_watch(void);                /* at the end of the file, where all locks are known */
+static void opdi_thread_key_make(void) {
+    (void)pthread_key_create(&opdi_thread_key, opdi_thread_end);
+    opdi_fork_watch();
+}
 #endif
 
 //-- The program ends: an error nobody looked at is reported once.
@@ -8498,8 +8502,9 @@ OPD_API const char *opd_keyset_print(opd_keyset set, char *buf, size_t cap) {
 #define OPDI_AUTOGRAD_BITS (OPD_BIT_OF(OPD_F_AUTOGRAD_OTHER) | OPD_BIT_OF(OPD_F_AUTOGRAD) | \
                             OPD_BIT_OF(OPD_F_AUTOGRAD_NESTED_TENSOR))
 
+static opdi_mutex opdi_key_lock = OPDI_MUTEX_INIT;
+
 opd_key opd_key_define(int functionality, const char *name) {
-    static opdi_mutex lock = OPDI_MUTEX_INIT;
     size_t n = name ? strlen(name) + 1 : 0;
     char *copy;
     bool taken;
@@ -8513,10 +8518,10 @@ opd_key opd_key_define(int functionality, const char *name) {
     copy = (char *)opdi_alloc(n);
     if (!copy) { return OPD_KEY_INVALID; }
     memcpy(copy, name, n);
-    opdi_lock(&lock);
+    opdi_lock(&opdi_key_lock);
     taken = opdi_user_name(functionality) || opdi_key_find(name) != OPD_KEY_INVALID;
     if (!taken) { OPDI_PUBLISH(&opdi_user_names[functionality], (const char *)copy); }
-    opdi_unlock(&lock);
+    opdi_unlock(&opdi_key_lock);
     if (!taken) { return functionality; }
     opdi_free(copy, n);
     (void)opd_fail(OPD_ERROR_REGISTER, "opd_key_define: the key %d or the name '%s' is taken", functionality, name);
@@ -13582,17 +13587,17 @@ int64_t opd_item_i64(const opd_tensor *t) {
     return opd_ok() && (t = opdi_item_of(t, &one, room)) != NULL ? opdi_element_i64(t, 0) : 0;
 }
 
+static opdi_mutex opdi_meta_lock = OPDI_MUTEX_INIT;   /* several threads may run backward over one leaf */
 static opdi_meta *opdi_meta_of(opd_tensor *t) {
-    static opdi_mutex lock = OPDI_MUTEX_INIT;     /* several threads may run backward over one leaf */
     opdi_meta *m = OPDI_ACQUIRE(&t->meta), *fresh;
     if (m) { return m; }
     fresh = (opdi_meta *)opdi_alloc(sizeof *fresh);
     if (!fresh) { return NULL; }
     memset(fresh, 0, sizeof *fresh);
-    opdi_lock(&lock);
+    opdi_lock(&opdi_meta_lock);
     m = OPDI_ACQUIRE(&t->meta);
     if (!m) { OPDI_PUBLISH(&t->meta, fresh); m = fresh; fresh = NULL; }
-    opdi_unlock(&lock);
+    opdi_unlock(&opdi_meta_lock);
     if (fresh) { opdi_free(fresh, sizeof *fresh); }
     return m;
 }
@@ -16633,8 +16638,8 @@ static int opdi_view_loose(opd_tensor *t) {
     return 0;
 }
 
+static opdi_mutex opdi_view_lock = OPDI_MUTEX_INIT;
 static int opdi_view_refresh(opd_tensor *v) {
-    static opdi_mutex lock = OPDI_MUTEX_INIT;
     opdi_view_record *r = opdi_view_record_of(v);
     const uint32_t version = OPDI_LOAD(&v->storage->version);
     opd_node *old = NULL;
@@ -16644,7 +16649,7 @@ static int opdi_view_refresh(opd_tensor *v) {
     if (r->creation != OPDI_VIEW_DEFAULT) { return opdi_view_error(v, true); }
     if (opdi_check_base(v) || !(t = opdi_view_replay(v, r->base))) { return -1; }
     if (!t->grad_fn && v->grad_fn && opdi_view_loose(t)) { opdi_drop(t); return -1; }
-    opdi_lock(&lock);
+    opdi_lock(&opdi_view_lock);
     if (r->version != version) {                  /* another thread may have been first */
         old = v->grad_fn;
         if (old) { opdi_ref_up(&old->refs); }     /* freed outside of the lock, as hooks' pointers go with it */
@@ -16656,7 +16661,7 @@ static int opdi_view_refresh(opd_tensor *v) {
         if (v->meta && v->meta->retained && v->grad_fn) { opdi_box_follow(v); rc = opd_ok() ? 0 : -1; }
         OPDI_PUBLISH(&r->version, version);
     }
-    opdi_unlock(&lock);
+    opdi_unlock(&opdi_view_lock);
     opdi_drop(t);
     if (old) { opdi_node_release(old); }
     return rc;
@@ -25214,15 +25219,15 @@ static opdi_gplan *opdi_gplan_make(opd_graph *g) {
     return p;
 }
 //-- What runs of g do, worked out by the first one.
+static opdi_mutex opdi_plan_lock = OPDI_MUTEX_INIT;
 static const opdi_gplan *opdi_graph_plan(const opd_graph *graph) {
-    static opdi_mutex lock = OPDI_MUTEX_INIT;
     opd_graph *g = (opd_graph *)(uintptr_t)graph;
     opdi_gplan *p;
-    opdi_lock(&lock);
+    opdi_lock(&opdi_plan_lock);
     p = g->plan ? g->plan : opdi_gplan_make(g);
     g->counted = false;                           /* a plan counts them down */
     OPDI_PUBLISH(&g->plan, p);
-    opdi_unlock(&lock);
+    opdi_unlock(&opdi_plan_lock);
     return p;
 }
 
@@ -56219,6 +56224,67 @@ static void opdi_builtins_make(const char *name) {
         opdi_unlock(&opdi_registry.start);
     }
 }
+
+//-- A program that forks: the child has one thread, and whatever others were amid is whole.
+
+#if !defined(OPD_NO_THREADS)
+OPDI_COLD_BEGIN
+static opdi_mutex *const opdi_fork_locks[] = {
+    &opdi_registry.start, &opdi_registry.lock, &opdi_threads_lock, &opdi_log.lock, &opdi_large.lock, &opdi_key_lock,
+    &opdi_meta_lock, &opdi_backend_lock, &opdi_own_lock, &opdi_view_lock, &opdi_accumulate_lock, &opdi_dual_lock,
+    &opdi_autocasts.lock, &opdi_casts.lock, &opdi_plan_lock, &opdi_hooks_lock, &opdi_mutation_lock,
+    &opdi_checkpoint_lock, &opdi_profiler.lock, &opdi_generator_lock};
+enum { OPDI_FORK_LOCKS = (int)(sizeof opdi_fork_locks / sizeof *opdi_fork_locks) };
+static uint32_t opdi_fork_held;                   /* a bit for each that is ours while the process forks */
+
+static void opdi_fork_release(void) {
+    int i;
+    for (i = OPDI_FORK_LOCKS; i-- > 0;) { if (opdi_fork_held >> i & 1) { opdi_unlock(opdi_fork_locks[i]); } }
+    opdi_fork_held = 0;
+}
+//-- Takes all of them, in no order: who finds one taken gives back what it has.  One that this thread holds itself, or
+//-- somebody holds for seconds, is left out: that may be the lock of blocks that run.
+static void opdi_fork_prepare(void) {
+    const struct timespec while_ = {0, 1000000};
+    uint32_t held = 0, all = ~(uint32_t)0;
+    int i, tries;
+    if (OPDI_LOAD(&opdi_registry.starter) == opdi_thread_self && opdi_thread_self) { all &= ~(uint32_t)1; }
+    for (tries = 0; tries < 2000; tries++) {
+        for (i = 0; i < OPDI_FORK_LOCKS; i++) {
+            if (!(all >> i & 1)) { continue; }
+            if (pthread_mutex_trylock(opdi_fork_locks[i]) == 0) { held |= (uint32_t)1 << i; continue; }
+            if (tries == 1999) { continue; }
+            while (i-- > 0) { if (held >> i & 1) { opdi_unlock(opdi_fork_locks[i]); } }
+            held = 0;
+            (void)nanosleep(&while_, NULL);
+            break;
+        }
+        if (i == OPDI_FORK_LOCKS) { break; }
+    }
+    opdi_fork_held = held;
+}
+//-- Threads that are not there any more are in no call, and hold nothing.
+static void opdi_fork_child(void) {
+    const opdi_mutex fresh = OPDI_MUTEX_INIT;
+    opdi_thread *const self = opdi_thread_self, *th;
+    const bool starts = self && OPDI_LOAD(&opdi_registry.starter) == self;
+    int i;
+    for (th = opdi_all_threads; th; th = th->next) { if (th != self) { OPDI_PUBLISH(&th->inside, 0); } }
+    opdi_all_threads = self;
+    if (self) { self->next = NULL; self->observe_lock = fresh; }
+    for (i = starts; i < OPDI_FORK_LOCKS; i++) {
+        if (!(opdi_fork_held >> i & 1)) { (void)pthread_mutex_init(opdi_fork_locks[i], NULL); }
+    }
+    if (!starts) { OPDI_STORE(&opdi_registry.starter, (opdi_thread *)NULL); OPDI_PUBLISH(&opdi_registry.making, 0); }
+    opdi_fork_release();
+}
+#if defined(_WIN32)
+static void opdi_fork_watch(void) { (void)opdi_fork_prepare; (void)opdi_fork_child; }
+#else
+static void opdi_fork_watch(void) { (void)pthread_atfork(opdi_fork_prepare, opdi_fork_release, opdi_fork_child); }
+#endif
+OPDI_COLD_END
+#endif
 
 #endif /* OPDISPATCH_IMPLEMENTATION */
 

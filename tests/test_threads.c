@@ -11,6 +11,7 @@ CHECK_MAIN()
 #include <pthread.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <sys/wait.h>
 
 #define CALLERS 6
 #define ROUNDS 60
@@ -573,6 +574,65 @@ TEST_KEEPS(everything_at_once) {
         CHECK_INT(system(command), 0);
     }
 }
+
+//-- a process that forks -----------------------------------------------------------------------------------------------
+
+#if !defined(CHECK_THREADS_SANITIZED)
+static int fork_kernel(opd_call *call) { return opd_return_tensor(call, opd_arg_tensor(call, 0)); }
+/* What a child does: registers, calls, trains a little, undoes it. */
+static int fork_work(const char *ns) {
+    opd_library *lib = opd_library_open(OPD_FRAGMENT, ns, NULL, "t", 1);
+    opd_tensor *x = opd_ones(OPD_INTS(2), OPD_FLOAT32);
+    char name[80];
+    opd_op *op;
+    (void)opd_tensor_set_requires_grad(x, true);
+    (void)opd_def(lib, "op(Tensor x) -> Tensor");
+    (void)opd_impl_key(lib, "op", "CompositeImplicitAutograd", fork_kernel, NULL, NULL);
+    (void)snprintf(name, sizeof name, "%s::op", ns);
+    op = opd_find(name);
+    (void)opd_backward(opd_sum(opd_mul(OPD_CALL(op, x), x)));
+    (void)opd_overloads_at(opd_overloads_find(name), 0);
+    opd_warn("%s", "");
+    opd_library_close(lib);
+    (void)opd_def(lib = opd_library_open(OPD_FRAGMENT, ns, NULL, "t", 1), "op(Tensor x, int n) -> Tensor");
+    opd_library_close(lib);
+    return opd_ok() && opd_registry_stats().retired == 0 ? 0 : 1;
+}
+static void fork_quiet(void *user, int is_error, const char *text) { (void)user; (void)is_error; (void)text; }
+static int fork_stop;
+static void *fork_busy(void *arg) {
+    while (!__atomic_load_n(&fork_stop, __ATOMIC_ACQUIRE)) {
+        OPD_SCOPE { (void)fork_work((const char *)arg); }
+        opd_error_clear();                        /* retired: the other thread may be in a call */
+    }
+    return NULL;
+}
+TEST(children_of_a_fork_register) {
+    static char a[] = "forka", b[] = "forkb";
+    pthread_t threads[2];
+    int i, right = 0;
+    opd_log_set(fork_quiet, NULL);
+    (void)opd_exp(opd_ones(OPD_INTS(2), OPD_FLOAT32));
+    fork_stop = 0;
+    CHECK_INT(pthread_create(&threads[0], NULL, fork_busy, a), 0);
+    CHECK_INT(pthread_create(&threads[1], NULL, fork_busy, b), 0);
+    for (i = 0; i < 40; i++) {
+        int status = 1;
+        pid_t child;
+        (void)usleep(1000);
+        child = fork();
+        if (child == 0) {
+            (void)alarm(20);
+            _exit(fork_work(i % 2 ? "forkc" : "forkd"));
+        }
+        right += child > 0 && waitpid(child, &status, 0) == child && status == 0;
+    }
+    CHECK_INT(right, 40);
+    __atomic_store_n(&fork_stop, 1, __ATOMIC_RELEASE);
+    for (i = 0; i < 2; i++) { CHECK_INT(pthread_join(threads[i], NULL), 0); }
+    opd_log_set(NULL, NULL);
+}
+#endif
 
 //-- the thread's state ------------------------------------------------------------------------------------------------
 
