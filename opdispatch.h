@@ -56245,18 +56245,18 @@ static void opdi_fork_release(void) {
 //-- Takes all of them, in no order: who finds one taken gives back what it has.  One that this thread holds itself, or
 //-- somebody holds for seconds, is left out: that may be the lock of blocks that run.
 static void opdi_fork_prepare(void) {
-    const struct timespec while_ = {0, 1000000};
+    const int most = 1000000;                     /* turns: a second or more */
     uint32_t held = 0, all = ~(uint32_t)0;
     int i, tries;
     if (OPDI_LOAD(&opdi_registry.starter) == opdi_thread_self && opdi_thread_self) { all &= ~(uint32_t)1; }
-    for (tries = 0; tries < 2000; tries++) {
+    for (tries = 1; tries <= most; tries++) {
         for (i = 0; i < OPDI_FORK_LOCKS; i++) {
             if (!(all >> i & 1)) { continue; }
             if (pthread_mutex_trylock(opdi_fork_locks[i]) == 0) { held |= (uint32_t)1 << i; continue; }
-            if (tries == 1999) { continue; }
+            if (tries == most) { continue; }
             while (i-- > 0) { if (held >> i & 1) { opdi_unlock(opdi_fork_locks[i]); } }
             held = 0;
-            (void)nanosleep(&while_, NULL);
+            (void)sched_yield();
             break;
         }
         if (i == OPDI_FORK_LOCKS) { break; }
