@@ -37,7 +37,9 @@
 
 /* The entry that libFuzzer calls, or a test. */
 #if defined(FUZZ_SEEDS)
-#define FUZZ(one) TEST_KEEPS(random_inputs) { fuzz_seeds(one); } CHECK_MAIN()
+#define FUZZ(one) \
+    TEST_KEEPS(random_inputs) { fuzz_seeds(one); } \
+    int main(int argc, char **argv) { return check_main(argc, argv, __BASE_FILE__); }
 #else
 #define FUZZ(one) \
     int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n); \
