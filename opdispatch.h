@@ -12867,6 +12867,12 @@ typedef struct opdi_meta {
     struct opdi_extra *extra;    /* a leaf's hooks */
     struct opdi_box *retained;   /* where the gradient of a result goes: see opd_tensor_retain_grad */
 } opdi_meta;
+
+//-- What t is a view of; NULL: nothing.  Of integers and bools, which autograd never looks at, the base is all it knows.
+static opd_tensor *opdi_view_base(const opd_tensor *t) {
+    const bool whole = !t->storage || t->storage->block == (const void *)t || (t->meta && t->meta->home);
+    return whole ? NULL : opdi_view_record_of(t)->base;
+}
 static void opdi_extra_free(struct opdi_extra *x);
 static void opdi_box_leave(struct opdi_box *b);
 
@@ -12927,7 +12933,7 @@ OPDI_NOINLINE static void opdi_tensor_free(opd_tensor *t) {
 again:                                            /* gradients of gradients: a loop, as the chain may be long */
     s = t->storage;
     home = s->block == t ? s : NULL;
-    if (t->flags & OPDI_IS_VIEW) { base = opdi_view_record_of(t)->base; }
+    base = opdi_view_base(t);
     if (t->flags & OPDI_BATCHED) { opd_release(opdi_batched_of(t)->value); }
     if (t->meta) {
         opdi_meta *m = t->meta;
@@ -13205,6 +13211,7 @@ static opd_tensor *opdi_tensor_on(opdi_storage *s, char *data, const int64_t *si
     if (!t) { return NULL; }
     opdi_tensor_init(t, dtype, backend, ndim);
     opdi_set_dims(t, sizes, strides, ndim, numel);
+    opdi_view_record_of(t)->base = NULL;
     t->storage = s;
     t->data = data;
     return t;
@@ -13244,7 +13251,13 @@ static opd_tensor *opdi_shallow_copy(const opd_tensor *t) {
 static void opdi_view_tie(opd_tensor *v, opd_tensor *t, unsigned creation) {
     const opdi_view_record *from = t->flags & OPDI_IS_VIEW ? opdi_view_record_of(t) : NULL;
     opdi_view_record *r = opdi_view_record_of(v);
-    if (opdi_is_inference(t) || !opdi_differentiable(t) || !opdi_differentiable(v)) { return; }
+    if (opdi_is_inference(t) || opdi_differentiable(t) != opdi_differentiable(v)) { return; }
+    if (!opdi_differentiable(t)) {
+        if (v->dtype != t->dtype || v->storage->block == v || r->base) { return; }
+        r->base = opdi_view_base(t) ? opdi_view_base(t) : t;
+        opdi_retain(r->base);
+        return;
+    }
     if (from && (from->creation == OPDI_VIEW_INFERENCE || creation == OPDI_VIEW_DEFAULT)) { creation = from->creation; }
     r->base = from ? from->base : t;
     opdi_retain(r->base);
@@ -13267,9 +13280,10 @@ static opd_tensor *opdi_view_of_many(opd_tensor *v) {
 }
 //-- v is no view any more but a tensor that shares memory.
 static void opdi_view_untie(opd_tensor *v) {
-    opd_tensor *base = v->flags & OPDI_IS_VIEW ? opdi_view_record_of(v)->base : NULL;
+    opd_tensor *base = opdi_view_base(v);
     if (!base) { return; }
     v->flags &= (uint8_t)~OPDI_IS_VIEW;
+    opdi_view_record_of(v)->base = NULL;
     opdi_drop(base);
 }
 //-- A view that view operators return: sizes and strides of t's storage at an offset (elements) from t's first element.
@@ -13491,7 +13505,7 @@ uint32_t opd_tensor_version(const opd_tensor *t) {
 }
 bool opd_tensor_is_inference(const opd_tensor *t) { return t && opdi_is_inference(t); }
 opd_tensor *opd_tensor_base(const opd_tensor *t) {
-    return t && t->flags & OPDI_IS_VIEW ? opdi_view_record_of(t)->base : NULL;
+    return t ? opdi_view_base(t) : NULL;
 }
 int64_t opd_offset(const opd_tensor *t) {
     if (!t || !t->data) { return 0; }
@@ -21235,6 +21249,7 @@ static opd_tensor *opdi_batch_wrap(opd_tensor *value, int dim, int level) {
     bool contiguous = true;
     if (!t) { return NULL; }
     opdi_tensor_init(t, (opd_scalar_type)value->dtype, value->backend, ndim);
+    opdi_view_record_of(t)->base = NULL;
     t->ndim = (uint8_t)ndim;
     t->numel = 1;
     for (i = 0; i < ndim; i++) {

@@ -425,6 +425,21 @@ TEST(geometry_in_place_leaves_the_base_alone) {  /* also where it changes nothin
         CHECK_GRAD(x, 1, 1, 1, 1);
     }
 }
+TEST(views_of_integers_have_a_base) {
+    const int64_t n[6] = {0, 1, 2, 3, 4, 5};
+    opd_tensor *x = opd_tensor_from(n, OPD_INTS(6), OPD_INT64), *v = opd_view(x, OPD_INTS(2, 3)), *b, *w, *f = ones(OPD_INTS(2), false);
+    CHECK(opd_tensor_base(x) == NULL && opd_tensor_base(v) == x && opd_tensor_base(opd_select(v, 0, 0)) == x);
+    CHECK(opd_tensor_base(opd_clone(v)) == NULL && opd_tensor_base(opd_detach(v)) == NULL);
+    CHECK(opd_tensor_base(opd_unsafe_split(x, 2).data[0]) == NULL);
+    CHECK(opd_tensor_base(OPD_CALL(aten("view.dtype"), f, OPD_INT64)) == NULL);
+    b = opd_gt_Scalar(f, opd_value_int(0));
+    w = opd_select(b, 0, 1);
+    CHECK(opd_tensor_base(w) == b);
+    OPD_NO_GRAD { CHECK(opd_tensor_base(opd_select(v, 0, 1)) == x); }
+    OPD_INFERENCE_MODE(true) { CHECK(opd_tensor_base(opd_select(opd_clone(x), 0, 0)) == NULL); }
+    CHECK_INT(opd_tensor_set_data(v, opd_clone(v)), 0);
+    CHECK(OPD_CALL(aten("add_.Scalar"), opd_select(x, 0, 0), 7) != NULL && opd_data_i64(x)[0] == 7);
+}
 TEST(a_view_of_what_was_detached_stays_one) {
     opd_tensor *x = numbers(OPD_INTS(4), true), *y = non_leaf(x), *v = opd_view(y, OPD_INTS(2, 2));
     CHECK(opd_detach_(y) == y && plus(y, ones(OPD_INTS(4), false)) == y);
