@@ -258,7 +258,6 @@
 #define OPD_API extern OPD_EXPORT
 #endif
 #if defined(OPDISPATCH_PLUGIN)
-#include <stdio.h>
 #define OPD_API_OPEN extern      /* with "...": a macro there, see the table of a plug-in */
 #else
 #define OPD_API_OPEN OPD_API
@@ -2980,9 +2979,9 @@ struct opd_draw {
 /* One row an operator: X(card, "name.overload", kind, wrapper, (types), kind of _full or 0, (all types)).
    opd_<wrapper> takes the schema's first arguments, as many as there are types, and those behind them have their
    defaults; opd_<wrapper>_full takes all of them.  A row of kind 0 has no wrapper: opd_call_op.  A kind is a letter for
-   the result and the number of arguments: T one tensor, N several (the wrapper takes an array `rets` of them and returns
-   0 or -1), L a list, V a number.  Types: T tensor, i int64_t, d double, b bool, s string, I opd_ints, F opd_floats,
-   L opd_tensors, D opd_device, G opd_generator, V opd_value (numbers and None: OPD_V(2), OPD_NONE). */
+   the result and the number of arguments: T one tensor, N several (the wrapper takes an array `rets` of them and
+   returns 0 or -1), L a list, V a number.  Types: T tensor, i int64_t, d double, b bool, s string, I opd_ints,
+   F opd_floats, L opd_tensors, D opd_device, G opd_generator, V opd_value (numbers and None: OPD_V(2), OPD_NONE). */
 #define OPD_OPERATORS(X) OPD_OPERATORS_CREATE(X) OPD_OPERATORS_VIEW(X) OPD_OPERATORS_POINTWISE(X) \
     OPD_OPERATORS_REDUCE(X) OPD_OPERATORS_LINALG(X) OPD_OPERATORS_NN(X) OPD_OPERATORS_INDEX(X) \
     OPD_OPERATORS_TRAIN(X)
@@ -4461,11 +4460,12 @@ opd_block *opd_plugin_blocks = NULL;
 const opd_plugin_info opd_plugin_entry = {
     OPD_PLUGIN_MAGIC, OPD_VERSION_MAJOR, OPD_VERSION_MINOR, &opd_plugin_host, &opd_plugin_blocks};
 /* A plug-in that goes without ever having had a host: dlopen alone registers nothing, and nobody would say so. */
+extern int dprintf(int file, const char *format, ...);
 extern void opd_plugin_unused(void) __attribute__((weak, visibility("hidden"), destructor));
 void opd_plugin_unused(void) {
     if (!opd_plugin_host && opd_plugin_blocks) {
-        fprintf(stderr, "opdispatch: warning: %s is a plug-in that opd_load_library has not loaded: nothing in it was "
-                "registered\n", opd_plugin_blocks->file);
+        (void)dprintf(2, "opdispatch: warning: %s is a plug-in that opd_load_library has not loaded: nothing in it was "
+                      "registered\n", opd_plugin_blocks->file);
     }
 }
 
