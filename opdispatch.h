@@ -47924,7 +47924,7 @@ static int opdi_convolution_batch(opd_call *call) {
         if (dim[0] >= 0 || groups > 1) {
             y = opdi_batch_channels(t[0], dim[0]);
             t[1] = opdi_batch_merge(opd_batch_front(t[1], dim[1]), 0);
-            groups *= opd_batch_size();
+            groups = opdi_size_times(OPDI_MAX(groups, 0), opd_batch_size());
         } else if (transposed) { t[1] = opdi_batch_channels(t[1], dim[1]); }
         else { t[1] = opdi_batch_merge(opd_batch_front(t[1], dim[1]), 0); }
     }
@@ -48101,7 +48101,7 @@ static opd_tensor *opdi_conv_back_batch(opd_call *call, int i, int *at) {
         r = opdi_conv_back_one(call, opdi_batch_channels(t[0], dim[0]),
                                i ? opdi_batch_channels(t[1], dim[1]) : opdi_batch_blank(t[1], one, 1),
                                i ? opdi_batch_blank(t[2], one, 0) : opdi_batch_merge(opd_batch_front(t[2], dim[2]), 0),
-                               groups * opd_batch_size(), i);
+                               opdi_size_times(OPDI_MAX(groups, 0), opd_batch_size()), i);
     }
     return opdi_batch_split(r, *at, opdi_sizes(one)[*at]);
 }
