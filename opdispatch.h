@@ -49193,7 +49193,7 @@ static void opdi_sample_set(opdi_sample *s, const opdi_upsample *u, int64_t i, i
             : (double)((float)scale * ((float)i + 0.5f) - 0.5f);
     }
     at = OPDI_MAX(at, 0.);
-    s->at[0] = OPDI_MIN((int64_t)at, m - 1);
+    s->at[0] = at < (double)(m - 1) ? (int64_t)at : m - 1;        /* a scale can be anything */
     s->at[1] = s->at[0] + (s->at[0] < m - 1);
     s->weight[1] = u->nearest ? 0 : OPDI_MIN(OPDI_MAX(at - (double)s->at[0], 0.), 1.);
     s->weight[0] = 1 - s->weight[1];

@@ -199,7 +199,8 @@ static void in_mode(trial *t, unsigned mode) {
     opd_tensor *in[32];
     uint64_t sums[32];
     int i, rc = 0, n = t->ntensors, level = (mode & BATCHED) ? opd_vmap_begin(2, OPD_RANDOM_DIFFERENT) : 0;
-    const bool writes = opd_schema_is_mutable(opd_op_schema(t->form)) || (mode & (BATCHED | DUAL));
+    static const char *const running[] = {"batch_norm", "native_batch_norm", "instance_norm", "rrelu_with_noise", NULL};
+    const bool writes = opd_schema_is_mutable(opd_op_schema(t->form)) || (mode & (BATCHED | DUAL)) || named(t->op, running);
     int dual = (mode & DUAL) ? opd_dual_enter() : -1;
     prepare(t, mode, level);
     for (i = 0; i < n && !writes; i++) { in[i] = *t->tensors[i]; sums[i] = in[i] ? sum_of_bytes(in[i]) : 0; }
