@@ -11866,8 +11866,8 @@ static int opdi_check_at(const opd_op *op, opd_key key, const opd_value *args) {
     opdi_union u = {0, 0, 0, 0};
     if (opdi_unite_bound(&u, op, args)) { return -1; }
     if (!keys.backends || keys.backends >> OPD_META & 1 || !(u.backends >> OPD_META & 1)) { return 0; }
-    return opd_fail(OPD_ERROR_ARGUMENT, "%s: a call at %s with a tensor of the meta device, which has no data", op->name,
-                    opd_key_name(key));
+    return opd_fail(OPD_ERROR_ARGUMENT, "%s: a call at %s with a tensor of the meta device, which has no data",
+                    op->name, opd_key_name(key));
 }
 static int opdi_call_at(opdi_thread *th, opd_op *op, opd_key key, opd_value *rets, const opd_value *args, int nargs) {
     const opdi_table *table = OPDI_ACQUIRE(&op->table);
@@ -47971,13 +47971,14 @@ static int opdi_conv_same_sizes(const opd_tensor *g, const int64_t *sizes, int n
     return 0;
 }
 /* Result i of convolution_backward: undefined, a fake, or computed by `what` (-1: the bias). */
+static bool opdi_mask_at(const opd_call *call, int i, int k);
 static int opdi_conv_gradient(opd_call *call, int i, const opdi_conv_call *q, opd_tensor *g, opd_tensor *x,
                               opd_tensor *w) {
     const opd_scalar_type t = (opd_scalar_type)q->v.dtype, dtype = OPDI_DTYPE(opd_arg_tensor(call, 1));
     const opd_tensor *like = i == 0 ? opd_arg_tensor(call, 1) : opd_arg_tensor(call, 2);
     opd_tensor *out, *y;
     int rc = 0;
-    if (!opd_call_args(call)[10].u.bools[i]) { return opd_return_value(call, OPD_NONE); }
+    if (!opdi_mask_at(call, 10, i)) { return opd_return_value(call, OPD_NONE); }
     if (i == 2) { out = opd_result(call, 2, q->sizes + 1, 1, dtype); }
     else { out = opdi_result_format(call, i, q->last, opdi_sizes(like), like->ndim, dtype); }
     if (!out) { return -1; }
@@ -48011,10 +48012,9 @@ OPDI_KERNEL(convolution_backward) {
                         opd_dtype_cname(OPDI_DTYPE(x)));
     }
     if (x->data && g->data && w->data) {
-        const bool *mask = opd_call_args(call)[10].u.bools;
         g = opdi_dense_as(g, t);
-        if (mask[1]) { x = opdi_dense_as(x, t); }
-        if (mask[0]) { w = opdi_dense_as(w, t); }
+        if (opdi_mask_at(call, 10, 1)) { x = opdi_dense_as(x, t); }
+        if (opdi_mask_at(call, 10, 0)) { w = opdi_dense_as(w, t); }
         if (!g || !x || !w) { return -1; }
     }
     for (i = 0; i < 3; i++) { if (opdi_conv_gradient(call, i, &q, g, x, w) != 0) { return -1; } }
@@ -48109,7 +48109,9 @@ static int opdi_convolution_backward_batch(opd_call *call) {
     const opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *w = opd_arg_tensor(call, 2);
     int i, at;
     if (opd_batch_size() == 0) { return opdi_batch_empty(call); }
-    if (g->ndim != x->ndim || g->ndim != w->ndim || g->ndim < 3 || g->ndim > 5) { return opdi_batch_unfit(call); }
+    if (g->ndim != x->ndim || g->ndim != w->ndim || g->ndim < 3 || g->ndim > 5 || opd_call_args(call)[10].n != 3) {
+        return opdi_batch_unfit(call);
+    }
     for (i = 0; i < 3; i++) {
         if (opd_call_args(call)[10].u.bools[i]) {
             opd_tensor *r = opdi_conv_back_batch(call, i, &at);
@@ -50443,7 +50445,7 @@ OPDI_KERNEL(native_layer_norm_backward) {
                           desk)) {
         return -1;
     }
-    if (x->backend == OPD_META) { return opdi_norm_settle(call, out, desk); }
+    if (call->keys.backends >> OPD_META & 1) { return opdi_norm_settle(call, out, desk); }
     k.x = opdi_norm_in(x, t, &bad); k.g = opdi_norm_in(g, t, &bad); k.w = opdi_norm_in(w, t, &bad);
     k.mean_in = opdi_norm_in(opd_arg_tensor(call, 3), t, &bad);
     k.rstd_in = opdi_norm_in(opd_arg_tensor(call, 4), t, &bad);
@@ -50620,7 +50622,7 @@ OPDI_KERNEL(native_group_norm_backward) {
                         "of the forward");
     }
     if (opdi_norm_results(call, 9, x, &k.c, 1, (opd_scalar_type)(w ? w->dtype : x->dtype), out, desk)) { return -1; }
-    if (x->backend == OPD_META) { return opdi_norm_settle(call, out, desk); }
+    if (call->keys.backends >> OPD_META & 1) { return opdi_norm_settle(call, out, desk); }
     k.x = opdi_norm_in(x, t, &bad); k.g = opdi_norm_in(g, t, &bad); k.w = opdi_norm_in(w, t, &bad);
     k.mean_in = opdi_norm_in(opd_arg_tensor(call, 2), t, &bad);
     k.rstd_in = opdi_norm_in(opd_arg_tensor(call, 3), t, &bad);
@@ -50849,7 +50851,7 @@ OPDI_KERNEL(native_batch_norm_backward) {
         return opd_fail(OPD_ERROR_SHAPE, "native_batch_norm_backward: grad_out does not have the sizes of input");
     }
     if (opdi_norm_results(call, 9, x, &k.c, 1, (opd_scalar_type)(w ? w->dtype : x->dtype), out, desk)) { return -1; }
-    if (x->backend == OPD_META) { return opdi_norm_settle(call, out, desk); }
+    if (call->keys.backends >> OPD_META & 1) { return opdi_norm_settle(call, out, desk); }
     turn = k.n < 16 && k.a > 1;
     xs = opdi_as(x, t); gs = opdi_as(g, t);
     if (xs && gs && turn) { xs = opdi_batch_rows(xs, &k, false, NULL); gs = opdi_batch_rows(gs, &k, false, NULL); }

@@ -148,7 +148,9 @@ static void prepare(trial *t, unsigned mode, int level) {
     opd_error_clear();
 }
 static int call(const trial *t, opd_value *rets) {
-    const int rc = opd_call_all((opd_op *)(uintptr_t)t->form, rets, t->args, t->nargs);
+    const bool told = getenv("FUZZ_FIRST") && fprintf(stderr, "  %s, %d bytes\n", opd_op_name(t->form),
+                                                                (int)opd_memory_stats().live) < 0;
+    const int rc = told ? -1 : opd_call_all((opd_op *)(uintptr_t)t->form, rets, t->args, t->nargs);
     MUST((rc < 0) == !opd_ok() && (opd_ok() || opd_error_message()[0]));
     return rc;
 }
@@ -224,7 +226,7 @@ static void one(const uint8_t *data, size_t n) {
     at = data;
     end = data + n;
     (void)opd_vmap_fallback_set(OPD_VMAP_FALLBACK_SILENT);
-    for (k = 0; k < 12 && at < end && !fuzz_short; k++) {
+    for (k = 0; k < 12 && at < end; k++) {
         OPD_SCOPE {
             if (choose_operator(&t)) {
                 form = next() % 3; skip = next(); mode = ONE_OF(modes);
