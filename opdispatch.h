@@ -24663,14 +24663,15 @@ static int opdi_trace_done(opd_call *call, opdi_gnode *n) {
     return 0;
 }
 
-//-- Whether a derivative of the call reads what it makes on the way: then that is recorded.
+//-- Whether a derivative that is taken inside of the recording may read what the call makes on the way: then that is
+//-- recorded, and not the call.
 static bool opdi_trace_inside(opd_call *call, opd_keyset below) {
     const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
     const int backend = opdi_top_bit((below.backends & OPDI_BACKEND_MASK) | 1);
     const int key = opdi_key_base[opdi_top_bit((below.functionality & table->masks[16 + backend]) << 1 | 1)];
     const opd_kernel fn = table->slots[key >= OPD_KEY_BACKEND_BASE ? key + backend : key].fn;
     opdi_slot slot = {NULL, NULL};
-    if (!opdi_call_flags(call) && !opdi_call_forward(call)) { return false; }
+    if (!(opd_transform_depth() && opdi_call_flags(call)) && !opdi_call_forward(call)) { return false; }
     return opdi_composite_slot(call->op, &slot) || (opdi_call_forward(call) && (
         fn == opdi_autograd_kernel || fn == opdi_autograd_inplace_kernel || fn == opdi_autograd_fallback ||
         fn == opdi_autograd_out_kernel || fn == opd_autograd_not_implemented));
