@@ -56248,7 +56248,10 @@ static void opdi_builtins_make(const char *name) {
 #if !defined(OPD_NO_THREADS)
 OPDI_COLD_BEGIN
 static opdi_mutex *const opdi_fork_locks[] = {
-    &opdi_registry.start, &opdi_registry.lock, &opdi_threads_lock, &opdi_log.lock, &opdi_large.lock, &opdi_key_lock,
+    &opdi_registry.start, &opdi_registry.lock, &opdi_threads_lock, &opdi_log.lock, &opdi_key_lock,
+#if !defined(OPD_NO_CACHE)
+    &opdi_large.lock,
+#endif
     &opdi_meta_lock, &opdi_backend_lock, &opdi_own_lock, &opdi_view_lock, &opdi_accumulate_lock, &opdi_dual_lock,
     &opdi_autocasts.lock, &opdi_casts.lock, &opdi_plan_lock, &opdi_hooks_lock, &opdi_mutation_lock,
     &opdi_checkpoint_lock, &opdi_profiler.lock, &opdi_generator_lock};
