@@ -156,7 +156,8 @@
      "no formula" fallback is at every autograd key; where PyTorch has none (AutogradNestedTensor, PrivateUse), one that
      a program registers takes its place.
      Schemas: see the list at >>schema.  Random numbers are counter-based (Philox), not those of PyTorch's CPU
-     generator.  The smallest int64 or int32 divided by -1 is an error.  Keys without a meaning in C are left out:
+     generator.  The smallest int64 or int32 divided by -1 is an error.  An embedding's padding row has no tangent, as it
+     has no gradient.  Keys without a meaning in C are left out:
      Python, PythonTLSSnapshot, PythonDispatcher, Named, DeferredInit, Batched, VmapMode and the testing wrappers.
      Autocast caches casts of weights as they are: one made under no_grad has a gradient for whoever uses it later, and
      a weight that was written is cast anew.  The autocast keys are excluded together, not each device's for itself.
@@ -54552,7 +54553,7 @@ OPDI_OP(embedding) {
     opdi_describe(op, "embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, "
                   "bool sparse=False) -> Tensor", opdi_embedding_kernel, opdi_embedding_backward, "indices",
                   opdi_embedding_batch, OPD_AUTOCAST_KEEP, "[5,3], [2,2]i5; [5,3], [4]i5, 1");
-    op->out = "embedding.out"; op->jvp = OPD_JVP_LINEAR;
+    op->out = "embedding.out";
 }
 OPDI_COLD_END
 /* The rows of g are added to the rows of the result that their index names; piece by piece of the row among threads. */
