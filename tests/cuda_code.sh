@@ -90,7 +90,6 @@ check_cuda_code_stack() {
         $2 == 0 { next }
         $1 ~ "pointwise_[a-z]+ILi(" sines ")E" || $1 ~ /opdi_cu_draw_floats|opdi_cu_grid_place/ { next }
         $1 ~ /pointwise_[a-z]+ILi[0-9]+Ed|softmax(_backward)?_rowsId/ && $2 <= 32 { next }
-        $1 ~ /__nv_bfloat16|pointwise_flatILi[0-9]+Ef6__half/ && $2 <= 48 { next }
         { print $1 ": " $2 " bytes of stack" }' "$tmp/usage"
     [ -s "$tmp/usage" ] || echo 'no kernel was found'
 }

