@@ -1854,7 +1854,8 @@ typedef struct opd_trace_options {
                                                information (-g) and the program addr2line */
 } opd_trace_options;
 /* torch.jit.trace: calls fn once with inputs and records each operator that it calls at the Tracer key: operators
-   inside kernels are not recorded, those of vmap as its rules call them.  Tensors from outside become constants of the
+   inside kernels are not recorded, those of vmap as its rules call them, of a composite operator that is differentiated
+   those it calls; derivatives and tangents are recorded too.  Tensors from outside become constants of the
    graph; one that requires grad is refused, it must be an input.  There are no silent constants: asking for the
    data or the value of a traced tensor outside of a kernel is an error, as are operators that give C values of one.
    Sizes are C numbers, and what is made of them is fixed (a text may ask by aten::size).  Names of inputs are made
