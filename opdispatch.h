@@ -9199,20 +9199,30 @@ static void opdi_gone_add(opdi_gone *gone, void (*give_back)(opdi_gone *gone)) {
     OPDI_PUBLISH(&opdi_epoch, opdi_epoch + 1);
     *opdi_registry.gone_end = gone;
     opdi_registry.gone_end = &gone->next;
-    opdi_registry.gone_count++;
+    OPDI_STORE(&opdi_registry.gone_count, opdi_registry.gone_count + 1);
 }
 
+#define OPDI_MANY_GONE 20000
 /* Gives back what no call can be inside any more.  Not under the lock: destructors may register. */
 static void opdi_gone_give_back(void) {
     opdi_gone *first, **end;
     uint64_t oldest;
+    bool many;
     opdi_lock(&opdi_registry.lock);
     first = opdi_registry.gone;
     oldest = first ? opdi_oldest_call() : 0;
-    for (end = &first; *end && (*end)->stamp < oldest; end = &(*end)->next) { opdi_registry.gone_count--; }
+    for (end = &first; *end && (*end)->stamp < oldest; end = &(*end)->next) {
+        OPDI_STORE(&opdi_registry.gone_count, opdi_registry.gone_count - 1);
+    }
     opdi_registry.gone = *end;
     *end = NULL;
+    many = opdi_registry.gone_count > OPDI_MANY_GONE && !opdi_registry.warned_gone;
+    opdi_registry.warned_gone |= many;
     opdi_unlock(&opdi_registry.lock);
+    if (many) {
+        opd_warn("Warning only once: more than %d tables and kernels that were registered and closed wait for a call that "
+                 "began before. Their memory is given back when it ends.", OPDI_MANY_GONE);
+    }
     while (first) {
         opdi_gone *gone = first;
         first = gone->next;
@@ -26123,9 +26133,15 @@ static opd_graph *opdi_graph_parse(const char *text, opd_tensor *const *constant
     return NULL;
 }
 opd_graph *opd_graph_parse(const char *text) {
+    opdi_thread *th = opdi_self();
+    uint64_t was;
+    opd_graph *g;
     if (!opd_ok()) { return NULL; }
     if (!text) { (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_parse: the text is NULL"); return NULL; }
-    return opdi_graph_parse(text, NULL, 0);
+    was = opdi_enter(th);                         /* as a call: schemas that it reads stay */
+    g = opdi_graph_parse(text, NULL, 0);
+    opdi_leave(th, was);
+    return g;
 }
 
 //-- building by hand ---------------------------------------------------------------------------------------------
@@ -26135,6 +26151,7 @@ typedef struct opdi_gbuild {
     opdi_gparser p;                               /* what checks texts checks here, too */
     opd_scope scope;
     opdi_gnode *before;                           /* the node in front of what it adds */
+    uint64_t was;                                 /* as a call: schemas that it reads stay */
     int32_t next_id;
 } opdi_gbuild;
 
@@ -26148,6 +26165,7 @@ static int opdi_gbuild_begin(opdi_gbuild *b, opd_graph *g, const char *who) {
     b->before = g->at ? g->at->prev : g->last;
     b->next_id = g->next_id;
     b->scope = opd_scope_open();
+    b->was = opdi_enter(opdi_self());
     return 0;
 }
 static int opdi_gbuild_end(opdi_gbuild *b, bool done) {
@@ -26158,6 +26176,7 @@ static int opdi_gbuild_end(opdi_gbuild *b, bool done) {
         g->next_id = b->next_id;
     }
     opd_scope_close(&b->scope);
+    opdi_leave(opdi_self(), b->was);
     return done ? 0 : -1;
 }
 //-- Values that may be used where the next node goes; NULL among them stands for a default.
@@ -28275,9 +28294,9 @@ static int opdi_trial_make(opdi_trial *tr) {
     return 0;
 }
 
-int opd_opcheck(opd_op *op, const opd_value *args, int nargs, const opd_opcheck_options *options) {
+static int opdi_opcheck(opdi_thread *th, opd_op *op, const opd_value *args, int nargs,
+                        const opd_opcheck_options *options) {
     opd_opcheck_options o;
-    opdi_thread *th = opdi_self();
     opdi_trial tr;
     opd_scope scope;
     int rc;
@@ -28304,6 +28323,13 @@ int opd_opcheck(opd_op *op, const opd_value *args, int nargs, const opd_opcheck_
     opdi_random_set(NULL, tr.random_was[0]);
     opdi_random_set(tr.generator, tr.random_was[1]);
     opd_scope_close(&scope);
+    return rc;
+}
+int opd_opcheck(opd_op *op, const opd_value *args, int nargs, const opd_opcheck_options *options) {
+    opdi_thread *th = opdi_self();
+    const uint64_t was = opdi_enter(th);          /* as a call: the schema stays */
+    const int rc = opdi_opcheck(th, op, args, nargs, options);
+    opdi_leave(th, was);
     return rc;
 }
 

@@ -51,8 +51,8 @@ static void note(int p, int curve, int size, double since, double n) {
     if (*v == 0 || cost < *v) { *v = cost; }
 }
 static void note_bytes(int curve, int size, double bytes, double n) {
-    double v = bytes / n;
-    panels[MEMORY].values[curve][size] = fmax(v, 1);
+    double *v = &panels[MEMORY].values[curve][size];
+    if (*v == 0) { *v = fmax(bytes / n, 1); }     /* the first time: later ones find names that are known */
 }
 static void stop_on_error(const char *where) {
     if (opd_ok()) { return; }
