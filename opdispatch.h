@@ -39619,7 +39619,6 @@ static int opdi_to_copy_kernel(opd_call *call) {
         return opd_fail(OPD_ERROR_ARGUMENT, "Cannot copy out of meta tensor; no data!");
     }
     o.format = opdi_arg_format(call, 6);
-    if (o.format == OPDI_FORMAT_PRESERVE && !opdi_is_dense(self)) { o.format = OPDI_FORMAT_CONTIGUOUS; }
     out = opdi_result_like(call, self, o.dtype, o.device, o.format);
     return out ? opdi_copy_into(out, self) : -1;
 }
@@ -45146,8 +45145,10 @@ static int opdi_lines_select(opd_call *call, const opdi_line_fn *fns, int64_t di
     ndim = opdi_reduce_sizes(t, reduce ? (uint64_t)1 << dim : 0, keep, sizes);
     if (!reduce && t->ndim) { sizes[dim] = len; }
     ops[0] = t;
-    {   /* sorted lines keep dense strides */
-        const int64_t *strides = r->keep_strides && opdi_is_dense(t) ? opdi_strides(t) : NULL;
+    {   /* sorted lines keep the order of strides */
+        int64_t like[OPD_MAX_DIMS];
+        const int64_t *strides = r->keep_strides ? like : NULL;
+        if (strides) { opdi_strides_like(t, like); }
         ops[1] = opd_result_strided(call, 0, sizes, strides, ndim, opd_dtype(t), opd_tensor_device(t));
         ops[2] = ops[1] ? opd_result_strided(call, 1, sizes, strides, ndim, OPD_INT64, opd_tensor_device(t)) : NULL;
     }
@@ -55383,6 +55384,16 @@ OPDI_UNIQUE_CARD(unique_dim_consecutive, "Tensor self, int dim, bool return_inve
 
 //-- writing through a view: slice_scatter and its kin -----------------------------------------------------------------
 
+/* A copy of self with its strides, gaps included, as at::clone_preserve_strides; one that overlaps itself is spread. */
+static opd_tensor *opdi_result_kept(opd_call *call, opd_tensor *self) {
+    int64_t strides[OPD_MAX_DIMS];
+    opd_tensor *out;
+    if (opdi_overlaps_itself(self)) { opdi_strides_like(self, strides); }
+    else { memcpy(strides, opdi_strides(self), (size_t)self->ndim * sizeof *strides); }
+    out = opd_result_strided(call, 0, opdi_sizes(self), strides, self->ndim, (opd_scalar_type)self->dtype,
+                             opd_tensor_device(self));
+    return out && out->data && opdi_copy(out, self) ? NULL : out;
+}
 /* The formulas: self's gradient is g with zeros where src went, src's is g seen through the same view.  `flat`: the
    view counts elements in memory, so self and g have to lie there alike. */
 static int opdi_view_scatter(opd_call *call, const char *name, int nargs, bool flat) {
@@ -55394,10 +55405,10 @@ static int opdi_view_scatter(opd_call *call, const char *name, int nargs, bool f
         !opd_is_contiguous(opd_arg_tensor(call, 0))) {
         return opd_fail(OPD_ERROR_AUTOGRAD, "as_strided_scatter is currently only supported for contiguous inputs");
     }
-    desk = out = opdi_update(call, true);
+    desk = out = opdi_updates_self(call) ? self : opdi_result_kept(call, self);
     if (out && flat && call->targets && !call->inplace) {         /* an out= may lie in memory otherwise */
-        desk = opdi_own(opdi_tensor_make(self->dims, opdi_is_dense(self) ? opdi_strides(self) : NULL, self->ndim,
-                                         (opd_scalar_type)self->dtype, opdi_place_of(out)));
+        desk = opdi_own(opdi_tensor_make(self->dims, opdi_overlaps_itself(self) ? NULL : opdi_strides(self),
+                                         self->ndim, (opd_scalar_type)self->dtype, opdi_place_of(out)));
         if (desk && desk->data && opdi_copy(desk, self)) { return -1; }
     }
     if (!desk) { return -1; }

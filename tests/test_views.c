@@ -323,4 +323,21 @@ TEST(multinomial) {
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "invalid multinomial distribution (sum of probabilities <= 0)");
 }
 
+/* Of a permuted tensor with gaps: copies, casts and sorted lines have its order of strides, *_scatter its strides. */
+TEST(results_keep_the_order_of_strides) {
+    opd_tensor *gaps = opd_diagonal_full(opd_zeros(OPD_INTS(2, 3, 2), OPD_FLOAT32), 0, 0, 2), *sorted[2], *t;
+    opd_tensor *part = opd_narrow(opd_t(opd_zeros(OPD_INTS(3, 4), OPD_FLOAT32)), 0, 0, 3), *row = opd_ones(OPD_INTS(3), OPD_FLOAT32);
+    t = opd_to_dtype(gaps, OPD_FLOAT64);
+    CHECK_INT(opd_strides(t)[0], 1); CHECK_INT(opd_strides(t)[1], 3);
+    CHECK_INT(opd_sort(sorted, gaps), 0);
+    CHECK_INT(opd_strides(sorted[0])[0], 1); CHECK_INT(opd_strides(sorted[0])[1], 3); CHECK_INT(opd_strides(sorted[1])[1], 3);
+    t = opd_slice_scatter(part, opd_ones(OPD_INTS(3, 3), OPD_FLOAT32));
+    CHECK_INT(opd_strides(t)[0], 1); CHECK_INT(opd_strides(t)[1], 4);
+    t = opd_select_scatter(part, row, 0, 1);
+    CHECK_INT(opd_strides(t)[0], 1); CHECK_INT(opd_strides(t)[1], 4);
+    CHECK(opd_item_f64(opd_sum(t)) == 3);
+    t = opd_diagonal_scatter(part, row);
+    CHECK_INT(opd_strides(t)[1], 4);
+    CHECK(opd_item_f64(opd_sum(t)) == 3);
+}
 CHECK_MAIN()

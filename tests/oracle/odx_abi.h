@@ -2,6 +2,8 @@
    Plain C types only, so that a harness in any language can speak it.  shim.c implements it; it exports
 
      int  odx_has (const char *op);
+     const char *odx_next (const char *op);    the operator after op (NULL: the first) whose card has cases; NULL: none
+     const char *odx_cases(const char *op);    those cases
      int  odx_call(const char *op, const odx_value *args, int nargs, odx_value **outs, int *nouts,
                    char *err, int errlen);
      int  odx_grad(const char *op, const odx_value *args, int nargs, const int *wrt, int nwrt,
