@@ -135,11 +135,15 @@ static void change(trial *t) {
     collect(t);
 }
 static void prepare(trial *t, unsigned mode, int level) {
+    const bool writes = opd_schema_is_mutable(opd_op_schema(t->form));
     int i;
     for (i = 0; i < t->ntensors && opd_ok(); i++) {
         opd_tensor *x = *t->tensors[i];
         if (!x) { continue; }
-        if ((mode & GRAD) && opd_dtype_is_floating(opd_dtype(x)) && next() % 4) { (void)opd_tensor_set_requires_grad(x, true); }
+        /* not a view that may be written into its own base: leaf, base and history would hold each other, as in PyTorch */
+        if ((mode & GRAD) && opd_dtype_is_floating(opd_dtype(x)) && next() % 4 && !(writes && opd_tensor_base(x))) {
+            (void)opd_tensor_set_requires_grad(x, true);
+        }
         if ((mode & DUAL) && opd_dtype_is_floating(opd_dtype(x)) && next() % 4) { x = opd_make_dual(x, opd_ones_like(x)); }
         if (level > 0 && next() % 4) { x = opd_vmap_wrap(opd_stack(OPD_TENSORS(x, x)), 0, level); }
         if (x) { *t->tensors[i] = x; }
