@@ -42,8 +42,10 @@ for target in $targets; do
     fi
     set -- -max_total_time="$seconds" -timeout=20 -rss_limit_mb=4096 -max_len=4096 -print_final_stats=1
     [ ! -f "$here/$target.dict" ] || set -- "$@" -dict="$here/$target.dict"
+    if [ -d "$here/$target" ]; then set -- "$@" "$corpus" "$here/$target"
+    else set -- "$@" -max_len=512 -len_control=0 "$corpus"; fi                    # its input are choices: the more the better
     ASAN_OPTIONS=${ASAN_OPTIONS:-allocator_may_return_null=1} \
-        "$bin" "$@" -artifact_prefix="$findings/" "$corpus" "$here/$target" >"$out" 2>&1
+        "$bin" -artifact_prefix="$findings/" "$@" >"$out" 2>&1
     rc=$?
     last=$(grep -a 'cov:' "$out" | tail -n 1)
     number() { echo "$last" | sed -n "s/.*$1: *\([0-9]*\).*/\1/p"; }
