@@ -156,8 +156,8 @@
      "no formula" fallback is at every autograd key; where PyTorch has none (AutogradNestedTensor, PrivateUse), one that
      a program registers takes its place.
      Schemas: see the list at >>schema.  Random numbers are counter-based (Philox), not those of PyTorch's CPU
-     generator.  The smallest int64 or int32 divided by -1 is an error.  An embedding's padding row has no tangent, as it
-     has no gradient.  Keys without a meaning in C are left out:
+     generator.  The smallest int64 or int32 divided by -1 is an error.  An embedding's padding row has no tangent, as
+     it has no gradient.  Keys without a meaning in C are left out:
      Python, PythonTLSSnapshot, PythonDispatcher, Named, DeferredInit, Batched, VmapMode and the testing wrappers.
      Autocast caches casts of weights as they are: one made under no_grad has a gradient for whoever uses it later, and
      a weight that was written is cast anew.  The autocast keys are excluded together, not each device's for itself.
@@ -8398,7 +8398,8 @@ OPD_API opd_key opd_key_parse(const char *name) {
     if (key != OPD_KEY_INVALID) { return key; }
     near_text[0] = 0;
     for (i = 0; name && i < sizeof other / sizeof *other; i++) {
-        if (strcmp(other[i].name, name) == 0) { n += (size_t)snprintf(near_text, sizeof near_text, "; %s", other[i].hint); }
+        if (strcmp(other[i].name, name) != 0) { continue; }
+        n += (size_t)snprintf(near_text, sizeof near_text, "; %s", other[i].hint);
     }
     for (d = 0; name && n == 0 && d <= OPDI_MIN(3, (int)strlen(name) / 2); d++) {
         for (key = 0; key < OPD_KEY_COUNT && n < 120; key++) {
@@ -9220,8 +9221,8 @@ static void opdi_gone_give_back(void) {
     opdi_registry.warned_gone |= many;
     opdi_unlock(&opdi_registry.lock);
     if (many) {
-        opd_warn("Warning only once: more than %d tables and kernels that were registered and closed wait for a call that "
-                 "began before. Their memory is given back when it ends.", OPDI_MANY_GONE);
+        opd_warn("Warning only once: more than %d tables and kernels that were registered and closed wait for a call "
+                 "that began before. Their memory is given back when it ends.", OPDI_MANY_GONE);
     }
     while (first) {
         opdi_gone *gone = first;
@@ -9373,7 +9374,8 @@ static void opdi_names_put(opdi_names *t, opd_op *op, uint64_t hash) {
     OPDI_PUBLISH(&opdi_names_at(t, i)->op, op);
 }
 
-//-- Room for one more in a table, which is at most half full.  Without memory it becomes fuller, but never full: then -1.
+//-- Room for one more in a table, which is at most half full.  Without memory it becomes fuller, but never full: then
+//-- -1 with an error.
 static int opdi_names_reserve(opdi_names **table) {
     opdi_names *old = *table, *t;
     const size_t mask = old ? old->mask * 2 + 1 : 511;
@@ -10979,15 +10981,15 @@ static bool opdi_desc_decomposes(const opd_op_desc *d) {
 static int opdi_check_desc(const opd_op *op, const opd_op_desc *d) {
     const bool formula = d->backward && d->backward != opd_not_differentiable;
     if (d->autograd && formula) {
-        return opd_fail(OPD_ERROR_REGISTER, "%s: `autograd` is a kernel in place of `backward`: the formula would never "
-                        "run", op->name);
+        return opd_fail(OPD_ERROR_REGISTER, "%s: `autograd` is a kernel in place of `backward`: the formula would "
+                        "never run", op->name);
     }
     if (d->composite && (d->any || d->function)) {
         return opd_fail(OPD_ERROR_REGISTER, "%s: `any` serves every backend: `composite` would never run", op->name);
     }
     return formula && opdi_desc_decomposes(d)
-        ? opd_fail(OPD_ERROR_REGISTER, "%s: a composite kernel is differentiated through what it calls: `backward` would "
-                   "never run. A kernel with a formula of its own is `any`", op->name) : 0;
+        ? opd_fail(OPD_ERROR_REGISTER, "%s: a composite kernel is differentiated through what it calls: `backward` "
+                   "would never run. A kernel with a formula of its own is `any`", op->name) : 0;
 }
 
 //-- From the top down: whatever other threads see of it meanwhile, no kernel runs without what belongs above it.
@@ -11167,10 +11169,11 @@ static bool opdi_is_number(const opd_value *v) {
 
 static int opdi_bind_value(const opdi_type *type, const opd_value *v, opd_value *out);
 
-//-- Elements of another kind than the list's, one by one: 0 done, 1 does not fit, -1 failed.  want: the tag of the list.
+//-- Elements of another kind than the list's, one by one: 0 done, 1 does not fit, -1 failed.  want: the list's tag,
+//-- which says as what its elements are kept.
 static int opdi_bind_elements(const opdi_type *type, const opd_value *v, opd_tag want, opd_value *out) {
     opd_value one, element, *values = (opd_value *)opdi_scope_alloc((size_t)v->n * sizeof *values);
-    int64_t *ints = (int64_t *)(void *)values;    /* narrower: written behind what is read */
+    int64_t *ints = (int64_t *)(void *)values;    /* the same room: none needs more than a value */
     double *floats = (double *)(void *)values;
     bool *bools = (bool *)(void *)values;
     int32_t k;
@@ -11217,7 +11220,9 @@ static bool opdi_is_list(const opd_value *v) {
 static bool opdi_has_null(const opdi_type *type, const opd_value *v) {
     const opdi_type *t = opdi_strip_optional(type);
     int32_t k;
-    if (v->tag != OPD_TAG_TENSORS || t->kind != OPDI_TYPE_LIST || t->elems[0]->kind != OPDI_TYPE_TENSOR) { return false; }
+    if (v->tag != OPD_TAG_TENSORS || t->kind != OPDI_TYPE_LIST || t->elems[0]->kind != OPDI_TYPE_TENSOR) {
+        return false;
+    }
     for (k = 0; k < v->n && v->u.tensors && v->u.tensors[k]; k++) { }
     return k < v->n;
 }
@@ -12094,11 +12099,12 @@ opd_op *opd_overloads_at(opd_overloads *set, int i) {
 //-- Says of each overload why not; NULL.
 static opd_op *opdi_overloads_error(const opd_overloads *set, const opdi_overload_list *l, const opdi_given *g) {
     char text[2000];
-    int i, at, n = snprintf(text, sizeof text, "%s() has no overload that takes these arguments:", set->first->base_name);
+    const char *name = set->first->base_name;
+    int i, at, n = snprintf(text, sizeof text, "%s() has no overload that takes these arguments:", name);
     const int room = l->n > 0 ? OPDI_MAX(((int)sizeof text - n) / (int)l->n, 100) : 0;
     opd_value bound[OPD_MAX_ARGS];
     if (l->n == 0) {
-        (void)opd_fail(OPD_ERROR_NOT_FOUND, "%s() has no overload that is defined (any more)", set->first->base_name);
+        (void)opd_fail(OPD_ERROR_NOT_FOUND, "%s() has no overload that is defined (any more)", name);
         return NULL;
     }
     for (i = 0; i < l->n && n + 20 < (int)sizeof text; i++) {
@@ -12880,7 +12886,8 @@ typedef struct opdi_meta {
     struct opdi_box *retained;   /* where the gradient of a result goes: see opd_tensor_retain_grad */
 } opdi_meta;
 
-//-- What t is a view of; NULL: nothing.  Of integers and bools, which autograd never looks at, the base is all it knows.
+//-- What t is a view of; NULL: nothing.  A view of integers or bools, which autograd never looks at, knows its base and
+//-- nothing else.
 static opd_tensor *opdi_view_base(const opd_tensor *t) {
     const bool whole = !t->storage || t->storage->block == (const void *)t || (t->meta && t->meta->home);
     return whole ? NULL : opdi_view_record_of(t)->base;
@@ -19656,7 +19663,7 @@ static opd_tensor *opdi_tangent_batched(const opd_tensor *t, const opd_tensor *g
 static opd_tensor *opdi_tangent_make(const opd_tensor *t, opd_tensor *g, bool as_is) {
     const int64_t n = t->storage->bytes / (int64_t)opd_dtype_size((opd_scalar_type)t->dtype);
     const bool batched = OPDI_UNLIKELY((t->flags | g->flags) & OPDI_BATCHED) != 0;
-    const bool traced = OPDI_UNLIKELY(opdi_self()->tracer != NULL);     /* it lies like that in every run of the graph */
+    const bool traced = OPDI_UNLIKELY(opdi_self()->tracer != NULL);   /* it lies like that in every run of the graph */
     opd_tensor *z, *part;
     bool whole;
     if (opdi_congruent(g, t)) {
@@ -20511,8 +20518,8 @@ static int opdi_forward_record(const opdi_derivative *formula, opd_tensor *const
         if (r && opdi_differentiable(r) && !opdi_jvp_is_view(inputs, ninputs, r, false, &rc)) { any = true; }
     }
     if (rc == 0 && any && th->tracer && !(state.allow & OPD_BIT_OF(OPD_F_TRACER))) {
-        rc = opd_fail(OPD_ERROR_AUTOGRAD, "%s is recorded by a kernel at Autograd, whose tangents a graph that is being "
-                      "recorded cannot see; give the operator a formula (.backward or .jvp)", formula->name);
+        rc = opd_fail(OPD_ERROR_AUTOGRAD, "%s is recorded by a kernel at Autograd, whose tangents a graph that is "
+                      "being recorded cannot see; give the operator a formula (.backward or .jvp)", formula->name);
     }
     if (rc == 0 && any) { rc = opdi_jvp_twice(n, tangents, results, nresults, 0, out); }
     for (i = 0; i < nresults && rc == 0; i++) {
@@ -21397,7 +21404,7 @@ static int opdi_call_again(opd_call *call, uint64_t back) {
     c.rets = call->rets;
     c.targets = NULL;
     state->include = (include & ~OPDI_FRONT_BIT) | back;
-    if (back) { state->allow &= ~(OPDI_BATCHED_BIT | OPD_BIT_OF(OPD_F_TRACER)); }     /* recorded is what the rule calls */
+    if (back) { state->allow &= ~(OPDI_BATCHED_BIT | OPD_BIT_OF(OPD_F_TRACER)); } /* recorded is what the rule calls */
     slot = opdi_find_slot(call->th, &c, table, &u);
     state->include = include;                     /* what its kernels call comes to the layers again */
     state->allow = allow;
@@ -21902,8 +21909,8 @@ static int opdi_batch_unfit(opd_call *call) {
     return opdi_batch_ones(call, rets) ? -1 : opd_batch_loop(call);
 }
 
-//-- What is called until opdi_rule_end comes to the layer that t is batched at without a tape inside it: results have no
-//-- history there, but those that the layers around record.
+//-- What is called until opdi_rule_end comes to the layer that t is batched at without a tape inside it: results have
+//-- no history there, but those that the layers around record.  0, or -1 with an error and nothing begun.
 static int opdi_untaped_begin(const opd_tensor *t, opdi_ruling *was) {
     opdi_thread *th = opdi_self();
     opdi_layer *layer = th->layer;
@@ -24688,8 +24695,8 @@ static bool opdi_trace_inside(opd_call *call, opd_keyset below) {
         fn == opdi_autograd_kernel || fn == opdi_autograd_inplace_kernel || fn == opdi_autograd_fallback ||
         fn == opdi_autograd_out_kernel || fn == opd_autograd_not_implemented));
 }
-//-- The kernel at Tracer.  A call with tangents is left to forward mode, see opdi_forward_record_call: what computes the
-//-- tangents is recorded too.
+//-- The kernel at Tracer.  A call with tangents is left to forward mode, see opdi_forward_record_call: what computes
+//-- the tangents is recorded too.
 static int opdi_tracer_kernel(opd_call *call) {
     const opd_keyset below = opd_keyset_and(call->keys, opd_keyset_below(OPD_F_TRACER));
     opdi_gnode *n;
@@ -26324,7 +26331,9 @@ static opdi_gnamed *opdi_gnames_put(opdi_gnames *t, const char *name, opdi_gvalu
     if (v) { slot->value = v; }
     return slot;
 }
-static void opdi_gnames_put_value(opdi_gnames *t, opdi_gvalue *v) { if (v->name) { (void)opdi_gnames_put(t, v->name, v); } }
+static void opdi_gnames_put_value(opdi_gnames *t, opdi_gvalue *v) {
+    if (v->name) { (void)opdi_gnames_put(t, v->name, v); }
+}
 
 //-- A table of the names that there are, with room for more, and the suffixes that an older one knows.
 static opdi_gnames *opdi_gnames_make(const opd_graph *g, const opdi_gnames *old, int64_t more) {
@@ -26425,7 +26434,8 @@ static int opdi_gbuild_describe(opdi_gbuild *b, opdi_gvalue *v, const char *name
         if (name[strspn(name, OPDI_GRAPH_NAME)] || (*name >= '0' && *name <= '9')) {
             return opdi_gparse_fail(&b->p, "'%.100s' is no name", name);
         }
-        if (!(names = opdi_graph_names(g, 3)) || !(copy = opdi_arena_copy(&g->arena, name, strlen(name)))) { return -1; }
+        names = opdi_graph_names(g, 3);
+        if (!names || !(copy = opdi_arena_copy(&g->arena, name, strlen(name)))) { return -1; }
         old = opdi_gnames_find(g, names, name);
         if (old && old != v && !(other = opdi_graph_free_name(g, names, name))) { return -1; }
         (void)opdi_gnames_put(names, copy, v);
@@ -40695,7 +40705,8 @@ static int opdi_resize_autograd(opd_call *call) {
 OPDI_OP(resize_) {
     op->schema = "resize_(Tensor(a!) self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!)";
     op->any = opdi_resize_kernel; op->autograd = opdi_resize_autograd; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = opdi_batch_resize; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_INPLACE_VIEW; op->cases = "[2,3], (3,2)";
+    op->vmap = opdi_batch_resize; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_INPLACE_VIEW;
+    op->cases = "[2,3], (3,2)";
 }
 OPDI_OP(resize_as_) {                             /* which PyTorch gives no tag */
     op->schema = "resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? memory_format=None) -> Tensor(a!)";
@@ -44541,8 +44552,8 @@ OPDI_OP(nonzero) {
 //
 // Operators that turn each line of a tensor along one dim into a line of another length: softmax, scans, sorting.  A
 // line function gets contiguous input of the compute type and writes contiguous output, which is the tensors' memory
-// where that is so already.  Long lines that are not are gone through in pieces, so that memory does not grow with them:
-// `passes` times, what one piece tells the next in tmp; the outputs are those of the last pass.
+// where that is so already.  Long lines that are not are gone through in pieces, so that memory does not grow with
+// them: `passes` times, what one piece tells the next in tmp; the outputs are those of the last pass.
 
 #define OPDI_LINE_PIECE 2048     /* elements */
 typedef struct opdi_lines opdi_lines;
@@ -45339,7 +45350,8 @@ OPDI_ALWAYS void opdi_line_top_body(const opdi_lines *r, const void *p, void *co
     for (n = 0; n < want; n++) { opdi_line_take(r, p, a[n].index, out, n); }
 }
 OPDI_LINE_TYPES(top)
-/* One element of the line as it would be sorted: the k-th (flag2 false), or the median.  flag: medians pass over NaN. */
+/* One element of the line as it would be sorted: the k-th (flag2 false), or the median.  flag: medians pass over
+   NaN. */
 OPDI_ALWAYS void opdi_line_pick_body(const opdi_lines *r, const void *p, void *const *out, char *tmp, int type) {
     const bool descending = false;
     int64_t k = r->k - 1, n = r->n, nans = 0;
@@ -52146,9 +52158,10 @@ static opd_tensor *opdi_index_load(opd_tensor *index, int64_t size, bool wrap, i
 
 //-- gather, scatter: one walk -----------------------------------------------------------------------------------------
 //
-//  For every position p of `index`: a's element lies at p with dim `dim` replaced by index[p], b's at p.  Folds are made
-//  in the compute type, a block of b at a time, and stored in a's dtype at once; sums in halves have a desk of float32
-//  (opdi_fold_into).  Parts of one walk never share an element of a, so that results do not depend on the threads.
+//  For every position p of `index`: a's element lies at p with dim `dim` replaced by index[p], b's at p.  Folds are
+//  made in the compute type, a block of b at a time, and stored in a's dtype at once; sums in halves have a desk of
+//  float32 (opdi_fold_into).  Parts of one walk never share an element of a, so that results do not depend on the
+//  threads.
 
 enum { OPDI_WALK_GATHER = 0, OPDI_WALK_SCATTER, OPDI_WALK_ADD, OPDI_WALK_MUL, OPDI_WALK_MAX, OPDI_WALK_MIN };
 typedef struct opdi_indexed {
@@ -53494,7 +53507,7 @@ static opd_tensor *opdi_put_source(const opdi_pick_plan *p, const opd_tensor *ou
         for (d = ndim - 1; d >= 0; n *= sizes[d--]) { strides[d] = n; }
         return opdi_view(values, sizes, strides, ndim, 0);
     }
-    for (d = 0; d < ndim; d++) {                  /* broadcast; a dim put in for indices without dims is not among them */
+    for (d = 0; d < ndim; d++) {                  /* broadcast; values have no dim for indices without dims */
         k = values->ndim - p->nout + (p->nshape == 0 && d > p->nbefore ? d - 1 : d);
         strides[d] = k < 0 || opdi_sizes(values)[k] == 1 || (p->nshape == 0 && d == p->nbefore)
             ? 0 : opdi_strides(values)[k];
