@@ -2225,9 +2225,9 @@ OPD_API const char *opd_plugin_path(const opd_plugin *plugin);
    shell.  The result is kept in $XDG_CACHE_HOME/opdispatch (or ~/.cache/opdispatch), which only the user may write,
    and used again while flags, compiler, version, the files and what they include stay the same.  name, of letters,
    digits and _.+-, names files in it.  A result that a crash or a full disk damaged is made again.  opdispatch.h is
-   looked for in $OPD_INCLUDE, else where this program was compiled from (by a relative path: from the folder of the
-   program, never the current one) if others cannot write there.  A failure gives the compiler's own message; with
-   $OPD_VERBOSE commands go to the log. */
+   looked for in $OPD_INCLUDE, else where this program was compiled from (by a relative path: from the program's folder
+   or one above, never the current one) if others cannot write there, else by the flags (-I) and in the system's
+   folders.  A failure gives the compiler's own message; with $OPD_VERBOSE commands go to the log. */
 OPD_API opd_plugin *opd_load(const char *name, const char *const *files, const char *flags);
 /* The same for source text.  C++ when the name ends in .cpp. */
 OPD_API opd_plugin *opd_load_inline(const char *name, const char *source, const char *flags);
@@ -29818,7 +29818,7 @@ static bool opdi_path_guarded(const char *path, bool strict, char *bad) {
         (void)snprintf(bad, OPDI_PATH, "%.*s", (int)n, path);
         ok = lstat(bad, &s) == 0 &&
              (s.st_uid == geteuid() || s.st_uid == 0 || s.st_uid == top.st_uid || !(strict || shared));
-        shared = (s.st_mode & 022) != 0;
+        shared = (s.st_mode & 02) || ((s.st_mode & 020) && s.st_gid != s.st_uid);      /* a user's own group is he */
         ok = ok && (!shared || (S_ISDIR(s.st_mode) && (s.st_mode & 01000)));
         if (n == 1 && path[1]) { n = 0; }
         else if (!path[n]) { return ok; }
@@ -29865,7 +29865,8 @@ typedef struct opdi_build {
     const char *const *files;
     bool cxx;                                                 /* some of the files are C++ */
     char dir[OPDI_PATH], tmp[OPDI_PATH], stem[OPDI_PATH];     /* stem: <dir>/<name>-<key> */
-    char include[OPDI_PATH];                                  /* where opdispatch.h is */
+    char include[OPDI_PATH];                                  /* where opdispatch.h is; "": the hint says why not */
+    const char *hint;
 } opdi_build;
 
 static bool opdi_is_cxx(const char *file) {
@@ -29898,35 +29899,32 @@ static uint64_t opdi_mix_compiler(uint64_t h, const char *command) {
     return h;
 }
 
-//-- Where opdispatch.h is: $OPD_INCLUDE, else where this file was compiled from.  A relative path begins where the
-//-- program is, never in the current folder, whose files may be anybody's.
+//-- Where opdispatch.h is: $OPD_INCLUDE, else where this file was compiled from.  A relative path begins in the folder of
+//-- the program or one above, never in the current folder, whose files may be anybody's.  Not found: flags and the
+//-- system's folders may lead to it, and if they do not the hint is part of the error.
 static int opdi_build_include(opdi_build *b) {
-    const char *given = getenv("OPD_INCLUDE"), *here = __FILE__, *slash = strrchr(here, '/');
-    char path[OPDI_PATH] = "", bad[OPDI_PATH], *real;
-    struct stat s;
-    bool found;
-    int rc;
-    if (given && *given) { return opdi_path(b->include, "%s", given); }
+    const char *given = getenv("OPD_INCLUDE"), *here = __FILE__;
+    char at[OPDI_PATH] = "", path[OPDI_PATH], bad[OPDI_PATH], *real, *up;
+    if (given && *given) {
+        b->hint = "not where $OPD_INCLUDE says";
+        return opdi_path(path, "%s/opdispatch.h", given) || (access(path, R_OK) == 0 && opdi_path(b->include, "%s", given));
+    }
     if (*here != '/') {
-        const ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
-        path[n > 0 && n < OPDI_PATH ? n : 0] = 0;
-        if (strrchr(path, '/')) { *strrchr(path, '/') = 0; }
+        const ssize_t n = readlink("/proc/self/exe", at, sizeof at - 1);
+        at[n > 0 && n < OPDI_PATH ? n : 0] = 0;
     }
-    if (opdi_path(bad, "%s/%.*s", path, slash ? (int)(slash - here) : 1, slash ? here : ".")) { return -1; }
-    real = realpath(bad, NULL);
-    rc = real ? opdi_path(b->include, "%s", real) || opdi_path(path, "%s/%s", real, slash ? slash + 1 : here) : 0;
-    found = real && rc == 0 && stat(path, &s) == 0;
-    free(real);
-    if (rc) { return -1; }
-    if (!found) {
-        return opd_fail(OPD_ERROR_REGISTER, "%s: there is no opdispatch.h in %s: $OPD_INCLUDE must name its folder",
-                        b->what, bad);
-    }
-    if (!opdi_path_guarded(b->include, false, bad) || (s.st_mode & 022)) {
-        return opd_fail(OPD_ERROR_REGISTER, "%s: others may change the opdispatch.h in %s: $OPD_INCLUDE must name a "
-                        "folder to trust", b->what, b->include);
-    }
-    return 0;
+    b->hint = "not found from the program's folder or one above, by the path that the program was compiled with";
+    do {
+        if ((up = strrchr(at, '/')) != NULL) { *up = 0; }
+        if (opdi_path(path, "%s/%s", at, here + (*here == '/'))) { return -1; }
+        real = realpath(path, NULL);
+        if (real && opdi_path_guarded(real, false, bad)) {
+            strrchr(real, '/')[1] = 0;
+            (void)opdi_path(b->include, "%s", real);
+        } else if (real) { b->hint = "where the program was compiled from, but others may change it there"; }
+        free(real);
+    } while (up && !*b->include && opd_ok());
+    return opd_ok() ? 0 : -1;
 }
 
 //-- Fills stem and include.
@@ -30049,7 +30047,9 @@ static int opdi_build_run(const opdi_build *b, const opdi_string *words, const c
         (void)opd_fail(rc == ENOMEM ? OPD_ERROR_MEMORY : OPD_ERROR_REGISTER, "%s: cannot run the compiler '%s': %s",
                        b->what, argv[0], strerror(rc));
     } else if (opdi_string_read(&said, log) && status) {
-        (void)opd_fail(OPD_ERROR_REGISTER, "%s: '%s' failed for %s:\n%.1700s", b->what, argv[0], b->name, said.data);
+        const bool lost = !*b->include && strstr(said.data, "opdispatch.h");
+        (void)opd_fail(OPD_ERROR_REGISTER, "%s: '%s' failed for %s:\n%.1700s%s%s%s", b->what, argv[0], b->name, said.data,
+                       lost ? "opdispatch.h: " : "", lost ? b->hint : "", lost ? ": $OPD_INCLUDE must name its folder" : "");
     } else if (said.n && !said.failed && opdi_verbose()) {
         opdi_log_say(opdi_self(), -1, said.data, false);
     }
@@ -30069,9 +30069,9 @@ static int opdi_build_object(const opdi_build *b, int i, opdi_string *deps) {
     opdi_words_split(&words, opdi_compiler(opdi_is_cxx(b->files[i])));
     opdi_words_add(&words, "-O2");
     opdi_words_split(&words, b->flags);
-    opdi_words_split(&words, "-DOPDISPATCH_PLUGIN -fPIC -I");
-    words.n -= words.n > 0;                       /* the folder is part of that word */
-    opdi_words_add(&words, b->include);
+    opdi_words_split(&words, *b->include ? "-DOPDISPATCH_PLUGIN -fPIC -I" : "-DOPDISPATCH_PLUGIN -fPIC");
+    words.n -= words.n > 0 && *b->include;        /* the folder is part of that word */
+    if (*b->include) { opdi_words_add(&words, b->include); }
     opdi_words_split(&words, "-MD -MF");
     opdi_words_add(&words, dep);
     opdi_words_add(&words, "-c");

@@ -1,8 +1,8 @@
 /* An operator that is compiled while the program runs, from text that the program makes.
    cc -O2 examples/inline.c -o inline -lm && ./inline
 
-   The program stays in the folder of this line, or $OPD_INCLUDE names that of opdispatch.h.  The first run takes the
-   compiler's time, later ones find the result in ~/.cache/opdispatch.  OPD_VERBOSE=1 shows the commands. */
+   The program stays in or below the folder of this line, or $OPD_INCLUDE names that of opdispatch.h.  The first run
+   takes the compiler's time, later ones find the result in ~/.cache/opdispatch.  OPD_VERBOSE=1 shows the commands. */
 #define OPDISPATCH_IMPLEMENTATION
 #include "../opdispatch.h"
 #include <stdio.h>

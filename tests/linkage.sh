@@ -414,9 +414,9 @@ check_compiled_header() {
     cat >"$tmp/build/program.c" <<'TEXT'
 #define OPDISPATCH_IMPLEMENTATION
 #include "opdispatch.h"
-int main(void) {
-    opd_plugin *p = opd_load_inline("small", "#include \"opdispatch.h\"\n"
-                                    "OPD_LIBRARY(small, lib) { opd_def(lib, \"f() -> ()\"); }\n", NULL);
+int main(int argc, char **argv) {
+    const char *source = "#include \"opdispatch.h\"\nOPD_LIBRARY(small, lib) { opd_def(lib, \"f() -> ()\"); }\n";
+    opd_plugin *p = opd_load_inline("small", source, argc > 1 ? argv[1] : NULL);
     if (opd_find_quiet("attacker::here")) { printf("the attacker's code runs\n"); }
     if (!p) { printf("%s\n", opd_error_message()); opd_error_clear(); return 3; }
     return opd_finish();
@@ -426,7 +426,11 @@ TEXT
     cp "$tmp/build/program" "$tmp/moved"
     export XDG_CACHE_HOME="$tmp"; unset OPD_INCLUDE
     (cd "$tmp/current" && quiet ../build/program)
+    mkdir -p "$tmp/build/below/it"; cp "$tmp/build/program" "$tmp/build/below/it"; quiet "$tmp/build/below/it/program"
+    chmod 775 "$tmp/build"; [ "$(id -u)" != "$(id -g)" ] || quiet "$tmp/build/program"; chmod 755 "$tmp/build"
+    quiet "$tmp/moved/program" "-I$tmp/build"
     says '$OPD_INCLUDE must name' "$tmp/moved/program"
+    (export OPD_INCLUDE="$tmp/nowhere"; says 'not where $OPD_INCLUDE says' "$tmp/build/program")
     OPD_INCLUDE="$tmp/build" quiet "$tmp/moved/program"
     chmod 777 "$tmp/build"; says 'others may change' "$tmp/build/program"; chmod 755 "$tmp/build"
     chmod 666 "$tmp/build/opdispatch.h"; says 'others may change' "$tmp/build/program"
