@@ -11751,6 +11751,12 @@ OPDI_NOINLINE static int opdi_call_given(opdi_thread *th, opd_op *op, const opdi
     if (th->top != mark) { opdi_scope_remove(th, mark, th->top); }
     return rc < 0 ? -1 : opdi_bind_error(op, g, rc, at);
 }
+//-- A call failed: nothing is where its results would be.  How many they are is not known of what is no operator: one.
+OPDI_NOINLINE static int opdi_no_rets(const opd_op *op, opd_value *rets) {
+    int i;
+    for (i = 0; rets && i < (op && opdi_is_defined(op) ? op->nrets : 1); i++) { rets[i] = opd_value_none(); }
+    return -1;
+}
 //-- Binds arguments by position: 0, or -1 with an error.
 static int opdi_bind_all(const opd_op *op, const opd_value *args, int nargs, opd_value *bound) {
     const opdi_given g = {args, NULL, nargs, 0, false, true};
@@ -11763,14 +11769,8 @@ OPDI_NOINLINE static int opdi_call_slow(opdi_thread *th, opd_op *op, const opdi_
     return opdi_call_given(th, op, table, rets, &g, false);
 }
 
-//-- A call failed: nothing is where its results would be.  How many they are is not known of what is no operator: one.
-OPDI_NOINLINE static int opdi_no_rets(const opd_op *op, opd_value *rets) {
-    int i;
-    for (i = 0; rets && i < (op && opdi_is_defined(op) ? op->nrets : 1); i++) { rets[i] = opd_value_none(); }
-    return -1;
-}
-//-- The same where trailing arguments may be left out, for which their defaults stand in, and where there may be lists.
-//-- The end of a call that began at `was`.
+//-- The same where trailing arguments may be left out, for which their defaults stand in, and where there may be lists;
+//-- ends the call that began at `was`.
 OPDI_NOINLINE static int opdi_call_filled(opdi_thread *th, opd_op *op, opd_value *rets, const opd_value *args,
                                           int nargs, uint64_t was) {
     const opdi_table *table = OPDI_ACQUIRE(&op->table);
@@ -13681,7 +13681,6 @@ static opdi_storage *opdi_storage_make(int64_t bytes, int backend /* place */) {
     return s;
 }
 
-//-- Gives t other sizes, contiguous, as resize_ does; memory grows when it has to, and what was there is kept.
 //-- The bytes of t's storage that these sizes need, 0 without elements; -1: it cannot have them.
 static int64_t opdi_resize_bytes(const opd_tensor *t, const int64_t *sizes, int ndim) {
     const size_t element = opd_dtype_size((opd_scalar_type)t->dtype);
@@ -13694,6 +13693,7 @@ static int64_t opdi_resize_bytes(const opd_tensor *t, const int64_t *sizes, int 
     }
     return opd_fail(OPD_ERROR_SHAPE, "Trying to resize storage that is not resizable");
 }
+//-- Gives t other sizes, contiguous, as resize_ does; memory grows when it has to, and what was there is kept.
 static int opdi_resize(opd_tensor *t, const int64_t *sizes, int ndim) {
     const int64_t need = opdi_resize_bytes(t, sizes, ndim);
     const size_t element = opd_dtype_size((opd_scalar_type)t->dtype);
@@ -24687,13 +24687,16 @@ static int opdi_trace_done(opd_call *call, opdi_gnode *n) {
 static bool opdi_trace_inside(opd_call *call, opd_keyset below) {
     const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
     const int backend = opdi_top_bit((below.backends & OPDI_BACKEND_MASK) | 1);
-    const int key = opdi_key_base[opdi_top_bit((below.functionality & table->masks[16 + backend]) << 1 | 1)];
-    const opd_kernel fn = table->slots[key >= OPD_KEY_BACKEND_BASE ? key + backend : key].fn;
     opdi_slot slot = {NULL, NULL};
+    opd_kernel fn;
+    int key;
     if (!(opd_transform_depth() && opdi_call_flags(call)) && !opdi_call_forward(call)) { return false; }
-    return opdi_composite_slot(call->op, &slot) || (opdi_call_forward(call) && (
-        fn == opdi_autograd_kernel || fn == opdi_autograd_inplace_kernel || fn == opdi_autograd_fallback ||
-        fn == opdi_autograd_out_kernel || fn == opd_autograd_not_implemented));
+    if (opdi_composite_slot(call->op, &slot)) { return true; }
+    if (!opdi_call_forward(call) || (!table && !(table = opdi_table_make(call->op)))) { return false; }
+    key = opdi_key_base[opdi_top_bit((below.functionality & table->masks[16 + backend]) << 1 | 1)];
+    fn = table->slots[key >= OPD_KEY_BACKEND_BASE ? key + backend : key].fn;
+    return fn == opdi_autograd_kernel || fn == opdi_autograd_inplace_kernel || fn == opdi_autograd_fallback ||
+        fn == opdi_autograd_out_kernel || fn == opd_autograd_not_implemented;
 }
 //-- The kernel at Tracer.  A call with tangents is left to forward mode, see opdi_forward_record_call: what computes
 //-- the tangents is recorded too.
@@ -30715,6 +30718,7 @@ typedef struct opdi_bulk {
 typedef struct opdi_source { const char *who, *path, *entry; const unsigned char *data; size_t n; } opdi_source;
 
 #define OPDI_NOWHERE SIZE_MAX
+//-- An error of what is read or written.  What a file says of itself is shown without its control characters.
 static int opdi_bad_file(const opdi_source *s, opd_code code, size_t at, const char *text) {
     char place[32] = "", all[1600], *p;
     if (at != OPDI_NOWHERE) { snprintf(place, sizeof place, ", byte %llu", (unsigned long long)at); }
@@ -30723,7 +30727,6 @@ static int opdi_bad_file(const opdi_source *s, opd_code code, size_t at, const c
     for (p = all; *p; p++) { if ((unsigned char)*p < 32 || *p == 127) { *p = '?'; } }
     return opd_fail(code, "%s", all);
 }
-//-- What a file says of itself is shown without its control characters.
 OPD_PRINTF_LIKE(3, 4) static int opdi_bad(const opdi_source *s, size_t at, const char *format, ...) {
     char text[512];
     va_list ap;
@@ -30813,7 +30816,7 @@ static int opdi_bulk_read(opdi_bulk *b, opdi_source *s, FILE *f, opdi_told_fn to
     uint64_t want = told ? told(s) : 65536;
     size_t got = 1;
     while (got && b->n < want) {
-        if (opdi_bulk_room(b, want)) { return -1; }
+        if (b->block < want && opdi_bulk_room(b, want)) { return -1; }
         got = fread(b->data + b->n, 1, b->block - b->n, f);
         b->n += got;
         s->data = b->data;
@@ -48012,8 +48015,8 @@ static int opdi_conv_same_sizes(const opd_tensor *g, const int64_t *sizes, int n
     }
     return 0;
 }
-/* Result i of convolution_backward: undefined, a fake, or computed by `what` (-1: the bias). */
 static bool opdi_mask_at(const opd_call *call, int i, int k);
+/* Result i of convolution_backward: undefined, a fake, or computed by `what` (-1: the bias). */
 static int opdi_conv_gradient(opd_call *call, int i, const opdi_conv_call *q, opd_tensor *g, opd_tensor *x,
                               opd_tensor *w) {
     const opd_scalar_type t = (opd_scalar_type)q->v.dtype, dtype = OPDI_DTYPE(opd_arg_tensor(call, 1));
@@ -56311,9 +56314,10 @@ enum { OPDI_FORK_LOCKS = (int)(sizeof opdi_fork_locks / sizeof *opdi_fork_locks)
 static uint32_t opdi_fork_held;                   /* a bit for each that is ours while the process forks */
 
 static void opdi_fork_release(void) {
+    const uint32_t held = opdi_fork_held;
     int i;
-    for (i = OPDI_FORK_LOCKS; i-- > 0;) { if (opdi_fork_held >> i & 1) { opdi_unlock(opdi_fork_locks[i]); } }
-    opdi_fork_held = 0;
+    opdi_fork_held = 0;                           /* before another thread that forks may have them */
+    for (i = OPDI_FORK_LOCKS; i-- > 0;) { if (held >> i & 1) { opdi_unlock(opdi_fork_locks[i]); } }
 }
 //-- Takes all of them, in no order: who finds one taken gives back what it has.  One that this thread holds itself, or
 //-- somebody holds for seconds, is left out: that may be the lock of blocks that run.
