@@ -875,10 +875,10 @@ OPD_API int opd_call_keywords(opd_op *op, opd_value *rets, const opd_value *args
 OPD_API int opd_call_at(opd_op *op, const char *key, opd_value *rets, const opd_value *args, int nargs);
 /* Calls by base name.  All overloads of "ns::name" that are defined, now and later; NULL with an error when there is
    none.  The handle stays valid for ever.  They are tried in the order of their definition, forms derived from others
-   (out=, in-place) behind, and the first that takes the arguments is called; a number stands for a tensor only where no
-   overload takes the number (in add, sub, mul, div, ... also there, as in PyTorch).  When none does, the error lists
-   the reason of each.  Keyword-only arguments are given by keyword; opd_overloads_resolve only says which it would
-   be. */
+   (out=, in-place) behind (those of any, all, var, std, range and normal in PyTorch's), and the first that takes the
+   arguments is called; a number stands for a tensor only in namespace aten, and only where no overload takes the number
+   (in add, sub, mul, div, ... also there, as in PyTorch).  When none does, the error lists the reason of each.
+   Keyword-only arguments are given by keyword; opd_overloads_resolve only says which it would be. */
 OPD_API opd_overloads *opd_overloads_find(const char *name);
 OPD_API opd_op *opd_overloads_at(opd_overloads *overloads, int i);                      /* NULL behind the last */
 OPD_API opd_op *opd_overloads_resolve(opd_overloads *overloads, const opd_value *args, int nargs, const opd_keyword *kw,
@@ -23209,6 +23209,11 @@ static int opdi_diff_room(const void *outputs, const void *other, const char *wh
 static int opdi_least_outputs(const opd_transform_options *o) {
     return 1 + (o ? OPDI_MIN(OPDI_MAX(o->naux, 0), OPD_TRANSFORM_OUTPUTS - 1) : 0);
 }
+//-- The same of what gives a gradient for each argnum in place of one output.
+static int opdi_least_gradients(const opd_transform_options *o) {
+    const int by = o && o->nargnums > 0 ? OPDI_MIN(o->nargnums, OPD_TRANSFORM_OUTPUTS) : 1;
+    return by + opdi_least_outputs(o) - 1;
+}
 int opd_vjp(opd_transform_fn fn, void *user, opd_tensor *const *primals, int n, const opd_transform_options *options,
             opd_tensor **outputs, opd_derivative **vjp) {
     opd_tensor *out[OPD_TRANSFORM_OUTPUTS] = {NULL};
@@ -23284,7 +23289,6 @@ static int opdi_diff_grad(opdi_diff *d, bool value, opd_tensor **outputs) {
 static int opdi_grad_of(const char *who, opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                         const opd_transform_options *options, bool value, opd_tensor **outputs) {
     opd_tensor *out[OPD_TRANSFORM_OUTPUTS] = {NULL};
-    const int by = options && options->nargnums > 0 ? OPDI_MIN(options->nargnums, OPD_TRANSFORM_OUTPUTS) : 1;
     opd_scope scope = opd_scope_open();
     opdi_diff d;
     int n = opdi_diff_make(&d, who, fn, user, inputs, ninputs, options, false);
@@ -23292,7 +23296,7 @@ static int opdi_grad_of(const char *who, opd_transform_fn fn, void *user, opd_te
     if (n == 0) { n = opdi_diff_grad(&d, value, out); }
     n = opdi_diff_hand(out, n);
     opd_scope_close(&scope);
-    return opdi_outputs_give(outputs, out, n, by + opdi_least_outputs(options) - !value);
+    return opdi_outputs_give(outputs, out, n, opdi_least_gradients(options) + value);
 }
 int opd_grad(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
              const opd_transform_options *options, opd_tensor **outputs) {
@@ -23768,7 +23772,6 @@ static int opdi_jacobian_make(opdi_diff *d, bool reverse, opd_tensor **outputs) 
 static int opdi_jacobian_of(const char *who, opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                             const opd_transform_options *options, bool reverse, opd_tensor **outputs) {
     opd_tensor *out[OPD_TRANSFORM_OUTPUTS] = {NULL};
-    const int by = options && options->nargnums > 0 ? OPDI_MIN(options->nargnums, OPD_TRANSFORM_OUTPUTS) : 1;
     opd_scope scope = opd_scope_open();
     const int depth = opd_transform_depth();
     opdi_diff d;
@@ -23778,7 +23781,7 @@ static int opdi_jacobian_of(const char *who, opd_transform_fn fn, void *user, op
     opdi_layers_end(depth + 1);
     n = opdi_diff_hand(out, n);
     opd_scope_close(&scope);
-    return opdi_outputs_give(outputs, out, n, by - 1 + opdi_least_outputs(options));
+    return opdi_outputs_give(outputs, out, n, opdi_least_gradients(options));
 }
 int opd_jacrev(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                const opd_transform_options *options, opd_tensor **outputs) {
@@ -49493,8 +49496,8 @@ typedef struct opdi_grid {
     void *y, *dx, *dgrid;                         /* as g, x (or NULL) and grid */
 } opdi_grid;
 #define OPDI_GRID_KERNELS(T, S, FLOOR, FMOD, RINT)                                                          \
-    /* The lines that a place looks at (-1: none), their weights and those's derivatives; lost: NaN where it is \
-       nowhere, 0 else. */                                                                                  \
+    /* The lines that a place looks at (-1: none), their weights and the derivatives of these; lost: NaN    \
+       where the place is nowhere, 0 else. */                                                               \
     typedef struct opdi_looks_##S { int count; int64_t at[4]; T w[4], d[4], lost; } opdi_looks_##S;         \
     /* `at` brought inside of [0, size), times *factor its derivative. */                                   \
     static T opdi_grid_inside_##S(const opdi_grid *k, T at, int64_t size, T *factor) {                      \
