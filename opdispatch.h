@@ -29905,15 +29905,16 @@ static uint64_t opdi_mix_compiler(uint64_t h, const char *command) {
     return h;
 }
 
-//-- Where opdispatch.h is: $OPD_INCLUDE, else where this file was compiled from.  A relative path begins in the folder of
-//-- the program or one above, never in the current folder, whose files may be anybody's.  Not found: flags and the
+//-- Where opdispatch.h is: $OPD_INCLUDE, else where this file was compiled from.  A relative path begins in the folder
+//-- of the program or one above, never in the current folder, whose files may be anybody's.  Not found: flags and the
 //-- system's folders may lead to it, and if they do not the hint is part of the error.
 static int opdi_build_include(opdi_build *b) {
     const char *given = getenv("OPD_INCLUDE"), *here = __FILE__;
     char at[OPDI_PATH] = "", path[OPDI_PATH], bad[OPDI_PATH], *real, *up;
     if (given && *given) {
         b->hint = "not where $OPD_INCLUDE says";
-        return opdi_path(path, "%s/opdispatch.h", given) || (access(path, R_OK) == 0 && opdi_path(b->include, "%s", given));
+        if (opdi_path(path, "%s/opdispatch.h", given)) { return -1; }
+        return access(path, R_OK) == 0 ? opdi_path(b->include, "%s", given) : 0;
     }
     if (*here != '/') {
         const ssize_t n = readlink("/proc/self/exe", at, sizeof at - 1);
@@ -30054,8 +30055,9 @@ static int opdi_build_run(const opdi_build *b, const opdi_string *words, const c
                        b->what, argv[0], strerror(rc));
     } else if (opdi_string_read(&said, log) && status) {
         const bool lost = !*b->include && strstr(said.data, "opdispatch.h");
-        (void)opd_fail(OPD_ERROR_REGISTER, "%s: '%s' failed for %s:\n%.1700s%s%s%s", b->what, argv[0], b->name, said.data,
-                       lost ? "opdispatch.h: " : "", lost ? b->hint : "", lost ? ": $OPD_INCLUDE must name its folder" : "");
+        (void)opd_fail(OPD_ERROR_REGISTER, "%s: '%s' failed for %s:\n%.1700s%s%s%s", b->what, argv[0], b->name,
+                       said.data, lost ? "opdispatch.h: " : "", lost ? b->hint : "",
+                       lost ? ": $OPD_INCLUDE must name its folder" : "");
     } else if (said.n && !said.failed && opdi_verbose()) {
         opdi_log_say(opdi_self(), -1, said.data, false);
     }
