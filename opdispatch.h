@@ -4587,6 +4587,11 @@ static inline int opd_caught() {
 #include <unistd.h>
 #if defined(__linux__)
 #include <sys/syscall.h>
+#define OPDI_STACK_KNOWN         /* a thread's stack can be asked for */
+#if !defined(__cplusplus)
+extern int pthread_getattr_np(pthread_t thread, pthread_attr_t *attr);
+extern int pthread_attr_getstack(const pthread_attr_t *attr, void **low, size_t *size);
+#endif
 #endif
 #endif
 #if defined(__unix__) || defined(__linux__) || defined(__APPLE__)
@@ -4829,6 +4834,8 @@ typedef struct opdi_thread {
     void *recorder;              /* profiler: this thread's, if it belongs to profile recorder_of */
     uint64_t recorder_of;
     char message[2048];
+    uintptr_t stack_low;         /* the stack that the system gave it, once asked: see opdi_on_own_stack */
+    size_t stack_bytes;
     bool no_wait;                /* a copy to or from a device is queued only */
     struct opdi_paint *paint;   /* opcheck: fills what is allocated */
     bool left;                   /* an exception or a longjmp has left calls, which `inside` still counts */
@@ -5084,17 +5091,33 @@ void opd_error_clear(void) { opdi_self()->error = OPD_OK; }
 static const char *opdi_call_name(const opd_call *call);
 static opdi_thread *opdi_call_thread(const opd_call *call);
 
-//-- True when an exception or a longjmp has left the kernel of th->current: its frame lies below the stack's end, or is
-//-- written over.  Called out of line: what is live is above its own frame.  A far frame is on another stack.
-#define OPDI_SAME_STACK ((uintptr_t)1 << 20)
-OPDI_NOINLINE static bool opdi_is_left(const opdi_thread *th) {
+//-- Whether p lies on the stack that the system gave this thread; stacks of coroutines and of signals are others.
+static bool opdi_on_own_stack(opdi_thread *th, uintptr_t p) {
+#if defined(OPDI_STACK_KNOWN)
+    pthread_attr_t attr;
+    void *low = NULL;
+    size_t size = 0;
+    if (!th->stack_low && pthread_getattr_np(pthread_self(), &attr) == 0) {
+        if (pthread_attr_getstack(&attr, &low, &size)) { size = 0; }
+        th->stack_low = (uintptr_t)low;
+        th->stack_bytes = size;
+        (void)pthread_attr_destroy(&attr);
+    }
+#endif
+    return p - th->stack_low < th->stack_bytes;
+}
+//-- True when an exception or a longjmp has left the kernel of th->current: its frame lies below the stack's end then, or
+//-- is written over.  Called out of line: what is live is above its own frame.  What is on other stacks is not looked at.
+OPDI_NOINLINE static bool opdi_is_left(opdi_thread *th) {
 #if defined(OPDI_SANITIZED)                       /* frames may be anywhere */
     (void)th;
     return false;
 #else
     const volatile char here = 0;
-    return th->current && ((uintptr_t)&here - (uintptr_t)th->current < OPDI_SAME_STACK ||
-                           opdi_call_thread(th->current) != th);
+    const opd_call *const call = th->current;
+    return call && opdi_on_own_stack(th, (uintptr_t)call) &&
+           (opdi_call_thread(call) != th ||
+            ((uintptr_t)call <= (uintptr_t)&here && opdi_on_own_stack(th, (uintptr_t)&here)));
 #endif
 }
 //-- Forgets such a call, and what the dispatcher had set for it.  -1 with an error.
