@@ -10,7 +10,7 @@
 A line is an operator and its arguments in the language of the cards' cases, with commas or blanks between them:
 [2,3] a tensor of --dtype, [2,3]+ positive, [2,3]u in (0,1), [2,3]i5 int64 of 0 to 4, [2,3]b bool, {[2],[3]} tensors,
 (1,2) numbers, None, True, 2, 1.5, 'text', float32, name=value.  After a tensor: ~ transposed in memory, / with gaps,
-@bf16 of that dtype.  Any torch does (DESIGN: 2.15 decides); operators, overloads or arguments that it lacks are counted
+@bf16 of that dtype.  Any torch does (the library follows 2.15); operators, overloads or arguments that it lacks are counted
 apart.  Compared are errors, number, dtype, shape, strides and values of results, written arguments, and with --grad
 gradients.  Operators on random numbers: all but values.  Exit status: 1 when something differs."""
 import argparse, ctypes, math, os, random, re, signal, sys, warnings
