@@ -5106,8 +5106,9 @@ static bool opdi_on_own_stack(opdi_thread *th, uintptr_t p) {
 #endif
     return p - th->stack_low < th->stack_bytes;
 }
-//-- True when an exception or a longjmp has left the kernel of th->current: its frame lies below the stack's end then, or
-//-- is written over.  Called out of line: what is live is above its own frame.  What is on other stacks is not looked at.
+//-- True when an exception or a longjmp has left the kernel of th->current: its frame lies below the stack's end then,
+//-- or is written over.  Called out of line: what is live is above its own frame.  What is on other stacks is not
+//-- looked at.
 OPDI_NOINLINE static bool opdi_is_left(opdi_thread *th) {
 #if defined(OPDI_SANITIZED)                       /* frames may be anywhere */
     (void)th;
