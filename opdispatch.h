@@ -5106,20 +5106,23 @@ static bool opdi_on_own_stack(opdi_thread *th, uintptr_t p) {
 #endif
     return p - th->stack_low < th->stack_bytes;
 }
-//-- True when an exception or a longjmp has left the kernel of th->current: its frame lies below the stack's end then,
-//-- or is written over.  Called out of line: what is live is above its own frame.  What is on other stacks is not
-//-- looked at.
-OPDI_NOINLINE static bool opdi_is_left(opdi_thread *th) {
+//-- True when an exception or a longjmp has left the kernel of th->current: its frame does not lie above `here`, which
+//-- is live, or is written over.  What is on other stacks is not looked at.
+static bool opdi_is_left_at(opdi_thread *th, const volatile void *here) {
 #if defined(OPDI_SANITIZED)                       /* frames may be anywhere */
-    (void)th;
+    (void)th; (void)here;
     return false;
 #else
-    const volatile char here = 0;
     const opd_call *const call = th->current;
     return call && opdi_on_own_stack(th, (uintptr_t)call) &&
            (opdi_call_thread(call) != th ||
-            ((uintptr_t)call <= (uintptr_t)&here && opdi_on_own_stack(th, (uintptr_t)&here)));
+            ((uintptr_t)call <= (uintptr_t)here && opdi_on_own_stack(th, (uintptr_t)here)));
 #endif
+}
+//-- The same, called out of line: what is live is above its own frame.
+OPDI_NOINLINE static bool opdi_is_left(opdi_thread *th) {
+    const volatile char here = 0;
+    return opdi_is_left_at(th, &here);
 }
 //-- Forgets such a call, and what the dispatcher had set for it.  -1 with an error.
 OPDI_NOINLINE static int opdi_forget_left(opdi_thread *th) {
@@ -9511,6 +9514,8 @@ static void opdi_near_add(opdi_near *best, const char *name, int d) {
 static int opdi_not_found(const char *name) {
     const size_t length = strlen(name);
     const uint32_t letters = opdi_letters(name);
+    const bool bare = !strchr(name, ':');         /* without its namespace */
+    bool known = bare;                            /* something is registered in it */
     opdi_near best;
     char near_text[1100], space[8];
     size_t n = 0;
@@ -9519,11 +9524,14 @@ static int opdi_not_found(const char *name) {
     memset(&best, 0, sizeof best);
     near_text[0] = 0;
     (void)snprintf(space, sizeof space, "%.*s", (int)OPDI_MIN(strcspn(name, ":"), sizeof space - 1), name);
-    if (opdi_distance(space, "aten", 3) <= 3) { opdi_builtins_make(NULL); }
+    if (bare || opdi_distance(space, "aten", 3) <= 3) { opdi_builtins_make(NULL); }
     opdi_lock(&opdi_registry.lock);
     for (op = opdi_registry.first_defined; op; op = op->next_defined) {
+        known = known || strncmp(op->name, name, strcspn(name, ":") + 1) == 0;
         if (op->length + 3 < length) { continue; }
-        if (op->base_length == length && op->length > length && memcmp(op->name, name, length) == 0) {
+        if ((op->base_length == length && op->length > length && memcmp(op->name, name, length) == 0) ||
+            (bare && op->base_length > length && op->name[op->base_length - length - 1] == ':' &&
+             memcmp(op->name + op->base_length - length, name, length) == 0)) {
             opdi_near_add(&best, op->name, 0);
         } else if (op->length <= length + 3 && tries > 0 && opdi_popcount(opdi_letters(op->name) ^ letters) <= 6) {
             tries--;
@@ -9534,6 +9542,10 @@ static int opdi_not_found(const char *name) {
         n += (size_t)snprintf(near_text + n, sizeof near_text - n, "%s%s", i ? ", " : "; did you mean ", best.names[i]);
     }
     opdi_unlock(&opdi_registry.lock);
+    if (!known && best.n == 0) {
+        (void)snprintf(near_text, sizeof near_text, "; nothing is registered in '%.*s': is the file with its OPD_LIBRARY "
+                       "linked and used (OPD_USE_LIBRARY), or loaded?", (int)OPDI_MIN(strcspn(name, ":"), 200), name);
+    }
     return opd_fail(OPD_ERROR_NOT_FOUND, "no operator named '%s'%s", name, near_text);
 }
 
@@ -11591,7 +11603,7 @@ OPDI_NOINLINE static int opdi_call_failed(opd_call *c, int rc) {
 //-- Too deep: names the operator and key that came back to itself, if one did.
 OPDI_NOINLINE static int opdi_too_deep(const opd_call *c) {
     const opd_call *o;
-    if (opdi_is_left(c->th)) { return opdi_forget_left(c->th); }
+    if (opdi_is_left_at(c->th, c)) { return opdi_forget_left(c->th); }
     for (o = c->outer; o; o = o->outer) {
         if (o->op == c->op && o->slot == c->slot) {
             return opd_fail(OPD_ERROR_KERNEL, "the kernel of %s for %s calls itself without end (%d nested calls)",
@@ -11616,7 +11628,7 @@ static void opdi_show_hop(const opd_call *c) {
 
 //-- Beyond the limit of depth: too deep, or shown; or a call that is no older than the one it is made in.
 OPDI_NOINLINE static int opdi_beyond_limit(const opd_call *c) {
-    if (c->depth > OPDI_MAX_DEPTH || (c->outer && opdi_is_left(c->th))) { return opdi_too_deep(c); }
+    if (c->depth > OPDI_MAX_DEPTH || opdi_is_left_at(c->th, c)) { return opdi_too_deep(c); }
     if (c->depth <= OPDI_LOAD(&opdi_depth_limit)) { return 0; }
     opdi_show_hop(c);
     return 0;

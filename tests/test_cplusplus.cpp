@@ -82,6 +82,14 @@ TEST(an_exception_out_of_a_kernel_is_an_error) {
         if (OPD_CALL(opd_find("throws::g"), opd_ones(OPD_INTS(2), OPD_FLOAT32))) { CHECK_OK(); }
         else { CHECK_ERROR(OPD_ERROR_KERNEL, "an exception or a longjmp has left a kernel"); }
     }
+    OPD_SCOPE {                                   /* the second call's frame lies where the first one's was */
+        opd_op *f = opd_find("throws::f");
+        opd_tensor *x = opd_ones(OPD_INTS(2), OPD_FLOAT32);
+        int thrown = 0;
+        for (int i = 0; i < 1000; i++) { try { (void)OPD_CALL(f, x); } catch (const std::runtime_error &) { thrown++; } }
+        CHECK_INT(thrown, 1);
+    }
+    CHECK_ERROR(OPD_ERROR_KERNEL, "an exception or a longjmp has left a kernel");
     OPD_SCOPE { CHECK(!OPD_CALL(opd_find("throws::h"), opd_ones(OPD_INTS(2), OPD_FLOAT32))); }
     CHECK_ERROR(OPD_ERROR_USER, "boom");
     opd_tensor *x = opd_tensor_set_requires_grad(opd_ones(OPD_INTS(2), OPD_FLOAT32), true);

@@ -993,6 +993,12 @@ TEST(many_names_near_a_set) {
     CHECK_ERROR(OPD_ERROR_NOT_FOUND, "did you mean many::near.b");
     CHECK(opd_find("many::near") == NULL);
     CHECK_ERROR(OPD_ERROR_NOT_FOUND, "did you mean many::near.b");
+    CHECK(opd_find("near") == NULL);              /* without its namespace */
+    CHECK_ERROR(OPD_ERROR_NOT_FOUND, "did you mean many::near.b");
+    CHECK(opd_find("matmul") == NULL);
+    CHECK_ERROR(OPD_ERROR_NOT_FOUND, "did you mean aten::matmul");
+    CHECK(opd_find("not_linked::near") == NULL);
+    CHECK_ERROR(OPD_ERROR_NOT_FOUND, "nothing is registered in 'not_linked': is the file with its OPD_LIBRARY linked");
     opd_library_close(other);
     opd_library_close(lib);
 }
