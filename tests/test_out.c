@@ -219,24 +219,28 @@ static void out_requires_grad(out_trial *t, int i) {
 static void out_is_missing(out_trial *t, int i) {
     OPD_SCOPE { if (arguments(t, "is NULL")) { t->outs[i] = NULL; (void)run_form(t, false, true); } }
 }
-/* Two of them are one tensor, or shifted by an element. */
+/* Two of them lie an element apart in one memory, or would when they have got their sizes. */
+static void outs_share(out_trial *t, int i, int k, bool empty) {
+    opd_tensor *parts[2], *buffer;
+    const int which[2] = {k, i};
+    int n;
+    if (!arguments(t, empty ? "would lie across another" : "lies across another") || opd_numel(t->want[i]) < 2 ||
+        opd_numel(t->want[k]) < 2 || opd_dtype(t->want[i]) != opd_dtype(t->want[k])) { return; }
+    buffer = opd_zeros(OPD_INTS(opd_numel(t->want[i]) + opd_numel(t->want[k])), opd_dtype(t->want[i]));
+    for (n = 0; n < 2; n++) {
+        const opd_tensor *want = t->want[which[n]];
+        parts[n] = opd_narrow(buffer, 0, n, empty ? 0 : opd_numel(want));
+        t->outs[which[n]] = empty ? parts[n] : opd_view(parts[n], opd_ints_of(opd_sizes(want), opd_ndim(want)));
+    }
+    (void)run_form(t, false, true);
+}
 static void outs_meet(out_trial *t) {
     int i, k;
     for (i = 1; i < t->nouts; i++) {
         for (k = 0; k < i; k++) {
             OPD_SCOPE { if (arguments(t, "twice")) { t->outs[i] = t->outs[k]; (void)run_form(t, false, true); } }
-            OPD_SCOPE {
-                opd_tensor *buffer;
-                if (arguments(t, "lies across another") && opd_numel(t->want[i]) > 1 && opd_numel(t->want[k]) > 1 &&
-                    opd_dtype(t->want[i]) == opd_dtype(t->want[k])) {
-                    buffer = opd_zeros(OPD_INTS(opd_numel(t->want[i]) + opd_numel(t->want[k])), opd_dtype(t->want[i]));
-                    t->outs[k] = opd_view(opd_narrow(buffer, 0, 0, opd_numel(t->want[k])),
-                                          opd_ints_of(opd_sizes(t->want[k]), opd_ndim(t->want[k])));
-                    t->outs[i] = opd_view(opd_narrow(buffer, 0, 1, opd_numel(t->want[i])),
-                                          opd_ints_of(opd_sizes(t->want[i]), opd_ndim(t->want[i])));
-                    (void)run_form(t, false, true);
-                }
-            }
+            OPD_SCOPE { outs_share(t, i, k, false); }
+            OPD_SCOPE { outs_share(t, i, k, true); }
         }
     }
 }
