@@ -17923,17 +17923,69 @@ static int opdi_twice(opd_backward_call *bw) {
 }
 static const opdi_derivative opdi_twice_formula = {"Error", opdi_twice, NULL, NULL, false, false, false};
 
+//-- The tensors that the formula can read, in the innermost scope: the gradients, and what was saved.  How many; -1.
+static int opdi_once_reads(opd_backward_call *bw, opd_tensor ***reads) {
+    const opd_node *from = bw->node;
+    opd_context *ctx = opd_bw_context(bw);
+    const int nkept = ctx ? ctx->nsaved : from->nkept + from->nresults;
+    int i, n = from->noutputs, room = n + nkept;
+    int32_t k;
+    opd_tensor **all;
+    for (i = 0; i < nkept && !ctx; i++) { room += opdi_kept(from)[i].tag == OPD_TAG_TENSORS ? opdi_kept(from)[i].n : 0; }
+    if (!(all = *reads = opdi_scope_tensors(room))) { return -1; }
+    for (i = 0; i < n; i++) { all[i] = bw->grads[i]; }
+    for (i = 0; i < nkept; i++) {
+        const opd_value *v = bw->fetched && bw->fetched[i].tag != OPD_TAG_NONE ? &bw->fetched[i] : &opdi_kept(from)[i];
+        if (ctx) { all[n++] = opd_context_saved(ctx, i); }
+        else if (v->tag == OPD_TAG_TENSOR) { all[n++] = v->u.t; }
+        for (k = 0; !ctx && v->tag == OPD_TAG_TENSORS && k < v->n; k++) { all[n++] = v->u.tensors[k]; }
+    }
+    return opd_ok() ? n : -1;
+}
+//-- The layers around the vmap layers that *t is batched at follow what was read, as it is there, too: there *t's value
+//-- is the result of such a node.  *t is a reference.
+static int opdi_once_around(const opd_node *from, opd_tensor **t, opd_tensor *const *reads, int n) {
+    const opd_value name = opd_value_str(from->formula->name);
+    const opdi_batched *b = *t && ((*t)->flags & OPDI_BATCHED) ? opdi_batched_of(*t) : NULL;
+    opd_tensor *value = b ? opd_keep(b->value) : NULL, *wrap = NULL;
+    opd_node *twice;
+    bool followed = false;
+    int i, rc;
+    if (!b) { return 0; }
+    rc = opdi_once_around(from, &value, reads, n);
+    twice = rc ? NULL : opdi_node_make(&opdi_twice_formula, n, 1, 0, &value, 1, 0);
+    for (i = 0; twice && i < n; i++) {
+        opd_tensor *r = reads[i];
+        while (r && (r->flags & OPDI_BATCHED) && opdi_batched_of(r)->level >= b->level) { r = opdi_batched_of(r)->value; }
+        opdi_edge_to(&opdi_edges(twice)[i], r);
+        followed = followed || opdi_edges(twice)[i].vertex;
+    }
+    rc = !twice || opdi_keep_value(opdi_kept(twice), &name, true) || (followed && opdi_unalias(&value, true)) ? -1 : 0;
+    if (!rc && followed) { opdi_attach(value, twice, 0); }
+    if (!rc && value != b->value && (wrap = opdi_batch_wrap(value, b->dim, b->level)) == NULL) { rc = -1; }
+    if (wrap) { opdi_drop(*t); *t = wrap; }
+    if (twice) { opdi_node_release(twice); }
+    opdi_drop(value);
+    return rc;
+}
+
 static int opdi_call_once(opd_backward_call *bw) {
     opdi_thread *th = opdi_self();
     const opd_node *from = bw->node;
     const int16_t no_grad = th->state.no_grad;
     const opd_value name = opd_value_str(from->formula->name);
+    const bool around = !no_grad && (th->state.include & OPD_BIT_OF(OPD_F_DYNAMIC_LAYER_FRONT));
+    opd_tensor **reads = NULL;
     opd_node *n;
-    int i, rc;
+    int i, rc, nreads = around ? opdi_once_reads(bw, &reads) : 0;
+    if (nreads < 0) { return -1; }
     th->state.no_grad = 1;
     rc = from->formula->fn(bw);
     th->state.no_grad = no_grad;
     if (rc || no_grad || !opd_ok()) { return rc; }
+    for (i = 0; around && i < from->nedges; i++) {
+        if (opdi_once_around(from, &bw->out[i], reads, nreads)) { return -1; }
+    }
     for (i = 0; i < from->nedges; i++) {
         if (bw->out[i] && opdi_unalias(&bw->out[i], true)) { return -1; }
     }
@@ -20862,13 +20914,21 @@ static bool opdi_autocast_eligible(const opd_tensor *t, int device) {
     return its == device || (its == OPD_XLA && device == OPD_CUDA);
 }
 
+//-- A call that comes to the tape of a vmap layer, and from there to its rule (see >>transforms); recorded is what the
+//-- rule calls.
+#define OPDI_BACK_BIT OPD_BIT_OF(OPD_F_DYNAMIC_LAYER_BACK)
+static void opdi_back_keys(opdi_state *state) {
+    state->include |= OPDI_BACK_BIT;
+    state->allow &= ~(OPD_BIT_OF(OPD_F_BATCHED) | OPD_BIT_OF(OPD_F_TRACER));
+}
+
 //-- The kernel below the autocast keys, with other arguments of the same kinds.
 static int opdi_autocast_again(opd_call *call, const opd_value *args) {
     opdi_thread *th = call->th;
     const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
     const opdi_slot *slot;
     opdi_union u;
-    uint64_t allow;
+    const opdi_state was = th->state;
     opd_call c;
     int rc;
     if (OPDI_UNLIKELY(th->error != OPD_OK) || (!table && !(table = opdi_table_make(call->op))) ||
@@ -20877,10 +20937,11 @@ static int opdi_autocast_again(opd_call *call, const opd_value *args) {
     c.args = args;
     c.rets = call->rets;
     c.targets = NULL;
-    allow = th->state.allow;
-    th->state.allow = allow & (OPD_BIT_OF(OPD_F_AUTOCAST) - 1);
+    th->state.allow &= OPD_BIT_OF(OPD_F_AUTOCAST) - 1;
+    if (call->keys.functionality & OPDI_BACK_BIT) { opdi_back_keys(&th->state); }
     slot = opdi_find_slot(th, &c, table, &u);
-    th->state.allow = allow;
+    th->state.include = was.include;
+    th->state.allow = was.allow;
     rc = opdi_invoke(th, &c, slot);
     call->filled = c.filled;
     call->owned = c.owned;
@@ -21197,7 +21258,6 @@ typedef struct opdi_layer {
 } opdi_layer;
 
 #define OPDI_FRONT_BIT OPD_BIT_OF(OPD_F_DYNAMIC_LAYER_FRONT)
-#define OPDI_BACK_BIT OPD_BIT_OF(OPD_F_DYNAMIC_LAYER_BACK)
 #define OPDI_BATCHED_BIT OPD_BIT_OF(OPD_F_BATCHED)
 
 //-- Calls on this thread go to `layer` first.
@@ -21425,7 +21485,7 @@ int opd_batch_return_list(opd_call *call, opd_tensor *const *list, int64_t n, in
 //-- calls through the layers -------------------------------------------------------------------------------------
 
 //-- The same call once more, as the layers are done with it: below them, or (`back`) at the tape of a vmap layer.
-static int opdi_call_again(opd_call *call, uint64_t back) {
+static int opdi_call_again(opd_call *call, bool back) {
     opdi_state *state = &call->th->state;
     const uint64_t include = state->include, allow = state->allow;
     const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
@@ -21439,8 +21499,8 @@ static int opdi_call_again(opd_call *call, uint64_t back) {
     c.args = call->args;
     c.rets = call->rets;
     c.targets = NULL;
-    state->include = (include & ~OPDI_FRONT_BIT) | back;
-    if (back) { state->allow &= ~(OPDI_BATCHED_BIT | OPD_BIT_OF(OPD_F_TRACER)); } /* recorded is what the rule calls */
+    state->include = include & ~OPDI_FRONT_BIT;
+    if (back) { opdi_back_keys(state); }
     slot = opdi_find_slot(call->th, &c, table, &u);
     state->include = include;                     /* what its kernels call comes to the layers again */
     state->allow = allow;
@@ -21567,7 +21627,7 @@ static int opdi_front_kernel(opd_call *call) {
     if (layer) { through = layer->through; layer->through = th->state; }
     th->rule = NULL;
     opdi_forward_at(th, layer ? layer->level : 0);
-    rc = opdi_call_again(call, layer ? OPDI_BACK_BIT : 0);
+    rc = opdi_call_again(call, layer != NULL);
     th->rule = rule;
     th->floor = floor;
     if (layer) { layer->through = through; }
@@ -21577,8 +21637,10 @@ static int opdi_front_kernel(opd_call *call) {
 //-- Below the tape.
 static int opdi_back_kernel(opd_call *call) {
     opdi_layer *layer = opdi_layer_of(call);
+    const uint64_t allow = call->th->state.allow | ~OPD_BIT_OF(OPD_F_AUTOCAST);       /* what it has cast stays so */
     if (!layer) { return opd_fail(OPD_ERROR_KERNEL, "%s: the layers of transforms are gone", call->op->name); }
     call->th->state = layer->through;
+    call->th->state.allow &= allow;
     return opdi_vmap_call(call, layer);
 }
 
@@ -44028,10 +44090,13 @@ OPDI_CARD_EXTREME(amax, "amax(Tensor self, int[1] dim=[], bool keepdim=False) ->
                   "self, result", "amax.out", OPDI_CASES_DIMS)
 OPDI_CARD_EXTREME(amin, "amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", amin, opdi_amax_backward,
                   "self, result", "amin.out", OPDI_CASES_DIMS)
-OPDI_CARD_WHOLE(max, opd_amax(all, dims, false), "max(Tensor self) -> Tensor", max, opdi_max_backward, "self, result",
-                KEEP, "max.unary_out", OPDI_CASES_ALL)
-OPDI_CARD_WHOLE(min, opd_amin(all, dims, false), "min(Tensor self) -> Tensor", min, opdi_max_backward, "self, result",
-                KEEP, "min.unary_out", OPDI_CASES_ALL)
+static int opdi_batch_nonempty(opd_call *call, const char *name) {
+    return opdi_reduce_nonempty(opd_arg_tensor(call, 0), opd_ints_of(NULL, 0), name);
+}
+OPDI_CARD_WHOLE(max, opdi_batch_nonempty(call, "max") ? NULL : opd_amax(all, dims, false), "max(Tensor self) -> Tensor", max,
+                opdi_max_backward, "self, result", KEEP, "max.unary_out", OPDI_CASES_ALL)
+OPDI_CARD_WHOLE(min, opdi_batch_nonempty(call, "min") ? NULL : opd_amin(all, dims, false), "min(Tensor self) -> Tensor", min,
+                opdi_max_backward, "self, result", KEEP, "min.unary_out", OPDI_CASES_ALL)
 #define OPDI_CASES_WHERE "[2,3], 1; [2,3,2], -2, True; []; [2,3]i5, 0"
 #define OPDI_CASES_SELECT "[2,3], 1; [2,3,2], -2, True; [2,3]i5, 0"
 OPDI_CARD_EXTREME(max_dim, "max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
@@ -55188,8 +55253,7 @@ static int opdi_bincount_device_kernel(opd_call *call) {
 }
 OPDI_OP(bincount) {
     opdi_describe(op, "bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor", opdi_bincount_kernel,
-                  OPD_NOT_DIFFERENTIABLE, "", opdi_batch_dynamic, OPD_AUTOCAST_KEEP,
-                  "[6]i5; [6]i5, None, 9; [4]i5, [4]");
+                  OPD_NOT_DIFFERENTIABLE, "", NULL, OPD_AUTOCAST_KEEP, "[6]i5; [6]i5, None, 9; [4]i5, [4]");
     op->any = opdi_bincount_device_kernel;
     op->out = "bincount.out";
 }
