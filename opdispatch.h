@@ -17931,7 +17931,9 @@ static int opdi_once_reads(opd_backward_call *bw, opd_tensor ***reads) {
     int i, n = from->noutputs, room = n + nkept;
     int32_t k;
     opd_tensor **all;
-    for (i = 0; i < nkept && !ctx; i++) { room += opdi_kept(from)[i].tag == OPD_TAG_TENSORS ? opdi_kept(from)[i].n : 0; }
+    for (i = 0; i < nkept && !ctx; i++) {
+        if (opdi_kept(from)[i].tag == OPD_TAG_TENSORS) { room += opdi_kept(from)[i].n; }
+    }
     if (!(all = *reads = opdi_scope_tensors(room))) { return -1; }
     for (i = 0; i < n; i++) { all[i] = bw->grads[i]; }
     for (i = 0; i < nkept; i++) {
@@ -17942,39 +17944,14 @@ static int opdi_once_reads(opd_backward_call *bw, opd_tensor ***reads) {
     }
     return opd_ok() ? n : -1;
 }
-//-- The layers around the vmap layers that *t is batched at follow what was read, as it is there, too: there *t's value
-//-- is the result of such a node.  *t is a reference.
-static int opdi_once_around(const opd_node *from, opd_tensor **t, opd_tensor *const *reads, int n) {
-    const opd_value name = opd_value_str(from->formula->name);
-    const opdi_batched *b = *t && ((*t)->flags & OPDI_BATCHED) ? opdi_batched_of(*t) : NULL;
-    opd_tensor *value = b ? opd_keep(b->value) : NULL, *wrap = NULL;
-    opd_node *twice;
-    bool followed = false;
-    int i, rc;
-    if (!b) { return 0; }
-    rc = opdi_once_around(from, &value, reads, n);
-    twice = rc ? NULL : opdi_node_make(&opdi_twice_formula, n, 1, 0, &value, 1, 0);
-    for (i = 0; twice && i < n; i++) {
-        opd_tensor *r = reads[i];
-        while (r && (r->flags & OPDI_BATCHED) && opdi_batched_of(r)->level >= b->level) { r = opdi_batched_of(r)->value; }
-        opdi_edge_to(&opdi_edges(twice)[i], r);
-        followed = followed || opdi_edges(twice)[i].vertex;
-    }
-    rc = !twice || opdi_keep_value(opdi_kept(twice), &name, true) || (followed && opdi_unalias(&value, true)) ? -1 : 0;
-    if (!rc && followed) { opdi_attach(value, twice, 0); }
-    if (!rc && value != b->value && (wrap = opdi_batch_wrap(value, b->dim, b->level)) == NULL) { rc = -1; }
-    if (wrap) { opdi_drop(*t); *t = wrap; }
-    if (twice) { opdi_node_release(twice); }
-    opdi_drop(value);
-    return rc;
-}
+static int opdi_once_deeper(const opd_node *from, opd_tensor **t, opd_tensor *const *reads, int n, int below);
 
 static int opdi_call_once(opd_backward_call *bw) {
     opdi_thread *th = opdi_self();
     const opd_node *from = bw->node;
     const int16_t no_grad = th->state.no_grad;
     const opd_value name = opd_value_str(from->formula->name);
-    const bool around = !no_grad && (th->state.include & OPD_BIT_OF(OPD_F_DYNAMIC_LAYER_FRONT));
+    const bool around = !no_grad && ((th->state.include & OPD_BIT_OF(OPD_F_DYNAMIC_LAYER_FRONT)) || th->level);
     opd_tensor **reads = NULL;
     opd_node *n;
     int i, rc, nreads = around ? opdi_once_reads(bw, &reads) : 0;
@@ -17984,7 +17961,7 @@ static int opdi_call_once(opd_backward_call *bw) {
     th->state.no_grad = no_grad;
     if (rc || no_grad || !opd_ok()) { return rc; }
     for (i = 0; around && i < from->nedges; i++) {
-        if (opdi_once_around(from, &bw->out[i], reads, nreads)) { return -1; }
+        if (opdi_once_deeper(from, &bw->out[i], reads, nreads, INT32_MAX)) { return -1; }
     }
     for (i = 0; i < from->nedges; i++) {
         if (bw->out[i] && opdi_unalias(&bw->out[i], true)) { return -1; }
@@ -23229,6 +23206,80 @@ static int opdi_diff_tangents(const opdi_diff *d, const opd_tensor *t) {
     return 0;
 }
 
+//-- What is differentiable once has computed *t, a reference, of what it read: where something follows that, or its
+//-- tangents in a level, *t is the result of a node that fails.
+static int opdi_once_tie(const opd_node *from, opd_tensor **t, opd_tensor *const *reads, int n, opdi_level *level) {
+    const opd_value name = opd_value_str(from->formula->name);
+    opd_node *twice = opdi_node_make(&opdi_twice_formula, 2 * n, 1, 0, t, 1, 0);
+    bool followed = false;
+    int i, rc;
+    if (!twice) { return -1; }
+    for (i = 0; i < n; i++) {
+        opdi_edge *e = &opdi_edges(twice)[2 * i];
+        const opdi_dual *dual;
+        opdi_edge_to(e, reads[i]);
+        opdi_lock(&opdi_dual_lock);
+        dual = level && reads[i] ? opdi_dual_at(reads[i], level) : NULL;
+        if (dual) { opdi_edge_to(e + 1, dual->tangent); }
+        opdi_unlock(&opdi_dual_lock);
+        followed = followed || e[0].vertex || e[1].vertex;
+    }
+    rc = opdi_keep_value(opdi_kept(twice), &name, true) || (followed && opdi_unalias(t, true)) ? -1 : 0;
+    if (!rc && followed) { opdi_attach(*t, twice, 0); }
+    opdi_node_release(twice);
+    return rc;
+}
+//-- The same of *t's tangents, in the levels that are open outside of the layer `below` and inside of *t's.
+static int opdi_once_tangents(const opd_node *from, const opd_tensor *t, opd_tensor *const *reads, int n, int below) {
+    const int above = t->flags & OPDI_BATCHED ? opdi_batched_of(t)->level : 0;
+    opdi_level *level;
+    int rc = 0;
+    for (level = opdi_self()->level; level && !rc; level = level->outer) {
+        opd_tensor *tangent, *was;
+        opdi_dual *dual;
+        if (level->layer <= above || level->layer > below) { continue; }
+        opdi_lock(&opdi_dual_lock);
+        dual = opdi_dual_at(t, level);
+        tangent = was = dual ? opd_keep(dual->tangent) : NULL;
+        opdi_unlock(&opdi_dual_lock);
+        if (!tangent) { continue; }
+        rc = opdi_once_deeper(from, &tangent, reads, n, level->layer);
+        if (!rc) { rc = opdi_once_tie(from, &tangent, reads, n, level); }
+        if (!rc && tangent != was) {
+            opdi_retain(tangent);
+            opdi_lock(&opdi_dual_lock);
+            was = dual->tangent;
+            dual->tangent = tangent;
+            opdi_unlock(&opdi_dual_lock);
+            opdi_drop(was);
+        }
+        opdi_drop(tangent);
+    }
+    return rc;
+}
+//-- The same of the layers around: of *t's tangents, and of its value for the layers around the vmap that it is batched
+//-- at.
+static int opdi_once_deeper(const opd_node *from, opd_tensor **t, opd_tensor *const *reads, int n, int below) {
+    opd_tensor **outside, *value;
+    int i, rc;
+    if (!*t || opdi_once_tangents(from, *t, reads, n, below)) { return *t ? -1 : 0; }
+    if (!((*t)->flags & OPDI_BATCHED)) { return 0; }
+    if (opdi_unalias(t, true) || !(outside = opdi_scope_tensors(n))) { return -1; }
+    for (i = 0; i < n; i++) {
+        outside[i] = reads[i];
+        while (outside[i] && (outside[i]->flags & OPDI_BATCHED) &&
+               opdi_batched_of(outside[i])->level >= opdi_batched_of(*t)->level) {
+            outside[i] = opdi_batched_of(outside[i])->value;
+        }
+    }
+    value = opd_keep(opdi_batched_of(*t)->value);
+    rc = opdi_once_deeper(from, &value, outside, n, opdi_batched_of(*t)->level);
+    if (!rc) { rc = opdi_once_tie(from, &value, outside, n, NULL); }
+    opd_release(opdi_batched_of(*t)->value);
+    opdi_batched_of(*t)->value = value;
+    return rc;
+}
+
 //-- Whether t's history, if it has one, is something outside too: 1, 0; -1: an error.
 static int opdi_diff_keeps(const opdi_diff *d, const opd_tensor *t) {
     const opd_tensor *base = !t->grad_fn && (t->flags & OPDI_IS_VIEW) ? opdi_view_record_of(t)->base : t;
@@ -23626,6 +23677,11 @@ static int opdi_function_loop(opd_context *ctx, const opd_value *values, const i
     return n;
 }
 
+//-- Whether t, or what it is an example of, has a tangent.
+static bool opdi_is_dual_inside(const opd_tensor *t) {
+    while (t && (t->flags & OPDI_BATCHED) && !opdi_is_dual(t)) { t = opdi_batched_of(t)->value; }
+    return t && opdi_is_dual(t);
+}
 //-- By the function's rule, or by the loop where something outside follows an input; -2: neither, forward may run as it
 //-- is.
 static int opdi_function_outside(opd_context *ctx, opd_value *outputs, int *out_dims) {
@@ -23649,13 +23705,12 @@ static int opdi_function_outside(opd_context *ctx, opd_value *outputs, int *out_
             if (ctx->inputs[i].tag == OPD_TAG_TENSORS && dims[i] == 0 && !(list[k] = opd_batch_front(list[k], dim))) {
                 return -1;
             }
-            followed = followed || (!th->state.no_grad && opdi_tracked(list[k]));
+            followed = followed || (!th->state.no_grad && opdi_tracked(list[k])) || opdi_is_dual_inside(list[k]);
         }
         values[i] = opdi_value_with(&ctx->inputs[i], list);
     }
     if (!values || !dims) { return -1; }
     for (i = 0; i < OPD_TRANSFORM_OUTPUTS; i++) { out_dims[i] = ctx->fn.vmap ? -1 : 0; }
-    followed = followed || (th->state.forward == OPDI_FORWARD_OPEN && opdi_level_of(values, ctx->ninputs));
     if (!ctx->fn.vmap) { return followed ? opdi_function_loop(ctx, values, dims, outputs) : -2; }
     n = ctx->fn.vmap(ctx->fn.user, values, dims, ctx->ninputs, outputs, out_dims);
     if (opd_ok() && (n < 0 || n > OPD_TRANSFORM_OUTPUTS)) {
@@ -44093,10 +44148,10 @@ OPDI_CARD_EXTREME(amin, "amin(Tensor self, int[1] dim=[], bool keepdim=False) ->
 static int opdi_batch_nonempty(opd_call *call, const char *name) {
     return opdi_reduce_nonempty(opd_arg_tensor(call, 0), opd_ints_of(NULL, 0), name);
 }
-OPDI_CARD_WHOLE(max, opdi_batch_nonempty(call, "max") ? NULL : opd_amax(all, dims, false), "max(Tensor self) -> Tensor", max,
-                opdi_max_backward, "self, result", KEEP, "max.unary_out", OPDI_CASES_ALL)
-OPDI_CARD_WHOLE(min, opdi_batch_nonempty(call, "min") ? NULL : opd_amin(all, dims, false), "min(Tensor self) -> Tensor", min,
-                opdi_max_backward, "self, result", KEEP, "min.unary_out", OPDI_CASES_ALL)
+OPDI_CARD_WHOLE(max, opdi_batch_nonempty(call, "max") ? NULL : opd_amax(all, dims, false),
+                "max(Tensor self) -> Tensor", max, opdi_max_backward, "self, result", KEEP, "max.unary_out", OPDI_CASES_ALL)
+OPDI_CARD_WHOLE(min, opdi_batch_nonempty(call, "min") ? NULL : opd_amin(all, dims, false),
+                "min(Tensor self) -> Tensor", min, opdi_max_backward, "self, result", KEEP, "min.unary_out", OPDI_CASES_ALL)
 #define OPDI_CASES_WHERE "[2,3], 1; [2,3,2], -2, True; []; [2,3]i5, 0"
 #define OPDI_CASES_SELECT "[2,3], 1; [2,3,2], -2, True; [2,3]i5, 0"
 OPDI_CARD_EXTREME(max_dim, "max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",

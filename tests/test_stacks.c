@@ -278,4 +278,131 @@ TEST_KEEPS(cards) {
         }
     }
 }
+//-- custom functions, checkpoints, hooks, autocast ------------------------------------------------------------------------
+
+/* x x sin x, and the same as a custom function. */
+static opd_tensor *curve(void *user, opd_tensor *x) { (void)user; return opd_mul(opd_mul(x, x), opd_sin(x)); }
+static opd_tensor *curve_slope(opd_tensor *x) {
+    return opd_add(opd_mul(opd_mul_Scalar(x, opd_value_float(2)), opd_sin(x)), opd_mul(opd_mul(x, x), opd_cos(x)));
+}
+static int curve_forward(opd_context *c) { return opd_context_return(c, curve(NULL, opd_context_tensor(c, 0))); }
+static int curve_setup(opd_context *c) {
+    opd_tensor *x = opd_context_tensor(c, 0);
+    return opd_context_save_for_backward(c, &x, 1) || opd_context_save_for_forward(c, &x, 1) ? -1 : 0;
+}
+static int curve_backward(opd_backward_call *bw) {
+    opd_tensor *x = opd_context_saved(opd_bw_context(bw), 0);
+    return opd_bw_return(bw, 0, x ? opd_mul(opd_bw_grad(bw, 0), curve_slope(x)) : NULL);
+}
+static int curve_jvp(opd_jvp_call *jv) {
+    opd_tensor *x = opd_context_saved(opd_jvp_context(jv), 0);
+    return opd_jvp_return(jv, 0, x ? opd_mul(opd_jvp_tangent(jv, 0), curve_slope(x)) : NULL);
+}
+static int curve_vmap(void *user, const opd_value *in, const int *dims, int n, opd_value *out, int *out_dims);
+enum { PLAIN, ONCE, BOTH, NO_BACKWARD, RULED, ONCE_BOTH, ONCE_RULED, CURVES };
+static opd_autograd_function curves[CURVES];
+static void curves_make(void) {
+    int i;
+    memset(curves, 0, sizeof curves);
+    for (i = 0; i < CURVES; i++) {
+        curves[i].name = "curve";
+        curves[i].forward = curve_forward;
+        curves[i].setup_context = curve_setup;
+        curves[i].backward = i == NO_BACKWARD ? NULL : curve_backward;
+        curves[i].jvp = i == PLAIN || i == ONCE ? NULL : curve_jvp;
+        curves[i].vmap = i == RULED || i == ONCE_RULED ? curve_vmap : NULL;
+        curves[i].once_differentiable = i == ONCE || i == ONCE_BOTH || i == ONCE_RULED;
+    }
+}
+static int curve_vmap(void *user, const opd_value *in, const int *dims, int n, opd_value *out, int *out_dims) {
+    opd_tensor *t = opd_autograd_call(&curves[RULED], in, n);
+    (void)user;
+    if (!t) { return -1; }
+    out[0] = opd_value_tensor(t);
+    out_dims[0] = dims[0];
+    return 1;
+}
+static opd_tensor *custom(void *user, opd_tensor *x) {
+    const opd_value v = opd_value_tensor(x);
+    return opd_autograd_call((const opd_autograd_function *)user, &v, 1);
+}
+static int again(opd_tensor *const *in, int n, opd_tensor **out, int nout, void *user) {
+    (void)n; (void)nout;
+    out[0] = user ? custom(user, in[0]) : curve(NULL, in[0]);
+    return out[0] ? 0 : -1;
+}
+static opd_tensor *checkpointed(void *user, opd_tensor *x) {
+    opd_tensor *y;
+    return opd_checkpoint(again, user, NULL, &x, 1, &y, 1) ? NULL : y;
+}
+static opd_tensor *same(opd_tensor *g, void *user) { (void)user; return opd_mul_Scalar(g, opd_value_float(1)); }
+static opd_tensor *hooked(void *user, opd_tensor *x) {
+    opd_tensor *y = opd_mul(x, x);
+    (void)user;
+    if (y && opd_tensor_requires_grad(y) && !opd_tensor_hook_add(y, same, NULL, NULL)) { return NULL; }
+    return opd_mul(y, opd_sin(x));
+}
+/* A matrix product in bfloat16, whose arguments autocast has cast, or not. */
+static opd_tensor *product(void *user, opd_tensor *x) {
+    opd_tensor *m = opd_unsqueeze(opd_to_dtype(x, OPD_FLOAT32), 0), *y = NULL;
+    if (user) { OPD_AUTOCAST(OPD_CPU) { y = opd_mm(m, opd_t(m)); y = opd_mm(y, opd_cached_cast(OPD_BFLOAT16, m)); } }
+    else { m = opd_to_dtype(m, OPD_BFLOAT16); y = opd_mm(opd_mm(m, opd_t(m)), m); }
+    return y ? opd_mul(opd_to_dtype(opd_squeeze(y), OPD_FLOAT64), x) : NULL;
+}
+/* errors: what may be said in place of a value; the first of them only of what is differentiated more than once. */
+static const struct { const char *name; stack_fn fn, plain; int curve; double near; const char *errors[3]; } given[] = {
+    {"custom", custom, curve, PLAIN, 1e-7, {NULL, "must implement the jvp", NULL}},
+    {"once differentiable", custom, curve, ONCE, 1e-7, {"differentiate twice", "must implement the jvp", NULL}},
+    {"with a jvp", custom, curve, BOTH, 1e-7, {NULL, NULL, NULL}},
+    {"without a backward", custom, curve, NO_BACKWARD, 1e-7, {NULL, "must implement the backward", NULL}},
+    {"with a rule", custom, curve, RULED, 1e-7, {NULL, NULL, NULL}},
+    {"once differentiable, with a jvp", custom, curve, ONCE_BOTH, 1e-7, {"differentiate twice", NULL, NULL}},
+    {"once differentiable, with a rule", custom, curve, ONCE_RULED, 1e-7, {"differentiate twice", NULL, NULL}},
+    {"checkpoint", checkpointed, curve, -1, 1e-7, {NULL, "support saved tensor hooks", "opd_checkpoint"}},
+    {"checkpoint of a custom function", checkpointed, curve, RULED, 1e-7, {NULL, "support saved tensor hooks", "opd_checkpoint"}},
+    {"hooked", hooked, curve, -1, 1e-7, {NULL, NULL, NULL}},
+    {"autocast", product, product, 0, 0.05, {NULL, NULL, NULL}},
+};
+/* A checkpoint's second call comes when the layers that were inside of the tape are gone. */
+static bool given_error(int f, const stack_of *s, const char *text) {
+    const char *const *e = given[f].errors;
+    return (e[0] && stack_order(s) > 1 && strstr(text, e[0])) || (e[1] && strstr(text, e[1])) ||
+           (e[2] && (strstr(text, e[2]) || strstr(text, "escaped")));
+}
+static void given_check(int f, stack_of *s) {
+    const double start[3] = {0.4375, -0.71875, 1.0625};
+    stack_of plain = *s;
+    OPD_SCOPE {
+        opd_tensor *x = stack_input(s, opd_tensor_from(start, OPD_INTS(3), OPD_FLOAT64)), *want, *got;
+        s->fn = given[f].fn;
+        s->user = given[f].curve < 0 ? NULL : &curves[given[f].curve];
+        plain.fn = given[f].plain;
+        if (!(want = stack_plain(&plain, x))) { CHECK(strcmp(opd_error_message(), STACK_TOO_LARGE) == 0); opd_error_clear(); }
+        else {
+            stack_poison();
+            got = stack_run(s, x);
+            if (!got && given_error(f, s, opd_error_message())) { CHECK(true); opd_error_clear(); }
+            else if (!got) { stack_fails(s, given[f].name, opd_error_message()); }
+            else if (!(stack_apart(got, want) < given[f].near)) { stack_fails(s, given[f].name, "another value"); }
+            else { CHECK(true); }
+        }
+    }
+}
+TEST_KEEPS(functions_of_the_user) {
+    const opd_vmap_fallback was = opd_vmap_fallback_set(OPD_VMAP_FALLBACK_SILENT);
+    int f, depth, k;
+    curves_make();
+    for (f = 0; f < (int)(sizeof given / sizeof *given); f++) {
+        for (depth = 1; depth <= 3; depth++) {
+            for (k = 0; k < (depth < 2 ? (int)KINDS : depth < 3 ? KINDS * NESTING : KINDS * NESTING * NESTING); k++) {
+                stack_of s;
+                memset(&s, 0, sizeof s);
+                if (!stack_make(&s, depth, k) || (depth == 3 && !all_stacks() && (k + 5 * f) % 31)) { continue; }
+                if (given[f].near > 0.01 && stack_order(&s) > 1) { continue; }           /* rounded too often to compare */
+                given_check(f, &s);
+            }
+        }
+    }
+    (void)opd_vmap_fallback_set(was);
+}
 CHECK_MAIN()

@@ -1141,6 +1141,36 @@ TEST(allocations_fail_in_turn) {
     (void)opd_vmap_fallback_set(OPD_VMAP_FALLBACK_WARN);
 }
 
+static int counts(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user; (void)n;
+    out[0] = opd_bincount(in[0]);
+    return out[0] ? 1 : -1;
+}
+static int greatest(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)n;
+    out[0] = user ? opd_min(in[0]) : opd_max(in[0]);
+    return out[0] ? 1 : -1;
+}
+TEST(counts_of_each_example) {                    /* of equal sizes, else they cannot be stacked */
+    const int64_t v[8] = {0, 1, 2, 2, 2, 0, 0, 1}, other[4] = {0, 1, 3, 0};
+    const opd_vmap_fallback was = opd_vmap_fallback_set(OPD_VMAP_FALLBACK_SILENT);
+    opd_tensor *x = opd_tensor_from(v, OPD_INTS(2, 4), OPD_INT64), *y = opd_tensor_from(other, OPD_INTS(2, 2), OPD_INT64), *out;
+    CHECK_INT(opd_vmap(counts, NULL, &x, 1, NULL, &out), 1);
+    CHECK_OR_RETURN(out && opd_numel(out) == 6);
+    CHECK(opd_data_i64(out)[0] == 1 && opd_data_i64(out)[2] == 2 && opd_data_i64(out)[3] == 2 && opd_data_i64(out)[5] == 1);
+    CHECK_INT(opd_vmap(counts, NULL, &y, 1, NULL, &out), -1);
+    CHECK_ERROR(OPD_ERROR_SHAPE, "stack expects each tensor to be equal size, but got [2] at entry 0 and [4] at entry 1");
+    (void)opd_vmap_fallback_set(was);
+}
+TEST(the_greatest_of_nothing) {                   /* the error names what was called */
+    opd_tensor *x = opd_zeros(OPD_INTS(2, 0), OPD_FLOAT64), *out;
+    int min = 1;
+    CHECK_INT(opd_vmap(greatest, NULL, &x, 1, NULL, &out), -1);
+    CHECK_ERROR(OPD_ERROR_INDEX, "max(): Expected reduction dim to be specified for input.numel() == 0.");
+    CHECK_INT(opd_vmap(greatest, &min, &x, 1, NULL, &out), -1);
+    CHECK_ERROR(OPD_ERROR_INDEX, "min(): Expected reduction dim to be specified for input.numel() == 0.");
+}
+
 #if defined(__cplusplus)
 //-- exceptions -----------------------------------------------------------------------------------------------------------
 
