@@ -1013,9 +1013,10 @@ OPD_API uint32_t opd_tensor_version(const opd_tensor *t);
    so that writing into it, no tape knows.  opd_detach shares the count.  NULL with an error. */
 OPD_API opd_tensor *opd_tensor_data(opd_tensor *t);
 /* `t.data = data`: t has the memory, sizes, dtype and device of data from here on, and keeps its own history, gradient
-   and count of writes; it is no view any more.  0, or -1 with an error and nothing changed: a meta tensor for one with
-   memory or the other way round, no floating dtype for one that requires grad, an inference tensor for another.  Not
-   while another thread uses t. */
+   and count of writes; it is no view any more.  A backward that has saved t as an argument reads the new data, one that
+   has saved it as its own node's result the old.  0, or -1 with an error and nothing changed: a meta tensor for one
+   with memory or the other way round, no floating dtype for one that requires grad, an inference tensor for another.
+   Not while another thread uses t. */
 OPD_API int opd_tensor_set_data(opd_tensor *t, opd_tensor *data);
 /* First element.  The dtype must be the one named, else NULL with an error.  opd_data gives it untyped. */
 OPD_API void *opd_data(const opd_tensor *t);
@@ -2459,7 +2460,8 @@ template <> inline char opd_cxx_type<opd_cxx_long<int64_t>::other>::letter() { r
 
    An exception becomes an error with its what().  Without it one would have to pass the dispatcher, which cannot be:
    the program ends, or the thread is left amid a call, which is an error when it is found.  The same goes for a longjmp
-   out of a kernel (libpng, libjpeg): let the kernel itself setjmp.  OPD_FUNCTION has it inside. */
+   out of a kernel (libpng, libjpeg): let the kernel itself setjmp.  OPD_FUNCTION has it inside.  A kernel may run a
+   coroutine that makes calls; the coroutine's stack must not be an array on the thread's own. */
 #define OPD_CATCH(fn) opd_catching<decltype(&fn), &fn>::call
 #if defined(__cpp_exceptions) || defined(__EXCEPTIONS)
 static inline int opd_caught();                   /* the exception at hand */
@@ -9190,6 +9192,7 @@ static int opdi_fake_kernel(opd_call *call);
 static int opdi_autograd_inplace_kernel(opd_call *call);
 static int opdi_autograd_out_kernel(opd_call *call);
 static int opdi_version_kernel(opd_call *call);
+static int opdi_detach__kernel(opd_call *call);
 static int opdi_register_builtins(void);
 static size_t opdi_family(const char *name);
 static void opdi_builtins_make(const char *name);
@@ -9543,8 +9546,8 @@ static int opdi_not_found(const char *name) {
     }
     opdi_unlock(&opdi_registry.lock);
     if (!known && best.n == 0) {
-        (void)snprintf(near_text, sizeof near_text, "; nothing is registered in '%.*s': is the file with its OPD_LIBRARY "
-                       "linked and used (OPD_USE_LIBRARY), or loaded?", (int)OPDI_MIN(strcspn(name, ":"), 200), name);
+        (void)snprintf(near_text, sizeof near_text, "; nothing is registered in '%.*s': is the file with its "
+                       "OPD_LIBRARY linked and used (OPD_USE_LIBRARY), or loaded?", (int)OPDI_MIN(strcspn(name, ":"), 200), name);
     }
     return opd_fail(OPD_ERROR_NOT_FOUND, "no operator named '%s'%s", name, near_text);
 }
@@ -11037,7 +11040,7 @@ static int opdi_define_kernels(opd_library *lib, opdi_card *card, void *user) {
     if (autograd && opdi_impl_at(lib, name, OPD_KEY_AUTOGRAD, autograd, d->autograd ? user : (void *)card, NULL)) {
         return -1;
     }
-    if (card->op->written_args &&
+    if (card->op->written_args && d->any != opdi_detach__kernel &&                  /* which writes no data */
         opdi_impl_at(lib, name, OPD_KEY_AD_INPLACE_OR_VIEW, opdi_version_kernel, NULL, NULL)) { return -1; }
     if (d->cpu && opdi_impl_at(lib, name, OPD_KEY_CPU, d->cpu, user, NULL)) { return -1; }
     if (d->cuda && opdi_impl_at(lib, name, OPD_KEY_CUDA, d->cuda, user, NULL)) { return -1; }
@@ -14285,8 +14288,6 @@ static int opdi_versions_up(const opd_call *call, bool check) {
     for (m = call->op->written_args; m; m &= m - 1) {
         const opd_value *v = &call->args[opdi_low_bit(m)];
         int k;
-        if (v->tag == OPD_TAG_TENSOR && OPDI_UNLIKELY(opdi_is_inference(v->u.t)) &&
-            strcmp(call->op->schema->name, "detach_") == 0) { continue; }           /* which writes no data */
         if (v->tag == OPD_TAG_TENSOR && opdi_version_up(call->th, v->u.t, check)) { return -1; }
         for (k = 0; v->tag == OPD_TAG_TENSORS && k < v->n; k++) {
             if (v->u.tensors[k] && opdi_version_up(call->th, v->u.tensors[k], check)) { return -1; }

@@ -532,6 +532,10 @@ TEST(detach_in_place) {
     memset(&o, 0, sizeof o);
     o.create_graph = true;
     CHECK(opd_detach_(y) == y && opd_tensor_is_leaf(y) && !opd_tensor_requires_grad(y));
+    CHECK_INT(opd_tensor_version(y), 0);                       /* no write, in no mode */
+    OPD_INFERENCE_MODE(true) { CHECK(opd_detach_(y) == y); }
+    OPD_NO_GRAD { CHECK(opd_detach_(y) == y); }
+    CHECK_INT(opd_tensor_version(y), 0);
     y = non_leaf(x); e = opd_exp(y); z = opd_sum(e);
     CHECK(opd_detach_(e) == e && opd_tensor_is_leaf(e));       /* which its node has saved, and keeps with its history */
     CHECK_INT(opd_autograd_grad(&z, 1, &x, 1, &o, &g), 0);
@@ -542,6 +546,24 @@ TEST(detach_in_place) {
     CHECK_INT(opd_backward(z), -1);
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_()");
     REFUSED(opd_detach_(part(non_leaf(x), 0, 1)), "Can't detach views in-place. Use detach() instead.");
+}
+/* The gradient, at 2, of what() when n took the place of its data behind the forward. */
+static double given_other_data(int what) {
+    opd_tensor *x = opd_full(OPD_INTS(1), OPD_V(2.), OPD_FLOAT64), *n = opd_full(OPD_INTS(1), OPD_V(10.), OPD_FLOAT64);
+    opd_tensor *y, *z;
+    opd_tensor_set_requires_grad(x, true);
+    y = what == 2 || what == 3 ? opd_exp(x) : what == 1 ? opd_mul(x, opd_ones(OPD_INTS(1), OPD_FLOAT64)) : x;
+    z = what == 2 ? y : opd_mul(y, y);
+    CHECK_INT(opd_tensor_set_data(y, n), 0);
+    CHECK_INT(opd_backward(opd_sum(what == 2 ? y : z)), 0);
+    CHECK_INT(opd_tensor_version(y), 0);
+    return opd_item_f64(opd_tensor_grad(x));
+}
+TEST(data_that_is_replaced_between_forward_and_backward) {    /* as in PyTorch: arguments are read from the new data */
+    CHECK_NEAR(given_other_data(0), 20, 1e-12);
+    CHECK_NEAR(given_other_data(1), 20, 1e-12);
+    CHECK_NEAR(given_other_data(2), exp(2), 1e-12);            /* a result that its own node has saved is not */
+    CHECK_NEAR(given_other_data(3), 20 * exp(2), 1e-9);
 }
 TEST(data_counts_its_own_writes) {                /* Tensor.data */
     opd_tensor *root = numbers(OPD_INTS(3), true), *x = non_leaf(root), *y = opd_mul(x, x), *d = opd_tensor_data(x);

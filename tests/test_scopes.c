@@ -182,6 +182,59 @@ TEST(a_longjmp_out_of_a_kernel_is_an_error) {
 }
 #endif
 
+#if defined(__GLIBC__) && !defined(CHECK_SANITIZED) && !defined(__TINYC__) && !defined(__SHSTK__)
+#include <ucontext.h>
+/* A kernel that runs its work in a coroutine, on a stack below or above the thread's own or that of another coroutine. */
+enum { STACK = 65536 };
+static ucontext_t way_home, coroutine, outer_home, outer_coroutine;
+static opd_tensor *work;
+static char *work_stack, stacks_of_both[2 * STACK];
+static void works(void) {
+    work = opd_exp(opd_mul(work, work));
+    OPD_SCOPE { CHECK(opd_add(work, work) != NULL); }
+    CHECK(!opd_add(work, NULL));
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "coroutines::f: aten::add");
+}
+static int k_runs_a_coroutine(opd_call *call) {
+    work = opd_arg_tensor(call, 0);
+    (void)getcontext(&coroutine);
+    coroutine.uc_stack.ss_sp = work_stack;
+    coroutine.uc_stack.ss_size = STACK;
+    coroutine.uc_link = &way_home;
+    makecontext(&coroutine, works, 0);
+    (void)swapcontext(&way_home, &coroutine);
+    return opd_return_tensor(call, work);
+}
+static void calls_it(void) {
+    OPD_SCOPE {
+        opd_tensor *x = opd_tensor_set_requires_grad(opd_ones(OPD_INTS(1), OPD_FLOAT32), true);
+        opd_tensor *y = OPD_CALL(opd_find("coroutines::f"), x);
+        CHECK_INT(opd_backward(y), 0);
+        CHECK_NEAR(opd_item_f64(opd_tensor_grad(x)), 2 * exp(1), 1e-5);
+    }
+}
+static void calls_it_on(char *stack) {            /* itself in a coroutine */
+    (void)getcontext(&outer_coroutine);
+    outer_coroutine.uc_stack.ss_sp = stack;
+    outer_coroutine.uc_stack.ss_size = STACK;
+    outer_coroutine.uc_link = &outer_home;
+    makecontext(&outer_coroutine, calls_it, 0);
+    (void)swapcontext(&outer_home, &outer_coroutine);
+}
+TEST(kernels_may_run_coroutines) {
+    opd_library *lib = opd_library_open(OPD_DEF, "coroutines", NULL, __FILE__, __LINE__);
+    CHECK_INT(opd_def(lib, "f(Tensor x) -> Tensor"), 0);
+    CHECK_INT(opd_impl_key(lib, "f", "CompositeImplicitAutograd", k_runs_a_coroutine, NULL, NULL), 0);
+    work_stack = stacks_of_both;
+    calls_it();
+    calls_it_on(stacks_of_both + STACK);
+    work_stack = stacks_of_both + STACK;
+    calls_it_on(stacks_of_both);
+    CHECK_OK();
+    opd_library_close(lib);
+}
+#endif
+
 #if !defined(CHECK_SANITIZED)                     /* which find it by themselves */
 static opd_tensor *gone(int64_t n) {
     opd_tensor *t = NULL;
