@@ -9547,7 +9547,8 @@ static int opdi_not_found(const char *name) {
     opdi_unlock(&opdi_registry.lock);
     if (!known && best.n == 0) {
         (void)snprintf(near_text, sizeof near_text, "; nothing is registered in '%.*s': is the file with its "
-                       "OPD_LIBRARY linked and used (OPD_USE_LIBRARY), or loaded?", (int)OPDI_MIN(strcspn(name, ":"), 200), name);
+                       "OPD_LIBRARY linked and used (OPD_USE_LIBRARY), or loaded?",
+                       (int)OPDI_MIN(strcspn(name, ":"), 200), name);
     }
     return opd_fail(OPD_ERROR_NOT_FOUND, "no operator named '%s'%s", name, near_text);
 }
