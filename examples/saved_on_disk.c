@@ -1,6 +1,7 @@
 /* Keeps what backward needs in temporary files in place of memory: a network runs forward and backward twice, the
    second time with saved-tensor hooks, and tells what it held in memory each time.
-   cc -O2 examples/saved_on_disk.c -o saved_on_disk -lm && ./saved_on_disk [layers]      (--help)
+   cc -O2 examples/saved_on_disk.c -o saved_on_disk -lm && ./saved_on_disk
+   (or ./saved_on_disk LAYERS, or --help)
 
    pack writes a tensor's values into a file and returns a note of where they are and what they looked like; unpack
    reads them back into a new tensor; drop is told when a node has run, and closes the file.  Small tensors stay where
