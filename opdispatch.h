@@ -13161,9 +13161,12 @@ static bool opdi_strides_contiguous(const int64_t *sizes, const int64_t *strides
     return true;
 }
 
-//-- Sizes added and multiplied: what is too large for int64_t stays its largest, which opdi_count refuses.
+//-- Sizes added and multiplied: what is too large for int64_t stays its largest, which opdi_count refuses.  Most are
+//-- small, and need no division.
 static inline int64_t opdi_size_plus(int64_t a, int64_t b) { return a > INT64_MAX - b ? INT64_MAX : a + b; }
-static inline int64_t opdi_size_times(int64_t a, int64_t b) { return b && a > INT64_MAX / b ? INT64_MAX : a * b; }
+static inline int64_t opdi_size_times(int64_t a, int64_t b) {
+    return ((uint64_t)a | (uint64_t)b) >> 31 && b && a > INT64_MAX / b ? INT64_MAX : a * b;
+}
 
 static void opdi_strides_fill(const int64_t *sizes, int64_t *strides, int ndim) {
     int64_t n = 1;
@@ -44151,9 +44154,11 @@ static int opdi_batch_nonempty(opd_call *call, const char *name) {
     return opdi_reduce_nonempty(opd_arg_tensor(call, 0), opd_ints_of(NULL, 0), name);
 }
 OPDI_CARD_WHOLE(max, opdi_batch_nonempty(call, "max") ? NULL : opd_amax(all, dims, false),
-                "max(Tensor self) -> Tensor", max, opdi_max_backward, "self, result", KEEP, "max.unary_out", OPDI_CASES_ALL)
+                "max(Tensor self) -> Tensor", max, opdi_max_backward, "self, result", KEEP, "max.unary_out",
+                OPDI_CASES_ALL)
 OPDI_CARD_WHOLE(min, opdi_batch_nonempty(call, "min") ? NULL : opd_amin(all, dims, false),
-                "min(Tensor self) -> Tensor", min, opdi_max_backward, "self, result", KEEP, "min.unary_out", OPDI_CASES_ALL)
+                "min(Tensor self) -> Tensor", min, opdi_max_backward, "self, result", KEEP, "min.unary_out",
+                OPDI_CASES_ALL)
 #define OPDI_CASES_WHERE "[2,3], 1; [2,3,2], -2, True; []; [2,3]i5, 0"
 #define OPDI_CASES_SELECT "[2,3], 1; [2,3,2], -2, True; [2,3]i5, 0"
 OPDI_CARD_EXTREME(max_dim, "max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
