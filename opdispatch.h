@@ -1826,7 +1826,8 @@ OPD_API int64_t opd_fake_new_size(opd_call *call, int64_t min, int64_t max);
    optimizers one for each element of the largest tensor; of what fills, copies, moves, sorts or draws none; of others
    what `flops` of the card says.  bytes: of results that have memory of their own.  peak: the most bytes of fakes that
    were alive at once, with those of tensors from outside (given) from their first use on; what the tape holds is alive.
-   The numbers stay until opd_cost_free; all on one thread.  NULL with an error. */
+   The numbers stay until opd_cost_free; all on one thread.  An OPD_FAKE_MODE in between is a mode of its own, in which
+   nothing is counted: none is needed.  NULL with an error. */
 typedef struct opd_cost opd_cost;
 typedef struct opd_cost_row { const opd_op *op; int64_t calls; double flops; int64_t bytes; } opd_cost_row;
 typedef struct opd_cost_sum { int64_t calls; double flops; int64_t bytes, peak, given; } opd_cost_sum;
