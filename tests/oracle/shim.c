@@ -4,7 +4,7 @@
    Every call runs in a scope of its own.  Arguments on one storage become views of one tensor over that memory, so that
    aliasing is what it was; results are kept until odx_free.
 
-   Of PyTorch 1.13's recorded answers for the operators that are here 98.9% agree, 99.6% without those of the first line,
+   Of PyTorch 1.13's recorded answers for the operators that are here 98.8% agree, 99.5% without those of the first line,
    which the interface cannot show.  The others, and why:
      unsqueeze_ squeeze_ transpose_ t_ as_strided_ resize_   the interface cannot show an argument's new sizes
      native_batch_norm.out         1.13 has no CPU kernel for it and refuses
