@@ -52378,14 +52378,16 @@ static void opdi_indexed_move(const opdi_indexed *w, char *a, const int64_t *x, 
 }
 /* T: what is stored; C: what is computed in */
 #define OPDI_INDEXED_FOLD(T, C, LOAD, STORE, ADD, MUL) {                                                   \
-        T *pa = (T *)a; const C *pb = (const C *)b;                                                        \
-        for (k = 0; k < n; k++) {                                                                          \
-            T *p = pa + k * as + (x ? x[k * xs] * w->at : 0); const C u = (C)LOAD(*p), v = pb[k * bs];     \
-            switch (w->kind) {                                                                             \
-                case OPDI_WALK_ADD: *p = (T)STORE(ADD(u, v)); break;                                       \
-                case OPDI_WALK_MUL: *p = (T)STORE(MUL(u, v)); break;                                       \
-                case OPDI_WALK_MAX: *p = (T)STORE(u > v || !(u <= u) ? u : v); break;                      \
-                default: *p = (T)STORE(u < v || !(u <= u) ? u : v); break;                                 \
+        T *p = (T *)(void *)a; const C *pb = (const C *)(const void *)b;                                   \
+        for (k = 0; k < n && kind == OPDI_WALK_ADD; k++, x += xs, p += as, pb += bs) {                     \
+            p[*x * at] = (T)STORE(ADD((C)LOAD(p[*x * at]), *pb));                                          \
+        }                                                                                                  \
+        for (; k < n; k++, x += xs, pb += bs) {                                                            \
+            T *to = p + k * as + *x * at; const C u = (C)LOAD(*to), v = *pb;                               \
+            switch (kind) {                                                                                \
+                case OPDI_WALK_MUL: *to = (T)STORE(MUL(u, v)); break;                                      \
+                case OPDI_WALK_MAX: *to = (T)STORE(u > v || !(u <= u) ? u : v); break;                     \
+                default: *to = (T)STORE(u < v || !(u <= u) ? u : v); break;                                \
             }                                                                                              \
         } break; }
 #define OPDI_INDEXED_PLUS(u, v) ((u) + (v))
@@ -52393,11 +52395,12 @@ static void opdi_indexed_move(const opdi_indexed *w, char *a, const int64_t *x, 
 #define OPDI_INDEXED_WHOLE(T, STORE) OPDI_INDEXED_FOLD(T, int64_t, , STORE, opdi_wrap_add, opdi_wrap_mul)
 #define OPDI_INDEXED_REAL(T, C, LOAD, STORE)                                                               \
     OPDI_INDEXED_FOLD(T, C, LOAD, STORE, OPDI_INDEXED_PLUS, OPDI_INDEXED_TIMES)
-/* a of the dtype, b of the compute type; x NULL: a's elements lie `as` apart. */
-static void opdi_indexed_fold(const opdi_indexed *w, opd_scalar_type dtype, void *a, int64_t as, const int64_t *x,
-                              int64_t xs, const void *b, int64_t bs, int64_t n) {
+/* b: of the compute type, its elements bs apart. */
+static void opdi_indexed_fold(const opdi_indexed *w, char *a, const int64_t *x, const char *b, int64_t bs, int64_t n) {
+    const int64_t as = w->as[w->row], xs = w->xs[w->row], at = w->at;
+    const int kind = w->kind;
     int64_t k;
-    switch (dtype) {
+    switch (w->dtype) {
         case OPD_FLOAT32: OPDI_INDEXED_REAL(float, float, , )
         case OPD_FLOAT64: OPDI_INDEXED_REAL(double, double, , )
         case OPD_BFLOAT16: OPDI_INDEXED_REAL(uint16_t, float, opdi_bf16_to_f32, opdi_f32_to_bf16)
@@ -52428,19 +52431,18 @@ static void opdi_indexed_load(const opdi_indexed *w, void *to, const char *b, in
         else { ((int64_t *)to)[k] = opdi_wrap_mul(((int64_t *)to)[k], (int64_t)w->alpha); }
     }
 }
-static void opdi_indexed_fold_row(const opdi_indexed *w, char *a, const int64_t *x, char *b, int64_t n) {
-    const int64_t as = w->as[w->row], bs = w->bs[w->row], xs = w->xs[w->row], size = w->size;
-    const bool loads = w->load_b || w->alpha != 1, sums = xs == 0 && as == 1 && w->kind == OPDI_WALK_ADD;
+/* A row by blocks: b in the compute type, sums side by side with a too. */
+static void opdi_indexed_fold_blocks(const opdi_indexed *w, char *a, const int64_t *x, const char *b, bool loads,
+                                     bool sums, int64_t n) {
+    const int64_t as = w->as[w->row], bs = w->bs[w->row], xs = w->xs[w->row];
     uint64_t from[OPDI_BLOCK], to[OPDI_BLOCK];
     int64_t i, m;
-    if (xs == 0) { a += x[0] * w->at * size; x = NULL; }
     for (i = 0; i < n; i += m) {
         const char *pb = b + i * bs * w->bsize;
-        char *pa = a + i * as * size;
-        const int64_t *px = x ? x + i * xs : NULL, step = loads ? 1 : bs;
-        m = loads || w->load_a ? OPDI_MIN(n - i, (int64_t)OPDI_BLOCK) : n - i;
+        char *pa = a + (i * as + (sums ? *x * w->at : 0)) * w->size;
+        m = OPDI_MIN(n - i, (int64_t)OPDI_BLOCK);
         if (loads) { opdi_indexed_load(w, from, pb, bs, m); pb = (const char *)from; }
-        if (!sums || step != 1) { opdi_indexed_fold(w, w->dtype, pa, as, px, xs, pb, step, m); }
+        if (!sums) { opdi_indexed_fold(w, pa, x + i * xs, pb, loads ? 1 : bs, m); }
         else if (!w->load_a) { opdi_indexed_sum(w->compute, pa, pb, m); }
         else {
             w->load_a(to, pa, m);
@@ -52449,28 +52451,36 @@ static void opdi_indexed_fold_row(const opdi_indexed *w, char *a, const int64_t 
         }
     }
 }
+static void opdi_indexed_fold_row(const opdi_indexed *w, char *a, const int64_t *x, const char *b, int64_t n) {
+    const int64_t bs = w->bs[w->row];
+    const bool loads = w->load_b || w->alpha != 1;
+    const bool sums = n > 16 && w->xs[w->row] == 0 && w->as[w->row] == 1 && w->kind == OPDI_WALK_ADD &&
+                      (loads || bs == 1);
+    if (loads || sums) { opdi_indexed_fold_blocks(w, a, x, b, loads, sums, n); }
+    else { opdi_indexed_fold(w, a, x, b, bs, n); }
+}
 /* Part [begin, end) of the split dim, or all of it: row by row. */
 static void opdi_indexed_part(void *ctx, int64_t begin, int64_t end) {
     const opdi_indexed *w = (const opdi_indexed *)ctx;
     const int64_t n = w->row == w->split ? end - begin : w->sizes[w->row];
-    int64_t idx[OPD_MAX_DIMS], a = 0, b = 0, x = 0;
+    int64_t idx[OPD_MAX_DIMS], sizes[OPD_MAX_DIMS], a = 0, b = 0, x = 0;
     int d;
-    if (w->split >= 0) { a = begin * w->as[w->split]; b = begin * w->bs[w->split]; x = begin * w->xs[w->split]; }
-    for (d = 0; d < w->ndim; d++) { idx[d] = 0; }
+    for (d = 0; d < w->row; d++) { idx[d] = 0; sizes[d] = w->sizes[d]; }
+    if (w->split >= 0) {
+        a = begin * w->as[w->split]; b = begin * w->bs[w->split]; x = begin * w->xs[w->split];
+        sizes[w->split] = end - begin;
+    }
     do {
         char *pa = w->a + a * w->size, *pb = w->b + b * w->bsize;
         if (w->kind < OPDI_WALK_ADD) { opdi_indexed_move(w, pa, w->index + x, pb, n); }
         else { opdi_indexed_fold_row(w, pa, w->index + x, pb, n); }
-        for (d = w->ndim - 1; d >= 0; d--) {
-            const int64_t size = d == w->row ? 1 : d == w->split ? end - begin : w->sizes[d];
-            a += w->as[d]; b += w->bs[d]; x += w->xs[d];
-            if (++idx[d] < size) { break; }
-            a -= size * w->as[d]; b -= size * w->bs[d]; x -= size * w->xs[d];
+        for (d = w->row - 1; d >= 0; d--) {       /* dims after the row's are of size 1 */
+            if (++idx[d] < sizes[d]) { a += w->as[d]; b += w->bs[d]; x += w->xs[d]; break; }
+            a -= --idx[d] * w->as[d]; b -= idx[d] * w->bs[d]; x -= idx[d] * w->xs[d];
             idx[d] = 0;
         }
     } while (d >= 0);
 }
-OPDI_COLD_BEGIN
 /* Which dim threads share: along it a's elements differ, or they are only read. */
 static int opdi_indexed_split(const opdi_indexed *w) {
     int d, best = -1;
@@ -52481,36 +52491,40 @@ static int opdi_indexed_split(const opdi_indexed *w) {
     return best;
 }
 /* a: the tensor that is indexed along dim; index: checked, int64; b: the one walked with it, with sizes at least those
-   of index (stride 0 for one number), of a's dtype, or in folds of any. */
+   of index (stride 0 for one number), of a's dtype, or in folds of any.  An index of fewer dims than b is a list for
+   dim, the same for every place of the others. */
 static int opdi_indexed_go(int kind, opd_tensor *a, int dim, const opd_tensor *index, opd_tensor *b, double alpha) {
     opdi_indexed w;
-    int64_t each;
+    const opd_tensor *like = index->ndim < b->ndim ? b : index;
     int d, type = opdi_compute_type((opd_scalar_type)a->dtype);
-    if (index->numel == 0) { return 0; }
+    if (like->numel == 0 || index->numel == 0) { return 0; }
     w.kind = kind; w.compute = type; w.alpha = alpha; w.dtype = (opd_scalar_type)a->dtype;
-    w.size = (int)opd_dtype_size((opd_scalar_type)a->dtype);
-    w.bsize = (int)opd_dtype_size((opd_scalar_type)b->dtype);
-    w.load_a = a->dtype == opdi_compute_dtype[type] ? NULL : opdi_load_table[type][a->dtype];
-    w.store_a = opdi_store_table[type][a->dtype];
-    w.load_b = b->dtype == opdi_compute_dtype[type] ? NULL : opdi_load_table[type][b->dtype];
-    w.ndim = OPDI_MAX((int)index->ndim, 1); w.index = (const int64_t *)(const void *)index->data;
+    w.size = (int)opd_dtype_size(w.dtype);
+    w.bsize = a->dtype == b->dtype ? w.size : (int)opd_dtype_size((opd_scalar_type)b->dtype);
+    if (kind >= OPDI_WALK_ADD) {
+        w.load_a = a->dtype == opdi_compute_dtype[type] ? NULL : opdi_load_table[type][a->dtype];
+        w.store_a = opdi_store_table[type][a->dtype];
+        w.load_b = b->dtype == opdi_compute_dtype[type] ? NULL : opdi_load_table[type][b->dtype];
+    }
+    w.ndim = OPDI_MAX((int)like->ndim, 1); w.index = (const int64_t *)(const void *)index->data;
     w.a = a->data; w.b = b->data;
     w.sizes[0] = 1; w.as[0] = w.bs[0] = w.xs[0] = 0;
     w.at = a->ndim ? opdi_strides(a)[dim] : 0;
-    for (d = 0; d < index->ndim; d++) {
-        w.sizes[d] = opdi_sizes(index)[d];
+    for (d = 0; d < like->ndim; d++) {
+        w.sizes[d] = opdi_sizes(like)[d];
         w.as[d] = d == dim || a->ndim == 0 ? 0 : opdi_strides(a)[d];
         w.bs[d] = b->ndim == 0 ? 0 : opdi_strides(b)[d];
-        w.xs[d] = opdi_strides(index)[d];
+        w.xs[d] = like == index ? opdi_strides(index)[d] : d == dim && index->ndim ? opdi_strides(index)[0] : 0;
     }
     for (w.row = w.ndim - 1; w.row > 0 && w.sizes[w.row] == 1; w.row--) { }
-    w.split = index->numel <= OPDI_GRAIN ? -1 : opdi_indexed_split(&w);
+    w.split = like->numel <= OPDI_GRAIN ? -1 : opdi_indexed_split(&w);
     if (w.split < 0) { opdi_indexed_part(&w, 0, 0); return 0; }
-    each = index->numel / w.sizes[w.split];
-    opdi_parallel_for(w.sizes[w.split], OPDI_MAX((int64_t)(w.split == w.row ? 1024 : 1), OPDI_GRAIN / each),
+    opdi_parallel_for(w.sizes[w.split], OPDI_MAX((int64_t)(w.split == w.row ? 1024 : 1),
+                                                 OPDI_GRAIN / (like->numel / w.sizes[w.split])),
                       opdi_indexed_part, &w);
     return 0;
 }
+OPDI_COLD_BEGIN
 /* index with int64 numbers that are in [0, size): its own where they are that, with the strides of 0 that it has.  NULL
    with an error: `text`, or which is out of bounds. */
 static opd_tensor *opdi_index_checked(opd_tensor *index, int dim, int64_t size, bool wrap, const char *text) {
@@ -52518,11 +52532,11 @@ static opd_tensor *opdi_index_checked(opd_tensor *index, int dim, int64_t size, 
     opd_tensor *once = index, *x;
     bool spread = false;
     int d;
-    for (d = 0; d < index->ndim; d++) {
+    if (index->numel == 0) { return index; }
+    for (d = 0; d < index->ndim && !(index->flags & OPDI_CONTIGUOUS); d++) {
         sizes[d] = opdi_strides(index)[d] == 0 ? 1 : opdi_sizes(index)[d];
         spread = spread || sizes[d] != opdi_sizes(index)[d];
     }
-    if (index->numel == 0) { return index; }
     if (spread) { once = opdi_view(index, sizes, opdi_strides(index), index->ndim, 0); }
     x = once ? opdi_index_load(once, size, wrap, &bad) : NULL;
     if (!x) { return NULL; }
@@ -52531,8 +52545,9 @@ static opd_tensor *opdi_index_checked(opd_tensor *index, int dim, int64_t size, 
                : opdi_out_of_bounds(((const int64_t *)(const void *)x->data)[bad], dim, size));
         return NULL;
     }
+    if (!spread) { return x; }
     for (d = 0; d < index->ndim; d++) { strides[d] = sizes[d] == 1 ? 0 : opdi_strides(x)[d]; }
-    return spread ? opdi_view(x, opdi_sizes(index), strides, index->ndim, 0) : x;
+    return opdi_view(x, opdi_sizes(index), strides, index->ndim, 0);
 }
 static int opdi_indexed_run(int kind, opd_tensor *a, int dim, opd_tensor *index, opd_tensor *b) {
     index = opdi_index_checked(index, dim, a->ndim ? opdi_sizes(a)[dim] : 1, false, NULL);
@@ -52550,7 +52565,10 @@ static bool opdi_is_few(int64_t places, const opd_tensor *out) { return places <
 static opd_tensor *opdi_rows_spread(opd_tensor *list, int dim, const int64_t *like, int ndim) {
     int64_t sizes[OPD_MAX_DIMS], strides[OPD_MAX_DIMS];
     int d;
-    for (d = 0; d < ndim; d++) { sizes[d] = d == dim ? list->numel : like[d]; strides[d] = d == dim ? 1 : 0; }
+    for (d = 0; d < ndim; d++) {
+        sizes[d] = d == dim ? list->numel : like[d];
+        strides[d] = d != dim ? 0 : list->ndim == 1 ? opdi_strides(list)[0] : 1;
+    }
     return opdi_view(list, sizes, strides, ndim, 0);
 }
 /* t's memory as one dim: its elements lie at offsets from the first. */
@@ -53131,8 +53149,12 @@ OPDI_KERNEL(index_add) {
     }
     out = opdi_update(call, false);
     if (!out || !out->data || (out->ndim > 1 && !out->numel)) { return out ? 0 : -1; }
-    index = opdi_rows_index(out, dim, index, src, false, "index out of range in self");
-    return index ? opdi_fold_into(OPDI_WALK_ADD, out, dim, index, src, opdi_number_f64(alpha)) : -1;
+    index = opdi_index_checked(index, dim, out->ndim ? opdi_sizes(out)[dim] : 1, false, "index out of range in self");
+    if (index && opdi_fold_rounds(OPDI_WALK_ADD, out)) {
+        index = opdi_rows_spread(index, dim, opdi_sizes(src), src->ndim);
+        return index ? opdi_fold_into(OPDI_WALK_ADD, out, dim, index, src, opdi_number_f64(alpha)) : -1;
+    }
+    return index ? opdi_indexed_go(OPDI_WALK_ADD, out, dim, index, src, opdi_number_f64(alpha)) : -1;
 }
 /* g's rows at index, with the shape that source has. */
 static opd_tensor *opdi_rows_back(opd_backward_call *bw, opd_tensor *g, int at) {

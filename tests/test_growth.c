@@ -234,6 +234,30 @@ TEST(few_indices_write_what_many_would) {
     }
     CHECK(opd_ok());
 }
+/* A list that is one number expanded counts as often as it says. */
+TEST(expanded_indices_are_read_by_their_strides) {
+    static const opd_scalar_type dtypes[] = {OPD_FLOAT32, OPD_BFLOAT16, OPD_UINT8};
+    int d, large, k;
+    for (d = 0; d < 3; d++) {
+        for (large = 0; large < 2; large++) {
+            OPD_SCOPE {
+                opd_tensor *self = opd_ones(OPD_INTS(large ? 400 : 3, 4), dtypes[d]), *src = opd_full(OPD_INTS(5, 4), opd_value_int(2), dtypes[d]);
+                opd_tensor *list = opd_expand(opd_ones(OPD_INTS(1), OPD_INT64), OPD_INTS(5)), *got[4];
+                static const double want[] = {11, 2, 32, 1};
+                got[0] = opd_index_add(self, 0, list, src);
+                got[1] = opd_index_copy(self, 0, list, src);
+                got[2] = opd_index_reduce(self, 0, list, src, "prod");
+                got[3] = opd_index_select(self, 0, list);
+                for (k = 0; k < 4 && opd_ok(); k++) {
+                    CHECK(opd_item_f64(opd_min(opd_select(got[k], 0, 1))) == want[k] && opd_item_f64(opd_max(opd_select(got[k], 0, 1))) == want[k]);
+                    CHECK(k == 3 || opd_item_f64(opd_max(opd_select(got[k], 0, 0))) == 1);
+                }
+                CHECK(opd_ok());
+                opd_error_clear();
+            }
+        }
+    }
+}
 TEST(few_indices_need_little_memory) {
     static const opd_scalar_type dtypes[] = {OPD_FLOAT64, OPD_BFLOAT16, OPD_INT32, OPD_UINT8};
     int d, kind, strided;
