@@ -56539,6 +56539,7 @@ static void opdi_fork_child(void) {
     for (th = opdi_all_threads; th; th = th->next) { if (th != self) { OPDI_PUBLISH(&th->inside, 0); } }
     opdi_all_threads = self;
     if (self) { self->next = NULL; self->observe_lock = fresh; }
+    if (opdi_profiler.running) { opdi_profiler.running->lock = fresh; }
     for (i = starts; i < OPDI_FORK_LOCKS; i++) {
         if (!(opdi_fork_held >> i & 1)) { (void)pthread_mutex_init(opdi_fork_locks[i], NULL); }
     }
