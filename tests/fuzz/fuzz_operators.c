@@ -208,6 +208,7 @@ static void in_mode(trial *t, unsigned mode) {
     static const char *const running[] = {"batch_norm", "native_batch_norm", "instance_norm", "rrelu_with_noise", NULL};
     const bool writes = opd_schema_is_mutable(opd_op_schema(t->form)) || (mode & (BATCHED | DUAL)) || named(t->op, running);
     int dual = (mode & DUAL) ? opd_dual_enter() : -1;
+    memset(rets, 0, sizeof rets);                 /* of an operator that gives nothing */
     prepare(t, mode, level);
     for (i = 0; i < n && !writes; i++) { in[i] = *t->tensors[i]; sums[i] = in[i] ? sum_of_bytes(in[i]) : 0; }
     if (mode & FAKE) { OPD_FAKE_MODE { rc = call(t, rets); } }
