@@ -38588,6 +38588,7 @@ OPDI_COLD_END
 /* Whole blocks of 64. */
 uint64_t opd_generator_take(opd_generator *g, int64_t words, uint64_t *key) {
     uint64_t at;
+    if (key) { *key = 0; }
     if (words < 0) {
         (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_generator_take: %lld words cannot be taken", (long long)words);
         return 0;
