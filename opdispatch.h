@@ -11446,7 +11446,7 @@ static const char *opdi_value_print(const opd_value *v, char *buf, size_t cap) {
 //-- Records the error that opdi_bind found; -1.
 static int opdi_bind_error(const opd_op *op, const opdi_given *g, int why, int at) {
     char type[256], value[128], decl[700];
-    const opdi_arg *a = &op->schema->args[at];
+    const opdi_arg *a = op->nargs ? &op->schema->args[at] : NULL;
     int used = 0;
     (void)opd_schema_print(op->schema, decl, sizeof decl);
     switch (why) {
@@ -55339,7 +55339,8 @@ static int opdi_bincount_device_kernel(opd_call *call) {
 }
 OPDI_OP(bincount) {
     opdi_describe(op, "bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor", opdi_bincount_kernel,
-                  OPD_NOT_DIFFERENTIABLE, "", NULL, OPD_AUTOCAST_KEEP, "[6]i5; [6]i5, None, 9; [4]i5, [4]");
+                  OPD_NOT_DIFFERENTIABLE, "", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP,
+                  "[6]i5; [6]i5, None, 9; [4]i5, [4]");
     op->any = opdi_bincount_device_kernel;
     op->out = "bincount.out";
 }

@@ -19,7 +19,7 @@ static bool aliases_unsaid(const opd_op *op) {
 }
 /* These have to do with strides and not with elements. */
 static bool reads_strides(const opd_op *op) {
-    static const char *const list[] = {"as_strided_", "as_strided_copy", "_reshape_alias_copy", NULL};
+    static const char *const list[] = {"as_strided_", "as_strided_copy", "as_strided_scatter", "_reshape_alias_copy", NULL};
     return named(op, list);
 }
 /* What detaches an input of a recording, which is a view of the caller's. */
