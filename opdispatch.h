@@ -10178,7 +10178,7 @@ static void opdi_op_describe(opd_op *op) {
     int i, j;
     op->accepts = s->accepts;
     op->nargs = s->nargs;
-    op->nrets = s->nreturns;
+    OPDI_STORE(&op->nrets, s->nreturns);          /* calls that failed meanwhile read it */
     op->all_rets = (1u << op->nrets) - 1;
     op->required = 0;
     op->tensor_args = op->list_args = op->written_args = 0;
@@ -11794,8 +11794,9 @@ OPDI_NOINLINE static int opdi_call_given(opdi_thread *th, opd_op *op, const opdi
 }
 //-- A call failed: nothing is where its results would be.  How many they are is not known of what is no operator: one.
 OPDI_NOINLINE static int opdi_no_rets(const opd_op *op, opd_value *rets) {
+    const int n = op && opdi_is_defined(op) ? OPDI_LOAD(&op->nrets) : 1;
     int i;
-    for (i = 0; rets && i < (op && opdi_is_defined(op) ? op->nrets : 1); i++) { rets[i] = opd_value_none(); }
+    for (i = 0; rets && i < n; i++) { rets[i] = opd_value_none(); }
     return -1;
 }
 //-- Binds arguments by position: 0, or -1 with an error.

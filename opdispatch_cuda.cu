@@ -5909,20 +5909,43 @@ static int opdi_cu_stack_kernel(opd_call *call) { return opdi_cu_join(call, true
 
 //-- writing through a view: slice_scatter and its kin -----------------------------------------------------------------
 
-static int opdi_cu_view_scatter(opd_call *call, const char *view, int nargs) {
-    opd_tensor *out = opd_result_update(call), *place;
+/* Memory that lies as self does, with self's elements, for a view that counts elements in memory; `out` where it lies
+   so itself, or where places of self overlap. */
+static opd_tensor *opdi_cu_lies_as(opd_tensor *self, opd_tensor *out) {
+    const opd_value none = opd_value_none();
+    bool same = true;
+    opd_tensor *desk;
+    for (int d = 0; d < opd_ndim(self); d++) {
+        if (opd_sizes(self)[d] > 1 && opd_strides(self)[d] == 0) { return out; }
+        same = same && opd_strides(self)[d] == opd_strides(out)[d];
+    }
+    if (same) { return out; }
+    desk = opd_empty_strided_full(opd_ints_of(opd_sizes(self), opd_ndim(self)),
+                                  opd_ints_of(opd_strides(self), opd_ndim(self)), opd_value_int(opd_dtype(self)), none,
+                                  opd_value_device(opd_tensor_device(self)), none);
+    return desk ? opd_copy_(desk, self) : NULL;
+}
+static int opdi_cu_view_scatter(opd_call *call, const char *view, int nargs, bool flat) {
+    opd_tensor *out = opd_result_update(call), *desk, *place;
     opd_value v[6];
-    if (!out) { return -1; }
-    v[0] = opd_value_tensor(out);
+    if (!out || !(desk = flat ? opdi_cu_lies_as(opd_arg_tensor(call, 0), out) : out)) { return -1; }
+    v[0] = opd_value_tensor(desk);
     for (int i = 1; i < nargs; i++) { v[i] = opd_arg_value(call, i + 1); }
     place = opd_call_op(opd_find(view), v, nargs);
-    return place && opd_copy_(place, opd_arg_tensor(call, 1)) ? 0 : -1;
+    if (!place || !opd_copy_(place, opd_arg_tensor(call, 1))) { return -1; }
+    return desk == out || opd_copy_(out, desk) ? 0 : -1;
 }
-static int opdi_cu_slice_scatter_kernel(opd_call *call) { return opdi_cu_view_scatter(call, "aten::slice.Tensor", 5); }
-static int opdi_cu_select_scatter_kernel(opd_call *call) { return opdi_cu_view_scatter(call, "aten::select.int", 3); }
-static int opdi_cu_diagonal_scatter_kernel(opd_call *call) { return opdi_cu_view_scatter(call, "aten::diagonal", 4); }
+static int opdi_cu_slice_scatter_kernel(opd_call *call) {
+    return opdi_cu_view_scatter(call, "aten::slice.Tensor", 5, false);
+}
+static int opdi_cu_select_scatter_kernel(opd_call *call) {
+    return opdi_cu_view_scatter(call, "aten::select.int", 3, false);
+}
+static int opdi_cu_diagonal_scatter_kernel(opd_call *call) {
+    return opdi_cu_view_scatter(call, "aten::diagonal", 4, false);
+}
 static int opdi_cu_as_strided_scatter_kernel(opd_call *call) {
-    return opdi_cu_view_scatter(call, "aten::as_strided", 4);
+    return opdi_cu_view_scatter(call, "aten::as_strided", 4, true);
 }
 
 //-- one_hot, repeat_interleave, searchsorted, bucketize ---------------------------------------------------------------

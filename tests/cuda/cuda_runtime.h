@@ -251,7 +251,7 @@ inline long setting(const char *name, long otherwise) {
     return text && *text ? atol(text) : otherwise;
 }
 inline int devices() { static const int n = (int)setting("OPD_EMU_DEVICES", 2); return n > 16 ? 16 : n; }
-inline long compiled() { static const long n = setting("OPD_EMU_COMPILED", 90); return n; }
+OPD_EMU_UNSEEN inline long compiled() { static const long n = setting("OPD_EMU_COMPILED", 90); return n; }
 /* What tests ask for by opd_emu_count, and what is called while CUDA makes memory or waits, by opd_emu_hook_set. */
 struct Counts { long contexts, direct, staged, handles, destroyed, pinned; };
 inline Counts counts;
