@@ -1856,8 +1856,8 @@ typedef struct opd_trace_options {
                                                information (-g) and the program addr2line */
 } opd_trace_options;
 /* torch.jit.trace: calls fn once with inputs and records each operator that it calls at the Tracer key: operators
-   inside kernels are not recorded, those of vmap as its rules call them, of a composite operator that is differentiated
-   those it calls; derivatives and tangents are recorded too.  Tensors from outside become constants of the
+   inside kernels are not recorded, those of vmap as its rules call them, of a composite operator inside a transform
+   that differentiates those it calls; derivatives and tangents are recorded too.  Tensors from outside become constants of the
    graph; one that requires grad is refused, it must be an input.  There are no silent constants: asking for the
    data or the value of a traced tensor outside of a kernel is an error, as are operators that give C values of one.
    Sizes are C numbers, and what is made of them is fixed (a text may ask by aten::size).  Names of inputs are made
@@ -18242,6 +18242,7 @@ static inline int opdi_fetch(opd_backward_call *bw, int at, bool history) {
     return v->tag == OPD_TAG_TENSOR || v->tag == OPD_TAG_TENSORS || v->tag == OPDI_TAG_PACKED ||
         (v->tag == OPD_TAG_NONE && v->n == OPDI_WRITTEN_SINCE) ? opdi_fetch_other(bw, at, history) : 0;
 }
+static int opdi_trace_saved(const opd_node *n);
 static int opdi_fetch_saved(opd_backward_call *bw) {
     const opd_node *n = bw->node;
     const opdi_card *card = n->formula->card;
@@ -18258,7 +18259,7 @@ static int opdi_fetch_saved(opd_backward_call *bw) {
     for (i = n->nkept; i < n->nkept + n->nresults; i++) {
         if (opdi_fetch(bw, i, false)) { return -1; }
     }
-    return 0;
+    return OPDI_UNLIKELY(opdi_self()->tracer != NULL) ? opdi_trace_saved(n) : 0;
 }
 
 //-- Whether any gradient that the formula of n can give goes anywhere.
@@ -24619,6 +24620,7 @@ typedef struct opdi_tracer {
     opd_graph *graph;
     opdi_traced *map;                             /* open addressing, size a power of two */
     int64_t size, used;
+    uint64_t since;                               /* the number of the first node that the tape may get meanwhile */
     bool allow_constants, locations;
 } opdi_tracer;
 
@@ -24724,6 +24726,46 @@ static opdi_gvalue *opdi_trace_tensor(opdi_tracer *tr, opd_tensor *t) {
     v = opdi_graph_constant(tr->graph, &c);
     if (v && t && !(t->flags & OPDI_WRAPPED) && opdi_traced_put(tr, t, v)) { return NULL; }
     return v;
+}
+
+//-- Whether t is in the graph, or a view of what is.
+static bool opdi_trace_knows(const opdi_tracer *tr, const opd_tensor *t) {
+    int64_t i;
+    if (t->flags & (OPDI_TRACED | OPDI_BATCHED | OPDI_WRAPPED)) { return true; }
+    for (i = 0; i < tr->size; i++) {
+        if (tr->map[i].tensor && tr->map[i].tensor->storage == t->storage) { return true; }
+    }
+    return false;
+}
+//-- Whether a formula reads no more than the sizes of what is kept at i.
+static bool opdi_kept_for_sizes(const opd_node *n, int i) {
+    const opdi_card *card = n->formula->card;
+    uint64_t m;
+    for (m = card ? card->save_sizes : 0; m; m &= m - 1) {
+        if (card->kept_at[opdi_low_bit(m)] == i) { return true; }
+    }
+    return false;
+}
+//-- What a formula is about to read, of a node that was recorded while the graph was: an operator made of others is one
+//-- node of the graph, and what it made on the way would become a constant.  Transforms have its parts recorded.
+static int opdi_trace_saved(const opd_node *n) {
+    const opdi_thread *th = opdi_self();
+    const opd_value *v = opdi_kept(n);
+    int i;
+    if (opdi_node_sequence(n) < th->tracer->since || n->sequence >> OPDI_SEQUENCE_BITS != opdi_thread_number(th) ||
+        opd_transform_depth() || n->formula->context) { return 0; }
+    for (i = 0; i < n->nkept + n->nresults; i++) {
+        opd_tensor *const *list = v[i].tag == OPD_TAG_TENSORS ? v[i].u.tensors : &v[i].u.t;
+        int32_t k, count = v[i].tag == OPD_TAG_TENSORS && list ? v[i].n : v[i].tag == OPD_TAG_TENSOR;
+        if (opdi_kept_for_sizes(n, i)) { continue; }
+        for (k = 0; k < count; k++) {
+            if (!list[k] || opdi_parcel_at(list[k]) || opdi_trace_knows(th->tracer, list[k])) { continue; }
+            return opd_fail(OPD_ERROR_AUTOGRAD, "%s reads what was made inside of an operator that is one node of the "
+                            "graph that is being recorded: it would be a constant.  Take the derivative by a transform "
+                            "(opd_grad, opd_vjp), which has the operator's parts recorded", n->formula->name);
+        }
+    }
+    return 0;
 }
 
 //-- The value of one argument.
@@ -24937,6 +24979,7 @@ static opd_graph *opdi_trace_once(opd_transform_fn fn, void *user, opd_tensor *c
     rc = in ? opdi_trace_inputs(&tr, inputs, ninputs, o, in) : -1;
     if (rc == 0) {
         const int depth = th->layer ? th->layer->level + 1 : 1;
+        tr.since = th->sequence;
         th->tracer = &tr;
         guard = opd_keys_include(opd_keyset_make(OPD_BIT_OF(OPD_F_TRACER), 0));
         n = opdi_outputs_check(fn(user, in, ninputs, out), out, "opd_graph_trace", "the function");

@@ -1436,4 +1436,36 @@ TEST(allocations_fail) {
     CHECK(n > 10 && n < 3000);
 }
 
+/* max_pool2d is one node: the places of its maxima, which its derivative reads, are not in the graph. */
+static opd_tensor *pooled(opd_tensor *x) {
+    static opd_op *h;
+    return opd_sum(OPD_CALL(OPD_OP(&h, "aten::max_pool2d"), x, OPD_INTS(2, 2)));
+}
+static int pooled_of(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user; (void)n;
+    out[0] = pooled(in[0]);
+    return out[0] ? 1 : -1;
+}
+static int by_the_tape(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    opd_tensor *x = in[0], *y = pooled(x);
+    (void)user; (void)n;
+    return y && opd_autograd_grad(&y, 1, &x, 1, NULL, out) >= 0 ? 1 : -1;
+}
+static int by_a_transform(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    return opd_grad(pooled_of, user, in, n, NULL, out) < 0 ? -1 : 1;
+}
+TEST(what_a_derivative_reads_is_no_silent_constant) {
+    const double a[4] = {1, 2, 3, 4}, b[4] = {9, 2, 3, 4};
+    opd_tensor *x = opd_tensor_from(a, OPD_INTS(1, 1, 2, 2), OPD_FLOAT64), *y, *out = NULL;
+    opd_graph *g;
+    y = opd_tensor_from(b, OPD_INTS(1, 1, 2, 2), OPD_FLOAT64);
+    g = opd_graph_trace(by_a_transform, NULL, &x, 1, NULL);
+    CHECK_OR_RETURN(g && opd_graph_run(g, &y, 1, &out, 1) == 1);
+    CHECK(opd_data_f64(out)[0] == 1 && opd_data_f64(out)[3] == 0);        /* where y has its greatest, not x */
+    opd_graph_free(g);
+    (void)opd_tensor_set_requires_grad(x, true);
+    CHECK(!opd_graph_trace(by_the_tape, NULL, &x, 1, NULL));
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "MaxPool2dWithIndicesBackward0 reads what was made inside of an operator that is one node");
+}
+
 CHECK_MAIN()
