@@ -607,15 +607,21 @@ static void *fork_busy(void *arg) {
     }
     return NULL;
 }
+/* The address sanitizer's own malloc takes a lock that no fork handler of it lets go (clang before 17): with it the
+   parent has no other thread that may hold it. */
+#if defined(CHECK_SANITIZED)
+enum { FORK_BUSY = 0 };
+#else
+enum { FORK_BUSY = 2 };
+#endif
 TEST(children_of_a_fork_register) {
-    static char a[] = "forka", b[] = "forkb";
+    static char names[2][8] = {"forka", "forkb"};
     pthread_t threads[2];
     int i, right = 0;
     opd_log_set(fork_quiet, NULL);
     (void)opd_exp(opd_ones(OPD_INTS(2), OPD_FLOAT32));
     fork_stop = 0;
-    CHECK_INT(pthread_create(&threads[0], NULL, fork_busy, a), 0);
-    CHECK_INT(pthread_create(&threads[1], NULL, fork_busy, b), 0);
+    for (i = 0; i < FORK_BUSY; i++) { CHECK_INT(pthread_create(&threads[i], NULL, fork_busy, names[i]), 0); }
     for (i = 0; i < 40; i++) {
         int status = 1;
         pid_t child;
@@ -629,7 +635,7 @@ TEST(children_of_a_fork_register) {
     }
     CHECK_INT(right, 40);
     __atomic_store_n(&fork_stop, 1, __ATOMIC_RELEASE);
-    for (i = 0; i < 2; i++) { CHECK_INT(pthread_join(threads[i], NULL), 0); }
+    for (i = 0; i < FORK_BUSY; i++) { CHECK_INT(pthread_join(threads[i], NULL), 0); }
     opd_log_set(NULL, NULL);
 }
 #endif
