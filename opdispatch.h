@@ -47669,9 +47669,10 @@ static void opdi_shift_forward_range(void *ctx, int64_t begin, int64_t end) {
     const int64_t size = (int64_t)v->size, k = v->cg * v->kh * v->kw, pads = v->cg * s->plane * size,
         all = pads + v->og * s->cols * size;
     const int dtype = size == 4 ? OPD_FLOAT32 : OPD_FLOAT64;
-    char *pad = (char *)opdi_alloc((size_t)all), *col = pad + pads;
+    char *pad = (char *)opdi_alloc((size_t)all), *col;
     int64_t i;
     if (!pad) { OPDI_STORE(&s->failed, 1); return; }
+    col = pad + pads;
     memset(pad, 0, (size_t)pads);
     for (i = begin; i < end; i++) {
         const int64_t group = i % v->groups, first = i / v->groups * s->chunk, n = OPDI_MIN(s->chunk, v->n - first);
@@ -47753,9 +47754,10 @@ static void opdi_shift_gw_range(void *ctx, int64_t begin, int64_t end) {
     const int64_t size = (int64_t)v->size, k = v->cg * v->kh * v->kw, kp = opdi_round_up(k, mk.mr),
         pads = opdi_round_up(v->cg * s->plane * size, 64);
     const int64_t all = pads + s->cols * s->ldg * size, step = 256;
-    char *pad = (char *)opdi_alloc((size_t)all), *g = pad + pads;
+    char *pad = (char *)opdi_alloc((size_t)all), *g;
     int64_t item, first, j, o, t, r;
     if (!pad) { OPDI_STORE(&s->failed, 1); return; }
+    g = pad + pads;
     memset(pad, 0, (size_t)all);
     for (item = begin; item < end; item++) {
         const int64_t part = item / v->groups, group = item % v->groups, last = v->n * (part + 1) / s->parts;
@@ -48212,7 +48214,8 @@ OPDI_OP(convolution) {
     op->vmap = opdi_convolution_batch; op->autocast = OPD_AUTOCAST_LOWER_NOT_CPU; op->out = "convolution.out";
     op->cases = "[2,2,5,4], [3,2,3,2], [3], (1,1), (1,0), (1,1), False, (0,0), 1; [1,4,5], [2,2,2], None, (2,), (1,), "
                 "(2,), False, (0,), 2; [2,2,3,3], [2,3,2,2], [3], (2,2), (1,1), (1,1), True, (1,0), 1; [1,2,3,3,3], "
-                "[2,2,2,2,2], [2], (1,), (0,), (1,), False, (0,), 1";
+                "[2,2,2,2,2], [2], (1,), (0,), (1,), False, (0,), 1; [1,2,4,4], [6,2,2,2], None, (1,1), (0,0), (1,1), "
+                "False, (0,0), 1";
 }
 
 static int opdi_conv_same_sizes(const opd_tensor *g, const int64_t *sizes, int ndim) {
