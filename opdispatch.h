@@ -953,14 +953,17 @@ OPD_INLINE int opd_return_bool(opd_call *call, bool b) { return opd_return_value
    opened after it.  Open returns the mark. */
 typedef struct opd_scope { int64_t mark, outer; int32_t depth, open; } opd_scope;
 OPD_API opd_scope opd_scope_open(void);
+/* The same, with a name that errors give it: "file:line", as OPD_SCOPE and OPD_SCOPED say, or any text that stays. */
+OPD_API opd_scope opd_scope_open_at(const char *place);
 OPD_API void opd_scope_close(opd_scope *scope);
 /* Moves a tensor of the innermost scope to the one around it; returns t. */
 OPD_API opd_tensor *opd_scope_return(opd_tensor *t);
 typedef struct opd_scope_info { int depth; int64_t handles; } opd_scope_info;
 OPD_API opd_scope_info opd_scope_stats(void);
-/* Hold a tensor across scopes, and let it go.  NULL is allowed.  Any thread.  A tensor that is used when it is gone is
-   an error for as long as its memory has no other use (small ones: while some others are freed); the address sanitizer
-   finds all. */
+/* Hold a tensor across scopes, and let it go.  NULL is allowed.  Any thread.
+   A tensor that is used when it is gone is an error that says which scope has ended, in every function that takes one,
+   until its handle is given out again: not before its thread has let go of 32 others.  Then nobody knows; the address
+   sanitizer finds those, too. */
 OPD_API opd_tensor *opd_keep(opd_tensor *t);
 OPD_API void opd_release(opd_tensor *t);
 /* *handle = t with t kept and the old one released: the way to carry a value through a loop. */
@@ -993,7 +996,8 @@ OPD_API opd_tensor *opd_tensor_unwrap_key(const opd_tensor *t, opd_key key);
 OPD_API opd_tensor *opd_tensor_view(opd_tensor *t, const int64_t *sizes, const int64_t *strides, int ndim,
                                     int64_t offset);
 
-/* Queries.  NULL, which failed calls return, has no dims, no elements and no dtype. */
+/* Queries.  NULL, which failed calls return, has no dims, no elements and no dtype; a tensor that is gone neither, with
+   an error. */
 OPD_API int opd_ndim(const opd_tensor *t);
 OPD_API const int64_t *opd_sizes(const opd_tensor *t);
 OPD_API const int64_t *opd_strides(const opd_tensor *t);                      /* in elements */
@@ -2587,7 +2591,7 @@ template <class T, void (*end)(T *)> struct opd_guard {
 #define OPD_GUARDED(type, g, begin, end, is_open) \
     OPD_QUIET_BEGIN if (const opd_guard<type, end> &g = opd_guard<type, end>(begin)) {} \
     else if (!is_open(g.at)) {} else OPD_QUIET_END
-#define OPD_SCOPED opd_guard<opd_scope, opd_scope_close> OPD_GUARD_NAME(scoped)(opd_scope_open())
+#define OPD_SCOPED opd_guard<opd_scope, opd_scope_close> OPD_GUARD_NAME(scoped)(opd_scope_open_at(OPD_HERE))
 #else
 #if defined(__GNUC__) && !defined(__TINYC__)
 #define OPD_AT_END(fn) __attribute__((cleanup(fn), unused))
@@ -2602,8 +2606,11 @@ OPD_INLINE bool opd_guard_broken(const char *file, int line) {
 #define OPD_GUARDED_(type, g, on, begin, end, is_open) \
     for (int on = 1; on; on = on && opd_guard_broken(__FILE__, __LINE__)) \
         for (OPD_AT_END(end) type g = begin; is_open(g) || (on = 0); end(&g))
-#define OPD_SCOPED OPD_AT_END(opd_scope_close) opd_scope OPD_GUARD_NAME(scoped) = opd_scope_open()
+#define OPD_SCOPED OPD_AT_END(opd_scope_close) opd_scope OPD_GUARD_NAME(scoped) = opd_scope_open_at(OPD_HERE)
 #endif
+#define OPD_HERE __FILE__ ":" OPD_HERE_(__LINE__)
+#define OPD_HERE_(line) OPD_HERE_2(line)
+#define OPD_HERE_2(line) #line
 #define OPD_GUARD_NAME(kind) OPD_GUARD_NAME_(kind, __LINE__)
 #define OPD_GUARD_NAME_(kind, line) OPD_GUARD_NAME_2(kind, line)
 #define OPD_GUARD_NAME_2(kind, line) opd_##kind##_##line
@@ -2612,7 +2619,8 @@ OPD_INLINE bool opd_guard_broken(const char *file, int line) {
 #define OPD_IS_LEVEL(level) ((level) >= 0)
 
 /* A scope: OPD_SCOPE { ... } is a block of its own, OPD_SCOPED; makes the rest of the enclosing block one. */
-#define OPD_SCOPE OPD_GUARDED(opd_scope, OPD_GUARD_NAME(scope), opd_scope_open(), opd_scope_close, OPD_IS_OPEN)
+#define OPD_SCOPE \
+    OPD_GUARDED(opd_scope, OPD_GUARD_NAME(scope), opd_scope_open_at(OPD_HERE), opd_scope_close, OPD_IS_OPEN)
 /* That grad mode, and behind the block what it was before. */
 #define OPD_GRAD_MODE(on) \
     OPD_GUARDED(opd_grad_block, OPD_GUARD_NAME(grad), opd_grad_begin(on), opd_grad_end, OPD_IS_OPEN)
@@ -4404,7 +4412,8 @@ typedef void (*opd_deleter)(void *data, void *user);
     X(opd_matmul_precision, opd_float32_matmul_precision, 0, ()) \
     X(uint64_t, opd_generator_take, 3, (opd_generator *, int64_t, uint64_t *)) \
     V(opd_generator_give_back, 3, (opd_generator *, uint64_t, int64_t)) \
-    X(int, opd_tensor_record_stream, 2, (opd_tensor *, opd_stream))
+    X(int, opd_tensor_record_stream, 2, (opd_tensor *, opd_stream)) \
+    X(opd_scope, opd_scope_open_at, 1, (const char *))
 
 #define OPD_X0() (void)
 #define OPD_X1(a) (a x0)
@@ -4780,6 +4789,7 @@ static inline void opdi_modes_set(opdi_state *state, uint64_t modes) {
 #define OPDI_CLASSES (OPDI_SMALL_CLASSES + 24)    /* then four steps a doubling to 64 KiB */
 #define OPDI_LATE 32                              /* a power of two */
 #define OPDI_LATE_BYTES 512
+#define OPDI_PLACES 64
 typedef struct opdi_free_block { struct opdi_free_block *next; } opdi_free_block;
 
 /* The thread's defaults: what is included and excluded when nobody said anything (DispatchKeySet.h). */
@@ -4816,6 +4826,7 @@ typedef struct opdi_thread {
     opdi_free_block *free_lists[OPDI_CLASSES];
     void *late[OPDI_LATE];       /* freed, and not yet in free_lists: see opdi_free_late; the class of each; the next */
     uint8_t late_class[OPDI_LATE], late_at;
+    const char *ending;          /* why tensors go now: see opdi_dead_why */
     int64_t cached;              /* bytes in both */
     int64_t live_delta;          /* bytes handed out and not yet added to the global count */
     int64_t allocated;           /* bytes handed out to this thread so far */
@@ -4842,6 +4853,7 @@ typedef struct opdi_thread {
     bool no_wait;                /* a copy to or from a device is queued only */
     struct opdi_paint *paint;   /* opcheck: fills what is allocated */
     bool left;                   /* an exception or a longjmp has left calls, which `inside` still counts */
+    const char *places[OPDI_PLACES];              /* of open scopes, by depth less one */
 } opdi_thread;
 
 static opdi_thread opdi_main_thread;              /* the first thread's; no allocation */
@@ -5424,8 +5436,8 @@ static inline void opdi_free(void *p, size_t n) {
     opdi_raw_free(p, n);
 }
 
-//-- The same for what has the header of a tensor: a small one is not reused before others have been freed, so that who
-//-- goes on using the tensor meets its mark (opdi_bury) and not another tensor.
+//-- The same for what has the header of a tensor: it is not reused before others have been freed, so that who goes on
+//-- using the tensor meets its mark (opdi_dead_tensor) and not another tensor.
 static inline void opdi_free_late(void *p, size_t n) {
 #if !defined(OPD_NO_CACHE)
     opdi_thread *th = opdi_self();
@@ -5615,7 +5627,7 @@ static void opdi_scope_unwind(opdi_thread *th, int64_t mark) {
 }
 
 #define OPDI_OPENED_OUTSIDE 2                     /* in `open` of a scope: no call was running */
-opd_scope opd_scope_open(void) {
+opd_scope opd_scope_open_at(const char *place) {
     opdi_thread *th = opdi_self();
     opd_scope s;
     s.mark = th->top;
@@ -5623,8 +5635,10 @@ opd_scope opd_scope_open(void) {
     s.depth = ++th->scope_depth;
     s.open = th->inside ? 1 : OPDI_OPENED_OUTSIDE;
     th->scope_mark = th->top;
+    if (OPDI_LIKELY(s.depth <= OPDI_PLACES)) { th->places[s.depth - 1] = place; }
     return s;
 }
+opd_scope opd_scope_open(void) { return opd_scope_open_at("opd_scope_open"); }
 
 static int opdi_call_scope_depth(const opd_call *call);
 
@@ -5641,7 +5655,11 @@ void opd_scope_close(opd_scope *scope) {
     if (OPDI_UNLIKELY(th->left) && scope->open == OPDI_OPENED_OUTSIDE) { th->inside = 0; th->left = false; }
     scope->open = 0;
     if (scope->depth > th->scope_depth) { return; }      /* closed already, by one around it */
-    opdi_scope_unwind(th, scope->mark);
+    if (OPDI_LIKELY(th->top > scope->mark)) {
+        th->ending = scope->depth <= OPDI_PLACES ? th->places[scope->depth - 1] : NULL;
+        opdi_scope_unwind(th, scope->mark);
+        th->ending = NULL;
+    }
     th->scope_depth = scope->depth - 1;
     th->scope_mark = scope->outer;
 }
@@ -5875,8 +5893,8 @@ OPD_API const char *opd_device_print(opd_device device, char *buf, size_t cap) {
 }
 OPDI_COLD_END
 
-/* A block of memory that one or more tensors look at.  Embedded in the block of the tensor that made it, or (foreign
-   memory) a block of its own.  The block is freed when `refs` is zero. */
+/* What one or more tensors look at.  Embedded in the block of the tensor that made it, or (foreign memory) a block of
+   its own.  The block, and that of `data` where it has one (opdi_is_apart), is freed when `refs` is zero. */
 typedef struct opdi_storage {
     int32_t refs;
     uint32_t version;            /* counts in-place writes */
@@ -9847,6 +9865,7 @@ static bool opdi_slot_skips(const opdi_slot *s) {
 }
 
 //-- In place of every kernel when a tensor is gone.
+static int opdi_any_dead_value(const opd_value *v, int n, const char *who);
 static int opdi_dead_argument(opd_call *call);
 //-- Takes a slot out of the masks from `first` on.
 static void opdi_mask_out(opdi_table *table, int slot, int first) {
@@ -11653,6 +11672,12 @@ OPDI_NOINLINE static void opdi_scopes_forgotten(opdi_thread *th, int32_t depth, 
     th->scope_mark = OPDI_MIN(th->scope_mark, mark);
 }
 
+//-- What a kernel has made goes.
+OPDI_NOINLINE static void opdi_kernel_unwind(opdi_thread *th, const opd_call *c) {
+    th->ending = opd_op_name(c->op);
+    opdi_scope_unwind(th, c->mark);
+    th->ending = NULL;
+}
 //-- Runs a slot's kernel in a scope of its own and puts back the thread's state.
 OPDI_FORCE_INLINE static int opdi_invoke_here(opdi_thread *th, opd_call *c, const opdi_slot *slot) {
     const uint64_t include = th->state.include, allow = th->state.allow, modes = opdi_modes_get(&th->state);
@@ -11680,7 +11705,7 @@ OPDI_FORCE_INLINE static int opdi_invoke_here(opdi_thread *th, opd_call *c, cons
     opdi_modes_set(&th->state, modes);
     th->current = outer;
     if (OPDI_UNLIKELY(th->scope_depth != scope_depth)) { opdi_scopes_forgotten(th, scope_depth, mark); }
-    if (OPDI_UNLIKELY(th->top != mark)) { opdi_scope_unwind(th, mark); }
+    if (OPDI_UNLIKELY(th->top != mark)) { opdi_kernel_unwind(th, c); }
     if (OPDI_UNLIKELY((rc | (int)th->error | (int)(c->filled ^ wanted)) != 0)) { return opdi_call_failed(c, rc); }
     return 0;
 }
@@ -11957,7 +11982,8 @@ int opd_call_at(opd_op *op, const char *key, opd_value *rets, const opd_value *a
     const uint64_t was = opdi_enter(th);
     const opd_key k = opd_ok() ? opd_key_parse(key) : (opd_key)OPD_KEY_INVALID;
     int rc = -1;
-    if (op && opdi_key_is_runtime(k)) { rc = opdi_call_at(th, op, k, rets, args, nargs); }
+    if (opdi_any_dead_value(args, nargs, "opd_call_at")) { rc = -1; }
+    else if (op && opdi_key_is_runtime(k)) { rc = opdi_call_at(th, op, k, rets, args, nargs); }
     else if (op) { (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_call_at: %s is no runtime key", key); }
     else { (void)opd_fail(OPD_ERROR_NOT_FOUND, "opd_call_at: the operator is NULL"); }
     opdi_leave(th, was);
@@ -12868,7 +12894,9 @@ size_t opd_explain(opd_op *op, const opd_value *args, int nargs, char *buf, size
     if (!buf) { cap = 0; }
     if (cap) { buf[0] = 0; }
     if (!op) { (void)opd_fail(OPD_ERROR_NOT_FOUND, "opd_explain: the operator is NULL"); }
-    else if (opd_ok()) { n = opdi_explain(th, op, args, nargs, buf, cap); }
+    else if (opd_ok() && !opdi_any_dead_value(args, nargs, "opd_explain")) {
+        n = opdi_explain(th, op, args, nargs, buf, cap);
+    }
     opd_scope_close(&scope);
     opdi_leave(th, was);
     return n;
@@ -12906,9 +12934,9 @@ OPDI_COLD_END
 //----------------------------------------------------------------------------------------------------------------------
 //  >>tensors    storage, sizes and strides, results of kernels, derived forms
 //
-//  A tensor is one block: header, sizes, strides, storage header, data.  Its references are counted; the block goes
-//  when the last tensor that looks at the storage goes.  Uses the dispatcher; of autograd it knows that a tensor may
-//  have a node to let go of.
+//  A tensor is one block: header, sizes, strides, storage header, few data; more data are a block of their own.  Its
+//  references are counted; the block goes when the last tensor that looks at the storage goes.  Uses the dispatcher; of
+//  autograd it knows that a tensor may have a node to let go of.
 //----------------------------------------------------------------------------------------------------------------------
 
 #define OPDI_TENSOR_KEYS                                                                                    \
@@ -12956,6 +12984,27 @@ static opd_tensor *opdi_host_copy(const opd_tensor *t);
 static bool opdi_device_fill(opd_tensor *t, opd_value v, int *rc);
 static bool opdi_on_device(const opd_tensor *t) { return t->backend != OPD_CPU && t->backend != OPD_META; }
 
+//-- More data than this has a block of its own, so that what has the header of a tensor is small: see opdi_free_late.
+//-- Room in front keeps data whose bytes are a power of two from all beginning at one place of a page.
+#define OPDI_TOGETHER 256
+#define OPDI_IN_FRONT 192
+static inline bool opdi_is_apart(const opdi_storage *s) {
+    return s->bytes > OPDI_TOGETHER && s->data && !s->device && s->block_bytes >= 0;
+}
+//-- Gives s, whose bytes are known, such data; on meta none.
+OPDI_NOINLINE static int opdi_data_apart(opdi_storage *s, int backend) {
+    char *block;
+    s->data = NULL;
+    if (backend == OPD_META) { opdi_fake_born(s); return 0; }
+    block = (char *)opdi_alloc((size_t)s->bytes + OPDI_IN_FRONT);
+    if (!block) { return -1; }
+    s->data = block + OPDI_IN_FRONT;
+    return 0;
+}
+OPDI_NOINLINE static void opdi_apart_free(opdi_storage *s) {
+    if (opdi_is_apart(s)) { opdi_free(s->data - OPDI_IN_FRONT, (size_t)s->bytes + OPDI_IN_FRONT); }
+}
+
 static void opdi_storage_drop(opdi_storage *s) {
     if (OPDI_ACQUIRE(&s->refs) != 1 && opdi_ref_down(&s->refs) != 0) { return; }
     if (OPDI_UNLIKELY(OPDI_ACQUIRE(&s->duals) != NULL)) { opdi_duals_drop(s); }
@@ -12967,6 +13016,7 @@ static void opdi_storage_drop(opdi_storage *s) {
         if (plugin) { opdi_plugin_let_go(plugin); }
     } else {
         if (OPDI_UNLIKELY(s->device)) { opdi_device_free(s); }
+        else if (s->bytes > OPDI_TOGETHER) { opdi_apart_free(s); }
         opdi_free_late(s->block, (size_t)s->block_bytes);
     }
 }
@@ -12978,15 +13028,54 @@ static const opd_tensor opdi_dead_tensor = {
     0, OPD_DTYPE_NONE, 0, 0, OPD_BIT_OF(OPDI_DEAD_KEY), &opdi_dead_storage, NULL, NULL, 0, NULL, NULL, 0,
     OPDI_SAVED_BY_OWN | OPDI_TRACED, OPD_CPU, 1
 };
-static inline bool opdi_is_dead(const opd_tensor *t) { return t->functionality == OPD_BIT_OF(OPDI_DEAD_KEY); }
-#define OPDI_DEAD_TEXT "is gone: the scope that it belonged to has ended, or it was released (opd_keep, opd_assign " \
-    "and opd_scope_return hold a tensor for longer)"
-OPDI_NOINLINE static int opdi_dead_error(const char *who) {
-    return opd_fail(OPD_ERROR_ARGUMENT, "%s: the tensor " OPDI_DEAD_TEXT, who);
+static inline bool opdi_is_dead(const opd_tensor *t) { return t->functionality >= OPD_BIT_OF(OPDI_DEAD_KEY); }
+#define OPDI_DEAD_TEXT "is gone: %s (opd_keep, opd_assign and opd_scope_return hold a tensor for longer)"
+static const char opdi_released[] = "";           /* th->ending while the last opd_release runs */
+//-- Where plug-ins were that are unmapped: their texts are not there any more.  Under the registry's lock.
+static uintptr_t opdi_unmapped_begin = UINTPTR_MAX, opdi_unmapped_end;
+//-- Why t is gone, which is what opdi_thread.ending was then: the place of a scope, an operator whose kernel has
+//-- returned, or nothing that is known.
+static const char *opdi_dead_why(const opd_tensor *t, char *buf, size_t cap) {
+    const uintptr_t at = (uintptr_t)t->data;
+    if (t->data == opdi_released) { return "it was released by the last who had kept it"; }
+    if (!at || (at >= OPDI_LOAD(&opdi_unmapped_begin) && at < OPDI_LOAD(&opdi_unmapped_end))) {
+        return "the scope that it belonged to has ended, or it was released";
+    }
+    (void)snprintf(buf, cap, strstr(t->data, "::") ? "the scope of a kernel of %s has ended"
+                   : "the scope that begins at %s has ended", t->data);
+    return buf;
+}
+OPDI_NOINLINE static int opdi_dead_error(const opd_tensor *t, const char *who) {
+    char why[512];
+    return opd_fail(OPD_ERROR_ARGUMENT, "%s: the tensor " OPDI_DEAD_TEXT, who, opdi_dead_why(t, why, sizeof why));
+}
+
+//-- Whether t is NULL or gone; the second is an error.
+OPDI_NOINLINE static bool opdi_is_nothing(const opd_tensor *t, const char *who) {
+    if (t) { (void)opdi_dead_error(t, who); }
+    return true;
+}
+static inline bool opdi_is_none(const opd_tensor *t, const char *who) {
+    return OPDI_UNLIKELY(!t || opdi_is_dead(t)) && opdi_is_nothing(t, who);
+}
+//-- An error where one of a list is gone.
+static int opdi_any_dead(opd_tensor *const *list, int64_t n, const char *who) {
+    int64_t i;
+    for (i = 0; list && i < n; i++) { if (list[i] && opdi_is_dead(list[i])) { return opdi_dead_error(list[i], who); } }
+    return 0;
+}
+static int opdi_any_dead_value(const opd_value *v, int n, const char *who) {
+    int i, rc = 0;
+    for (i = 0; v && i < n && rc == 0; i++) {
+        if (v[i].tag == OPD_TAG_TENSOR) { rc = opdi_any_dead(&v[i].u.t, 1, who); }
+        else if (v[i].tag == OPD_TAG_TENSORS) { rc = opdi_any_dead(v[i].u.tensors, v[i].n, who); }
+    }
+    return rc;
 }
 
 //-- The last reference is gone.  The block may live on, as the storage of views.
 static inline bool opdi_drop_last(opd_tensor *t);
+static void opdi_let_go(opd_tensor *t);
 OPDI_NOINLINE static void opdi_tensor_free(opd_tensor *t) {
     opdi_storage *s, *home;
     opd_tensor *grad = NULL, *base = NULL, *dead = NULL;
@@ -12995,13 +13084,13 @@ again:                                            /* gradients of gradients: a l
     s = t->storage;
     home = s->block == t ? s : NULL;
     base = opdi_view_base(t);
-    if (t->flags & OPDI_BATCHED) { opd_release(opdi_batched_of(t)->value); }
+    if (t->flags & OPDI_BATCHED) { opdi_let_go(opdi_batched_of(t)->value); }
     if (t->meta) {
         opdi_meta *m = t->meta;
         grad = m->grad;
         if (m->dims) { opdi_free(m->dims, (size_t)m->dims_count * sizeof(int64_t)); }
         if (m->home) { home = m->home; }
-        if (m->inner) { opd_release(m->inner); }
+        if (m->inner) { opdi_let_go(m->inner); }
         if (m->extra) { opdi_extra_free(m->extra); }
         if (m->retained) { opdi_box_leave(m->retained); }
         opdi_free(m, sizeof *m);
@@ -13010,6 +13099,7 @@ again:                                            /* gradients of gradients: a l
     bytes = sizeof *t + (size_t)t->room * sizeof(int64_t) + sizeof(opdi_view_record) +
         (t->flags & OPDI_BATCHED ? sizeof(opdi_batched) : 0);
     *t = opdi_dead_tensor;
+    t->data = (char *)(uintptr_t)opdi_self()->ending;
     if (!home) { opdi_free_late(t, bytes); }
     if (home && home != s) { opdi_storage_drop(home); }
     opdi_storage_drop(s);
@@ -13033,12 +13123,19 @@ static inline void opdi_drop(opd_tensor *t) {
 }
 
 opd_tensor *opd_keep(opd_tensor *t) {
-    if (t && OPDI_UNLIKELY(opdi_is_dead(t))) { (void)opdi_dead_error("opd_keep"); return NULL; }
+    if (t && OPDI_UNLIKELY(opdi_is_dead(t))) { (void)opdi_dead_error(t, "opd_keep"); return NULL; }
     if (t) { opdi_retain(t); }
     return t;
 }
+OPDI_NOINLINE static void opdi_let_go(opd_tensor *t) { opdi_drop(t); }
+OPDI_NOINLINE static void opdi_release_last(opd_tensor *t) {
+    opdi_thread *th = opdi_self();
+    th->ending = opdi_released;
+    opdi_tensor_free(t);
+    th->ending = NULL;
+}
 void opd_release(opd_tensor *t) {
-    if (t) { opdi_drop(t); }
+    if (t && opdi_drop_last(t)) { opdi_release_last(t); }
 }
 //-- What a function failed to make: the places for it are empty.
 static int opdi_no_tensors(opd_tensor **list, int n) {
@@ -13058,7 +13155,7 @@ opd_tensor *opd_assign(opd_tensor **handle, opd_tensor *t) {
 opd_tensor *opd_scope_return(opd_tensor *t) {
     opdi_thread *th = opdi_self();
     int64_t i;
-    if (!t) { return NULL; }
+    if (opdi_is_none(t, "opd_scope_return")) { return NULL; }
     for (i = th->top; i-- > OPDI_MAX(th->scope_mark, th->current ? th->current->mark : 0);) {
         if (th->handles[i] == (uintptr_t)t) { th->handles[i] |= OPDI_HANDLE_UP; return t; }
     }
@@ -13223,8 +13320,9 @@ static inline void opdi_tensor_init(opd_tensor *t, opd_scalar_type dtype, int ba
 //-- A fresh tensor with one reference, owned by the caller; backend is an opdi_place.
 static opd_tensor *opdi_tensor_make(const int64_t *sizes, const int64_t *strides, int ndim, opd_scalar_type dtype,
                                     int backend) {
-    size_t element = opd_dtype_size(dtype), head, align, bytes, block;
+    size_t element = opd_dtype_size(dtype), head, align, at, bytes, block;
     int64_t numel, extent;
+    bool apart;
     opd_tensor *t;
     opdi_storage *s;
     if (element == 0) { (void)opd_fail(OPD_ERROR_DTYPE, "%d is no dtype", (int)dtype); return NULL; }
@@ -13240,9 +13338,11 @@ static opd_tensor *opdi_tensor_make(const int64_t *sizes, const int64_t *strides
         return NULL;
     }
     bytes = (size_t)extent * element;
+    apart = backend == OPD_META || bytes > OPDI_TOGETHER;
     head = sizeof *t + 2 * (size_t)ndim * sizeof(int64_t) + sizeof *s;
     align = bytes <= 8 ? 8 : bytes < 256 ? 16 : 64;
-    block = ((head + align - 1) & ~(align - 1)) + (backend == OPD_META ? 0 : bytes);
+    at = (head + align - 1) & ~(align - 1);
+    block = apart ? head : at + bytes;
     t = (opd_tensor *)opdi_alloc(block);
     if (!t) { return NULL; }
     opdi_tensor_init(t, dtype, backend, ndim);
@@ -13258,8 +13358,8 @@ static opd_tensor *opdi_tensor_make(const int64_t *sizes, const int64_t *strides
     s->index = 0;
     s->stands_for = 0;
     s->born = opdi_self()->serial;
-    s->data = backend == OPD_META ? NULL : (char *)t + ((head + align - 1) & ~(align - 1));
-    if (OPDI_UNLIKELY(backend == OPD_META)) { opdi_fake_born(s); }
+    s->data = (char *)t + at;
+    if (OPDI_UNLIKELY(apart) && opdi_data_apart(s, backend)) { opdi_free(t, block); return NULL; }
     t->storage = s;
     t->data = s->data;
     return t;
@@ -13372,24 +13472,27 @@ static bool opdi_any_element(opd_tensor *t, bool nan);
 static opd_tensor *opdi_batch_part(opd_tensor *t, opd_ints sizes, opd_ints strides, int64_t offset);
 
 static int opdi_dead_argument(opd_call *call) {
+    char why[512];
     int i, k;
     for (i = 0; i < call->op->nargs; i++) {
         const opd_value *v = &call->args[i];
         const char *name = call->op->schema->args[i].name;
         if (v->tag == OPD_TAG_TENSOR && opdi_is_dead(v->u.t)) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "argument '%s' " OPDI_DEAD_TEXT, name);
+            return opd_fail(OPD_ERROR_ARGUMENT, "argument '%s' " OPDI_DEAD_TEXT, name,
+                            opdi_dead_why(v->u.t, why, sizeof why));
         }
         for (k = 0; v->tag == OPD_TAG_TENSORS && k < v->n; k++) {
             if (v->u.tensors[k] && opdi_is_dead(v->u.tensors[k])) {
-                return opd_fail(OPD_ERROR_ARGUMENT, "argument '%s'[%d] " OPDI_DEAD_TEXT, name, k);
+                return opd_fail(OPD_ERROR_ARGUMENT, "argument '%s'[%d] " OPDI_DEAD_TEXT, name, k,
+                                opdi_dead_why(v->u.tensors[k], why, sizeof why));
             }
         }
     }
-    return opd_fail(OPD_ERROR_ARGUMENT, "a tensor in the arguments " OPDI_DEAD_TEXT);
+    return opd_fail(OPD_ERROR_ARGUMENT, "a tensor in the arguments " OPDI_DEAD_TEXT, "it was let go of");
 }
 
 static int opdi_null_tensor(const opd_tensor *t, const char *who) {
-    if (t && OPDI_UNLIKELY(opdi_is_dead(t))) { return opdi_dead_error(who); }
+    if (t && OPDI_UNLIKELY(opdi_is_dead(t))) { return opdi_dead_error(t, who); }
     return t ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "%s: the tensor is NULL", who);
 }
 
@@ -13541,38 +13644,55 @@ OPDI_COLD_END
 
 //-- reading tensors ----------------------------------------------------------------------------------------------
 
-//-- NULL, which failed calls return, has no elements, no dims and no dtype.
-int opd_ndim(const opd_tensor *t) { return t ? t->ndim : 0; }
-const int64_t *opd_sizes(const opd_tensor *t) { return t ? t->dims : NULL; }
-const int64_t *opd_strides(const opd_tensor *t) { return t ? t->dims + t->ndim : NULL; }
-int64_t opd_numel(const opd_tensor *t) { return t ? t->numel : 0; }
-opd_scalar_type opd_dtype(const opd_tensor *t) { return t ? (opd_scalar_type)t->dtype : OPD_DTYPE_NONE; }
+//-- NULL, which failed calls return, has no elements, no dims and no dtype; nor has what is gone, which is an error.
+int opd_ndim(const opd_tensor *t) { return opdi_is_none(t, "opd_ndim") ? 0 : t->ndim; }
+const int64_t *opd_sizes(const opd_tensor *t) { return opdi_is_none(t, "opd_sizes") ? NULL : t->dims; }
+const int64_t *opd_strides(const opd_tensor *t) { return opdi_is_none(t, "opd_strides") ? NULL : t->dims + t->ndim; }
+int64_t opd_numel(const opd_tensor *t) { return opdi_is_none(t, "opd_numel") ? 0 : t->numel; }
+opd_scalar_type opd_dtype(const opd_tensor *t) {
+    return opdi_is_none(t, "opd_dtype") ? OPD_DTYPE_NONE : (opd_scalar_type)t->dtype;
+}
 opd_device opd_tensor_device(const opd_tensor *t) {
-    const opdi_meta *m = t ? OPDI_ACQUIRE(&t->meta) : NULL;
+    const opdi_meta *m;
+    if (opdi_is_none(t, "opd_tensor_device")) { return opdi_place_device(OPD_CPU); }
+    m = OPDI_ACQUIRE(&t->meta);
     if (m && m->inner) { return opd_tensor_device(m->inner); }
-    if (t && t->backend == OPD_META && t->storage->stands_for && opdi_self()->fake) {
+    if (t->backend == OPD_META && t->storage->stands_for && opdi_self()->fake) {
         return opdi_place_device(t->storage->stands_for - 1);
     }
-    return opdi_place_device(t ? opdi_place_of(t) : OPD_CPU);
+    return opdi_place_device(opdi_place_of(t));
 }
 opd_keyset opd_tensor_keys(const opd_tensor *t) {
-    return t ? opd_keyset_make(t->functionality, (uint64_t)1 << t->backend) : OPD_KEYS_EMPTY;
+    if (opdi_is_none(t, "opd_tensor_keys")) { return OPD_KEYS_EMPTY; }
+    return opd_keyset_make(t->functionality, (uint64_t)1 << t->backend);
 }
-bool opd_is_contiguous(const opd_tensor *t) { return t && (t->flags & OPDI_CONTIGUOUS) != 0; }
-bool opd_tensor_is_wrapped_number(const opd_tensor *t) { return t && (t->flags & OPDI_WRAPPED) != 0; }
-bool opd_tensor_same_storage(const opd_tensor *a, const opd_tensor *b) { return a && b && opdi_same_memory(a, b); }
-int64_t opd_tensor_storage_bytes(const opd_tensor *t) { return t ? t->storage->bytes : 0; }
+bool opd_is_contiguous(const opd_tensor *t) {
+    return !opdi_is_none(t, "opd_is_contiguous") && (t->flags & OPDI_CONTIGUOUS) != 0;
+}
+bool opd_tensor_is_wrapped_number(const opd_tensor *t) {
+    return !opdi_is_none(t, "opd_tensor_is_wrapped_number") && (t->flags & OPDI_WRAPPED) != 0;
+}
+bool opd_tensor_same_storage(const opd_tensor *a, const opd_tensor *b) {
+    return !opdi_is_none(a, "opd_tensor_same_storage") && !opdi_is_none(b, "opd_tensor_same_storage") &&
+           opdi_same_memory(a, b);
+}
+int64_t opd_tensor_storage_bytes(const opd_tensor *t) {
+    return opdi_is_none(t, "opd_tensor_storage_bytes") ? 0 : t->storage->bytes;
+}
 uint32_t opd_tensor_version(const opd_tensor *t) {
-    if (!t || !opdi_is_inference(t)) { return t ? OPDI_LOAD(&t->storage->version) : 0; }
+    if (opdi_is_none(t, "opd_tensor_version")) { return 0; }
+    if (!opdi_is_inference(t)) { return OPDI_LOAD(&t->storage->version); }
     (void)opd_fail(OPD_ERROR_AUTOGRAD, "Inference tensors do not track version counter.");
     return 0;
 }
-bool opd_tensor_is_inference(const opd_tensor *t) { return t && opdi_is_inference(t); }
+bool opd_tensor_is_inference(const opd_tensor *t) {
+    return !opdi_is_none(t, "opd_tensor_is_inference") && opdi_is_inference(t);
+}
 opd_tensor *opd_tensor_base(const opd_tensor *t) {
-    return t ? opdi_view_base(t) : NULL;
+    return opdi_is_none(t, "opd_tensor_base") ? NULL : opdi_view_base(t);
 }
 int64_t opd_offset(const opd_tensor *t) {
-    if (!t || !t->data) { return 0; }
+    if (opdi_is_none(t, "opd_offset") || !t->data) { return 0; }
     return (int64_t)((t->data - t->storage->data) / (ptrdiff_t)opd_dtype_size((opd_scalar_type)t->dtype));
 }
 
@@ -13580,6 +13700,7 @@ OPDI_COLD_BEGIN
 int64_t opd_size(const opd_tensor *t, int dim) {
     int d;
     if (!t) { return opd_fail(OPD_ERROR_ARGUMENT, "a size of a NULL tensor was asked for"); }
+    if (opdi_is_none(t, "opd_size")) { return -1; }
     d = dim < 0 ? dim + t->ndim : dim;
     if (d < 0 || d >= t->ndim) {
         return opd_fail(OPD_ERROR_INDEX, "Dimension out of range (expected to be in range of [%d, %d], but got %d)",
@@ -13591,7 +13712,7 @@ int64_t opd_size(const opd_tensor *t, int dim) {
 static int opdi_traced_read(const opd_tensor *t);
 OPDI_NOINLINE static void *opdi_data_error(const opd_tensor *t, opd_scalar_type dtype) {
     if (!t) { (void)opd_fail(OPD_ERROR_ARGUMENT, "the data of a NULL tensor was asked for"); }
-    else if (opdi_is_dead(t)) { (void)opdi_dead_error("its data"); }
+    else if (opdi_is_dead(t)) { (void)opdi_dead_error(t, "its data"); }
     else if (t->dtype != (int8_t)dtype) {
         (void)opd_fail(OPD_ERROR_DTYPE, "expected scalar type %s but found %s", opd_dtype_cname(dtype),
                        opd_dtype_cname((opd_scalar_type)t->dtype));
@@ -13629,7 +13750,7 @@ bool *opd_data_bool(const opd_tensor *t) { return (bool *)opdi_data_of(t, OPD_BO
 
 static int opdi_item_check(const opd_tensor *t) {
     if (!t) { return opd_fail(OPD_ERROR_ARGUMENT, "the value of a NULL tensor was asked for"); }
-    if (opdi_is_dead(t)) { return opdi_dead_error("its value"); }
+    if (opdi_is_dead(t)) { return opdi_dead_error(t, "its value"); }
     if (t->numel != 1) {
         return opd_fail(OPD_ERROR_SHAPE, "a Tensor with %lld elements cannot be converted to Scalar",
                         (long long)t->numel);
@@ -13699,7 +13820,7 @@ opd_tensor *opd_tensor_wrap_key(opd_tensor *inner, opd_key key) {
 }
 
 opd_tensor *opd_tensor_unwrap_key(const opd_tensor *t, opd_key key) {
-    const opdi_meta *m = t ? OPDI_ACQUIRE(&t->meta) : NULL;
+    const opdi_meta *m = opdi_is_none(t, "opd_tensor_unwrap_key") ? NULL : OPDI_ACQUIRE(&t->meta);
     return m && m->inner && key > 0 && key < OPD_F_COUNT && t->functionality == OPD_BIT_OF(key) ? m->inner : NULL;
 }
 
@@ -13709,8 +13830,9 @@ OPDI_COLD_BEGIN
 
 //-- A storage of its own for bytes, with one reference.
 static opdi_storage *opdi_storage_make(int64_t bytes, int backend /* place */) {
-    size_t head = (sizeof(opdi_storage) + 63) & ~(size_t)63;
-    size_t block = head + (backend == OPD_META ? 0 : (size_t)bytes);
+    const bool apart = backend == OPD_META || bytes > OPDI_TOGETHER;
+    const size_t head = (sizeof(opdi_storage) + 63) & ~(size_t)63;
+    const size_t block = head + (apart ? 0 : (size_t)bytes);
     opdi_storage *s;
     if (backend != OPD_CPU && backend != OPD_META) { return opdi_device_storage(bytes, backend); }
     s = (opdi_storage *)opdi_alloc(block);
@@ -13721,8 +13843,8 @@ static opdi_storage *opdi_storage_make(int64_t bytes, int backend /* place */) {
     s->block = s;
     s->block_bytes = (int64_t)block;
     s->born = opdi_self()->serial;
-    s->data = backend == OPD_META ? NULL : (char *)s + head;
-    if (backend == OPD_META) { opdi_fake_born(s); }
+    s->data = (char *)s + head;
+    if (apart && opdi_data_apart(s, backend)) { opdi_free(s, block); return NULL; }
     return s;
 }
 
@@ -14621,7 +14743,7 @@ OPD_API size_t opd_tensor_print(const opd_tensor *t, char *buf, size_t cap) {
     if (!t) {
         opdi_puts(&p, "None");
     } else if (opdi_is_dead(t)) {
-        (void)opdi_dead_error("print");
+        (void)opdi_dead_error(t, "print");
         opdi_puts(&p, "a tensor that is gone");
     } else if (t->flags & OPDI_BATCHED) {
         opdi_print_batched(&p);
@@ -14938,7 +15060,7 @@ int opd_stream_synchronize(opd_stream s) {
 int opd_tensor_record_stream(opd_tensor *t, opd_stream stream) {
     const opdi_storage *s = t ? t->storage : NULL;
     opdi_backend *b = s && s->data ? opdi_backend_of(s->device) : NULL;
-    if (!opd_ok()) { return -1; }
+    if (!opd_ok() || (t && opdi_is_none(t, "opd_tensor_record_stream"))) { return -1; }
     if (!t || !opdi_on_device(t) || t->backend != stream.device.type) {
         return opd_fail(OPD_ERROR_ARGUMENT, "record_stream: a tensor on %s is not used by streams of %s",
                         t ? opdi_device_name(t->backend) : "no device", opdi_device_name(stream.device.type));
@@ -15211,6 +15333,7 @@ static int opdi_device_differs(const opd_call *call, opd_device a, const opd_ten
 }
 void *opd_device_data(const opd_tensor *t, opd_backend backend) {
     const opd_call *call = opdi_self()->current;
+    if (t && opdi_is_none(t, "opd_device_data")) { return NULL; }
     if (t && t->backend == (int)backend) {
         return opdi_is_example(t) || ((t->flags & OPDI_TRACED) && opdi_traced_read(t)) ? NULL : t->data;
     }
@@ -15773,6 +15896,7 @@ static inline opd_tensor *opdi_edge_leaf(uintptr_t v) { return (opd_tensor *)(v 
 static opdi_mutex opdi_own_lock = OPDI_MUTEX_INIT;
 
 OPDI_NOINLINE static void opdi_own_retain(opd_tensor *t) {
+    if (opdi_is_dead(t)) { (void)opdi_dead_error(t, "to be held"); return; }
     opdi_lock(&opdi_own_lock);
     opdi_ref_up(&t->refs);
     if (t->flags & OPDI_WEAK_NODE) {
@@ -17250,7 +17374,11 @@ int opd_autograd_record(const char *name, opd_backward_fn backward, opd_tensor *
                         opd_tensor *const *results, int nresults) {
     const opdi_derivative *formula;
     const opd_value list = opd_value_tensors(inputs, ninputs);
-    int rc = opdi_record_by_hand(name, backward, inputs, ninputs, saved, nsaved, values, nvalues, results, nresults);
+    int rc = opdi_any_dead(inputs, ninputs, "opd_autograd_record") ||
+        opdi_any_dead(saved, nsaved, "opd_autograd_record") ||
+        opdi_any_dead(results, nresults, "opd_autograd_record") ||
+        opdi_any_dead_value(values, nvalues, "opd_autograd_record") ? -1
+        : opdi_record_by_hand(name, backward, inputs, ninputs, saved, nsaved, values, nvalues, results, nresults);
     if (rc || opdi_self()->state.forward != OPDI_FORWARD_OPEN || !opdi_level_of(&list, 1)) { return rc; }
     formula = opdi_hand_formula(name, backward, false, false);
     if (!formula) { return -1; }
@@ -19277,6 +19405,7 @@ int opd_backward_with(opd_tensor *const *outputs, int n, const opd_backward_opti
     memset(&en, 0, sizeof en);
     en.accumulate = true;
     if (n < 1 || !outputs) { return opd_fail(OPD_ERROR_AUTOGRAD, "backward needs at least one tensor"); }
+    if (opdi_any_dead(outputs, n, "opd_backward")) { return -1; }
     if (opdi_inside_transform("backward() called inside a functorch transform. This is not supported, please use "
                               "functorch.grad or functorch.vjp instead or call backward() outside of functorch "
                               "transforms.")) { return -1; }
@@ -19355,7 +19484,8 @@ static int opdi_grad_batched(opd_tensor *const *outputs, int n, opd_tensor *cons
                              const opd_backward_options *options, opd_tensor **grads);
 int opd_autograd_grad(opd_tensor *const *outputs, int n, opd_tensor *const *inputs, int ninputs,
                       const opd_backward_options *options, opd_tensor **grads) {
-    const int rc = options && options->is_grads_batched
+    const char *const who = "opd_autograd_grad";
+    const int rc = opdi_any_dead(outputs, n, who) || opdi_any_dead(inputs, ninputs, who) ? -1 : options && options->is_grads_batched
         ? opdi_grad_batched(outputs, n, inputs, ninputs, options, grads)
         : opdi_autograd_grad(outputs, n, inputs, ninputs, options, false, grads);
     return rc ? opdi_no_tensors(grads, ninputs) : 0;
@@ -19363,12 +19493,16 @@ int opd_autograd_grad(opd_tensor *const *outputs, int n, opd_tensor *const *inpu
 
 //-- tensors on the tape ------------------------------------------------------------------------------------------
 
-bool opd_tensor_requires_grad(const opd_tensor *t) { return opdi_requires_grad(t); }
+bool opd_tensor_requires_grad(const opd_tensor *t) {
+    return !opdi_is_none(t, "opd_tensor_requires_grad") && opdi_requires_grad(t);
+}
 static opd_node *opdi_grad_fn(const opd_tensor *t) {
-    return t && opdi_refresh((opd_tensor *)(uintptr_t)t) == 0 ? t->grad_fn : NULL;
+    return !opdi_is_none(t, "its grad_fn") && opdi_refresh((opd_tensor *)(uintptr_t)t) == 0 ? t->grad_fn : NULL;
 }
 bool opd_tensor_is_leaf(const opd_tensor *t) { return !opdi_grad_fn(t); }
-opd_tensor *opd_tensor_grad(const opd_tensor *t) { return t && t->meta ? *opdi_grad_slot(t->meta) : NULL; }
+opd_tensor *opd_tensor_grad(const opd_tensor *t) {
+    return !opdi_is_none(t, "opd_tensor_grad") && t->meta ? *opdi_grad_slot(t->meta) : NULL;
+}
 const char *opd_tensor_grad_fn(const opd_tensor *t) {
     const opd_node *n = opdi_grad_fn(t);
     return n ? n->formula->name : NULL;
@@ -19405,7 +19539,8 @@ opd_tensor *opd_tensor_set_requires_grad(opd_tensor *t, bool on) {
 int opd_tensor_set_grad(opd_tensor *t, opd_tensor *grad) {
     opd_tensor *old;
     opdi_meta *m;
-    if (!opd_ok() || opdi_null_tensor(t, "opd_tensor_set_grad")) { return -1; }
+    if (!opd_ok() || opdi_null_tensor(t, "opd_tensor_set_grad") ||
+        opdi_any_dead(&grad, 1, "opd_tensor_set_grad")) { return -1; }
     if (!grad && !t->meta) { return 0; }
     if (grad == t) { return opd_fail(OPD_ERROR_AUTOGRAD, "can't assign Variable as its own grad"); }
     if (grad && (!opdi_has_sizes(grad, t->dims, t->ndim) || grad->dtype != t->dtype ||
@@ -20879,6 +21014,7 @@ opd_tensor *opd_cached_cast(opd_scalar_type dtype, opd_tensor *t) {
     opd_tensor *cast;
     uint32_t version;
     int16_t no_grad;
+    if (opdi_is_none(t, "opd_cached_cast")) { return NULL; }
     if (!opdi_cast_castable(t) || t->dtype == (int8_t)dtype) { return t; }
     if (!opdi_cast_cacheable(th, dtype, t)) { return opdi_cast_make(dtype, t); }
     if ((cast = opdi_cast_find(dtype, t)) != NULL) { return opdi_own(cast); }
@@ -21029,7 +21165,7 @@ static int opdi_autocast_widen(const opdi_thread *th, opd_scalar_type *dtype, co
 opd_scalar_type opd_promote_type(opd_scalar_type dtype, opd_tensor *const *tensors, int n) {
     const opdi_thread *th = opdi_self();
     int i;
-    if (!opd_ok()) { return OPD_DTYPE_NONE; }
+    if (!opd_ok() || opdi_any_dead(tensors, n, "opd_promote_type")) { return OPD_DTYPE_NONE; }
     if (dtype == OPD_FLOAT64) {
         (void)opd_fail(OPD_ERROR_DTYPE, "promote type is double in at::autocast::prioritize");
         return OPD_DTYPE_NONE;
@@ -21334,7 +21470,9 @@ int opd_transform_depth(void) {
     const opdi_thread *th = opdi_self();
     return th->layer ? th->layer->level : 0;
 }
-bool opd_tensor_is_batched(const opd_tensor *t) { return t && (t->flags & OPDI_BATCHED); }
+bool opd_tensor_is_batched(const opd_tensor *t) {
+    return !opdi_is_none(t, "opd_tensor_is_batched") && (t->flags & OPDI_BATCHED);
+}
 
 //-- batched tensors ----------------------------------------------------------------------------------------------
 
@@ -21399,7 +21537,9 @@ static bool opdi_any_batched(const opd_op *op, const opd_value *args, int level)
 
 opd_tensor *opd_batch_value(opd_tensor *t, int *dim) {
     const opdi_layer *layer = opdi_self()->rule;
-    if (!layer || !opdi_batched_at(t, layer->level)) { *dim = -1; return t; }
+    *dim = -1;
+    if (opdi_is_none(t, "opd_batch_value")) { return NULL; }
+    if (!layer || !opdi_batched_at(t, layer->level)) { return t; }
     *dim = opdi_batched_of(t)->dim;
     return opdi_batched_of(t)->value;
 }
@@ -21419,7 +21559,8 @@ opd_randomness opd_batch_randomness(void) {
 opd_tensor *opd_batch_front(opd_tensor *t, int dim) {
     int64_t sizes[OPD_MAX_DIMS + 1];
     int i;
-    if (!t || dim == 0) { return t; }
+    if (opdi_is_none(t, "opd_batch_front")) { return NULL; }
+    if (dim == 0) { return t; }
     if (dim > 0) {                                /* the order of the dims */
         sizes[0] = dim;
         for (i = 1; i < t->ndim; i++) { sizes[i] = i <= dim ? i - 1 : i; }
@@ -22851,6 +22992,7 @@ static int opdi_mapped_check(opdi_mapped *m) {
     if (m->ninputs <= 0 || !m->inputs || (m->o->in_dims && m->o->nin_dims != 1 && m->o->nin_dims != m->ninputs)) {
         return opdi_mapped_wrong(m, -1, 0);
     }
+    if (opdi_any_dead(m->inputs, m->ninputs, "opd_vmap")) { return -1; }
     for (i = 0; i < m->ninputs; i++) {
         const opd_tensor *t = m->inputs[i];
         const int dim = opdi_mapped_in(m, i), ndim = t ? t->ndim : 0;
@@ -23051,6 +23193,7 @@ static int opdi_diff_make(opdi_diff *d, const char *who, opd_transform_fn fn, vo
         return opd_fail(OPD_ERROR_ARGUMENT, "%s: the %s is NULL", who, fn ? "list of inputs" : "function");
     }
     if (d->o->naux < 0) { return opd_fail(OPD_ERROR_ARGUMENT, "%s: naux is %d", who, d->o->naux); }
+    if (opdi_any_dead(inputs, ninputs, who)) { return -1; }
     if (!(d->in = opdi_scope_tensors(ninputs)) || opdi_diff_argnums(d, all)) { return -1; }
     for (i = 0; i < ninputs; i++) { d->in[i] = inputs[i]; }
     return (d->by = opdi_scope_tensors(d->nby)) ? 0 : -1;
@@ -23500,6 +23643,7 @@ static int opdi_jvp_make(opdi_diff *d, opd_tensor *const *tangents, opd_tensor *
 static int opdi_jvp_check(const opdi_diff *d, opd_tensor *const *tangents, const char *who) {
     char a[256], b[256];
     int i;
+    if (opdi_any_dead(tangents, d->nby, who)) { return -1; }
     for (i = 0; i < d->nby; i++) {
         const opd_tensor *p = d->in[d->argnums[i]], *t = tangents[i];
         if (!p || !t) {
@@ -23583,6 +23727,7 @@ static int opdi_derivative_call(opd_derivative *v, opd_tensor *const *in, int n,
     int rc = -1;
     if (!opd_ok()) { return -1; }
     if (!v || !out || (n && !in)) { return opd_fail(OPD_ERROR_ARGUMENT, "opd_derivative_call: an argument is NULL"); }
+    if (opdi_any_dead(in, n, "opd_derivative_call")) { return -1; }
     if (n != (v->primals ? v->d.nby : v->nouts)) {
         return v->primals ? opd_fail(OPD_ERROR_ARGUMENT, "linearize: Expected the tangents to have the same structure "
                                      "as the primals. primals: %d, tangents: %d", v->d.nby, n)
@@ -24102,7 +24247,7 @@ static opd_tensor *opdi_fake_of(opd_tensor *t) {
 }
 opd_tensor *opd_fake_tensor(opd_tensor *t) {
     opd_tensor *fake;
-    if (!t || !opd_ok()) { return NULL; }
+    if (opdi_is_none(t, "opd_fake_tensor") || !opd_ok()) { return NULL; }
     if (!opdi_self()->fake) {
         (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_fake_tensor: there are fakes in a fake mode only (opd_fake_begin)");
         return NULL;
@@ -25004,6 +25149,7 @@ opd_graph *opd_graph_trace(opd_transform_fn fn, void *user, opd_tensor *const *i
         (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_trace: the %s", fn ? "inputs are NULL" : "function is NULL");
         return NULL;
     }
+    if (opdi_any_dead(inputs, ninputs, "opd_graph_trace")) { return NULL; }
     if (opdi_self()->tracer) { (void)opd_fail(OPD_ERROR_ARGUMENT, "Tracing can't be nested"); return NULL; }
     g = opdi_trace_once(fn, user, inputs, ninputs, options);
     if (g && options && options->check && opdi_trace_check(g, fn, user, inputs, ninputs, options)) {
@@ -27670,7 +27816,8 @@ int opd_gradcheck(opd_gradcheck_fn fn, void *user, opd_tensor *const *inputs, in
         return opd_fail(OPD_ERROR_ARGUMENT,
                         "Expected at least one of check_forward_ad or check_backward_ad to be True");
     }
-    if (opdi_check_options(o, o->check_backward_ad, o->check_forward_ad, false)) { return -1; }
+    if (opdi_any_dead(inputs, ninputs, "opd_gradcheck") ||
+        opdi_check_options(o, o->check_backward_ad, o->check_forward_ad, false)) { return -1; }
     return opdi_check_start(fn, user, inputs, ninputs, o, false);
 }
 
@@ -27722,6 +27869,7 @@ static int opdi_gradients_start(const opdi_gradients *g, opd_tensor *const *grad
     int i, n = opdi_gradients_outputs(g, all, outs);
     for (i = 0; i < n; i++) {
         opd_tensor *t = grad_outputs ? grad_outputs[i] : NULL;
+        if (opdi_any_dead(&t, 1, "opd_gradgradcheck")) { return -1; }
         if (!grad_outputs) {
             t = opdi_own(opdi_tensor_make(outs[i]->dims, NULL, outs[i]->ndim, (opd_scalar_type)outs[i]->dtype,
                                           opdi_place_of(outs[i])));
@@ -27745,6 +27893,7 @@ int opd_gradgradcheck(opd_gradcheck_fn fn, void *user, opd_tensor *const *inputs
         return opd_fail(OPD_ERROR_ARGUMENT, "gradgradcheck: a function and an array of at most %d inputs are needed",
                         OPDI_CHECK_INPUTS);
     }
+    if (opdi_any_dead(inputs, ninputs, "opd_gradgradcheck")) { return -1; }
     if (!o->check_fwd_over_rev && !o->check_rev_over_rev) {
         return opd_fail(OPD_ERROR_ARGUMENT,
                         "Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True");
@@ -28285,7 +28434,10 @@ static opd_tensor **opdi_trial_laid(const opdi_trial *tr, int how) {
 }
 static int opdi_opcheck_overrun(const opdi_paint *f, const opd_tensor *t, const char *what, const char *name) {
     const opdi_storage *s = t->storage;
-    if (s->block_bytes <= 0 || !opdi_is_overrun(f, s->block, (size_t)s->block_bytes)) { return 0; }
+    const bool apart = opdi_is_apart(s);
+    const void *block = apart ? (const void *)(s->data - OPDI_IN_FRONT) : s->block;
+    if (s->block_bytes <= 0 ||
+        !opdi_is_overrun(f, block, (size_t)(apart ? s->bytes + OPDI_IN_FRONT : s->block_bytes))) { return 0; }
     return opd_fail(OPD_ERROR_KERNEL, "The operator writes behind the end of %s %s. Write opd_numel elements at most, "
                     "where strides say", what, name);
 }
@@ -28529,6 +28681,7 @@ static int opdi_opcheck(opdi_thread *th, opd_op *op, const opd_value *args, int 
     if (o.tests & ~(unsigned)OPD_OPCHECK_ALL) {
         return opd_fail(OPD_ERROR_ARGUMENT, "opd_opcheck: tests is %#x, which are no sub-tests", o.tests);
     }
+    if (opdi_any_dead_value(args, nargs, "opd_opcheck")) { return -1; }
     if (th->tracer || th->layer) {
         return opd_fail(OPD_ERROR_ARGUMENT, "opd_opcheck: not inside %s", th->tracer ? "a recording" : "a transform");
     }
@@ -28869,6 +29022,7 @@ static opd_optimizer *opdi_optimizer_make(int kind, opd_tensor *const *params, i
         (void)opd_fail(OPD_ERROR_ARGUMENT, "optimizer got an empty parameter list");
         return NULL;
     }
+    if (opdi_any_dead(params, n, "optimizer")) { return NULL; }
     for (i = 0; i < n; i++) {
         const opd_tensor *t = params[i];
         if (!t || !opd_dtype_is_floating((opd_scalar_type)t->dtype)) {
@@ -29287,6 +29441,7 @@ int opd_scaler_update(opd_scaler *s, double new_scale) {
 
 static int opdi_clip_check(opd_tensor *const *params, int n, const char *function) {
     if (!opd_ok()) { return -1; }
+    if (opdi_any_dead(params, n, function)) { return -1; }
     return n >= 0 && (params || n == 0) ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "%s: the parameters are NULL", function);
 }
 /* The norm of all gradients together, 0 dims; NULL with an error. */
@@ -29544,6 +29699,10 @@ static void opdi_plugins_sweep(void) {
         if (p) {
             opdi_plugin_forget(p);
             OPDI_STORE(at, p->next);
+        }
+        if (p) {
+            OPDI_STORE(&opdi_unmapped_begin, OPDI_MIN(opdi_unmapped_begin, p->begin));
+            OPDI_STORE(&opdi_unmapped_end, OPDI_MAX(opdi_unmapped_end, p->end));
         }
         opdi_unlock(&opdi_registry.lock);
         if (!p) { break; }
@@ -32573,7 +32732,7 @@ static const opd_node *opdi_plain_node(const opd_node *node) {
 static opd_edge opdi_edge_of(opd_tensor *t) {
     opd_edge e;
     memset(&e, 0, sizeof e);
-    if (!t || opdi_refresh(t) || !(t->flags & OPDI_REQUIRES_GRAD)) { return e; }
+    if (opdi_is_none(t, "its grad_fn") || opdi_refresh(t) || !(t->flags & OPDI_REQUIRES_GRAD)) { return e; }
     e.node = t->grad_fn ? t->grad_fn : (opd_node *)((uintptr_t)t | OPDI_LEAF);
     e.nr = t->grad_fn ? t->output_nr : 0;
     return e;
@@ -33115,7 +33274,9 @@ int opd_tensor_retain_grad(opd_tensor *t) {
     m->retained = NULL;
     return -1;
 }
-bool opd_tensor_retains_grad(const opd_tensor *t) { return t && t->meta && t->meta->retained; }
+bool opd_tensor_retains_grad(const opd_tensor *t) {
+    return !opdi_is_none(t, "opd_tensor_retains_grad") && t->meta && t->meta->retained;
+}
 
 static opd_tensor **opdi_grad_slot(opdi_meta *m) { return m->retained ? &m->retained->grad : &m->grad; }
 
@@ -34267,6 +34428,7 @@ int opd_checkpoint_with(opd_checkpoint_fn fn, void *user, opd_destroy destroy, o
         (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_checkpoint: the generators are NULL");
         return opdi_no_tensors(outputs, noutputs);
     }
+    if (opdi_any_dead(inputs, ninputs, "opd_checkpoint")) { return opdi_no_tensors(outputs, noutputs); }
     c = opdi_checkpoint_make(fn, user, destroy, inputs, ninputs, noutputs, options);
     (void)opdi_no_tensors(outputs, noutputs);
     if (!c) { return -1; }
