@@ -6091,6 +6091,7 @@ struct opd_schema {
     const char *ns, *name, *overload;             /* ns and overload "" when not written */
     opdi_arg *args, *returns;
     const uint16_t *accepts;                      /* of an operator's: see opd_op */
+    const int8_t *ret_alias;
     int32_t nargs, nreturns;
     bool vararg, varret;
 };
@@ -7401,7 +7402,7 @@ static size_t opdi_schema_estimate(const char *text, size_t length) {
     }
     commas = OPDI_MIN(commas, 2u * OPD_MAX_ARGS);
     brackets = OPDI_MIN(brackets, 4u * OPD_MAX_ARGS);
-    return sizeof(opd_schema) + length + 64 + (commas + 1) * (sizeof(opdi_arg) + 8) +
+    return sizeof(opd_schema) + length + 80 + (commas + 1) * (sizeof(opdi_arg) + 8) +
            brackets * (sizeof(opdi_type) + sizeof(opdi_alias) + 16);
 }
 
@@ -9005,9 +9006,8 @@ static int32_t opdi_depth_limit = OPDI_MAX_DEPTH;  /* 0 while calls are shown: t
 /* Where something was registered; with line 0 a text of the caller's. */
 typedef struct opdi_origin { const char *file; int32_t line; } opdi_origin;
 
-/* A registered kernel. */
+/* A registered kernel, behind its opdi_registration. */
 typedef struct opdi_kernel {
-    opdi_gone gone;                               /* once it is out of use */
     opd_kernel fn;
     void *user;
     void (*destroy)(void *user);
@@ -9073,23 +9073,28 @@ typedef struct opdi_card {
    What is read for a look-up and a call is in front. */
 struct opd_op {
     opdi_table *table;                            /* NULL: not computed, or undefined */
-    char *name;                                   /* "ns::name.overload" */
+    const char *name;                             /* "ns::name.overload": the text of its opdi_op_name */
     uint32_t length, base_length;                 /* of the names */
     struct opdi_registration *definition;         /* the oldest one; NULL: not defined */
     const uint16_t *accepts;                      /* bit t: a value of opd_tag t binds to argument i as it is */
     int32_t nargs, nrets;
     int32_t direct;                               /* nargs; -1 with lists among them, which take more looking at */
     uint32_t all_rets;                            /* a bit for each */
+    opdi_card *card;
     uint64_t list_args, tensor_args;              /* which arguments are Tensor(?)[], Tensor(?) */
+    opd_op *next_defined, *prev_defined;
+    opd_op *next_overload;                        /* of one base name, newest first */
+    uint64_t rank;                                /* of its definition among all */
     opdi_kernel *kernels;
+    const char *base_name;                        /* "ns::name": the text of an opdi_op_name */
     opd_schema *schema;                           /* stays while calls may be inside that know it */
     uint64_t undefined;                           /* epoch of that */
     int32_t ntensors;                             /* how many Tensor(?) */
     int32_t required;                             /* arguments from here on have defaults */
     uint64_t written_args;                        /* annotated as written */
     uint64_t dim_args, size_args;                 /* for batching rules, once dims_known: dims; sizes of the result */
-    int8_t ret_alias[OPDI_MAX_RETURNS];           /* the written argument that result i is, or -1 */
-    bool ret_tensor[OPDI_MAX_RETURNS];            /* result i is a Tensor(?) */
+    const int8_t *ret_alias;                      /* the written argument that result i is, or -1; in the schema */
+    uint32_t tensor_rets;                         /* which results are Tensor(?) */
     bool unobserved;                              /* questions that observers are not told of */
     bool any_args;                                /* arguments that may be anything */
     bool wraps_numbers;                           /* where it wants a tensor: of aten's, whose kernels expect it */
@@ -9097,23 +9102,28 @@ struct opd_op {
     int8_t random;                                /* draws random numbers: 1, it does not: -1, not known yet: 0 */
     int8_t slow_said;                             /* it was said that it has no batching rule */
     char signature[12];                           /* of the C functions among its kernels, "" before the first */
-    char *base_name;                              /* "ns::name" */
-    opdi_card *card, *cards;                      /* cards: of undone definitions too */
+    opdi_card *cards;                             /* of undone definitions too */
     opdi_card *bare;                              /* a list: made for an operator without a card, to say so */
-    opd_op *next_defined, *prev_defined;
-    uint64_t rank;                                /* of its definition among all */
-    opd_op *first_overload, *next_overload;       /* of one base name, in no order */
-    opd_overloads *overloads;                     /* of the first: made by opd_overloads_find */
-    int32_t changes;                              /* of the first: operators of this base name defined and undone */
 };
+
+/* A name of an operator, of overloads, or of both; its text is behind the struct.  Names lie beside names, so that a
+   look-up among very many reads one place of the table and one of these.  They stay for ever, as entries do. */
+typedef struct opdi_op_name {
+    opd_op *defined;                              /* the operator, while it is defined */
+    opd_op *op;                                   /* also otherwise; NULL: the name is only one of overloads */
+    opd_op *newest;                               /* of the operators with this base name */
+    opd_overloads *overloads;                     /* made by opd_overloads_find */
+    uint32_t length;
+    int32_t changes;                              /* operators with this base name defined and undone */
+} opdi_op_name;
 
 /* One thing a library did, newest first. */
 typedef struct opdi_registration {
-    opdi_gone gone;                               /* a definition, once it is undone */
+    opdi_gone gone;                               /* once it is undone */
     int32_t kind;                                 /* 0 definition, 1 kernel, 2 fallback, 3 user pointer of a card */
     opd_key key;
     opd_op *op;
-    opdi_kernel *kernel;
+    opdi_kernel *kernel;                          /* in the same memory; NULL: a definition */
     opd_library *lib;
     opdi_origin place;
     opd_alias_kind alias;                         /* definitions: */
@@ -9162,14 +9172,18 @@ static const char *opdi_call_name(const opd_call *call) {
 static int opdi_call_scope_depth(const opd_call *call) { return call->scope_depth; }
 static opdi_thread *opdi_call_thread(const opd_call *call) { return call->th; }
 
-/* Operators by name: open addressing, read without a lock and published whole, the entries behind the struct.  One that
-   has become too small is out of use. */
+/* Names: open addressing, read without a lock and published whole, the slots behind the struct.  One that has become
+   too small is out of use. */
 typedef struct opdi_names { opdi_gone gone; size_t mask, used; } opdi_names;
-typedef struct opdi_name_slot { opd_op *op; uint64_t hash; } opdi_name_slot;
+typedef struct opdi_name_slot { opdi_op_name *name; uint64_t hash; } opdi_name_slot;
+
+/* Memory of what stays for ever: pieces beside each other in the order in which they are made. */
+typedef struct opdi_lasting { char *at; size_t left; void *blocks; } opdi_lasting;
 
 static struct {
     opdi_mutex lock;                              /* all of this but reading tables */
-    opdi_names *names, *bases;                    /* by name; the first of each base name by that */
+    opdi_names *names;                            /* those of operators and of overloads */
+    opdi_lasting name_memory, op_memory;
     uint64_t ranks;                               /* definitions so far */
     opd_op *first_defined, *last_defined;
     opd_library *libraries;
@@ -9186,7 +9200,8 @@ static struct {
     opd_listener *listeners;
     bool warned_override, warned_gone;
 } opdi_registry = {
-    OPDI_MUTEX_INIT, NULL, NULL, 0, NULL, NULL, NULL, {NULL}, NULL, NULL, OPDI_MUTEX_INIT, NULL, 0, NULL, {NULL}, 0,
+    OPDI_MUTEX_INIT, NULL, {NULL, 0, NULL}, {NULL, 0, NULL}, 0, NULL, NULL, NULL, {NULL}, NULL, NULL, OPDI_MUTEX_INIT,
+    NULL, 0, NULL, {NULL}, 0,
     NULL, NULL, 0, NULL, false, false};
 
 static opd_plugin *opdi_plugins;                   /* loaded or still mapped; see >>plugins */
@@ -9259,13 +9274,17 @@ static void opdi_gone_give_back(void) {
     uint64_t oldest;
     bool many;
     opdi_lock(&opdi_registry.lock);
-    first = opdi_registry.gone;
-    oldest = first ? opdi_oldest_call() : 0;
-    for (end = &first; *end && (*end)->stamp < oldest; end = &(*end)->next) {
+    end = &opdi_registry.gone;
+    oldest = *end ? opdi_oldest_call() : 0;
+    if (opdi_epoch <= oldest) {                   /* all of them, without a look at each */
+        end = opdi_registry.gone_end;
+        OPDI_STORE(&opdi_registry.gone_count, 0);
+    }
+    for (; *end && (*end)->stamp < oldest; end = &(*end)->next) {
         OPDI_STORE(&opdi_registry.gone_count, opdi_registry.gone_count - 1);
     }
-    opdi_registry.gone = *end;
-    *end = NULL;
+    first = end == &opdi_registry.gone ? NULL : opdi_registry.gone;
+    if (first) { opdi_registry.gone = *end; *end = NULL; }
     many = opdi_registry.gone_count > OPDI_MANY_GONE && !opdi_registry.warned_gone;
     opdi_registry.warned_gone |= many;
     opdi_unlock(&opdi_registry.lock);
@@ -9276,16 +9295,22 @@ static void opdi_gone_give_back(void) {
     while (first) {
         opdi_gone *gone = first;
         first = gone->next;
+        OPDI_PREFETCH(first);
         gone->give_back(gone);
     }
 }
 
 static void opdi_table_give_back(opdi_gone *gone) { opdi_free(gone, sizeof(opdi_table)); }
+//-- One that was never entered, or is out of use.
+static void opdi_registration_free(opdi_registration *r) {
+    opdi_kernel *k = r->kernel;
+    if (k && k->plugin) { opdi_plugin_let_go(k->plugin); }
+    opdi_free(r, sizeof *r + (k ? sizeof *k : 0));
+}
 static void opdi_kernel_give_back(opdi_gone *gone) {
-    opdi_kernel *k = (opdi_kernel *)(void *)gone;
-    if (k->destroy) { k->destroy(k->user); }
-    if (k->plugin) { opdi_plugin_let_go(k->plugin); }
-    opdi_free(k, sizeof *k);
+    opdi_registration *r = (opdi_registration *)(void *)gone;
+    if (r->kernel->destroy) { r->kernel->destroy(r->kernel->user); }
+    opdi_registration_free(r);
 }
 
 //-- library blocks -----------------------------------------------------------------------------------------------
@@ -9379,25 +9404,34 @@ static inline opdi_name_slot *opdi_names_at(const opdi_names *t, uint64_t i) {
     return (opdi_name_slot *)(uintptr_t)(t + 1) + (size_t)(i & t->mask);
 }
 
-static inline opd_op *opdi_names_find(const opdi_names *t, const char *name, size_t n, bool base) {
+static inline const char *opdi_name_text(const opdi_op_name *name) { return (const char *)(name + 1); }
+/* That of an entry's name or base name. */
+static inline opdi_op_name *opdi_name_of(const char *text) { return (opdi_op_name *)(uintptr_t)text - 1; }
+
+static inline opdi_op_name *opdi_names_find(const opdi_names *t, const char *name, size_t n) {
     const uint64_t hash = opdi_hash(name, n);
-    opd_op *op = NULL;
+    opdi_op_name *found = NULL;
     uint64_t i;
     if (!t) { return NULL; }
-    for (i = hash; (op = OPDI_ACQUIRE(&opdi_names_at(t, i)->op)) != NULL; i++) {
-        if (opdi_names_at(t, i)->hash == hash && (base ? op->base_length : op->length) == n &&
-            memcmp(base ? op->base_name : op->name, name, n) == 0) { break; }
+    for (i = hash; (found = OPDI_ACQUIRE(&opdi_names_at(t, i)->name)) != NULL; i++) {
+        if (opdi_names_at(t, i)->hash == hash && found->length == n && memcmp(opdi_name_text(found), name, n) == 0) {
+            break;
+        }
     }
-    return op;
+    return found;
 }
 
 /* Without the lock, as a call. */
-static inline opd_op *opdi_lookup(const char *name, size_t n) {
+static inline opdi_op_name *opdi_lookup_name(const char *name, size_t n) {
     opdi_thread *th = opdi_self();
     const uint64_t was = opdi_enter(th);
-    opd_op *op = opdi_names_find(OPDI_ACQUIRE(&opdi_registry.names), name, n, false);
+    opdi_op_name *found = opdi_names_find(OPDI_ACQUIRE(&opdi_registry.names), name, n);
     opdi_leave(th, was);
-    return op;
+    return found;
+}
+static inline opd_op *opdi_lookup(const char *name, size_t n) {
+    const opdi_op_name *found = opdi_lookup_name(name, n);
+    return found ? OPDI_ACQUIRE(&found->op) : NULL;
 }
 
 OPDI_COLD_BEGIN
@@ -9411,22 +9445,25 @@ static bool opdi_is_unobserved(const char *base) {
     return i < sizeof names / sizeof *names;
 }
 
+static const int8_t opdi_no_aliases[OPDI_MAX_RETURNS] = {
+    -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
+
 static size_t opdi_names_bytes(size_t mask) { return sizeof(opdi_names) + (mask + 1) * sizeof(opdi_name_slot); }
 static void opdi_names_give_back(opdi_gone *gone) {
     opdi_free(gone, opdi_names_bytes(((const opdi_names *)(const void *)gone)->mask));
 }
-static void opdi_names_put(opdi_names *t, opd_op *op, uint64_t hash) {
+static void opdi_names_put(opdi_names *t, opdi_op_name *name, uint64_t hash) {
     uint64_t i = hash;
-    while (opdi_names_at(t, i)->op) { i++; }
+    while (opdi_names_at(t, i)->name) { i++; }
     t->used++;
     opdi_names_at(t, i)->hash = hash;
-    OPDI_PUBLISH(&opdi_names_at(t, i)->op, op);
+    OPDI_PUBLISH(&opdi_names_at(t, i)->name, name);
 }
 
 //-- Room for one more in a table, which is at most half full.  Without memory it becomes fuller, but never full: then
 //-- -1 with an error.
-static int opdi_names_reserve(opdi_names **table) {
-    opdi_names *old = *table, *t;
+static int opdi_names_reserve(void) {
+    opdi_names *old = opdi_registry.names, *t;
     const size_t mask = old ? old->mask * 2 + 1 : 511;
     size_t i;
     int mark;
@@ -9438,9 +9475,10 @@ static int opdi_names_reserve(opdi_names **table) {
     memset(t, 0, opdi_names_bytes(mask));
     t->mask = mask;
     for (i = 0; old && i <= old->mask; i++) {
-        if (opdi_names_at(old, i)->op) { opdi_names_put(t, opdi_names_at(old, i)->op, opdi_names_at(old, i)->hash); }
+        const opdi_name_slot *slot = opdi_names_at(old, i);
+        if (slot->name) { opdi_names_put(t, slot->name, slot->hash); }
     }
-    OPDI_PUBLISH(table, t);
+    OPDI_PUBLISH(&opdi_registry.names, t);
     if (old) { opdi_gone_add(&old->gone, opdi_names_give_back); }
     return 0;
 }
@@ -9448,42 +9486,69 @@ static int opdi_names_reserve(opdi_names **table) {
 //-- The next of all entries, from *i = 0 on; NULL at their end.  Under the lock.
 static opd_op *opdi_entries(size_t *i) {
     const opdi_names *t = opdi_registry.names;
+    const opdi_op_name *name;
     opd_op *op = NULL;
-    while (t && !op && *i <= t->mask) { op = opdi_names_at(t, (*i)++)->op; }
+    while (t && !op && *i <= t->mask) {
+        name = opdi_names_at(t, (*i)++)->name;
+        op = name ? name->op : NULL;
+    }
     return op;
 }
 
+//-- n bytes, zero, that are never given back.
+static void *opdi_lasting_alloc(opdi_lasting *m, size_t n) {
+    const size_t block = 60000;
+    char *p;
+    n = (n + 15) & ~(size_t)15;
+    if (m->left < n) {
+        if (!(p = (char *)opdi_alloc(16 + OPDI_MAX(n, block)))) { return NULL; }
+        *(void **)(void *)p = m->blocks;          /* one can be found from another */
+        m->blocks = p;
+        m->at = p + 16;
+        m->left = OPDI_MAX(n, block);
+    }
+    p = m->at;
+    m->at += n;
+    m->left -= n;
+    return memset(p, 0, n);
+}
+
+//-- The n bytes as a name, made if it is new; NULL: no memory.
+static opdi_op_name *opdi_name_make(const char *text, size_t n) {
+    opdi_op_name *name = opdi_names_find(opdi_registry.names, text, n);
+    if (name || opdi_names_reserve()) { return name; }
+    name = (opdi_op_name *)opdi_lasting_alloc(&opdi_registry.name_memory, sizeof *name + n + 1);
+    if (!name) { return NULL; }
+    name->length = (uint32_t)n;
+    memcpy(name + 1, text, n);
+    opdi_names_put(opdi_registry.names, name, opdi_hash(text, n));
+    return name;
+}
+
 //-- The entry of a name, made if it is new.  Entries stay for ever, so handles are always valid.  Under the lock.
-static opd_op *opdi_entry(const char *name) {
-    const size_t n = strlen(name), base = strcspn(name, ".");
-    const size_t own = (n + 16) & ~(size_t)15, front = own + (base < n ? (base + 16) & ~(size_t)15 : 0);
-    opd_op *op = opdi_names_find(opdi_registry.names, name, n, false), *first;
-    char *text;
-    if (op) { return op; }
-    if (opdi_names_reserve(&opdi_registry.names) || opdi_names_reserve(&opdi_registry.bases)) { return NULL; }
-    text = (char *)opdi_alloc(front + sizeof *op);
-    if (!text) { return NULL; }
-    memset(text, 0, front + sizeof *op);
-    op = (opd_op *)(void *)(text + front);
-    op->base_name = text;                         /* the names in front: a look-up reads both */
-    op->name = text + front - own;
+static opd_op *opdi_entry(const char *text) {
+    const size_t n = strlen(text), length = strcspn(text, ".");
+    opdi_op_name *name = opdi_name_make(text, n), *base;
+    opd_op *op;
+    if (!name || name->op) { return name ? name->op : NULL; }
+    if (!(base = opdi_name_make(text, length)) ||
+        !(op = (opd_op *)opdi_lasting_alloc(&opdi_registry.op_memory, sizeof *op))) { return NULL; }
+    op->name = opdi_name_text(name);
+    op->base_name = opdi_name_text(base);
     op->length = (uint32_t)n;
-    op->base_length = (uint32_t)base;
-    memcpy(op->name, name, n);
-    memcpy(op->base_name, name, base);
+    op->base_length = (uint32_t)length;
+    op->ret_alias = opdi_no_aliases;
     op->unobserved = opdi_is_unobserved(op->base_name);
-    op->wraps_numbers = strncmp(name, "aten::", 6) == 0;
-    first = opdi_names_find(opdi_registry.bases, name, base, true);
-    op->first_overload = first ? first : op;
-    if (first) { op->next_overload = first->next_overload; first->next_overload = op; }
-    else { opdi_names_put(opdi_registry.bases, op, opdi_hash(name, base)); }
-    opdi_names_put(opdi_registry.names, op, opdi_hash(name, n));
+    op->wraps_numbers = strncmp(text, "aten::", 6) == 0;
+    op->next_overload = base->newest;
+    base->newest = op;
+    OPDI_PUBLISH(&name->op, op);
     return op;
 }
 
 //-- The overloads of a name are others now.  Under the lock.
-static void opdi_overloads_changed(opd_op *op) {
-    int32_t *changes = &op->first_overload->changes;
+static void opdi_overloads_changed(const opd_op *op) {
+    int32_t *changes = &opdi_name_of(op->base_name)->changes;
     OPDI_PUBLISH(changes, *changes + 1);
 }
 
@@ -9593,19 +9658,23 @@ OPDI_NOINLINE OPDI_COLD static opd_op *opdi_find_waiting(const char *name, size_
     return op;
 }
 
-opd_op *opd_find_quiet(const char *name) {
-    opd_op *op;
-    size_t n;
-    if (!name) { return NULL; }
-    n = strlen(name);
+/* What is defined, read from its name alone; NULL: it has to be looked at closer. */
+static inline opd_op *opdi_find_defined(const char *name, size_t n) {
+    const opdi_op_name *found;
     opdi_started();
-    op = opdi_lookup(name, n);
-    if (OPDI_LIKELY(op && opdi_is_defined(op) && !OPDI_ACQUIRE(&opdi_registry.making))) { return op; }
-    return opdi_find_waiting(name, n);
+    found = opdi_lookup_name(name, n);
+    return OPDI_LIKELY(found && !OPDI_ACQUIRE(&opdi_registry.making)) ? OPDI_ACQUIRE(&found->defined) : NULL;
 }
 
-OPDI_NOINLINE OPDI_COLD static opd_op *opdi_find_failed(const opd_op *op, const char *name) {
-    if (!opd_ok()) { return NULL; }
+opd_op *opd_find_quiet(const char *name) {
+    const size_t n = name ? strlen(name) : 0;
+    opd_op *op = name ? opdi_find_defined(name, n) : NULL;
+    return OPDI_LIKELY(op || !name) ? op : opdi_find_waiting(name, n);
+}
+
+OPDI_NOINLINE OPDI_COLD static opd_op *opdi_find_slow(const char *name, size_t n) {
+    opd_op *op = opd_ok() ? opdi_find_waiting(name, n) : NULL;
+    if (!opd_ok() || (op && opdi_is_defined(op))) { return opd_ok() ? op : NULL; }
     if (!op) { (void)opdi_not_found(name); return NULL; }
     (void)opd_fail(OPD_ERROR_NOT_FOUND, "Could not find schema for %s, but we found an implementation; "
                    "did you forget to opd_def() the operator?", name);
@@ -9614,10 +9683,12 @@ OPDI_NOINLINE OPDI_COLD static opd_op *opdi_find_failed(const opd_op *op, const 
 
 opd_op *opd_find(const char *name) {
     opd_op *op;
+    size_t n;
     if (!opd_ok()) { return NULL; }
     if (!name) { name = "NULL"; }
-    op = opd_find_quiet(name);
-    return OPDI_LIKELY(op && opdi_is_defined(op) && opd_ok()) ? op : opdi_find_failed(op, name);
+    n = strlen(name);
+    op = opdi_find_defined(name, n);
+    return OPDI_LIKELY(op && opd_ok()) ? op : opdi_find_slow(name, n);
 }
 
 OPDI_COLD_BEGIN
@@ -10084,6 +10155,7 @@ static void opdi_undefine(opd_op *op, opdi_registration *r) {
     while (*p != r) { p = &(*p)->newer; }
     OPDI_PUBLISH(p, r->newer);
     if (op->definition) { return; }
+    OPDI_PUBLISH(&opdi_name_of(op->name)->defined, (opd_op *)NULL);
     opdi_table_retire(op);
     if (op->prev_defined) { op->prev_defined->next_defined = op->next_defined; }
     else { opdi_registry.first_defined = op->next_defined; }
@@ -10112,13 +10184,14 @@ static void opdi_schema_let_go(opd_op *op, uint64_t stamp) {
     opd_schema_free(op->schema);
     op->schema = NULL;
     op->accepts = NULL;
+    op->ret_alias = opdi_no_aliases;
 }
 static void opdi_definition_give_back(opdi_gone *gone) {
     opdi_registration *r = (opdi_registration *)(void *)gone;
     opdi_lock(&opdi_registry.lock);
     opdi_schema_let_go(r->op, gone->stamp);
     opdi_unlock(&opdi_registry.lock);
-    opdi_free(r, sizeof *r);
+    opdi_registration_free(r);
 }
 
 //-- Undoes what a library did until only `keep` is left.
@@ -10127,11 +10200,11 @@ static void opdi_library_undo(opd_library *lib, const opdi_registration *keep) {
     while (lib->registrations && lib->registrations != keep) {
         opdi_registration *r = lib->registrations;
         lib->registrations = r->next;
+        OPDI_PREFETCH(r->next);
         if (r->kind == 0) { opdi_undefine(r->op, r); }
         else if (r->kind == 1) { opdi_kernel_remove(r->op, r->kernel); }
         else if (r->kind == 2) { opdi_registry.fallbacks[r->key] = r->kernel->next; opdi_tables_retire_all(); }
-        if (r->kernel) { opdi_gone_add(&r->kernel->gone, opdi_kernel_give_back); }
-        if (r->kind == 0) { opdi_gone_add(&r->gone, opdi_definition_give_back); } else { opdi_free(r, sizeof *r); }
+        opdi_gone_add(&r->gone, r->kind == 0 ? opdi_definition_give_back : opdi_kernel_give_back);
     }
     opdi_unlock(&opdi_registry.lock);
     opdi_gone_give_back();
@@ -10183,19 +10256,36 @@ static uint16_t opdi_accepts(const opdi_type *type) {
     }
 }
 
+//-- The written argument that result i is; -1: none.
+static int opdi_ret_alias(const opd_schema *s, int i) {
+    const opdi_alias *ra = s->returns[i].type->alias;
+    int j, found = -1;
+    for (j = 0; ra && ra->write && j < s->nargs; j++) {
+        const opdi_type *t = s->args[j].type;
+        const opdi_alias *a = t->alias ? t->alias : t->kind == OPDI_TYPE_OPTIONAL ? t->elems[0]->alias : NULL;
+        if (a && a->write && a->nbefore && ra->nbefore && strcmp(a->before[0], ra->before[0]) == 0) { found = j; }
+    }
+    return found;
+}
+
 static int opdi_schema_accepts(opd_schema *s) {
     uint16_t *accepts = (uint16_t *)opdi_arena_alloc(&s->arena, ((size_t)s->nargs + 1) * sizeof *accepts);
+    int8_t *ret_alias = (int8_t *)opdi_arena_alloc(&s->arena, OPDI_MAX_RETURNS);
     int i;
-    for (i = 0; accepts && i < s->nargs; i++) { accepts[i] = opdi_accepts(s->args[i].type); }
+    if (!accepts || !ret_alias) { return -1; }
+    for (i = 0; i < s->nargs; i++) { accepts[i] = opdi_accepts(s->args[i].type); }
+    for (i = 0; i < OPDI_MAX_RETURNS; i++) { ret_alias[i] = (int8_t)(i < s->nreturns ? opdi_ret_alias(s, i) : -1); }
     s->accepts = accepts;
-    return accepts ? 0 : -1;
+    s->ret_alias = ret_alias;
+    return 0;
 }
 
 //-- What the call path wants to know about a schema, worked out once.
 static void opdi_op_describe(opd_op *op) {
     const opd_schema *s = op->schema;
-    int i, j;
+    int i;
     op->accepts = s->accepts;
+    op->ret_alias = s->ret_alias;
     op->nargs = s->nargs;
     OPDI_STORE(&op->nrets, s->nreturns);          /* calls that failed meanwhile read it */
     op->all_rets = (1u << op->nrets) - 1;
@@ -10211,17 +10301,9 @@ static void opdi_op_describe(opd_op *op) {
     }
     op->ntensors = opdi_popcount(op->tensor_args);
     op->direct = op->list_args ? -1 : op->nargs;
-    for (i = 0; i < s->nreturns; i++) {
-        const opdi_alias *ra = s->returns[i].type->alias;
-        op->ret_alias[i] = -1;
-        op->ret_tensor[i] = opdi_strip_optional(s->returns[i].type)->kind == OPDI_TYPE_TENSOR;
-        for (j = 0; ra && ra->write && j < s->nargs; j++) {
-            const opdi_type *t = s->args[j].type;
-            const opdi_alias *a = t->alias ? t->alias : t->kind == OPDI_TYPE_OPTIONAL ? t->elems[0]->alias : NULL;
-            if (a && a->write && a->nbefore && ra->nbefore && strcmp(a->before[0], ra->before[0]) == 0) {
-                op->ret_alias[i] = (int8_t)j;
-            }
-        }
+    for (i = 0, op->tensor_rets = 0; i < s->nreturns; i++) {
+        const bool tensor = opdi_strip_optional(s->returns[i].type)->kind == OPDI_TYPE_TENSOR;
+        op->tensor_rets |= (uint32_t)tensor << i;
     }
 }
 
@@ -10246,14 +10328,22 @@ static int opdi_qualify(const opd_library *lib, const char *name, const char *wh
     return 0;
 }
 
-static opdi_registration *opdi_registration_new(opd_library *lib, int kind, opd_key key) {
-    opdi_registration *r = (opdi_registration *)opdi_alloc(sizeof *r);
+//-- With a kernel, but for a definition.
+static opdi_registration *opdi_registration_new(opd_library *lib, int kind, opd_key key, opd_kernel fn) {
+    const size_t n = sizeof(opdi_registration) + (kind ? sizeof(opdi_kernel) : 0);
+    opdi_registration *r = (opdi_registration *)opdi_alloc(n);
     if (!r) { return NULL; }
-    memset(r, 0, sizeof *r);
+    memset(r, 0, n);
     r->kind = kind;
     r->key = key;
     r->lib = lib;
     r->place = lib->place;
+    if (kind == 0) { return r; }
+    r->kernel = (opdi_kernel *)(void *)(r + 1);
+    r->kernel->fn = fn;
+    r->kernel->key = key;
+    r->kernel->place = lib->place;
+    if (fn) { r->kernel->plugin = opdi_plugin_hold((uintptr_t)fn); }
     return r;
 }
 static void opdi_registration_add(opd_library *lib, opdi_registration *r) {
@@ -10367,6 +10457,7 @@ static void opdi_definition_add(opd_op *op, opdi_registration *r) {
     opdi_registration_add(r->lib, r);
     op->rank = ++opdi_registry.ranks;
     OPDI_PUBLISH(&op->definition, r);
+    OPDI_PUBLISH(&opdi_name_of(op->name)->defined, op);
     opdi_overloads_changed(op);
     opdi_tell(op, true);
 }
@@ -10403,7 +10494,7 @@ static opd_op *opdi_def_schema(opd_library *lib, opd_schema *schema, const opd_d
                        OPDI_MAX_RETURNS);
     } else if (opdi_schema_accepts(schema) == 0 &&
                opdi_qualify(lib, local, "schema string", name, sizeof name) == 0) {
-        r = opdi_registration_new(lib, 0, 0);
+        r = opdi_registration_new(lib, 0, 0, NULL);
     }
     if (!r) { opd_schema_free(schema); return NULL; }
     r->tags = options ? options->tags : 0;
@@ -10426,7 +10517,7 @@ static opd_op *opdi_def_schema(opd_library *lib, opd_schema *schema, const opd_d
     }
     opdi_unlock(&opdi_registry.lock);
     if (rc == 0) { return op; }
-    opdi_free(r, sizeof *r);
+    opdi_registration_free(r);
     return NULL;
 }
 
@@ -10493,20 +10584,15 @@ static void opdi_warn_override(const opd_op *op, opd_key key, const char *before
 /* Adds a kernel to an operator that may not be defined yet; signature: of its C function, or NULL. */
 static int opdi_impl_typed(opd_library *lib, const char *name, opd_key key, opd_kernel fn, void *user,
                            void (*destroy)(void *user), const char *signature) {
-    opdi_kernel *k = (opdi_kernel *)opdi_alloc(sizeof *k), *other = NULL;
-    opdi_registration *r = k ? opdi_registration_new(lib, 1, key) : NULL;
+    opdi_registration *r = opdi_registration_new(lib, 1, key, fn);
+    opdi_kernel *k = r ? r->kernel : NULL, *other = NULL;
     opd_op *op = NULL;
     char before[300], now[300];
     bool added = false;
-    if (!r) { opdi_free(k, sizeof *k); return -1; }
-    memset(k, 0, sizeof *k);
-    k->fn = fn;
+    if (!k) { return -1; }
     k->user = user;
     k->destroy = destroy;
-    k->key = key;
-    k->place = lib->place;
     k->typed = signature != NULL;
-    k->plugin = opdi_plugin_hold((uintptr_t)fn);
     opdi_lock(&opdi_registry.lock);
     op = opdi_entry(name);
     if (op && (!signature || opdi_check_typed(op, signature, k->place, op->definition ? op->schema : NULL,
@@ -10518,16 +10604,13 @@ static int opdi_impl_typed(opd_library *lib, const char *name, opd_key key, opd_
         k->next = op->kernels;
         OPDI_PUBLISH(&op->kernels, k);
         r->op = op;
-        r->kernel = k;
         opdi_registration_add(lib, r);
         opdi_table_retire(op);
         added = true;
     }
     opdi_unlock(&opdi_registry.lock);
     if (added) { opdi_warn_override(op, key, before, now); return 0; }
-    if (k->plugin) { opdi_plugin_let_go(k->plugin); }
-    opdi_free(r, sizeof *r);
-    opdi_free(k, sizeof *k);
+    opdi_registration_free(r);
     return -1;
 }
 
@@ -10672,21 +10755,15 @@ static bool opdi_fallback_yields(const opdi_kernel *k) {
 
 //-- One fallback for one runtime key.
 static int opdi_fallback_at(opd_library *lib, opd_key key, opd_kernel fn) {
-    opdi_kernel *k = (opdi_kernel *)opdi_alloc(sizeof *k), *other = NULL;
-    opdi_registration *r = k ? opdi_registration_new(lib, 2, key) : NULL;
+    opdi_registration *r = opdi_registration_new(lib, 2, key, fn);
+    opdi_kernel *k = r ? r->kernel : NULL, *other = NULL;
     char places[2][300];
-    if (!r) { opdi_free(k, sizeof *k); return -1; }
-    memset(k, 0, sizeof *k);
-    k->fn = fn;
-    k->key = key;
-    k->place = lib->place;
-    k->plugin = opdi_plugin_hold((uintptr_t)fn);
+    if (!k) { return -1; }
     opdi_lock(&opdi_registry.lock);
     other = opdi_registry.fallbacks[key];
     if (other && opdi_registry.aten && opdi_fallback_yields(other)) { k->next = other; other = NULL; }
     if (!other) {
         opdi_registry.fallbacks[key] = k;
-        r->kernel = k;
         opdi_registration_add(lib, r);
         opdi_tables_retire_all();
     } else {
@@ -10694,9 +10771,7 @@ static int opdi_fallback_at(opd_library *lib, opd_key key, opd_kernel fn) {
     }
     opdi_unlock(&opdi_registry.lock);
     if (!other) { return 0; }
-    if (k->plugin) { opdi_plugin_let_go(k->plugin); }
-    opdi_free(r, sizeof *r);
-    opdi_free(k, sizeof *k);
+    opdi_registration_free(r);
     return opd_fail(OPD_ERROR_REGISTER, "Tried to register multiple backend fallbacks for the same dispatch key %s; "
                     "previous registration %s, new registration %s", opd_key_name(key), places[0],
                     opdi_place_text(lib->place, places[1], sizeof places[1]));
@@ -11076,16 +11151,11 @@ static int opdi_define_kernels(opd_library *lib, opdi_card *card, void *user) {
 
 //-- The user pointer of a card is destroyed when its definition is undone.
 static int opdi_hold_user(opd_library *lib, const opd_op_desc *desc) {
-    opdi_kernel *k;
     opdi_registration *r;
     if (!desc->destroy) { return 0; }
-    k = (opdi_kernel *)opdi_alloc(sizeof *k);
-    r = k ? opdi_registration_new(lib, 3, 0) : NULL;
-    if (!r) { opdi_free(k, sizeof *k); return -1; }
-    memset(k, 0, sizeof *k);
-    k->user = desc->user;
-    k->destroy = desc->destroy;
-    r->kernel = k;
+    if (!(r = opdi_registration_new(lib, 3, 0, NULL))) { return -1; }
+    r->kernel->user = desc->user;
+    r->kernel->destroy = desc->destroy;
     opdi_lock(&opdi_registry.lock);
     opdi_registration_add(lib, r);
     opdi_unlock(&opdi_registry.lock);
@@ -12028,8 +12098,8 @@ typedef struct opdi_overload_list {
 
 struct opd_overloads {
     opdi_overload_list *list;                     /* NULL: not made yet */
-    opd_op *first;                                /* all of them by next_overload */
-    int32_t changes;                              /* first->changes that `list` knows */
+    opdi_op_name *name;
+    int32_t changes;                              /* name->changes that `list` knows */
     bool wrap;                                    /* numbers stand for tensors from the first: add, mul, ... */
 };
 
@@ -12082,23 +12152,29 @@ static void opdi_overloads_reorder(const char *name, opd_op **ops, int64_t n) {
 //-- Lists what is defined now.  NULL: no memory.  Under the lock.
 static opdi_overload_list *opdi_overloads_list_now(const opd_overloads *set) {
     opdi_overload_list *l;
-    opd_op *op;
+    opd_op *op, **at;
     size_t n = 0;
-    for (op = set->first; op; op = op->next_overload) { n += op->definition != NULL; }
+    bool sorted = true;
+    for (op = set->name->newest; op; op = op->next_overload) { n += op->definition != NULL; }
     l = (opdi_overload_list *)opdi_alloc(sizeof *l + n * sizeof op);
     if (!l) { return NULL; }
-    l->n = 0;
-    for (op = set->first; op; op = op->next_overload) { if (op->definition) { *opdi_overload_at(l, l->n++) = op; } }
-    if (n) { qsort(opdi_overload_at(l, 0), n, sizeof op, opdi_overload_order); }
-    opdi_overloads_reorder(set->first->base_name, opdi_overload_at(l, 0), l->n);
+    l->n = (int64_t)n;
+    at = opdi_overload_at(l, 0) + n;
+    for (op = set->name->newest; op; op = op->next_overload) {
+        if (!op->definition) { continue; }
+        *--at = op;                               /* the oldest first: mostly their order */
+        sorted = sorted && (at + 1 == opdi_overload_at(l, l->n) || opdi_overload_order(at, at + 1) < 0);
+    }
+    if (!sorted) { qsort(at, n, sizeof op, opdi_overload_order); }
+    opdi_overloads_reorder(opdi_name_text(set->name), at, l->n);
     return l;
 }
 
 //-- Called as a call: what it gives stays until the caller leaves.
 static const opdi_overload_list *opdi_overloads_list(opd_overloads *set) {
     opdi_overload_list *l, *old;
-    if (OPDI_ACQUIRE(&set->changes) == OPDI_ACQUIRE(&set->first->changes)) { return OPDI_ACQUIRE(&set->list); }
-    opdi_builtins_make(set->first->base_name);
+    if (OPDI_ACQUIRE(&set->changes) == OPDI_ACQUIRE(&set->name->changes)) { return OPDI_ACQUIRE(&set->list); }
+    opdi_builtins_make(opdi_name_text(set->name));
     if (!opd_ok()) { return NULL; }
     if (OPDI_LOAD(&opdi_registry.gone_count) > 100) { opdi_gone_give_back(); }     /* lists before this one, say */
     if (OPDI_ACQUIRE(&opdi_registry.making) && OPDI_LOAD(&opdi_registry.starter) != opdi_self()) {
@@ -12110,7 +12186,7 @@ static const opdi_overload_list *opdi_overloads_list(opd_overloads *set) {
     if (l) {
         old = set->list;
         OPDI_PUBLISH(&set->list, l);
-        OPDI_PUBLISH(&set->changes, set->first->changes);
+        OPDI_PUBLISH(&set->changes, set->name->changes);
         if (old) { opdi_gone_add(&old->gone, opdi_overload_list_give_back); }
     }
     opdi_unlock(&opdi_registry.lock);
@@ -12122,19 +12198,19 @@ static opd_overloads *opdi_overloads_of(const char *name, size_t n) {
     static const char numbers[] = "add add_ sub sub_ mul mul_ div div_ divide divide_ multiply multiply_ subtract "
                                   "subtract_ true_divide true_divide_ floor_divide floor_divide_ copy_ to "
                                   "_to_copy _conj ";
-    opd_op *first = opdi_names_find(OPDI_ACQUIRE(&opdi_registry.bases), name, n, true);
-    opd_overloads *set = first ? OPDI_ACQUIRE(&first->overloads) : NULL;
+    opdi_op_name *base = opdi_names_find(OPDI_ACQUIRE(&opdi_registry.names), name, n);
+    opd_overloads *set = base ? OPDI_ACQUIRE(&base->overloads) : NULL;
     if (set) { return set; }
     opdi_builtins_make(name);
     opdi_lock(&opdi_registry.lock);
-    first = opdi_names_find(opdi_registry.bases, name, n, true);
-    set = first ? first->overloads : NULL;
-    if (first && !set && (set = (opd_overloads *)opdi_alloc(sizeof *set)) != NULL) {
+    base = opdi_names_find(opdi_registry.names, name, n);
+    set = base ? base->overloads : NULL;
+    if (base && base->newest && !set && (set = (opd_overloads *)opdi_alloc(sizeof *set)) != NULL) {
         set->list = NULL;
-        set->first = first;
+        set->name = base;
         set->changes = -1;
         set->wrap = strncmp(name, "aten::", 6) == 0 && opdi_word_in(name + 6, (int)(n - 6), numbers);
-        OPDI_PUBLISH(&first->overloads, set);
+        OPDI_PUBLISH(&base->overloads, set);
     }
     opdi_unlock(&opdi_registry.lock);
     return set;
@@ -12167,7 +12243,7 @@ opd_op *opd_overloads_at(opd_overloads *set, int i) {
 //-- Says of each overload why not; NULL.
 static opd_op *opdi_overloads_error(const opd_overloads *set, const opdi_overload_list *l, const opdi_given *g) {
     char text[2000];
-    const char *name = set->first->base_name;
+    const char *name = opdi_name_text(set->name);
     int i, at, n = snprintf(text, sizeof text, "%s() has no overload that takes these arguments:", name);
     const int room = l->n > 0 ? OPDI_MAX(((int)sizeof text - n) / (int)l->n, 100) : 0;
     opd_value bound[OPD_MAX_ARGS];
@@ -12459,7 +12535,7 @@ OPDI_NOINLINE static int opdi_return_other(opd_call *call, opd_tensor *t) {
     if (call->th->error != OPD_OK) { return -1; }
     if (i >= op->nrets) { return opdi_next_result(call); }
     if (!t) { return opd_fail(OPD_ERROR_KERNEL, "the kernel returns NULL as result %d without an error", i); }
-    if (!op->ret_tensor[i]) { return opdi_return_error(call, i, "Tensor"); }
+    if (!(op->tensor_rets >> i & 1)) { return opdi_return_error(call, i, "Tensor"); }
     if (call->rets[i].u.t == t) { call->cursor = i + 1; return 0; }
     if (call->owned & bit) { opdi_drop(call->rets[i].u.t); call->owned &= ~bit; }
     call->filled &= ~bit;
@@ -12472,7 +12548,7 @@ int opd_return_tensor(opd_call *call, opd_tensor *t) {
     const int i = call->cursor;
     const uint32_t bit = 1u << (i & 31);
     int alias;
-    if (OPDI_UNLIKELY(i >= op->nrets || !t || !op->ret_tensor[i] || (call->filled & bit))) {
+    if (OPDI_UNLIKELY(i >= op->nrets || !t || !(op->tensor_rets >> i & 1) || (call->filled & bit))) {
         return opdi_return_other(call, t);
     }
     alias = op->ret_alias[i];
@@ -14134,7 +14210,7 @@ opd_tensor *opd_result_strided(opd_call *call, int i, const int64_t *sizes, cons
                        i < 0 || i >= call->op->nrets ? "does not exist" : "was given already");
         return NULL;
     }
-    if (OPDI_UNLIKELY(!call->op->ret_tensor[i])) { (void)opdi_return_error(call, i, "Tensor"); return NULL; }
+    if (OPDI_UNLIKELY(!(call->op->tensor_rets >> i & 1))) { (void)opdi_return_error(call, i, "Tensor"); return NULL; }
     if (call->targets && !call->stands_in) { return opdi_result_target(call, i, sizes, ndim, dtype); }
     if (OPDI_UNLIKELY(call->keys.backends >> OPD_META & 1) &&       /* of a fake come fakes, but empty_like(device=) */
         (call->th->fake || !opdi_is_factory(call->op))) { device.type = OPD_META; }
@@ -21204,7 +21280,7 @@ static int opdi_autocast_banned(opd_call *call) {
                     is_safe ? " is safe to autocast." : "");
 }
 
-#define OPDI_POLICY(fn) {{NULL, 0, NULL}, fn, NULL, NULL, 0, NULL, false, {"by the policy of its card", 0}, NULL}
+#define OPDI_POLICY(fn) {fn, NULL, NULL, 0, NULL, false, {"by the policy of its card", 0}, NULL}
 static opdi_kernel opdi_policies[] = {         /* indexed by policy */
     OPDI_POLICY(NULL), OPDI_POLICY(opd_fallthrough), OPDI_POLICY(opdi_autocast_lower), OPDI_POLICY(opdi_autocast_fp32),
     OPDI_POLICY(opdi_autocast_set_dtype), OPDI_POLICY(opdi_autocast_promote), OPDI_POLICY(opdi_autocast_banned),
@@ -25492,7 +25568,7 @@ static int opdi_graph_fold(opd_graph *g) {
     int gone = 0, rc, i;
     if (!vals || !lists) { return -1; }
     for (n = g->first; n; n = n->next) {
-        bool constant = n->kind == OPDI_G_OP && n->nout == 1 && n->op->ret_tensor[0] && !opdi_gnode_stays(n) &&
+        bool constant = n->kind == OPDI_G_OP && n->nout == 1 && (n->op->tensor_rets & 1) && !opdi_gnode_stays(n) &&
             !opdi_op_is_random(n->op);
         for (i = 0; i < n->nin && constant; i++) { constant = n->in[i]->node && n->in[i]->node->fixed; }
         if (constant) {

@@ -3,8 +3,15 @@
    cc -O2 bench/growth.c -o bench_growth -lm -lpthread
    ./bench_growth [--quick] [--plot FILE] [--help]
 
-   Each row is flat when cost does not depend on number; the last column is the largest figure over the first.  Times are
-   those of the thread, the best of two or three; memory is what the library holds.  --plot writes the same as a picture (SVG). */
+   Each row is flat when cost does not depend on number; the column "growth" is the largest figure over the first.  What
+   is reached once in a while cannot be flat when there is much of it: it leaves the caches.  So a row says what that
+   costs at least: one read at a place of as much memory as all of them hold that depends on the read before, places in
+   no order.  "reads" is how many of these the growth is, the largest figure less the first over that of the same column.
+   A row is right when it grows 2 times at most or by 3 such reads at most; "!" stands at one that does not.
+   An operator that is gone leaves its entry and its name: a handle that somebody kept says so, and is the same again once
+   the name is defined anew.
+   Times are those of the thread, the best of two or three; memory is what the library holds.  --plot writes the same as
+   a picture (SVG). */
 #define OPDISPATCH_IMPLEMENTATION
 #include "../opdispatch.h"
 #include <math.h>
@@ -13,7 +20,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { SIZES = 5, PANELS = 6, CURVES = 7 };
+enum { SIZES = 5, PANELS = 6, CURVES = 7, LINE = 64 };
 static const int64_t sizes[SIZES] = {1000, 3000, 10000, 30000, 100000};
 static int nsizes = SIZES;
 
@@ -21,18 +28,19 @@ typedef struct panel {
     const char *title, *unit, *number;            /* what the two axes are */
     const char *curves[CURVES];
     double values[CURVES][SIZES];                 /* 0: not measured */
+    double floors[SIZES];                         /* one read of the memory that these hold; 0: it does not grow */
 } panel;
 static panel panels[PANELS] = {
     {"Operators", "ns for each", "how many there are", {"define", "kernel at CPU", "find by name", "find what is not there", "first call",
-                                  "call", "close the library"}, {{0}}},
+                                  "call", "close the library"}, {{0}}, {0}},
     {"Calls by base name", "ns for each", "how many there are", {"find a set the first time", "find it again", "call after another's definition",
-                                           "list one name's overloads", "misspelt name"}, {{0}}},
+                                           "list one name's overloads", "misspelt name, for each defined"}, {{0}}, {0}},
     {"Graphs", "ns for each", "how many there are", {"call", "name, all the same", "name, each its own", "find by name", "erase",
-                               "trace, inputs of one name"}, {{0}}},
-    {"Tapes and hooks", "ns for each", "how many there are", {"forward", "backward", "add a hook", "run a hook", "remove a hook"}, {{0}}},
-    {"index_add_ of 3 rows", "ns for all", "elements of self", {"float32", "int32", "bfloat16", "uint8"}, {{0}}},
+                               "trace, inputs of one name"}, {{0}}, {0}},
+    {"Tapes and hooks", "ns for each", "how many there are", {"forward", "backward", "add a hook", "run a hook", "remove a hook"}, {{0}}, {0}},
+    {"index_add_ of 3 rows", "ns for all", "elements of self", {"float32", "int32", "bfloat16", "uint8"}, {{0}}, {0}},
     {"Memory", "bytes for each", "how many there are", {"operator", "operator that is gone", "value of a graph", "node of a tape",
-                                  "one name, again (1: none)"}, {{0}}},
+                                  "one name, again (1: none)"}, {{0}}, {0}},
 };
 enum { OPERATORS, OVERLOADS, GRAPHS, TAPES, INDEXED, MEMORY };
 
@@ -54,6 +62,33 @@ static void note_bytes(int curve, int size, double bytes, double n) {
     double *v = &panels[MEMORY].values[curve][size];
     if (*v == 0) { *v = fmax(bytes / n, 1); }     /* the first time: later ones find names that are known */
 }
+/* One read of a place in so much memory, that depends on the read before. */
+static void note_floor(int p, int size, double bytes) {
+    const size_t n = (size_t)fmax(bytes / LINE, 64);
+    char *all = (char *)malloc(n * LINE);
+    uint32_t *order = (uint32_t *)malloc(n * sizeof *order);
+    uint64_t random = 88172645463325252u;
+    double *v = &panels[p].floors[size], t, cost;
+    size_t at = 0;
+    enum { READS = 200000 };
+    if (!all || !order) { fprintf(stderr, "no memory\n"); exit(1); }
+    for (size_t i = 0; i < n; i++) { order[i] = (uint32_t)i; }
+    for (size_t i = n - 1; i > 0; i--) {          /* one cycle through all */
+        uint32_t was = order[i];
+        random ^= random << 13; random ^= random >> 7; random ^= random << 17;
+        order[i] = order[random % i];
+        order[random % i] = was;
+    }
+    for (size_t i = 0; i < n; i++) { *(size_t *)(void *)(all + i * LINE) = order[i]; }
+    free(order);
+    for (int round = 0; round < 2; round++) {
+        t = now();
+        for (int i = 0; i < READS; i++) { at = *(size_t *)(void *)(all + at * LINE); }
+        cost = (now() - t) / READS + (double)(at == n);
+        if (*v == 0 || cost < *v) { *v = cost; }
+    }
+    free(all);
+}
 static void stop_on_error(const char *where) {
     if (opd_ok()) { return; }
     fprintf(stderr, "%s: %s\n", where, opd_error_message());
@@ -71,14 +106,13 @@ static const char *name_of(int64_t i, int64_t n, const char *end) {
 
 static void operators(int size) {
     const int64_t n = sizes[size];
-    double before = held(), t, empty;
+    double before = held(), t;
     opd_library *lib = library("growth");
+    char (*names)[40] = (char (*)[40])malloc((size_t)n * sizeof *names);
     opd_op **ops = (opd_op **)malloc((size_t)n * sizeof *ops);
     OPD_SCOPE {
         opd_tensor *x = opd_ones(OPD_INTS(2), OPD_FLOAT32);
-        t = now();
-        for (int64_t i = 0; i < n; i++) { (void)name_of(i, n, ""); }
-        empty = now() - t;
+        for (int64_t i = 0; i < n; i++) { strcpy(names[i], name_of(i, n, "")); }
         t = now();
         for (int64_t i = 0; i < n; i++) { opd_def(lib, name_of(i, n, "(Tensor x) -> Tensor") + strlen("growth::")); }
         note(OPERATORS, 0, size, t, (double)n);
@@ -86,12 +120,15 @@ static void operators(int size) {
         for (int64_t i = 0; i < n; i++) { opd_impl_key(lib, name_of(i, n, ""), "CPU", same, NULL, NULL); }
         note(OPERATORS, 1, size, t, (double)n);
         note_bytes(0, size, held() - before, (double)n);
+        note_floor(OPERATORS, size, held() - before);
+        note_floor(OVERLOADS, size, held() - before);
         t = now();
-        for (int64_t i = 0; i < n; i++) { ops[i] = opd_find(name_of(i, n, "")); }
-        note(OPERATORS, 2, size, t + empty, (double)n);
+        for (int64_t i = 0; i < n; i++) { ops[i] = opd_find(names[i]); }
+        note(OPERATORS, 2, size, t, (double)n);
+        for (int64_t i = 0; i < n; i++) { strcat(names[i], "x"); }
         t = now();
-        for (int64_t i = 0; i < n; i++) { (void)opd_find_quiet(name_of(i, n, "x")); }
-        note(OPERATORS, 3, size, t + empty, (double)n);
+        for (int64_t i = 0; i < n; i++) { (void)opd_find_quiet(names[i]); }
+        note(OPERATORS, 3, size, t, (double)n);
         for (int round = 0; round < 2; round++) {
             t = now();
             for (int64_t i = 0; i < n; i++) { OPD_SCOPE { (void)OPD_CALL(ops[i], x); } }
@@ -103,6 +140,7 @@ static void operators(int size) {
     note(OPERATORS, 6, size, t, (double)n);
     note_bytes(1, size, held() - before, (double)n);
     free(ops);
+    free(names);
     stop_on_error("operators");
 }
 
@@ -113,7 +151,7 @@ static void overloads(int size) {
     opd_overloads *add = opd_overloads_find("aten::add");
     opd_value args[2], rets[1];
     char text[80];
-    double t;
+    double t, defined = 0;
     OPD_SCOPE {
         args[0] = args[1] = opd_value_tensor(opd_ones(OPD_INTS(2), OPD_FLOAT32));
         for (int64_t i = 0; i < n; i++) { opd_def(lib, name_of(i, n, "(Tensor x) -> Tensor")); }
@@ -137,9 +175,10 @@ static void overloads(int size) {
         (void)opd_overloads_find("other::one");
         note(OVERLOADS, 3, size, t, (double)n);
         stop_on_error("overloads");
+        for (opd_op *op = opd_op_next(NULL); op; op = opd_op_next(op)) { defined++; }
         t = now();
         for (int i = 0; i < MISSES; i++) { (void)opd_find("growth::pp1_1000"); opd_error_clear(); }
-        note(OVERLOADS, 4, size, t, MISSES);
+        note(OVERLOADS, 4, size, t, MISSES * defined);
     }
     opd_library_close(other);
     opd_library_close(lib);
@@ -164,6 +203,7 @@ static void graphs(int size) {
     for (int64_t i = 0; i < n; i++) { opd_graph_call(g, "aten::neg", &v, 1, &v, 1); all[i] = v; }
     note(GRAPHS, 0, size, t, (double)n);
     note_bytes(2, size, held() - before, (double)n);
+    note_floor(GRAPHS, size, held() - before);
     t = now();
     for (int64_t i = 0; i < n; i++) { opd_graph_describe(g, all[i], "y", NULL); }
     note(GRAPHS, 1, size, t, (double)n);
@@ -211,6 +251,7 @@ static void tapes(int size) {
         for (int64_t i = 0; i < n; i++) { OPD_SCOPE { opd_assign(&y, opd_mul(y, w)); } }
         note(TAPES, 0, size, t, (double)n);
         note_bytes(3, size, held() - before, (double)n);
+        note_floor(TAPES, size, held() - before);
         t = now();
         opd_backward(y);
         note(TAPES, 1, size, t, (double)n);
@@ -270,21 +311,32 @@ static void again(int size) {
 
 //-- the table ----------------------------------------------------------------------------------------------------------
 
-static double growth_of(const double *v) {
-    double most = v[0];
-    for (int i = 1; i < nsizes; i++) { most = fmax(most, v[i]); }
-    return most / v[0];
+static int largest_of(const double *v) {
+    int most = 0;
+    for (int i = 1; i < nsizes; i++) { if (v[i] > v[most]) { most = i; } }
+    return most;
 }
+static void print_figures(const double *v) { for (int i = 0; i < nsizes; i++) { printf(" %9.*f", v[i] < 10 ? 2 : 0, v[i]); } }
 static void print_tables(void) {
     for (int p = 0; p < PANELS; p++) {
+        const double *floors = panels[p].floors;
         printf("\n%-34s", panels[p].title);
         for (int i = 0; i < nsizes; i++) { printf(" %9d", (int)sizes[i]); }
-        printf("   growth   (%s)\n", panels[p].unit);
+        printf("   growth  reads   (%s)\n", panels[p].unit);
         for (int c = 0; c < CURVES && panels[p].curves[c]; c++) {
             const double *v = panels[p].values[c];
+            const int most = largest_of(v);
+            const double growth = v[most] / v[0], reads = floors[most] > 0 ? (v[most] - v[0]) / floors[most] : 0;
             printf("  %-32s", panels[p].curves[c]);
-            for (int i = 0; i < nsizes; i++) { printf(" %9.*f", v[i] < 10 ? 2 : 0, v[i]); }
-            printf(" %7.1fx\n", growth_of(v));
+            print_figures(v);
+            printf(" %7.1fx", growth);
+            if (floors[0] > 0) { printf(" %6.1f", reads); }
+            printf("%s\n", growth > 2 && (floors[0] <= 0 || reads > 3) ? "  !" : "");
+        }
+        if (floors[0] > 0) {
+            printf("  %-32s", "(one read of as much memory)");
+            print_figures(floors);
+            printf(" %7.1fx\n", floors[nsizes - 1] / floors[0]);
         }
     }
 }
