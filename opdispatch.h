@@ -20321,7 +20321,9 @@ static int opdi_jvp_twice(opd_node *n, opd_tensor *const *tangents, opd_tensor *
     for (i = 0; i < nresults && rc == 0; i++) {
         if (!results[i] || !opdi_differentiable(results[i]) || (i < 32 && (constant >> i & 1))) { continue; }
         v[i] = vs[k++] = opd_ones(opd_ints_of(results[i]->dims, results[i]->ndim), (opd_scalar_type)results[i]->dtype);
-        if (v[i] && opdi_place_of(v[i]) != opdi_place_of(results[i])) { v[i] = vs[k - 1] = opd_ones_like(results[i]); }
+        if (v[i] && ((results[i]->flags & OPDI_BATCHED) || opdi_place_of(v[i]) != opdi_place_of(results[i]))) {
+            v[i] = vs[k - 1] = opd_ones_like(results[i]);     /* on the tape of the layer that the result belongs to */
+        }
         if (v[i]) { v[i]->flags |= OPDI_REQUIRES_GRAD; } else { rc = -1; }
     }
     if (rc == 0 && k) { rc = opdi_jvp_formula(n, v, gave); }
@@ -21452,6 +21454,7 @@ typedef struct opdi_layer {
     uint32_t serial, tape;                        /* its number; th->tape before */
     opd_tensor **inputs;                          /* grad, jvp: of the function inside */
     int ninputs;
+    bool bare;                                    /* vmap: calls pass by the tape, see opdi_untaped_begin */
 } opdi_layer;
 
 #define OPDI_FRONT_BIT OPD_BIT_OF(OPD_F_DYNAMIC_LAYER_FRONT)
@@ -21491,6 +21494,7 @@ static opdi_layer *opdi_layer_push(opdi_layer_kind kind, int64_t size, opd_rando
     layer->tape = th->tape;
     layer->inputs = NULL;
     layer->ninputs = 0;
+    layer->bare = false;
     th->serial = layer->serial;
     if (kind != OPDI_LAYER_VMAP) { th->tape = layer->serial; }
     if (th->layer) { th->layer->inner = layer; }
@@ -21656,15 +21660,18 @@ static opd_tensor *opdi_batch_front_arg(opd_call *call, int i) {
     return opd_batch_front(t, dim);
 }
 
+static int opdi_batch_check_result(const opd_call *call, const opd_tensor *t, int dim) {
+    const int64_t size = call->th->rule->size;
+    return dim < t->ndim && t->dims[dim] == size ? 0
+        : opd_fail(OPD_ERROR_KERNEL, "the batching rule of %s returns a result without the %lld examples at dim "
+                   "%d", call->op->name, (long long)size, dim);
+}
 int opd_batch_return(opd_call *call, opd_tensor *t, int dim) {
     const opdi_layer *layer = call->th->rule;
     opd_tensor *b;
     int rc;
     if (!t || dim < 0 || !layer) { return opd_return_tensor(call, t); }
-    if (dim >= t->ndim || t->dims[dim] != layer->size) {
-        return opd_fail(OPD_ERROR_KERNEL, "the batching rule of %s returns a result without the %lld examples at dim "
-                        "%d", call->op->name, (long long)layer->size, dim);
-    }
+    if (opdi_batch_check_result(call, t, dim)) { return -1; }
     if (!(b = opdi_batch_wrap(t, dim, layer->level))) { return -1; }
     rc = opd_return_tensor(call, b);
     opdi_drop(b);
@@ -21678,10 +21685,20 @@ int opd_batch_return_list(opd_call *call, opd_tensor *const *list, int64_t n, in
     if (dim < 0 || !layer) { return opd_return_tensors(call, list, n); }
     out = (opd_tensor **)opdi_scope_alloc(((size_t)n + 1) * sizeof *out);
     for (k = 0; out && k < n; k++) {
+        if (list[k] && opdi_batch_check_result(call, list[k], dim)) { return -1; }
         out[k] = list[k] ? opdi_own(opdi_batch_wrap(list[k], dim, layer->level)) : NULL;
         if (list[k] && !out[k]) { return -1; }
     }
     return out ? opd_return_tensors(call, out, n) : -1;
+}
+
+//-- A result of any kind that the operator gave of all examples at once.  What is no tensor belongs to none of them.
+static int opdi_batch_missing(const opd_call *call, const char *why);
+static int opdi_batch_give(opd_call *call, const opd_value *v, int dim) {
+    if (v->tag == OPD_TAG_TENSOR) { return opd_batch_return(call, v->u.t, dim); }
+    if (v->tag == OPD_TAG_TENSORS) { return opd_batch_return_list(call, v->u.tensors, v->n, dim); }
+    return v->tag == OPD_TAG_NONE ? opd_return_value(call, *v)
+        : opdi_batch_missing(call, ". We could not generate a fallback.");
 }
 
 //-- calls through the layers -------------------------------------------------------------------------------------
@@ -21816,6 +21833,11 @@ static opdi_layer *opdi_layer_of(const opd_call *call) {
     return layer;
 }
 
+//-- Whether a level that takes tangents, or by whose rules they are being computed, was opened inside a layer.
+static inline bool opdi_level_inside(const struct opdi_level *level, const opdi_layer *layer) {
+    return level && level->layer > layer->level;
+}
+
 //-- Above everything: the tape inside of the vmap layer that the call belongs to has it first, then that layer's rule.
 //-- What belongs to none is an ordinary call: the tape is one for all layers.
 static int opdi_front_kernel(opd_call *call) {
@@ -21825,7 +21847,10 @@ static int opdi_front_kernel(opd_call *call) {
     opdi_state through;
     int rc;
     while (l != layer && l->kind == OPDI_LAYER_VMAP) { l = l->outer; }
-    if (layer && l == layer && !(th->level && th->level->layer > layer->level)) { return opdi_vmap_call(call, layer); }
+    if (layer && l == layer && (layer->bare || (!opdi_level_inside(th->level, layer) &&
+                                                !opdi_level_inside(th->dual, layer)))) {
+        return opdi_vmap_call(call, layer);
+    }
     if (layer) { through = layer->through; layer->through = th->state; }
     th->rule = NULL;
     opdi_forward_at(th, layer ? layer->level : 0);
@@ -21956,7 +21981,7 @@ int opd_batch_pointwise(opd_call *call) {
     int i, ndim = 0, least = OPD_MAX_DIMS, alone = 0, dim = -1, dtype = -1;
     bool mixed = false, apart = false;
     uint64_t m;
-    if (op->list_args && opdi_any_listed(call)) { return opd_batch_loop(call); }
+    if (OPDI_UNLIKELY(op->list_args != 0)) { return opd_batch_loop(call); }     /* its tensors are not lined up here */
     if (op->written_args && opdi_batch_check_written(call)) { return -1; }
     for (i = 0; i < op->nargs; i++) { args[i] = call->args[i]; }
     for (m = op->tensor_args; m; m &= m - 1) {
@@ -21982,7 +22007,7 @@ int opd_batch_pointwise(opd_call *call) {
     if (opdi_call_filled(call->th, op, rets, args, op->nargs, call->th->inside)) { return -1; }
     for (i = 0; i < op->nrets; i++) {
         const int alias = op->ret_alias[i];
-        if (alias >= 0 ? opd_return_tensor(call, call->args[alias].u.t) : opd_batch_return(call, rets[i].u.t, dim)) {
+        if (alias >= 0 ? opd_return_tensor(call, call->args[alias].u.t) : opdi_batch_give(call, &rets[i], dim)) {
             return -1;
         }
     }
@@ -22209,7 +22234,7 @@ static int opdi_batch_unfit(opd_call *call) {
     return opdi_batch_ones(call, rets) ? -1 : opd_batch_loop(call);
 }
 
-//-- What is called until opdi_rule_end comes to the layer that t is batched at without a tape inside it: results have
+//-- What is called until opdi_untaped_end comes to the layer that t is batched at without a tape inside it: results have
 //-- no history there, but those that the layers around record.  0, or -1 with an error and nothing begun.
 static int opdi_untaped_begin(const opd_tensor *t, opdi_ruling *was) {
     opdi_thread *th = opdi_self();
@@ -22222,7 +22247,13 @@ static int opdi_untaped_begin(const opd_tensor *t, opdi_ruling *was) {
     opdi_rule_begin(th, layer, was);
     opdi_layer_set(th, layer);
     th->rule = NULL;
+    layer->bare = true;
     return 0;
+}
+static void opdi_untaped_end(const opdi_ruling *was) {
+    opdi_thread *th = opdi_self();
+    th->layer->bare = false;
+    opdi_rule_end(th, was);
 }
 //-- A copy of t without history; a reference.
 static opd_tensor *opdi_batch_clone(const opd_tensor *t) {
@@ -22230,7 +22261,7 @@ static opd_tensor *opdi_batch_clone(const opd_tensor *t) {
     opd_tensor *c;
     if (opdi_untaped_begin(t, &was)) { return NULL; }
     c = opd_clone((opd_tensor *)(uintptr_t)t);
-    opdi_rule_end(opdi_self(), &was);
+    opdi_untaped_end(&was);
     return c ? opd_keep(c) : NULL;
 }
 static int opdi_batch_copy(opd_tensor *dst, const opd_tensor *src) {
@@ -22240,7 +22271,7 @@ static int opdi_batch_copy(opd_tensor *dst, const opd_tensor *src) {
     int rc;
     if (opdi_untaped_begin(deeper ? src : dst, &was)) { return -1; }
     rc = opdi_derived_copy(dst, (opd_tensor *)(uintptr_t)src, false);
-    opdi_rule_end(opdi_self(), &was);
+    opdi_untaped_end(&was);
     return rc;
 }
 //-- What as_strided gives of t, without history; a reference.
@@ -22249,7 +22280,7 @@ static opd_tensor *opdi_batch_part(opd_tensor *t, opd_ints sizes, opd_ints strid
     opd_tensor *part;
     if (opdi_untaped_begin(t, &was)) { return NULL; }
     part = opd_as_strided_full(t, sizes, strides, opd_value_int(offset));
-    opdi_rule_end(opdi_self(), &was);
+    opdi_untaped_end(&was);
     return part ? opdi_shallow_copy(part) : NULL;
 }
 
@@ -22528,10 +22559,9 @@ int opd_batch_shift_dim(opd_call *call) {
     }
     if (opd_call_all(op, rets, args, op->nargs)) { return -1; }
     for (i = 0; i < op->nrets; i++) {
-        if (rets[i].tag == OPD_TAG_TENSORS
-            ? opd_batch_return_list(call, rets[i].u.tensors, rets[i].n, 0)
-            : opd_batch_return(call, OPDI_UNLIKELY(flat) ? opdi_batch_restore(rets[i].u.t, flat, self->ndim, size)
-                               : rets[i].u.t, 0)) { return -1; }
+        if (OPDI_UNLIKELY(flat) && rets[i].tag == OPD_TAG_TENSOR &&
+            !(rets[i].u.t = opdi_batch_restore(rets[i].u.t, flat, self->ndim, size))) { return -1; }
+        if (opdi_batch_give(call, &rets[i], 0)) { return -1; }
     }
     return 0;
 }
@@ -22579,6 +22609,14 @@ static opd_tensor *opdi_batch_split(opd_tensor *t, int at, int64_t n) {
 }
 //-- Of the arguments given, the examples of those in `folded` become more samples of the batch that is their first
 //-- dim, or, where the operator also takes single samples and has such, that batch.
+static int opdi_batch_split_result(opd_value *v, int64_t n) {
+    opd_tensor **list = v->tag == OPD_TAG_TENSORS ? opdi_scope_tensors(v->n) : NULL;
+    int32_t k;
+    if (v->tag == OPD_TAG_TENSOR) { v->u.t = opdi_batch_split(v->u.t, 0, n); }
+    for (k = 0; list && k < v->n; k++) { list[k] = opdi_batch_split(v->u.tensors[k], 0, n); }
+    if (list) { v->u.tensors = list; }
+    return opd_ok() ? 0 : -1;
+}
 static int opdi_batch_fold(opd_call *call, const opd_value *given, uint64_t folded, bool single) {
     opd_op *op = call->op;
     opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
@@ -22606,10 +22644,7 @@ static int opdi_batch_fold(opd_call *call, const opd_value *given, uint64_t fold
     }
     if (opd_call_all(op, rets, args, op->nargs)) { return -1; }
     for (i = 0; i < op->nrets; i++) {
-        opd_tensor *r = rets[i].tag == OPD_TAG_TENSOR ? rets[i].u.t : NULL;
-        if (!r ? opd_return_value(call, rets[i]) : opd_batch_return(call, single ? r : opdi_batch_split(r, 0, n), 0)) {
-            return -1;
-        }
+        if ((!single && opdi_batch_split_result(&rets[i], n)) || opdi_batch_give(call, &rets[i], 0)) { return -1; }
     }
     return 0;
 }
@@ -24973,8 +25008,9 @@ static int opdi_trace_saved(const opd_node *n) {
     const opdi_thread *th = opdi_self();
     const opd_value *v = opdi_kept(n);
     int i;
-    if (opdi_node_sequence(n) < th->tracer->since || n->sequence >> OPDI_SEQUENCE_BITS != opdi_thread_number(th) ||
-        opd_transform_depth() || n->formula->context) { return 0; }
+    if (opdi_node_sequence(n) < th->tracer->since || n->sequence >> OPDI_SEQUENCE_BITS != opdi_thread_number(th)) {
+        return 0;
+    }
     for (i = 0; i < n->nkept + n->nresults; i++) {
         opd_tensor *const *list = v[i].tag == OPD_TAG_TENSORS ? v[i].u.tensors : &v[i].u.t;
         int32_t k, count = v[i].tag == OPD_TAG_TENSORS && list ? v[i].n : v[i].tag == OPD_TAG_TENSOR;
@@ -24982,8 +25018,11 @@ static int opdi_trace_saved(const opd_node *n) {
         for (k = 0; k < count; k++) {
             if (!list[k] || opdi_parcel_at(list[k]) || opdi_trace_knows(th->tracer, list[k])) { continue; }
             return opd_fail(OPD_ERROR_AUTOGRAD, "%s reads what was made inside of an operator that is one node of the "
-                            "graph that is being recorded: it would be a constant.  Take the derivative by a transform "
-                            "(opd_grad, opd_vjp), which has the operator's parts recorded", n->formula->name);
+                            "graph that is being recorded: it would be a constant.  %s", n->formula->name,
+                            opd_transform_depth() || n->formula->context
+                            ? "Save what the operator takes and gives, or compose it of others (.composite)"
+                            : "Take the derivative by a transform (opd_grad, opd_vjp), which has the operator's parts "
+                              "recorded");
         }
     }
     return 0;
@@ -25122,16 +25161,37 @@ static bool opdi_trace_inside(opd_call *call, opd_keyset below) {
     key = opdi_key_base[opdi_top_bit((below.functionality & table->masks[16 + backend]) << 1 | 1)];
     fn = table->slots[key >= OPD_KEY_BACKEND_BASE ? key + backend : key].fn;
     return fn == opdi_autograd_kernel || fn == opdi_autograd_inplace_kernel || fn == opdi_autograd_fallback ||
-        fn == opdi_autograd_out_kernel || fn == opd_autograd_not_implemented;
+        fn == opdi_autograd_out_kernel || fn == opdi_autograd_registered || fn == opd_autograd_not_implemented;
+}
+//-- Whether the kernels of a call, which is one node of the graph, gave its results tangents; views have those of what
+//-- they look at.
+static bool opdi_traced_tangents(const opd_call *call) {
+    int i, k;
+    for (i = 0; i < call->op->nrets; i++) {
+        const opd_value *v = &call->rets[i];
+        bool view = false;
+        for (k = 0; k < call->op->nargs && !call->op->written_args; k++) {
+            const opd_value *a = &call->args[k];
+            view = view || (a->tag == OPD_TAG_TENSOR && v->tag == OPD_TAG_TENSOR && a->u.t->storage == v->u.t->storage);
+        }
+        if (!view && opdi_level_of(v, 1)) { return true; }
+    }
+    return false;
 }
 //-- The kernel at Tracer.  A call with tangents is left to forward mode, see opdi_forward_record_call: what computes
 //-- the tangents is recorded too.
 static int opdi_tracer_kernel(opd_call *call) {
     const opd_keyset below = opd_keyset_and(call->keys, opd_keyset_below(OPD_F_TRACER));
+    const bool tangents = call->th->tracer && opdi_call_forward(call);
     opdi_gnode *n;
     if (call->th->tracer && opdi_trace_inside(call, below)) { return opd_redispatch(call, below); }
     if (!call->th->tracer) { call->th->state.allow &= ~OPD_BIT_OF(OPD_F_TRACER); return opd_redispatch(call, below); }
-    return !(n = opdi_trace_begin(call)) || opd_redispatch(call, below) ? -1 : opdi_trace_done(call, n);
+    if (!(n = opdi_trace_begin(call)) || opd_redispatch(call, below)) { return -1; }
+    if (tangents && opdi_traced_tangents(call)) {
+        return opd_fail(OPD_ERROR_AUTOGRAD, "its kernel at Autograd computes tangents, which a graph that is being "
+                        "recorded cannot see; give the operator a formula (.backward or .jvp)");
+    }
+    return opdi_trace_done(call, n);
 }
 
 static int opdi_trace_inputs(opdi_tracer *tr, opd_tensor *const *inputs, int n, const opd_trace_options *o,
