@@ -1830,8 +1830,8 @@ OPD_API int64_t opd_fake_new_size(opd_call *call, int64_t min, int64_t max);
    optimizers one for each element of the largest tensor; of what fills, copies, moves, sorts or draws none; of others
    what `flops` of the card says.  bytes: of results that have memory of their own.  peak: the most bytes of fakes that
    were alive at once, with those of tensors from outside (given) from their first use on; what the tape holds is alive.
-   The numbers stay until opd_cost_free; all on one thread.  An OPD_FAKE_MODE in between is a mode of its own, in which
-   nothing is counted: none is needed.  NULL with an error. */
+   The numbers stay until opd_cost_free; all on one thread.  An OPD_FAKE_MODE in between counts the same, and is not
+   needed.  NULL with an error. */
 typedef struct opd_cost opd_cost;
 typedef struct opd_cost_row { const opd_op *op; int64_t calls; double flops; int64_t bytes; } opd_cost_row;
 typedef struct opd_cost_sum { int64_t calls; double flops; int64_t bytes, peak, given; } opd_cost_sum;
@@ -24268,6 +24268,22 @@ OPDI_NOINLINE static void opdi_fake_born(opdi_storage *s) {
     if (f->cost && th->fake_live > f->cost->most) { f->cost->most = th->fake_live; }
 }
 
+static int64_t opdi_faked_at(const opdi_fake *f, const opd_tensor *t) {
+    int64_t i = (int64_t)(((uint64_t)(uintptr_t)t * 0x9e3779b97f4a7c15u) >> 20) & (f->size - 1);
+    while (f->map[i].real && f->map[i].real != t) { i = (i + 1) & (f->size - 1); }
+    return i;
+}
+//-- Bytes of the real ones that the mode around has not seen.
+static int64_t opdi_fake_given_also(const opdi_fake *f) {
+    int64_t bytes = 0, i;
+    for (i = 0; i < f->size; i++) {
+        const opdi_faked *e = &f->map[i];
+        const bool seen = e->real && f->outer->size && f->outer->map[opdi_faked_at(f->outer, e->real)].real;
+        if (e->real && !seen) { bytes += e->fake->storage->bytes; }
+    }
+    return bytes;
+}
+
 opd_fake_block opd_fake_begin(void) {
     opdi_thread *th = opdi_self();
     opdi_fake *f = (opdi_fake *)opdi_alloc(sizeof *f);
@@ -24277,6 +24293,7 @@ opd_fake_block opd_fake_begin(void) {
     if (!f) { return b; }
     memset(f, 0, sizeof *f);
     f->outer = th->fake;
+    f->cost = f->outer ? f->outer->cost : NULL;
     f->place = OPD_CPU;
     th->fake = f;
     b.mode = f;
@@ -24295,11 +24312,12 @@ void opd_fake_end(opd_fake_block *b) {
     do {                                          /* and what was begun inside and not ended */
         m = th->fake;
         th->fake = m->outer;
+        if (m->cost && m->cost->block.mode == m) { m->cost->given = m->given; m->cost->block.open = false; }
+        else if (m->cost) { m->outer->given += opdi_fake_given_also(m); }
         for (i = 0; i < m->size; i++) {
             if (m->map[i].real) { opdi_drop(m->map[i].real); opdi_drop(m->map[i].fake); }
         }
         if (m->map) { opdi_free(m->map, (size_t)m->size * sizeof *m->map); }
-        if (m->cost) { m->cost->given = m->given; m->cost->block.open = false; }
         opdi_free(m, sizeof *m);
     } while (m != f);
 }
@@ -24321,11 +24339,6 @@ static opd_tensor *opdi_fake_new(opd_ints sizes, opd_scalar_type dtype, opd_devi
     return opdi_own(opdi_fake_make(sizes.data, NULL, (int)sizes.n, dtype, opdi_place(device)));
 }
 
-static int64_t opdi_faked_at(const opdi_fake *f, const opd_tensor *t) {
-    int64_t i = (int64_t)(((uint64_t)(uintptr_t)t * 0x9e3779b97f4a7c15u) >> 20) & (f->size - 1);
-    while (f->map[i].real && f->map[i].real != t) { i = (i + 1) & (f->size - 1); }
-    return i;
-}
 static int opdi_faked_grow(opdi_fake *f) {
     const opdi_fake old = *f;
     int64_t i;

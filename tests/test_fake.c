@@ -334,6 +334,46 @@ TEST(costs_of_products) {
     CHECK(strstr(text, "peak memory 10.9 TiB"));
     opd_cost_free(cost);
 }
+/* A fake mode inside of what is counted counts the same, for every operator; what is given counts once. */
+static opd_cost_sum cost_of(const opd_op *op, op_case *c, bool inside) {
+    opd_cost *cost = opd_cost_begin();
+    opd_value rets[MOST_RESULTS];
+    opd_cost_sum sum;
+    OPD_SCOPE {
+        if (!inside) { (void)opd_call_all((opd_op *)(uintptr_t)op, rets, c->args, c->nargs); }
+        else OPD_FAKE_MODE { (void)opd_call_all((opd_op *)(uintptr_t)op, rets, c->args, c->nargs); }
+    }
+    sum = opd_cost_total(cost);
+    CHECK_INT(opd_cost_total(cost).given, sum.given);
+    opd_cost_free(cost);
+    opd_error_clear();                            /* where data decide, a fake has none */
+    return sum;
+}
+TEST(costs_in_a_fake_mode_inside) {
+    const opd_op *op;
+    int asked = 0;
+    for (op = opd_op_next(NULL); op; op = opd_op_next(op)) {
+        const opd_op_desc *card = opd_op_card(op);
+        const char *text = card && card->cases ? card->cases : "";
+        OPD_SCOPE {
+            op_case c;
+            memset(&c, 0, sizeof c);
+            c.op = op;
+            c.dtype = OPD_FLOAT32;
+            if (*text && case_read_next(&c, &text)) {
+                const opd_cost_sum plain = cost_of(op, &c, false), in = cost_of(op, &c, true);
+                if (plain.flops > in.flops || plain.flops < in.flops || plain.bytes != in.bytes ||
+                    plain.calls != in.calls || plain.given != in.given || plain.peak != in.peak) {
+                    printf("%s: %g flops, %lld bytes; in a mode inside %g, %lld\n", opd_op_name(op), plain.flops,
+                           (long long)plain.bytes, in.flops, (long long)in.bytes);
+                    CHECK(!"the same");
+                }
+                asked += plain.flops > 0;
+            }
+        }
+    }
+    CHECK(asked > 200);
+}
 /* 3x3 convolution of 4 to 8 channels at 10x10 without padding, its backward, and what is alive. */
 TEST(costs_of_convolutions) {
     opd_tensor *w = opd_tensor_set_requires_grad(opd_zeros(OPD_INTS(8, 4, 3, 3), OPD_FLOAT32), true);
