@@ -1434,7 +1434,8 @@ OPD_API opd_tensor *opd_context_saved(opd_context *ctx, int i);
 /* In the formula: frees what was saved now and not after it, when the backward does not retain the graph.  What
    opd_context_saved gave may be gone, and it fails from here on. */
 OPD_API int opd_context_maybe_clear_saved_tensors(opd_context *ctx);
-/* Says that forward writes into an input, which must be returned then; counts its version up. */
+/* Says that forward writes, or in the set-up of a custom function: has written, into an input, which must be returned
+   then; counts its version up. */
 OPD_API int opd_context_mark_dirty(opd_context *ctx, opd_tensor *t);
 /* Says that an output never requires grad. */
 OPD_API int opd_context_mark_non_differentiable(opd_context *ctx, opd_tensor *t);
@@ -7406,6 +7407,21 @@ static size_t opdi_schema_estimate(const char *text, size_t length) {
            brackets * (sizeof(opdi_type) + sizeof(opdi_alias) + 16);
 }
 
+//-- The last schemas that were freed: where they were.  Their memory may have another use, or none.
+#define OPDI_FREED_SCHEMAS 8
+static const opd_schema *opdi_freed_schemas[OPDI_FREED_SCHEMAS];
+static unsigned opdi_freed_schemas_at;
+static bool opdi_schema_was_freed(const opd_schema *schema, bool forget) {
+    bool found = false;
+    int i;
+    for (i = 0; i < OPDI_FREED_SCHEMAS; i++) {
+        if (OPDI_LOAD(&opdi_freed_schemas[i]) != schema) { continue; }
+        found = true;
+        if (forget) { OPDI_STORE(&opdi_freed_schemas[i], NULL); }
+    }
+    return found;
+}
+
 /* Parses a declaration.  `ns` is its namespace when the text has none (NULL: stays without); `typevars` allows type
    variables outside of aten and prim, too.  NULL with the error recorded. */
 static opd_schema *opdi_schema_parse(const char *text, size_t length, const char *ns, bool typevars) {
@@ -7436,6 +7452,7 @@ static opd_schema *opdi_schema_parse(const char *text, size_t length, const char
         return NULL;
     }
     s->arena = arena;
+    (void)opdi_schema_was_freed(s, true);
     return s;
 }
 
@@ -7444,13 +7461,15 @@ OPD_API opd_schema *opd_schema_parse(const char *text) {
 }
 
 OPD_API void opd_schema_free(opd_schema *schema) {
-    if (schema != NULL && schema->arena.blocks == NULL) {
+    opdi_arena arena;
+    if (schema == NULL) { return; }
+    if (opdi_schema_was_freed(schema, false)) {
         (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_schema_free: the schema has been freed already");
-    } else if (schema != NULL) {
-        opdi_arena arena = schema->arena;         /* which the schema lies in */
-        schema->arena.blocks = NULL;
-        opdi_arena_free(&arena);
+        return;
     }
+    OPDI_STORE(&opdi_freed_schemas[OPDI_ADD(&opdi_freed_schemas_at, 1) % OPDI_FREED_SCHEMAS], schema);
+    arena = schema->arena;                        /* which the schema lies in */
+    opdi_arena_free(&arena);
 }
 
 OPD_API int opd_schema_nargs(const opd_schema *schema) { return schema == NULL ? 0 : schema->nargs; }
@@ -17677,7 +17696,7 @@ int opd_context_save_for_forward(opd_context *ctx, opd_tensor *const *tensors, i
 }
 int opd_context_mark_dirty(opd_context *ctx, opd_tensor *t) {
     struct opdi_mutation *m = opdi_self()->mutation;
-    if (opdi_context_during(ctx, "opd_context_mark_dirty", true) || opdi_null_tensor(t, "opd_context_mark_dirty") ||
+    if (opdi_context_during(ctx, "opd_context_mark_dirty", !ctx || !ctx->fn.forward) || opdi_null_tensor(t, "opd_context_mark_dirty") ||
         (m && opdi_mutation_write(m, t)) || opdi_listed_set(&ctx->dirty, ctx->dirty.n, &t, 1)) { return -1; }
     (void)OPDI_ADD(&t->storage->version, 1u);
     return 0;

@@ -423,6 +423,40 @@ TEST(outputs_that_have_a_history) {               /* they stay what they are */
     CHECK(opd_tensor_grad(y) == NULL);
 }
 
+/* Marked where the set-up is apart, as in forward. */
+static int half_plain_forward(opd_context *ctx) {
+    return opd_context_return(ctx, into("aten::mul_.Tensor", opd_context_tensor(ctx, 0), num(2)));
+}
+static int marks_in_setup(opd_context *ctx) { return opd_context_mark_dirty(ctx, opd_context_tensor(ctx, 0)); }
+static int half_inplace_forward_without_return(opd_context *ctx) {
+    return opd_context_return(ctx, opd_clone(into("aten::mul_.Tensor", opd_context_tensor(ctx, 0), num(2))));
+}
+static int half_backward(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_mul(opd_bw_grad(bw, 0), num(2))); }
+static int half_of(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)n;
+    out[0] = opd_sum(apply1((const opd_autograd_function *)user, opd_mul(in[0], num(1))));
+    return out[0] ? 1 : -1;
+}
+TEST(mark_dirty_in_setup_context) {
+    opd_autograd_function f = function("Double", half_plain_forward, half_backward);
+    opd_tensor *x = the_x(), *y = opd_mul(x, num(1)), *g = NULL;
+    const uint32_t version = opd_tensor_version(y);
+    f.setup_context = marks_in_setup;
+    CHECK(apply1(&f, y) == y);
+    CHECK_STR(opd_tensor_grad_fn(y), "DoubleBackward");
+    CHECK_INT(opd_tensor_version(y), version + 2);                                /* the operator's, and the mark */
+    CHECK_INT(opd_backward(opd_sum(y)), 0);
+    CHECK_NEAR(opd_data_f64(opd_tensor_grad(x))[0], 2, 0);
+    CHECK(!apply1(&f, x));
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "a leaf Variable that requires grad");
+    x = opd_detach(the_x());
+    CHECK_INT(opd_grad(half_of, &f, &x, 1, NULL, &g), 1);
+    CHECK_NEAR(opd_data_f64(g)[0], 2, 0);
+    f.forward = half_inplace_forward_without_return;
+    CHECK(!apply1(&f, opd_mul(x, num(1))) || !opd_ok());
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "must all be outputs");
+}
+
 /* Views: written to as the only output; made inside. */
 static int half_inplace_forward(opd_context *ctx) {
     opd_tensor *x = opd_context_tensor(ctx, 0);
