@@ -14220,6 +14220,23 @@ static bool opdi_is_factory(const opd_op *op) {
     return card && card->desc.vmap == opd_batch_factory;
 }
 
+static bool opdi_mixes_devices(const opd_op *op);
+//-- Outside of a fake mode: with meta tensors come no others but single numbers.
+OPDI_NOINLINE static int opdi_check_meta(const opd_call *call) {
+    int i;
+    int32_t k;
+    for (i = 0; i < call->op->nargs && !call->th->fake && !opdi_mixes_devices(call->op); i++) {
+        const opd_value *v = &call->args[i];
+        for (k = 0; k < (v->tag == OPD_TAG_TENSORS ? v->n : v->tag == OPD_TAG_TENSOR); k++) {
+            const opd_tensor *t = v->tag == OPD_TAG_TENSOR ? v->u.t : v->u.tensors[k];
+            if (!t || t->backend == OPD_META || t->ndim == 0) { continue; }
+            return opd_fail(OPD_ERROR_ARGUMENT, "Expected all tensors to be on the same device, but found at least two "
+                            "devices, meta and %s! (argument '%s')", opdi_device_name(t->backend),
+                            call->op->schema->args[i].name);
+        }
+    }
+    return 0;
+}
 opd_tensor *opd_result_strided(opd_call *call, int i, const int64_t *sizes, const int64_t *strides, int ndim,
                                opd_scalar_type dtype, opd_device device) {
     opd_tensor *t;
@@ -14231,8 +14248,10 @@ opd_tensor *opd_result_strided(opd_call *call, int i, const int64_t *sizes, cons
     }
     if (OPDI_UNLIKELY(!(call->op->tensor_rets >> i & 1))) { (void)opdi_return_error(call, i, "Tensor"); return NULL; }
     if (call->targets && !call->stands_in) { return opdi_result_target(call, i, sizes, ndim, dtype); }
-    if (OPDI_UNLIKELY(call->keys.backends >> OPD_META & 1) &&       /* of a fake come fakes, but empty_like(device=) */
-        (call->th->fake || !opdi_is_factory(call->op))) { device.type = OPD_META; }
+    if (OPDI_UNLIKELY(call->keys.backends >> OPD_META & 1)) {
+        if (call->keys.backends != (uint64_t)1 << OPD_META && opdi_check_meta(call)) { return NULL; }
+        if (call->th->fake || !opdi_is_factory(call->op)) { device.type = OPD_META; }      /* but empty_like(device=) */
+    }
     t = opdi_tensor_make(sizes, strides, ndim, dtype, opdi_place(device));
     if (!t) { return NULL; }
     call->rets[i] = opd_value_tensor(t);

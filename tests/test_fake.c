@@ -303,6 +303,27 @@ TEST(modes_nest_and_end_twice) {
     CHECK(opd_data(floats(1, 1)) != NULL);
 }
 
+/* Outside of a mode, meta tensors with others: refused, but for single numbers and indices, as in PyTorch. */
+TEST(meta_beside_real) {
+    const opd_device meta = opd_device_of(OPD_META, -1);
+    const int64_t first[] = {0, 1};
+    opd_tensor *m = opd_tensor_new_on(OPD_INTS(2, 2), OPD_FLOAT32, meta), *c = floats(2, 2), *one = opd_tensor_new_on(OPD_INTS(), OPD_FLOAT32, meta);
+    opd_tensor *number = opd_full(OPD_INTS(), OPD_V(2.0), OPD_FLOAT32), *ids = opd_tensor_from(first, OPD_INTS(2), OPD_INT64), *list[2];
+    CHECK_OK();
+    CHECK(!opd_add(m, c)); CHECK_ERROR(OPD_ERROR_ARGUMENT, "at least two devices, meta and cpu! (argument 'other')");
+    CHECK(!opd_add(c, m)); CHECK_ERROR(OPD_ERROR_ARGUMENT, "(argument 'self')");
+    CHECK(!opd_mm(m, c)); CHECK_ERROR(OPD_ERROR_ARGUMENT, "at least two devices, meta and cpu!");
+    CHECK(!opd_mm(c, m)); CHECK_ERROR(OPD_ERROR_ARGUMENT, "at least two devices, meta and cpu!");
+    CHECK(!opd_add(c, one)); CHECK_ERROR(OPD_ERROR_ARGUMENT, "at least two devices, meta and cpu!");
+    list[0] = m; list[1] = c;
+    CHECK(!opd_cat(opd_tensors_of(list, 2))); CHECK_ERROR(OPD_ERROR_ARGUMENT, "(argument 'tensors')");
+    CHECK(!opd_addcmul(m, m, c)); CHECK_ERROR(OPD_ERROR_ARGUMENT, "(argument 'tensor2')");
+    CHECK(opd_add(m, number) && opd_add(number, m) && opd_addcmul(m, number, m));
+    CHECK(opd_ndim(opd_index(m, opd_tensors_of(&ids, 1))) == 2);
+    CHECK(opd_zero_(opd_empty_like(m)) != NULL);
+    CHECK_OK();
+}
+
 //-- costs --------------------------------------------------------------------------------------------------------------
 
 TEST(costs_of_products) {
