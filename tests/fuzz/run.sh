@@ -40,7 +40,7 @@ for target in $targets; do
          "$here/fuzz_$target.c" -o "$bin" -lm -lpthread; then
         echo "$target: does not build" | tee -a "$log"; found=1; continue
     fi
-    set -- -max_total_time="$seconds" -timeout=20 -rss_limit_mb=4096 -max_len=4096 -print_final_stats=1
+    set -- -max_total_time="$seconds" -timeout=20 -report_slow_units=100 -rss_limit_mb=4096 -max_len=4096 -print_final_stats=1
     [ ! -f "$here/$target.dict" ] || set -- "$@" -dict="$here/$target.dict"
     if [ -d "$here/$target" ]; then set -- "$@" "$corpus" "$here/$target"
     else set -- "$@" -max_len=512 -len_control=0 -timeout=100 "$corpus"; fi       # its input are choices: the more the better
