@@ -24995,10 +24995,11 @@ static int opdi_traced_leaves(const opdi_tracer *tr, const opdi_gvalue *v, const
                     "made of it would be a constant of the graph. Register an operator whose kernel reads it "
                     "(opd_define) and call that", what, *op ? "a result of " : "an input of the graph", op);
 }
-//-- Asked for the data of t outside of a kernel: 0 when that is allowed.
+//-- Asked for the data of t outside of a kernel of what is one node: 0 when that is allowed.
 static int opdi_traced_read(const opd_tensor *t) {
     const opdi_thread *th = opdi_self();
-    const opdi_gvalue *v = th->tracer && !th->current ? opdi_traced_value(th->tracer, t) : NULL;
+    const opdi_gvalue *v = th->tracer && (th->state.allow & OPD_BIT_OF(OPD_F_TRACER))
+        ? opdi_traced_value(th->tracer, t) : NULL;
     return v && opdi_gvalue_follows(v) ? opdi_traced_leaves(th->tracer, v, "the data") : 0;
 }
 //-- The operator of a node gives C values of what is recorded.  Those of PyTorch's own that only look at sizes may.
@@ -44188,16 +44189,17 @@ static opd_tensor *opdi_prod_others(opd_tensor *g, opd_tensor *x, int64_t dim) {
     right = opd_cumprod(opdi_cat_dim(ones, opdi_flip_dim(opdi_range_dim(x, dim, 1, n), dim), dim), dim);
     return opd_mul(g, opd_mul(left, opdi_flip_dim(right, dim)));
 }
-/* True when the formulas with a division would meet a zero, or nobody can look. */
+static opd_tensor *opdi_dense_as(opd_tensor *t, opd_scalar_type dtype);
+/* True when the formulas with a division would meet a zero, or nobody can look; what is recorded is for any numbers. */
 static bool opdi_may_have_zero(opd_tensor *x) {
     int64_t i, n;
     const opd_tensor *c;
     bool zero = false;
     while (x->flags & OPDI_BATCHED) { x = opdi_batched_of(x)->value; }
     n = x->numel;
-    if (x->backend != OPD_CPU || !x->data) { return true; }
-    c = opd_contiguous(x);
-    if (!c || !c->data) { return true; }
+    if (x->backend != OPD_CPU || !x->data || opdi_self()->tracer) { return true; }
+    c = opdi_dense_as(x, (opd_scalar_type)x->dtype);
+    if (!c) { return true; }
     if (c->dtype == OPD_FLOAT32) {
         for (i = 0; i < n; i++) { zero |= ((const float *)(const void *)c->data)[i] == 0; }
         return zero;

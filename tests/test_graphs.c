@@ -1468,4 +1468,47 @@ TEST(what_a_derivative_reads_is_no_silent_constant) {
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "MaxPool2dWithIndicesBackward0 reads what was made inside of an operator that is one node");
 }
 
+/* Formulas that look for zeros do not look while they are recorded: the graph is for other numbers too. */
+static int product_of(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user; (void)n;
+    out[0] = opd_prod(in[0]);
+    return out[0] ? 1 : -1;
+}
+static int product_grad(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    return opd_grad(product_of, user, in, n, NULL, out) < 0 ? -1 : 1;
+}
+/* narrow reads where it starts: in parts, for a derivative, that would be a constant. */
+static int narrowed_of(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    static opd_op *h;
+    opd_tensor *y = OPD_CALL(OPD_OP(&h, "aten::narrow.Tensor"), in[0], 0, in[1], 1);
+    (void)user; (void)n;
+    out[0] = y ? opd_sum(opd_mul(y, y)) : NULL;
+    return out[0] ? 1 : -1;
+}
+static int narrowed_grad(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    opd_tensor *all[2] = {NULL, NULL};
+    if (opd_grad(narrowed_of, user, in, n, NULL, all) < 0) { return -1; }
+    out[0] = all[0];
+    return 1;
+}
+TEST(what_a_formula_looks_at_is_no_silent_constant) {
+    const double a[3] = {1, 2, 3}, b[3] = {0, 2, 3};
+    const int64_t at[2] = {1, 2};
+    opd_tensor *x = opd_tensor_from(a, OPD_INTS(3), OPD_FLOAT64), *y, *in[2], *other[2], *out = NULL;
+    opd_graph *g = opd_graph_trace(product_grad, NULL, &x, 1, NULL);
+    y = opd_tensor_from(b, OPD_INTS(3), OPD_FLOAT64);
+    CHECK_OR_RETURN(g && opd_graph_run(g, &y, 1, &out, 1) == 1);
+    CHECK_NEAR(opd_data_f64(out)[0], 6, 0);
+    CHECK_NEAR(opd_data_f64(out)[1], 0, 0);
+    opd_graph_free(g);
+    in[0] = other[0] = x;
+    in[1] = opd_select(opd_tensor_from(at, OPD_INTS(2), OPD_INT64), 0, 0);
+    other[1] = opd_select(opd_tensor_from(at, OPD_INTS(2), OPD_INT64), 0, 1);
+    CHECK_OR_RETURN((g = opd_graph_trace(narrowed_of, NULL, in, 2, NULL)) && opd_graph_run(g, other, 2, &out, 1) == 1);
+    CHECK_NEAR(opd_item_f64(out), 9, 0);
+    opd_graph_free(g);
+    CHECK(!opd_graph_trace(narrowed_grad, NULL, in, 2, NULL));
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "aten::narrow.Tensor: the data of a traced tensor, an input of the graph");
+}
+
 CHECK_MAIN()
