@@ -855,10 +855,12 @@ OPD_API size_t opd_dump_table(const opd_op *op, char *buf, size_t cap);
 /* 0 when every slot of every table equals what the registrations say and the counters agree; -1 with an error. */
 OPD_API int opd_check_invariants(void);
 
-/* Calls.  args in schema order; trailing ones may be left out where there are defaults.  Results belong to the
-   innermost scope; an argument that comes back from an in-place or out= operator stays whose it was.  Where an operator
-   of namespace aten wants a Tensor a number may stand, as in Python; to other operators, whose kernels may not expect a
-   tensor without dims and of another dtype, it is an error, as there. */
+/* Calls.  args in schema order, keyword-only ones too: the 1 of OPD_CALL(opd_find("aten::sum"), x, 1) is a dtype (int8),
+   as opd_find chooses the operator; opd_overloads_call chooses by the arguments, as PyTorch does.  Trailing ones may be
+   left out where there are defaults.  Results belong to the innermost scope; an argument that comes back from an
+   in-place or out= operator stays whose it was.  Where an operator of namespace aten wants a Tensor a number may stand,
+   as in Python; to other operators, whose kernels may not expect a tensor without dims and of another dtype, it is an
+   error, as there. */
 OPD_API opd_tensor *opd_call_op(opd_op *op, const opd_value *args, int nargs);          /* first result; NULL: failed */
 /* 0, or -1.  rets NULL: the results are not asked for. */
 OPD_API int opd_call_all(opd_op *op, opd_value *rets, const opd_value *args, int nargs);
@@ -11552,6 +11554,22 @@ static const char *opdi_value_print(const opd_value *v, char *buf, size_t cap) {
 }
 
 //-- Records the error that opdi_bind found; -1.
+//-- Adds to the error of a call that another overload takes what was given.
+static opd_overloads *opdi_overloads_of(const char *name, size_t n);
+static int opdi_fail_overload(const opd_op *op, const opd_value *args, int nargs) {
+    opdi_thread *th = opdi_self();
+    const opd_code code = th->error;
+    char said[sizeof th->message];
+    const opd_op *other = NULL;
+    opd_overloads *set;
+    memcpy(said, th->message, sizeof said);
+    th->error = OPD_OK;
+    set = opdi_overloads_of(op->base_name, strlen(op->base_name));
+    if (set) { other = opd_overloads_resolve(set, args, nargs, NULL, 0); }
+    memcpy(th->message, said, sizeof said);
+    th->error = code;
+    return !other || other == op ? -1 : opdi_fail_more("\n%s takes these arguments", other->name);
+}
 static int opdi_bind_error(const opd_op *op, const opdi_given *g, int why, int at) {
     char type[256], value[128], decl[700];
     const opdi_arg *a = op->nargs ? &op->schema->args[at] : NULL;
@@ -11574,11 +11592,13 @@ static int opdi_bind_error(const opd_op *op, const opdi_given *g, int why, int a
         const opd_value *v = opdi_given_at(g, a, at, &used);
         if (!v) { v = &a->value; }
         if (opdi_has_null(a->type, v)) { return opdi_null_element(op, at, v); }
-        return opd_fail(OPD_ERROR_ARGUMENT,
-                        "%s() Expected a value of type '%s' for argument '%s' but instead found type '%s'.\n"
-                        "Position: %d\nValue: %s\nDeclaration: %s", op->name,
-                        opdi_type_print(a->type, type, sizeof type), a->name, opdi_value_kind(v), at,
-                        opdi_value_print(v, value, sizeof value), decl);
+        if (!opd_ok()) { return -1; }
+        (void)opd_fail(OPD_ERROR_ARGUMENT,
+                       "%s() Expected a value of type '%s' for argument '%s' but instead found type '%s'.\n"
+                       "Position: %d\nValue: %s\nDeclaration: %s", op->name,
+                       opdi_type_print(a->type, type, sizeof type), a->name, opdi_value_kind(v), at,
+                       opdi_value_print(v, value, sizeof value), decl);
+        return g->keywords || g->nkw ? -1 : opdi_fail_overload(op, g->args, g->nargs);
     }
     case OPDI_UNKNOWN_KEYWORD:
         return opd_fail(OPD_ERROR_ARGUMENT, "Unknown keyword argument '%s' for operator '%s'. Declaration: %s",
@@ -12448,8 +12468,10 @@ opd_scalar_type opd_arg_dtype(const opd_call *call, int i, opd_scalar_type if_no
     const opd_value *v = opdi_arg_of(call, i, OPD_TAG_INT);
     if (!v) { return if_none; }
     if (v->u.i < 0 || v->u.i > 127 || !opd_dtype_size((opd_scalar_type)v->u.i)) {
+        if (!opd_ok()) { return if_none; }
         (void)opd_fail(OPD_ERROR_DTYPE, "argument '%s': %lld is no dtype", call->op->schema->args[i].name,
                        (long long)v->u.i);
+        if (call->op->schema->args[i].keyword_only) { (void)opdi_fail_overload(call->op, call->args, i + 1); }
         return if_none;
     }
     return (opd_scalar_type)v->u.i;

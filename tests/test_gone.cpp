@@ -1,6 +1,14 @@
 /* Every function of the library that takes a tensor, given one that is gone: an error says which scope has ended. */
 #include "cases.h"
 
+TEST(scopes_with_a_name) {
+    const int64_t before = opd_scope_stats().handles;
+    opd_scope scope = opd_scope_open_at("a name");
+    CHECK(opd_ones(OPD_INTS(2), OPD_FLOAT32) && opd_scope_stats().handles > before);
+    opd_scope_close(&scope);
+    CHECK_INT(opd_scope_stats().handles, before);
+}
+
 #if !defined(CHECK_SANITIZED)                     /* which find it by themselves */
 //-- what functions are given ------------------------------------------------------------------------------------------
 

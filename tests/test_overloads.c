@@ -149,6 +149,26 @@ TEST(overloads_errors) {
 }
 
 // A call computes; a wrapped number and a repeated one are made and gone again.
+/* A call of one overload with what another one takes says so. */
+TEST(another_overload_takes_them) {
+    opd_op *sum = opd_find("aten::sum");
+    opd_tensor *x = opd_ones(OPD_INTS(2, 3), OPD_FLOAT32);
+    opd_value r;
+    CHECK(!OPD_CALL(sum, x, OPD_INTS(1)));
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "\naten::sum.dim_IntList takes these arguments");
+    CHECK(!OPD_CALL(sum, x, -1));
+    CHECK_ERROR(OPD_ERROR_DTYPE, "argument 'dtype': -1 is no dtype\naten::sum.dim_IntList takes these arguments");
+    CHECK(!OPD_CALL(sum, x, 8));
+    CHECK_ERROR(OPD_ERROR_DTYPE, "aten::sum.dim_IntList takes these arguments");
+    CHECK(!OPD_CALL(opd_find("aten::max.dim"), x, x));
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "\naten::max.other takes these arguments");
+    CHECK(!OPD_CALL(sum, x, "text"));
+    CHECK(!strstr(opd_error_message(), "takes these"));
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "Expected a value of type 'ScalarType?' for argument 'dtype'");
+    CHECK(opd_dtype(OPD_CALL(sum, x, OPD_FLOAT64)) == OPD_FLOAT64);
+    CHECK_INT(opd_overloads_call(opd_overloads_find("aten::sum"), &r, OPD_ARGS(x, 1), NULL, 0), 0);
+    CHECK(opd_ndim(r.u.t) == 1 && opd_dtype(r.u.t) == OPD_FLOAT32);
+}
 TEST(overloads_call) {
     opd_overloads *add = opd_overloads_find("aten::add"), *pool = opd_overloads_find("aten::flip");
     opd_tensor *x = opd_tensor_from(((const float[]){1, 2}), OPD_INTS(2), OPD_FLOAT32);
