@@ -38306,6 +38306,11 @@ OPDI_COLD_BEGIN
 
 //-- filling -----------------------------------------------------------------------------------------------------------
 
+/* The largest finite number of a floating type. */
+static double opdi_float_top(opd_scalar_type t) {
+    return t == OPD_FLOAT16 ? 65504.0 : t == OPD_BFLOAT16 ? 255 * ldexp(1, 120)
+        : t == OPD_FLOAT32 ? (double)FLT_MAX : DBL_MAX;
+}
 /* A number as an element of dtype, in out[2]: c10::checked_convert.  0, or -1 with an error when it does not fit. */
 static int opdi_element_of(opd_value v, opd_scalar_type dtype, double *out /*[2]*/) {
     const double re = v.tag == OPD_TAG_FLOAT ? v.u.d : v.tag == OPD_TAG_COMPLEX ? v.u.c[0] : (double)v.u.i;
@@ -38318,7 +38323,8 @@ static int opdi_element_of(opd_value v, opd_scalar_type dtype, double *out /*[2]
     float f = (float)re, pair[2];
     uint16_t h;
     out[0] = out[1] = 0;
-    if (!opd_dtype_is_complex(dtype) && (im < 0 || im > 0)) {
+    if ((!opd_dtype_is_complex(dtype) && (im < 0 || im > 0)) ||
+        (opd_dtype_is_floating(dtype) && isfinite(re) && fabs(re) > opdi_float_top(dtype))) {
         return opd_fail(OPD_ERROR_DTYPE, "value cannot be converted to type %s without overflow",
                         opd_dtype_cname(dtype));
     }
@@ -41328,10 +41334,12 @@ OPDI_CARD_ASK(dim, "dim(Tensor self) -> int", opdi_dim_kernel, "[2,3]")
 
 //-- copies of views ---------------------------------------------------------------------------------------------------
 
-/* "aten::select_copy.int" calls "aten::select.int" and clones what comes; what is no view of these sizes is copied. */
+/* "aten::select_copy.int" calls "aten::select.int" and clones what comes, into rows; what is no view of these sizes is
+   copied. */
 static int opdi_view_copy_kernel(opd_call *call) {
     char name[96];
     const char *own = call->op->name, *at = strstr(own, "_copy");
+    const opd_value rows = opd_value_int(OPDI_FORMAT_CONTIGUOUS);
     opd_value got;
     opd_tensor **list;
     int32_t i;
@@ -41340,9 +41348,9 @@ static int opdi_view_copy_kernel(opd_call *call) {
     strcpy(name + (at - own), at + 5);
     if (strcmp(name, "aten::view") == 0) { strcpy(name, "aten::reshape"); }
     if (opd_call_all(opd_find(name), &got, call->args, call->op->nargs)) { return -1; }
-    if (got.tag == OPD_TAG_TENSOR) { return opd_return_tensor(call, opd_clone(got.u.t)); }
+    if (got.tag == OPD_TAG_TENSOR) { return opd_return_tensor(call, opd_clone_full(got.u.t, rows)); }
     if (!(list = opdi_list_room(got.n))) { return -1; }
-    for (i = 0; i < got.n; i++) { if (!(list[i] = opd_clone(got.u.tensors[i]))) { return -1; } }
+    for (i = 0; i < got.n; i++) { if (!(list[i] = opd_clone_full(got.u.tensors[i], rows))) { return -1; } }
     return opd_return_tensors(call, list, got.n);
 }
 #define OPDI_CARD_COPY(id, schema_, out_, cases_) OPDI_CARD_OF(id, schema_, opdi_view_copy_kernel, NULL, out_, cases_)
@@ -41885,14 +41893,19 @@ static const char *opdi_type_name(opd_scalar_type t) {
         "double", "?", "c10::complex<float>", "c10::complex<double>", "bool", "?", "?", "?", "c10::BFloat16"};
     return names[t & 15];
 }
-/* c10::overflows: whether a number can be cast to t.  Negative integers may wrap to uint8. */
+/* c10::overflows: whether a number can be cast to t.  Negative integers may wrap to uint8; infinities stay. */
 static bool opdi_number_fits(opd_value v, opd_scalar_type t) {
     static const double top[5] = {255.0, 127.0, 32767.0, 2147483647.0, 9223372036854775807.0};
     const double d = opdi_number_f64(v);
     const int k = (int)t;
+    if (opd_dtype_is_floating(t) && v.tag != OPD_TAG_COMPLEX) { return !isfinite(d) || fabs(d) <= opdi_float_top(t); }
     if (k > 4 || (v.tag == OPD_TAG_INT && k == 4)) { return true; }
     if (k == 0) { return d <= 255.0 && d >= (v.tag == OPD_TAG_INT ? -255.0 : 0.0); }
     return d <= top[k] && d >= -top[k] - 1.0;
+}
+static int opdi_number_check(opd_value v, opd_scalar_type t) {
+    return opdi_number_fits(v, t) ? 0
+        : opd_fail(OPD_ERROR_DTYPE, "value cannot be converted to type %s without overflow", opdi_type_name(t));
 }
 static void opdi_params_set(opdi_params *s, int k, opd_value v) {
     s->f64[k] = opdi_number_f64(v); s->f32[k] = (float)s->f64[k]; s->i64[k] = opdi_number_i64(v);
@@ -42286,6 +42299,17 @@ static const opdi_formula opdi_formula_clamp = {{opdi_f32_clamp, opdi_f64_clamp,
 static const opdi_formula opdi_formula_clamp_tensor =
     {{opdi_f32_clamp_tensor, opdi_f64_clamp_tensor, opdi_i64_clamp_tensor}, "clamp_cpu", OPDI_NOT_BOOL,
     OPDI_NUMBER(clamp_tensor, clamp_tensor)};
+/* Clamps the first argument to the bounds in s, in dtype t. */
+static int opdi_clamp_run(opd_call *call, opd_scalar_type t, const opdi_params *s) {
+    opd_tensor *ops[4];
+    opdi_number n;
+    ops[1] = opd_arg_tensor(call, 0);
+    if (s->f64[0] == s->f64[0] && s->f64[1] == s->f64[1]) {
+        return opdi_pointwise_typed(call, &opdi_formula_clamp, ops, 1, t, t, s);
+    }
+    ops[2] = ops[3] = opdi_number_make(&n, opd_value_float(NAN));        /* a NaN bound makes everything NaN */
+    return opdi_pointwise_typed(call, &opdi_formula_clamp_tensor, ops, 3, t, t, s);
+}
 /* Bounds in s; the result's dtype is promoted by the bounds (at::meta clamp). */
 static int opdi_clamp_bounds(opd_call *call, opd_value low, opd_value high) {
     opd_tensor *ops[4];
@@ -42304,19 +42328,15 @@ static int opdi_clamp_bounds(opd_call *call, opd_value low, opd_value high) {
     s.i64[0] = INT64_MIN; s.i64[1] = INT64_MAX;
     if (low.tag != OPD_TAG_NONE) { opdi_params_set(&s, 0, low); }
     if (high.tag != OPD_TAG_NONE) { opdi_params_set(&s, 1, high); }
-    if (s.f64[0] != s.f64[0] || s.f64[1] != s.f64[1]) {      /* a NaN bound makes everything NaN */
-        ops[2] = opdi_number_make(&n[0], opd_value_float(NAN)); ops[3] = opdi_number_make(&n[1], opd_value_float(NAN));
-        return opdi_pointwise_typed(call, &opdi_formula_clamp_tensor, ops, 3, t, t, &s);
-    }
-    return opdi_pointwise_typed(call, &opdi_formula_clamp, ops, 1, t, t, &s);
+    return opdi_clamp_run(call, t, &s);
 }
 OPDI_KERNEL(clamp) { return opdi_clamp_bounds(call, opd_arg_value(call, 1), opd_arg_value(call, 2)); }
 OPDI_KERNEL(clamp_min) { return opdi_clamp_bounds(call, opd_arg_value(call, 1), opd_value_none()); }
 OPDI_KERNEL(clamp_max) { return opdi_clamp_bounds(call, opd_value_none(), opd_arg_value(call, 1)); }
-/* The gradient passes where low <= x <= high. */
+/* The gradient passes where low < x < high: at a bound the result is a constant. */
 static opd_tensor *opdi_clamp_mask(opd_tensor *g, opd_tensor *x, opd_value low, opd_value high) {
-    if (low.tag != OPD_TAG_NONE) { g = opdi_where(opd_ge_Scalar(x, low), g); }
-    return high.tag != OPD_TAG_NONE ? opdi_where(opd_le_Scalar(x, high), g) : g;
+    if (low.tag != OPD_TAG_NONE) { g = opdi_where(opd_gt_Scalar(x, low), g); }
+    return high.tag != OPD_TAG_NONE ? opdi_where(opd_lt_Scalar(x, high), g) : g;
 }
 OPDI_BW1(clamp) {
     return opd_bw_return(bw, 0, opdi_clamp_mask(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1),
@@ -42346,12 +42366,10 @@ OPDI_CARD(clamp_max, "clamp_max(Tensor self, Scalar max) -> Tensor", clamp_max, 
 
 static int opdi_hardtanh_bounds(opd_call *call, opd_value low, opd_value high) {
     const opd_scalar_type t = (opd_scalar_type)opd_arg_tensor(call, 0)->dtype;
-    opd_tensor *ops[2];
     opdi_params s = opdi_no_params;
     if (t == OPD_BOOL) { return opd_fail(OPD_ERROR_DTYPE, "Bool inputs not supported for hardtanh"); }
     opdi_params_set(&s, 0, low); opdi_params_set(&s, 1, high);
-    ops[1] = opd_arg_tensor(call, 0);
-    return opdi_pointwise_typed(call, &opdi_formula_clamp, ops, 1, t, t, &s);
+    return opdi_clamp_run(call, t, &s);
 }
 OPDI_KERNEL(hardtanh) { return opdi_hardtanh_bounds(call, opd_arg_value(call, 1), opd_arg_value(call, 2)); }
 OPDI_BW1(hardtanh) {
@@ -42466,9 +42484,7 @@ OPDI_KERNEL(threshold) {
     opdi_params s = opdi_params_of(call, 1, 2);
     opd_tensor *ops[3], *self = opd_arg_tensor(call, 0);
     const opd_scalar_type t = (opd_scalar_type)self->dtype;
-    if (!opdi_number_fits(opd_arg_value(call, 1), t) || !opdi_number_fits(opd_arg_value(call, 2), t)) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "value cannot be converted to type %s without overflow", opdi_type_name(t));
-    }
+    if (opdi_number_check(opd_arg_value(call, 1), t) || opdi_number_check(opd_arg_value(call, 2), t)) { return -1; }
     ops[1] = ops[2] = self;
     return opdi_pointwise(call, &opdi_formula_threshold, ops, 2, &s);
 }
@@ -42881,7 +42897,7 @@ OPDI_CARD(pow_Scalar, "pow.Scalar(Scalar self, Tensor exponent) -> Tensor", pow_
 
 //-- maximum, minimum, fmax, fmin --------------------------------------------------------------------------------------
 
-/* In the derivative a tie gives half to each (maximum, minimum) or all to self (fmax, fmin). */
+/* In the derivative a tie gives half to each. */
 OPDI_FORMULA_A(maximum, maximum, 0)
 OPDI_FORMULA_A(minimum, minimum, 0)
 OPDI_FORMULA_A(fmax, fmax, 0)
@@ -42894,26 +42910,26 @@ OPDI_KERNEL(fmin) { return opdi_binary(call, &opdi_formula_fmin); }
 static opd_tensor *opdi_tie(opd_tensor *g, opd_tensor *equal, opd_tensor *loses) {
     return opdi_unless(opd_where_self(equal, opdi_muls(g, 0.5), g), loses);
 }
-OPDI_BW1(maximum) {
-    opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0), *y = opd_bw_tensor(bw, 1), *e = opd_eq(x, y);
-    OPDI_GIVE(0, opdi_tie(g, e, opd_lt(x, y)));
-    OPDI_GIVE(1, opdi_tie(g, e, opd_gt(x, y)));
+/* Of the larger (or smaller) of the first argument and that at `other`. */
+static int opdi_extreme_backward(opd_backward_call *bw, int other, bool larger) {
+    opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0), *y = opd_bw_tensor(bw, other), *e = opd_eq(x, y);
+    OPDI_GIVE(0, opdi_tie(g, e, larger ? opd_lt(x, y) : opd_gt(x, y)));
+    OPDI_GIVE(other, opdi_tie(g, e, larger ? opd_gt(x, y) : opd_lt(x, y)));
     return 0;
 }
-OPDI_BW1(minimum) {
-    opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0), *y = opd_bw_tensor(bw, 1), *e = opd_eq(x, y);
-    OPDI_GIVE(0, opdi_tie(g, e, opd_gt(x, y)));
-    OPDI_GIVE(1, opdi_tie(g, e, opd_lt(x, y)));
-    return 0;
-}
+OPDI_BW1(maximum) { return opdi_extreme_backward(bw, 1, true); }
+OPDI_BW1(minimum) { return opdi_extreme_backward(bw, 1, false); }
+/* wins: where self is the result and other is not; so it is where other is NaN. */
 static int opdi_fmaxmin_backward(opd_backward_call *bw, opd_tensor *wins) {
-    opd_tensor *g = opd_bw_grad(bw, 0), *mask = opd_logical_or(wins, opd_isnan(opd_bw_tensor(bw, 1)));
-    OPDI_GIVE(0, opdi_where(mask, g));
+    opd_tensor *x = opd_bw_tensor(bw, 0), *y = opd_bw_tensor(bw, 1), *e = opd_eq(x, y), *mask, *g;
+    mask = opd_logical_or(wins, opd_isnan(y));
+    g = opd_where_self(e, opdi_muls(opd_bw_grad(bw, 0), 0.5), opd_bw_grad(bw, 0));
+    OPDI_GIVE(0, opdi_where(opd_logical_or(mask, e), g));
     OPDI_GIVE(1, opdi_unless(g, mask));
     return 0;
 }
-OPDI_BW1(fmax) { return opdi_fmaxmin_backward(bw, opd_ge(opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 1))); }
-OPDI_BW1(fmin) { return opdi_fmaxmin_backward(bw, opd_le(opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 1))); }
+OPDI_BW1(fmax) { return opdi_fmaxmin_backward(bw, opd_gt(opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 1))); }
+OPDI_BW1(fmin) { return opdi_fmaxmin_backward(bw, opd_lt(opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 1))); }
 #define OPDI_CARD_BINARY(id, save_, autocast_, cases_)                                                      \
     OPDI_CARD(id, #id "(Tensor self, Tensor other) -> Tensor", id, opdi_##id##_backward, save_, autocast_, NULL, \
               #id ".out", cases_)
@@ -42933,37 +42949,20 @@ OPDI_KERNEL(clamp_Tensor) {
                                          "torch.clamp: At least one of 'min' or 'max' must not be None"); }
     return opdi_pointwise(call, low ? &opdi_formula_maximum : &opdi_formula_minimum, ops, 2, &opdi_no_params);
 }
-/* x gets g where low <= x <= high, low where x < low <= high, high where x > high or high < low. */
+OPDI_BW1(clamp_min_Tensor) { return opdi_extreme_backward(bw, 1, true); }
+OPDI_BW1(clamp_max_Tensor) { return opdi_extreme_backward(bw, 1, false); }
+/* x gets g within the bounds, low where x < low < high, high where x > high or high < low; at a bound half to each. */
 OPDI_BW1(clamp_Tensor) {
     opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0), *low = opd_bw_tensor(bw, 1),
-        *high = opd_bw_tensor(bw, 2), *m;
-    if (opd_bw_needs(bw, 0)) {
-        m = low ? opd_ge(x, low) : opd_le(x, high);
-        if (low && high) { m = opd_logical_and(m, opd_le(x, high)); }
-        OPDI_GIVE(0, opdi_where(m, g));
-    }
-    if (opd_bw_needs(bw, 1)) {
-        m = opd_lt(x, low);
-        if (high) { m = opd_logical_and(m, opd_lt(low, high)); }
-        OPDI_GIVE(1, opdi_where(m, g));
-    }
-    if (opd_bw_needs(bw, 2)) {
-        m = opd_gt(x, high);
-        if (low) { m = opd_logical_or(m, opd_lt(high, low)); }
-        OPDI_GIVE(2, opdi_where(m, g));
-    }
-    return 0;
-}
-OPDI_BW1(clamp_min_Tensor) {
-    opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0), *y = opd_bw_tensor(bw, 1);
-    OPDI_GIVE(0, opdi_where(opd_ge(x, y), g));
-    OPDI_GIVE(1, opdi_where(opd_lt(x, y), g));
-    return 0;
-}
-OPDI_BW1(clamp_max_Tensor) {
-    opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0), *y = opd_bw_tensor(bw, 1);
-    OPDI_GIVE(0, opdi_where(opd_le(x, y), g));
-    OPDI_GIVE(1, opdi_where(opd_gt(x, y), g));
+        *high = opd_bw_tensor(bw, 2), *apart, *at_low, *at_high;
+    if (!low || !high) { return opdi_extreme_backward(bw, low ? 1 : 2, low != NULL); }
+    apart = opd_lt(low, high);
+    at_low = opd_logical_and(opd_eq(x, low), apart);
+    at_high = opd_logical_and(opd_eq(x, high), apart);
+    OPDI_GIVE(0, opdi_tie(g, opd_logical_or(at_low, at_high), opd_logical_or(opd_lt(x, low), opd_gt(x, high))));
+    g = opd_where_self(opd_logical_or(at_low, at_high), opdi_muls(g, 0.5), g);
+    OPDI_GIVE(1, opdi_where(opd_logical_and(opd_le(x, low), apart), g));
+    OPDI_GIVE(2, opdi_where(opd_logical_or(at_high, opd_logical_or(opd_gt(x, high), opd_gt(low, high))), g));
     return 0;
 }
 OPDI_CARD(clamp_Tensor, "clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor", clamp_Tensor,
@@ -43112,8 +43111,14 @@ OPDI_CARD(logaddexp2, "logaddexp2(Tensor self, Tensor other) -> Tensor", logadde
 OPDI_CARD(copysign_Tensor, "copysign.Tensor(Tensor self, Tensor other) -> Tensor", copysign, opdi_copysign_backward,
           "self(self), result(self)",
           KEEP, "copysign_.Tensor", "copysign.out", OPDI_CASES_BINARY)
-OPDI_CARD(nextafter, "nextafter(Tensor self, Tensor other) -> Tensor", nextafter, OPD_NOT_DIFFERENTIABLE, "", KEEP,
-          "nextafter_",
+/* A constant beside self, but where there is nowhere to go. */
+OPDI_BW1(nextafter) {
+    OPDI_GIVE(0, opdi_unless(opd_bw_grad(bw, 0), opd_eq(opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 1))));
+    OPDI_GIVE(1, opd_zeros_like(opd_bw_grad(bw, 0)));
+    return 0;
+}
+OPDI_CARD(nextafter, "nextafter(Tensor self, Tensor other) -> Tensor", nextafter, opdi_nextafter_backward,
+          "self, other", KEEP, "nextafter_",
           "nextafter.out", "[2,3], [2,3]")
 OPDI_CARD(heaviside, "heaviside(Tensor self, Tensor values) -> Tensor", heaviside, OPD_NOT_DIFFERENTIABLE, "", KEEP,
           "heaviside_",
@@ -43135,6 +43140,10 @@ OPDI_KERNEL(where_self) {
     ops[1] = opd_arg_tensor(call, 0); ops[2] = opdi_operand_of(call, 1, &n); ops[3] = opdi_operand_of(call, 2, &m);
     if (opdi_check_condition(ops[1]) != 0) { return -1; }
     t = opdi_result_type(ops + 2, 2);
+    if ((ops[2] == &n.t && opdi_number_check(opd_arg_value(call, 1), t)) ||
+        (ops[3] == &m.t && opdi_number_check(opd_arg_value(call, 2), t))) {
+        return -1;
+    }
     return opdi_pointwise_typed(call, &opdi_formula_where, ops, 3, t, t, &opdi_no_params);
 }
 OPDI_BW1(where_self) {
@@ -44880,6 +44889,10 @@ OPDI_KERNEL(frobenius_norm_dim) {
     opd_tensor *t = opd_arg_tensor(call, 0);
     const opd_ints dims = opd_arg_ints(call, 1);
     const bool keep = opd_arg_bool(call, 2);
+    if (opd_dtype_is_integral(opd_dtype(t), true)) {
+        return opd_fail(OPD_ERROR_DTYPE, "norm(): input dtype should be either floating point or complex. Got %s "
+                        "instead.", opd_dtype_cname(opd_dtype(t)));
+    }
     if (dims.n > 2) {
         return opd_fail(OPD_ERROR_ARGUMENT, "Expected at most 2 dimensions, but got %lld dimensions instead.",
                         (long long)dims.n);
@@ -45025,11 +45038,6 @@ OPDI_CARD_WHOLE(trace, dims.n == 2 ? opd_sum_dim(opd_diagonal_full(all, 0, 1, 2)
 /* True where sizes and all values are the same. */
 OPDI_KERNEL(equal) {
     opd_tensor *a = opd_arg_tensor(call, 0), *b = opd_arg_tensor(call, 1), *all;
-    if (a->dtype != b->dtype) {
-        return opd_fail(OPD_ERROR_DTYPE,
-                        "Expected object of data type %s but got data type %s for argument 'other' in call to equal",
-                        opd_dtype_cname((opd_scalar_type)a->dtype), opd_dtype_cname((opd_scalar_type)b->dtype));
-    }
     if (!opdi_same_sizes(a, b)) { return opd_return_bool(call, false); }
     all = opd_all(opd_eq(a, b));
     return all ? opd_return_bool(call, opd_item_i64(all) != 0) : -1;
@@ -45624,6 +45632,10 @@ static int opdi_scan(opd_call *call, const opdi_line_fn *fns, opd_scalar_type dt
     if (!fns[type] || dtype == OPD_BOOL || opd_dtype_is_complex(dtype) ||
         opd_dtype_is_complex((opd_scalar_type)t->dtype)) {
         return opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", what, opd_dtype_cname(dtype));
+    }
+    if (call->targets && call->targets[0] == t && dtype != opd_dtype(t)) {
+        return opd_fail(OPD_ERROR_DTYPE, "Bad in-place call: input tensor dtype %s and output tensor dtype %s should "
+                        "match", opdi_type_name(opd_dtype(t)), opdi_type_name(dtype));
     }
     ops[0] = t; ops[1] = opd_result(call, 0, opdi_sizes(t), t->ndim, dtype);
     if (!ops[1]) { return -1; }
@@ -46675,6 +46687,11 @@ static int opdi_mv_any(opd_call *call, opd_tensor *self, int first, opd_value be
                         (long long)(self ? self->numel : rows), (long long)rows, (long long)opdi_sizes(a)[1],
                         (long long)opdi_sizes(v)[0]);
     }
+    if (self && (self->dtype != a->dtype || a->dtype != v->dtype)) {
+        return opd_fail(OPD_ERROR_DTYPE, "addmv input tensors must have the same dtype, but got %s, %s, and %s",
+                        opd_dtype_cname(OPDI_DTYPE(self)), opd_dtype_cname(OPDI_DTYPE(a)),
+                        opd_dtype_cname(OPDI_DTYPE(v)));
+    }
     if (opdi_same_dtype(a, v) != 0 || opdi_kernel_dtype(OPDI_DTYPE(a), true, "addmv_impl_cpu") < 0) { return -1; }
     return opdi_product_result(call, self, a, v, &rows, 1, beta, alpha);
 }
@@ -46799,6 +46816,9 @@ OPDI_KERNEL(addr) {
         const opd_value v = opd_arg_value(call, k);
         const bool floats = opd_dtype_is_floating(OPDI_DTYPE(self)) || opd_dtype_is_floating(OPDI_DTYPE(a)) ||
             opd_dtype_is_floating(OPDI_DTYPE(b));
+        if (v.tag == OPD_TAG_BOOL && (self->dtype != OPD_BOOL || a->dtype != OPD_BOOL || b->dtype != OPD_BOOL)) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "Boolean %s only supported for Boolean results.", name);
+        }
         if (v.tag == OPD_TAG_FLOAT && !floats) {
             return opd_fail(OPD_ERROR_ARGUMENT,
                             "For integral input tensors, argument %s must not be a floating point number.", name);
@@ -49554,7 +49574,11 @@ OPDI_KERNEL(adaptive_avg_pool) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     const opd_ints to = opd_arg_ints(call, 1);
     const int64_t last[3] = {-1, -2, -3};
+    const int nd = call->op->schema->name[sizeof "adaptive_avg_pool" - 1] - '0';
     int64_t i = 0;
+    if (to.n != nd) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "adaptive_avg_pool%dd: output_size must be %d", nd, nd);
+    }
     while (i < to.n && to.data[i] == 1) { i++; }
     if (i == to.n && self->ndim > to.n) {
         return opd_return_tensor(call, opd_mean_dim(self, opd_ints_of(last, i), true));
@@ -51353,6 +51377,10 @@ static int opdi_batch_norm_check(const opd_tensor *x, const opd_tensor *w, const
             return opd_fail(OPD_ERROR_SHAPE, "%s should contain %lld elements not %lld", names[i], (long long)k->c,
                             (long long)p[i]->numel);
         }
+        if (p[i] && !opd_dtype_is_floating((opd_scalar_type)p[i]->dtype)) {
+            return opd_fail(OPD_ERROR_DTYPE, "expected scalar type Float but found %s for %s",
+                            opd_dtype_cname((opd_scalar_type)p[i]->dtype), names[i]);
+        }
     }
     return opdi_norm_params_dtype(x, w, b);
 }
@@ -52019,8 +52047,13 @@ OPDI_OP(nll_loss_nd) {
                             "ignore_index=-100) -> Tensor", opdi_nll_loss_nd_kernel, OPD_AUTOCAST_KEEP,
                         "[2,3,4], [2,4]i3; [2,3], [2]i3");
 }
+static int opdi_reduction_check(int64_t reduction) {
+    return reduction >= OPDI_REDUCE_NONE && reduction <= OPDI_REDUCE_SUM ? 0
+        : opd_fail(OPD_ERROR_ARGUMENT, "reduction must be 0 (none), 1 (mean) or 2 (sum), got %lld", (long long)reduction);
+}
 static opd_tensor *opdi_reduced(opd_tensor *t, int64_t reduction) {
-    if (!t || reduction == OPDI_REDUCE_NONE) { return t; }
+    if (!t || opdi_reduction_check(reduction)) { return NULL; }
+    if (reduction == OPDI_REDUCE_NONE) { return t; }
     return reduction == OPDI_REDUCE_MEAN ? opdi_o_mean(t) : opdi_o_sum(t);
 }
 /* Class weights seen along dim 1 (dim 0 for one sample) of x. */
@@ -52039,6 +52072,7 @@ static opd_tensor *opdi_cross_entropy_probabilities(opd_tensor *x, opd_tensor *t
                                                     int64_t reduction, double smooth, int64_t c) {
     const int64_t n = opdi_sizes(x)[c], rows = n ? x->numel / n : 0;
     opd_tensor *loss;
+    if (opdi_reduction_check(reduction)) { return NULL; }
     if (smooth > 0) { target = opdi_adds(opdi_muls(target, 1 - smooth), smooth / (double)n); }
     loss = opd_mul(opd_log_softmax(x, c), target);
     if (w) { loss = opd_mul(loss, opdi_class_weights(w, x)); }
@@ -52284,7 +52318,7 @@ OPDI_BW1(binary_cross_entropy) {
     return opd_bw_return(bw, 1, reduction == OPDI_REDUCE_MEAN ? opd_div_Scalar(d, opd_value_float((double)x->numel))
                          : d);
 }
-/* d = (x - y) / (x (1 - x)): d' = (1 - d (1 - 2 x)) / (x (1 - x)), by y: -1 / (x (1 - x)) */
+/* (x - y) / (x (1 - x)): by x (x x - 2 x y + y) / (x (1 - x))^2, by y -1 / (x (1 - x)) */
 OPDI_BW1(binary_cross_entropy_backward) {
     opd_tensor *g = opd_bw_grad(bw, 0), *go = opd_bw_tensor(bw, 0), *x = opd_bw_tensor(bw, 1),
         *y = opd_bw_tensor(bw, 2), *w = opd_bw_tensor(bw, 3), *q, *d, *k;
@@ -52294,8 +52328,8 @@ OPDI_BW1(binary_cross_entropy_backward) {
     k = opd_div(opd_mul(g, go), q);
     if (w) { k = opd_mul(k, w); }
     if (reduction == OPDI_REDUCE_MEAN) { k = opd_div_Scalar(k, opd_value_float((double)x->numel)); }
-    d = opd_div(opd_sub(x, y), q);
-    OPDI_GIVE(1, opd_mul(k, opdi_rsubs(1, opd_mul(d, opdi_rsubs(1, opdi_muls(x, 2))))));
+    d = opd_add(opd_mul(x, opd_sub(x, opdi_muls(y, 2))), y);
+    OPDI_GIVE(1, opd_mul(k, opd_div(d, q)));
     OPDI_GIVE(2, opd_neg(k));
     return 0;
 }
@@ -52333,8 +52367,8 @@ OPDI_OP(binary_cross_entropy_with_logits) {
 }
 /* buffer = exp(-|x|); min(0, x) - log1p(buffer) */
 OPDI_KERNEL(log_sigmoid_forward) {
-    opd_tensor *x = opd_arg_tensor(call, 0), *buffer;
-    if (opdi_norm_floating(x, "log_sigmoid_cpu")) { return -1; }
+    opd_tensor *x = opd_contiguous(opd_arg_tensor(call, 0)), *buffer;
+    if (!x || opdi_norm_floating(x, "log_sigmoid_cpu")) { return -1; }
     buffer = opd_exp(opd_neg(opd_abs(x)));
     if (opd_return_tensor(call, opd_sub(opd_clamp_max(x, opd_value_int(0)), opd_log1p(buffer)))) { return -1; }
     return opd_return_tensor(call, buffer);
@@ -52575,10 +52609,18 @@ static opd_tensor *opdi_glu_slope(opd_tensor *g, opd_tensor *x, int d, int64_t h
     return opd_ok() ? opd_cat_full(opd_tensors_of(two, 2), d) : NULL;
 }
 OPDI_KERNEL(glu_backward) {
-    opd_tensor *x = opd_arg_tensor(call, 1);
-    int64_t half;
+    opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1);
+    int64_t half, sizes[OPD_MAX_DIMS];
     const int d = opdi_glu_dim(x, opd_arg_int(call, 2), &half);
-    return d < 0 ? -1 : opd_return_tensor(call, opdi_glu_slope(opd_arg_tensor(call, 0), x, d, half));
+    if (d < 0) { return -1; }
+    memcpy(sizes, opdi_sizes(x), (size_t)x->ndim * sizeof *sizes);
+    sizes[d] = half;
+    if (opdi_expand_check(g, sizes, x->ndim) != 0) { return -1; }
+    if (!opd_dtype_is_floating(OPDI_DTYPE(g)) && opd_dtype_is_floating(OPDI_DTYPE(x))) {
+        return opd_fail(OPD_ERROR_DTYPE, "Found dtype %s but expected %s", opd_dtype_cname(OPDI_DTYPE(g)),
+                        opd_dtype_cname(OPDI_DTYPE(x)));
+    }
+    return opd_return_tensor(call, opdi_glu_slope(opd_arg_tensor(call, 0), x, d, half));
 }
 OPDI_BW1(glu) { return opd_bw_return(bw, 0, opd_glu_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0),
                                                              opd_bw_value(bw, 1).u.i)); }
@@ -53135,7 +53177,7 @@ OPDI_OP(gather) {
 static opd_tensor *opdi_filler(opd_value v, opd_scalar_type dtype) {
     opdi_number n;
     opd_tensor *t = opdi_own(opdi_tensor_make(NULL, NULL, 0, dtype, OPD_CPU));
-    if (!t || opdi_copy(t, opdi_number_make(&n, v))) { return NULL; }
+    if (!t || opdi_number_check(v, dtype) || opdi_copy(t, opdi_number_make(&n, v))) { return NULL; }
     return t;
 }
 /* Folds src, times alpha, into out at the checked index along dim. */
@@ -53823,6 +53865,7 @@ OPDI_COLD_BEGIN
 static int opdi_pick_expand(opdi_pick_plan *p, const opd_tensor *self, opd_tensors list) {
     int64_t k;
     int n = 0, d;
+    if (list.n == 0) { return opd_fail(OPD_ERROR_INDEX, "at least one index must be provided"); }
     for (k = 0; k < list.n; k++) {
         opd_tensor *t = list.data[k];
         const int width = !t || (t->dtype != OPD_BOOL && t->dtype != OPD_UINT8) ? 1 : t->ndim;
@@ -54567,10 +54610,11 @@ OPDI_OP(where_Scalar) {
 }
 OPDI_KERNEL(where) {
     static opd_op *h;
-    opd_tensor *t = opdi_aten(&h, "aten::nonzero", opd_value_tensor(opd_arg_tensor(call, 0)), OPD_DEFAULT, OPD_DEFAULT,
-                              OPD_DEFAULT);
+    opd_tensor *self = opd_arg_tensor(call, 0), *t;
     opd_tensor *list[OPD_MAX_DIMS];
-    int64_t d, n = t ? opdi_sizes(t)[1] : 0;
+    int64_t d, n = OPDI_MAX((int)self->ndim, 1);
+    if (self->ndim == 0) { self = opd_unsqueeze(self, 0); }
+    t = opdi_aten(&h, "aten::nonzero", opd_value_tensor(self), OPD_DEFAULT, OPD_DEFAULT, OPD_DEFAULT);
     if (!t) { return -1; }
     for (d = 0; d < n; d++) {
         list[d] = opdi_o_select(t, 1, d);
@@ -54579,7 +54623,7 @@ OPDI_KERNEL(where) {
     return opd_return_tensors(call, list, n);
 }
 OPDI_OP(where) { opdi_describe_composite(op, "where(Tensor condition) -> Tensor[]", opdi_where_kernel,
-                                         OPD_AUTOCAST_KEEP, "[2,3]b"); }
+                                         OPD_AUTOCAST_KEEP, "[2,3]b; []b"); }
 
 //-- joining -----------------------------------------------------------------------------------------------------------
 
@@ -56251,11 +56295,6 @@ static int opdi_search_check(opd_tensor *seq, opd_tensor *values, opd_tensor *so
     if (opd_dtype_is_complex((opd_scalar_type)seq->dtype)) {
         return opd_fail(OPD_ERROR_DTYPE, "torch.searchsorted(): not implemented for complex tensors");
     }
-    if (values->dtype != seq->dtype && !(values->flags & OPDI_WRAPPED)) {
-        return opd_fail(OPD_ERROR_DTYPE, "torch.searchsorted(): boundary tensor and input value tensor should have "
-                        "same dtype, but got boundary tensor dtype %s and input value tensor dtype %s",
-                        opd_dtype_cname((opd_scalar_type)seq->dtype), opd_dtype_cname((opd_scalar_type)values->dtype));
-    }
     for (d = 0; seq->ndim > 1 && d < seq->ndim - 1; d++) {
         if (seq->ndim != values->ndim || opdi_sizes(seq)[d] != opdi_sizes(values)[d]) {
             return opd_fail(OPD_ERROR_SHAPE, "torch.searchsorted(): boundaries tensor should be 1 dimension or the "
@@ -56278,6 +56317,16 @@ static int opdi_search_check(opd_tensor *seq, opd_tensor *values, opd_tensor *so
     }
     return sorter ? 0 : -1;
 }
+/* Sequence and values of two dtypes meet in the one that holds both. */
+static int opdi_search_promote(opd_tensor **seq, opd_tensor **values) {
+    opd_tensor *both[2];
+    opd_scalar_type t;
+    both[0] = *seq; both[1] = *values;
+    if (both[0]->dtype == both[1]->dtype || (both[1]->flags & OPDI_WRAPPED)) { return 0; }
+    t = opdi_result_type(both, 2);
+    *seq = opd_to_dtype(both[0], t); *values = opd_to_dtype(both[1], t);
+    return *seq && *values ? 0 : -1;
+}
 /* Argument i, a Tensor or a Scalar; a Scalar in the dtype of the sequence or, like PyTorch, a wrapped float. */
 static opd_tensor *opdi_search_value(opd_call *call, int i) {
     const opd_value v = opd_arg_value(call, i);
@@ -56299,7 +56348,7 @@ OPDI_KERNEL(searchsorted) {
         }
         right = *side == 'r';
     }
-    if (opdi_search_check(seq, values, sorter)) { return -1; }
+    if (opdi_search_promote(&seq, &values) || opdi_search_check(seq, values, sorter)) { return -1; }
     return opdi_search(call, seq, values, sorter, opd_arg_bool(call, 2), right);
 }
 OPDI_KERNEL(bucketize) {
@@ -56309,7 +56358,7 @@ OPDI_KERNEL(bucketize) {
         return opd_fail(OPD_ERROR_SHAPE, "bucketize(): boundaries tensor must be 1 dimension, but got dim(%d)",
                         seq->ndim);
     }
-    if (opdi_search_check(seq, values, NULL)) { return -1; }
+    if (opdi_search_promote(&seq, &values) || opdi_search_check(seq, values, NULL)) { return -1; }
     return opdi_search(call, seq, values, NULL, opd_arg_bool(call, 2), opd_arg_bool(call, 3));
 }
 /* vmap: one sequence searches the values of all examples; else each example is a row, or rows. */

@@ -176,4 +176,152 @@ TEST(indices_of_triangles) {
     CHECK(CALL("aten::tril_indices", 2147483647, 2147483647, 0) == NULL);
     CHECK_ERROR(OPD_ERROR_SHAPE, "do not fit into memory");
 }
+/* The gradients of the sum of an operator's result by its first n arguments, one after the other. */
+static void slopes(const char *name, opd_value *args, int n, const double *want) {
+    opd_op *op = opd_find(name);
+    opd_tensor *in[3], *grads[3], *y;
+    opd_value r;
+    int i;
+    for (i = 0; i < n; i++) {
+        in[i] = opd_tensor_set_requires_grad(opd_clone(args[i].u.t), true);
+        args[i] = opd_value_tensor(in[i]);
+    }
+    CHECK_OR_RETURN(opd_call_all(op, &r, args, opd_schema_nargs(opd_op_schema(op))) == 0);
+    y = opd_sum(r.u.t);
+    CHECK_OR_RETURN(y && opd_autograd_grad(&y, 1, in, n, NULL, grads) == 0);
+    for (i = 0; i < n; i++) { are(grads[i], want + 8 * i, 8); }
+}
+static const float tie_x[] = {0, 0, 1, -1, 0, 2, -2, 0.5f}, tie_low[] = {0, 1, 0, 0, -1, 0, 0, 0}, tie_high[] = {0, 2, 1, 1, 0, 1, 1, 1};
+TEST(gradients_at_the_bounds) {
+    static const double both[] = {0, 0, 0, 0, 0, 0, 0, 1}, least[] = {0, 0, 1, 0, 0, 1, 0, 1}, most[] = {0, 0, 0, 1, 0, 0, 1, 0};
+    opd_value args[3];
+    args[0] = opd_value_tensor(floats(tie_x, 8)); args[1] = opd_value_int(0); args[2] = opd_value_int(1);
+    slopes("aten::clamp", args, 1, both);
+    slopes("aten::clamp_min", args, 1, least);
+    slopes("aten::clamp_max", args, 1, most);
+}
+TEST(gradients_at_ties) {
+    static const double tensors[] = {1, 0, .5, 0, .5, 0, 0, 1, 0, 1, 0, 1, 0, 0, 1, 0, 0, 0, .5, 0, .5, 1, 0, 0};
+    static const double swapped[] = {1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1};
+    static const double larger[] = {.5, 0, 1, 0, 1, 1, 0, 1, .5, 1, 0, 1, 0, 0, 1, 0}, next[] = {0, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0};
+    static const double smaller[] = {.5, 1, 0, 1, 0, 0, 1, 0, .5, 0, 1, 0, 1, 1, 0, 1};
+    static const char *const large[] = {"aten::maximum", "aten::fmax", "aten::clamp_min.Tensor"};
+    static const char *const small[] = {"aten::minimum", "aten::fmin", "aten::clamp_max.Tensor"};
+    opd_value args[3], flip[3];
+    int i;
+    args[0] = opd_value_tensor(floats(tie_x, 8)); args[1] = opd_value_tensor(floats(tie_low, 8)); args[2] = opd_value_tensor(floats(tie_high, 8));
+    flip[0] = args[0]; flip[1] = args[2]; flip[2] = args[1];
+    slopes("aten::clamp.Tensor", args, 3, tensors);
+    slopes("aten::clamp.Tensor", flip, 3, swapped);
+    for (i = 0; i < 3; i++) { slopes(large[i], args, 2, larger); slopes(small[i], args, 2, smaller); }
+    slopes("aten::nextafter", args, 2, next);
+}
+TEST(gradient_where_fmax_has_nan) {
+    const float x[] = {0, NAN, 0, NAN, 1, 1, 1, 1}, y[] = {NAN, 0, 1, NAN, 0, 0, 0, 0};
+    static const double want[] = {1, 0, 0, 1, 1, 1, 1, 1, 0, 1, 1, 0, 0, 0, 0, 0};
+    opd_value args[2];
+    args[0] = opd_value_tensor(floats(x, 8)); args[1] = opd_value_tensor(floats(y, 8));
+    slopes("aten::fmax", args, 2, want);
+}
+TEST(second_derivative_of_binary_cross_entropy) {
+    const float x[] = {1, 0, 0.5f};
+    opd_tensor *p = opd_tensor_set_requires_grad(floats(x, 3), true), *g, *y;
+    y = opd_sum(CALL("aten::binary_cross_entropy_backward", opd_ones(OPD_INTS(), OPD_FLOAT32), p, floats(x, 3), OPD_NONE, 0));
+    CHECK_OR_RETURN(y && opd_autograd_grad(&y, 1, &p, 1, NULL, &g) == 0);
+    ARE(g, 0, 0, 4);
+}
+TEST(bounds_of_nan) {
+    opd_tensor *t = CALL("aten::hardtanh", counted(3), 0, opd_value_float(NAN));
+    CHECK_INT(opd_item_i64(opd_sum(opd_isnan(t))), 3);
+}
+TEST(copies_of_views_are_in_rows) {
+    opd_tensor *x = opd_view(counted(6), OPD_INTS(2, 3)), *y = opd_t(x), *list[4];
+    int i, n = 0;
+    list[n++] = CALL("aten::transpose_copy.int", x, 0, 1);
+    list[n++] = CALL("aten::t_copy", x);
+    list[n++] = CALL("aten::permute_copy", x, OPD_INTS(1, 0));
+    list[n++] = CALL("aten::unsqueeze_copy", y, 0);
+    CHECK_OK();
+    for (i = 0; i < n; i++) {
+        CHECK_OR_RETURN(list[i] != NULL);
+        CHECK(opd_is_contiguous(list[i]));
+        ARE(list[i], 0, 3, 1, 4, 2, 5);
+    }
+}
+TEST(numbers_that_do_not_fit) {
+    static const char *const text = "without overflow";
+    const uint8_t bytes[] = {1, 2};
+    const int64_t zero = 0;
+    opd_tensor *t = opd_tensor_from(bytes, OPD_INTS(2), OPD_UINT8), *at = opd_tensor_from(&zero, OPD_INTS(1), OPD_INT64);
+    opd_tensor *b = opd_gt_Scalar(t, opd_value_int(1));
+    CHECK(CALL("aten::where.ScalarOther", b, t, 300) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, text);
+    CHECK(CALL("aten::where.ScalarSelf", b, 300, t) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, text);
+    CHECK(CALL("aten::index_fill.int_Scalar", t, 0, at, 300) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, text);
+    CHECK(CALL("aten::scatter.value", t, 0, at, 300) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, text);
+    CHECK(CALL("aten::constant_pad_nd", t, OPD_INTS(1, 1), 300) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, text);
+    CHECK(CALL("aten::masked_fill.Scalar", opd_to_dtype(t, OPD_FLOAT16), b, 65536) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, text);
+    CHECK(CALL("aten::full", OPD_INTS(2), 1e300) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, text);
+    CHECK(CALL("aten::full", OPD_INTS(2), opd_value_float(INFINITY)) != NULL);
+    CHECK_OK();
+}
+TEST(dtypes_that_do_not_meet) {
+    opd_tensor *x = counted(3), *d = opd_to_dtype(x, OPD_FLOAT64), *i = opd_to_dtype(x, OPD_INT64), *m = opd_ones(OPD_INTS(3, 3), OPD_FLOAT32);
+    CHECK(CALL("aten::addmv", d, m, x) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "addmv input tensors must have the same dtype, but got Double, Float, and Float");
+    CHECK(CALL("aten::addr", m, x, x, opd_value_bool(true)) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "Boolean beta only supported for Boolean results.");
+    CHECK(CALL("aten::cumsum_", x, 0, OPD_UINT8) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "Bad in-place call: input tensor dtype float and output tensor dtype unsigned char");
+    CHECK(CALL("aten::cumsum_", i, 0) == i);
+    CHECK(CALL("aten::frobenius_norm.dim", opd_to_dtype(m, OPD_INT64), OPD_INTS(0, 1)) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "input dtype should be either floating point or complex. Got Long");
+    CHECK(CALL("aten::glu_backward", opd_to_dtype(opd_ones(OPD_INTS(1), OPD_FLOAT32), OPD_INT32), opd_ones(OPD_INTS(2), OPD_FLOAT32), 0) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "Found dtype Int but expected Float");
+    CHECK(CALL("aten::glu_backward", opd_ones(OPD_INTS(3, 1), OPD_FLOAT32), opd_ones(OPD_INTS(2), OPD_FLOAT32), 0) == NULL);
+    opd_error_clear();
+    CHECK(opd_equal(x, d).u.i);                      /* these meet in double */
+    CHECK(!opd_equal(opd_full(OPD_INTS(1), opd_value_float(0.1), OPD_FLOAT32), opd_full(OPD_INTS(1), opd_value_float(0.1), OPD_FLOAT64)).u.i);
+    CHECK_INT(opd_item_i64(CALL("aten::searchsorted.Tensor", i, opd_full(OPD_INTS(1), opd_value_float(0.5), OPD_FLOAT32))), 1);
+    CHECK_INT(opd_item_i64(CALL("aten::bucketize.Tensor", opd_full(OPD_INTS(1), opd_value_float(0.5), OPD_FLOAT32), i)), 1);
+    CHECK_OK();
+}
+TEST(statistics_that_are_no_numbers_with_fractions) {
+    opd_tensor *x = opd_ones(OPD_INTS(2, 3), OPD_FLOAT32), *n = opd_zeros(OPD_INTS(3), OPD_INT64);
+    CHECK(CALL("aten::native_batch_norm", x, OPD_NONE, OPD_NONE, n, n, true, 0.1, 1e-5) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "expected scalar type Float but found Long");
+}
+TEST(what_a_reduction_can_be) {
+    opd_tensor *x = counted(3);
+    CHECK(CALL("aten::mse_loss", x, x, 7) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "reduction must be 0 (none), 1 (mean) or 2 (sum), got 7");
+    CHECK(CALL("aten::l1_loss", x, x, -2) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "reduction must be");
+    CHECK(CALL("aten::cross_entropy_loss", opd_view(x, OPD_INTS(1, 3)), opd_view(x, OPD_INTS(1, 3)), OPD_NONE, 3) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "reduction must be");
+}
+TEST(sizes_that_are_given_wrong) {
+    opd_tensor *x = opd_ones(OPD_INTS(1, 2, 4, 4), OPD_FLOAT32);
+    CHECK(CALL("aten::adaptive_avg_pool2d", x, OPD_INTS(2, 2, 2)) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "adaptive_avg_pool2d: output_size must be 2");
+    CHECK(CALL("aten::adaptive_avg_pool3d", x, OPD_INTS(1, 1)) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "adaptive_avg_pool3d: output_size must be 3");
+}
+TEST(indices_there_are_none_of) {
+    opd_value args[2], r;
+    opd_tensor *none[1] = {NULL}, *truth = opd_gt_Scalar(opd_sum(counted(3)), opd_value_int(0));
+    args[0] = opd_value_tensor(counted(3)); args[1] = opd_value_tensors(none, 0);
+    CHECK_INT(opd_call_all(opd_find("aten::index.Tensor"), &r, args, 2), -1);
+    CHECK_ERROR(OPD_ERROR_INDEX, "at least one index must be provided");
+    args[0] = opd_value_tensor(truth);
+    CHECK_OR_RETURN(opd_call_all(opd_find("aten::where"), &r, args, 1) == 0);
+    CHECK_INT(r.n, 1);                            /* where it is, of a tensor of one dim */
+    CHECK_INT(opd_item_i64(r.u.tensors[0]), 0);
+}
 CHECK_MAIN()

@@ -12,8 +12,13 @@ A line is an operator and its arguments in the language of the cards' cases, wit
 (1,2) numbers, None, True, 2, 1.5, 'text', float32, name=value.  After a tensor: ~ transposed in memory, / with gaps,
 @bf16 of that dtype.  Any torch does (the library follows 2.15); operators, overloads or arguments that it lacks are counted
 apart.  Compared are errors, number, dtype, shape, strides and values of results, written arguments, and with --grad
-gradients.  Operators on random numbers: all but values.  Exit status: 1 when something differs."""
-import argparse, ctypes, math, os, random, re, signal, sys, warnings
+gradients.  Operators on random numbers: all but values.  Exit status: 1 when something differs.
+
+--values grid takes numbers of -1, -0.5 ... 1 (ties, kinks and zeros), --values special also inf, nan and large ones;
+--wild N makes N calls of each case with an argument or two changed at random (dtypes, sizes, dimensions, numbers out of
+range, nan, empty and zero-dim tensors), most of them wrong: what one refuses and the other takes.  --brief prints one
+line for all differences of an operator that read alike."""
+import argparse, collections, ctypes, math, os, random, re, resource, signal, sys, warnings
 warnings.filterwarnings('ignore')
 os.environ.setdefault('OMP_NUM_THREADS', '1')
 import torch
@@ -28,11 +33,14 @@ NAMES = {str(d).replace('torch.', ''): d for d in NUMBER}
 TOLERANCE = {torch.float32: 2e-5, torch.float64: 1e-9, torch.bfloat16: 2e-2, torch.float16: 4e-3, torch.complex64: 2e-5, torch.complex128: 1e-9}
 RANDOM = re.compile(r'rand|bernoulli|dropout|normal_|::normal|multinomial|uniform|exponential|poisson|empty|rrelu|geometric|cauchy|gumbel')
 
+SPECIAL = [math.inf, -math.inf, math.nan, 0.0, -0.0, 1e30, -1e30, 88.8, -104.0, 1e-40]
+
 class Absent(Exception): pass
 
 # ---- arguments from text
 class Reader:
-    def __init__(self, text, rng, dtype, layout): self.s, self.i, self.rng, self.dtype, self.layout = text, 0, rng, dtype, layout
+    def __init__(self, text, rng, dtype, layout, values='smooth'):
+        self.s, self.i, self.rng, self.dtype, self.layout, self.values = text, 0, rng, dtype, layout, values
     def blank(self):
         while self.i < len(self.s) and self.s[self.i] in ' ,\n\t': self.i += 1
     def done(self): self.blank(); return self.i >= len(self.s)
@@ -57,6 +65,10 @@ class Reader:
         else:
             d = self.dtype
             v = [0.25 + x * 1.5 if kind == '+' else 0.1 + x * 0.8 if kind == 'u' else 1.1 + x if kind == 'g' else math.floor((x * 4 - 2) * 64) / 64 for x in r]
+            if self.values != 'smooth' and kind in '+ug': v = [0.5 * math.ceil(x * 2) for x in r]
+            elif self.values != 'smooth': v = [math.floor(x * 5) / 2 - 1 for x in r]
+            if self.values == 'special': v = [self.rng.choice(SPECIAL) if self.rng.random() < 0.3 else x for x in v]
+            if not (d.is_floating_point or d.is_complex) and self.values == 'special': v = [x if abs(x) < 100 else 0 for x in v]
             if not (d.is_floating_point or d.is_complex): v = [int(abs(x) * 3) for x in v]
         t = torch.tensor(v, dtype=torch.float64 if d.is_floating_point else None).to(DTYPES[m.group(5)] if m.group(5) else d).reshape(sizes)
         if layout == '~' and t.dim() > 1: t = t.permute(*range(t.dim())[::-1]).contiguous().permute(*range(t.dim())[::-1])
@@ -82,6 +94,43 @@ class Reader:
             if m: kw[m.group(1)] = self.value()
             else: args.append(self.value())
         return args, kw
+
+# ---- wrong calls
+def wilder(x, rng):
+    """x changed at one place."""
+    if isinstance(x, torch.Tensor):
+        size = list(x.shape); d = rng.randrange(len(size)) if size else 0
+        def filled(size, dtype):
+            t = torch.tensor([math.floor(rng.random() * 12 - 6) / 2 for _ in range(math.prod(size))]).reshape(size)
+            return (t.abs() if dtype in (torch.int64, torch.uint8) and rng.random() < 0.8 else t).to(dtype)
+        how = rng.randrange(12)
+        if how < 4: return filled(size, rng.choice([d for d in DTYPES.values() if not d.is_complex]))
+        if how == 4: return filled(size + [rng.choice([1, 2])], x.dtype)
+        if how == 5: return filled([rng.choice([1, 2])] + size, x.dtype)
+        if how == 6 and size: return filled(size[:d] + size[d + 1:], x.dtype)
+        if how in (7, 8) and size: size[d] += rng.choice([-1, 1, 2]); return filled([max(n, 0) for n in size], x.dtype)
+        if how == 9 and size: size[d] = 0; return filled(size, x.dtype)
+        if how == 10: return filled([], x.dtype)
+        return x.clone().mul_(rng.choice([-1, 3])) if not x.dtype == torch.bool else filled([1], x.dtype)
+    if isinstance(x, bool): return not x
+    if isinstance(x, int): return rng.choice([x + 1, x - 1, -x, -x - 1, 0, 1, 7, -7, 100, 2 ** 33, 0.5, True, None])
+    if isinstance(x, float): return rng.choice([-x, 0.0, 1.0, 2.0, -1.0, math.nan, math.inf, -math.inf, 3, 1e300, None])
+    if isinstance(x, str): return rng.choice(['', 'none', 'mean', 'sum', 'x'])
+    if isinstance(x, torch.dtype): return rng.choice(list(DTYPES.values()))
+    if isinstance(x, list):
+        how = rng.randrange(4); i = rng.randrange(len(x)) if x else 0
+        if how == 0: return x[:-1]
+        if how == 1 and x: return x + [x[-1]]
+        return x[:i] + [wilder(x[i], rng)] + x[i + 1:] if x else x
+    return rng.choice([None, None, 1, True, 0.5, torch.ones(2, 3)])
+def made_wild(full, rng):
+    for _ in range(rng.choice([1, 1, 1, 2])):
+        i = rng.randrange(len(full)) if full else 0
+        if rng.random() < 0.6:                     # rather one that was given than one that is None
+            given = [k for k, v in enumerate(full) if v is not None]
+            i = rng.choice(given) if given else i
+        if full: full[i] = wilder(full[i], rng)
+    return full
 
 def overload(name):
     base, _, o = name.split('::', 1)[1].partition('.')
@@ -218,11 +267,22 @@ def attempt(f):
     except Absent: raise
     except Exception as e: return None, (str(e).split('\n')[0] or type(e).__name__)[:160]
 
-def compare(lib, name, args, kw, do_grad):
+def shown(x):
+    if isinstance(x, torch.Tensor):
+        return '%s@%s' % (str(list(x.shape)).replace(' ', ''), [k for k, v in DTYPES.items() if v == x.dtype][0]) + ('' if x.is_contiguous() else '~')
+    if isinstance(x, list): return '(' + ','.join(shown(y) for y in x) + ')'
+    return str(x).replace('torch.', '')
+def compare(lib, name, args, kw, do_grad, wild=None, mark=lambda who: None):
     """A list of differences."""
-    op = overload(name); full = bind(op, args, kw); theirs, ours = copied(full), copied(full)
+    op = overload(name); full = bind(op, args, kw)
+    if wild: full = made_wild(full, wild)
+    theirs, ours = copied(full), copied(full)
     torch.manual_seed(0)
-    (a, ea), (b, eb) = attempt(lambda: call_torch(op, theirs)), attempt(lambda: lib.call(name, ours))
+    mark('torch: ' + ' '.join(map(shown, full)))
+    a, ea = attempt(lambda: call_torch(op, theirs))
+    mark('here: ' + ' '.join(map(shown, full)))
+    b, eb = attempt(lambda: lib.call(name, ours))
+    a, b = [None] if a == [] else a, [None] if b == [] else b
     if ea or eb: return [] if ea and eb else ['torch refuses: ' + ea if ea else 'refused here: ' + eb]
     if len(a) != len(b): return ['%d results, torch %d' % (len(b), len(a))]
     values = not RANDOM.search(name); out = []
@@ -245,6 +305,7 @@ def compare(lib, name, args, kw, do_grad):
     ga, ea = attempt(lambda: torch.autograd.grad([r for r in results if isinstance(r, torch.Tensor) and r.requires_grad],
                                                  [leaves(theirs)[i] for i in wrt], [c for c in cot if c is not None], allow_unused=True))
     gb, eb = attempt(lambda: lib.grad(name, copied(full), wrt, cot))
+    if ea and 'is not implemented' in ea: return out               # there is one here
     if ea or eb: return out + ([] if ea and eb else ['gradient: torch refuses: ' + ea if ea else 'gradient refused here: ' + eb])
     for i, x, y in zip(wrt, ga, gb):
         if x is None or y is None:
@@ -255,21 +316,35 @@ def compare(lib, name, args, kw, do_grad):
         if d: out.append('gradient %d: %s' % (i, d))
     return out
 
-def isolated(work, limit=30):
-    """work's lines and counts, from a child: a crash, or more than `limit` seconds, costs one operator."""
-    r, w = os.pipe(); pid = os.fork()
-    if pid == 0:
-        os.close(r); signal.alarm(limit)
-        with os.fdopen(w, 'w') as f:
-            try: lines, counts = work()
-            except Exception as e: lines, counts = ['!! %r' % e], [0, 1, 0]
-            f.write('\n'.join(lines + [' '.join(map(str, counts))]))
-        os._exit(0)
-    os.close(w)
-    with os.fdopen(r) as f: text = f.read().split('\n')
-    status = os.waitpid(pid, 0)[1]
-    if status: return ['!! ' + ('takes too long' if status == signal.SIGALRM else 'crash, status %d' % status)], [0, 1, 0]
-    return text[:-1], [int(x) for x in text[-1].split()]
+def isolated(jobs, limit=30):
+    """What each of the jobs returns, from a child; a crash or a hang costs one of them."""
+    at, out = 0, []
+    while at < len(jobs):
+        r, w = os.pipe(); pid = os.fork()
+        if pid == 0:
+            os.close(r); at_once = os.fdopen(w, 'w', buffering=1)
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            used = int(open('/proc/self/statm').read().split()[0]) * 4096 if os.path.exists('/proc/self/statm') else 0
+            if used: resource.setrlimit(resource.RLIMIT_AS, (used + (3 << 30),) * 2)
+            for job in jobs[at:]:
+                signal.alarm(limit)
+                try: lines = job(lambda who: print('?' + who.replace('\n', ' '), file=at_once))
+                except Absent as e: lines = ['-' + str(e)]
+                except Exception as e: lines = ['!! %r' % e]
+                for l in lines: print('=' + l.replace('\n', ' '), file=at_once)
+                print('.', file=at_once)
+            os._exit(0)
+        os.close(w); lines, who = [], ''
+        with os.fdopen(r) as f:
+            for l in f:
+                l = l.rstrip('\n')
+                if l == '.': out.append(lines); lines = []
+                elif l[:1] == '?': who = l[1:]
+                else: lines.append(l[1:])
+        status = os.waitpid(pid, 0)[1]; at = len(out)
+        if at < len(jobs):
+            out.append(['!! %s in %s' % ('takes too long' if status == signal.SIGALRM else 'crash, status %d' % status, who)]); at += 1
+    return out
 
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -278,30 +353,35 @@ def main():
     p.add_argument('--op', default='', metavar='REGEX', help='of the operators, those whose name it is found in')
     p.add_argument('--seed', type=int, default=1); p.add_argument('--n', type=int, default=1, help='samples of each case, of other numbers and layouts')
     p.add_argument('--dtype', default='f32', choices=sorted(DTYPES)); p.add_argument('--grad', action='store_true'); p.add_argument('--no-isolate', action='store_true')
-    p.add_argument('--limit', type=int, default=30, help='seconds an operator')
+    p.add_argument('--limit', type=int, default=30, help='seconds a call'); p.add_argument('--wild', type=int, default=0, metavar='N')
+    p.add_argument('--values', default='smooth', choices=['smooth', 'grid', 'special']); p.add_argument('--brief', action='store_true')
     a = p.parse_args(); lib = Library(a.lib)
     if a.lines:
         text = [x for l in a.lines for x in (sys.stdin.read().split('\n') if l == '-' else [l]) if x.strip() and not x.startswith('#')]
         work = [(l.split(None, 1)[0], [l.split(None, 1)[1] if ' ' in l.strip() else '']) for l in text]
     else: work = [(name, cases.split(';')) for name, cases in lib.operators() if re.search(a.op, name)]
-    total = [0, 0, 0]
+    total = [0, 0, 0]                             # alike, different, not in torch or not here
     for name, cases in work:
-        def one():
-            lines, counts = [], [0, 0, 0]         # alike, different, not in torch or not here
-            for case in cases:
-                for k in range(a.n):
-                    reader = Reader(case, random.Random(a.seed * 1000 + k), DTYPES[a.dtype], ['', '~', '/'][k % 3])
-                    try: d = compare(lib, name, *reader.call(), a.grad)
-                    except Absent as e:
-                        counts[2] += 1
-                        if a.lines: lines.append('%s %s: %s' % (name, case.strip(), e))
-                        continue
-                    counts[bool(d)] += 1
-                    lines += ['%s %s%s: %s' % (name, case.strip(), ' (layout %s)' % reader.layout if reader.layout else '', x) for x in d]
-            return lines, counts
-        lines, counts = one() if a.no_isolate else isolated(one, a.limit)
-        for l in lines: print(l if l[:2] != '!!' else name + ' ' + l, flush=True)
-        total = [x + y for x, y in zip(total, counts)]
+        def one(case, k, mark):
+            rng = random.Random('%d %d %s' % (a.seed, k, case)) if a.wild else random.Random(a.seed * 1000 + k)
+            reader = Reader(case, rng, DTYPES[a.dtype], '' if a.wild else ['', '~', '/'][k % 3], a.values); last = ['']
+            def note(who): last[0] = who.split(': ', 1)[1]; mark(who)
+            d = compare(lib, name, *reader.call(), a.grad, rng if a.wild else None, note)
+            return ['%s %s%s: %s' % (name, last[0] if a.wild else case.strip(), ' (layout %s)' % reader.layout if reader.layout else '', x) for x in d]
+        jobs = [lambda mark, c=c, k=k: one(c, k, mark) for c in cases for k in range(a.wild or a.n)]
+        results = [j(lambda who: None) for j in jobs] if a.no_isolate else isolated(jobs, a.limit)
+        seen = collections.Counter()
+        for lines in results:
+            absent = bool(lines) and lines[0][:1] == '-'
+            total[2 if absent else bool(lines)] += 1
+            for l in lines:
+                if absent and not a.lines: continue
+                key = re.sub(r'[-+]?\d[\d.e+-]*|nan|inf|\[[^]]*\]|<[^>]*>', '#', l.split(': ', 1)[-1]) if a.brief else l
+                seen[key] += 1
+                if seen[key] == 1: print(l if l[:2] not in ('!!',) and l[:1] != '-' else name + ' ' + l, flush=True)
+        if a.brief:
+            for key, n in seen.items():
+                if n > 1: print('    %d like this: %s' % (n, key[:120]))
     print('torch %s: %d calls alike, %d different, %d not comparable' % (torch.__version__, total[0], total[1], total[2]))
     return 1 if total[1] else 0
 if __name__ == '__main__': sys.exit(main())
