@@ -50524,12 +50524,12 @@ OPDI_COLD_END
 /* t itself, or a contiguous copy of another dtype: what loops read. */
 static opd_tensor *opdi_as(opd_tensor *t, opd_scalar_type dtype) {
     opd_tensor *r;
-    if (t->dtype == (int8_t)dtype && (t->flags & OPDI_CONTIGUOUS)) { return t; }
+    if (!t || (t->dtype == (int8_t)dtype && (t->flags & OPDI_CONTIGUOUS))) { return t; }
     r = opdi_tensor_make(t->dims, NULL, t->ndim, dtype, OPD_CPU);
     if (!r || !opdi_own(r) || opdi_copy(r, t)) { return NULL; }
     return r;
 }
-static opd_tensor *opdi_packed(opd_tensor *t) { return opdi_as(t, (opd_scalar_type)t->dtype); }
+static opd_tensor *opdi_packed(opd_tensor *t) { return t ? opdi_as(t, (opd_scalar_type)t->dtype) : NULL; }
 /* Where a loop over dtype writes: out itself, or a contiguous tensor that opdi_settle then copies to it. */
 static opd_tensor *opdi_desk(opd_tensor *out, opd_scalar_type dtype) {
     if (out->dtype == (int8_t)dtype && (out->flags & OPDI_CONTIGUOUS)) { return out; }
