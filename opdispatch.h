@@ -1864,8 +1864,8 @@ typedef struct opd_trace_options {
 } opd_trace_options;
 /* torch.jit.trace: calls fn once with inputs and records each operator that it calls at the Tracer key: operators
    inside kernels are not recorded, those of vmap as its rules call them, of a composite operator inside a transform
-   that differentiates those it calls; derivatives and tangents are recorded too.  Tensors from outside become constants of the
-   graph; one that requires grad is refused, it must be an input.  There are no silent constants: asking for the
+   that differentiates those it calls; derivatives and tangents are recorded too.  Tensors from outside become constants
+   of the graph; one that requires grad is refused, it must be an input.  There are no silent constants: asking for the
    data or the value of a traced tensor outside of a kernel is an error, as are operators that give C values of one.
    Sizes are C numbers, and what is made of them is fixed (a text may ask by aten::size).  Names of inputs are made
    different (a, a.1).  NULL with an error; does not nest. */
@@ -22294,8 +22294,8 @@ static int opdi_batch_unfit(opd_call *call) {
     return opdi_batch_ones(call, rets) ? -1 : opd_batch_loop(call);
 }
 
-//-- What is called until opdi_untaped_end comes to the layer that t is batched at without a tape inside it: results have
-//-- no history there, but those that the layers around record.  0, or -1 with an error and nothing begun.
+//-- What is called until opdi_untaped_end comes to the layer that t is batched at without a tape inside it: results
+//-- have no history there, but those that the layers around record.  0, or -1 with an error and nothing begun.
 static int opdi_untaped_begin(const opd_tensor *t, opdi_ruling *was) {
     opdi_thread *th = opdi_self();
     opdi_layer *layer = th->layer;
@@ -23370,6 +23370,7 @@ static int opdi_diff_make(opdi_diff *d, const char *who, opd_transform_fn fn, vo
     return (d->by = opdi_scope_tensors(d->nby)) ? 0 : -1;
 }
 
+static int opdi_trace_outside(opd_tensor *t);
 //-- Input i in a place of its own on the tape.
 static opd_tensor *opdi_diff_alias(opdi_diff *d, int i) {
     opd_tensor *t = d->in[i], *alias;
@@ -23392,6 +23393,7 @@ static opd_tensor *opdi_diff_alias(opdi_diff *d, int i) {
                        "InferenceMode is not allowed.", d->who);
         return NULL;
     }
+    if (OPDI_UNLIKELY(opdi_self()->tracer != NULL) && opdi_trace_outside(t)) { return NULL; }
     alias = opdi_own(opdi_shallow_copy(t));
     if (alias) {
         alias->flags |= OPDI_REQUIRES_GRAD;
@@ -25056,6 +25058,12 @@ static opdi_gvalue *opdi_trace_tensor(opdi_tracer *tr, opd_tensor *t) {
     v = opdi_graph_constant(tr->graph, &c);
     if (v && t && !(t->flags & OPDI_WRAPPED) && opdi_traced_put(tr, t, v)) { return NULL; }
     return v;
+}
+
+//-- Before a derivative is taken by t: one from outside is a constant of the graph, before it seems to require grad.
+static int opdi_trace_outside(opd_tensor *t) {
+    while (t->flags & OPDI_BATCHED) { t = opdi_batched_of(t)->value; }
+    return opdi_requires_grad(t) || opdi_trace_tensor(opdi_self()->tracer, t) ? 0 : -1;
 }
 
 //-- Whether t is in the graph, or a view of what is.

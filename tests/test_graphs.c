@@ -1511,4 +1511,48 @@ TEST(what_a_formula_looks_at_is_no_silent_constant) {
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "aten::narrow.Tensor: the data of a traced tensor, an input of the graph");
 }
 
+
+/* The derivative by what is not an input but a constant of the graph, as places where an equation has to hold. */
+static opd_tensor *weight;
+static int weighted(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user; (void)n;
+    out[0] = opd_sum(opd_mul(opd_mul(opd_sin(in[0]), in[0]), weight));
+    return out[0] ? 1 : -1;
+}
+static int weighted_rows(void *user, opd_tensor *const *in, int n, opd_tensor **out) { return opd_grad(weighted, user, in, n, NULL, out); }
+static int by_a_constant(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    const double at[] = {0.25, 0.5, 0.75, 1, 1.25, 1.5};
+    opd_tensor *x = opd_tensor_from(at, OPD_INTS(3), OPD_FLOAT64), *rows = opd_tensor_from(at, OPD_INTS(2, 3), OPD_FLOAT64), *one[1];
+    opd_derivative *d;
+    weight = in[0];
+    if (!x || !rows) { return -1; }
+    switch (*(int *)user) {
+    case 0: return opd_grad(weighted, NULL, &x, 1, NULL, out);
+    case 1: return opd_vjp(weighted, NULL, &x, 1, NULL, one, &d) < 0 ? -1 : opd_derivative_call(d, one, 1, 0, out);
+    case 2: return opd_jvp(weighted, NULL, &x, &x, n, NULL, one, out);
+    case 3: return opd_jacrev(weighted, NULL, &x, 1, NULL, out);
+    case 4: return opd_hessian(weighted, NULL, &x, 1, NULL, out);
+    default: return opd_vmap(weighted_rows, NULL, &rows, 1, NULL, out);
+    }
+}
+static int by_both_sum(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    if (by_a_constant(user, in, n, out) < 0) { return -1; }
+    out[0] = opd_sum(opd_sin(out[0]));
+    return out[0] ? 1 : -1;
+}
+static int by_both(void *user, opd_tensor *const *in, int n, opd_tensor **out) { return opd_grad(by_both_sum, user, in, n, NULL, out); }
+TEST(derivatives_by_a_constant) {
+    const double first[] = {0.5, 0.25, 2}, other[] = {-1, 3, 0.5};
+    opd_tensor *a = opd_tensor_from(first, OPD_INTS(3), OPD_FLOAT64), *b = opd_tensor_from(other, OPD_INTS(3), OPD_FLOAT64);
+    for (int i = 0; i < 12; i++) {
+        int which = i % 6;
+        const opd_transform_fn fn = i < 6 ? by_a_constant : by_both;
+        opd_tensor *want[1] = {NULL}, *got[1] = {NULL};
+        opd_graph *g = opd_graph_trace(fn, &which, &a, 1, NULL);
+        CHECK(g && opd_graph_run(g, &b, 1, got, 1) == 1 && fn(&which, &b, 1, want) == 1);
+        CHECK_OK();
+        if (got[0] && want[0]) { CHECK(opd_item_f64(opd_max(opd_abs(opd_sub(got[0], want[0])))) < 1e-12); }
+        opd_graph_free(g);
+    }
+}
 CHECK_MAIN()
