@@ -855,10 +855,10 @@ OPD_API size_t opd_dump_table(const opd_op *op, char *buf, size_t cap);
 /* 0 when every slot of every table equals what the registrations say and the counters agree; -1 with an error. */
 OPD_API int opd_check_invariants(void);
 
-/* Calls.  args in schema order, keyword-only ones too: the 1 of OPD_CALL(opd_find("aten::sum"), x, 1) is a dtype (int8),
-   as opd_find chooses the operator; opd_overloads_call chooses by the arguments, as PyTorch does.  Trailing ones may be
-   left out where there are defaults.  Results belong to the innermost scope; an argument that comes back from an
-   in-place or out= operator stays whose it was.  Where an operator of namespace aten wants a Tensor a number may stand,
+/* Calls.  args in schema order, keyword-only ones too: the 1 of OPD_CALL(opd_find("aten::sum"), x, 1) is a dtype, int8,
+   as opd_find chooses the operator and C has no type for dtypes but int; opd_overloads_call chooses by the arguments,
+   as PyTorch does.  Trailing ones may be left out where there are defaults.  Results belong to the innermost scope; an
+   argument that comes back from an in-place or out= operator stays whose it was.  Where an operator of namespace aten wants a Tensor a number may stand,
    as in Python; to other operators, whose kernels may not expect a tensor without dims and of another dtype, it is an
    error, as there. */
 OPD_API opd_tensor *opd_call_op(opd_op *op, const opd_value *args, int nargs);          /* first result; NULL: failed */
@@ -2308,7 +2308,8 @@ template <class... A> inline int opd_call_cpp_n(opd_op *op, opd_value *rets, A..
     return opd_call_all(op, rets, v, static_cast<int>(sizeof...(A)));
 }
 /* A list in braces, with its elements inside: `auto s = OPD_INTS(2, 3);` is a list for as long as s is there.  Kept as
-   an opd_ints, or put into a struct, it would look at what is gone at the end of the statement: keep the auto. */
+   an opd_ints, or put into a struct or a vector, or returned, it would look at what is gone at the end of the
+   statement: keep the auto.  clang warns of a variable, of one that initialises a member, and of a return. */
 #if defined(__has_cpp_attribute)
 #if __has_cpp_attribute(clang::lifetimebound)
 #define OPD_LIFETIMEBOUND [[clang::lifetimebound]]
@@ -17737,7 +17738,9 @@ int opd_context_save_for_forward(opd_context *ctx, opd_tensor *const *tensors, i
 }
 int opd_context_mark_dirty(opd_context *ctx, opd_tensor *t) {
     struct opdi_mutation *m = opdi_self()->mutation;
-    if (opdi_context_during(ctx, "opd_context_mark_dirty", !ctx || !ctx->fn.forward) || opdi_null_tensor(t, "opd_context_mark_dirty") ||
+    const bool of_operator = !ctx || !ctx->fn.forward;
+    if (opdi_context_during(ctx, "opd_context_mark_dirty", of_operator) ||
+        opdi_null_tensor(t, "opd_context_mark_dirty") ||
         (m && opdi_mutation_write(m, t)) || opdi_listed_set(&ctx->dirty, ctx->dirty.n, &t, 1)) { return -1; }
     (void)OPDI_ADD(&t->storage->version, 1u);
     return 0;
@@ -19621,8 +19624,8 @@ static int opdi_grad_batched(opd_tensor *const *outputs, int n, opd_tensor *cons
 int opd_autograd_grad(opd_tensor *const *outputs, int n, opd_tensor *const *inputs, int ninputs,
                       const opd_backward_options *options, opd_tensor **grads) {
     const char *const who = "opd_autograd_grad";
-    const int rc = opdi_any_dead(outputs, n, who) || opdi_any_dead(inputs, ninputs, who) ? -1 : options && options->is_grads_batched
-        ? opdi_grad_batched(outputs, n, inputs, ninputs, options, grads)
+    const int rc = opdi_any_dead(outputs, n, who) || opdi_any_dead(inputs, ninputs, who) ? -1
+        : options && options->is_grads_batched ? opdi_grad_batched(outputs, n, inputs, ninputs, options, grads)
         : opdi_autograd_grad(outputs, n, inputs, ninputs, options, false, grads);
     return rc ? opdi_no_tensors(grads, ninputs) : 0;
 }

@@ -131,6 +131,32 @@ TEST(load_call_unload) {
     CHECK_INT(opd_check_invariants(), 0);
     check_unmapped();
 }
+#if !defined(CHECK_SANITIZED)
+/* A tensor whose scope was one of a plug-in says so; the place is not read once the plug-in is unmapped. */
+static const char scope_source[] =
+    "#include \"opdispatch.h\"\n"
+    "static int leaks(opd_call *call) {\n"
+    "    opd_tensor *t = 0;\n"
+    "    OPD_SCOPE { t = opd_ones(OPD_INTS(2), OPD_FLOAT32); }\n"
+    "    return opd_return_int(call, (int64_t)(intptr_t)t);\n"
+    "}\n"
+    "OPD_LIBRARY(leaks, lib) { opd_def(lib, \"leaks() -> int\"); opd_impl(lib, \"leaks\", leaks); }\n";
+TEST(place_of_a_scope_of_a_plugin) {
+    opd_plugin *p;
+    opd_tensor *t;
+    set_up();
+    p = opd_load_inline("leaks", scope_source, NULL);
+    CHECK_OR_RETURN(p != NULL);
+    t = (opd_tensor *)(intptr_t)opd_call_value(opd_find("leaks::leaks"), NULL, 0).u.i;
+    CHECK(!opd_exp(t));
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "is gone: the scope that ");                  /* where none was unmapped: begins at */
+    t = (opd_tensor *)(intptr_t)opd_call_value(opd_find("leaks::leaks"), NULL, 0).u.i;
+    CHECK_INT(opd_unload_library(p), 0);
+    check_unmapped();
+    CHECK(!opd_exp(t));
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "is gone: the scope that it belonged to has ended");
+}
+#endif
 TEST(second_load_is_the_first) {
     opd_plugin *p = load_twice(), *q = load_twice();
     char path[1100];
