@@ -20704,6 +20704,7 @@ OPDI_NOINLINE static int opdi_forward_inplace_kernel(opd_call *call, const opdi_
         return opdi_forward_missing(call);
     }
     if (!self) { return opdi_forward_missing(call); }
+    if (OPDI_UNLIKELY(th->tape != 0) && opdi_is_captured(th, self)) { return -1; }      /* while no level is at work */
     opdi_within_enter(th, &within, opdi_level_of(call->args, call->op->nargs));
     rc = opdi_forward_write(call, card, self, &within);
     opdi_within_leave(th, &within);
