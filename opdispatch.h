@@ -38734,7 +38734,7 @@ static int opdi_arange_run(opd_call *call, opd_value start, opd_value end, opd_v
     memset(&q, 0, sizeof q);
     q.start = a; q.step = s; q.whole = opd_dtype_is_integral(o.dtype, false);
     q.i_start = opdi_scalar_i64(start); q.i_step = opdi_scalar_i64(step);
-    if (o.dtype == OPD_INT64 && !closed) {
+    if (o.dtype == OPD_INT64 && whole && !closed) {               /* exact beyond 2^53 */
         int64_t last = opdi_scalar_i64(end);
         if (q.i_step == 0) { return opd_fail(OPD_ERROR_ARGUMENT, "step must be nonzero"); }
         count = ceil((double)(int64_t)((uint64_t)last - (uint64_t)q.i_start) / (double)q.i_step);
@@ -38801,7 +38801,7 @@ static int opdi_linspace_kernel(opd_call *call) {
     }
     if (q.n < 0) { return opd_fail(OPD_ERROR_ARGUMENT, "number of steps must be non-negative"); }
     q.start = opdi_scalar_f64(start); q.end = opdi_scalar_f64(end);
-    if (opd_dtype_is_integral(o.dtype, false)) {
+    if (opd_dtype_is_integral(o.dtype, false) && !(power && q.n == 1)) {      /* one power alone is of what it was */
         q.start = (double)opdi_scalar_i64(start);
         q.end = (double)opdi_scalar_i64(end);
     }
@@ -44664,11 +44664,6 @@ OPDI_KERNEL(aminmax) {
                             opd_dtype_cname(dtype), opd_dtype_cname((opd_scalar_type)call->targets[i]->dtype));
         }
     }
-    if (t->ndim == 0 && dims.n && opd_arg_bool(call, 2)) {        /* as PyTorch: one dim comes out */
-        const int64_t one = 1;
-        t = opdi_view(t, &one, &one, 1, 0);
-        if (!t) { return -1; }
-    }
     return opdi_reduce_kernel(call, &opdi_the_aminmax, t, mask, opd_arg_bool(call, 2), dtype, dtype, dtype, 0);
 }
 OPDI_BW1(aminmax) {
@@ -46610,6 +46605,10 @@ static int opdi_bmm_any(opd_call *call, opd_tensor *self, int first, opd_value b
     opd_tensor *a = opd_arg_tensor(call, first), *b = opd_arg_tensor(call, first + 1);
     int64_t sizes[3];
     if (opdi_bmm_shapes(a, b) != 0 || opdi_same_dtype(a, b) != 0) { return -1; }
+    if (self && self->dtype != a->dtype) {
+        return opd_fail(OPD_ERROR_DTYPE, "Input dtypes must be the same, got: input %s, batch1: %s, batch2: %s",
+                        opdi_type_name(OPDI_DTYPE(self)), opdi_type_name(OPDI_DTYPE(a)), opdi_type_name(OPDI_DTYPE(b)));
+    }
     if (opdi_kernel_dtype(OPDI_DTYPE(a), true, self ? "baddbmm" : "bmm") < 0) { return -1; }
     sizes[0] = opdi_sizes(a)[0]; sizes[1] = opdi_sizes(a)[1]; sizes[2] = opdi_sizes(b)[2];
     return opdi_product_result(call, self, a, b, sizes, 3, beta, alpha);
@@ -49865,6 +49864,8 @@ static void opdi_sample_set(opdi_sample *s, const opdi_upsample *u, int64_t i, i
         at = u->nearest || corners ? (double)((float)scale * (float)i)
             : (double)((float)scale * ((float)i + 0.5f) - 0.5f);
     }
+    if (m == n) { at = (double)i; }               /* whatever the scale; so the nearest of twice as many */
+    else if (u->nearest && n == 2 * m) { at = (double)(i / 2); }
     at = OPDI_MAX(at, 0.);
     s->at[0] = at < (double)(m - 1) ? (int64_t)at : m - 1;        /* a scale can be anything */
     s->at[1] = s->at[0] + (s->at[0] < m - 1);
@@ -52224,7 +52225,7 @@ static opd_tensor *opdi_huber(opd_tensor *x, opd_tensor *y, double beta, bool sc
 }
 static opd_tensor *opdi_huber_slope(opd_tensor *x, opd_tensor *y, double beta, bool scaled) {
     opd_tensor *d = opd_sub(x, y);
-    if (beta <= 0) { return opd_sign(d); }
+    if (beta <= 0 && !scaled) { return opd_sign(d); }
     if (!scaled) { d = opd_div_Scalar(d, opd_value_float(beta)); }
     return opd_clamp_full(d, opd_value_float(scaled ? -beta : -1), opd_value_float(scaled ? beta : 1));
 }

@@ -324,4 +324,31 @@ TEST(indices_there_are_none_of) {
     CHECK_INT(r.n, 1);                            /* where it is, of a tensor of one dim */
     CHECK_INT(opd_item_i64(r.u.tensors[0]), 0);
 }
+TEST(ranges_of_fractions_in_int64) {
+    opd_tensor *t = opd_arange_full(opd_value_float(3.1), opd_value_int(OPD_INT64), OPD_NONE, OPD_NONE, OPD_NONE);
+    CHECK_OR_RETURN(t != NULL);
+    CHECK_INT(opd_numel(t), 4);
+    t = CALL("aten::arange.start_step", opd_value_int(5), opd_value_int(0), opd_value_float(-1.5), OPD_INT64);
+    CHECK_OR_RETURN(t && opd_numel(t) == 4);
+    CHECK_INT(opd_data_i64(t)[3], 2);
+}
+TEST(extremes_of_a_number) {
+    opd_value args[3], r[2];
+    args[0] = opd_value_tensor(opd_sum(counted(3))); args[1] = opd_value_int(0); args[2] = opd_value_bool(true);
+    CHECK_OR_RETURN(opd_call_all(opd_find("aten::aminmax"), r, args, 3) == 0);
+    CHECK_INT(opd_ndim(r[0].u.t), 0);
+}
+TEST(upsampling_by_nothing_and_by_two) {
+    opd_tensor *x = opd_view(counted(4), OPD_INTS(1, 1, 1, 4));
+    ARE(CALL("aten::upsample_nearest2d", x, OPD_INTS(1, 4), OPD_NONE, 0.5), 0, 1, 2, 3);
+    ARE(CALL("aten::upsample_nearest2d", x, OPD_INTS(1, 8), OPD_NONE, 0.5), 0, 0, 1, 1, 2, 2, 3, 3);
+    ARE(CALL("aten::upsample_bilinear2d", x, OPD_INTS(2, 4), false, OPD_NONE, 0.5), 0, 1, 2, 3, 0, 1, 2, 3);
+}
+TEST(batches_and_powers) {
+    opd_tensor *b = opd_ones(OPD_INTS(1, 2, 2), OPD_FLOAT32);
+    CHECK(CALL("aten::baddbmm", opd_ones(OPD_INTS(2), OPD_INT64), b, b) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "Input dtypes must be the same, got: input long int, batch1: float, batch2: float");
+    CHECK_INT(opd_item_i64(CALL("aten::logspace", opd_value_float(1.53), 2, 1, 10.0, OPD_INT64)), 33);
+    ARE(CALL("aten::huber_loss_backward", opd_ones(OPD_INTS(), OPD_FLOAT32), counted(2), opd_zeros(OPD_INTS(2), OPD_FLOAT32), 2, 0.0), 0, 0);
+}
 CHECK_MAIN()
