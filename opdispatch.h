@@ -42963,7 +42963,8 @@ OPDI_KERNEL(clamp_Tensor) {
 }
 OPDI_BW1(clamp_min_Tensor) { return opdi_extreme_backward(bw, 1, true); }
 OPDI_BW1(clamp_max_Tensor) { return opdi_extreme_backward(bw, 1, false); }
-/* x gets g within the bounds, low where x < low < high, high where x > high or high < low; at a bound half to each. */
+/* x gets g within the bounds, low where x < low <= high, high where x > high or high < low; at one of two bounds half
+   to each. */
 OPDI_BW1(clamp_Tensor) {
     opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0), *low = opd_bw_tensor(bw, 1),
         *high = opd_bw_tensor(bw, 2), *apart, *at_low, *at_high;
@@ -42973,7 +42974,7 @@ OPDI_BW1(clamp_Tensor) {
     at_high = opd_logical_and(opd_eq(x, high), apart);
     OPDI_GIVE(0, opdi_tie(g, opd_logical_or(at_low, at_high), opd_logical_or(opd_lt(x, low), opd_gt(x, high))));
     g = opd_where_self(opd_logical_or(at_low, at_high), opdi_muls(g, 0.5), g);
-    OPDI_GIVE(1, opdi_where(opd_logical_and(opd_le(x, low), apart), g));
+    OPDI_GIVE(1, opdi_where(opd_logical_or(at_low, opd_logical_and(opd_lt(x, low), opd_le(low, high))), g));
     OPDI_GIVE(2, opdi_where(opd_logical_or(at_high, opd_logical_or(opd_gt(x, high), opd_gt(low, high))), g));
     return 0;
 }

@@ -216,6 +216,13 @@ TEST(gradients_at_ties) {
     for (i = 0; i < 3; i++) { slopes(large[i], args, 2, larger); slopes(small[i], args, 2, smaller); }
     slopes("aten::nextafter", args, 2, next);
 }
+TEST(gradients_between_equal_bounds) {
+    const float x[] = {-1, 0, 1, 5, -1, 0, 1, 5}, low[] = {0, 0, 0, 1, 0, 0, 0, 1}, high[] = {0, 0, 0, 0, 0, 0, 0, 0};
+    static const double want[] = {0, 1, 0, 0, 0, 1, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 1, 1, 0, 0, 1, 1};
+    opd_value args[3];
+    args[0] = opd_value_tensor(floats(x, 8)); args[1] = opd_value_tensor(floats(low, 8)); args[2] = opd_value_tensor(floats(high, 8));
+    slopes("aten::clamp.Tensor", args, 3, want);
+}
 TEST(gradient_where_fmax_has_nan) {
     const float x[] = {0, NAN, 0, NAN, 1, 1, 1, 1}, y[] = {NAN, 0, 1, NAN, 0, 0, 0, 0};
     static const double want[] = {1, 0, 0, 1, 1, 1, 1, 1, 0, 1, 1, 0, 0, 0, 0, 0};
