@@ -46439,6 +46439,12 @@ static opdi_factor opdi_factor_summed(opdi_factor f, bool second) {
     f.ndim = 2;
     return f;
 }
+//-- Whether autocast makes two factors alike, in the products that a rule calls.
+static bool opdi_product_casts(const opd_tensor *x, const opd_tensor *y) {
+    const int device = opdi_cast_device(x);
+    return opdi_autocast_is_on(opdi_self(), device) && opdi_autocast_eligible(x, device) &&
+           opdi_autocast_eligible(y, device);
+}
 /* Products of factors with na and nb dims, or the sum of a batch of them, and what is added where there are three
    tensors. */
 static int opdi_product_batch(opd_call *call, int na, int nb, bool summed) {
@@ -46450,7 +46456,9 @@ static int opdi_product_batch(opd_call *call, int na, int nb, bool summed) {
     int64_t sizes[3];
     int dim, sdim = -1, ndim = 0;
     if (x->ndim != na || y->ndim != nb || opdi_sizes(x)[na - 1] != opdi_sizes(y)[nb > 1 ? nb - 2 : 0] ||
-        (na == 3 && opdi_sizes(x)[0] != opdi_sizes(y)[0]) || x->dtype != y->dtype) { return opdi_batch_unfit(call); }
+        (na == 3 && opdi_sizes(x)[0] != opdi_sizes(y)[0]) || (x->dtype != y->dtype && !opdi_product_casts(x, y))) {
+        return opdi_batch_unfit(call);
+    }
     if (na > 2 && !summed) { sizes[ndim++] = opdi_sizes(x)[0]; }
     if (na > 1) { sizes[ndim++] = opdi_sizes(x)[na - 2]; }
     if (nb > 1) { sizes[ndim++] = opdi_sizes(y)[nb - 1]; }

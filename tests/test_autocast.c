@@ -1173,4 +1173,31 @@ TEST(out_of_memory) {
     CHECK(n > 50 && n < 2000);
 }
 
+//-- a region inside of vmap -----------------------------------------------------------------------------------------------
+
+/* mv is not cast on the CPU; the product that its batching rule calls is, and what comes back to its formula in bfloat16
+   meets a matrix in float32. */
+static opd_tensor *vmapped_matrix;
+static int vmapped_mv(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user; (void)n;
+    out[0] = opd_sum(opd_sin(opd_to_dtype(opd_mv(vmapped_matrix, in[0]), OPD_FLOAT32)));
+    return out[0] ? 1 : -1;
+}
+static int vmapped_slope(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    int rc = -1;
+    OPD_AUTOCAST_AS(OPD_CPU, OPD_DTYPE_NONE, user != NULL, -1) { rc = opd_grad(vmapped_mv, NULL, in, n, NULL, out); }
+    return rc;
+}
+TEST(gradient_of_a_product_in_a_region_inside_vmap) {
+    const float m[] = {0.5f, -0.25f, 1, 0.75f, 0.5f, -0.5f}, v[] = {0.5f, 1, 1.5f, -1, 0.25f, 2};
+    opd_tensor *x = opd_tensor_from(v, OPD_INTS(2, 3), OPD_FLOAT32), *plain[1] = {NULL}, *cast[1] = {NULL};
+    vmapped_matrix = opd_tensor_from(m, OPD_INTS(2, 3), OPD_FLOAT32);
+    CHECK_INT(opd_vmap(vmapped_slope, NULL, &x, 1, NULL, plain), 1);
+    CHECK_INT(opd_vmap(vmapped_slope, &x, &x, 1, NULL, cast), 1);
+    CHECK_OK();
+    CHECK_OR_RETURN(plain[0] && cast[0]);
+    CHECK_INT(opd_dtype(cast[0]), OPD_FLOAT32);
+    CHECK(opd_item_f64(opd_max(opd_abs(opd_sub(plain[0], cast[0])))) < 0.02);
+}
+
 CHECK_MAIN()
