@@ -52071,7 +52071,8 @@ OPDI_OP(nll_loss_nd) {
 }
 static int opdi_reduction_check(int64_t reduction) {
     return reduction >= OPDI_REDUCE_NONE && reduction <= OPDI_REDUCE_SUM ? 0
-        : opd_fail(OPD_ERROR_ARGUMENT, "reduction must be 0 (none), 1 (mean) or 2 (sum), got %lld", (long long)reduction);
+        : opd_fail(OPD_ERROR_ARGUMENT, "reduction must be 0 (none), 1 (mean) or 2 (sum), got %lld",
+                   (long long)reduction);
 }
 static opd_tensor *opdi_reduced(opd_tensor *t, int64_t reduction) {
     if (!t || opdi_reduction_check(reduction)) { return NULL; }
