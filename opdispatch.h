@@ -53896,9 +53896,10 @@ static int opdi_pick_expand(opdi_pick_plan *p, const opd_tensor *self, opd_tenso
             return opd_fail(OPD_ERROR_INDEX, "too many indices for tensor of dimension %d (got %lld)", self->ndim,
                             (long long)OPDI_MAX(list.n, (int64_t)n + width));
         }
+        if (t && t->dtype == OPD_INT32 && !(t = opd_to_dtype(t, OPD_INT64))) { return -1; }
         if (!t || t->dtype == OPD_INT64) { p->index[n++] = t; continue; }
         if (t->dtype != OPD_BOOL && t->dtype != OPD_UINT8) {
-            return opd_fail(OPD_ERROR_INDEX, "tensors used as indices must be long, byte or bool tensors");
+            return opd_fail(OPD_ERROR_INDEX, "tensors used as indices must be long, int, byte or bool tensors");
         }
         for (d = 0; d < t->ndim; d++) {
             if (opdi_sizes(t)[d] != opdi_sizes(self)[n + d]) {

@@ -358,4 +358,16 @@ TEST(batches_and_powers) {
     CHECK_INT(opd_item_i64(CALL("aten::logspace", opd_value_float(1.53), 2, 1, 10.0, OPD_INT64)), 33);
     ARE(CALL("aten::huber_loss_backward", opd_ones(OPD_INTS(), OPD_FLOAT32), counted(2), opd_zeros(OPD_INTS(2), OPD_FLOAT32), 2, 0.0), 0, 0);
 }
+TEST(indices_of_int32) {
+    const int32_t at[] = {2, 0};
+    opd_tensor *list[1];
+    opd_value args[4], r;
+    list[0] = opd_tensor_from(at, OPD_INTS(2), OPD_INT32);
+    args[0] = opd_value_tensor(counted(3)); args[1] = opd_value_tensors(list, 1);
+    CHECK_OR_RETURN(opd_call_all(opd_find("aten::index.Tensor"), &r, args, 2) == 0);
+    ARE(r.u.t, 2, 0);
+    args[2] = opd_value_tensor(opd_full(OPD_INTS(2), opd_value_float(7), OPD_FLOAT32)); args[3] = opd_value_bool(false);
+    CHECK_OR_RETURN(opd_call_all(opd_find("aten::index_put"), &r, args, 4) == 0);
+    ARE(r.u.t, 7, 1, 7);
+}
 CHECK_MAIN()
