@@ -5648,8 +5648,9 @@ static int opdi_cu_list_expand(const opd_tensor *self, opd_tensors list, opd_ten
                             (long long)(list.n > n + width ? list.n : n + width));
         }
         if (!mask) {
+            if (t && opd_dtype(t) == OPD_INT32 && !(t = opd_to_dtype(t, OPD_INT64))) { return -1; }
             if (t && opd_dtype(t) != OPD_INT64) {
-                return opd_fail(OPD_ERROR_INDEX, "tensors used as indices must be long, byte or bool tensors");
+                return opd_fail(OPD_ERROR_INDEX, "tensors used as indices must be long, int, byte or bool tensors");
             }
             index[n++] = t;
             continue;
