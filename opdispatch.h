@@ -55066,7 +55066,7 @@ OPDI_KERNEL(pad_nd) {
     const bool reflect = opdi_pad_reflects(call);
     int64_t sizes[OPD_MAX_DIMS];
     if (opdi_pad_sizes(call, in, pad, reflect, sizes)) { return -1; }
-    if (opd_dtype_is_integral((opd_scalar_type)in->dtype, true)) {
+    if (in->dtype == OPD_BOOL) {
         return opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", call->op->schema->name,
                         opd_dtype_cname((opd_scalar_type)in->dtype));
     }

@@ -370,4 +370,11 @@ TEST(indices_of_int32) {
     CHECK_OR_RETURN(opd_call_all(opd_find("aten::index_put"), &r, args, 4) == 0);
     ARE(r.u.t, 7, 1, 7);
 }
+TEST(mirrored_integers) {
+    opd_tensor *x = opd_view(opd_to_dtype(counted(3), OPD_INT64), OPD_INTS(1, 3)), *b = opd_gt_Scalar(x, opd_value_int(0));
+    ARE(opd_to_dtype(CALL("aten::reflection_pad1d", x, OPD_INTS(1, 2)), OPD_FLOAT32), 1, 0, 1, 2, 1, 0);
+    ARE(opd_to_dtype(CALL("aten::replication_pad1d", x, OPD_INTS(1, 1)), OPD_FLOAT32), 0, 0, 1, 2, 2);
+    CHECK(CALL("aten::reflection_pad1d", b, OPD_INTS(1, 1)) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "\"reflection_pad1d\" not implemented for 'Bool'");
+}
 CHECK_MAIN()
