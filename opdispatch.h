@@ -14156,8 +14156,8 @@ static bool opdi_same_place(const opd_tensor *a, const opd_tensor *b) {
 //-- Whether writing t as it is would change what is still to be read of `out`s memory.  An elementwise kernel may write
 //-- where it reads, and tells itself what lies otherwise within two blocks without gaps.
 static bool opdi_reads(const opd_call *call, const opd_tensor *t, const opd_tensor *out) {
-    if (!opdi_same_memory(t, out)) { return false; }
-    return !call->elementwise || (t != out && !opdi_same_place(t, out) && !(opdi_is_dense(t) && opdi_is_dense(out)));
+    if ((call->elementwise && t == out) || !opdi_same_memory(t, out)) { return false; }
+    return !call->elementwise || (!opdi_same_place(t, out) && !(opdi_is_dense(t) && opdi_is_dense(out)));
 }
 static bool opdi_shares_input(const opd_call *call, const opd_tensor *out) {
     int i, k;
@@ -14208,9 +14208,10 @@ static int opdi_check_target(const opd_call *call, int i, const int64_t *sizes, 
 //-- memory that an input has.
 static opd_tensor *opdi_result_target(opd_call *call, int i, const int64_t *sizes, int ndim, opd_scalar_type dtype) {
     opd_tensor *out = call->targets[i], *temp;
-    if (opdi_check_target(call, i, sizes, ndim, dtype)) { return NULL; }
+    const bool fits = out->dtype == dtype && opdi_has_sizes(out, sizes, ndim);
+    if ((!fits || opdi_overlaps_itself(out)) && opdi_check_target(call, i, sizes, ndim, dtype)) { return NULL; }
     call->filled |= 1u << i;
-    if (out->dtype == dtype && opdi_has_sizes(out, sizes, ndim) && !opdi_shares_input(call, out)) {
+    if (fits && !opdi_shares_input(call, out)) {
         call->rets[i] = opd_value_tensor(out);
         return out;
     }
@@ -14427,7 +14428,7 @@ static int opdi_derived_kernel(opd_call *call) {
     c.stands_in = false;
     c.elementwise = (opdi_desc_tags(&card->desc) & OPD_OPTAG_POINTWISE) != 0;
     if (opdi_invoke(call->th, &c, &table->slots[c.slot])) { return -1; }
-    rc = opdi_derived_settle(&c);
+    if (base->nrets != 1 || rets[0].tag != OPD_TAG_TENSOR || rets[0].u.t != targets[0]) { rc = opdi_derived_settle(&c); }
     opdi_rets_drop(&c);
     for (i = 0; i < call->op->nrets && rc == 0; i++) { rc = opd_return_tensor(call, targets[i]); }
     return rc;
@@ -39045,12 +39046,12 @@ static uint64_t opdi_words(const opd_call *call, int64_t n, uint64_t *key) {
     return opd_generator_take(opdi_generator_of(call), n, key);
 }
 
-typedef struct opdi_draw { int64_t *out; uint64_t key, at, range, low; } opdi_draw;
+typedef struct opdi_draw { char *out; opdi_convert store; int64_t size; uint64_t key, at, range, low; } opdi_draw;
 /* Each of two words; range 0: all 64 bits. */
 static void opdi_draw_part(void *ctx, int64_t begin, int64_t end) {
     const opdi_draw *g = (const opdi_draw *)ctx;
     uint32_t r[64];
-    int64_t i, k, m;
+    int64_t i, k, m, x64[32];
     for (i = begin; i < end; i += m) {
         uint64_t at = g->at + 2 * (uint64_t)i;
         m = OPDI_MIN((int64_t)(32 - at % 64 / 2), end - i);
@@ -39062,16 +39063,19 @@ static void opdi_draw_part(void *ctx, int64_t begin, int64_t end) {
                 x = ((uint64_t)w[1] * g->range + ((uint64_t)w[0] * g->range >> 32)) >> 32;
             }
             else if (g->range) { x %= g->range; }
-            g->out[i + k] = (int64_t)(g->low + x);
+            x64[k] = (int64_t)(g->low + x);
         }
+        g->store(g->out + i * g->size, x64, m);
     }
 }
-/* n numbers of [low, low + range). */
-static void opdi_draw_ints(const opd_call *call, int64_t *out, int64_t n, int64_t low, uint64_t range) {
+/* Numbers of [low, low + range); out is contiguous. */
+static void opdi_draw_ints(const opd_call *call, opd_tensor *out, int64_t low, uint64_t range) {
     opdi_draw g;
-    g.out = out; g.range = range; g.low = (uint64_t)low;
-    g.at = opdi_words(call, 2 * n, &g.key);
-    opdi_parallel_for(n, 16384, opdi_draw_part, &g);
+    g.out = out->data; g.range = range; g.low = (uint64_t)low;
+    g.store = opdi_store_table[OPDI_I64][out->dtype];
+    g.size = (int64_t)opd_dtype_size((opd_scalar_type)out->dtype);
+    g.at = opdi_words(call, 2 * out->numel, &g.key);
+    opdi_parallel_for(out->numel, 16384, opdi_draw_part, &g);
 }
 /* Numbers of [0, 1), or (normal) of the standard normal distribution; out is contiguous, float32 or float64. */
 static void opdi_draw_floats(const opd_call *call, opd_tensor *out, bool normal) {
@@ -39116,7 +39120,15 @@ static int opdi_draw_on_device(const opd_call *call, opd_tensor *out, opd_draw *
     return t == out ? 0 : opdi_copy(out, t);
 }
 
-typedef struct opdi_shape { void *p; bool wide; int kind; double a, b, bits; } opdi_shape;
+typedef struct opdi_shape {
+    void *p;
+    bool wide, shapes;                            /* shapes: numbers are not used as they are drawn */
+    int kind;
+    double a, b, bits;
+    char *to;                                     /* where they go with `store`; NULL: they stay */
+    opdi_convert store;
+    int64_t size;
+} opdi_shape;
 #define OPDI_SHAPE_LOOP(T, formula) \
     for (i = begin; i < end; i++) { const T x = ((T *)s->p)[i]; ((T *)s->p)[i] = (T)(formula); }
 #define OPDI_SHAPE_LOOPS(T, log1p_) do {                                                                    \
@@ -39131,7 +39143,9 @@ typedef struct opdi_shape { void *p; bool wide; int kind; double a, b, bits; } o
 static void opdi_shape_part(void *ctx, int64_t begin, int64_t end) {
     const opdi_shape *s = (const opdi_shape *)ctx;
     int64_t i;
-    if (s->wide) { OPDI_SHAPE_LOOPS(double, log1p); } else { OPDI_SHAPE_LOOPS(float, log1pf); }
+    if (s->shapes && s->wide) { OPDI_SHAPE_LOOPS(double, log1p); }
+    else if (s->shapes) { OPDI_SHAPE_LOOPS(float, log1pf); }
+    if (s->to) { s->store(s->to + begin * s->size, (const float *)s->p + begin, end - begin); }
 }
 /* Fills out with numbers of a distribution: uniform [a, b), normal of mean a and deviation b, exponential of rate a,
    ones with probability a.  Short floats take as many bits of the uniform number as they hold, so that b is never
@@ -39139,6 +39153,10 @@ static void opdi_shape_part(void *ctx, int64_t begin, int64_t end) {
 static int opdi_draw_into(const opd_call *call, opd_tensor *out, int kind, double a, double b) {
     opd_tensor *t;
     opdi_shape s;
+    bool direct;
+    int64_t i, n, block;
+    uint64_t key, at;
+    float *buf;
     if (!out || !out->data || out->numel == 0) { return out ? 0 : -1; }
     if (opdi_draws(out)) {
         opd_draw d;
@@ -39146,12 +39164,23 @@ static int opdi_draw_into(const opd_call *call, opd_tensor *out, int kind, doubl
         d.kind = (opd_draw_kind)kind; d.a = a; d.b = b;
         return opdi_draw_on_device(call, out, &d);
     }
-    if (!(t = opdi_draft(out, opdi_float_work(out->dtype)))) { return -1; }
-    opdi_draw_floats(call, t, kind == OPD_DRAW_NORMAL);
-    s.p = t->data; s.wide = t->dtype == OPD_FLOAT64; s.kind = kind; s.a = a; s.b = b;
+    if (!(t = opdi_draft(out, (opd_scalar_type)out->dtype))) { return -1; }
+    s.wide = t->dtype == OPD_FLOAT64; s.kind = kind; s.a = a; s.b = b;
     s.bits = out->dtype == OPD_FLOAT16 ? 2048 : out->dtype == OPD_BFLOAT16 ? 256 : 0;
-    if (kind > OPD_DRAW_NORMAL || a < 0 || a > 0 || b < 1 || b > 1 || s.bits > 0) {
-        opdi_parallel_for(t->numel, OPDI_GRAIN, opdi_shape_part, &s);
+    s.shapes = kind > OPD_DRAW_NORMAL || a < 0 || a > 0 || b < 1 || b > 1 || s.bits > 0;
+    direct = s.wide || t->dtype == OPD_FLOAT32;
+    s.store = opdi_store_table[OPDI_F32][t->dtype]; s.size = (int64_t)opd_dtype_size((opd_scalar_type)t->dtype);
+    block = direct ? t->numel : OPDI_MIN(t->numel, (int64_t)8192 * opd_threads());
+    buf = direct ? NULL : (float *)opdi_scope_alloc((size_t)block * sizeof *buf);
+    if (!direct && !buf) { return -1; }
+    at = opdi_words(call, s.wide ? 2 * t->numel : t->numel, &key);
+    for (i = 0; i < t->numel; i += n) {           /* in numbers of the dtype, or float32 a block at a time */
+        n = OPDI_MIN(block, t->numel - i);
+        s.p = direct ? (void *)t->data : (void *)buf;
+        s.to = direct ? NULL : t->data + i * s.size;
+        opdi_fill_random((kind == OPD_DRAW_NORMAL ? 1 : 0) + (s.wide ? 2 : 0), n, s.p, key,
+                         s.wide ? at / 2 : at + (uint64_t)i);
+        if (s.shapes || s.to) { opdi_parallel_for(n, direct ? OPDI_GRAIN : 8192, opdi_shape_part, &s); }
     }
     return opdi_draft_done(out, t);
 }
@@ -39206,8 +39235,8 @@ static int opdi_ints_into(const opd_call *call, opd_tensor *out, int64_t low, in
         d.kind = OPD_DRAW_INTEGERS; d.low = low; d.range = (uint64_t)high - (uint64_t)low;
         return opdi_draw_on_device(call, out, &d);
     }
-    if (!(t = opdi_draft(out, OPD_INT64))) { return -1; }
-    opdi_draw_ints(call, (int64_t *)(void *)t->data, t->numel, low, (uint64_t)high - (uint64_t)low);
+    if (!(t = opdi_draft(out, (opd_scalar_type)out->dtype))) { return -1; }
+    opdi_draw_ints(call, t, low, (uint64_t)high - (uint64_t)low);
     return opdi_draft_done(out, t);
 }
 
@@ -39252,7 +39281,7 @@ static int opdi_randperm_kernel(opd_call *call) {
     draws = draft ? opd_tensor_new(opd_ints_of(&n, 1), OPD_INT64) : NULL;
     if (!draws) { return -1; }
     p = (int64_t *)(void *)draft->data; r = (int64_t *)(void *)draws->data;
-    opdi_draw_ints(call, r, n, 0, 0);
+    opdi_draw_ints(call, draws, 0, 0);
     for (i = 0; i < n; i++) { p[i] = i; }
     for (i = 0; i + 1 < n; i++) {
         int64_t j = i + (int64_t)((uint64_t)r[i] % (uint64_t)(n - i));
@@ -45645,7 +45674,7 @@ static int opdi_scan(opd_call *call, const opdi_line_fn *fns, opd_scalar_type dt
         return opd_fail(OPD_ERROR_DTYPE, "Bad in-place call: input tensor dtype %s and output tensor dtype %s should "
                         "match", opdi_type_name(opd_dtype(t)), opdi_type_name(dtype));
     }
-    ops[0] = t; ops[1] = opd_result(call, 0, opdi_sizes(t), t->ndim, dtype);
+    ops[0] = t; ops[1] = opdi_updates_self(call) ? t : opd_result(call, 0, opdi_sizes(t), t->ndim, dtype);
     if (!ops[1]) { return -1; }
     if (!ops[1]->data || t->numel == 0) { return 0; }
     opdi_lines_init(&r, ops, 1, 2, dim, type, 0);
@@ -52835,20 +52864,25 @@ typedef struct opdi_indexed {
     double alpha;                                 /* b times this is what is added */
 } opdi_indexed;
 
-#define OPDI_INDEXED_MOVE(T) {                                                                             \
-        T *pa = (T *)(void *)a; T *pb = (T *)(void *)b;                                                    \
-        if (w->kind == OPDI_WALK_GATHER) {                                                                 \
-            for (k = 0; k < n; k++) { pb[k * bs] = pa[k * as + x[k * xs] * at]; }                          \
-        } else { for (k = 0; k < n; k++) { pa[k * as + x[k * xs] * at] = pb[k * bs]; } }                   \
-        break; }
-static void opdi_indexed_move(const opdi_indexed *w, char *a, const int64_t *x, char *b, int64_t n) {
+/* m rows of n: where they begin, and the bytes from one to the next. */
+typedef struct opdi_indexed_rows { char *a, *b; const int64_t *x; int64_t n, m, as, bs, xs; } opdi_indexed_rows;
+
+#define OPDI_INDEXED_MOVE(T)                                                                               \
+    for (; r.m > 0; r.m--, r.a += r.as, r.b += r.bs, x += r.xs) {                                          \
+        T *pa = (T *)(void *)r.a; T *pb = (T *)(void *)r.b; const int64_t *px = x;                         \
+        if (gather) { for (k = r.n; k > 0; k--, pa += as, pb += bs, px += xs) { *pb = pa[*px * at]; } }    \
+        else { for (k = r.n; k > 0; k--, pa += as, pb += bs, px += xs) { pa[*px * at] = *pb; } }           \
+    } break;
+static void opdi_indexed_move(const opdi_indexed *w, const opdi_indexed_rows *rows) {
+    opdi_indexed_rows r = *rows;
     const int64_t as = w->as[w->row], bs = w->bs[w->row], xs = w->xs[w->row], at = w->at, size = w->size;
+    const int64_t *x = r.x;
+    const bool gather = w->kind == OPDI_WALK_GATHER;
     int64_t k;
-    if (xs == 0) {                                /* one index for all */
-        a += x[0] * at * size;
-        if (w->kind == OPDI_WALK_GATHER) { opdi_move_run(b, bs * size, a, as * size, n, w->size); }
-        else { opdi_move_run(a, as * size, b, bs * size, n, w->size); }
-        return;
+    for (; xs == 0 && r.m > 0; r.m--, r.a += r.as, r.b += r.bs, x += r.xs) {        /* one index for a row */
+        char *pa = r.a + *x * at * size;
+        if (gather) { opdi_move_run(r.b, bs * size, pa, as * size, r.n, w->size); }
+        else { opdi_move_run(pa, as * size, r.b, bs * size, r.n, w->size); }
     }
     switch (w->size) {
         case 1: OPDI_INDEXED_MOVE(uint8_t)
@@ -52856,33 +52890,46 @@ static void opdi_indexed_move(const opdi_indexed *w, char *a, const int64_t *x, 
         case 4: OPDI_INDEXED_MOVE(uint32_t)
         case 8: OPDI_INDEXED_MOVE(uint64_t)
         default:
-            for (k = 0; k < n; k++) {
-                char *pa = a + (k * as + x[k * xs] * at) * size, *pb = b + k * bs * size;
-                memcpy(w->kind == OPDI_WALK_GATHER ? pb : pa, w->kind == OPDI_WALK_GATHER ? pa : pb, (size_t)size);
+            for (; r.m > 0; r.m--, r.a += r.as, r.b += r.bs, x += r.xs) {
+                for (k = 0; k < r.n; k++) {
+                    char *pa = r.a + (k * as + x[k * xs] * at) * size, *pb = r.b + k * bs * size;
+                    memcpy(gather ? pb : pa, gather ? pa : pb, (size_t)size);
+                }
             }
     }
 }
 /* T: what is stored; C: what is computed in */
-#define OPDI_INDEXED_FOLD(T, C, LOAD, STORE, ADD, MUL) {                                                   \
-        T *p = (T *)(void *)a; const C *pb = (const C *)(const void *)b;                                   \
-        for (k = 0; k < n && kind == OPDI_WALK_ADD; k++, x += xs, p += as, pb += bs) {                     \
-            p[*x * at] = (T)STORE(ADD((C)LOAD(p[*x * at]), *pb));                                          \
+#define OPDI_INDEXED_FOLD(T, C, LOAD, STORE, ADD, MUL)                                                     \
+    for (; r.m > 0; r.m--, r.a += r.as, r.b += r.bs, r.x += r.xs) {                                        \
+        T *p = (T *)(void *)r.a; const C *pb = (const C *)(const void *)r.b; const int64_t *x = r.x;       \
+        if (kind == OPDI_WALK_ADD && xs == 0) {                                                            \
+            for (p += *x * at, k = r.n; k > 0; k--, p += as, pb += bs) { *p = (T)STORE(ADD((C)LOAD(*p), *pb)); } \
+            continue;                                                                                      \
         }                                                                                                  \
-        for (; k < n; k++, x += xs, pb += bs) {                                                            \
-            T *to = p + k * as + *x * at; const C u = (C)LOAD(*to), v = *pb;                               \
+        if (kind == OPDI_WALK_ADD) {                                                                       \
+            for (k = r.n; k > 0; k--, x += xs, p += as, pb += bs) {                                        \
+                T *to = p + *x * at;                                                                       \
+                *to = (T)STORE(ADD((C)LOAD(*to), *pb));                                                    \
+            }                                                                                              \
+            continue;                                                                                      \
+        }                                                                                                  \
+        for (k = r.n; k > 0; k--, x += xs, p += as, pb += bs) {                                            \
+            T *to = p + *x * at; const C u = (C)LOAD(*to), v = *pb;                                        \
             switch (kind) {                                                                                \
                 case OPDI_WALK_MUL: *to = (T)STORE(MUL(u, v)); break;                                      \
                 case OPDI_WALK_MAX: *to = (T)STORE(u > v || !(u <= u) ? u : v); break;                     \
                 default: *to = (T)STORE(u < v || !(u <= u) ? u : v); break;                                \
             }                                                                                              \
-        } break; }
+        }                                                                                                  \
+    } break;
 #define OPDI_INDEXED_PLUS(u, v) ((u) + (v))
 #define OPDI_INDEXED_TIMES(u, v) ((u) * (v))
 #define OPDI_INDEXED_WHOLE(T, STORE) OPDI_INDEXED_FOLD(T, int64_t, , STORE, opdi_wrap_add, opdi_wrap_mul)
 #define OPDI_INDEXED_REAL(T, C, LOAD, STORE)                                                               \
     OPDI_INDEXED_FOLD(T, C, LOAD, STORE, OPDI_INDEXED_PLUS, OPDI_INDEXED_TIMES)
 /* b: of the compute type, its elements bs apart. */
-static void opdi_indexed_fold(const opdi_indexed *w, char *a, const int64_t *x, const char *b, int64_t bs, int64_t n) {
+static void opdi_indexed_fold(const opdi_indexed *w, const opdi_indexed_rows *rows, int64_t bs) {
+    opdi_indexed_rows r = *rows;
     const int64_t as = w->as[w->row], xs = w->xs[w->row], at = w->at;
     const int kind = w->kind;
     int64_t k;
@@ -52918,17 +52965,17 @@ static void opdi_indexed_load(const opdi_indexed *w, void *to, const char *b, in
     }
 }
 /* A row by blocks: b in the compute type, sums side by side with a too. */
-static void opdi_indexed_fold_blocks(const opdi_indexed *w, char *a, const int64_t *x, const char *b, bool loads,
-                                     bool sums, int64_t n) {
+static void opdi_indexed_fold_blocks(const opdi_indexed *w, const opdi_indexed_rows *r, bool loads, bool sums) {
     const int64_t as = w->as[w->row], bs = w->bs[w->row], xs = w->xs[w->row];
+    const int64_t n = r->n;
     uint64_t from[OPDI_BLOCK], to[OPDI_BLOCK];
     int64_t i, m;
     for (i = 0; i < n; i += m) {
-        const char *pb = b + i * bs * w->bsize;
-        char *pa = a + (i * as + (sums ? *x * w->at : 0)) * w->size;
-        m = OPDI_MIN(n - i, (int64_t)OPDI_BLOCK);
-        if (loads) { opdi_indexed_load(w, from, pb, bs, m); pb = (const char *)from; }
-        if (!sums) { opdi_indexed_fold(w, pa, x + i * xs, pb, loads ? 1 : bs, m); }
+        char *pb = r->b + i * bs * w->bsize, *pa = r->a + (i * as + (sums ? *r->x * w->at : 0)) * w->size;
+        opdi_indexed_rows part = {pa, pb, r->x + i * xs, 0, 1, 0, 0, 0};
+        part.n = m = OPDI_MIN(n - i, (int64_t)OPDI_BLOCK);
+        if (loads) { opdi_indexed_load(w, from, pb, bs, m); part.b = pb = (char *)from; }
+        if (!sums) { opdi_indexed_fold(w, &part, loads ? 1 : bs); }
         else if (!w->load_a) { opdi_indexed_sum(w->compute, pa, pb, m); }
         else {
             w->load_a(to, pa, m);
@@ -52937,30 +52984,30 @@ static void opdi_indexed_fold_blocks(const opdi_indexed *w, char *a, const int64
         }
     }
 }
-static void opdi_indexed_fold_row(const opdi_indexed *w, char *a, const int64_t *x, const char *b, int64_t n) {
-    const int64_t bs = w->bs[w->row];
-    const bool loads = w->load_b || w->alpha != 1;
-    const bool sums = n > 16 && w->xs[w->row] == 0 && w->as[w->row] == 1 && w->kind == OPDI_WALK_ADD &&
-                      (loads || bs == 1);
-    if (loads || sums) { opdi_indexed_fold_blocks(w, a, x, b, loads, sums, n); }
-    else { opdi_indexed_fold(w, a, x, b, bs, n); }
-}
-/* Part [begin, end) of the split dim, or all of it: row by row. */
+/* Part [begin, end) of the split dim, or all of it: the rows of two dims at once, or row by row. */
 static void opdi_indexed_part(void *ctx, int64_t begin, int64_t end) {
     const opdi_indexed *w = (const opdi_indexed *)ctx;
-    const int64_t n = w->row == w->split ? end - begin : w->sizes[w->row];
+    const int row = w->row;
+    const bool loads = w->kind >= OPDI_WALK_ADD && (w->load_b || w->alpha != 1);
     int64_t idx[OPD_MAX_DIMS], sizes[OPD_MAX_DIMS], a = 0, b = 0, x = 0;
-    int d;
-    for (d = 0; d < w->row; d++) { idx[d] = 0; sizes[d] = w->sizes[d]; }
-    if (w->split >= 0) {
-        a = begin * w->as[w->split]; b = begin * w->bs[w->split]; x = begin * w->xs[w->split];
-        sizes[w->split] = end - begin;
+    opdi_indexed_rows r = {NULL, NULL, NULL, 0, 1, 0, 0, 0};
+    bool sums;
+    int d, outer = row;
+    if (w->split >= 0) { a = begin * w->as[w->split]; b = begin * w->bs[w->split]; x = begin * w->xs[w->split]; }
+    r.n = row == w->split ? end - begin : w->sizes[row];
+    sums = r.n > 16 && w->xs[row] == 0 && w->as[row] == 1 && w->kind == OPDI_WALK_ADD && (loads || w->bs[row] == 1);
+    if (row > 0 && !loads && !sums) {
+        outer = row - 1;
+        r.m = outer == w->split ? end - begin : w->sizes[outer];
+        r.as = w->as[outer] * w->size; r.bs = w->bs[outer] * w->bsize; r.xs = w->xs[outer];
     }
+    for (d = 0; d < outer; d++) { idx[d] = 0; sizes[d] = d == w->split ? end - begin : w->sizes[d]; }
     do {
-        char *pa = w->a + a * w->size, *pb = w->b + b * w->bsize;
-        if (w->kind < OPDI_WALK_ADD) { opdi_indexed_move(w, pa, w->index + x, pb, n); }
-        else { opdi_indexed_fold_row(w, pa, w->index + x, pb, n); }
-        for (d = w->row - 1; d >= 0; d--) {       /* dims after the row's are of size 1 */
+        r.a = w->a + a * w->size; r.b = w->b + b * w->bsize; r.x = w->index + x;
+        if (w->kind < OPDI_WALK_ADD) { opdi_indexed_move(w, &r); }
+        else if (loads || sums) { opdi_indexed_fold_blocks(w, &r, loads, sums); }
+        else { opdi_indexed_fold(w, &r, w->bs[row]); }
+        for (d = outer - 1; d >= 0; d--) {        /* dims after the row's are of size 1 */
             if (++idx[d] < sizes[d]) { a += w->as[d]; b += w->bs[d]; x += w->xs[d]; break; }
             a -= --idx[d] * w->as[d]; b -= idx[d] * w->bs[d]; x -= idx[d] * w->xs[d];
             idx[d] = 0;
@@ -52982,7 +53029,9 @@ static int opdi_indexed_split(const opdi_indexed *w) {
 static int opdi_indexed_go(int kind, opd_tensor *a, int dim, const opd_tensor *index, opd_tensor *b, double alpha) {
     opdi_indexed w;
     const opd_tensor *like = index->ndim < b->ndim ? b : index;
-    int d, type = opdi_compute_type((opd_scalar_type)a->dtype);
+    const int64_t *as = opdi_strides(a), *bs = opdi_strides(b), *xs = opdi_strides(index), *sizes = opdi_sizes(like);
+    const int ndim = like->ndim, type = opdi_compute_type((opd_scalar_type)a->dtype);
+    int d;
     if (like->numel == 0 || index->numel == 0) { return 0; }
     w.kind = kind; w.compute = type; w.alpha = alpha; w.dtype = (opd_scalar_type)a->dtype;
     w.size = (int)opd_dtype_size(w.dtype);
@@ -52992,17 +53041,22 @@ static int opdi_indexed_go(int kind, opd_tensor *a, int dim, const opd_tensor *i
         w.store_a = opdi_store_table[type][a->dtype];
         w.load_b = b->dtype == opdi_compute_dtype[type] ? NULL : opdi_load_table[type][b->dtype];
     }
-    w.ndim = OPDI_MAX((int)like->ndim, 1); w.index = (const int64_t *)(const void *)index->data;
+    w.ndim = OPDI_MAX(ndim, 1); w.index = (const int64_t *)(const void *)index->data;
     w.a = a->data; w.b = b->data;
     w.sizes[0] = 1; w.as[0] = w.bs[0] = w.xs[0] = 0;
-    w.at = a->ndim ? opdi_strides(a)[dim] : 0;
-    for (d = 0; d < like->ndim; d++) {
-        w.sizes[d] = opdi_sizes(like)[d];
-        w.as[d] = d == dim || a->ndim == 0 ? 0 : opdi_strides(a)[d];
-        w.bs[d] = b->ndim == 0 ? 0 : opdi_strides(b)[d];
-        w.xs[d] = like == index ? opdi_strides(index)[d] : d == dim && index->ndim ? opdi_strides(index)[0] : 0;
+    w.at = a->ndim ? as[dim] : 0;
+    for (d = 0; d < ndim; d++) {
+        w.sizes[d] = sizes[d];
+        w.as[d] = a->ndim ? as[d] : 0;
+        w.bs[d] = b->ndim ? bs[d] : 0;
+        w.xs[d] = like == index ? xs[d] : 0;
     }
-    for (w.row = w.ndim - 1; w.row > 0 && w.sizes[w.row] == 1; w.row--) { }
+    if (dim < ndim) {
+        w.as[dim] = 0;
+        if (like != index && index->ndim) { w.xs[dim] = xs[0]; }
+    }
+    for (d = w.ndim - 1; d > 0 && w.sizes[d] == 1; d--) { }
+    w.row = d;
     w.split = like->numel <= OPDI_GRAIN ? -1 : opdi_indexed_split(&w);
     if (w.split < 0) { opdi_indexed_part(&w, 0, 0); return 0; }
     opdi_parallel_for(w.sizes[w.split], OPDI_MAX((int64_t)(w.split == w.row ? 1024 : 1),
