@@ -14428,7 +14428,9 @@ static int opdi_derived_kernel(opd_call *call) {
     c.stands_in = false;
     c.elementwise = (opdi_desc_tags(&card->desc) & OPD_OPTAG_POINTWISE) != 0;
     if (opdi_invoke(call->th, &c, &table->slots[c.slot])) { return -1; }
-    if (base->nrets != 1 || rets[0].tag != OPD_TAG_TENSOR || rets[0].u.t != targets[0]) { rc = opdi_derived_settle(&c); }
+    if (base->nrets != 1 || rets[0].tag != OPD_TAG_TENSOR || rets[0].u.t != targets[0]) {
+        rc = opdi_derived_settle(&c);
+    }
     opdi_rets_drop(&c);
     for (i = 0; i < call->op->nrets && rc == 0; i++) { rc = opd_return_tensor(call, targets[i]); }
     return rc;
