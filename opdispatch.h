@@ -855,12 +855,12 @@ OPD_API size_t opd_dump_table(const opd_op *op, char *buf, size_t cap);
 /* 0 when every slot of every table equals what the registrations say and the counters agree; -1 with an error. */
 OPD_API int opd_check_invariants(void);
 
-/* Calls.  args in schema order, keyword-only ones too: the 1 of OPD_CALL(opd_find("aten::sum"), x, 1) is a dtype, int8,
-   as opd_find chooses the operator and C has no type for dtypes but int; opd_overloads_call chooses by the arguments,
-   as PyTorch does.  Trailing ones may be left out where there are defaults.  Results belong to the innermost scope; an
-   argument that comes back from an in-place or out= operator stays whose it was.  Where an operator of namespace aten wants a Tensor a number may stand,
-   as in Python; to other operators, whose kernels may not expect a tensor without dims and of another dtype, it is an
-   error, as there. */
+/* Calls.  args in schema order, keyword-only ones too: the 1 of OPD_CALL(opd_find("aten::sum"), x, 1) is a dtype,
+   int8, as opd_find chooses the operator and C has no type for dtypes but int; opd_overloads_call chooses by the
+   arguments, as PyTorch does.  Trailing ones may be left out where there are defaults.  Results belong to the
+   innermost scope; an argument that comes back from an in-place or out= operator stays whose it was.  Where an
+   operator of namespace aten wants a Tensor a number may stand, as in Python; to other operators, whose kernels may
+   not expect a tensor without dims and of another dtype, it is an error, as there. */
 OPD_API opd_tensor *opd_call_op(opd_op *op, const opd_value *args, int nargs);          /* first result; NULL: failed */
 /* 0, or -1.  rets NULL: the results are not asked for. */
 OPD_API int opd_call_all(opd_op *op, opd_value *rets, const opd_value *args, int nargs);
@@ -22533,7 +22533,7 @@ static opd_tensor *opdi_batch_flat(opd_tensor *value) {
     int64_t sizes[2], i;
     if (!value || value->ndim == 2) { return value; }
     sizes[0] = value->dims[0];
-    for (sizes[1] = 1, i = 1; i < value->ndim; i++) { sizes[1] *= value->dims[i]; }
+    for (sizes[1] = 1, i = 1; i < value->ndim; i++) { sizes[1] = opdi_size_times(sizes[1], value->dims[i]); }
     return value->ndim == 1 ? opd_unsqueeze(value, 1) : opd_reshape(value, opd_ints_of(sizes, 2));
 }
 
@@ -39682,7 +39682,7 @@ static int opdi_flatten_kernel(opd_call *call) {
     if (self->ndim == 0) { sizes[0] = 1; return opd_return_tensor(call, opd_reshape(self, opd_ints_of(sizes, 1))); }
     if (first == last) { return opd_return_tensor(call, self); }
     for (i = 0; i < self->ndim; i++) {
-        if (i > first && i <= last) { sizes[n - 1] *= opdi_sizes(self)[i]; }
+        if (i > first && i <= last) { sizes[n - 1] = opdi_size_times(sizes[n - 1], opdi_sizes(self)[i]); }
         else { sizes[n++] = opdi_sizes(self)[i]; }
     }
     return opd_return_tensor(call, opd_reshape(self, opd_ints_of(sizes, n)));
@@ -48778,7 +48778,7 @@ static opd_tensor *opdi_conv_back_one(opd_call *call, opd_tensor *g, opd_tensor 
 static opd_tensor *opdi_batch_blank(opd_tensor *like, const opd_tensor *one, int at) {
     int64_t sizes[OPD_MAX_DIMS];
     memcpy(sizes, opdi_sizes(one), (size_t)one->ndim * sizeof *sizes);
-    if (at >= 0) { sizes[at] *= opd_batch_size(); }
+    if (at >= 0) { sizes[at] = opdi_size_times(sizes[at], opd_batch_size()); }
     return opd_expand(opd_new_zeros(like, opd_ints_of(sizes, 0)), opd_ints_of(sizes, one->ndim));
 }
 /* Gradient i of input (0), weight (1), bias (2) with the examples at *at. */
@@ -50043,7 +50043,7 @@ static int opdi_upsample_backward_batch(opd_call *call) {
     for (i = 0; i < call->op->nargs; i++) { args[i] = call->args[i]; }
     args[0] = opd_value_tensor(opd_flatten_full(g, 0, 1));
     memcpy(sizes + 1, in.data, 4 * sizeof *sizes);
-    sizes[1] *= n;
+    sizes[1] = opdi_size_times(OPDI_MAX(sizes[1], 0), n);
     args[2] = opd_value_ints(sizes + 1, 4);
     g = args[0].u.t ? opd_call_op(call->op, args, call->op->nargs) : NULL;
     sizes[0] = n;
@@ -55167,7 +55167,7 @@ static int opdi_pad_nd_batch(opd_call *call) {
     for (i = 0; i < tensors; i++) {
         if (!(r = opdi_batch_front_arg(call, i))) { return -1; }
         memcpy(sizes, opdi_sizes(r), sizeof *sizes * r->ndim);
-        sizes[1] *= sizes[0];
+        sizes[1] = opdi_size_times(sizes[1], sizes[0]);
         args[i] = opd_value_tensor(merge ? opdi_o_reshape(r, sizes + 1, ndim) : r);
     }
     if (!(r = opd_call_op(call->op, args, call->op->nargs)) || !merge) { return opd_batch_return(call, r, 0); }
@@ -55432,7 +55432,7 @@ static int opdi_embedding_dense_backward_batch(opd_call *call) {
     g = dim == ndim - 1 ? g : opd_movedim(g, dim, ndim - 1);
     if (!g) { return -1; }
     memcpy(sizes, opdi_sizes(g), sizeof *sizes * g->ndim);
-    sizes[ndim - 1] *= sizes[ndim];
+    sizes[ndim - 1] = opdi_size_times(sizes[ndim - 1], sizes[ndim]);
     x = opd_embedding_dense_backward(opdi_o_reshape(g, sizes, ndim), x, opd_arg_int(call, 2), opd_arg_int(call, 3),
                                      opd_arg_bool(call, 4));
     sizes[0] = opd_arg_int(call, 2);
