@@ -22757,11 +22757,11 @@ static int opdi_batch_enlarge(opd_call *call, opd_value *args, int at) {
         sizes[i + 1] = args[at].u.ints[i];
         if (!strided) { continue; }
         strides[i + 1] = args[at + 1].u.ints[i];
-        if (sizes[i + 1] > 0 && strides[i + 1] > 0 &&
-            (sizes[i + 1] - 1 > (INT64_MAX / 4 - strides[0]) / strides[i + 1])) {
+        if (sizes[i + 1] <= 0 || strides[i + 1] <= 0) { continue; }           /* those below 0 are refused by the call */
+        if (sizes[i + 1] - 1 > (INT64_MAX / 4 - strides[0]) / strides[i + 1]) {
             return opd_fail(OPD_ERROR_SHAPE, "sizes and strides do not fit into memory");
         }
-        strides[0] += sizes[i + 1] > 0 ? (sizes[i + 1] - 1) * strides[i + 1] : 0;
+        strides[0] += (sizes[i + 1] - 1) * strides[i + 1];
     }
     args[at] = opd_value_ints(sizes, n + 1);
     if (strided) { args[at + 1] = opd_value_ints(strides, n + 1); }
@@ -50043,7 +50043,7 @@ static int opdi_upsample_backward_batch(opd_call *call) {
     for (i = 0; i < call->op->nargs; i++) { args[i] = call->args[i]; }
     args[0] = opd_value_tensor(opd_flatten_full(g, 0, 1));
     memcpy(sizes + 1, in.data, 4 * sizeof *sizes);
-    sizes[1] = opdi_size_times(OPDI_MAX(sizes[1], 0), n);
+    sizes[1] = opdi_size_times(OPDI_MAX(sizes[1], -1), n);
     args[2] = opd_value_ints(sizes + 1, 4);
     g = args[0].u.t ? opd_call_op(call->op, args, call->op->nargs) : NULL;
     sizes[0] = n;
@@ -50958,7 +50958,7 @@ static int opdi_batch_by_channel(opd_call *call, const char *kinds) {
     if (size == 0) { return opdi_batch_empty(call); }
     memcpy(args, call->args, (size_t)nargs * sizeof *args);
     for (i = 0; i < nargs; i++) {
-        if (kinds[i] == '*') { args[i] = opd_value_int(args[i].u.i * size); }
+        if (kinds[i] == '*') { args[i] = opd_value_int(opdi_size_times(OPDI_MAX(args[i].u.i, -1), size)); }
         if (args[i].tag != OPD_TAG_TENSOR) { continue; }
         if (args[i].u.t->ndim < (kinds[i] == 'x' ? 2 : 1)) { return opdi_batch_unfit(call); }
         args[i].u.t = opd_batch_arg(call, i, &dim);

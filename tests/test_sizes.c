@@ -1,5 +1,5 @@
 /* Every operator by its card's sample cases with sizes, strides, dims and counts near the ends of int64, on tensors
-   without memory: an error, or results whose sizes multiply to their number of elements.  What overflows on the way is
+   without memory, by itself and in vmap: an error, or results whose sizes multiply to their number of elements.  What overflows on the way is
    seen by the undefined-behaviour sanitizer.  One case an operator. */
 #include "inside.h"
 #include "cases.h"
@@ -21,11 +21,13 @@ static opd_tensor *sized(opd_tensor *t, int d, int64_t n, bool all, bool expande
     r = meta_of(ones, opd_ndim(t), opd_dtype(t));
     return r && expanded ? opd_expand(r, opd_ints_of(sizes, opd_ndim(t))) : r;
 }
+static void map_it(op_case *c);
 static void call_it(op_case *c) {
     opd_tensor *out[MOST_RESULTS];
     opd_value rets[MOST_RESULTS];
     int i, d, n, rc = 0;
     if (!opd_ok()) { opd_error_clear(); return; }
+    map_it(c);
     OPD_FAKE_MODE { rc = opd_call_all((opd_op *)(uintptr_t)c->op, rets, c->args, c->nargs); }
     (void)say((rc < 0) == !opd_ok(), "return code and error differ");
     n = rc < 0 ? 0 : results_of(c->op, rets, out);
@@ -38,6 +40,34 @@ static void call_it(op_case *c) {
         }
         (void)say(fabs(product - (double)opd_numel(out[i])) <= 1e-6 * product, "the sizes are not the number of elements");
     }
+}
+static int example(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    op_case *const c = (op_case *)user;
+    opd_value args[OPD_MAX_ARGS], rets[MOST_RESULTS];
+    int i, k = 0;
+    memcpy(args, c->args, sizeof args);
+    for (i = 0; i < c->nargs && k < n; i++) {
+        if (args[i].tag == OPD_TAG_TENSOR) { args[i].u.t = in[k++]; }
+    }
+    return opd_call_all((opd_op *)(uintptr_t)c->op, rets, args, c->nargs) ? -1 : results_of(c->op, rets, out);
+}
+/* Its rule for many examples, which are three. */
+static void map_it(op_case *c) {
+    opd_tensor *in[OPD_MAX_ARGS], *out[MOST_RESULTS];
+    int i, n = 0, rc = 0;
+    for (i = 0; i < c->nargs; i++) {
+        int64_t sizes[OPD_MAX_DIMS];
+        opd_tensor *const t = c->args[i].tag == OPD_TAG_TENSOR ? c->args[i].u.t : NULL;
+        if (!t) { continue; }
+        sizes[0] = 3;
+        memcpy(sizes + 1, opd_sizes(t), sizeof *sizes * (size_t)opd_ndim(t));
+        in[n++] = opd_expand(opd_unsqueeze(t, 0), opd_ints_of(sizes, opd_ndim(t) + 1));
+    }
+    if (n && opd_ok()) {
+        OPD_FAKE_MODE { rc = opd_vmap(example, c, in, n, NULL, out); }
+        (void)say((rc < 0) == !opd_ok(), "return code and error differ in vmap");
+    }
+    opd_error_clear();
 }
 static bool read_meta(op_case *c, const opd_op *op, const char *text) {
     c->op = op;
