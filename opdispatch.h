@@ -22757,7 +22757,7 @@ static int opdi_batch_enlarge(opd_call *call, opd_value *args, int at) {
         sizes[i + 1] = args[at].u.ints[i];
         if (!strided) { continue; }
         strides[i + 1] = args[at + 1].u.ints[i];
-        if (sizes[i + 1] <= 0 || strides[i + 1] <= 0) { continue; }           /* those below 0 are refused by the call */
+        if (sizes[i + 1] <= 0 || strides[i + 1] <= 0) { continue; }   /* below 0: refused by the call */
         if (sizes[i + 1] - 1 > (INT64_MAX / 4 - strides[0]) / strides[i + 1]) {
             return opd_fail(OPD_ERROR_SHAPE, "sizes and strides do not fit into memory");
         }
