@@ -39207,6 +39207,10 @@ static int opdi_bernoulli_into(const opd_call *call, opd_tensor *out, double p) 
     if (!(p >= 0 && p <= 1)) {
         return opd_fail(OPD_ERROR_ARGUMENT, "bernoulli_ expects p to be in [0, 1], but got p=%g", p);
     }
+    if (out && opd_dtype_is_complex((opd_scalar_type)out->dtype)) {
+        return opd_fail(OPD_ERROR_DTYPE, "\"bernoulli_scalar_cpu_\" not implemented for '%s'",
+                        opd_dtype_cname((opd_scalar_type)out->dtype));
+    }
     return opdi_draw_into(call, out, OPD_DRAW_BERNOULLI, p, 0);
 }
 /* Integers of [low, high), which the dtype must hold. */
