@@ -21522,6 +21522,7 @@ typedef struct opdi_layer {
     opd_tensor **inputs;                          /* grad, jvp: of the function inside */
     int ninputs;
     bool bare;                                    /* vmap: calls pass by the tape, see opdi_untaped_begin */
+    bool at_tape;                                 /* vmap: a call is at the tape inside it */
 } opdi_layer;
 
 #define OPDI_FRONT_BIT OPD_BIT_OF(OPD_F_DYNAMIC_LAYER_FRONT)
@@ -21562,6 +21563,7 @@ static opdi_layer *opdi_layer_push(opdi_layer_kind kind, int64_t size, opd_rando
     layer->inputs = NULL;
     layer->ninputs = 0;
     layer->bare = false;
+    layer->at_tape = false;
     th->serial = layer->serial;
     if (kind != OPDI_LAYER_VMAP) { th->tape = layer->serial; }
     if (th->layer) { th->layer->inner = layer; }
@@ -21912,19 +21914,25 @@ static int opdi_front_kernel(opd_call *call) {
     opdi_layer *const rule = th->rule, *const layer = opdi_layer_of(call), *l = th->layer;
     const int32_t floor = th->floor;
     opdi_state through;
+    bool at_tape = false;
     int rc;
     while (l != layer && l->kind == OPDI_LAYER_VMAP) { l = l->outer; }
     if (layer && l == layer && (layer->bare || (!opdi_level_inside(th->level, layer) &&
                                                 !opdi_level_inside(th->dual, layer)))) {
         return opdi_vmap_call(call, layer);
     }
-    if (layer) { through = layer->through; layer->through = th->state; }
+    if (layer) {
+        through = layer->through;
+        layer->through = th->state;               /* a kernel at this tape hides what it calls from no other tape */
+        if ((at_tape = layer->at_tape)) { layer->through.allow |= through.allow & OPDI_AUTOGRAD_BITS; }
+        layer->at_tape = true;
+    }
     th->rule = NULL;
     opdi_forward_at(th, layer ? layer->level : 0);
     rc = opdi_call_again(call, layer != NULL);
     th->rule = rule;
     th->floor = floor;
-    if (layer) { layer->through = through; }
+    if (layer) { layer->through = through; layer->at_tape = at_tape; }
     return rc;
 }
 
