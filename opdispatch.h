@@ -13378,11 +13378,12 @@ static bool opdi_strides_contiguous(const int64_t *sizes, const int64_t *strides
     return true;
 }
 
-//-- Sizes added and multiplied: what is too large for int64_t stays its largest, which opdi_count refuses.  Most are
-//-- small, and need no division.
+//-- Sizes added and multiplied: what is too large for int64_t stays its largest, what is below 0 stays that, and
+//-- opdi_count refuses both.  Most are small, and need no division.
 static inline int64_t opdi_size_plus(int64_t a, int64_t b) { return a > INT64_MAX - b ? INT64_MAX : a + b; }
 static inline int64_t opdi_size_times(int64_t a, int64_t b) {
-    return ((uint64_t)a | (uint64_t)b) >> 31 && b && a > INT64_MAX / b ? INT64_MAX : a * b;
+    if (OPDI_LIKELY(((uint64_t)a | (uint64_t)b) >> 31 == 0 || b == 0)) { return a * b; }
+    return a < 0 ? a : a > INT64_MAX / b ? INT64_MAX : a * b;
 }
 
 static void opdi_strides_fill(const int64_t *sizes, int64_t *strides, int ndim) {
@@ -38448,7 +38449,7 @@ static int opdi_strides_format(const int64_t *sizes, int ndim, int64_t format, i
     }
     strides[1] = 1;
     n = sizes[1];
-    for (i = ndim - 1; i >= 2; i--) { strides[i] = n; n *= OPDI_MAX(sizes[i], 1); }
+    for (i = ndim - 1; i >= 2; i--) { strides[i] = n; n = opdi_size_times(n, OPDI_MAX(sizes[i], 1)); }
     strides[0] = n;
     return 0;
 }
@@ -38462,7 +38463,10 @@ static void opdi_strides_like(opd_tensor *t, int64_t *strides) {
         return;
     }
     opdi_dims_order(&t, 1, opdi_sizes(t), t->ndim, perm);
-    for (i = 0; i < t->ndim; i++) { strides[perm[i]] = n; n *= OPDI_MAX(opdi_sizes(t)[perm[i]], 1); }
+    for (i = 0; i < t->ndim; i++) {
+        strides[perm[i]] = n;
+        n = opdi_size_times(n, OPDI_MAX(opdi_sizes(t)[perm[i]], 1));
+    }
 }
 /* The first result in a memory format; `like` gives sizes and, when the format says preserve, strides. */
 static opd_tensor *opdi_result_like(opd_call *call, opd_tensor *like, opd_scalar_type dtype, opd_device device,
@@ -38539,7 +38543,7 @@ static int opdi_empty_strided_kernel(opd_call *call) {
 OPDI_CARD_FACTORY(empty_memory_format, "empty.memory_format(SymInt[] size, *, "
                   OPDI_OPTIONS_TEXT ", MemoryFormat? memory_format=None) -> Tensor", opdi_empty_kernel,
                   "empty.out(SymInt[] size, *, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)",
-                  "(2,3)")
+                  "(2,3); (1,2,3,4), memory_format=2")
 OPDI_CARD_FACTORY(empty_strided, "empty_strided(SymInt[] size, SymInt[] stride, *, " OPDI_OPTIONS_TEXT ") -> Tensor",
                   opdi_empty_strided_kernel, "empty_strided.out(SymInt[] size, SymInt[] stride" OPDI_OUT_TEXT,
                   "(2,3), (1,2)")
@@ -44185,7 +44189,7 @@ static int64_t opdi_bw_count(opd_backward_call *bw, opd_ints dims) {
     uint64_t mask;
     int64_t n = 1, d;
     if (opdi_reduce_mask(dims, (int)sizes.n, &mask) != 0) { return -1; }
-    for (d = 0; d < sizes.n; d++) { if (mask >> d & 1) { n *= sizes.data[d]; } }
+    for (d = 0; d < sizes.n; d++) { if (mask >> d & 1) { n = opdi_size_times(n, sizes.data[d]); } }
     return n;
 }
 static int opdi_mean_backward_of(opd_backward_call *bw, int dims) {
@@ -50055,7 +50059,7 @@ static int opdi_upsample_backward_batch(opd_call *call) {
     for (i = 0; i < call->op->nargs; i++) { args[i] = call->args[i]; }
     args[0] = opd_value_tensor(opd_flatten_full(g, 0, 1));
     memcpy(sizes + 1, in.data, 4 * sizeof *sizes);
-    sizes[1] = opdi_size_times(OPDI_MAX(sizes[1], -1), n);
+    sizes[1] = opdi_size_times(sizes[1], n);
     args[2] = opd_value_ints(sizes + 1, 4);
     g = args[0].u.t ? opd_call_op(call->op, args, call->op->nargs) : NULL;
     sizes[0] = n;
@@ -50970,7 +50974,7 @@ static int opdi_batch_by_channel(opd_call *call, const char *kinds) {
     if (size == 0) { return opdi_batch_empty(call); }
     memcpy(args, call->args, (size_t)nargs * sizeof *args);
     for (i = 0; i < nargs; i++) {
-        if (kinds[i] == '*') { args[i] = opd_value_int(opdi_size_times(OPDI_MAX(args[i].u.i, -1), size)); }
+        if (kinds[i] == '*') { args[i] = opd_value_int(opdi_size_times(args[i].u.i, size)); }
         if (args[i].tag != OPD_TAG_TENSOR) { continue; }
         if (args[i].u.t->ndim < (kinds[i] == 'x' ? 2 : 1)) { return opdi_batch_unfit(call); }
         args[i].u.t = opd_batch_arg(call, i, &dim);
@@ -53588,7 +53592,7 @@ static int opdi_rows_walk(opd_tensor *a, int dim, opd_tensor *x, opd_tensor *out
     for (d = a->ndim - 1; d >= 0; d--) {
         strides[d] = n;
         sizes[d] = d == dim ? x->numel : opdi_sizes(a)[d];
-        n *= OPDI_MAX(sizes[d], (int64_t)1);
+        n = opdi_size_times(n, OPDI_MAX(sizes[d], (int64_t)1));
     }
     out = opdi_view(out, sizes, strides, a->ndim, 0);
     x = opdi_rows_spread(x, dim, sizes, a->ndim);
@@ -54254,7 +54258,7 @@ static opd_tensor *opdi_put_source(const opdi_pick_plan *p, const opd_tensor *ou
         packed = true;
     }
     if (packed) {
-        for (d = ndim - 1; d >= 0; n *= sizes[d--]) { strides[d] = n; }
+        for (d = ndim - 1; d >= 0; n = opdi_size_times(n, sizes[d--])) { strides[d] = n; }
         return opdi_view(values, sizes, strides, ndim, 0);
     }
     for (d = 0; d < ndim; d++) {                  /* broadcast; values have no dim for indices without dims */
