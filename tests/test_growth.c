@@ -265,9 +265,10 @@ TEST(indexed_walks_of_three_dims) {
             for (o = 0; o < 9; o++) {
                 for (kind = 0; kind < 3; kind++) {
                     OPD_SCOPE {
-                        const opd_ints sizes = large ? OPD_INTS(30, 40, 60) : OPD_INTS(3, 4, 5);
+                        const int64_t n[2][3] = {{3, 4, 5}, {30, 40, 60}};
                         const int *p = orders[o % 3], *q = orders[o / 3];
-                        const opd_ints way = OPD_INTS(p[0], p[1], p[2]), back = OPD_INTS(q[0], q[1], q[2]);
+                        const int64_t w[3] = {p[0], p[1], p[2]}, b[3] = {q[0], q[1], q[2]};
+                        const opd_ints sizes = opd_ints_of(n[large], 3), way = opd_ints_of(w, 3), back = opd_ints_of(b, 3);
                         opd_tensor *self = opd_permute(few_random(1, sizes, OPD_FLOAT32), way);
                         opd_tensor *index = opd_permute(few_index(2, sizes, large ? 30 : 3), way), *got, *want;
                         opd_tensor *src = few_random(3, OPD_INTS(opd_size(self, 0), opd_size(self, 1), opd_size(self, 2)), OPD_FLOAT32);

@@ -153,7 +153,7 @@ TEST(overloads_errors) {
 TEST(another_overload_takes_them) {
     opd_op *sum = opd_find("aten::sum");
     opd_tensor *x = opd_ones(OPD_INTS(2, 3), OPD_FLOAT32);
-    opd_value r;
+    opd_value r, args[2];
     CHECK(!OPD_CALL(sum, x, OPD_INTS(1)));
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "\naten::sum.dim_IntList takes these arguments");
     CHECK(!OPD_CALL(sum, x, -1));
@@ -166,7 +166,9 @@ TEST(another_overload_takes_them) {
     CHECK(!strstr(opd_error_message(), "takes these"));
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "Expected a value of type 'ScalarType?' for argument 'dtype'");
     CHECK(opd_dtype(OPD_CALL(sum, x, OPD_FLOAT64)) == OPD_FLOAT64);
-    CHECK_INT(opd_overloads_call(opd_overloads_find("aten::sum"), &r, OPD_ARGS(x, 1), NULL, 0), 0);
+    args[0] = opd_value_tensor(x);
+    args[1] = opd_value_int(1);
+    CHECK_INT(opd_overloads_call(opd_overloads_find("aten::sum"), &r, args, 2, NULL, 0), 0);
     CHECK(opd_ndim(r.u.t) == 1 && opd_dtype(r.u.t) == OPD_FLOAT32);
 }
 TEST(overloads_call) {
