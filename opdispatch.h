@@ -1861,14 +1861,17 @@ typedef struct opd_trace_options {
     double tolerance;                       /* of that comparison, absolute and relative; 0: 1e-5 */
     bool locations;                         /* where each call was made, "# FILE:LINE" behind it: slow; needs debug
                                                information (-g) and the program addr2line */
+    bool parts;                             /* of a composite operator that the tape sees record those it calls: for
+                                               derivatives that fn takes by the tape */
 } opd_trace_options;
 /* torch.jit.trace: calls fn once with inputs and records each operator that it calls at the Tracer key: operators
    inside kernels are not recorded, those of vmap as its rules call them, of a composite operator inside a transform
-   that differentiates those it calls; derivatives and tangents are recorded too.  Tensors from outside become constants
-   of the graph; one that requires grad is refused, it must be an input.  There are no silent constants: asking for the
-   data or the value of a traced tensor outside of a kernel is an error, as are operators that give C values of one.
-   Sizes are C numbers, and what is made of them is fixed (a text may ask by aten::size).  Names of inputs are made
-   different (a, a.1).  NULL with an error; does not nest. */
+   that differentiates those it calls; derivatives and tangents are recorded too (by the tape: with options->parts, else
+   refused where they read what a composite operator made).  Tensors from outside become constants of the graph; one
+   that requires grad is refused, it must be an input.  There are no silent constants: asking for the data or the value
+   of a traced tensor outside of a kernel is an error, as are operators that give C values of one.  Sizes are C numbers,
+   and what is made of them is fixed (a text may ask by aten::size).  Names of inputs are made different (a, a.1).
+   NULL with an error; does not nest. */
 OPD_API opd_graph *opd_graph_trace(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                              const opd_trace_options *options);
 OPD_API void opd_graph_free(opd_graph *graph);
@@ -1935,8 +1938,8 @@ OPD_API int opd_graph_output(opd_graph *graph, opd_graph_value *const *values, i
 /* Takes away the node that makes the value, or the input.  An error when it, or another of its results, is used. */
 OPD_API int opd_graph_erase(opd_graph *graph, opd_graph_value *value);
 /* Passes; each returns how many nodes it took away, or -1.  dce: what no output needs and nothing sees (writes, and
-   operators that may do anything, stay).  cse: nodes that compute again what one before them has.  fold: operators of
-   constants become constants. */
+   operators that may do anything, stay; a draw that nothing uses goes, and the draws after it are other ones).  cse:
+   nodes that compute again what one before them has.  fold: operators of constants become constants. */
 OPD_API int opd_graph_dce(opd_graph *graph);
 OPD_API int opd_graph_cse(opd_graph *graph);
 OPD_API int opd_graph_fold(opd_graph *graph);
@@ -18513,7 +18516,7 @@ static inline int opdi_fetch(opd_backward_call *bw, int at, bool history) {
     return v->tag == OPD_TAG_TENSOR || v->tag == OPD_TAG_TENSORS || v->tag == OPDI_TAG_PACKED ||
         (v->tag == OPD_TAG_NONE && v->n == OPDI_WRITTEN_SINCE) ? opdi_fetch_other(bw, at, history) : 0;
 }
-static int opdi_trace_saved(const opd_node *n);
+static int opdi_trace_saved(const opd_backward_call *bw);
 static int opdi_fetch_saved(opd_backward_call *bw) {
     const opd_node *n = bw->node;
     const opdi_card *card = n->formula->card;
@@ -18530,7 +18533,7 @@ static int opdi_fetch_saved(opd_backward_call *bw) {
     for (i = n->nkept; i < n->nkept + n->nresults; i++) {
         if (opdi_fetch(bw, i, false)) { return -1; }
     }
-    return OPDI_UNLIKELY(opdi_self()->tracer != NULL) ? opdi_trace_saved(n) : 0;
+    return OPDI_UNLIKELY(opdi_self()->tracer != NULL) ? opdi_trace_saved(bw) : 0;
 }
 
 //-- Whether any gradient that the formula of n can give goes anywhere.
@@ -24968,7 +24971,7 @@ typedef struct opdi_tracer {
     opdi_traced *map;                             /* open addressing, size a power of two */
     int64_t size, used;
     uint64_t since;                               /* the number of the first node that the tape may get meanwhile */
-    bool allow_constants, locations;
+    bool allow_constants, locations, parts;
 } opdi_tracer;
 
 static int64_t opdi_traced_at(const opdi_tracer *tr, const opd_tensor *t) {
@@ -25082,15 +25085,6 @@ static int opdi_trace_outside(opd_tensor *t) {
     return opdi_requires_grad(t) || opdi_trace_tensor(opdi_self()->tracer, t) ? 0 : -1;
 }
 
-//-- Whether t is in the graph, or a view of what is.
-static bool opdi_trace_knows(const opdi_tracer *tr, const opd_tensor *t) {
-    int64_t i;
-    if (t->flags & (OPDI_TRACED | OPDI_BATCHED | OPDI_WRAPPED)) { return true; }
-    for (i = 0; i < tr->size; i++) {
-        if (tr->map[i].tensor && tr->map[i].tensor->storage == t->storage) { return true; }
-    }
-    return false;
-}
 //-- Whether a formula reads no more than the sizes of what is kept at i.
 static bool opdi_kept_for_sizes(const opd_node *n, int i) {
     const opdi_card *card = n->formula->card;
@@ -25101,10 +25095,11 @@ static bool opdi_kept_for_sizes(const opd_node *n, int i) {
     return false;
 }
 //-- What a formula is about to read, of a node that was recorded while the graph was: an operator made of others is one
-//-- node of the graph, and what it made on the way would become a constant.  Transforms have its parts recorded.
-static int opdi_trace_saved(const opd_node *n) {
+//-- node of the graph, and what it made on the way would become a constant.
+static int opdi_trace_saved(const opd_backward_call *bw) {
     const opdi_thread *th = opdi_self();
-    const opd_value *v = opdi_kept(n);
+    const opd_node *n = bw->node;
+    const opd_value *v = bw->fetched ? bw->fetched : opdi_kept(n);
     int i;
     if (opdi_node_sequence(n) < th->tracer->since || n->sequence >> OPDI_SEQUENCE_BITS != opdi_thread_number(th)) {
         return 0;
@@ -25114,13 +25109,14 @@ static int opdi_trace_saved(const opd_node *n) {
         int32_t k, count = v[i].tag == OPD_TAG_TENSORS && list ? v[i].n : v[i].tag == OPD_TAG_TENSOR;
         if (opdi_kept_for_sizes(n, i)) { continue; }
         for (k = 0; k < count; k++) {
-            if (!list[k] || opdi_parcel_at(list[k]) || opdi_trace_knows(th->tracer, list[k])) { continue; }
+            const opd_tensor *t = list[k];
+            if (!t || opdi_parcel_at(t) || (t->flags & (OPDI_TRACED | OPDI_BATCHED | OPDI_WRAPPED))) { continue; }
             return opd_fail(OPD_ERROR_AUTOGRAD, "%s reads what was made inside of an operator that is one node of the "
                             "graph that is being recorded: it would be a constant.  %s", n->formula->name,
-                            opd_transform_depth() || n->formula->context
+                            th->tracer->parts || n->formula->context
                             ? "Save what the operator takes and gives, or compose it of others (.composite)"
-                            : "Take the derivative by a transform (opd_grad, opd_vjp), which has the operator's parts "
-                              "recorded");
+                            : "Record with opd_trace_options.parts, or take the derivative by a transform (opd_grad, "
+                              "opd_vjp): then the operator's parts are recorded");
         }
     }
     return 0;
@@ -25253,7 +25249,8 @@ static bool opdi_trace_inside(opd_call *call, opd_keyset below) {
     opdi_slot slot = {NULL, NULL};
     opd_kernel fn;
     int key;
-    if (!(opd_transform_depth() && opdi_call_flags(call)) && !opdi_call_forward(call)) { return false; }
+    const bool parts = opd_transform_depth() || call->th->tracer->parts;
+    if (!(parts && opdi_call_flags(call)) && !opdi_call_forward(call)) { return false; }
     if (opdi_composite_slot(call->op, &slot)) { return true; }
     if (!opdi_call_forward(call) || (!table && !(table = opdi_table_make(call->op)))) { return false; }
     key = opdi_key_base[opdi_top_bit((below.functionality & table->masks[16 + backend]) << 1 | 1)];
@@ -25352,6 +25349,7 @@ static opd_graph *opdi_trace_once(opd_transform_fn fn, void *user, opd_tensor *c
     memset(&tr, 0, sizeof tr);
     tr.allow_constants = o && o->allow_constants;
     tr.locations = o && o->locations;
+    tr.parts = o && o->parts;
     if (!(tr.graph = opdi_graph_new())) { return NULL; }
     scope = opd_scope_open();
     in = opdi_scope_tensors(ninputs);
@@ -50590,23 +50588,9 @@ OPDI_COLD_END
 //  First what this room and the next share: conversions to contiguous memory, results that begin as a copy of self, and
 //  public operators called by name.
 
-/* t itself, or a contiguous copy of another dtype: what loops read. */
-static opd_tensor *opdi_as(opd_tensor *t, opd_scalar_type dtype) {
-    opd_tensor *r;
-    if (!t || (t->dtype == (int8_t)dtype && (t->flags & OPDI_CONTIGUOUS))) { return t; }
-    r = opdi_tensor_make(t->dims, NULL, t->ndim, dtype, OPD_CPU);
-    if (!r || !opdi_own(r) || opdi_copy(r, t)) { return NULL; }
-    return r;
-}
-static opd_tensor *opdi_packed(opd_tensor *t) { return t ? opdi_as(t, (opd_scalar_type)t->dtype) : NULL; }
-/* Where a loop over dtype writes: out itself, or a contiguous tensor that opdi_settle then copies to it. */
-static opd_tensor *opdi_desk(opd_tensor *out, opd_scalar_type dtype) {
-    if (out->dtype == (int8_t)dtype && (out->flags & OPDI_CONTIGUOUS)) { return out; }
-    return opdi_own(opdi_tensor_make(out->dims, NULL, out->ndim, dtype, OPD_CPU));
-}
-static int opdi_settle(opd_tensor *out, opd_tensor *desk) { return out == desk ? 0 : opdi_copy(out, desk); }
-static opd_tensor *opdi_desk_f32(opd_tensor *out) {
-    return opdi_desk(out, out->dtype == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32);
+static opd_tensor *opdi_packed(opd_tensor *t) { return t ? opdi_dense_as(t, (opd_scalar_type)t->dtype) : NULL; }
+static opd_tensor *opdi_work_f32(opd_tensor *out) {
+    return opdi_work_for(out, out->dtype == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32);
 }
 
 static int64_t opdi_span_of(const int64_t *sizes, int from, int to) {
@@ -50879,7 +50863,7 @@ OPDI_COLD_BEGIN
 /* A tensor argument in the dtype loops work in, NULL for None (*bad on failure). */
 static const void *opdi_norm_in(opd_tensor *t, opd_scalar_type dtype, bool *bad) {
     if (!t) { return NULL; }
-    t = opdi_as(t, dtype);
+    t = opdi_dense_as(t, dtype);
     if (!t) { *bad = true; return NULL; }
     return t->data;
 }
@@ -51047,14 +51031,14 @@ OPDI_KERNEL(native_layer_norm) {
         if (!out[i]) { return -1; }
     }
     if (!out[0]->data) { return 0; }
-    for (i = 0; i < 3; i++) { if (!(desk[i] = opdi_desk(out[i], t))) { return -1; } }
+    for (i = 0; i < 3; i++) { if (!(desk[i] = opdi_work_for(out[i], t))) { return -1; } }
     k.a = opdi_span_of(opdi_sizes(x), 0, axis); k.c = 1; k.per = 1; k.n = opdi_span_of(opdi_sizes(x), axis, x->ndim);
     k.layer = true; k.eps = opd_arg_float(call, 4);
     k.x = opdi_norm_in(x, t, &bad); k.w = opdi_norm_in(w, t, &bad); k.b = opdi_norm_in(b, t, &bad);
     if (bad) { return -1; }
     k.y = desk[0]->data; k.mean = desk[1]->data; k.rstd = desk[2]->data;
     opdi_norm_run(&k, t, k.a, k.n, opdi_norm_forward_f32, opdi_norm_forward_f64);
-    for (i = 0; i < 3; i++) { if (opdi_settle(out[i], desk[i])) { return -1; } }
+    for (i = 0; i < 3; i++) { if (opdi_done_with(out[i], desk[i])) { return -1; } }
     return 0;
 }
 /* output_mask of the arguments first, first + 1, first + 2 that want gradients. */
@@ -51139,14 +51123,14 @@ static int opdi_norm_results(opd_call *call, int mask, opd_tensor *x, const int6
         if (!opdi_mask_at(call, mask, i) && !call->targets) { continue; }
         out[i] = opd_result(call, i, i ? wsizes : opdi_sizes(x), i ? wdim : x->ndim, i ? wtype
                             : (opd_scalar_type)x->dtype);
-        if (!out[i] || (out[i]->data && !(desk[i] = opdi_desk(out[i], t)))) { return -1; }
+        if (!out[i] || (out[i]->data && !(desk[i] = opdi_work_for(out[i], t)))) { return -1; }
     }
     return 0;
 }
 static int opdi_norm_settle(opd_call *call, opd_tensor **out, opd_tensor **desk) {
     int i;
     for (i = 0; i < 3; i++) {
-        if (out[i] && desk[i] && opdi_settle(out[i], desk[i])) { return -1; }
+        if (out[i] && desk[i] && opdi_done_with(out[i], desk[i])) { return -1; }
         if (out[i] ? opd_return_tensor(call, call->rets[i].u.t) : opd_return_value(call, opd_value_none())) {
             return -1;
         }
@@ -51301,13 +51285,13 @@ OPDI_KERNEL(native_group_norm) {
         if (!out[i]) { return -1; }
     }
     if (!out[0]->data) { return 0; }
-    for (i = 0; i < 3; i++) { if (!(desk[i] = opdi_desk(out[i], t))) { return -1; } }
+    for (i = 0; i < 3; i++) { if (!(desk[i] = opdi_work_for(out[i], t))) { return -1; } }
     k.eps = opd_arg_float(call, 7);
     k.x = opdi_norm_in(x, t, &bad); k.w = opdi_norm_in(w, t, &bad); k.b = opdi_norm_in(b, t, &bad);
     if (bad) { return -1; }
     k.y = desk[0]->data; k.mean = desk[1]->data; k.rstd = desk[2]->data;
     opdi_norm_run(&k, t, k.a * k.groups, k.per * k.n, opdi_norm_forward_f32, opdi_norm_forward_f64);
-    for (i = 0; i < 3; i++) { if (opdi_settle(out[i], desk[i])) { return -1; } }
+    for (i = 0; i < 3; i++) { if (opdi_done_with(out[i], desk[i])) { return -1; } }
     return 0;
 }
 OPDI_BW1(native_group_norm) {
@@ -51493,9 +51477,9 @@ OPDI_KERNEL(native_batch_norm) {
         if (!out[i]) { return -1; }
     }
     if (!out[0]->data) { return 0; }
-    for (i = 0; i < 3; i++) { if (!(desk[i] = opdi_desk(out[i], t))) { return -1; } }
+    for (i = 0; i < 3; i++) { if (!(desk[i] = opdi_work_for(out[i], t))) { return -1; } }
     turn = k.n < 16 && k.a > 1;
-    rows = opdi_as(x, t);
+    rows = opdi_dense_as(x, t);
     if (rows && turn) { rows = opdi_batch_rows(rows, &k, false, NULL); }
     y = rows && turn ? opdi_own(opdi_tensor_make(opdi_sizes(rows), NULL, 3, t, OPD_CPU)) : desk[0];
     devs = opdi_own(opdi_tensor_make(&k.c, NULL, 1, OPD_FLOAT64, OPD_CPU));
@@ -51515,7 +51499,7 @@ OPDI_KERNEL(native_batch_norm) {
         k.a = opdi_sizes(x)[0]; k.n /= k.a;
         if (!opdi_batch_rows(y, &k, true, desk[0])) { return -1; }
     }
-    for (i = 0; i < 3; i++) { if (opdi_settle(out[i], desk[i])) { return -1; } }
+    for (i = 0; i < 3; i++) { if (opdi_done_with(out[i], desk[i])) { return -1; } }
     return 0;
 }
 OPDI_BW1(native_batch_norm) {
@@ -51565,7 +51549,7 @@ static opd_tensor *opdi_invstd(opd_tensor *var, double eps, opd_scalar_type t) {
     int64_t i;
     if (!v || opdi_copy(v, var)) { return NULL; }
     for (i = 0; i < v->numel; i++) { double *p = (double *)(void *)v->data + i; *p = 1 / sqrt(*p + eps); }
-    return opdi_as(v, t);
+    return opdi_dense_as(v, t);
 }
 OPDI_KERNEL(native_batch_norm_backward) {
     opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *w = opd_arg_tensor(call, 2), *mean, *rstd,
@@ -51585,7 +51569,7 @@ OPDI_KERNEL(native_batch_norm_backward) {
     if (opdi_norm_results(call, 9, x, &k.c, 1, (opd_scalar_type)(w ? w->dtype : x->dtype), out, desk)) { return -1; }
     if (call->keys.backends >> OPD_META & 1) { return opdi_norm_settle(call, out, desk); }
     turn = k.n < 16 && k.a > 1;
-    xs = opdi_as(x, t); gs = opdi_as(g, t);
+    xs = opdi_dense_as(x, t); gs = opdi_dense_as(g, t);
     if (xs && gs && turn) { xs = opdi_batch_rows(xs, &k, false, NULL); gs = opdi_batch_rows(gs, &k, false, NULL); }
     if (!xs || !gs) { return -1; }
     if (desk[0]) { dx = turn ? opdi_own(opdi_tensor_make(opdi_sizes(xs), NULL, 3, t, OPD_CPU)) : desk[0];
@@ -51865,8 +51849,8 @@ OPDI_COLD_END
 /* Targets and weights where loops can read them; every target is in range or ignored. */
 static int opdi_nll_open(opdi_nll *k, opd_tensor *target, opd_tensor *w) {
     int64_t i;
-    target = opdi_as(target, OPD_INT64);
-    if (target && w) { w = opdi_as(w, OPD_FLOAT64); if (!w) { return -1; } }
+    target = opdi_dense_as(target, OPD_INT64);
+    if (target && w) { w = opdi_dense_as(w, OPD_FLOAT64); if (!w) { return -1; } }
     if (!target) { return -1; }
     k->target = (const int64_t *)(const void *)target->data;
     k->weight = w ? (const double *)(const void *)w->data : NULL;
@@ -51891,8 +51875,8 @@ static int opdi_nll_forward(opd_call *call, bool two) {
     total = out ? opd_result(call, 1, NULL, 0, (opd_scalar_type)x->dtype) : NULL;
     if (!total || !out->data) { return total ? 0 : -1; }
     if (opdi_nll_open(&k, target, w)) { return -1; }
-    x = opdi_as(x, opdi_norm_type(x));
-    desk = x && each ? opdi_desk(out, (opd_scalar_type)x->dtype) : out;
+    x = opdi_dense_as(x, opdi_norm_type(x));
+    desk = x && each ? opdi_work_for(out, (opd_scalar_type)x->dtype) : out;
     if (!x || !desk) { return -1; }
     for (i = 0; i < k.n * k.inner; i++) {
         const int64_t t = k.target[i], at = (i / k.inner * k.c + t) * k.inner + i % k.inner;
@@ -51906,7 +51890,7 @@ static int opdi_nll_forward(opd_call *call, bool two) {
         if (each && x->dtype == OPD_FLOAT64) { ((double *)(void *)desk->data)[i] = v; }
         else if (each) { ((float *)(void *)desk->data)[i] = (float)v; }
     }
-    if (each) { return opdi_nll_store(total, 0) ? -1 : opdi_settle(out, desk); }
+    if (each) { return opdi_nll_store(total, 0) ? -1 : opdi_done_with(out, desk); }
     if (k.reduction == OPDI_REDUCE_MEAN) { sum /= weight; }
     return opdi_nll_store(total, weight) ? -1 : opdi_nll_store(out, sum);
 }
@@ -51933,8 +51917,8 @@ static int opdi_nll_backward(opd_call *call, bool two) {
     out = opd_result(call, 0, opdi_sizes(x), x->ndim, (opd_scalar_type)x->dtype);
     if (!out || !out->data) { return out ? 0 : -1; }
     if (opdi_nll_open(&k, target, w)) { return -1; }
-    desk = opdi_desk_f32(out);
-    g = desk ? opdi_as(g, OPD_FLOAT64) : NULL;
+    desk = opdi_work_f32(out);
+    g = desk ? opdi_dense_as(g, OPD_FLOAT64) : NULL;
     if (!g) { return -1; }
     memset(desk->data, 0, (size_t)desk->numel * opd_dtype_size((opd_scalar_type)desk->dtype));
     if (!each) { one = ((const double *)(const void *)g->data)[0];
@@ -51949,7 +51933,7 @@ static int opdi_nll_backward(opd_call *call, bool two) {
             } else { ((float *)(void *)desk->data)[at] = (float)v;
         }
     }
-    return opdi_settle(out, desk);
+    return opdi_done_with(out, desk);
 }
 OPDI_COLD_BEGIN
 OPDI_KERNEL(nll_loss_forward) { return opdi_nll_forward(call, false); }
@@ -52355,7 +52339,7 @@ OPDI_KERNEL(binary_cross_entropy) {
     }
     for (v = x; v->flags & OPDI_BATCHED;) { v = opdi_batched_of(v)->value; }
     if (v->data && v->backend == OPD_CPU) {
-        v = opdi_as(v, opdi_norm_type(x));
+        v = opdi_dense_as(v, opdi_norm_type(x));
         for (i = 0; v && i < v->numel; i++) {
             const double p = v->dtype == OPD_FLOAT64 ? ((const double *)(const void *)v->data)[i]
                 : (double)((const float *)(const void *)v->data)[i];
@@ -52824,7 +52808,7 @@ static opd_tensor *opdi_update(opd_call *call, bool keep_strides) {
 }
 /* A desk that holds what `out` holds. */
 static opd_tensor *opdi_desk_filled(opd_tensor *out, opd_scalar_type dtype) {
-    opd_tensor *d = opdi_desk(out, dtype);
+    opd_tensor *d = opdi_work_for(out, dtype);
     return d && d != out && opdi_copy(d, out) ? NULL : d;
 }
 static int opdi_index_dtype(const opd_tensor *index, const char *text) {
@@ -52839,7 +52823,7 @@ OPDI_COLD_END
    when
    all are, else the position of the first that is not. */
 static opd_tensor *opdi_index_load(opd_tensor *index, int64_t size, bool wrap, int64_t *bad) {
-    opd_tensor *t = opdi_as(index, OPD_INT64);
+    opd_tensor *t = opdi_dense_as(index, OPD_INT64);
     const int64_t *p;
     int64_t i, n, negative = 0;
     *bad = -1;
@@ -53199,7 +53183,7 @@ static int opdi_few_open(opdi_few *f, opd_scalar_type work) {
     f->part = opdi_own(opdi_tensor_make(sizes, NULL, f->a->ndim, (opd_scalar_type)f->a->dtype, OPD_CPU));
     if (!f->rows || !f->index || !f->part) { return -1; }
     if (opdi_indexed_go(OPDI_WALK_GATHER, f->a, f->dim, f->rows, f->part, 1)) { return -1; }
-    f->desk = opdi_as(f->part, work);
+    f->desk = opdi_dense_as(f->part, work);
     return f->desk ? 0 : -1;
 }
 static int opdi_few_close(opdi_few *f) {
@@ -53288,7 +53272,7 @@ static int opdi_fold_into(int kind, opd_tensor *out, int dim, opd_tensor *index,
             ? -1 : opdi_few_close(&f);
     }
     desk = opdi_desk_filled(out, OPD_FLOAT32);
-    return desk && opdi_indexed_go(kind, desk, dim, index, src, alpha) == 0 ? opdi_settle(out, desk) : -1;
+    return desk && opdi_indexed_go(kind, desk, dim, index, src, alpha) == 0 ? opdi_done_with(out, desk) : -1;
 }
 /* scatter in all its forms: kind SCATTER moves, the others fold. */
 static int opdi_scatter_kind(opd_call *call, int kind, const char *name) {
@@ -53439,7 +53423,7 @@ static int opdi_reduce_into(opd_tensor *out, int dim, opd_tensor *index, opd_ten
             ? -1 : opdi_few_close(&f);
     }
     desk = opdi_desk_filled(out, t);
-    return desk && opdi_reduce_on(desk, dim, index, src, how, include_self) == 0 ? opdi_settle(out, desk) : -1;
+    return desk && opdi_reduce_on(desk, dim, index, src, how, include_self) == 0 ? opdi_done_with(out, desk) : -1;
 }
 OPDI_KERNEL(scatter_reduce_two) {
     opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 2), *src = opd_arg_tensor(call, 3), *out;
@@ -53608,15 +53592,15 @@ static int opdi_rows_select(opd_tensor *a, int dim, opd_tensor *index, opd_tenso
     x = opdi_index_load(index, size, false, &bad);
     if (!x) { return -1; }
     if (bad >= 0) { return opd_fail(OPD_ERROR_INDEX, "%s", text); }
-    desk = opdi_desk(out, (opd_scalar_type)out->dtype);
+    desk = opdi_work_for(out, (opd_scalar_type)out->dtype);
     if (!desk) { return -1; }
-    if (!(a->flags & OPDI_CONTIGUOUS)) { return opdi_rows_walk(a, dim, x, desk) ? -1 : opdi_settle(out, desk); }
+    if (!(a->flags & OPDI_CONTIGUOUS)) { return opdi_rows_walk(a, dim, x, desk) ? -1 : opdi_done_with(out, desk); }
     outer = opdi_rows_init(&w, a, dim, x, desk);
     if (out->numel) {
         opdi_parallel_for(outer * w.n, OPDI_MAX((int64_t)1, 4 * OPDI_GRAIN / OPDI_MAX(w.bytes, (int64_t)1)),
                           opdi_rows_part, &w);
     }
-    return opdi_settle(out, desk);
+    return opdi_done_with(out, desk);
 }
 OPDI_KERNEL(index_select) {
     opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 2), *out;
@@ -53777,7 +53761,7 @@ OPDI_KERNEL(index_fill) {
     }
     out = opdi_update(call, true);
     if (!out || !out->data) { return out ? 0 : -1; }
-    src = v.tag == OPD_TAG_TENSOR ? opdi_as(v.u.t, (opd_scalar_type)self->dtype)
+    src = v.tag == OPD_TAG_TENSOR ? opdi_dense_as(v.u.t, (opd_scalar_type)self->dtype)
         : opdi_filler(v, (opd_scalar_type)self->dtype);
     index = src ? opdi_rows_index(out, dim, index, out, true, NULL) : NULL;
     return index ? opdi_indexed_go(OPDI_WALK_SCATTER, out, dim, index, src, 1) : -1;
@@ -54132,10 +54116,10 @@ OPDI_KERNEL(index_Tensor) {
     out = opd_result(call, 0, p.out, p.nout, (opd_scalar_type)self->dtype);
     if (!out || !out->data) { return out ? 0 : -1; }
     if (opdi_pick_offsets(&p, self)) { return -1; }
-    desk = opdi_desk(out, (opd_scalar_type)self->dtype);
+    desk = opdi_work_for(out, (opd_scalar_type)self->dtype);
     if (!desk) { return -1; }
     opdi_pick_go(&p, self, desk);
-    return opdi_settle(out, desk);
+    return opdi_done_with(out, desk);
 }
 OPDI_BW1(index_Tensor) {
     opd_tensor *g = opd_bw_grad(bw, 0);
@@ -54296,7 +54280,7 @@ static int opdi_put_values(opd_tensor *out, opd_tensors list, opd_tensor *values
         return opdi_few_open(&f, OPD_FLOAT32) || opdi_indexed_go(kind, f.desk, f.dim, f.index, f.src, 1)
             ? -1 : opdi_few_close(&f);
     }
-    return opdi_indexed_go(kind, f.a, f.dim, f.index, f.src, 1) ? -1 : opdi_settle(out, desk);
+    return opdi_indexed_go(kind, f.a, f.dim, f.index, f.src, 1) ? -1 : opdi_done_with(out, desk);
 }
 OPDI_KERNEL(index_put) {
     opd_tensor *self = opd_arg_tensor(call, 0), *values = opd_arg_tensor(call, 2), *out;
@@ -54580,11 +54564,11 @@ OPDI_KERNEL(masked_select) {
     n = opdi_mask_count(mask);
     out = opd_result(call, 0, &n, 1, (opd_scalar_type)self->dtype);
     if (!out || !out->data) { return out ? 0 : -1; }
-    desk = opdi_desk(out, (opd_scalar_type)out->dtype);
+    desk = opdi_work_for(out, (opd_scalar_type)out->dtype);
     if (!desk) { return -1; }
     opdi_masked_move(desk->data, self->data, mask->data, self->numel,
                      (int)opd_dtype_size((opd_scalar_type)self->dtype), true);
-    return opdi_settle(out, desk);
+    return opdi_done_with(out, desk);
 }
 /* g back to the chosen places of a tensor with mask's and self's common size. */
 OPDI_BW1(masked_select) {
@@ -54655,7 +54639,7 @@ OPDI_KERNEL(masked_scatter) {
     }
     opdi_masked_move(desk->data, src->data, m->data, desk->numel, (int)opd_dtype_size((opd_scalar_type)out->dtype),
                      false);
-    return opdi_settle(out, desk);
+    return opdi_done_with(out, desk);
 }
 /* The gradient of n elements of source without results whose sizes the mask decides: how many chosen ones stand in
    front of an element says where its gradient belongs. */
@@ -55145,8 +55129,8 @@ OPDI_KERNEL(pad_nd) {
     out = opd_result(call, 0, sizes, in->ndim, (opd_scalar_type)in->dtype);
     if (!out || !out->data) { return out ? 0 : -1; }
     in = opdi_packed(in);
-    desk = in ? opdi_desk(out, (opd_scalar_type)out->dtype) : NULL;
-    return desk && opdi_pad_run(in, desk, pad, reflect, false) == 0 ? opdi_settle(out, desk) : -1;
+    desk = in ? opdi_work_for(out, (opd_scalar_type)out->dtype) : NULL;
+    return desk && opdi_pad_run(in, desk, pad, reflect, false) == 0 ? opdi_done_with(out, desk) : -1;
 }
 OPDI_KERNEL(pad_nd_backward) {
     opd_tensor *g = opd_arg_tensor(call, 0), *in = opd_arg_tensor(call, 1), *out, *desk;
@@ -55164,11 +55148,11 @@ OPDI_KERNEL(pad_nd_backward) {
     }
     out = opd_result(call, 0, opdi_sizes(in), in->ndim, (opd_scalar_type)g->dtype);
     if (!out || !out->data) { return out ? 0 : -1; }
-    desk = opdi_desk_f32(out);
-    g = desk ? opdi_as(g, (opd_scalar_type)desk->dtype) : NULL;
+    desk = opdi_work_f32(out);
+    g = desk ? opdi_dense_as(g, (opd_scalar_type)desk->dtype) : NULL;
     if (!g) { return -1; }
     memset(desk->data, 0, (size_t)desk->numel * opd_dtype_size((opd_scalar_type)desk->dtype));
-    return opdi_pad_run(desk, g, pad, reflect, true) == 0 ? opdi_settle(out, desk) : -1;
+    return opdi_pad_run(desk, g, pad, reflect, true) == 0 ? opdi_done_with(out, desk) : -1;
 }
 /* vmap: planes of the examples are planes. */
 static int opdi_pad_nd_batch(opd_call *call) {
@@ -55375,9 +55359,9 @@ OPDI_KERNEL(embedding_dense_backward) {
     }
     out = opd_result(call, 0, sizes, 2, (opd_scalar_type)g->dtype);
     if (!out || !out->data) { return out ? 0 : -1; }
-    desk = opdi_desk_f32(out);
-    g = desk ? opdi_as(g, (opd_scalar_type)desk->dtype) : NULL;
-    x = g ? opdi_as(x, OPD_INT64) : NULL;
+    desk = opdi_work_f32(out);
+    g = desk ? opdi_dense_as(g, (opd_scalar_type)desk->dtype) : NULL;
+    x = g ? opdi_dense_as(x, OPD_INT64) : NULL;
     count = x ? opdi_own(opdi_tensor_make(&rows, NULL, 1, OPD_INT64, OPD_CPU)) : NULL;
     if (!count) { return -1; }
     counts = (int64_t *)(void *)count->data;
@@ -55405,7 +55389,7 @@ OPDI_KERNEL(embedding_dense_backward) {
             for (c = 0; c < sizes[1]; c++) { a[c] += f * b[c]; }
         }
     }
-    return opdi_settle(out, desk);
+    return opdi_done_with(out, desk);
 }
 OPDI_COLD_BEGIN
 OPDI_BW1(embedding_dense_backward) {
@@ -55500,11 +55484,11 @@ OPDI_KERNEL(one_hot) {
     sizes[x->ndim] = n;
     out = opd_result(call, 0, sizes, x->ndim + 1, OPD_INT64);
     if (!out || !out->data) { return out ? 0 : -1; }
-    desk = opdi_desk(out, OPD_INT64);
+    desk = opdi_work_for(out, OPD_INT64);
     if (!desk) { return -1; }
     memset(desk->data, 0, (size_t)desk->numel * 8);
     for (i = 0; i < x->numel; i++) { ((int64_t *)(void *)desk->data)[i * n + v[i]] = 1; }
-    return opdi_settle(out, desk);
+    return opdi_done_with(out, desk);
 }
 OPDI_COLD_BEGIN
 static int opdi_one_hot_batch(opd_call *call) {
@@ -55607,7 +55591,7 @@ static int opdi_bags_check(opd_tensor *w, opd_tensor *x, opd_tensor *offsets, in
 static int64_t *opdi_bags_begin(opd_tensor *offsets, int64_t n, bool last) {
     const int64_t count = offsets->numel, *at;
     int64_t *begin = (int64_t *)opdi_scope_alloc((size_t)(count + 1) * sizeof *begin), i;
-    offsets = opdi_as(offsets, OPD_INT64);
+    offsets = opdi_dense_as(offsets, OPD_INT64);
     if (!begin || !offsets) { return NULL; }
     at = (const int64_t *)(const void *)offsets->data;
     for (i = 0; i < count; i++) {
@@ -55657,34 +55641,34 @@ static int opdi_embedding_bag_of(opd_call *call, bool forward_only) {
                         "%lld", (long long)k.index[bad]);
     }
     k.packed = w->dtype != t || !(w->flags & OPDI_CONTIGUOUS);
-    rows = k.packed ? opdi_as(opd_index_select(w, 0, x), t) : w;
-    desk = rows ? opdi_desk(r[0], t) : NULL;
-    if (!desk || (factors && !(factors = opdi_as(factors, t)))) { return -1; }
+    rows = k.packed ? opdi_dense_as(opd_index_select(w, 0, x), t) : w;
+    desk = rows ? opdi_work_for(r[0], t) : NULL;
+    if (!desk || (factors && !(factors = opdi_dense_as(factors, t)))) { return -1; }
     counts = opdi_own(opdi_tensor_make(sizes, NULL, 1, OPD_INT64, OPD_CPU));
     if (!counts) { return -1; }
     k.rows = rows->data; k.weights = factors ? factors->data : NULL; k.out = desk->data;
     k.counts = (int64_t *)(void *)counts->data;
     if (mode == OPDI_BAG_MAX) {
-        opd_tensor *most = opdi_desk(r[3], OPD_INT64);
+        opd_tensor *most = opdi_work_for(r[3], OPD_INT64);
         if (!most) { return -1; }
         k.most = (int64_t *)(void *)most->data;
         opdi_parallel_for(sizes[0], 64, t == OPD_FLOAT64 ? opdi_bags_f64 : opdi_bags_f32, &k);
-        if (opdi_settle(r[3], most)) { return -1; }
+        if (opdi_done_with(r[3], most)) { return -1; }
     } else {
         opdi_parallel_for(sizes[0], 64, t == OPD_FLOAT64 ? opdi_bags_f64 : opdi_bags_f32, &k);
     }
     if (mode == OPDI_BAG_SUM ? opdi_fill_with(r[2], opd_value_int(0)) : opdi_copy(r[2], counts)) { return -1; }
     if (mode != OPDI_BAG_MAX && opdi_copy(r[3], r[2])) { return -1; }
     if (given) {
-        opd_tensor *bags = opdi_desk(r[1], OPD_INT64);
+        opd_tensor *bags = opdi_work_for(r[1], OPD_INT64);
         if (!bags) { return -1; }
         for (b = 0, i = 0; i < n; i++) {
             while (b < sizes[0] && i >= k.begin[b + 1]) { b++; }
             ((int64_t *)(void *)bags->data)[i] = offsets->numel ? b : -1;
         }
-        if (opdi_settle(r[1], bags)) { return -1; }
+        if (opdi_done_with(r[1], bags)) { return -1; }
     }
-    return opdi_settle(r[0], desk);
+    return opdi_done_with(r[0], desk);
 }
 OPDI_KERNEL(_embedding_bag) { return opdi_embedding_bag_of(call, false); }
 OPDI_KERNEL(_embedding_bag_forward_only) { return opdi_embedding_bag_of(call, true); }
@@ -55858,14 +55842,14 @@ OPDI_KERNEL(bincount) {
         n = opd_fake_new_size(call, least, -1);
         return n >= 0 && opd_result(call, 0, &n, 1, dtype) ? 0 : -1;
     }
-    if (!(x = opdi_as(x, OPD_INT64)) || (weights && !(weights = opdi_as(weights, dtype)))) { return -1; }
+    if (!(x = opdi_dense_as(x, OPD_INT64)) || (weights && !(weights = opdi_dense_as(weights, dtype)))) { return -1; }
     v = (const int64_t *)(const void *)x->data;
     for (i = 0; i < x->numel; i++) {
         if (v[i] < 0) { return opd_fail(OPD_ERROR_INDEX, "bincount only supports 1-d non-negative integral inputs."); }
         n = OPDI_MAX(n, v[i] == INT64_MAX ? v[i] : v[i] + 1);
     }
     out = opd_result(call, 0, &n, 1, dtype);
-    desk = out ? opdi_desk(out, dtype) : NULL;
+    desk = out ? opdi_work_for(out, dtype) : NULL;
     if (!desk) { return -1; }
     memset(desk->data, 0, (size_t)n * opd_dtype_size(dtype));
     for (i = 0; i < x->numel; i++) {
@@ -55874,7 +55858,7 @@ OPDI_KERNEL(bincount) {
             ((float *)(void *)desk->data)[v[i]] += ((const float *)(const void *)weights->data)[i];
         } else { ((double *)(void *)desk->data)[v[i]] += ((const double *)(const void *)weights->data)[i]; }
     }
-    return opdi_settle(out, desk);
+    return opdi_done_with(out, desk);
 }
 /* The same on another device, of operators. */
 static int opdi_bincount_device_kernel(opd_call *call) {
@@ -56191,7 +56175,7 @@ static int opdi_view_scatter(opd_call *call, const char *name, int nargs, bool f
                         opdi_sizes_text(opdi_sizes(src), src->ndim, a, sizeof a),
                         opdi_sizes_text(opdi_sizes(place), place->ndim, b, sizeof b));
     }
-    return out->data && (opdi_copy(place, src) || opdi_settle(out, desk)) ? -1 : 0;
+    return out->data && (opdi_copy(place, src) || opdi_done_with(out, desk)) ? -1 : 0;
 }
 static int opdi_view_scatter_backward(opd_backward_call *bw, const char *view, const char *scatter, int nargs,
                                       bool flat) {
@@ -56253,7 +56237,7 @@ OPDI_KERNEL(repeat_interleave_Tensor) {
         n = opd_arg_is_none(call, 1) ? opd_fake_new_size(call, 0, -1) : opd_arg_int(call, 1);
         return opd_ok() && opd_result(call, 0, &n, 1, (opd_scalar_type)r->dtype) ? 0 : -1;
     }
-    x = opdi_as(r, OPD_INT64);
+    x = opdi_dense_as(r, OPD_INT64);
     if (!x) { return -1; }
     v = (const int64_t *)(const void *)x->data;
     for (i = 0; i < x->numel; i++) {
@@ -56267,11 +56251,11 @@ OPDI_KERNEL(repeat_interleave_Tensor) {
         return opd_fail(OPD_ERROR_SHAPE, "allocated size does not match required size");
     }
     out = opd_result(call, 0, &n, 1, (opd_scalar_type)r->dtype);
-    desk = out ? opdi_desk(out, OPD_INT64) : NULL;
+    desk = out ? opdi_work_for(out, OPD_INT64) : NULL;
     if (!desk) { return -1; }
     p = (int64_t *)(void *)desk->data;
     for (i = 0; i < x->numel; i++) { for (k = 0; k < v[i]; k++) { *p++ = i; } }
-    return opdi_settle(out, desk);
+    return opdi_done_with(out, desk);
 }
 OPDI_COLD_BEGIN
 OPDI_OP(repeat_interleave_Tensor) {
@@ -56364,9 +56348,9 @@ static int opdi_search(opd_call *call, opd_tensor *seq, opd_tensor *values, opd_
     }
     out = opd_result(call, 0, opdi_sizes(values), values->ndim, narrow ? OPD_INT32 : OPD_INT64);
     if (!out || !out->data) { return out ? 0 : -1; }
-    desk = opdi_desk(out, OPD_INT64);
-    seq = desk ? opdi_as(seq, t) : NULL;
-    values = seq ? opdi_as(values, t) : NULL;
+    desk = opdi_work_for(out, OPD_INT64);
+    seq = desk ? opdi_dense_as(seq, t) : NULL;
+    values = seq ? opdi_dense_as(values, t) : NULL;
     if (!values || (sorter && !(sorter = opdi_packed(sorter)))) { return -1; }
     for (i = 0; i < values->numel; i++) {
         const int64_t row = seq->ndim > 1 ? i / m : 0;
@@ -56378,7 +56362,7 @@ static int opdi_search(opd_call *call, opd_tensor *seq, opd_tensor *values, opd_
                                                                      ((const double *)(const void *)values->data)[i],
                                                                      right);
     }
-    return opdi_settle(out, desk);
+    return opdi_done_with(out, desk);
 }
 OPDI_COLD_BEGIN
 static int opdi_search_check(opd_tensor *seq, opd_tensor *values, opd_tensor *sorter) {

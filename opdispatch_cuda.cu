@@ -130,7 +130,9 @@ static cudaStream_t opdi_cu_stream() { return opdi_cu_streams[opdi_cu_current()]
 /* The device of the calling thread is another one while this lives; -1: the same. */
 struct opdi_cu_on {
     int was, index;
-    opdi_cu_on(int index_) : was(opdi_cu_current()), index(index_ < 0 ? was : index_) { if (was != index) { (void)cudaSetDevice(index); } }
+    opdi_cu_on(int index_) : was(opdi_cu_current()), index(index_ < 0 ? was : index_) {
+        if (was != index) { (void)cudaSetDevice(index); }
+    }
     ~opdi_cu_on() { if (was != index) { (void)cudaSetDevice(was); } }
     opdi_cu_on(const opdi_cu_on &) = delete;
     opdi_cu_on &operator=(const opdi_cu_on &) = delete;
@@ -1161,8 +1163,10 @@ static int opdi_cu_capture_end(void *user, int index, int64_t stream, int64_t *c
     }
     if (pool->broken) { (void)opd_fail(OPD_ERROR_KERNEL, "the capture is void: %s was asked for", pool->broken); }
     else if (e == cudaSuccess) { (void)opd_fail(OPD_ERROR_MEMORY, "no memory for a capture"); }
-    else { (void)opdi_cu_failed(e, "a capture: something that was called meanwhile cannot be captured, or was called for "
-                                "the first time (run what is captured once before)"); }
+    else {
+        (void)opdi_cu_failed(e, "a capture: something that was called meanwhile cannot be captured, or was called for "
+                             "the first time (run what is captured once before)");
+    }
     if (g && g->done) { (void)cudaEventDestroy(g->done); }
     if (g && g->exec) { (void)cudaGraphExecDestroy(g->exec); }
     (void)cudaGetLastError();
@@ -2008,8 +2012,9 @@ static int opdi_cu_copy_part(const opd_pointwise *p) {
 //----------------------------------------------------------------------------------------------------------------------
 //  >>cu:random      random numbers
 //
-//  Counter-based, and the same as the CPU's for the same seed: see opd_draw.  Uniform and integer ones bit for bit; what
-//  goes through a logarithm, sine or cosine (normal, exponential) but for the last bits, which are those of CUDA's.
+//  Counter-based, and the same as the CPU's for the same seed: see opd_draw.  Uniform and integer ones bit for bit;
+//  what goes through a logarithm, sine or cosine (normal, exponential) but for the last bits, which are those of
+//  CUDA's.
 //----------------------------------------------------------------------------------------------------------------------
 
 /* Philox 4x32-10: four words of a counter. */
@@ -3179,8 +3184,8 @@ __device__ __forceinline__ int opdi_cu_load_packs(const T *row, int n, int lane,
     return there;
 }
 
-/* What packs of bfloat16 are as floats is worked out again after this, and meanwhile keeps no registers: the compiler takes them to
-   be others. */
+/* What packs of bfloat16 are as floats is worked out again after this, and meanwhile keeps no registers: the compiler
+   takes them to be others. */
 template <typename T, int W> __device__ __forceinline__ void opdi_cu_anew(opdi_cu_vector<T, W> *v, int n) {
 #if !defined(OPD_CUDA_EMULATED)
     if constexpr (std::is_same<T, opdi_cu_bf16>::value && W % 2 == 0) {
@@ -7755,8 +7760,8 @@ template <typename T> static int opdi_cu_conv_columns(const opdi_cu_conv *q, int
 #define OPDI_CU_TC_STAGES 3
 #define OPDI_CU_TC_THREADS 128
 
-/* Whether T's products were compiled: bfloat16's for compute capability 8.0 and up.  The host asks for the same thing by
-   opdi_cu_tc_compiled; where it did not, a kernel stops. */
+/* Whether T's products were compiled: bfloat16's for compute capability 8.0 and up.  The host asks for the same thing
+   by opdi_cu_tc_compiled; where it did not, a kernel stops. */
 template <typename T> struct opdi_cu_tc_there {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
     enum { yes = std::is_same<T, opdi_cu_f16>::value };

@@ -300,6 +300,18 @@ OPD_UNUSED static int results_of(const opd_op *op, const opd_value *rets, opd_te
     return n;
 }
 
+/* An opd_transform_fn: calls the operator of user, an op_case, with in for its tensors that are no lists. */
+OPD_UNUSED static int case_call(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    const op_case *const c = (const op_case *)user;
+    opd_value args[OPD_MAX_ARGS], rets[MOST_RESULTS];
+    int i, k = 0;
+    memcpy(args, c->args, sizeof args);
+    for (i = 0; i < c->nargs && k < n; i++) {
+        if (args[i].tag == OPD_TAG_TENSOR) { args[i].u.t = in[k++]; }
+    }
+    return opd_call_all((opd_op *)(uintptr_t)c->op, rets, args, c->nargs) ? -1 : results_of(c->op, rets, out);
+}
+
 OPD_UNUSED static char what[400];                 /* what is being done, for messages */
 OPD_UNUSED static bool say(bool right, const char *text) {
     if (!right) { printf("%s: %s\n", what, text); }

@@ -12,16 +12,6 @@ typedef struct trial {
     int way, nin;
 } trial;
 
-static int example(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
-    op_case *const c = ((trial *)user)->c;
-    opd_value args[OPD_MAX_ARGS], rets[MOST_RESULTS];
-    int i, k = 0;
-    memcpy(args, c->args, sizeof args);
-    for (i = 0; i < c->nargs && k < n; i++) {
-        if (args[i].tag == OPD_TAG_TENSOR) { args[i].u.t = in[k++]; }
-    }
-    return opd_call_all((opd_op *)(uintptr_t)c->op, rets, args, c->nargs) ? -1 : results_of(c->op, rets, out);
-}
 static bool prepare(trial *t, const char *text) {
     op_case *const c = t->c;
     int i;
@@ -38,7 +28,7 @@ static bool prepare(trial *t, const char *text) {
 static int run(trial *t) {
     opd_value rets[MOST_RESULTS];
     opd_tensor *out[MOST_RESULTS];
-    return t->way == MAPPED ? opd_vmap(example, t, t->in, t->nin, NULL, out)
+    return t->way == MAPPED ? opd_vmap(case_call, t->c, t->in, t->nin, NULL, out)
         : opd_call_all((opd_op *)(uintptr_t)t->c->op, rets, t->c->args, t->c->nargs);
 }
 /* The n-th allocation fails; true: there were not so many. */

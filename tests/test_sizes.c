@@ -41,16 +41,6 @@ static void call_it(op_case *c) {
         (void)say(fabs(product - (double)opd_numel(out[i])) <= 1e-6 * product, "the sizes are not the number of elements");
     }
 }
-static int example(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
-    op_case *const c = (op_case *)user;
-    opd_value args[OPD_MAX_ARGS], rets[MOST_RESULTS];
-    int i, k = 0;
-    memcpy(args, c->args, sizeof args);
-    for (i = 0; i < c->nargs && k < n; i++) {
-        if (args[i].tag == OPD_TAG_TENSOR) { args[i].u.t = in[k++]; }
-    }
-    return opd_call_all((opd_op *)(uintptr_t)c->op, rets, args, c->nargs) ? -1 : results_of(c->op, rets, out);
-}
 /* Its rule for many examples, which are three. */
 static void map_it(op_case *c) {
     opd_tensor *in[OPD_MAX_ARGS], *out[MOST_RESULTS];
@@ -64,7 +54,7 @@ static void map_it(op_case *c) {
         in[n++] = opd_expand(opd_unsqueeze(t, 0), opd_ints_of(sizes, opd_ndim(t) + 1));
     }
     if (n && opd_ok()) {
-        OPD_FAKE_MODE { rc = opd_vmap(example, c, in, n, NULL, out); }
+        OPD_FAKE_MODE { rc = opd_vmap(case_call, c, in, n, NULL, out); }
         (void)say((rc < 0) == !opd_ok(), "return code and error differ in vmap");
     }
     opd_error_clear();

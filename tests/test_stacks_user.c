@@ -320,7 +320,8 @@ static void walk(int depth) {
         for (int u = 0; u < 3 && own[f].use[u]; u++) {
             for (int k = 0; k < stacks; k++) {
                 const int part = depth == 3 ? 79 : depth == 2 && k % KINDS != TRACE ? 3 : 1;
-                if ((k + 5 * f + u) % part && !(wanted && strcmp(wanted, "all") == 0)) { continue; }
+                const bool inner = depth == 3 && k / KINDS % KINDS == VMAP && k / KINDS / KINDS == GRAD && k % KINDS == GRAD;
+                if ((k + 5 * f + u) % part && !inner && !(wanted && strcmp(wanted, "all") == 0)) { continue; }
                 stack_of s;
                 if (stack_make(&s, depth, k, own[f].first_order ? 1 : 3)) { own_check(&own[f], name, &s, own[f].use[u]); }
             }
