@@ -20592,7 +20592,7 @@ static opdi_level *opdi_call_level(const opd_call *call) {
     return call->th->state.forward == OPDI_FORWARD_OPEN ? opdi_level_of(call->args, call->op->nargs) : NULL;
 }
 static struct opdi_gnode *opdi_trace_begin(opd_call *call);
-static int opdi_trace_done(opd_call *call, struct opdi_gnode *n);
+static int opdi_trace_done(opd_call *call, struct opdi_gnode *n, int rc);
 //-- Whether the call is to become a node of the graph that is being recorded: those of a tape inside of a vmap are not.
 static bool opdi_tracing(const opd_call *call) {
     return call->th->tracer && (call->th->state.include & call->th->state.allow & OPD_BIT_OF(OPD_F_TRACER)) &&
@@ -20612,7 +20612,7 @@ static int opdi_forward_record_call(opd_call *call, const opdi_card *card, opd_t
     if (formula && !opdi_call_flags(call)) { th->state.allow &= ~OPDI_AUTOGRAD_BITS; }
     rc = self ? opdi_recording_inplace_kernel(call, card, self)
         : formula ? opdi_recording_kernel(call, card) : opdi_recording_fallback(call);
-    if (node && rc == 0) { rc = opdi_trace_done(call, node); }
+    if (node) { rc = opdi_trace_done(call, node, rc); }
     th->level = outer;
     return rc;
 }
@@ -24815,6 +24815,7 @@ typedef struct opdi_gnode {
     void **frames;                                /* while it is recorded: where that is */
     int32_t nframes;
     bool fixed;                                   /* a constant or a list of them, see opdi_gnode_fix */
+    int64_t later;                                /* while it is recorded: how many others wait, see opdi_trace_later */
 } opdi_gnode;
 
 /* What a run does, one after another.  Its slots: those of its arguments, then the first of its results, then those of
@@ -24965,6 +24966,8 @@ static opdi_gvalue *opdi_graph_list(opd_graph *g, opdi_gkind kind, int32_t tag, 
 //-- recording ----------------------------------------------------------------------------------------------------
 
 typedef struct opdi_traced { opd_tensor *tensor; opdi_gvalue *value; } opdi_traced;
+/* What a node of the tape has saved inside of a node of the graph waits for the hooks until that is recorded. */
+typedef struct opdi_waiting { opd_node *node; struct opdi_packer *packer; } opdi_waiting;
 /* The recording of this thread: which tensor is which value.  The tensors are held, so their addresses stay theirs. */
 typedef struct opdi_tracer {
     opd_graph *graph;
@@ -24972,6 +24975,8 @@ typedef struct opdi_tracer {
     int64_t size, used;
     uint64_t since;                               /* the number of the first node that the tape may get meanwhile */
     bool allow_constants, locations, parts;
+    opdi_waiting *waiting;
+    int64_t nwaiting, waiting_cap;
 } opdi_tracer;
 
 static int64_t opdi_traced_at(const opdi_tracer *tr, const opd_tensor *t) {
@@ -25006,8 +25011,36 @@ static int opdi_traced_copy(opd_tensor *v, const opd_tensor *t) {
     opdi_gvalue *value = tr ? opdi_traced_value(tr, t) : NULL;
     return value ? opdi_traced_put(tr, v, value) : 0;
 }
+static int opdi_grow(void **block, int64_t n, int64_t *cap, size_t size);
+static struct opdi_packer *opdi_packer_keep(struct opdi_packer *p);
+static void opdi_packer_release(struct opdi_packer *p);
+static int opdi_node_pack_by(struct opdi_packer *packer, opd_node *n);
+//-- The hooks get what n has saved when the call that is being recorded is: then its tensors are known, and what hooks
+//-- make of them is recorded, too.
+static int opdi_trace_later(opdi_tracer *tr, opd_node *n, struct opdi_packer *packer) {
+    void *waiting = tr->waiting;
+    if (opdi_grow(&waiting, tr->nwaiting, &tr->waiting_cap, sizeof *tr->waiting)) { return -1; }
+    tr->waiting = (opdi_waiting *)waiting;
+    tr->waiting[tr->nwaiting].node = opd_node_keep(n);
+    tr->waiting[tr->nwaiting++].packer = opdi_packer_keep(packer);
+    return 0;
+}
+//-- Those that wait, but the first `left`, have their turn, or after an error none.
+static int opdi_trace_waiting(opdi_tracer *tr, int64_t left, int rc) {
+    int64_t i;
+    for (i = left; i < tr->nwaiting; i++) {
+        const opdi_waiting w = tr->waiting[i];
+        if (rc == 0) { rc = opdi_node_pack_by(w.packer, w.node); }
+        opdi_packer_release(w.packer);
+        opd_node_release(w.node);
+    }
+    tr->nwaiting = left;
+    return rc;
+}
 static void opdi_tracer_end(opdi_tracer *tr) {
     int64_t i;
+    (void)opdi_trace_waiting(tr, 0, -1);
+    opdi_free(tr->waiting, (size_t)tr->waiting_cap * sizeof *tr->waiting);
     for (i = 0; i < tr->size; i++) {
         if (!tr->map[i].tensor) { continue; }
         tr->map[i].tensor->flags &= (uint8_t)~OPDI_TRACED;
@@ -25228,17 +25261,17 @@ static opdi_gnode *opdi_trace_begin(opd_call *call) {
     if (!(n = opdi_gnode_new(tr->graph, OPDI_G_OP, op->nargs, op->nrets))) { return NULL; }
     memcpy(n->in, in, (size_t)op->nargs * sizeof *in);
     n->op = call->op;
+    n->later = tr->nwaiting;
     return tr->locations && opdi_trace_frames(tr->graph, n) ? NULL : n;
 }
-static int opdi_trace_done(opd_call *call, opdi_gnode *n) {
+//-- rc: what the call has given.
+static int opdi_trace_done(opd_call *call, opdi_gnode *n, int rc) {
     opdi_tracer *tr = call->th->tracer;
     int i;
-    if (opdi_traced_gives(tr, call, n)) { return -1; }
-    opdi_gnode_append(tr->graph, n);
-    for (i = 0; i < call->op->nrets; i++) {
-        if (opdi_trace_result(tr, n, i, &call->rets[i])) { return -1; }
-    }
-    return 0;
+    if (rc == 0) { rc = opdi_traced_gives(tr, call, n); }
+    if (rc == 0) { opdi_gnode_append(tr->graph, n); }
+    for (i = 0; rc == 0 && i < call->op->nrets; i++) { rc = opdi_trace_result(tr, n, i, &call->rets[i]); }
+    return opdi_trace_waiting(tr, n->later, rc);
 }
 
 //-- Whether a derivative that is taken inside of the recording may read what the call makes on the way: then that is
@@ -25279,14 +25312,16 @@ static int opdi_tracer_kernel(opd_call *call) {
     const opd_keyset below = opd_keyset_and(call->keys, opd_keyset_below(OPD_F_TRACER));
     const bool tangents = call->th->tracer && opdi_call_forward(call);
     opdi_gnode *n;
+    int rc;
     if (call->th->tracer && opdi_trace_inside(call, below)) { return opd_redispatch(call, below); }
     if (!call->th->tracer) { call->th->state.allow &= ~OPD_BIT_OF(OPD_F_TRACER); return opd_redispatch(call, below); }
-    if (!(n = opdi_trace_begin(call)) || opd_redispatch(call, below)) { return -1; }
-    if (tangents && opdi_traced_tangents(call)) {
-        return opd_fail(OPD_ERROR_AUTOGRAD, "its kernel at Autograd computes tangents, which a graph that is being "
-                        "recorded cannot see; give the operator a formula (.backward or .jvp)");
+    if (!(n = opdi_trace_begin(call))) { return -1; }
+    rc = opd_redispatch(call, below);
+    if (rc == 0 && tangents && opdi_traced_tangents(call)) {
+        rc = opd_fail(OPD_ERROR_AUTOGRAD, "its kernel at Autograd computes tangents, which a graph that is being "
+                      "recorded cannot see; give the operator a formula (.backward or .jvp)");
     }
-    return opdi_trace_done(call, n);
+    return opdi_trace_done(call, n, rc);
 }
 
 static int opdi_trace_inputs(opdi_tracer *tr, opd_tensor *const *inputs, int n, const opd_trace_options *o,
@@ -33819,6 +33854,10 @@ typedef struct opdi_parcel {
 } opdi_parcel;
 static size_t opdi_parcel_bytes(int ndim) { return sizeof(opdi_parcel) + (size_t)ndim * sizeof(int64_t); }
 
+static opdi_packer *opdi_packer_keep(opdi_packer *p) {
+    (void)OPDI_ADD(&p->refs, 1);
+    return p;
+}
 static void opdi_packer_release(opdi_packer *p) {
     if (OPDI_SUB(&p->refs, 1) > 0) { return; }
     if (p->hooks.destroy) { p->hooks.destroy(p->hooks.user); }
@@ -33902,8 +33941,8 @@ static opdi_parcel *opdi_pack(opdi_packer *packer, const opd_node *n, opd_tensor
     opdi_frame_enter(th, &frame);
     th->state.no_grad = 1;
     th->packer = NULL;                            /* what pack itself saves is not packed */
-    p->packer = packer;
-    (void)OPDI_ADD(&packer->refs, 1);
+    if (th->tracer) { th->state.allow |= OPD_BIT_OF(OPD_F_TRACER); }
+    p->packer = opdi_packer_keep(packer);
     p->data = packer->hooks.pack(bare, packer->hooks.user);
     p->edge = opdi_edge_of(t);
     p->own = p->edge.node == n;
@@ -33925,11 +33964,16 @@ static opdi_parcel *opdi_pack(opdi_packer *packer, const opd_node *n, opd_tensor
     return NULL;
 }
 
+//-- Whether hooks may have t, of `version` when it was saved: what a recording does not know would become a constant.
+static bool opdi_may_pack(const opd_tensor *t, uint32_t version) {
+    return !opdi_self()->tracer || ((t->flags & (OPDI_TRACED | OPDI_BATCHED)) &&
+                                    OPDI_LOAD(&t->storage->version) == version);
+}
 //-- Gives one kept value of a node to the hooks; of a list all, or element `only`.
 static int opdi_pack_value(opdi_packer *packer, opd_node *n, opd_value *v, int32_t only) {
     opdi_parcel *p;
     int32_t k;
-    if (v->tag == OPD_TAG_TENSOR && !(v->u.t->flags & OPDI_WRAPPED)) {
+    if (v->tag == OPD_TAG_TENSOR && !(v->u.t->flags & OPDI_WRAPPED) && opdi_may_pack(v->u.t, (uint32_t)v->n)) {
         opd_value old = *v;
         if (!(p = opdi_pack(packer, n, v->u.t))) { return -1; }
         v->tag = OPDI_TAG_PACKED;
@@ -33938,7 +33982,8 @@ static int opdi_pack_value(opdi_packer *packer, opd_node *n, opd_value *v, int32
     }
     for (k = 0; v->tag == OPD_TAG_TENSORS && v->u.tensors && k < v->n; k++) {
         opd_tensor **at = (opd_tensor **)(uintptr_t)&v->u.tensors[k], *old = *at;
-        if (!old || opdi_parcel_at(old) || old->backend == OPD_META || (only >= 0 && k != only)) { continue; }
+        if (!old || opdi_parcel_at(old) || old->backend == OPD_META || (only >= 0 && k != only) ||
+            !opdi_may_pack(old, ((const uint32_t *)(const void *)(v->u.tensors + v->n))[k])) { continue; }
         if (!(p = opdi_pack(packer, n, old))) { return -1; }
         *at = (opd_tensor *)((uintptr_t)p | OPDI_PACKED);
         opdi_drop(old);
@@ -33946,14 +33991,18 @@ static int opdi_pack_value(opdi_packer *packer, opd_node *n, opd_value *v, int32
     return 0;
 }
 
-//-- Gives all that a node has saved so far to the thread's hooks.
-static int opdi_node_pack(opd_node *n) {
-    opdi_packer *packer = opdi_self()->packer;
+//-- Gives all that a node has saved so far to the hooks; to the thread's.
+static int opdi_node_pack_by(opdi_packer *packer, opd_node *n) {
     int i, rc = 0;
-    (void)OPDI_ADD(&packer->refs, 1);
+    (void)opdi_packer_keep(packer);
     for (i = 0; i < n->nkept + n->nresults && rc == 0; i++) { rc = opdi_pack_value(packer, n, &opdi_kept(n)[i], -1); }
     opdi_packer_release(packer);
     return rc;
+}
+static int opdi_node_pack(opd_node *n) {
+    opdi_thread *th = opdi_self();
+    return th->tracer && !(th->state.allow & OPD_BIT_OF(OPD_F_TRACER)) ? opdi_trace_later(th->tracer, n, th->packer)
+        : opdi_node_pack_by(th->packer, n);
 }
 
 static int opdi_identity_bw(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_bw_grad(bw, 0)); }
@@ -34130,9 +34179,8 @@ static int opdi_mutation_write(opdi_mutation *m, const opd_tensor *t) {
     opdi_untouched *u;
     if (t->meta && t->meta->inner) { return 0; }  /* it stands for another, which is written in its turn */
     while (opd_ok() && (u = opdi_mutation_next(m, t)) != NULL) {
-        opd_tensor *old = u->t, *copy = opdi_tensor_make(old->dims, NULL, old->ndim, (opd_scalar_type)old->dtype,
-                                                         opdi_place_of(old));
-        if (copy && opdi_copy(copy, old) == 0) {
+        opd_tensor *old = u->t, *copy = opdi_bare_copy(old);
+        if (copy) {
             opdi_lock(&opdi_mutation_lock);
             u->t = copy;
             opdi_untouched_take(u);

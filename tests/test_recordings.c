@@ -3,11 +3,33 @@
    opd_trace_options.parts. */
 #include "cases.h"
 
+/* Saved-tensor hooks that keep another tensor, half as large: what they compute is recorded, too. */
+static bool hooked;
+static void *pack(opd_tensor *t, void *user) {
+    (void)user;
+    t = opd_dtype_is_floating(opd_dtype(t)) ? opd_mul_Scalar(t, opd_value_float(0.5)) : opd_clone(t);
+    return t ? opd_keep(t) : NULL;
+}
+static opd_tensor *unpack(void *packed, void *user) {
+    opd_tensor *t = (opd_tensor *)packed;
+    (void)user;
+    return opd_dtype_is_floating(opd_dtype(t)) ? opd_mul_Scalar(t, opd_value_float(2)) : t;
+}
+static void drop(void *packed, void *user) { (void)user; opd_release((opd_tensor *)packed); }
+static int call_hooked(void *user, opd_tensor *const *in, int n, opd_tensor **results) {
+    static const opd_saved_hooks hooks = {pack, unpack, drop, NULL, NULL};
+    int count;
+    if (!hooked) { return case_call(user, in, n, results); }
+    if (opd_saved_hooks_push(&hooks)) { return -1; }
+    count = case_call(user, in, n, results);
+    opd_saved_hooks_pop();
+    return count;
+}
 /* The gradients, by the tape, of the sum of squares of what the operator gives for the floating ones of in. */
 static int derivative(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     opd_tensor *results[MOST_RESULTS], *by[OPD_MAX_ARGS], *sum = NULL;
     opd_backward_options o;
-    int i, m = 0, count = case_call(user, in, n, results);
+    int i, m = 0, count = call_hooked(user, in, n, results);
     memset(&o, 0, sizeof o);
     o.materialize_grads = true;
     for (i = 0; i < count; i++) {
@@ -64,19 +86,20 @@ static int try_case(const opd_op *op, const char *text, bool parts) {
     opd_graph_free(g);
     return 1;
 }
-static void walk(bool parts, int most_refused) {
+static void walk(bool parts, bool with_hooks, int most_refused) {
     /* sizes that depend on numbers; an output that is not what its input gives, so that two formulas differ */
     static const char *const others[] = {"masked_select", "masked_scatter", "cumprod_backward", NULL};
     const opd_op *op;
     int right = 0, refused = 0;
+    hooked = with_hooks;
     for (op = opd_op_next(NULL); op; op = opd_op_next(op)) {
         const opd_op_desc *card = opd_op_card(op);
         const char *text = card && card->cases && !is_random(op) && !named(op, others) ? card->cases : "";
         for (; *text; text += strcspn(text, ";")) {
             int one;
             text += *text == ';';
-            (void)snprintf(what, sizeof what, "    %s \"%.*s\"%s", opd_op_name(op), (int)strcspn(text, ";"), text,
-                           parts ? ", parts" : "");
+            (void)snprintf(what, sizeof what, "    %s \"%.*s\"%s%s", opd_op_name(op), (int)strcspn(text, ";"),
+                           text, parts ? ", parts" : "", hooked ? ", hooks" : "");
             one = try_case(op, text, parts);
             right += one == 1;
             refused += one == 0;
@@ -87,6 +110,8 @@ static void walk(bool parts, int most_refused) {
     CHECK(right > 500);
     CHECK(refused <= most_refused);
 }
-TEST(of_operators) { walk(false, 60); }
-TEST(of_their_parts) { walk(true, 0); }
+TEST(of_operators) { walk(false, false, 60); }
+TEST(of_their_parts) { walk(true, false, 0); }
+TEST(with_saved_tensor_hooks) { walk(false, true, 60); }
+TEST(of_their_parts_with_saved_tensor_hooks) { walk(true, true, 0); }
 CHECK_MAIN()
