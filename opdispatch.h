@@ -47513,6 +47513,9 @@ static int opdi_pdist_check(const opd_tensor *x, double p) {
         return opd_fail(OPD_ERROR_DTYPE, "pdist only supports floating-point dtypes");
     }
     if (x->ndim != 2) { return opd_fail(OPD_ERROR_SHAPE, "pdist only supports 2D tensors, got: %dD", x->ndim); }
+    if (x->dims[0] >> 32) {
+        return opd_fail(OPD_ERROR_SHAPE, "pdist: %lld rows have more pairs than can be counted", (long long)x->dims[0]);
+    }
     return p >= 0 ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "pdist only supports non-negative p values");
 }
 OPDI_KERNEL(_pdist_forward) {
@@ -55397,9 +55400,9 @@ OPDI_KERNEL(embedding_dense_backward) {
                         "num_weights >= 0");
     }
     sizes[0] = rows; sizes[1] = opdi_sizes(g)[g->ndim - 1];
-    if (g->numel != x->numel * sizes[1]) {
+    if (sizes[1] && g->numel / sizes[1] != x->numel) {
         return opd_fail(OPD_ERROR_SHAPE, "embedding_dense_backward: grad_output has %lld rows for %lld indices",
-                        (long long)(sizes[1] ? g->numel / sizes[1] : 0), (long long)x->numel);
+                        (long long)(g->numel / sizes[1]), (long long)x->numel);
     }
     if (!opd_dtype_is_floating((opd_scalar_type)g->dtype)) {
         return opd_fail(OPD_ERROR_DTYPE, "\"embedding_backward\" not implemented for '%s'",

@@ -22,6 +22,11 @@ static opd_tensor *sized(opd_tensor *t, int d, int64_t n, bool all, bool expande
     return r && expanded ? opd_expand(r, opd_ints_of(sizes, opd_ndim(t))) : r;
 }
 static void map_it(op_case *c);
+static void call_really(op_case *c) {
+    opd_value rets[MOST_RESULTS];
+    const int rc = opd_call_all((opd_op *)(uintptr_t)c->op, rets, c->args, c->nargs);
+    (void)say((rc < 0) == !opd_ok(), "return code and error differ");
+}
 static void call_it(op_case *c) {
     opd_tensor *out[MOST_RESULTS];
     opd_value rets[MOST_RESULTS];
@@ -96,6 +101,45 @@ static void large_tensors(op_case *c, const opd_op *op, const char *text) {
         }
     }
 }
+/* Tensors of the CPU that have no element, one dim being 0 and the others large: kernels that are run, in vmap too. */
+static void empty_tensors(op_case *c, const opd_op *op, const char *text) {
+    const char *at;
+    int i, j, d, e, only, large;
+    for (e = 0; e < 3; e++) {                     /* the first two only bytes may have */
+        const int64_t most = e == 2 ? (int64_t)1 << 60 : ends[e];
+        for (only = -1; only < OPD_MAX_ARGS && (only < 0 || only < c->nargs); only++) {      /* -1: all tensors */
+            for (d = 0; d < 4; d++) {
+                OPD_SCOPE {
+                    bool any = false;
+                    c->op = op;
+                    c->dtype = OPD_FLOAT32;
+                    c->meta = false;
+                    at = text;
+                    if (!case_read_next(c, &at)) { continue; }
+                    for (i = 0; i < c->nargs; i++) {
+                        opd_tensor *const t = c->args[i].tag == OPD_TAG_TENSOR ? c->args[i].u.t : NULL;
+                        int64_t sizes[OPD_MAX_DIMS], ones[OPD_MAX_DIMS];
+                        if (!t || (only >= 0 && only != i) || d >= opd_ndim(t)) { continue; }
+                        large = d == opd_ndim(t) - 1 ? 0 : opd_ndim(t) - 1;
+                        for (j = 0; j < opd_ndim(t); j++) {
+                            sizes[j] = j == d ? 0 : j == large ? most : opd_sizes(t)[j];
+                            ones[j] = j == large && j != d ? 1 : sizes[j];
+                        }
+                        c->args[i].u.t = opd_expand(opd_tensor_new(opd_ints_of(ones, opd_ndim(t)),
+                                                                   e == 2 ? opd_dtype(t) : OPD_UINT8),
+                                                    opd_ints_of(sizes, opd_ndim(t)));
+                        any = true;
+                    }
+                    if (any) {
+                        call_it(c);
+                        if (opd_ok()) { call_really(c); }
+                    }
+                    opd_error_clear();
+                }
+            }
+        }
+    }
+}
 static void large_numbers(op_case *c, const opd_op *op, const char *text) {
     int i, k, e;
     for (e = 0; e < ENDS; e++) {
@@ -129,6 +173,7 @@ static void test_operator(void *arg) {
         text += *text == ';';
         (void)snprintf(what, sizeof what, "    %s \"%.*s\"", opd_op_name(op), (int)strcspn(text, ";"), text);
         large_tensors(&c, op, text);
+        empty_tensors(&c, op, text);
         large_numbers(&c, op, text);
     }
     CHECK_OK();
