@@ -21828,12 +21828,15 @@ static bool opdi_op_is_random(opd_op *op) {
     return OPDI_LOAD(&op->random) > 0;
 }
 
-//-- Results that look at an argument's memory are views of it for the tape of the layers inside.
+static int opdi_detach_kernel(opd_call *call);
+//-- Results that look at an argument's memory are views of it for the tape of the layers inside, but what detach gives.
 static void opdi_batch_tie(opd_call *call) {
     const opd_op *op = call->op;
+    const opdi_card *card = OPDI_ACQUIRE(&op->card);
     uint64_t m;
     int i;
     int32_t k;
+    if (card && card->desc.any == opdi_detach_kernel) { return; }
     for (i = 0; i < op->nrets; i++) {
         const opd_value *r = &call->rets[i];
         if (op->ret_alias[i] >= 0 || (r->tag != OPD_TAG_TENSOR && r->tag != OPD_TAG_TENSORS)) { continue; }
