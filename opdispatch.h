@@ -17012,18 +17012,19 @@ static int opdi_view_refresh(opd_tensor *v) {
 }
 OPDI_COLD_END
 
+static bool opdi_diff_is_input(const opd_tensor *t);
 //-- What forbids writing into self while grad mode is on and something requires grad.
 static int opdi_check_inplace(const opd_tensor *self) {
     if (self->flags & OPDI_IS_VIEW) {
         const opdi_view_record *r = opdi_view_record_of(self);
         if (r->creation != OPDI_VIEW_DEFAULT) { return opdi_view_error(self, false); }
         if (OPDI_UNLIKELY(self->storage != r->base->storage)) { return opdi_check_base(self); }
-        if (opdi_requires_grad(self) && !r->base->grad_fn) {
+        if (opdi_requires_grad(self) && (!r->base->grad_fn || opdi_diff_is_input(r->base))) {
             return opd_fail(OPD_ERROR_AUTOGRAD, "a view of a leaf Variable that requires grad is being used in an "
                             "in-place operation.");
         }
     }
-    if ((self->flags & OPDI_REQUIRES_GRAD) && !self->grad_fn) {
+    if ((self->flags & OPDI_REQUIRES_GRAD) && (!self->grad_fn || opdi_diff_is_input(self))) {
         return opd_fail(OPD_ERROR_AUTOGRAD,
                         "a leaf Variable that requires grad is being used in an in-place operation.");
     }
@@ -23334,7 +23335,7 @@ typedef struct opdi_diff {
     const opd_transform_options *o;
     opd_tensor **in;                              /* what fn gets */
     int nin;
-    opd_tensor **by;                              /* those of them that it is differentiated by */
+    opd_tensor **by, **given;                     /* those of them that it is differentiated by; as they are outside */
     int *argnums, nby;
     opdi_layer *layer;
     opdi_state around;
@@ -23389,10 +23390,38 @@ static int opdi_diff_make(opdi_diff *d, const char *who, opd_transform_fn fn, vo
     if (opdi_any_dead(inputs, ninputs, who)) { return -1; }
     if (!(d->in = opdi_scope_tensors(ninputs)) || opdi_diff_argnums(d, all)) { return -1; }
     for (i = 0; i < ninputs; i++) { d->in[i] = inputs[i]; }
-    return (d->by = opdi_scope_tensors(d->nby)) ? 0 : -1;
+    d->by = opdi_scope_tensors(d->nby);
+    return d->by && (d->given = opdi_scope_tensors(d->nby)) ? 0 : -1;
 }
 
 static int opdi_trace_outside(opd_tensor *t);
+static int opdi_identity_bw(opd_backward_call *bw);
+static const opdi_derivative opdi_input_formula = {"AliasBackward0", opdi_identity_bw, NULL, NULL, false, false, false};
+//-- Whether t is an input that is differentiated by, and outside, too: for the function inside a leaf.
+static bool opdi_diff_is_input(const opd_tensor *t) { return t->grad_fn && t->grad_fn->formula == &opdi_input_formula; }
+//-- t where something outside follows it: no view of it, as writes outside are none of the function's inside.
+static opd_tensor *opdi_diff_link(opdi_diff *d, opd_tensor *t) {
+    opd_tensor *alias = opdi_own(opdi_shallow_copy(t));
+    opd_node *n = alias ? opdi_node_make(&opdi_input_formula, 1, 0, 0, &alias, 1, 0) : NULL;
+    if (!n) { return NULL; }
+    opdi_edge_to(opdi_edges(n), t);
+    opdi_attach(alias, n, 0);
+    opdi_node_release(n);
+    d->linked = true;
+    return alias;
+}
+//-- What t, an input or a view of one, is outside, where that is followed: a view of what was given.  NULL: it is none;
+//-- or there was an error.
+static opd_tensor *opdi_diff_unlink(const opdi_diff *d, opd_tensor *t) {
+    opd_tensor *base = t->flags & OPDI_IS_VIEW ? opdi_view_record_of(t)->base : t, *v;
+    int i;
+    for (i = 0; i < d->nby && d->by[i] != base; i++) { }
+    if (i == d->nby || !d->linked || !opdi_diff_is_input(base)) { return NULL; }
+    if (t == base) { return opd_alias(d->given[i]); }
+    v = opdi_own(opdi_view_replay(t, d->given[i]));
+    if (v && !(v->flags & OPDI_IS_VIEW)) { opdi_view_tie(v, d->given[i], opdi_view_record_of(t)->creation); }
+    return v;
+}
 //-- Input i in a place of its own on the tape.
 static opd_tensor *opdi_diff_alias(opdi_diff *d, int i) {
     opd_tensor *t = d->in[i], *alias;
@@ -23406,10 +23435,7 @@ static opd_tensor *opdi_diff_alias(opdi_diff *d, int i) {
                        "(input %d is %s)", d->who, i, opd_dtype_name((opd_scalar_type)t->dtype));
         return NULL;
     }
-    if (!d->around.no_grad && opdi_requires_grad(t)) {
-        d->linked = true;
-        return opd_alias(t);
-    }
+    if (!d->around.no_grad && opdi_requires_grad(t)) { return opdi_refresh(t) ? NULL : opdi_diff_link(d, t); }
     if (opdi_is_inference(t)) {
         (void)opd_fail(OPD_ERROR_AUTOGRAD, "%s: Setting requires_grad=True on inference tensor outside "
                        "InferenceMode is not allowed.", d->who);
@@ -23431,6 +23457,7 @@ static int opdi_diff_enter(opdi_diff *d, opdi_layer_kind kind) {
     d->around = th->state;
     d->serial = th->serials + 1 ? th->serials + 1 : 1;
     for (i = 0; i < d->nby && kind == OPDI_LAYER_GRAD; i++) {
+        d->given[i] = d->in[d->argnums[i]];
         if (!(d->in[d->argnums[i]] = d->by[i] = opdi_diff_alias(d, d->argnums[i]))) { return -1; }
     }
     d->since = th->sequence;
@@ -23639,6 +23666,7 @@ static opd_tensor *opdi_diff_result(const opdi_diff *d, opd_tensor *t) {
     opd_tensor *value = NULL, *v;
     int keep;
     if (!t || opdi_refresh(t)) { return NULL; }
+    if ((v = opdi_diff_unlink(d, t)) != NULL || !opd_ok()) { return v; }
     if (OPDI_UNLIKELY(t->storage->duals != NULL) && opdi_diff_tangents(d, t)) { return NULL; }
     if ((keep = opdi_diff_keeps(d, t)) < 0) { return NULL; }
     if (keep && (!b || opdi_requires_grad(t))) { return t; }
