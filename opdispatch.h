@@ -2764,7 +2764,7 @@ OPD_INLINE bool opd_guard_broken(const char *file, int line) {
     X(hardsigmoid, 1, V, OPD_H(relu6)(x + 3) / 6) \
     X(hardsigmoid_backward, 2, S, ((y > -3) & (y < 3)) ? x / 6 : 0) \
     X(hardswish, 1, V, x * OPD_H(relu6)(x + 3) / 6) \
-    X(hardswish_backward, 2, S, y < -3 ? 0 : y <= 3 ? x * (y / 3 + (OPD_T)0.5) : x) \
+    X(hardswish_backward, 2, S, y <= -3 ? 0 : y < 3 ? x * (y / 3 + (OPD_T)0.5) : x) \
     X(tanh_backward, 2, V, x * (1 - y * y)) \
     X(sigmoid_backward, 2, V, x * (1 - y) * y) \
     X(log_sigmoid, 1, D, (x < 0 ? x : 0) - OPD_FN(log1p)(OPD_FN(exp)(-OPD_FN(fabs)(x)))) \
@@ -37493,6 +37493,7 @@ typedef struct opdi_params {
     float f32[4];
     int64_t i64[4];
     int32_t *zero;                                /* integer division: 1 by zero, 2 of i64[0] by -1 */
+    bool beyond;                                  /* an argument among them is finite and overflows float32 */
 } opdi_params;
 
 /* p[0] is the output, p[1].. the inputs: n contiguous elements of the compute type each. */
@@ -38882,6 +38883,7 @@ static int opdi_space_ends(const opd_call *call, opd_value *start, opd_value *en
 static int opdi_linspace_kernel(opd_call *call) {
     const bool power = call->op->nargs == 8;
     opd_value start = opd_arg_value(call, 0), end = opd_arg_value(call, 1);
+    double fits[2];
     opdi_sequence q;
     opdi_options o;
     if (opdi_space_ends(call, &start, &end)) { return -1; }
@@ -38892,6 +38894,7 @@ static int opdi_linspace_kernel(opd_call *call) {
         return -1;
     }
     if (q.n < 0) { return opd_fail(OPD_ERROR_ARGUMENT, "number of steps must be non-negative"); }
+    if (opdi_element_of(start, o.dtype, fits) || opdi_element_of(end, o.dtype, fits)) { return -1; }
     q.start = opdi_scalar_f64(start); q.end = opdi_scalar_f64(end);
     if (opd_dtype_is_integral(o.dtype, false) && !(power && q.n == 1)) {      /* one power alone is of what it was */
         q.start = (double)opdi_scalar_i64(start);
@@ -39281,9 +39284,14 @@ static int opdi_normal_into(const opd_call *call, opd_tensor *out, double mean, 
         ? opdi_draw_into(call, out, OPD_DRAW_NORMAL, mean, std) : -1;
 }
 static int opdi_uniform_into(const opd_call *call, opd_tensor *out, double from, double to) {
+    double fits[2];
     if (!(from <= to)) {
         return opd_fail(OPD_ERROR_ARGUMENT,
                         "uniform_ expects to return a [from, to) range, but found from=%g > to=%g", from, to);
+    }
+    if (out && (opdi_element_of(opd_value_float(from), (opd_scalar_type)out->dtype, fits) ||
+                opdi_element_of(opd_value_float(to), (opd_scalar_type)out->dtype, fits))) {
+        return -1;
     }
     if (!isfinite(to - from)) {
         return opd_fail(OPD_ERROR_ARGUMENT,
@@ -41064,6 +41072,8 @@ static int opdi_to_other_kernel(opd_call *call) {
     return opdi_to_like(call, opd_arg_tensor(call, 1), opd_arg_bool(call, 3), opd_arg_value(call, 4));
 }
 static int opdi_to_dtype_layout_kernel(opd_call *call) {
+    opdi_options o;
+    if (opdi_options_read(call, 1, false, OPD_FLOAT32, opdi_host(), &o)) { return -1; }
     return opdi_to(call, opd_arg_value(call, 1), opd_arg_value(call, 3), opd_arg_bool(call, 6), opd_arg_value(call, 7));
 }
 static int opdi_type_as_kernel(opd_call *call) { return opdi_to_like(call, opd_arg_tensor(call, 1), false, OPD_NONE); }
@@ -42043,10 +42053,15 @@ static int opdi_number_check(opd_value v, opd_scalar_type t) {
     return opdi_number_fits(v, t) ? 0
         : opd_fail(OPD_ERROR_DTYPE, "value cannot be converted to type %s without overflow", opdi_type_name(t));
 }
-static void opdi_params_set(opdi_params *s, int k, opd_value v) {
-    s->f64[k] = opdi_number_f64(v); s->f32[k] = (float)s->f64[k]; s->i64[k] = opdi_number_i64(v);
+static void opdi_params_set_f64(opdi_params *s, int k, double d) {
+    s->f64[k] = d; s->f32[k] = (float)d; s->i64[k] = opdi_to_i64(d);
 }
-static void opdi_params_set_f64(opdi_params *s, int k, double d) { opdi_params_set(s, k, opd_value_float(d)); }
+/* The same of an argument, which is refused where it overflows the type that computes. */
+static void opdi_params_set(opdi_params *s, int k, opd_value v) {
+    opdi_params_set_f64(s, k, opdi_number_f64(v));
+    s->i64[k] = opdi_number_i64(v);
+    s->beyond = s->beyond || (isinf(s->f32[k]) && !isinf(s->f64[k]));
+}
 
 /* The result of inputs that are not all contiguous and of one shape: broadcast sizes, and the strides TensorIterator
    gives (TensorIteratorBase::fast_set_up, allocate_or_resize_outputs). */
@@ -42101,7 +42116,7 @@ static opd_tensor *opdi_contiguous_result(opd_call *call, opd_tensor *const *in,
 OPDI_NOINLINE static int opdi_not_implemented(const opdi_formula *f, opd_scalar_type t) {
     return opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", f->what, opd_dtype_cname(t));
 }
-static const opdi_params opdi_no_params = {{0, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}, NULL};
+static const opdi_params opdi_no_params = {{0, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}, NULL, false};
 OPDI_COLD_BEGIN
 /* A 0-dim tensor of the host, or a number, among operands of a device. */
 static int opdi_operand_number(opd_operand *o, const opd_tensor *t, opd_scalar_type common, int compute) {
@@ -42189,6 +42204,9 @@ static int opdi_pointwise_typed(opd_call *call, const opdi_formula *f, opd_tenso
     compute = opdi_compute_type(common);
     if (compute == OPDI_F32 && !f->loop[OPDI_F32]) { compute = OPDI_F64; }
     if (!f->loop[compute]) { return opdi_not_implemented(f, common); }
+    if (OPDI_UNLIKELY(s->beyond) && opdi_compute_type(common) == OPDI_F32) {
+        return opd_fail(OPD_ERROR_DTYPE, "value cannot be converted to type float without overflow");
+    }
     if (f->rule & OPDI_CONTIGUOUS_RESULT) { ops[0] = opdi_contiguous_result(call, ops + 1, nin, result); }
     else { ops[0] = opdi_pointwise_result(call, ops + 1, nin, result); }
     if (!ops[0]) { return -1; }
@@ -42440,6 +42458,14 @@ static int opdi_clamp_run(opd_call *call, opd_scalar_type t, const opdi_params *
     opd_tensor *ops[4];
     opdi_number n;
     ops[1] = opd_arg_tensor(call, 0);
+    if (opd_dtype_is_integral(t, false)) {        /* a bound that excludes all there are */
+        const int64_t top = t == OPD_UINT8 ? 255 : (int64_t)(UINT64_MAX >> (65 - 8 * opd_dtype_size(t)));
+        const bool low = s->i64[0] > top;
+        if (low || s->i64[1] < (t == OPD_UINT8 ? 0 : -top - 1)) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "Clamp %s value %g is outside the representable range of %s",
+                            low ? "min" : "max", s->f64[!low], opd_dtype_cname(t));
+        }
+    }
     if (s->f64[0] == s->f64[0] && s->f64[1] == s->f64[1]) {
         return opdi_pointwise_typed(call, &opdi_formula_clamp, ops, 1, t, t, s);
     }
@@ -42560,6 +42586,7 @@ OPDI_CARD(leaky_relu, "leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Te
 /* x <= 0: (e^(x input_scale) - 1) alpha scale, else x scale */
 static opdi_params opdi_elu_params(opd_value alpha, opd_value scale, opd_value input_scale) {
     opdi_params s = opdi_no_params;
+    opdi_params_set(&s, 0, alpha);
     opdi_params_set_f64(&s, 0, opdi_number_f64(alpha) * opdi_number_f64(scale));
     opdi_params_set(&s, 1, scale);
     opdi_params_set(&s, 2, input_scale);
@@ -42646,8 +42673,10 @@ OPDI_CARD(round_decimals, "round.decimals(Tensor self, *, int decimals) -> Tenso
 OPDI_FORMULA_F(softshrink, softshrink, 0)
 OPDI_KERNEL(softshrink) {
     opdi_params s = opdi_params_of(call, 1, 1);
-    if (s.f64[0] < 0) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "lambda must be greater or equal to 0, but found to be %g.", s.f64[0]);
+    const opd_scalar_type t = (opd_scalar_type)opd_arg_tensor(call, 0)->dtype;
+    if (!(s.f64[0] >= 0 && s.f64[0] <= opdi_float_top(t))) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "lambda must be in range [0, %g] for input dtype %s, but found %g",
+                        opdi_float_top(t), opd_dtype_cname(t), s.f64[0]);
     }
     return opdi_unary_params(call, &opdi_formula_softshrink, &s);
 }
@@ -42790,7 +42819,7 @@ static int opdi_alpha_check(opd_scalar_type t, opd_value alpha) {
         return opd_fail(OPD_ERROR_DTYPE,
                         "For integral input tensors, argument alpha must not be a floating point number.");
     }
-    return 0;
+    return opdi_number_check(alpha, t);
 }
 static int opdi_sub_check(const opd_tensor *a, const opd_tensor *b) {
     if (a->dtype != OPD_BOOL && b->dtype != OPD_BOOL) { return 0; }
@@ -42989,6 +43018,7 @@ OPDI_KERNEL(pow_Tensor_Scalar) {
     if (opd_dtype_is_integral(t, true) && e < 0) {
         return opd_fail(OPD_ERROR_ARGUMENT, "Integers to negative integer powers are not allowed.");
     }
+    if (opd_dtype_is_integral(t, true) && opdi_number_check(v, t)) { return -1; }
     if (e == 2) { f = &opdi_formula_pow_2; }
     else if (e == 3) { f = &opdi_formula_pow_3; }
     else if (e == 0.5) { f = &opdi_formula_pow_half; }
@@ -43404,6 +43434,10 @@ static int opdi_addc(opd_call *call, const opdi_formula *f) {
     opdi_params s = opdi_params_of(call, 3, 1);
     int i;
     for (i = 0; i < 3; i++) { ops[i + 1] = opd_arg_tensor(call, i); }
+    if (opd_dtype_is_integral((opd_scalar_type)ops[1]->dtype, true) &&
+        opdi_number_check(opd_arg_value(call, 3), opdi_result_type(ops + 1, 3))) {
+        return -1;
+    }
     return opdi_pointwise(call, f, ops, 3, &s);
 }
 OPDI_KERNEL(addcmul) { return opdi_addc(call, &opdi_formula_addcmul); }
@@ -46484,6 +46518,7 @@ static int opdi_product_result(opd_call *call, opd_tensor *self, opd_tensor *a, 
                                int ndim, opd_value beta, opd_value alpha) {
     opd_tensor *out;
     if (self && opdi_expand_check(self, sizes, ndim) != 0) { return -1; }
+    if (opdi_number_check(beta, OPDI_DTYPE(b)) || opdi_number_check(alpha, OPDI_DTYPE(b))) { return -1; }
     out = opd_result(call, 0, sizes, ndim, OPDI_DTYPE(b));
     return out ? opdi_product(out, self, a, b, beta, alpha) : -1;
 }
@@ -47323,7 +47358,7 @@ static int opdi_distances_run(opd_tensor *out, opd_tensor *x, opd_tensor *y, opd
     opd_tensor *work;
     memset(&k, 0, sizeof k);
     k.pairs = !y;
-    k.p = p;
+    k.p = twice || p <= (double)FLT_MAX ? p : (double)INFINITY;
     k.n = opd_size(x, -2); k.k = opd_size(x, -1); k.m = y ? opd_size(y, -2) : k.n;
     if (out->numel == 0) { return 0; }
     work = opdi_work_for(out, t);
@@ -52261,6 +52296,7 @@ OPDI_KERNEL(cross_entropy_loss) {
         return opd_return_tensor(call, opdi_cross_entropy_probabilities(x, target, w, reduction, smooth, c));
     }
     if (smooth > 0) {
+        if (opdi_reduction_check(reduction)) { return -1; }
         return opd_return_tensor(call, opdi_cross_entropy_smooth(x, target, w, reduction, ignore, smooth, c));
     }
     return opd_return_tensor(call, opdi_nll_nd(opd_log_softmax(x, c), target, w, reduction, ignore));
@@ -52283,6 +52319,22 @@ static int opdi_loss_floating(const opd_tensor *x, const opd_tensor *y, const ch
     return opd_dtype_is_floating(t) ? 0 : opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", what,
                                                    opd_dtype_cname(t));
 }
+/* x - y, either of which may be of truth values. */
+static opd_tensor *opdi_loss_difference(opd_tensor *x, opd_tensor *y) {
+    if (x->dtype == OPD_BOOL) { x = opd_to_dtype(x, (opd_scalar_type)y->dtype); }
+    if (x && y->dtype == OPD_BOOL) { y = opd_to_dtype(y, (opd_scalar_type)x->dtype); }
+    return opd_sub(x, y);
+}
+/* What was computed, as a result of self's dtype. */
+static opd_tensor *opdi_loss_as(opd_tensor *t, const opd_tensor *self) {
+    if (!t || t->dtype == self->dtype) { return t; }
+    if (opd_can_cast((opd_scalar_type)t->dtype, (opd_scalar_type)self->dtype)) {
+        return opd_to_dtype(t, (opd_scalar_type)self->dtype);
+    }
+    (void)opd_fail(OPD_ERROR_DTYPE, "result type %s can't be cast to the desired output type %s",
+                   opd_dtype_cname((opd_scalar_type)t->dtype), opd_dtype_cname((opd_scalar_type)self->dtype));
+    return NULL;
+}
 /* The factor of a mean: 1 / the number of elements that x and y broadcast to. */
 static double opdi_loss_share(const opd_tensor *x, const opd_tensor *y, int64_t reduction) {
     int64_t sizes[OPD_MAX_DIMS];
@@ -52295,20 +52347,18 @@ static double opdi_loss_share(const opd_tensor *x, const opd_tensor *y, int64_t 
 OPDI_KERNEL(mse_loss) {
     opd_tensor *x = opd_arg_tensor(call, 0), *y = opd_arg_tensor(call, 1);
     if (opdi_loss_floating(x, y, "mse_cpu")) { return -1; }
-    return opd_return_tensor(call, opdi_reduced(opd_square(opd_sub(x, y)), opd_arg_int(call, 2)));
+    return opd_return_tensor(call, opdi_reduced(opd_square(opdi_loss_difference(x, y)), opd_arg_int(call, 2)));
 }
 OPDI_KERNEL(mse_loss_backward) {
     opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *y = opd_arg_tensor(call, 2);
     if (opdi_loss_floating(x, y, "mse_backward_cpu_out")) { return -1; }
-    return opd_return_tensor(call,
-                             opd_contiguous(opd_mul(opdi_muls(opd_sub(x, y),
-                                                              2 * opdi_loss_share(x, y, opd_arg_int(call, 3))), g)));
+    y = opd_mul(opdi_muls(opdi_loss_difference(x, y), 2 * opdi_loss_share(x, y, opd_arg_int(call, 3))), g);
+    return opd_return_tensor(call, opd_contiguous(opdi_loss_as(y, x)));
 }
 OPDI_BW1(mse_loss) {
-    opd_tensor *d = opd_mse_loss_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 1),
-                                          opd_bw_value(bw, 2).u.i);
-    OPDI_GIVE(0, d);
-    OPDI_GIVE(1, opd_neg(d));
+    opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0), *y = opd_bw_tensor(bw, 1);
+    OPDI_GIVE(0, opd_mse_loss_backward(g, x, y, opd_bw_value(bw, 2).u.i));
+    OPDI_GIVE(1, opd_mse_loss_backward(g, y, x, opd_bw_value(bw, 2).u.i));
     return 0;
 }
 OPDI_BW1(mse_loss_backward) {
@@ -52340,14 +52390,14 @@ OPDI_OP(l1_loss) { opdi_describe_composite(op, "l1_loss(Tensor self, Tensor targ
                                            opdi_l1_loss_kernel, OPD_AUTOCAST_FP32, "[2,3], [2,3]"); }
 /* smooth_l1 (beta): z^2 / (2 beta) up to beta, then z - beta / 2; huber (delta) is delta times that. */
 static opd_tensor *opdi_huber(opd_tensor *x, opd_tensor *y, double beta, bool scaled) {
-    opd_tensor *z = opd_abs(opd_sub(x, y)), *t;
+    opd_tensor *z = opd_abs(opdi_loss_difference(x, y)), *t;
     if (beta <= 0) { return z; }
     t = scaled ? opdi_muls(opdi_adds(z, -0.5 * beta), beta) : opdi_adds(z, -0.5 * beta);
     return opd_where_self(scaled ? opd_le_Scalar(z, opd_value_float(beta)) : opd_lt_Scalar(z, opd_value_float(beta)),
                           opdi_muls(opd_square(z), scaled ? 0.5 : 0.5 / beta), t);
 }
 static opd_tensor *opdi_huber_slope(opd_tensor *x, opd_tensor *y, double beta, bool scaled) {
-    opd_tensor *d = opd_sub(x, y);
+    opd_tensor *d = opdi_loss_difference(x, y);
     if (beta <= 0 && !scaled) { return opd_sign(d); }
     if (!scaled) { d = opd_div_Scalar(d, opd_value_float(beta)); }
     return opd_clamp_full(d, opd_value_float(scaled ? -beta : -1), opd_value_float(scaled ? beta : 1));
@@ -52362,13 +52412,14 @@ OPDI_KERNEL(huber_like) {
     }
     if (beta < 0) { return opd_fail(OPD_ERROR_ARGUMENT, "smooth_l1_loss does not support negative values for beta."); }
     if (opdi_loss_floating(x, y, scaled ? "huber_cpu" : "smooth_l1_cpu")) { return -1; }
-    return opd_return_tensor(call, opdi_reduced(opdi_huber(x, y, beta, scaled), opd_arg_int(call, 2)));
+    y = opdi_huber(x, y, beta, scaled);
+    return opd_return_tensor(call, opdi_reduced(scaled ? opdi_loss_as(y, x) : y, opd_arg_int(call, 2)));
 }
 OPDI_KERNEL(huber_like_backward) {
     opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *y = opd_arg_tensor(call, 2);
     opd_tensor *d = opdi_huber_slope(x, y, opd_arg_float(call, 4), opdi_huber_scaled(call));
-    return opd_return_tensor(call, opd_contiguous(opd_mul(opdi_muls(d, opdi_loss_share(x, y, opd_arg_int(call, 3))),
-                                                          g)));
+    d = opd_mul(opdi_muls(d, opdi_loss_share(x, y, opd_arg_int(call, 3))), g);
+    return opd_return_tensor(call, opd_contiguous(opdi_loss_as(d, x)));
 }
 /* Second derivatives: go times the slope; g times go where the loss is quadratic. */
 static int opdi_huber_twice(opd_backward_call *bw, bool scaled) {
@@ -52384,10 +52435,9 @@ static int opdi_huber_twice(opd_backward_call *bw, bool scaled) {
 }
 #define OPDI_HUBER(id, scaled, beta_, out_name, cases_)                                                     \
     OPDI_BW1(id) {                                                                                          \
-        opd_tensor *d = opd_##id##_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 1), \
-                                            opd_bw_value(bw, 2).u.i, opd_bw_value(bw, 3).u.d);              \
-        OPDI_GIVE(0, d);                                                                                    \
-        OPDI_GIVE(1, opd_neg(d));                                                                           \
+        opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0), *y = opd_bw_tensor(bw, 1);           \
+        OPDI_GIVE(0, opd_##id##_backward(g, x, y, opd_bw_value(bw, 2).u.i, opd_bw_value(bw, 3).u.d));       \
+        OPDI_GIVE(1, opd_##id##_backward(g, y, x, opd_bw_value(bw, 2).u.i, opd_bw_value(bw, 3).u.d));       \
         return 0;                                                                                           \
     }                                                                                                       \
     OPDI_BW1(id##_backward) { return opdi_huber_twice(bw, scaled); }                                        \
@@ -52414,10 +52464,9 @@ OPDI_KERNEL(binary_cross_entropy) {
     opd_tensor *x = opd_arg_tensor(call, 0), *y = opd_arg_tensor(call, 1), *w = opd_arg_tensor(call, 2), *loss, *v;
     int64_t i;
     if (opdi_norm_floating(x, "binary_cross_entropy")) { return -1; }
-    if (y->dtype != x->dtype || (w && w->dtype != x->dtype)) {
-        return opd_fail(OPD_ERROR_DTYPE, "Found dtype %s but expected %s",
-                        opd_dtype_cname((opd_scalar_type)(y->dtype != x->dtype ? y : w)->dtype),
-                            opd_dtype_cname((opd_scalar_type)x->dtype));
+    if (y->dtype != x->dtype) {
+        return opd_fail(OPD_ERROR_DTYPE, "Found dtype %s but expected %s", opd_dtype_cname((opd_scalar_type)y->dtype),
+                        opd_dtype_cname((opd_scalar_type)x->dtype));
     }
     for (v = x; v->flags & OPDI_BATCHED;) { v = opdi_batched_of(v)->value; }
     if (v->data && v->backend == OPD_CPU) {
@@ -52431,7 +52480,7 @@ OPDI_KERNEL(binary_cross_entropy) {
         }
     }
     loss = opd_sub(opd_mul(opdi_adds(y, -1), opdi_log_floor(opd_neg(x), true)), opd_mul(y, opdi_log_floor(x, false)));
-    if (w) { loss = opd_mul(loss, w); }
+    if (w) { loss = opdi_loss_as(opd_mul(loss, w), x); }
     return opd_return_tensor(call, opdi_reduced(loss, opd_arg_int(call, 3)));
 }
 OPDI_KERNEL(binary_cross_entropy_backward) {
@@ -52439,8 +52488,8 @@ OPDI_KERNEL(binary_cross_entropy_backward) {
         *w = opd_arg_tensor(call, 3), *d;
     d = opd_div(opd_mul(g, opd_sub(x, y)), opd_clamp_min(opd_mul(opdi_rsubs(1, x), x), opd_value_float(1e-12)));
     if (w) { d = opd_mul(d, w); }
-    return opd_return_tensor(call, opd_arg_int(call, 4) == OPDI_REDUCE_MEAN
-                             ? opd_div_Scalar(d, opd_value_float((double)x->numel)) : d);
+    if (opd_arg_int(call, 4) == OPDI_REDUCE_MEAN) { d = opd_div_Scalar(d, opd_value_float((double)x->numel)); }
+    return opd_return_tensor(call, opdi_loss_as(d, x));
 }
 /* By target: g (log(1 - x) - log x) */
 OPDI_BW1(binary_cross_entropy) {
@@ -52556,14 +52605,15 @@ OPDI_OP(log_sigmoid) {
 /* log(1 + exp(-y x)) */
 OPDI_KERNEL(soft_margin_loss) {
     opd_tensor *x = opd_arg_tensor(call, 0), *y = opd_arg_tensor(call, 1);
-    return opd_return_tensor(call, opdi_reduced(opd_log1p(opd_exp(opd_mul(opd_neg(x), y))), opd_arg_int(call, 2)));
+    y = opdi_loss_as(opd_log1p(opd_exp(opd_mul(opd_neg(x), y))), x);
+    return opd_return_tensor(call, opdi_reduced(y, opd_arg_int(call, 2)));
 }
 OPDI_KERNEL(soft_margin_loss_backward) {
     opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *y = opd_arg_tensor(call, 2),
         *z = opd_exp(opd_mul(opd_neg(y), x));
     z = opd_mul(opd_mul(opd_div(opd_mul(opd_neg(y), z), opdi_adds(z, 1)), g),
                 opd_tensor_wrapped_number(opd_value_float(opdi_loss_share(x, y, opd_arg_int(call, 3)))));
-    return opd_return_tensor(call, z);
+    return opd_return_tensor(call, opdi_loss_as(z, x));
 }
 OPDI_BW1(soft_margin_loss) {
     opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0), *y = opd_bw_tensor(bw, 1);
@@ -52602,6 +52652,10 @@ OPDI_OP(soft_margin_loss_backward) {
 
 OPDI_KERNEL(kl_div) {
     opd_tensor *x = opd_arg_tensor(call, 0), *y = opd_arg_tensor(call, 1), *loss;
+    if (opd_dtype_is_integral((opd_scalar_type)x->dtype, true) ||
+        opd_dtype_is_integral((opd_scalar_type)y->dtype, true)) {
+        return opd_fail(OPD_ERROR_DTYPE, "kl_div: Integral inputs not supported.");
+    }
     loss = opd_arg_bool(call, 3) ? opd_mul(opd_exp(y), opd_sub(y, x)) : opd_sub(opd_xlogy(y, y), opd_mul(y, x));
     return opd_return_tensor(call, opdi_reduced(loss, opd_arg_int(call, 2)));
 }
@@ -52624,6 +52678,9 @@ OPDI_KERNEL(cosine_similarity) {
     const opd_value eps = opd_value_float(opd_arg_float(call, 3) * opd_arg_float(call, 3));
     int64_t sizes[OPD_MAX_DIMS];
     int ndim = 0;
+    if (!(opd_arg_float(call, 3) >= 0)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "eps must be non-negative, got: %g", opd_arg_float(call, 3));
+    }
     if (opdi_loss_floating(x, y, "cosine_similarity") || opdi_broadcast_into(sizes, &ndim, x) ||
         opdi_broadcast_into(sizes, &ndim, y)) {
         return -1;
@@ -53284,7 +53341,9 @@ static int opdi_indexed_check(const opd_tensor *self, int dim, const opd_tensor 
     bool wrong = false, wrong_src = false;
     int d;
     if (index->numel == 0) { return 0; }
-    if (index->dtype != OPD_INT64) { return opd_fail(OPD_ERROR_DTYPE, "%s(): Expected dtype int64 for index", name); }
+    if (index->dtype != OPD_INT64 && index->dtype != OPD_INT32) {
+        return opd_fail(OPD_ERROR_DTYPE, "%s(): Expected dtype int32/int64 for index", name);
+    }
     if (OPDI_MAX((int)self->ndim, 1) != OPDI_MAX((int)index->ndim, 1)) {
         return opd_fail(OPD_ERROR_SHAPE, "Index tensor must have the same number of dimensions as %s tensor",
                         *name == 'g' ? "input" : "self");
@@ -53364,9 +53423,6 @@ static int opdi_scatter_kind(opd_call *call, int kind, const char *name) {
     int dim = opdi_dim_of(opd_arg_int(call, 1), self->ndim);
     src = v.tag == OPD_TAG_TENSOR ? v.u.t : NULL;
     if (dim < 0) { return -1; }
-    if (index->numel && index->dtype != OPD_INT64) {
-        return opd_fail(OPD_ERROR_DTYPE, "%s(): Expected dtype int64 for index", name);
-    }
     if (src && src->dtype != self->dtype) {
         return opd_fail(OPD_ERROR_DTYPE, "%s(): Expected self.dtype to be equal to src.dtype", name);
     }
@@ -53511,9 +53567,6 @@ OPDI_KERNEL(scatter_reduce_two) {
     opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 2), *src = opd_arg_tensor(call, 3), *out;
     int dim = opdi_dim_of(opd_arg_int(call, 1), self->ndim), how = opdi_reduce_of(opd_arg_str(call, 4));
     if (dim < 0 || how < 0) { return -1; }
-    if (index->numel && index->dtype != OPD_INT64) {
-        return opd_fail(OPD_ERROR_DTYPE, "scatter(): Expected dtype int64 for index");
-    }
     if (src->dtype != self->dtype) {
         return opd_fail(OPD_ERROR_DTYPE, "scatter(): Expected self.dtype to be equal to src.dtype");
     }
@@ -55224,6 +55277,7 @@ OPDI_KERNEL(pad_nd_backward) {
         return opd_fail(OPD_ERROR_SHAPE, "grad_output width unexpected. Expected: %lld, Got: %lld",
                         (long long)sizes[in->ndim - 1], (long long)(g->ndim ? opdi_sizes(g)[g->ndim - 1] : 0));
     }
+    if (opdi_same_dtype(g, in)) { return -1; }
     if (!opd_dtype_is_floating((opd_scalar_type)g->dtype)) {
         return opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", call->op->schema->name,
                         opd_dtype_cname((opd_scalar_type)g->dtype));
@@ -56631,7 +56685,7 @@ typedef struct opdi_sgd {
         const T sign = (T)s->sign, l2 = (T)s->l2, decay = (T)s->decay, w1 = (T)s->w1, beta2 = (T)s->beta2,  \
             w2 = (T)s->w2, step = (T)s->step, scale = (T)s->scale, eps = (T)s->eps;                         \
         const int64_t lanes = (int64_t)(sizeof(V) / sizeof(T));                                             \
-        const bool l2_on = s->l2 > 0 || s->l2 < 0, amsgrad = s->amsgrad;                                    \
+        const bool l2_on = !(s->l2 >= 0 && s->l2 <= 0), amsgrad = s->amsgrad;                                    \
         const int k = amsgrad ? 4 : 3;                                                                      \
         for (; i + lanes <= n; i += lanes) {                                                                \
             V x = *(const V *)(const void *)((const T *)p[k] + i);                                          \
@@ -56658,7 +56712,7 @@ typedef struct opdi_sgd {
     attribute static int64_t name(void *const *p, int64_t n, int64_t i, const opdi_sgd *s) {                \
         const T sign = (T)s->sign, l2 = (T)s->l2, momentum = (T)s->momentum, w = (T)s->w, lr = (T)s->lr;    \
         const int64_t lanes = (int64_t)(sizeof(V) / sizeof(T));                                             \
-        const bool l2_on = s->l2 > 0 || s->l2 < 0, buffer = s->momentum > 0 || s->momentum < 0,             \
+        const bool l2_on = !(s->l2 >= 0 && s->l2 <= 0), buffer = !(s->momentum >= 0 && s->momentum <= 0),             \
             first = s->first, nesterov = s->nesterov;                                                       \
         const int k = buffer ? 2 : 1;                                                                       \
         for (; i + lanes <= n; i += lanes) {                                                                \
@@ -56878,7 +56932,7 @@ static int opdi_fused_sgd_kernel(opd_call *call) {
     s.first = opd_arg_bool(call, 9);
     for (k = 0; k < 3; k++) {
         lists[k] = opd_arg_tensors(call, k);
-        wanted[k] = k < 2 || s.momentum > 0 || s.momentum < 0;
+        wanted[k] = k < 2 || !(s.momentum >= 0 && s.momentum <= 0);
     }
     if (opdi_step_check(call, lists, 3, wanted) || opdi_step_lr(call, 5, &s.lr)) { return -1; }
     if (lists[0].data[0]->backend == OPD_META) { return 0; }

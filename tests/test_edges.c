@@ -377,4 +377,111 @@ TEST(mirrored_integers) {
     CHECK(CALL("aten::reflection_pad1d", b, OPD_INTS(1, 1)) == NULL);
     CHECK_ERROR(OPD_ERROR_DTYPE, "\"reflection_pad1d\" not implemented for 'Bool'");
 }
+TEST(numbers_beyond_their_tensors) {
+    static const char *const text = "without overflow";
+    const uint8_t bytes[] = {1, 200};
+    opd_tensor *t = opd_tensor_from(bytes, OPD_INTS(2), OPD_UINT8), *x = counted(2), *m = opd_ones(OPD_INTS(2, 2), OPD_FLOAT32);
+    static const char *const one[] = {"aten::leaky_relu", "aten::hardshrink", "aten::celu", "aten::softplus", "aten::clamp_min", "aten::elu"};
+    size_t i;
+    for (i = 0; i < sizeof one / sizeof *one; i++) {
+        opd_value args[2], r;
+        args[0] = opd_value_tensor(x); args[1] = opd_value_float(1e300);
+        CHECK_INT(opd_call_all(opd_find(one[i]), &r, args, 2), -1);
+        CHECK_ERROR(OPD_ERROR_DTYPE, text);
+        args[0] = opd_value_tensor(opd_to_dtype(x, OPD_FLOAT64));
+        CHECK_INT(opd_call_all(opd_find(one[i]), &r, args, 2), 0);
+        CHECK_OK();
+    }
+    CHECK(CALL("aten::add.Tensor", t, t, 300) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, text);
+    CHECK(CALL("aten::add.Tensor", x, x, 1e300) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, text);
+    CHECK(CALL("aten::addcmul", t, t, t, 300) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, text);
+    CHECK(CALL("aten::addmm", m, m, m, 1e300) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, text);
+    CHECK(CALL("aten::lerp.Scalar", x, x, 1e300) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, text);
+    CHECK(CALL("aten::pow.Tensor_Scalar", t, 300) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, text);
+    CHECK(CALL("aten::linspace", opd_value_int(0), opd_value_int(300), 4, OPD_UINT8) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, text);
+    CHECK(CALL("aten::uniform_", x, 0.0, 1e300) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, text);
+    CHECK(CALL("aten::softshrink", x, opd_value_float(NAN)) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "lambda must be in range [0, 3.40282e+38] for input dtype Float, but found nan");
+    CHECK(CALL("aten::clamp", t, 300) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "Clamp min value 300 is outside the representable range of Byte");
+    CHECK(CALL("aten::clamp_max", t, -3) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "Clamp max value -3 is outside the representable range of Byte");
+    ARE(opd_to_dtype(CALL("aten::clamp", t, -5, 300), OPD_FLOAT32), 1, 200);
+    ARE(CALL("aten::clamp_max", x, opd_value_float(INFINITY)), 0, 1);
+    ARE(CALL("aten::pdist", opd_view(counted(4), OPD_INTS(2, 2)), 1e300), 2);
+    ARE(CALL("aten::cdist", m, opd_view(counted(4), OPD_INTS(2, 2)), 1e300), 1, 2, 1, 2);
+}
+TEST(hardswish_at_its_kinks) {
+    const float at[] = {-4, -3, 0, 3, 4};
+    ARE(CALL("aten::hardswish_backward", opd_ones(OPD_INTS(5), OPD_FLOAT32), floats(at, 5)), 0, 0, 0.5, 1, 1);
+}
+TEST(losses_of_two_dtypes) {
+    opd_tensor *x = counted(3), *h = opd_to_dtype(x, OPD_BFLOAT16), *i = opd_to_dtype(x, OPD_INT64), *b = opd_gt_Scalar(x, opd_value_int(0));
+    opd_tensor *half = opd_full(OPD_INTS(3), opd_value_float(0.5), OPD_FLOAT32), *first, *second;
+    static const char *const text = "result type Float can't be cast to the desired output type Long";
+    ARE(CALL("aten::mse_loss", x, b, 0), 0, 0, 1);
+    ARE(CALL("aten::smooth_l1_loss", x, b, 0), 0, 0, 0.5);
+    ARE(CALL("aten::huber_loss", x, b, 0, 2.0), 0, 0, 0.5);
+    CHECK_INT(opd_dtype(CALL("aten::huber_loss", h, x, 0)), OPD_BFLOAT16);
+    CHECK_INT(opd_dtype(CALL("aten::soft_margin_loss", x, opd_to_dtype(x, OPD_FLOAT64), 0)), OPD_FLOAT32);
+    CHECK(CALL("aten::huber_loss", i, x) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, text);
+    CHECK(CALL("aten::soft_margin_loss", i, i) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, text);
+    CHECK(CALL("aten::mse_loss_backward", x, i, x, 0) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, text);
+    CHECK(CALL("aten::smooth_l1_loss_backward", x, i, x, 0, 1.0) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, text);
+    CHECK(CALL("aten::kl_div", x, i) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "kl_div: Integral inputs not supported.");
+    ARE(CALL("aten::binary_cross_entropy", half, half, i, 0), 0, 0.693147, 1.386294);
+    (void)opd_tensor_set_requires_grad(x, true);     /* the target's gradient is of the target's dtype */
+    both_gradients(x, CALL("aten::mse_loss", i, x, 2), &first, &second);
+    ARE(first, 0, 0, 0);
+    ARE(second, 2, 2, 2);
+    both_gradients(x, CALL("aten::huber_loss", h, x, 2, 1.0), &first, &second);
+    ARE(first, 0, 0, 0);
+}
+TEST(arguments_of_losses) {
+    opd_tensor *x = opd_view(counted(6), OPD_INTS(2, 3)), *y = opd_zeros(OPD_INTS(2), OPD_INT64);
+    CHECK(CALL("aten::cross_entropy_loss", x, y, OPD_NONE, -1, -100, 0.1) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "reduction must be");
+    CHECK(CALL("aten::cosine_similarity", x, x, 1, -1.0) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "eps must be non-negative, got: -1");
+    CHECK(CALL("aten::to.dtype_layout", x, OPD_FLOAT64, 1) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "only strided tensors exist here");
+    CHECK(CALL("aten::reflection_pad1d_backward", opd_ones(OPD_INTS(2, 5), OPD_FLOAT64), x, OPD_INTS(1, 1)) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "expected scalar type Double but found Float");
+}
+TEST(elements_at_indices_of_int32) {
+    const int32_t at[] = {2, 0};
+    const float put[] = {5, 7};
+    opd_tensor *x = counted(3), *i = opd_tensor_from(at, OPD_INTS(2), OPD_INT32), *y = floats(put, 2);
+    ARE(opd_gather(x, 0, i), 2, 0);
+    ARE(CALL("aten::scatter.src", x, 0, i, y), 7, 1, 5);
+    ARE(CALL("aten::scatter.value", x, 0, i, 4), 4, 1, 4);
+    ARE(CALL("aten::scatter_add", x, 0, i, y), 7, 1, 7);
+    ARE(CALL("aten::scatter_reduce.two", x, 0, i, y, "prod"), 0, 1, 10);
+    (void)opd_tensor_set_requires_grad(x, true);
+    CHECK_INT(opd_backward(opd_sum(opd_gather(x, 0, i))), 0);
+    ARE(opd_tensor_grad(x), 1, 0, 1);
+    CHECK(opd_gather(x, 0, opd_to_dtype(i, OPD_INT16)) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "gather(): Expected dtype int32/int64 for index");
+}
+TEST(steps_by_nan) {
+    opd_tensor *x = opd_ones(OPD_INTS(9), OPD_FLOAT32), *g = opd_ones(OPD_INTS(9), OPD_FLOAT32), *b = opd_ones(OPD_INTS(9), OPD_FLOAT32);
+    const opd_tensors xs = opd_tensors_of(&x, 1), gs = opd_tensors_of(&g, 1), bs = opd_tensors_of(&b, 1);
+    const double nowhere = NAN;
+    (void)CALL("aten::_fused_sgd_", xs, gs, bs, nowhere, 0.9, 0.1, 0.0, false, false, false);
+    CHECK_OK();
+    CHECK(isnan(opd_data_f32(x)[0]) && isnan(opd_data_f32(x)[8]));
+}
 CHECK_MAIN()

@@ -17,6 +17,7 @@
      arange arange.start arange.start_step   fractions in int64: as many as in 2.15, which counts before it truncates
      aminmax                       of a number with keepdim: no dim, as in 2.15
      binary_cross_entropy.out      1.13 and 2.15 reduce into the tensor that they read
+     scatter scatter_add           int32 indices, which 1.13 refuses, are taken as in 2.15
      gather.out nll_loss2d_backward native_group_norm   refused by 1.13, defined here (dtype or strides of out, empty)
      index.Tensor                  strides of the result for some strided sources
      slice_scatter select_scatter diagonal_scatter as_strided_scatter   of strided self: the result has self's strides,
@@ -32,11 +33,12 @@
      _unique2                      2.15 leaves an inverse that was not asked for empty; here, as before, it is there
      _fft_r2c                      strides of the result, which are those of MKL's steps
      unique_consecutive unique_dim   strides of results
-     scatter                       2.15 takes int32 indices
    What differ.py finds that is left as it is: copy keeps the gaps of a strided self in 2.15; bernoulli makes rows;
-   addbmm_ grows self to the result's sizes, here it is refused as by baddbmm_; numbers beyond float32 as parameters of
-   activations are refused by 2.15, here they are infinite; integers in losses and kernels that PyTorch has for floating
-   dtypes only give float results; strided input that PyTorch refuses or misreads (kron, take_along_dim, max pooling
+   addbmm_ grows self to the result's sizes, here it is refused as by baddbmm_; gradients of losses, average pooling and
+   embeddings in integers, which truncate, are refused; so are modes, reductions and normalizations that there are none
+   of, sizes that 2.15 reads beyond, and layouts; kernels that PyTorch has for some dtypes only have more here (halves in
+   distances, integers in pooling and triangles, int64 as a growth tracker, bytes as masks); the numbers 1e300 as norms of
+   float32 and the constant 1/6 of hardsigmoid in float64 are not rounded to float32 first; strided input that PyTorch refuses or misreads (kron, take_along_dim, max pooling
    backward, embedding_bag) is right.
 
    OPD_ORACLE_DEVICE=cuda runs everything there: each storage is copied to the device and viewed there as it was here,
