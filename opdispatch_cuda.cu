@@ -5075,13 +5075,14 @@ template <class T> struct opdi_cu_scatter_fold : opdi_cu_indexed {
         if (place(i, &pa, &pb)) { opdi_cu_atomic(how, (T *)a + pa, opdi_cu_times((T)alpha, ((const T *)b)[pb])); }
     }
 };
-/* index int64; a and b of one dtype, b with sizes at least index's, or one number; folds are for compute types. */
+/* a and b of one dtype, b with sizes at least index's, or one number; folds are for compute types. */
 static int opdi_cu_indexed_run(const opd_call *call, int how, opd_tensor *a, int dim, opd_tensor *index,
                                opd_tensor *b, bool wrap, double alpha) {
     const int nd = opd_ndim(a);
     const int64_t n = opd_numel(index);
     opdi_cu_indexed f;
     if (n == 0) { return opd_ok() ? 0 : -1; }
+    if (opd_dtype(index) != OPD_INT64 && !(index = opd_to_dtype(index, OPD_INT64))) { return -1; }
     f.walk.begin();
     for (int d = 0; d < opd_ndim(index); d++) {
         const int64_t s[3] = {opd_strides(index)[d], d == dim || nd == 0 ? 0 : opd_strides(a)[d],

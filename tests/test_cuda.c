@@ -667,6 +667,17 @@ TEST(devices_do_not_mix) {
     opd_error_clear();
 }
 /* The dispatcher lets a 0-dim CPU tensor stand beside a GPU's; where a kernel cannot read it, it is an error. */
+TEST(indices_of_int32_on_the_gpu) {
+    opd_tensor *x = opd_arange(OPD_V(6), OPD_FLOAT32), *i = opd_to_dtype(opd_remainder_Scalar(opd_arange(OPD_V(5), OPD_INT64), OPD_V(3)), OPD_INT32);
+    opd_tensor *y = opd_arange(OPD_V(5), OPD_FLOAT32), *u, *v, *j;
+    if (!there()) { SKIP("no GPU"); }
+    u = to_gpu(x); v = to_gpu(y); j = to_gpu(i);
+    same_values(to_host(opd_gather(u, 0, j)), opd_gather(x, 0, i), 0);
+    same_values(to_host(opd_scatter_value(u, 0, j, OPD_V(7))), opd_scatter_value(x, 0, i, OPD_V(7)), 0);
+    same_values(to_host(opd_scatter_add(u, 0, j, v)), opd_scatter_add(x, 0, i, y), 0);
+    same_values(to_host(opd_index_select(u, 0, j)), opd_index_select(x, 0, i), 0);
+    CHECK_OK();
+}
 TEST(a_number_on_the_cpu_is_no_index) {
     static const struct { const char *name; int dim; } takes[] = {
         {"aten::index_select", 1}, {"aten::take", 0}, {"aten::embedding", 0}};
