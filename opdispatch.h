@@ -1810,8 +1810,8 @@ OPD_API int opd_derivative_call(opd_derivative *derivative, opd_tensor *const *i
 /* FakeTensorMode: between begin and end operators of this thread compute sizes, strides, dtype and device of their
    results and nothing else: their fake kernels run.  Factories and opd_tensor_new_on make fakes, of any device, whether
    it is there or not; real tensors (opd_tensor_new, _from, from outside) are taken as fakes and are not written.  A
-   fake says the device that it stands for; operators refuse those of two devices, but for 0-dim CPU tensors.  It has no
-   data to read and no value.  Outside of a mode fakes are meta tensors.  Autograd, autocast (of devices that are not
+   fake says the device that it stands for, which may be meta; operators refuse those of two devices, but for 0-dim CPU
+   tensors.  It has no data to read and no value.  Outside of a mode fakes are meta tensors.  Autograd, autocast (of devices that are not
    there, too), transforms and recordings work in it.  As a block: OPD_FAKE_MODE { }.  opd_fake_end takes the mode away,
    and those inside it; it works while an error is pending, and may be called twice. */
 typedef struct opd_fake_block { bool open; void *mode; opd_key_guard guard; } opd_fake_block;
@@ -24528,7 +24528,8 @@ static int opdi_fake_place(const opd_call *call, const opd_value *args, int *pla
         const opd_value *v = &args[i];
         for (k = 0; k < (v->tag == OPD_TAG_TENSORS ? v->n : v->tag == OPD_TAG_TENSOR); k++) {
             const opd_tensor *t = v->tag == OPD_TAG_TENSOR ? v->u.t : v->u.tensors[k];
-            const int its = t && t->backend == OPD_META && t->storage->stands_for ? t->storage->stands_for - 1 : -1;
+            const int its = !t || t->backend != OPD_META ? -1
+                : t->storage->stands_for ? t->storage->stands_for - 1 : OPD_META;
             if (its < 0 || (its == OPD_CPU && t->ndim == 0 && first)) { continue; }
             if (!first || (first->ndim == 0 && *place == OPD_CPU)) { first = t; *place = its; continue; }
             if (its != *place && !opdi_mixes_devices(call->op)) {
@@ -40396,8 +40397,9 @@ OPDI_CARD_OF(contiguous, "contiguous(Tensor(a) self, *, MemoryFormat memory_form
              opdi_contiguous_kernel, NULL, NULL, "[2,3]")
 /* Without an index: on the current device of that type. */
 static bool opdi_is_at(const opd_tensor *t, opd_device d) {
-    if (d.type != t->backend || !opdi_on_device(t)) { return d.type == t->backend; }
-    return t->storage->index == (d.index >= 0 ? d.index : opd_device_current((opd_backend)d.type).index);
+    const opd_device its = opd_tensor_device(t);  /* that of a fake, too */
+    if (d.type != its.type || d.type == OPD_CPU || d.type == OPD_META) { return d.type == its.type; }
+    return its.index == (d.index >= 0 ? d.index : opd_device_current((opd_backend)d.type).index);
 }
 /* at::native::to_impl: self itself where nothing changes. */
 static int opdi_to(opd_call *call, opd_value dtype, opd_value device, bool copy, opd_value format) {

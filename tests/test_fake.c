@@ -323,6 +323,24 @@ TEST(meta_beside_real) {
     CHECK(opd_zero_(opd_empty_like(m)) != NULL);
     CHECK_OK();
 }
+/* Inside of one meta is a device among others: it stays that of what comes of it. */
+TEST(meta_beside_fakes) {
+    const opd_device meta = opd_device_of(OPD_META, -1);
+    const int64_t first[] = {0, 1};
+    opd_tensor *m = opd_tensor_new_on(OPD_INTS(2, 2), OPD_FLOAT32, meta), *real = floats(2, 2);
+    OPD_FAKE_MODE {
+        opd_tensor *fake = opd_ones(OPD_INTS(2, 2), OPD_FLOAT32), *on = opd_to_device(fake, meta, OPD_FLOAT32);
+        opd_tensor *ids = opd_tensor_from(first, OPD_INTS(2), OPD_INT64), *number = opd_full(OPD_INTS(), OPD_V(2.0), OPD_FLOAT32);
+        CHECK(!opd_add(m, real)); CHECK_ERROR(OPD_ERROR_ARGUMENT, "two devices, meta and cpu! (argument 'other')");
+        CHECK(!opd_mm(fake, m)); CHECK_ERROR(OPD_ERROR_ARGUMENT, "two devices, cpu and meta! (argument 'mat2')");
+        CHECK(!opd_add(fake, on)); CHECK_ERROR(OPD_ERROR_ARGUMENT, "two devices, cpu and meta! (argument 'other')");
+        CHECK(opd_tensor_device(opd_add(m, number)).type == OPD_META && opd_tensor_device(opd_mm(on, m)).type == OPD_META);
+        CHECK(opd_tensor_device(opd_index(m, opd_tensors_of(&ids, 1))).type == OPD_META);
+        CHECK(opd_tensor_device(opd_to_device(on, opd_device_of(OPD_CPU, -1), OPD_FLOAT32)).type == OPD_CPU);
+        CHECK(opd_to_device(fake, opd_device_of(OPD_CPU, -1), OPD_FLOAT32) == fake);
+        CHECK_OK();
+    }
+}
 
 //-- costs --------------------------------------------------------------------------------------------------------------
 
