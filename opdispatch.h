@@ -68,7 +68,8 @@
      opd_result when opd_data is NULL.  Or in two steps: opd_def, then opd_impl_key per key, in any order and from any
      file.  In C++ OPD_CATCH(kernel) turns exceptions into errors.
      opd_opcheck tells whether it does what it says, opd_gradcheck and opd_gradgradcheck whether its formulas are right.
-     A built-in operator: its card in the room of its family (see >>operators) and one row in OPD_OPERATORS.
+     A built-in operator: its card in the room of its family (see >>operators), a comment line in >>api:op:..., then
+     `python3 tests/wrappers.py --write`, which prints its typed functions.
 
    HOW TO ADD A KEY OR A BACKEND
      A mode or wrapper layer uses one of the user keys (OPD_F_USER_n + 0..3, four between any two layers; printed
@@ -186,7 +187,22 @@
      >>api:load        plug-ins, and compiling at run time
      >>api:functions   operators made of C functions
      >>api:formulas    the pointwise formulas
-     >>api:operators   the built-in operators and their wrappers
+     >>api:operators   the built-in operators: what their typed functions have in common; then the families
+     >>api:op:create    making tensors
+     >>api:op:view      views, conversions, copies
+     >>api:op:pointwise element by element
+     >>api:op:reduce    sums, extremes, norms, softmax, running ones, sorting
+     >>api:op:linalg    products of matrices
+     >>api:op:conv      convolution
+     >>api:op:pool      pooling
+     >>api:op:resample  columns, pixels, upsampling, sampling
+     >>api:op:distance  distances between rows
+     >>api:op:fft       Fourier transforms
+     >>api:op:norm      normalisation and dropout
+     >>api:op:loss      losses
+     >>api:op:index     by indices, joining, padding, embedding, counting
+     >>api:op:train     steps of optimizers
+     >>api:typed       typed functions for operators of one's own
      >>api:host        the table through which plug-ins call
      >>platform        allocation, atomics, threads, errors, log, scopes' stack
      >>values          dtypes, devices, what a tensor is
@@ -212,6 +228,7 @@
      >>profiler        records of events, the table, the trace file
      >>kernels         instruction sets, threads, half precision, vector math, matrix product, convolution, random
      >>operators       the cards: everything about one operator in one place
+     >>wrappers        the typed functions of the built-in operators
 
    Licence: MIT or public domain, your choice; the text is at the end of this file.
 */
@@ -468,6 +485,14 @@ OPD_INLINE opd_tensors opd_tensors_of(opd_tensor *const *p, int64_t n) {
 OPD_INLINE opd_value opd_value_of_ints(opd_ints l) { return opd_value_ints(l.data, l.n); }
 OPD_INLINE opd_value opd_value_of_floats(opd_floats l) { return opd_value_floats(l.data, l.n); }
 OPD_INLINE opd_value opd_value_of_tensors(opd_tensors l) { return opd_value_tensors(l.data, l.n); }
+/* A list of ints or, where its data is NULL, None. */
+OPD_INLINE opd_value opd_value_optional_ints(opd_ints l) {
+    return l.data ? opd_value_ints(l.data, l.n) : opd_value_none();
+}
+/* A dtype as an argument; OPD_DTYPE_NONE is None. */
+OPD_INLINE opd_value opd_value_dtype(opd_scalar_type dtype) {
+    return dtype == OPD_DTYPE_NONE ? opd_value_none() : opd_value_int(dtype);
+}
 OPD_INLINE opd_value opd_value_uint(uint64_t i) { return opd_value_int(OPD_CAST(int64_t, i)); }
 #define OPD_NONE opd_value_none()
 #define OPD_DEFAULT opd_value_default()
@@ -2990,744 +3015,2303 @@ struct opd_draw {
     int64_t words;
 };
 
-/* The rows of the operator list: see >>api:operators. */
+//----------------------------------------------------------------------------------------------------------------------
+//  >>api:operators  the built-in operators
+//
+//  Each has a typed function: opd_x takes the arguments that have no default (of operators that make a tensor of none,
+//  those up to the dtype), opd_x_full takes all of them; opd_x_ and opd_x_full_ are the in-place forms.  A result
+//  belongs to the innermost scope and is NULL after an error; functions of several results fill rets and return 0 or
+//  -1.  A Tensor?, Generator? or str? may be NULL, so may the data of an optional list of ints; the dtype of those that
+//  make tensors may be OPD_DTYPE_NONE.  Numbers, and other values that may be None, are opd_values: OPD_V(2),
+//  OPD_V(0.5), OPD_NONE.  The defaults are in the schema, which opd_schema_print shows.  All but the comments is printed
+//  by tests/wrappers.py.
+//----------------------------------------------------------------------------------------------------------------------
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>api:operators  the built-in operators and their wrappers
+//  >>api:op:create     making tensors: of a value, of numbers in a row, at random
 //----------------------------------------------------------------------------------------------------------------------
 
-/* One row an operator: X(card, "name.overload", kind, wrapper, (types), kind of _full or 0, (all types)).
-   opd_<wrapper> takes the schema's first arguments, as many as there are types, and those behind them have their
-   defaults; opd_<wrapper>_full takes all of them.  A row of kind 0 has no wrapper: opd_call_op.  A kind is a letter for
-   the result and the number of arguments: T one tensor, N several (the wrapper takes an array `rets` of them and
-   returns 0 or -1), L a list, V a number.  Types: T tensor, i int64_t, d double, b bool, s string, I opd_ints,
-   F opd_floats, L opd_tensors, D opd_device, G opd_generator, V opd_value (numbers and None: OPD_V(2), OPD_NONE). */
-#define OPD_OPERATORS(X) OPD_OPERATORS_CREATE(X) OPD_OPERATORS_VIEW(X) OPD_OPERATORS_POINTWISE(X) \
-    OPD_OPERATORS_REDUCE(X) OPD_OPERATORS_LINALG(X) OPD_OPERATORS_NN(X) OPD_OPERATORS_INDEX(X) \
-    OPD_OPERATORS_TRAIN(X)
+/* empty.memory_format: memory that is not set */
+OPD_API opd_tensor *opd_empty(opd_ints size, opd_scalar_type dtype);
+OPD_API opd_tensor *opd_empty_full(opd_ints size, opd_value dtype, opd_value layout, opd_value device,
+                                   opd_value pin_memory, opd_value memory_format);
+/* empty_strided: memory that is not set, of these strides */
+OPD_API opd_tensor *opd_empty_strided(opd_ints size, opd_ints stride, opd_scalar_type dtype);
+OPD_API opd_tensor *opd_empty_strided_full(opd_ints size, opd_ints stride, opd_value dtype, opd_value layout,
+                                        opd_value device, opd_value pin_memory);
+/* zeros: all 0 */
+OPD_API opd_tensor *opd_zeros(opd_ints size, opd_scalar_type dtype);
+OPD_API opd_tensor *opd_zeros_full(opd_ints size, opd_value dtype, opd_value layout, opd_value device,
+                                   opd_value pin_memory);
+/* ones: all 1 */
+OPD_API opd_tensor *opd_ones(opd_ints size, opd_scalar_type dtype);
+OPD_API opd_tensor *opd_ones_full(opd_ints size, opd_value dtype, opd_value layout, opd_value device,
+                                  opd_value pin_memory);
+/* full: all fill_value */
+OPD_API opd_tensor *opd_full(opd_ints size, opd_value fill_value, opd_scalar_type dtype);
+OPD_API opd_tensor *opd_full_full(opd_ints size, opd_value fill_value, opd_value dtype, opd_value layout,
+                                  opd_value device, opd_value pin_memory);
+/* empty_like: memory that is not set, of self's sizes and dtype */
+OPD_API opd_tensor *opd_empty_like(opd_tensor *self);
+OPD_API opd_tensor *opd_empty_like_full(opd_tensor *self, opd_value dtype, opd_value layout, opd_value device,
+                                        opd_value pin_memory, opd_value memory_format);
+/* zeros_like: 0, of self's sizes and dtype */
+OPD_API opd_tensor *opd_zeros_like(opd_tensor *self);
+OPD_API opd_tensor *opd_zeros_like_full(opd_tensor *self, opd_value dtype, opd_value layout, opd_value device,
+                                        opd_value pin_memory, opd_value memory_format);
+/* ones_like: 1, of self's sizes and dtype */
+OPD_API opd_tensor *opd_ones_like(opd_tensor *self);
+OPD_API opd_tensor *opd_ones_like_full(opd_tensor *self, opd_value dtype, opd_value layout, opd_value device,
+                                       opd_value pin_memory, opd_value memory_format);
+/* full_like: fill_value, of self's sizes and dtype */
+OPD_API opd_tensor *opd_full_like(opd_tensor *self, opd_value fill_value);
+OPD_API opd_tensor *opd_full_like_full(opd_tensor *self, opd_value fill_value, opd_value dtype, opd_value layout,
+                                       opd_value device, opd_value pin_memory, opd_value memory_format);
+/* new_empty: memory that is not set, of self's dtype and device */
+OPD_API opd_tensor *opd_new_empty(opd_tensor *self, opd_ints size);
+OPD_API opd_tensor *opd_new_empty_full(opd_tensor *self, opd_ints size, opd_value dtype, opd_value layout,
+                                       opd_value device, opd_value pin_memory);
+/* new_empty_strided: memory that is not set, of these strides and self's dtype and device */
+OPD_API opd_tensor *opd_new_empty_strided(opd_tensor *self, opd_ints size, opd_ints stride);
+OPD_API opd_tensor *opd_new_empty_strided_full(opd_tensor *self, opd_ints size, opd_ints stride, opd_value dtype,
+                                        opd_value layout, opd_value device, opd_value pin_memory);
+/* new_zeros: 0, of self's dtype and device */
+OPD_API opd_tensor *opd_new_zeros(opd_tensor *self, opd_ints size);
+OPD_API opd_tensor *opd_new_zeros_full(opd_tensor *self, opd_ints size, opd_value dtype, opd_value layout,
+                                       opd_value device, opd_value pin_memory);
+/* new_ones: 1, of self's dtype and device */
+OPD_API opd_tensor *opd_new_ones(opd_tensor *self, opd_ints size);
+OPD_API opd_tensor *opd_new_ones_full(opd_tensor *self, opd_ints size, opd_value dtype, opd_value layout,
+                                      opd_value device, opd_value pin_memory);
+/* new_full: fill_value, of self's dtype and device */
+OPD_API opd_tensor *opd_new_full(opd_tensor *self, opd_ints size, opd_value fill_value);
+OPD_API opd_tensor *opd_new_full_full(opd_tensor *self, opd_ints size, opd_value fill_value, opd_value dtype,
+                                      opd_value layout, opd_value device, opd_value pin_memory);
+/* scalar_tensor: a number as a tensor without dimensions */
+OPD_API opd_tensor *opd_scalar_tensor(opd_value s, opd_scalar_type dtype);
+OPD_API opd_tensor *opd_scalar_tensor_full(opd_value s, opd_value dtype, opd_value layout, opd_value device,
+                                        opd_value pin_memory);
+/* fill_.Scalar: writes value into self */
+OPD_API opd_tensor *opd_fill_(opd_tensor *self, opd_value value);
+/* fill_.Tensor: writes value into self */
+OPD_API opd_tensor *opd_fill_Tensor_(opd_tensor *self, opd_tensor *value);
+/* zero_: writes 0 into self */
+OPD_API opd_tensor *opd_zero_(opd_tensor *self);
+/* fill.Scalar: self's sizes, all value */
+OPD_API opd_tensor *opd_fill(opd_tensor *self, opd_value value);
+/* fill.Tensor: self's sizes, all value */
+OPD_API opd_tensor *opd_fill_Tensor(opd_tensor *self, opd_tensor *value);
+/* zero: self's sizes, all 0 */
+OPD_API opd_tensor *opd_zero(opd_tensor *self);
+/* arange: start (0), start + step (1), ... up to end, which is left out */
+OPD_API opd_tensor *opd_arange(opd_value end, opd_scalar_type dtype);
+OPD_API opd_tensor *opd_arange_full(opd_value end, opd_value dtype, opd_value layout, opd_value device,
+                                    opd_value pin_memory);
+/* arange.start: start (0), start + step (1), ... up to end, which is left out */
+OPD_API opd_tensor *opd_arange_start(opd_value start, opd_value end, opd_scalar_type dtype);
+OPD_API opd_tensor *opd_arange_start_full(opd_value start, opd_value end, opd_value dtype, opd_value layout,
+                                        opd_value device, opd_value pin_memory);
+/* arange.start_step: start (0), start + step (1), ... up to end, which is left out */
+OPD_API opd_tensor *opd_arange_start_step(opd_value start, opd_value end, opd_value step, opd_scalar_type dtype);
+OPD_API opd_tensor *opd_arange_start_step_full(opd_value start, opd_value end, opd_value step, opd_value dtype,
+                                        opd_value layout, opd_value device, opd_value pin_memory);
+/* range: start, start + step (1), ... up to end, which is in it */
+OPD_API opd_tensor *opd_range(opd_value start, opd_value end, opd_scalar_type dtype);
+OPD_API opd_tensor *opd_range_full(opd_value start, opd_value end, opd_value dtype, opd_value layout, opd_value device,
+                                   opd_value pin_memory);
+/* range.step: start, start + step (1), ... up to end, which is in it */
+OPD_API opd_tensor *opd_range_step(opd_value start, opd_value end, opd_value step, opd_scalar_type dtype);
+OPD_API opd_tensor *opd_range_step_full(opd_value start, opd_value end, opd_value step, opd_value dtype,
+                                        opd_value layout, opd_value device, opd_value pin_memory);
+/* linspace: steps numbers from start to end, evenly spaced */
+OPD_API opd_tensor *opd_linspace(opd_value start, opd_value end, int64_t steps, opd_scalar_type dtype);
+OPD_API opd_tensor *opd_linspace_full(opd_value start, opd_value end, int64_t steps, opd_value dtype, opd_value layout,
+                                      opd_value device, opd_value pin_memory);
+/* logspace: base to the power of each of linspace */
+OPD_API opd_tensor *opd_logspace(opd_value start, opd_value end, int64_t steps, double base, opd_scalar_type dtype);
+OPD_API opd_tensor *opd_logspace_full(opd_value start, opd_value end, int64_t steps, double base, opd_value dtype,
+                                      opd_value layout, opd_value device, opd_value pin_memory);
+/* linspace.Tensor_Tensor: steps numbers from start to end, evenly spaced */
+OPD_API opd_tensor *opd_linspace_Tensor_Tensor(opd_tensor *start, opd_tensor *end, int64_t steps,
+                                        opd_scalar_type dtype);
+OPD_API opd_tensor *opd_linspace_Tensor_Tensor_full(opd_tensor *start, opd_tensor *end, int64_t steps, opd_value dtype,
+                                        opd_value layout, opd_value device, opd_value pin_memory);
+/* linspace.Tensor_Scalar: steps numbers from start to end, evenly spaced */
+OPD_API opd_tensor *opd_linspace_Tensor_Scalar(opd_tensor *start, opd_value end, int64_t steps, opd_scalar_type dtype);
+OPD_API opd_tensor *opd_linspace_Tensor_Scalar_full(opd_tensor *start, opd_value end, int64_t steps, opd_value dtype,
+                                        opd_value layout, opd_value device, opd_value pin_memory);
+/* linspace.Scalar_Tensor: steps numbers from start to end, evenly spaced */
+OPD_API opd_tensor *opd_linspace_Scalar_Tensor(opd_value start, opd_tensor *end, int64_t steps, opd_scalar_type dtype);
+OPD_API opd_tensor *opd_linspace_Scalar_Tensor_full(opd_value start, opd_tensor *end, int64_t steps, opd_value dtype,
+                                        opd_value layout, opd_value device, opd_value pin_memory);
+/* logspace.Tensor_Tensor: base to the power of each of linspace */
+OPD_API opd_tensor *opd_logspace_Tensor_Tensor(opd_tensor *start, opd_tensor *end, int64_t steps, double base,
+                                        opd_scalar_type dtype);
+OPD_API opd_tensor *opd_logspace_Tensor_Tensor_full(opd_tensor *start, opd_tensor *end, int64_t steps, double base,
+                                        opd_value dtype, opd_value layout, opd_value device, opd_value pin_memory);
+/* logspace.Tensor_Scalar: base to the power of each of linspace */
+OPD_API opd_tensor *opd_logspace_Tensor_Scalar(opd_tensor *start, opd_value end, int64_t steps, double base,
+                                        opd_scalar_type dtype);
+OPD_API opd_tensor *opd_logspace_Tensor_Scalar_full(opd_tensor *start, opd_value end, int64_t steps, double base,
+                                        opd_value dtype, opd_value layout, opd_value device, opd_value pin_memory);
+/* logspace.Scalar_Tensor: base to the power of each of linspace */
+OPD_API opd_tensor *opd_logspace_Scalar_Tensor(opd_value start, opd_tensor *end, int64_t steps, double base,
+                                        opd_scalar_type dtype);
+OPD_API opd_tensor *opd_logspace_Scalar_Tensor_full(opd_value start, opd_tensor *end, int64_t steps, double base,
+                                        opd_value dtype, opd_value layout, opd_value device, opd_value pin_memory);
+/* eye: 1 on the diagonal of [n, m], 0 elsewhere */
+OPD_API opd_tensor *opd_eye(int64_t n, opd_scalar_type dtype);
+OPD_API opd_tensor *opd_eye_full(int64_t n, opd_value dtype, opd_value layout, opd_value device, opd_value pin_memory);
+/* eye.m: 1 on the diagonal of [n, m], 0 elsewhere */
+OPD_API opd_tensor *opd_eye_m(int64_t n, int64_t m, opd_scalar_type dtype);
+OPD_API opd_tensor *opd_eye_m_full(int64_t n, int64_t m, opd_value dtype, opd_value layout, opd_value device,
+                                   opd_value pin_memory);
+/* tril: the lower triangle, 0 above diagonal */
+OPD_API opd_tensor *opd_tril(opd_tensor *self);
+OPD_API opd_tensor *opd_tril_full(opd_tensor *self, int64_t diagonal);
+OPD_API opd_tensor *opd_tril_(opd_tensor *self);
+OPD_API opd_tensor *opd_tril_full_(opd_tensor *self, int64_t diagonal);
+/* triu: the upper triangle, 0 below diagonal */
+OPD_API opd_tensor *opd_triu(opd_tensor *self);
+OPD_API opd_tensor *opd_triu_full(opd_tensor *self, int64_t diagonal);
+OPD_API opd_tensor *opd_triu_(opd_tensor *self);
+OPD_API opd_tensor *opd_triu_full_(opd_tensor *self, int64_t diagonal);
+/* tril_indices: rows and columns of the lower triangle: [2, count] */
+OPD_API opd_tensor *opd_tril_indices(int64_t row, int64_t col, int64_t offset, opd_scalar_type dtype);
+OPD_API opd_tensor *opd_tril_indices_full(int64_t row, int64_t col, int64_t offset, opd_value dtype, opd_value layout,
+                                        opd_value device, opd_value pin_memory);
+/* triu_indices: rows and columns of the upper triangle: [2, count] */
+OPD_API opd_tensor *opd_triu_indices(int64_t row, int64_t col, int64_t offset, opd_scalar_type dtype);
+OPD_API opd_tensor *opd_triu_indices_full(int64_t row, int64_t col, int64_t offset, opd_value dtype, opd_value layout,
+                                        opd_value device, opd_value pin_memory);
+/* rand: uniform numbers in [0, 1) */
+OPD_API opd_tensor *opd_rand(opd_ints size, opd_scalar_type dtype);
+OPD_API opd_tensor *opd_rand_full(opd_ints size, opd_value dtype, opd_value layout, opd_value device,
+                                  opd_value pin_memory);
+/* rand.generator: uniform numbers in [0, 1) */
+OPD_API opd_tensor *opd_rand_generator(opd_ints size, opd_generator *generator, opd_scalar_type dtype);
+OPD_API opd_tensor *opd_rand_generator_full(opd_ints size, opd_generator *generator, opd_value dtype, opd_value layout,
+                                        opd_value device, opd_value pin_memory);
+/* randn: normal numbers, mean 0, variance 1 */
+OPD_API opd_tensor *opd_randn(opd_ints size, opd_scalar_type dtype);
+OPD_API opd_tensor *opd_randn_full(opd_ints size, opd_value dtype, opd_value layout, opd_value device,
+                                   opd_value pin_memory);
+/* randn.generator: normal numbers, mean 0, variance 1 */
+OPD_API opd_tensor *opd_randn_generator(opd_ints size, opd_generator *generator, opd_scalar_type dtype);
+OPD_API opd_tensor *opd_randn_generator_full(opd_ints size, opd_generator *generator, opd_value dtype, opd_value layout,
+                                        opd_value device, opd_value pin_memory);
+/* randint: uniform integers in [low (0), high) */
+OPD_API opd_tensor *opd_randint(int64_t high, opd_ints size, opd_scalar_type dtype);
+OPD_API opd_tensor *opd_randint_full(int64_t high, opd_ints size, opd_value dtype, opd_value layout, opd_value device,
+                                     opd_value pin_memory);
+/* randint.generator: uniform integers in [low (0), high) */
+OPD_API opd_tensor *opd_randint_generator(int64_t high, opd_ints size, opd_generator *generator, opd_scalar_type dtype);
+OPD_API opd_tensor *opd_randint_generator_full(int64_t high, opd_ints size, opd_generator *generator, opd_value dtype,
+                                        opd_value layout, opd_value device, opd_value pin_memory);
+/* randint.low: uniform integers in [low (0), high) */
+OPD_API opd_tensor *opd_randint_low(int64_t low, int64_t high, opd_ints size, opd_scalar_type dtype);
+OPD_API opd_tensor *opd_randint_low_full(int64_t low, int64_t high, opd_ints size, opd_value dtype, opd_value layout,
+                                        opd_value device, opd_value pin_memory);
+/* randint.low_generator: uniform integers in [low (0), high) */
+OPD_API opd_tensor *opd_randint_low_generator(int64_t low, int64_t high, opd_ints size, opd_generator *generator,
+                                        opd_scalar_type dtype);
+OPD_API opd_tensor *opd_randint_low_generator_full(int64_t low, int64_t high, opd_ints size, opd_generator *generator,
+                                        opd_value dtype, opd_value layout, opd_value device, opd_value pin_memory);
+/* randperm: 0 to n - 1 in random order */
+OPD_API opd_tensor *opd_randperm(int64_t n, opd_scalar_type dtype);
+OPD_API opd_tensor *opd_randperm_full(int64_t n, opd_value dtype, opd_value layout, opd_value device,
+                                      opd_value pin_memory);
+/* randperm.generator: 0 to n - 1 in random order */
+OPD_API opd_tensor *opd_randperm_generator(int64_t n, opd_generator *generator, opd_scalar_type dtype);
+OPD_API opd_tensor *opd_randperm_generator_full(int64_t n, opd_generator *generator, opd_value dtype, opd_value layout,
+                                        opd_value device, opd_value pin_memory);
+/* rand_like: uniform numbers in [0, 1), of self's sizes */
+OPD_API opd_tensor *opd_rand_like(opd_tensor *self);
+OPD_API opd_tensor *opd_rand_like_full(opd_tensor *self, opd_value dtype, opd_value layout, opd_value device,
+                                       opd_value pin_memory, opd_value memory_format);
+/* randn_like: normal numbers, of self's sizes */
+OPD_API opd_tensor *opd_randn_like(opd_tensor *self);
+OPD_API opd_tensor *opd_randn_like_full(opd_tensor *self, opd_value dtype, opd_value layout, opd_value device,
+                                        opd_value pin_memory, opd_value memory_format);
+/* randint_like: uniform integers in [low (0), high), of self's sizes */
+OPD_API opd_tensor *opd_randint_like(opd_tensor *self, int64_t high);
+OPD_API opd_tensor *opd_randint_like_full(opd_tensor *self, int64_t high, opd_value dtype, opd_value layout,
+                                        opd_value device, opd_value pin_memory, opd_value memory_format);
+/* randint_like.low_dtype: uniform integers in [low (0), high), of self's sizes */
+OPD_API opd_tensor *opd_randint_like_low(opd_tensor *self, int64_t low, int64_t high);
+OPD_API opd_tensor *opd_randint_like_low_full(opd_tensor *self, int64_t low, int64_t high, opd_value dtype,
+                                        opd_value layout, opd_value device, opd_value pin_memory,
+                                        opd_value memory_format);
+/* normal_: fills self with normal numbers */
+OPD_API opd_tensor *opd_normal_(opd_tensor *self);
+OPD_API opd_tensor *opd_normal_full_(opd_tensor *self, double mean, double std, opd_generator *generator);
+/* uniform_: fills self with uniform numbers in [from, to) */
+OPD_API opd_tensor *opd_uniform_(opd_tensor *self);
+OPD_API opd_tensor *opd_uniform_full_(opd_tensor *self, double from, double to, opd_generator *generator);
+/* exponential_: fills self with exponentially distributed numbers of rate lambd */
+OPD_API opd_tensor *opd_exponential_(opd_tensor *self);
+OPD_API opd_tensor *opd_exponential_full_(opd_tensor *self, double lambd, opd_generator *generator);
+/* random_: fills self with uniform integers in [from (0), to) */
+OPD_API opd_tensor *opd_random_(opd_tensor *self);
+OPD_API opd_tensor *opd_random_full_(opd_tensor *self, opd_generator *generator);
+/* random_.from: fills self with uniform integers in [from (0), to) */
+OPD_API opd_tensor *opd_random_from_(opd_tensor *self, int64_t from, opd_value to);
+OPD_API opd_tensor *opd_random_from_full_(opd_tensor *self, int64_t from, opd_value to, opd_generator *generator);
+/* random_.to: fills self with uniform integers in [from (0), to) */
+OPD_API opd_tensor *opd_random_to_(opd_tensor *self, int64_t to);
+OPD_API opd_tensor *opd_random_to_full_(opd_tensor *self, int64_t to, opd_generator *generator);
+/* bernoulli_.float: fills self with 1 where a uniform number is below p, else 0 */
+OPD_API opd_tensor *opd_bernoulli_(opd_tensor *self);
+OPD_API opd_tensor *opd_bernoulli_full_(opd_tensor *self, double p, opd_generator *generator);
+/* bernoulli_.Tensor: fills self with 1 where a uniform number is below p, else 0 */
+OPD_API opd_tensor *opd_bernoulli_Tensor_(opd_tensor *self, opd_tensor *p);
+OPD_API opd_tensor *opd_bernoulli_Tensor_full_(opd_tensor *self, opd_tensor *p, opd_generator *generator);
+/* bernoulli.Tensor: 1 with the probability p (or that in self), else 0 */
+OPD_API opd_tensor *opd_bernoulli_Tensor(opd_tensor *self, opd_tensor *p);
+OPD_API opd_tensor *opd_bernoulli_Tensor_full(opd_tensor *self, opd_tensor *p, opd_generator *generator);
+/* bernoulli: 1 with the probability p (or that in self), else 0 */
+OPD_API opd_tensor *opd_bernoulli(opd_tensor *self);
+OPD_API opd_tensor *opd_bernoulli_full(opd_tensor *self, opd_generator *generator);
+/* bernoulli.p: 1 with the probability p (or that in self), else 0 */
+OPD_API opd_tensor *opd_bernoulli_p(opd_tensor *self, double p);
+OPD_API opd_tensor *opd_bernoulli_p_full(opd_tensor *self, double p, opd_generator *generator);
+/* normal_functional: normal numbers of self's sizes */
+OPD_API opd_tensor *opd_normal_functional(opd_tensor *self);
+OPD_API opd_tensor *opd_normal_functional_full(opd_tensor *self, double mean, double std, opd_generator *generator);
+/* normal.Tensor_float: normal numbers of these means and deviations */
+OPD_API opd_tensor *opd_normal_Tensor_float(opd_tensor *mean);
+OPD_API opd_tensor *opd_normal_Tensor_float_full(opd_tensor *mean, double std, opd_generator *generator);
+/* normal.float_Tensor: normal numbers of these means and deviations */
+OPD_API opd_tensor *opd_normal_float_Tensor(double mean, opd_tensor *std);
+OPD_API opd_tensor *opd_normal_float_Tensor_full(double mean, opd_tensor *std, opd_generator *generator);
+/* normal.Tensor_Tensor: normal numbers of these means and deviations */
+OPD_API opd_tensor *opd_normal_Tensor_Tensor(opd_tensor *mean, opd_tensor *std);
+OPD_API opd_tensor *opd_normal_Tensor_Tensor_full(opd_tensor *mean, opd_tensor *std, opd_generator *generator);
+/* normal.float_float: normal numbers of these means and deviations */
+OPD_API opd_tensor *opd_normal(double mean, double std, opd_ints size, opd_generator *generator, opd_scalar_type dtype);
+OPD_API opd_tensor *opd_normal_full(double mean, double std, opd_ints size, opd_generator *generator, opd_value dtype,
+                                    opd_value layout, opd_value device, opd_value pin_memory);
 
-#define OPD_OPERATORS_CREATE(X) \
-    X(empty_memory_format, "empty.memory_format", T2, empty, (I, i), T6, (I, V, V, V, V, V)) \
-    X(empty_strided, "empty_strided", T3, empty_strided, (I, I, i), T6, (I, I, V, V, V, V)) \
-    X(zeros, "zeros", T2, zeros, (I, i), T5, (I, V, V, V, V)) \
-    X(ones, "ones", T2, ones, (I, i), T5, (I, V, V, V, V)) \
-    X(full, "full", T3, full, (I, V, i), T6, (I, V, V, V, V, V)) \
-    X(empty_like, "empty_like", T1, empty_like, (T), T6, (T, V, V, V, V, V)) \
-    X(zeros_like, "zeros_like", T1, zeros_like, (T), T6, (T, V, V, V, V, V)) \
-    X(ones_like, "ones_like", T1, ones_like, (T), T6, (T, V, V, V, V, V)) \
-    X(full_like, "full_like", T2, full_like, (T, V), T7, (T, V, V, V, V, V, V)) \
-    X(new_empty, "new_empty", T2, new_empty, (T, I), T6, (T, I, V, V, V, V)) \
-    X(new_empty_strided, "new_empty_strided", T3, new_empty_strided, (T, I, I), T7, (T, I, I, V, V, V, V)) \
-    X(new_zeros, "new_zeros", T2, new_zeros, (T, I), T6, (T, I, V, V, V, V)) \
-    X(new_ones, "new_ones", T2, new_ones, (T, I), T6, (T, I, V, V, V, V)) \
-    X(new_full, "new_full", T3, new_full, (T, I, V), T7, (T, I, V, V, V, V, V)) \
-    X(scalar_tensor, "scalar_tensor", T2, scalar_tensor, (V, i), T5, (V, V, V, V, V)) \
-    X(fill__Scalar, "fill_.Scalar", T2, fill_, (T, V), 0, ()) \
-    X(fill__Tensor, "fill_.Tensor", T2, fill_Tensor_, (T, T), 0, ()) \
-    X(zero_, "zero_", T1, zero_, (T), 0, ()) \
-    X(fill_Scalar, "fill.Scalar", T2, fill, (T, V), 0, ()) \
-    X(fill_Tensor, "fill.Tensor", T2, fill_Tensor, (T, T), 0, ()) \
-    X(zero, "zero", T1, zero, (T), 0, ()) \
-    X(arange, "arange", T2, arange, (V, i), T5, (V, V, V, V, V)) \
-    X(arange_start, "arange.start", T3, arange_start, (V, V, i), T6, (V, V, V, V, V, V)) \
-    X(arange_start_step, "arange.start_step", T4, arange_start_step, (V, V, V, i), T7, (V, V, V, V, V, V, V)) \
-    X(range, "range", T3, range, (V, V, i), T6, (V, V, V, V, V, V)) \
-    X(range_step, "range.step", T4, range_step, (V, V, V, i), T7, (V, V, V, V, V, V, V)) \
-    X(linspace, "linspace", T4, linspace, (V, V, i, i), T7, (V, V, i, V, V, V, V)) \
-    X(logspace, "logspace", T5, logspace, (V, V, i, d, i), T8, (V, V, i, d, V, V, V, V)) \
-    X(linspace_Tensor_Tensor, "linspace.Tensor_Tensor", T4, linspace_Tensor_Tensor, (T, T, i, i), T7, \
-      (T, T, i, V, V, V, V)) \
-    X(linspace_Tensor_Scalar, "linspace.Tensor_Scalar", T4, linspace_Tensor_Scalar, (T, V, i, i), T7, \
-      (T, V, i, V, V, V, V)) \
-    X(linspace_Scalar_Tensor, "linspace.Scalar_Tensor", T4, linspace_Scalar_Tensor, (V, T, i, i), T7, \
-      (V, T, i, V, V, V, V)) \
-    X(logspace_Tensor_Tensor, "logspace.Tensor_Tensor", T5, logspace_Tensor_Tensor, (T, T, i, d, i), T8, \
-      (T, T, i, d, V, V, V, V)) \
-    X(logspace_Tensor_Scalar, "logspace.Tensor_Scalar", T5, logspace_Tensor_Scalar, (T, V, i, d, i), T8, \
-      (T, V, i, d, V, V, V, V)) \
-    X(logspace_Scalar_Tensor, "logspace.Scalar_Tensor", T5, logspace_Scalar_Tensor, (V, T, i, d, i), T8, \
-      (V, T, i, d, V, V, V, V)) \
-    X(eye, "eye", T2, eye, (i, i), T5, (i, V, V, V, V)) \
-    X(eye_m, "eye.m", T3, eye_m, (i, i, i), T6, (i, i, V, V, V, V)) \
-    X(tril, "tril", T1, tril, (T), T2, (T, i)) \
-    X(triu, "triu", T1, triu, (T), T2, (T, i)) \
-    X(tril_indices, "tril_indices", T2, tril_indices, (i, i), T7, (i, i, i, V, V, V, V)) \
-    X(triu_indices, "triu_indices", T2, triu_indices, (i, i), T7, (i, i, i, V, V, V, V)) \
-    X(rand, "rand", T2, rand, (I, i), T5, (I, V, V, V, V)) \
-    X(rand_generator, "rand.generator", T3, rand_generator, (I, G, i), T6, (I, G, V, V, V, V)) \
-    X(randn, "randn", T2, randn, (I, i), T5, (I, V, V, V, V)) \
-    X(randn_generator, "randn.generator", T3, randn_generator, (I, G, i), T6, (I, G, V, V, V, V)) \
-    X(randint, "randint", T3, randint, (i, I, i), T6, (i, I, V, V, V, V)) \
-    X(randint_generator, "randint.generator", T4, randint_generator, (i, I, G, i), T7, (i, I, G, V, V, V, V)) \
-    X(randint_low, "randint.low", T4, randint_low, (i, i, I, i), T7, (i, i, I, V, V, V, V)) \
-    X(randint_low_generator, "randint.low_generator", T5, randint_low_generator, (i, i, I, G, i), \
-      T8, (i, i, I, G, V, V, V, V)) \
-    X(randperm, "randperm", T2, randperm, (i, i), T5, (i, V, V, V, V)) \
-    X(randperm_generator, "randperm.generator", T3, randperm_generator, (i, G, i), T6, (i, G, V, V, V, V)) \
-    X(rand_like, "rand_like", T1, rand_like, (T), T6, (T, V, V, V, V, V)) \
-    X(randn_like, "randn_like", T1, randn_like, (T), T6, (T, V, V, V, V, V)) \
-    X(randint_like, "randint_like", T2, randint_like, (T, i), T7, (T, i, V, V, V, V, V)) \
-    X(randint_like_low_dtype, "randint_like.low_dtype", T3, randint_like_low, (T, i, i), T8, (T, i, i, V, V, V, V, V)) \
-    X(normal_, "normal_", T3, normal_, (T, d, d), T4, (T, d, d, G)) \
-    X(uniform_, "uniform_", T3, uniform_, (T, d, d), T4, (T, d, d, G)) \
-    X(exponential_, "exponential_", T2, exponential_, (T, d), T3, (T, d, G)) \
-    X(random_, "random_", T1, random_, (T), T2, (T, G)) \
-    X(random__from, "random_.from", T3, random_from_, (T, i, V), T4, (T, i, V, G)) \
-    X(random__to, "random_.to", T2, random_to_, (T, i), T3, (T, i, G)) \
-    X(bernoulli__float, "bernoulli_.float", T2, bernoulli_, (T, d), T3, (T, d, G)) \
-    X(bernoulli__Tensor, "bernoulli_.Tensor", T2, bernoulli_Tensor_, (T, T), T3, (T, T, G)) \
-    X(bernoulli_Tensor, "bernoulli.Tensor", T2, bernoulli_Tensor, (T, T), T3, (T, T, G)) \
-    X(bernoulli, "bernoulli", T1, bernoulli, (T), T2, (T, G)) \
-    X(bernoulli_p, "bernoulli.p", T2, bernoulli_p, (T, d), T3, (T, d, G)) \
-    X(normal_functional, "normal_functional", T3, normal_functional, (T, d, d), T4, (T, d, d, G)) \
-    X(normal_Tensor_float, "normal.Tensor_float", T2, normal_Tensor_float, (T, d), T3, (T, d, G)) \
-    X(normal_float_Tensor, "normal.float_Tensor", T2, normal_float_Tensor, (d, T), T3, (d, T, G)) \
-    X(normal_Tensor_Tensor, "normal.Tensor_Tensor", T2, normal_Tensor_Tensor, (T, T), T3, (T, T, G)) \
-    X(normal_float_float, "normal.float_float", T3, normal, (d, d, I), T8, (d, d, I, G, V, V, V, V))
+//----------------------------------------------------------------------------------------------------------------------
+//  >>api:op:view       other views of the same elements, conversions, copies
+//----------------------------------------------------------------------------------------------------------------------
 
-#define OPD_OPERATORS_VIEW(X) \
-    X(view, "view", T2, view, (T, I), 0, ()) \
-    X(_unsafe_view, "_unsafe_view", T2, unsafe_view, (T, I), 0, ()) \
-    X(_reshape_alias, "_reshape_alias", T3, reshape_alias, (T, I, I), 0, ()) \
-    X(reshape, "reshape", T2, reshape, (T, I), 0, ()) \
-    X(expand, "expand", T2, expand, (T, I), 0, ()) \
-    X(transpose_int, "transpose.int", T3, transpose, (T, i, i), 0, ()) \
-    X(t, "t", T1, t, (T), 0, ()) \
-    X(permute, "permute", T2, permute, (T, I), 0, ()) \
-    X(select_int, "select.int", T3, select, (T, i, i), 0, ()) \
-    X(slice_Tensor, "slice.Tensor", T5, slice, (T, i, V, V, i), 0, ()) \
-    X(unsqueeze, "unsqueeze", T2, unsqueeze, (T, i), 0, ()) \
-    X(squeeze, "squeeze", T1, squeeze, (T), 0, ()) \
-    X(squeeze_dim, "squeeze.dim", T2, squeeze_dim, (T, i), 0, ()) \
-    X(squeeze_dims, "squeeze.dims", T2, squeeze_dims, (T, I), 0, ()) \
-    X(detach, "detach", T1, detach, (T), 0, ()) \
-    X(alias, "alias", T1, alias, (T), 0, ()) \
-    X(as_strided, "as_strided", T3, as_strided, (T, I, I), T4, (T, I, I, V)) \
-    X(select_backward, "select_backward", T4, select_backward, (T, I, i, i), 0, ()) \
-    X(slice_backward, "slice_backward", T6, slice_backward, (T, I, i, i, i, i), 0, ()) \
-    X(as_strided_backward, "as_strided_backward", T6, as_strided_backward, (T, I, I, I, I, i), 0, ()) \
-    X(flatten_using_ints, "flatten.using_ints", T1, flatten, (T), T3, (T, i, i)) \
-    X(expand_as, "expand_as", T2, expand_as, (T, T), 0, ()) \
-    X(view_as, "view_as", T2, view_as, (T, T), 0, ()) \
-    X(reshape_as, "reshape_as", T2, reshape_as, (T, T), 0, ()) \
-    X(copy_, "copy_", T2, copy_, (T, T), T3, (T, T, b)) \
-    X(copy, "copy", T2, copy, (T, T), T3, (T, T, b)) \
-    X(clone, "clone", T1, clone, (T), T2, (T, V)) \
-    X(_to_copy, "_to_copy", T2, to_copy, (T, i), T7, (T, V, V, V, V, b, V)) \
-    X(contiguous, "contiguous", T1, contiguous, (T), T2, (T, i)) \
-    X(to_dtype, "to.dtype", T2, to_dtype, (T, i), T5, (T, i, b, b, V)) \
-    X(_local_scalar_dense, "_local_scalar_dense", V1, local_scalar_dense, (T), 0, ()) \
-    X(item, "item", V1, item, (T), 0, ()) \
-    X(view_dtype, "view.dtype", T2, view_dtype, (T, i), 0, ()) \
-    X(diagonal, "diagonal", T1, diagonal, (T), T4, (T, i, i, i)) \
-    X(diagonal_backward, "diagonal_backward", T5, diagonal_backward, (T, I, i, i, i), 0, ()) \
-    X(unfold, "unfold", T4, unfold, (T, i, i, i), 0, ()) \
-    X(unfold_backward, "unfold_backward", T5, unfold_backward, (T, I, i, i, i), 0, ()) \
-    X(split_with_sizes, "split_with_sizes", L2, split_with_sizes, (T, I), L3, (T, I, i)) \
-    X(split_Tensor, "split.Tensor", L2, split, (T, i), L3, (T, i, i)) \
-    X(unbind_int, "unbind.int", L1, unbind, (T), L2, (T, i)) \
-    X(split_sizes, "split.sizes", L2, split_sizes, (T, I), L3, (T, I, i)) \
-    X(chunk, "chunk", L2, chunk, (T, i), L3, (T, i, i)) \
-    X(unsafe_split_Tensor, "unsafe_split.Tensor", L2, unsafe_split, (T, i), L3, (T, i, i)) \
-    X(unsafe_split_with_sizes, "unsafe_split_with_sizes", L2, unsafe_split_with_sizes, (T, I), L3, (T, I, i)) \
-    X(unsafe_chunk, "unsafe_chunk", L2, unsafe_chunk, (T, i), L3, (T, i, i)) \
-    X(tensor_split_sections, "tensor_split.sections", L2, tensor_split, (T, i), L3, (T, i, i)) \
-    X(tensor_split_indices, "tensor_split.indices", L2, tensor_split_indices, (T, I), L3, (T, I, i)) \
-    X(tensor_split_tensor, "tensor_split.tensor_indices_or_sections", L2, tensor_split_tensor, (T, T), L3, (T, T, i)) \
-    X(hsplit_int, "hsplit.int", L2, hsplit, (T, i), 0, ()) \
-    X(hsplit_array, "hsplit.array", L2, hsplit_array, (T, I), 0, ()) \
-    X(vsplit_int, "vsplit.int", L2, vsplit, (T, i), 0, ()) \
-    X(vsplit_array, "vsplit.array", L2, vsplit_array, (T, I), 0, ()) \
-    X(dsplit_int, "dsplit.int", L2, dsplit, (T, i), 0, ()) \
-    X(dsplit_array, "dsplit.array", L2, dsplit_array, (T, I), 0, ()) \
-    X(narrow, "narrow", T4, narrow, (T, i, i, i), 0, ()) \
-    X(narrow_Tensor, "narrow.Tensor", T4, narrow_Tensor, (T, i, T, i), 0, ()) \
-    X(narrow_copy, "narrow_copy", T4, narrow_copy, (T, i, i, i), 0, ()) \
-    X(movedim_int, "movedim.int", T3, movedim, (T, i, i), 0, ()) \
-    X(movedim_intlist, "movedim.intlist", T3, movedim_intlist, (T, I, I), 0, ()) \
-    X(moveaxis_int, "moveaxis.int", T3, moveaxis, (T, i, i), 0, ()) \
-    X(moveaxis_intlist, "moveaxis.intlist", T3, moveaxis_intlist, (T, I, I), 0, ()) \
-    X(swapaxes, "swapaxes", T3, swapaxes, (T, i, i), 0, ()) \
-    X(swapdims, "swapdims", T3, swapdims, (T, i, i), 0, ()) \
-    X(numpy_T, "numpy_T", T1, numpy_T, (T), 0, ()) \
-    X(mT, "mT", T1, mT, (T), 0, ()) \
-    X(mH, "mH", T1, mH, (T), 0, ()) \
-    X(matrix_H, "matrix_H", T1, matrix_H, (T), 0, ()) \
-    X(adjoint, "adjoint", T1, adjoint, (T), 0, ()) \
-    X(unflatten_int, "unflatten.int", T3, unflatten, (T, i, I), 0, ()) \
-    X(ravel, "ravel", T1, ravel, (T), 0, ()) \
-    X(broadcast_to, "broadcast_to", T2, broadcast_to, (T, I), 0, ()) \
-    X(broadcast_tensors, "broadcast_tensors", L1, broadcast_tensors, (L), 0, ()) \
-    X(to_device, "to.device", T3, to_device, (T, D, i), T6, (T, D, i, b, b, V)) \
-    X(to_other, "to.other", T2, to_other, (T, T), T5, (T, T, b, b, V)) \
-    X(to_dtype_layout, "to.dtype_layout", T1, to_dtype_layout, (T), T8, (T, V, V, V, V, b, b, V)) \
-    X(type_as, "type_as", T2, type_as, (T, T), 0, ()) \
-    X(lift_fresh, "lift_fresh", T1, lift_fresh, (T), 0, ()) \
-    X(repeat, "repeat", T2, repeat, (T, I), 0, ()) \
-    X(tile, "tile", T2, tile, (T, I), 0, ()) \
-    X(flip, "flip", T2, flip, (T, I), 0, ()) \
-    X(fliplr, "fliplr", T1, fliplr, (T), 0, ()) \
-    X(flipud, "flipud", T1, flipud, (T), 0, ()) \
-    X(roll, "roll", T2, roll, (T, I), T3, (T, I, I)) \
-    X(rot90, "rot90", T1, rot90, (T), T3, (T, i, I)) \
-    X(transpose_, "transpose_", T3, transpose_, (T, i, i), 0, ()) \
-    X(t_, "t_", T1, t_, (T), 0, ()) \
-    X(unsqueeze_, "unsqueeze_", T2, unsqueeze_, (T, i), 0, ()) \
-    X(squeeze_, "squeeze_", T1, squeeze_, (T), 0, ()) \
-    X(squeeze__dim, "squeeze_.dim", T2, squeeze_dim_, (T, i), 0, ()) \
-    X(squeeze__dims, "squeeze_.dims", T2, squeeze_dims_, (T, I), 0, ()) \
-    X(swapaxes_, "swapaxes_", T3, swapaxes_, (T, i, i), 0, ()) \
-    X(swapdims_, "swapdims_", T3, swapdims_, (T, i, i), 0, ()) \
-    X(as_strided_, "as_strided_", T3, as_strided_, (T, I, I), T4, (T, I, I, V)) \
-    X(detach_, "detach_", T1, detach_, (T), 0, ()) \
-    X(resize_, "resize_", T2, resize_, (T, I), T3, (T, I, V)) \
-    X(resize_as_, "resize_as_", T2, resize_as_, (T, T), T3, (T, T, V)) \
-    X(is_same_size, "is_same_size", V2, is_same_size, (T, T), 0, ()) \
-    X(size_int, "size.int", V2, size_int, (T, i), 0, ()) \
-    X(stride_int, "stride.int", V2, stride_int, (T, i), 0, ()) \
-    X(numel, "numel", V1, numel_int, (T), 0, ()) \
-    X(dim, "dim", V1, dim_int, (T), 0, ()) \
-    X(view_copy, "view_copy", T2, view_copy, (T, I), 0, ()) \
-    X(view_copy_dtype, "view_copy.dtype", T2, view_copy_dtype, (T, i), 0, ()) \
-    X(_reshape_alias_copy, "_reshape_alias_copy", T3, reshape_alias_copy, (T, I, I), 0, ()) \
-    X(expand_copy, "expand_copy", T2, expand_copy, (T, I), 0, ()) \
-    X(transpose_copy_int, "transpose_copy.int", T3, transpose_copy, (T, i, i), 0, ()) \
-    X(t_copy, "t_copy", T1, t_copy, (T), 0, ()) \
-    X(permute_copy, "permute_copy", T2, permute_copy, (T, I), 0, ()) \
-    X(select_copy_int, "select_copy.int", T3, select_copy, (T, i, i), 0, ()) \
-    X(slice_copy_Tensor, "slice_copy.Tensor", T5, slice_copy, (T, i, V, V, i), 0, ()) \
-    X(unsqueeze_copy, "unsqueeze_copy", T2, unsqueeze_copy, (T, i), 0, ()) \
-    X(squeeze_copy, "squeeze_copy", T1, squeeze_copy, (T), 0, ()) \
-    X(squeeze_copy_dim, "squeeze_copy.dim", T2, squeeze_copy_dim, (T, i), 0, ()) \
-    X(squeeze_copy_dims, "squeeze_copy.dims", T2, squeeze_copy_dims, (T, I), 0, ()) \
-    X(detach_copy, "detach_copy", T1, detach_copy, (T), 0, ()) \
-    X(alias_copy, "alias_copy", T1, alias_copy, (T), 0, ()) \
-    X(as_strided_copy, "as_strided_copy", T3, as_strided_copy, (T, I, I), T4, (T, I, I, V)) \
-    X(diagonal_copy, "diagonal_copy", T1, diagonal_copy, (T), T4, (T, i, i, i)) \
-    X(unfold_copy, "unfold_copy", T4, unfold_copy, (T, i, i, i), 0, ()) \
-    X(split_copy_Tensor, "split_copy.Tensor", L2, split_copy, (T, i), L3, (T, i, i)) \
-    X(split_with_sizes_copy, "split_with_sizes_copy", L2, split_with_sizes_copy, (T, I), L3, (T, I, i)) \
-    X(unbind_copy_int, "unbind_copy.int", L1, unbind_copy, (T), L2, (T, i)) \
-    X(view_as_real, "view_as_real", T1, view_as_real, (T), 0, ()) \
-    X(view_as_complex, "view_as_complex", T1, view_as_complex, (T), 0, ()) \
-    X(real, "real", T1, real, (T), 0, ()) \
-    X(imag, "imag", T1, imag, (T), 0, ()) \
-    X(_conj_physical, "_conj_physical", T1, conj_copy, (T), 0, ()) \
-    X(conj_physical, "conj_physical", T1, conj_physical, (T), 0, ()) \
-    X(conj, "conj", T1, conj, (T), 0, ()) \
-    X(_conj, "_conj", T1, conj_view, (T), 0, ()) \
-    X(resolve_conj, "resolve_conj", T1, resolve_conj, (T), 0, ()) \
-    X(resolve_neg, "resolve_neg", T1, resolve_neg, (T), 0, ()) \
-    X(positive, "positive", T1, positive, (T), 0, ()) \
-    X(diag_embed, "diag_embed", T1, diag_embed, (T), T4, (T, i, i, i)) \
-    X(diag, "diag", T1, diag, (T), T2, (T, i)) \
-    X(diagflat, "diagflat", T1, diagflat, (T), T2, (T, i)) \
-    X(atleast_1d, "atleast_1d", T1, atleast_1d, (T), 0, ()) \
-    X(atleast_2d, "atleast_2d", T1, atleast_2d, (T), 0, ()) \
-    X(atleast_3d, "atleast_3d", T1, atleast_3d, (T), 0, ()) \
-    X(atleast_1d_Sequence, "atleast_1d.Sequence", L1, atleast_1d_Sequence, (L), 0, ()) \
-    X(atleast_2d_Sequence, "atleast_2d.Sequence", L1, atleast_2d_Sequence, (L), 0, ()) \
-    X(atleast_3d_Sequence, "atleast_3d.Sequence", L1, atleast_3d_Sequence, (L), 0, ())
+/* view: the same elements in other sizes, without a copy */
+OPD_API opd_tensor *opd_view(opd_tensor *self, opd_ints size);
+/* _unsafe_view: view, of what nobody else has */
+OPD_API opd_tensor *opd_unsafe_view(opd_tensor *self, opd_ints size);
+/* _reshape_alias: view of given strides, from reshape */
+OPD_API opd_tensor *opd_reshape_alias(opd_tensor *self, opd_ints size, opd_ints stride);
+/* reshape: the same elements in other sizes; a copy where strides ask for one */
+OPD_API opd_tensor *opd_reshape(opd_tensor *self, opd_ints shape);
+/* expand: dims of size 1 repeated to these sizes, without a copy; -1 keeps a size */
+OPD_API opd_tensor *opd_expand(opd_tensor *self, opd_ints size);
+OPD_API opd_tensor *opd_expand_full(opd_tensor *self, opd_ints size, bool implicit);
+/* transpose.int: dims dim0 and dim1 swapped */
+OPD_API opd_tensor *opd_transpose(opd_tensor *self, int64_t dim0, int64_t dim1);
+/* t: the transpose of a matrix; what has one dim or none is as it was */
+OPD_API opd_tensor *opd_t(opd_tensor *self);
+/* permute: dims in this order */
+OPD_API opd_tensor *opd_permute(opd_tensor *self, opd_ints dims);
+/* select.int: the part of dim at index, without that dim */
+OPD_API opd_tensor *opd_select(opd_tensor *self, int64_t dim, int64_t index);
+/* slice.Tensor: start to end of dim in steps */
+OPD_API opd_tensor *opd_slice(opd_tensor *self);
+OPD_API opd_tensor *opd_slice_full(opd_tensor *self, int64_t dim, opd_value start, opd_value end, int64_t step);
+/* unsqueeze: a dim of size 1 before dim */
+OPD_API opd_tensor *opd_unsqueeze(opd_tensor *self, int64_t dim);
+/* squeeze: without the dims (these dims) of size 1 */
+OPD_API opd_tensor *opd_squeeze(opd_tensor *self);
+/* squeeze.dim: without the dims (these dims) of size 1 */
+OPD_API opd_tensor *opd_squeeze_dim(opd_tensor *self, int64_t dim);
+/* squeeze.dims: without the dims (these dims) of size 1 */
+OPD_API opd_tensor *opd_squeeze_dims(opd_tensor *self, opd_ints dim);
+/* detach: self without history */
+OPD_API opd_tensor *opd_detach(opd_tensor *self);
+/* alias: a view of all of self */
+OPD_API opd_tensor *opd_alias(opd_tensor *self);
+/* as_strided: a view of self's storage by sizes, strides and offset */
+OPD_API opd_tensor *opd_as_strided(opd_tensor *self, opd_ints size, opd_ints stride);
+OPD_API opd_tensor *opd_as_strided_full(opd_tensor *self, opd_ints size, opd_ints stride, opd_value storage_offset);
+/* select_backward: derivative of select */
+OPD_API opd_tensor *opd_select_backward(opd_tensor *grad_output, opd_ints input_sizes, int64_t dim, int64_t index);
+/* slice_backward: derivative of slice */
+OPD_API opd_tensor *opd_slice_backward(opd_tensor *grad_output, opd_ints input_sizes, int64_t dim, int64_t start,
+                                       int64_t end, int64_t step);
+/* as_strided_backward: derivative of as_strided */
+OPD_API opd_tensor *opd_as_strided_backward(opd_tensor *grad_output, opd_ints input_sizes, opd_ints input_strides,
+                                        opd_ints size, opd_ints stride, int64_t storage_offset);
+/* flatten.using_ints: dims start_dim to end_dim as one */
+OPD_API opd_tensor *opd_flatten(opd_tensor *self);
+OPD_API opd_tensor *opd_flatten_full(opd_tensor *self, int64_t start_dim, int64_t end_dim);
+/* expand_as: expand to other's sizes */
+OPD_API opd_tensor *opd_expand_as(opd_tensor *self, opd_tensor *other);
+/* view_as: view of other's sizes */
+OPD_API opd_tensor *opd_view_as(opd_tensor *self, opd_tensor *other);
+/* reshape_as: reshape to other's sizes */
+OPD_API opd_tensor *opd_reshape_as(opd_tensor *self, opd_tensor *other);
+/* copy_: writes src into self: broadcast, converted, between devices */
+OPD_API opd_tensor *opd_copy_(opd_tensor *self, opd_tensor *src);
+OPD_API opd_tensor *opd_copy_full_(opd_tensor *self, opd_tensor *src, bool non_blocking);
+/* copy: src with self's sizes and dtype */
+OPD_API opd_tensor *opd_copy(opd_tensor *self, opd_tensor *src);
+OPD_API opd_tensor *opd_copy_full(opd_tensor *self, opd_tensor *src, bool non_blocking);
+/* clone: a copy */
+OPD_API opd_tensor *opd_clone(opd_tensor *self);
+OPD_API opd_tensor *opd_clone_full(opd_tensor *self, opd_value memory_format);
+/* _to_copy: a copy of another dtype or device */
+OPD_API opd_tensor *opd_to_copy(opd_tensor *self);
+OPD_API opd_tensor *opd_to_copy_full(opd_tensor *self, opd_value dtype, opd_value layout, opd_value device,
+                                     opd_value pin_memory, bool non_blocking, opd_value memory_format);
+/* contiguous: self when it lies densely in this memory format, else a copy */
+OPD_API opd_tensor *opd_contiguous(opd_tensor *self);
+OPD_API opd_tensor *opd_contiguous_full(opd_tensor *self, int64_t memory_format);
+/* to.dtype: self in this dtype, or on this device; itself where it is so already */
+OPD_API opd_tensor *opd_to_dtype(opd_tensor *self, opd_scalar_type dtype);
+OPD_API opd_tensor *opd_to_dtype_full(opd_tensor *self, opd_scalar_type dtype, bool non_blocking, bool copy,
+                                      opd_value memory_format);
+/* _local_scalar_dense: the number in a tensor of one element */
+OPD_API opd_value opd_local_scalar_dense(opd_tensor *self);
+/* item: the number in a tensor of one element */
+OPD_API opd_value opd_item(opd_tensor *self);
+/* view.dtype: the same elements in other sizes, without a copy */
+OPD_API opd_tensor *opd_view_dtype(opd_tensor *self, opd_scalar_type dtype);
+/* diagonal: the diagonal of dims dim1 and dim2, as the last dim */
+OPD_API opd_tensor *opd_diagonal(opd_tensor *self);
+OPD_API opd_tensor *opd_diagonal_full(opd_tensor *self, int64_t offset, int64_t dim1, int64_t dim2);
+/* diagonal_backward: derivative of diagonal */
+OPD_API opd_tensor *opd_diagonal_backward(opd_tensor *grad_output, opd_ints input_sizes, int64_t offset, int64_t dim1,
+                                        int64_t dim2);
+/* unfold: windows of dim: their places as dim, their elements as last dim */
+OPD_API opd_tensor *opd_unfold(opd_tensor *self, int64_t dimension, int64_t size, int64_t step);
+/* unfold_backward: derivative of unfold */
+OPD_API opd_tensor *opd_unfold_backward(opd_tensor *grad_in, opd_ints input_sizes, int64_t dim, int64_t size,
+                                        int64_t step);
+/* split_with_sizes: parts of these sizes along dim */
+OPD_API opd_tensors opd_split_with_sizes(opd_tensor *self, opd_ints split_sizes);
+OPD_API opd_tensors opd_split_with_sizes_full(opd_tensor *self, opd_ints split_sizes, int64_t dim);
+/* split.Tensor: parts of this size (these sizes) along dim */
+OPD_API opd_tensors opd_split(opd_tensor *self, int64_t split_size);
+OPD_API opd_tensors opd_split_full(opd_tensor *self, int64_t split_size, int64_t dim);
+/* unbind.int: the slices of dim, each without it */
+OPD_API opd_tensors opd_unbind(opd_tensor *self);
+OPD_API opd_tensors opd_unbind_full(opd_tensor *self, int64_t dim);
+/* split.sizes: parts of this size (these sizes) along dim */
+OPD_API opd_tensors opd_split_sizes(opd_tensor *self, opd_ints split_size);
+OPD_API opd_tensors opd_split_sizes_full(opd_tensor *self, opd_ints split_size, int64_t dim);
+/* chunk: this many parts along dim, the last one smaller */
+OPD_API opd_tensors opd_chunk(opd_tensor *self, int64_t chunks);
+OPD_API opd_tensors opd_chunk_full(opd_tensor *self, int64_t chunks, int64_t dim);
+/* unsafe_split.Tensor: split, of which each part may be written into */
+OPD_API opd_tensors opd_unsafe_split(opd_tensor *self, int64_t split_size);
+OPD_API opd_tensors opd_unsafe_split_full(opd_tensor *self, int64_t split_size, int64_t dim);
+/* unsafe_split_with_sizes: split_with_sizes, of which each part may be written into */
+OPD_API opd_tensors opd_unsafe_split_with_sizes(opd_tensor *self, opd_ints split_sizes);
+OPD_API opd_tensors opd_unsafe_split_with_sizes_full(opd_tensor *self, opd_ints split_sizes, int64_t dim);
+/* unsafe_chunk: chunk, of which each part may be written into */
+OPD_API opd_tensors opd_unsafe_chunk(opd_tensor *self, int64_t chunks);
+OPD_API opd_tensors opd_unsafe_chunk_full(opd_tensor *self, int64_t chunks, int64_t dim);
+/* tensor_split.sections: parts as even as possible, or cut at these indices */
+OPD_API opd_tensors opd_tensor_split(opd_tensor *self, int64_t sections);
+OPD_API opd_tensors opd_tensor_split_full(opd_tensor *self, int64_t sections, int64_t dim);
+/* tensor_split.indices: parts as even as possible, or cut at these indices */
+OPD_API opd_tensors opd_tensor_split_indices(opd_tensor *self, opd_ints indices);
+OPD_API opd_tensors opd_tensor_split_indices_full(opd_tensor *self, opd_ints indices, int64_t dim);
+/* tensor_split.tensor_indices_or_sections: parts as even as possible, or cut at these indices */
+OPD_API opd_tensors opd_tensor_split_tensor(opd_tensor *self, opd_tensor *tensor_indices_or_sections);
+OPD_API opd_tensors opd_tensor_split_tensor_full(opd_tensor *self, opd_tensor *tensor_indices_or_sections, int64_t dim);
+/* hsplit.int: tensor_split along dim 1 (0 of what has one dim) */
+OPD_API opd_tensors opd_hsplit(opd_tensor *self, int64_t sections);
+/* hsplit.array: tensor_split along dim 1 (0 of what has one dim) */
+OPD_API opd_tensors opd_hsplit_array(opd_tensor *self, opd_ints indices);
+/* vsplit.int: tensor_split along dim 0 */
+OPD_API opd_tensors opd_vsplit(opd_tensor *self, int64_t sections);
+/* vsplit.array: tensor_split along dim 0 */
+OPD_API opd_tensors opd_vsplit_array(opd_tensor *self, opd_ints indices);
+/* dsplit.int: tensor_split along dim 2 */
+OPD_API opd_tensors opd_dsplit(opd_tensor *self, int64_t sections);
+/* dsplit.array: tensor_split along dim 2 */
+OPD_API opd_tensors opd_dsplit_array(opd_tensor *self, opd_ints indices);
+/* narrow: length elements of dim from start on */
+OPD_API opd_tensor *opd_narrow(opd_tensor *self, int64_t dim, int64_t start, int64_t length);
+/* narrow.Tensor: length elements of dim from start on */
+OPD_API opd_tensor *opd_narrow_Tensor(opd_tensor *self, int64_t dim, opd_tensor *start, int64_t length);
+/* narrow_copy: narrow, as a copy */
+OPD_API opd_tensor *opd_narrow_copy(opd_tensor *self, int64_t dim, int64_t start, int64_t length);
+/* movedim.int: dims source at the places destination */
+OPD_API opd_tensor *opd_movedim(opd_tensor *self, int64_t source, int64_t destination);
+/* movedim.intlist: dims source at the places destination */
+OPD_API opd_tensor *opd_movedim_intlist(opd_tensor *self, opd_ints source, opd_ints destination);
+/* moveaxis.int: movedim */
+OPD_API opd_tensor *opd_moveaxis(opd_tensor *self, int64_t source, int64_t destination);
+/* moveaxis.intlist: movedim */
+OPD_API opd_tensor *opd_moveaxis_intlist(opd_tensor *self, opd_ints source, opd_ints destination);
+/* swapaxes: transpose */
+OPD_API opd_tensor *opd_swapaxes(opd_tensor *self, int64_t axis0, int64_t axis1);
+/* swapdims: transpose */
+OPD_API opd_tensor *opd_swapdims(opd_tensor *self, int64_t dim0, int64_t dim1);
+/* numpy_T: all dims in reverse order */
+OPD_API opd_tensor *opd_numpy_T(opd_tensor *self);
+/* mT: the last two dims swapped */
+OPD_API opd_tensor *opd_mT(opd_tensor *self);
+/* mH: the last two dims swapped, complex conjugate */
+OPD_API opd_tensor *opd_mH(opd_tensor *self);
+/* matrix_H: the transpose of a matrix, complex conjugate */
+OPD_API opd_tensor *opd_matrix_H(opd_tensor *self);
+/* adjoint: the last two dims swapped, complex conjugate */
+OPD_API opd_tensor *opd_adjoint(opd_tensor *self);
+/* unflatten.int: dim as several of these sizes */
+OPD_API opd_tensor *opd_unflatten(opd_tensor *self, int64_t dim, opd_ints sizes);
+/* ravel: one dim */
+OPD_API opd_tensor *opd_ravel(opd_tensor *self);
+/* broadcast_to: expand */
+OPD_API opd_tensor *opd_broadcast_to(opd_tensor *self, opd_ints size);
+/* broadcast_tensors: all of them expanded to one size */
+OPD_API opd_tensors opd_broadcast_tensors(opd_tensors tensors);
+/* to.device: self in this dtype, or on this device; itself where it is so already */
+OPD_API opd_tensor *opd_to_device(opd_tensor *self, opd_device device, opd_scalar_type dtype);
+OPD_API opd_tensor *opd_to_device_full(opd_tensor *self, opd_device device, opd_scalar_type dtype, bool non_blocking,
+                                       bool copy, opd_value memory_format);
+/* to.other: self in this dtype, or on this device; itself where it is so already */
+OPD_API opd_tensor *opd_to_other(opd_tensor *self, opd_tensor *other);
+OPD_API opd_tensor *opd_to_other_full(opd_tensor *self, opd_tensor *other, bool non_blocking, bool copy,
+                                      opd_value memory_format);
+/* to.dtype_layout: self in this dtype, or on this device; itself where it is so already */
+OPD_API opd_tensor *opd_to_dtype_layout(opd_tensor *self);
+OPD_API opd_tensor *opd_to_dtype_layout_full(opd_tensor *self, opd_value dtype, opd_value layout, opd_value device,
+                                        opd_value pin_memory, bool non_blocking, bool copy, opd_value memory_format);
+/* type_as: self in other's dtype */
+OPD_API opd_tensor *opd_type_as(opd_tensor *self, opd_tensor *other);
+/* lift_fresh: self; a tensor from outside in a program that is recorded */
+OPD_API opd_tensor *opd_lift_fresh(opd_tensor *self);
+/* repeat: self this many times along each dim, as a copy */
+OPD_API opd_tensor *opd_repeat(opd_tensor *self, opd_ints repeats);
+/* tile: repeat, with 1 for the dims in front */
+OPD_API opd_tensor *opd_tile(opd_tensor *self, opd_ints dims);
+/* flip: these dims in reverse order */
+OPD_API opd_tensor *opd_flip(opd_tensor *self, opd_ints dims);
+/* fliplr: dim 1 in reverse order */
+OPD_API opd_tensor *opd_fliplr(opd_tensor *self);
+/* flipud: dim 0 in reverse order */
+OPD_API opd_tensor *opd_flipud(opd_tensor *self);
+/* roll: elements moved by shifts along dims, around the end */
+OPD_API opd_tensor *opd_roll(opd_tensor *self, opd_ints shifts);
+OPD_API opd_tensor *opd_roll_full(opd_tensor *self, opd_ints shifts, opd_ints dims);
+/* rot90: turned by k right angles in the plane of dims */
+OPD_API opd_tensor *opd_rot90(opd_tensor *self);
+OPD_API opd_tensor *opd_rot90_full(opd_tensor *self, int64_t k, opd_ints dims);
+/* transpose_: transpose of self itself */
+OPD_API opd_tensor *opd_transpose_(opd_tensor *self, int64_t dim0, int64_t dim1);
+/* t_: t of self itself */
+OPD_API opd_tensor *opd_t_(opd_tensor *self);
+/* unsqueeze_: unsqueeze of self itself */
+OPD_API opd_tensor *opd_unsqueeze_(opd_tensor *self, int64_t dim);
+/* squeeze_: squeeze of self itself */
+OPD_API opd_tensor *opd_squeeze_(opd_tensor *self);
+/* squeeze_.dim: squeeze of self itself */
+OPD_API opd_tensor *opd_squeeze_dim_(opd_tensor *self, int64_t dim);
+/* squeeze_.dims: squeeze of self itself */
+OPD_API opd_tensor *opd_squeeze_dims_(opd_tensor *self, opd_ints dim);
+/* swapaxes_: transpose of self itself */
+OPD_API opd_tensor *opd_swapaxes_(opd_tensor *self, int64_t axis0, int64_t axis1);
+/* swapdims_: transpose of self itself */
+OPD_API opd_tensor *opd_swapdims_(opd_tensor *self, int64_t dim0, int64_t dim1);
+/* as_strided_: as_strided of self itself */
+OPD_API opd_tensor *opd_as_strided_(opd_tensor *self, opd_ints size, opd_ints stride);
+OPD_API opd_tensor *opd_as_strided_full_(opd_tensor *self, opd_ints size, opd_ints stride, opd_value storage_offset);
+/* detach_: takes self's history away */
+OPD_API opd_tensor *opd_detach_(opd_tensor *self);
+/* resize_: self with these sizes; elements behind the old ones are not set */
+OPD_API opd_tensor *opd_resize_(opd_tensor *self, opd_ints size);
+OPD_API opd_tensor *opd_resize_full_(opd_tensor *self, opd_ints size, opd_value memory_format);
+/* resize_as_: self with the_template's sizes */
+OPD_API opd_tensor *opd_resize_as_(opd_tensor *self, opd_tensor *the_template);
+OPD_API opd_tensor *opd_resize_as_full_(opd_tensor *self, opd_tensor *the_template, opd_value memory_format);
+/* is_same_size: whether sizes are the same */
+OPD_API opd_value opd_is_same_size(opd_tensor *self, opd_tensor *other);
+/* size.int: the size of dim */
+OPD_API opd_value opd_size_int(opd_tensor *self, int64_t dim);
+/* stride.int: the stride of dim */
+OPD_API opd_value opd_stride_int(opd_tensor *self, int64_t dim);
+/* numel: the number of elements */
+OPD_API opd_value opd_numel_int(opd_tensor *self);
+/* dim: the number of dims */
+OPD_API opd_value opd_dim_int(opd_tensor *self);
+/* view_copy: view, as a copy */
+OPD_API opd_tensor *opd_view_copy(opd_tensor *self, opd_ints size);
+/* view_copy.dtype: view, as a copy */
+OPD_API opd_tensor *opd_view_copy_dtype(opd_tensor *self, opd_scalar_type dtype);
+/* _reshape_alias_copy: reshape_alias, as a copy */
+OPD_API opd_tensor *opd_reshape_alias_copy(opd_tensor *self, opd_ints size, opd_ints stride);
+/* expand_copy: expand, as a copy */
+OPD_API opd_tensor *opd_expand_copy(opd_tensor *self, opd_ints size);
+OPD_API opd_tensor *opd_expand_copy_full(opd_tensor *self, opd_ints size, bool implicit);
+/* transpose_copy.int: transpose, as a copy */
+OPD_API opd_tensor *opd_transpose_copy(opd_tensor *self, int64_t dim0, int64_t dim1);
+/* t_copy: t, as a copy */
+OPD_API opd_tensor *opd_t_copy(opd_tensor *self);
+/* permute_copy: permute, as a copy */
+OPD_API opd_tensor *opd_permute_copy(opd_tensor *self, opd_ints dims);
+/* select_copy.int: select, as a copy */
+OPD_API opd_tensor *opd_select_copy(opd_tensor *self, int64_t dim, int64_t index);
+/* slice_copy.Tensor: slice, as a copy */
+OPD_API opd_tensor *opd_slice_copy(opd_tensor *self);
+OPD_API opd_tensor *opd_slice_copy_full(opd_tensor *self, int64_t dim, opd_value start, opd_value end, int64_t step);
+/* unsqueeze_copy: unsqueeze, as a copy */
+OPD_API opd_tensor *opd_unsqueeze_copy(opd_tensor *self, int64_t dim);
+/* squeeze_copy: squeeze, as a copy */
+OPD_API opd_tensor *opd_squeeze_copy(opd_tensor *self);
+/* squeeze_copy.dim: squeeze, as a copy */
+OPD_API opd_tensor *opd_squeeze_copy_dim(opd_tensor *self, int64_t dim);
+/* squeeze_copy.dims: squeeze, as a copy */
+OPD_API opd_tensor *opd_squeeze_copy_dims(opd_tensor *self, opd_ints dim);
+/* detach_copy: detach, as a copy */
+OPD_API opd_tensor *opd_detach_copy(opd_tensor *self);
+/* alias_copy: alias, as a copy */
+OPD_API opd_tensor *opd_alias_copy(opd_tensor *self);
+/* as_strided_copy: as_strided, as a copy */
+OPD_API opd_tensor *opd_as_strided_copy(opd_tensor *self, opd_ints size, opd_ints stride);
+OPD_API opd_tensor *opd_as_strided_copy_full(opd_tensor *self, opd_ints size, opd_ints stride,
+                                        opd_value storage_offset);
+/* diagonal_copy: diagonal, as a copy */
+OPD_API opd_tensor *opd_diagonal_copy(opd_tensor *self);
+OPD_API opd_tensor *opd_diagonal_copy_full(opd_tensor *self, int64_t offset, int64_t dim1, int64_t dim2);
+/* unfold_copy: unfold, as a copy */
+OPD_API opd_tensor *opd_unfold_copy(opd_tensor *self, int64_t dimension, int64_t size, int64_t step);
+/* split_copy.Tensor: split, as a copy */
+OPD_API opd_tensors opd_split_copy(opd_tensor *self, int64_t split_size);
+OPD_API opd_tensors opd_split_copy_full(opd_tensor *self, int64_t split_size, int64_t dim);
+/* split_with_sizes_copy: split_with_sizes, as a copy */
+OPD_API opd_tensors opd_split_with_sizes_copy(opd_tensor *self, opd_ints split_sizes);
+OPD_API opd_tensors opd_split_with_sizes_copy_full(opd_tensor *self, opd_ints split_sizes, int64_t dim);
+/* unbind_copy.int: unbind, as a copy */
+OPD_API opd_tensors opd_unbind_copy(opd_tensor *self);
+OPD_API opd_tensors opd_unbind_copy_full(opd_tensor *self, int64_t dim);
+/* view_as_real: complex numbers as a last dim of 2 */
+OPD_API opd_tensor *opd_view_as_real(opd_tensor *self);
+/* view_as_complex: a last dim of 2 as complex numbers */
+OPD_API opd_tensor *opd_view_as_complex(opd_tensor *self);
+/* real: the real part */
+OPD_API opd_tensor *opd_real(opd_tensor *self);
+/* imag: the imaginary part */
+OPD_API opd_tensor *opd_imag(opd_tensor *self);
+/* _conj_physical: the complex conjugate, computed */
+OPD_API opd_tensor *opd_conj_copy(opd_tensor *self);
+/* conj_physical: the complex conjugate, computed */
+OPD_API opd_tensor *opd_conj_physical(opd_tensor *self);
+OPD_API opd_tensor *opd_conj_physical_(opd_tensor *self);
+/* conj: the complex conjugate */
+OPD_API opd_tensor *opd_conj(opd_tensor *self);
+/* _conj: the complex conjugate as a view */
+OPD_API opd_tensor *opd_conj_view(opd_tensor *self);
+/* resolve_conj: self, its conjugation computed */
+OPD_API opd_tensor *opd_resolve_conj(opd_tensor *self);
+/* resolve_neg: self, its negation computed */
+OPD_API opd_tensor *opd_resolve_neg(opd_tensor *self);
+/* positive: self */
+OPD_API opd_tensor *opd_positive(opd_tensor *self);
+/* diag_embed: the last dim as a diagonal of new dims dim1 and dim2 */
+OPD_API opd_tensor *opd_diag_embed(opd_tensor *self);
+OPD_API opd_tensor *opd_diag_embed_full(opd_tensor *self, int64_t offset, int64_t dim1, int64_t dim2);
+/* diag: the diagonal of a matrix, or a matrix of one dim as diagonal */
+OPD_API opd_tensor *opd_diag(opd_tensor *self);
+OPD_API opd_tensor *opd_diag_full(opd_tensor *self, int64_t diagonal);
+/* diagflat: a matrix with all of self as diagonal */
+OPD_API opd_tensor *opd_diagflat(opd_tensor *self);
+OPD_API opd_tensor *opd_diagflat_full(opd_tensor *self, int64_t offset);
+/* atleast_1d: at least one dim */
+OPD_API opd_tensor *opd_atleast_1d(opd_tensor *self);
+/* atleast_2d: at least two dims */
+OPD_API opd_tensor *opd_atleast_2d(opd_tensor *self);
+/* atleast_3d: at least three dims */
+OPD_API opd_tensor *opd_atleast_3d(opd_tensor *self);
+/* atleast_1d.Sequence: at least one dim */
+OPD_API opd_tensors opd_atleast_1d_Sequence(opd_tensors tensors);
+/* atleast_2d.Sequence: at least two dims */
+OPD_API opd_tensors opd_atleast_2d_Sequence(opd_tensors tensors);
+/* atleast_3d.Sequence: at least three dims */
+OPD_API opd_tensors opd_atleast_3d_Sequence(opd_tensors tensors);
 
-#define OPD_OPERATORS_POINTWISE(X) \
-    X(exp, "exp", T1, exp, (T), 0, ()) \
-    X(exp2, "exp2", T1, exp2, (T), 0, ()) \
-    X(expm1, "expm1", T1, expm1, (T), 0, ()) \
-    X(log, "log", T1, log, (T), 0, ()) \
-    X(log2, "log2", T1, log2, (T), 0, ()) \
-    X(log10, "log10", T1, log10, (T), 0, ()) \
-    X(log1p, "log1p", T1, log1p, (T), 0, ()) \
-    X(sqrt, "sqrt", T1, sqrt, (T), 0, ()) \
-    X(rsqrt, "rsqrt", T1, rsqrt, (T), 0, ()) \
-    X(reciprocal, "reciprocal", T1, reciprocal, (T), 0, ()) \
-    X(square, "square", T1, square, (T), 0, ()) \
-    X(sin, "sin", T1, sin, (T), 0, ()) \
-    X(cos, "cos", T1, cos, (T), 0, ()) \
-    X(tan, "tan", T1, tan, (T), 0, ()) \
-    X(asin, "asin", T1, asin, (T), 0, ()) \
-    X(acos, "acos", T1, acos, (T), 0, ()) \
-    X(atan, "atan", T1, atan, (T), 0, ()) \
-    X(sinh, "sinh", T1, sinh, (T), 0, ()) \
-    X(cosh, "cosh", T1, cosh, (T), 0, ()) \
-    X(asinh, "asinh", T1, asinh, (T), 0, ()) \
-    X(acosh, "acosh", T1, acosh, (T), 0, ()) \
-    X(atanh, "atanh", T1, atanh, (T), 0, ()) \
-    X(tanh, "tanh", T1, tanh, (T), 0, ()) \
-    X(erf, "erf", T1, erf, (T), 0, ()) \
-    X(erfc, "erfc", T1, erfc, (T), 0, ()) \
-    X(sigmoid, "sigmoid", T1, sigmoid, (T), 0, ()) \
-    X(sinc, "sinc", T1, sinc, (T), 0, ()) \
-    X(floor, "floor", T1, floor, (T), 0, ()) \
-    X(frac, "frac", T1, frac, (T), 0, ()) \
-    X(sign, "sign", T1, sign, (T), 0, ()) \
-    X(abs, "abs", T1, abs, (T), 0, ()) \
-    X(hardsigmoid, "hardsigmoid", T1, hardsigmoid, (T), 0, ()) \
-    X(hardswish, "hardswish", T1, hardswish, (T), 0, ()) \
-    X(mish, "mish", T1, mish, (T), 0, ()) \
-    X(ceil, "ceil", T1, ceil, (T), 0, ()) \
-    X(round, "round", T1, round, (T), 0, ()) \
-    X(trunc, "trunc", T1, trunc, (T), 0, ()) \
-    X(sgn, "sgn", T1, sgn, (T), 0, ()) \
-    X(isnan, "isnan", T1, isnan, (T), 0, ()) \
-    X(isinf, "isinf", T1, isinf, (T), 0, ()) \
-    X(isfinite, "isfinite", T1, isfinite, (T), 0, ()) \
-    X(isposinf, "isposinf", T1, isposinf, (T), 0, ()) \
-    X(isneginf, "isneginf", T1, isneginf, (T), 0, ()) \
-    X(signbit, "signbit", T1, signbit, (T), 0, ()) \
-    X(logical_not, "logical_not", T1, logical_not, (T), 0, ()) \
-    X(neg, "neg", T1, neg, (T), 0, ()) \
-    X(bitwise_not, "bitwise_not", T1, bitwise_not, (T), 0, ()) \
-    X(relu, "relu", T1, relu, (T), 0, ()) \
-    X(silu, "silu", T1, silu, (T), 0, ()) \
-    X(clamp, "clamp", T1, clamp, (T), T3, (T, V, V)) \
-    X(clamp_min, "clamp_min", T2, clamp_min, (T, V), 0, ()) \
-    X(clamp_max, "clamp_max", T2, clamp_max, (T, V), 0, ()) \
-    X(hardtanh, "hardtanh", T1, hardtanh, (T), T3, (T, V, V)) \
-    X(relu6, "relu6", T1, relu6, (T), 0, ()) \
-    X(gelu, "gelu", T1, gelu, (T), T2, (T, s)) \
-    X(leaky_relu, "leaky_relu", T1, leaky_relu, (T), T2, (T, V)) \
-    X(elu, "elu", T1, elu, (T), T4, (T, V, V, V)) \
-    X(selu, "selu", T1, selu, (T), 0, ()) \
-    X(celu, "celu", T1, celu, (T), T2, (T, V)) \
-    X(softplus, "softplus", T1, softplus, (T), T3, (T, V, V)) \
-    X(threshold, "threshold", T3, threshold, (T, V, V), 0, ()) \
-    X(round_decimals, "round.decimals", T2, round_decimals, (T, i), 0, ()) \
-    X(softshrink, "softshrink", T1, softshrink, (T), T2, (T, V)) \
-    X(hardshrink, "hardshrink", T1, hardshrink, (T), T2, (T, V)) \
-    X(softshrink_backward, "softshrink_backward", T3, softshrink_backward, (T, T, V), 0, ()) \
-    X(hardshrink_backward, "hardshrink_backward", T3, hardshrink_backward, (T, T, V), 0, ()) \
-    X(nan_to_num, "nan_to_num", T1, nan_to_num, (T), T4, (T, V, V, V)) \
-    X(deg2rad, "deg2rad", T1, deg2rad, (T), 0, ()) \
-    X(rad2deg, "rad2deg", T1, rad2deg, (T), 0, ()) \
-    X(logit, "logit", T1, logit, (T), T2, (T, V)) \
-    X(logit_backward, "logit_backward", T2, logit_backward, (T, T), T3, (T, T, V)) \
-    X(add_Tensor, "add.Tensor", T2, add, (T, T), T3, (T, T, V)) \
-    X(add_Scalar, "add.Scalar", T2, add_Scalar, (T, V), T3, (T, V, V)) \
-    X(sub_Tensor, "sub.Tensor", T2, sub, (T, T), T3, (T, T, V)) \
-    X(sub_Scalar, "sub.Scalar", T2, sub_Scalar, (T, V), T3, (T, V, V)) \
-    X(rsub_Tensor, "rsub.Tensor", T2, rsub, (T, T), T3, (T, T, V)) \
-    X(rsub_Scalar, "rsub.Scalar", T2, rsub_Scalar, (T, V), T3, (T, V, V)) \
-    X(mul_Tensor, "mul.Tensor", T2, mul, (T, T), 0, ()) \
-    X(mul_Scalar, "mul.Scalar", T2, mul_Scalar, (T, V), 0, ()) \
-    X(div_Tensor, "div.Tensor", T2, div, (T, T), 0, ()) \
-    X(div_Scalar, "div.Scalar", T2, div_Scalar, (T, V), 0, ()) \
-    X(div_Tensor_mode, "div.Tensor_mode", T3, div_Tensor_mode, (T, T, s), 0, ()) \
-    X(div_Scalar_mode, "div.Scalar_mode", T3, div_Scalar_mode, (T, V, s), 0, ()) \
-    X(floor_divide, "floor_divide", T2, floor_divide, (T, T), 0, ()) \
-    X(floor_divide_Scalar, "floor_divide.Scalar", T2, floor_divide_Scalar, (T, V), 0, ()) \
-    X(fmod_Tensor, "fmod.Tensor", T2, fmod, (T, T), 0, ()) \
-    X(fmod_Scalar, "fmod.Scalar", T2, fmod_Scalar, (T, V), 0, ()) \
-    X(remainder_Tensor, "remainder.Tensor", T2, remainder, (T, T), 0, ()) \
-    X(remainder_Scalar, "remainder.Scalar", T2, remainder_Scalar, (T, V), 0, ()) \
-    X(remainder_Scalar_Tensor, "remainder.Scalar_Tensor", T2, remainder_Scalar_Tensor, (V, T), 0, ()) \
-    X(pow_Tensor_Tensor, "pow.Tensor_Tensor", T2, pow_Tensor_Tensor, (T, T), 0, ()) \
-    X(pow_Tensor_Scalar, "pow.Tensor_Scalar", T2, pow_Tensor_Scalar, (T, V), 0, ()) \
-    X(pow_Scalar, "pow.Scalar", T2, pow_Scalar, (V, T), 0, ()) \
-    X(maximum, "maximum", T2, maximum, (T, T), 0, ()) \
-    X(minimum, "minimum", T2, minimum, (T, T), 0, ()) \
-    X(fmax, "fmax", T2, fmax, (T, T), 0, ()) \
-    X(fmin, "fmin", T2, fmin, (T, T), 0, ()) \
-    X(clamp_Tensor, "clamp.Tensor", T1, clamp_Tensor, (T), T3, (T, T, T)) \
-    X(clamp_min_Tensor, "clamp_min.Tensor", T2, clamp_min_Tensor, (T, T), 0, ()) \
-    X(clamp_max_Tensor, "clamp_max.Tensor", T2, clamp_max_Tensor, (T, T), 0, ()) \
-    X(eq_Tensor, "eq.Tensor", T2, eq, (T, T), 0, ()) \
-    X(eq_Scalar, "eq.Scalar", T2, eq_Scalar, (T, V), 0, ()) \
-    X(ne_Tensor, "ne.Tensor", T2, ne, (T, T), 0, ()) \
-    X(ne_Scalar, "ne.Scalar", T2, ne_Scalar, (T, V), 0, ()) \
-    X(lt_Tensor, "lt.Tensor", T2, lt, (T, T), 0, ()) \
-    X(lt_Scalar, "lt.Scalar", T2, lt_Scalar, (T, V), 0, ()) \
-    X(le_Tensor, "le.Tensor", T2, le, (T, T), 0, ()) \
-    X(le_Scalar, "le.Scalar", T2, le_Scalar, (T, V), 0, ()) \
-    X(gt_Tensor, "gt.Tensor", T2, gt, (T, T), 0, ()) \
-    X(gt_Scalar, "gt.Scalar", T2, gt_Scalar, (T, V), 0, ()) \
-    X(ge_Tensor, "ge.Tensor", T2, ge, (T, T), 0, ()) \
-    X(ge_Scalar, "ge.Scalar", T2, ge_Scalar, (T, V), 0, ()) \
-    X(logical_and, "logical_and", T2, logical_and, (T, T), 0, ()) \
-    X(logical_or, "logical_or", T2, logical_or, (T, T), 0, ()) \
-    X(logical_xor, "logical_xor", T2, logical_xor, (T, T), 0, ()) \
-    X(bitwise_and_Tensor, "bitwise_and.Tensor", T2, bitwise_and, (T, T), 0, ()) \
-    X(bitwise_and_Scalar, "bitwise_and.Scalar", T2, bitwise_and_Scalar, (T, V), 0, ()) \
-    X(bitwise_and_Scalar_Tensor, "bitwise_and.Scalar_Tensor", T2, bitwise_and_Scalar_Tensor, (V, T), 0, ()) \
-    X(bitwise_or_Tensor, "bitwise_or.Tensor", T2, bitwise_or, (T, T), 0, ()) \
-    X(bitwise_or_Scalar, "bitwise_or.Scalar", T2, bitwise_or_Scalar, (T, V), 0, ()) \
-    X(bitwise_or_Scalar_Tensor, "bitwise_or.Scalar_Tensor", T2, bitwise_or_Scalar_Tensor, (V, T), 0, ()) \
-    X(bitwise_xor_Tensor, "bitwise_xor.Tensor", T2, bitwise_xor, (T, T), 0, ()) \
-    X(bitwise_xor_Scalar, "bitwise_xor.Scalar", T2, bitwise_xor_Scalar, (T, V), 0, ()) \
-    X(bitwise_xor_Scalar_Tensor, "bitwise_xor.Scalar_Tensor", T2, bitwise_xor_Scalar_Tensor, (V, T), 0, ()) \
-    X(bitwise_left_shift_Tensor, "bitwise_left_shift.Tensor", T2, bitwise_left_shift, (T, T), 0, ()) \
-    X(bitwise_left_shift_Tensor_Scalar, "bitwise_left_shift.Tensor_Scalar", T2, bitwise_left_shift_Tensor_Scalar, (T, \
-        V), 0, ()) \
-    X(bitwise_left_shift_Scalar_Tensor, "bitwise_left_shift.Scalar_Tensor", T2, bitwise_left_shift_Scalar_Tensor, (V, \
-        T), 0, ()) \
-    X(bitwise_right_shift_Tensor, "bitwise_right_shift.Tensor", T2, bitwise_right_shift, (T, T), 0, ()) \
-    X(bitwise_right_shift_Tensor_Scalar, "bitwise_right_shift.Tensor_Scalar", T2, bitwise_right_shift_Tensor_Scalar, \
-      (T, V), 0, ()) \
-    X(bitwise_right_shift_Scalar_Tensor, "bitwise_right_shift.Scalar_Tensor", T2, bitwise_right_shift_Scalar_Tensor, \
-      (V, T), 0, ()) \
-    X(gcd, "gcd", T2, gcd, (T, T), 0, ()) \
-    X(lcm, "lcm", T2, lcm, (T, T), 0, ()) \
-    X(atan2, "atan2", T2, atan2, (T, T), 0, ()) \
-    X(hypot, "hypot", T2, hypot, (T, T), 0, ()) \
-    X(xlogy_Tensor, "xlogy.Tensor", T2, xlogy, (T, T), 0, ()) \
-    X(xlogy_Scalar_Other, "xlogy.Scalar_Other", T2, xlogy_Scalar_Other, (T, V), 0, ()) \
-    X(xlogy_Scalar_Self, "xlogy.Scalar_Self", T2, xlogy_Scalar_Self, (V, T), 0, ()) \
-    X(logaddexp, "logaddexp", T2, logaddexp, (T, T), 0, ()) \
-    X(logaddexp2, "logaddexp2", T2, logaddexp2, (T, T), 0, ()) \
-    X(copysign_Tensor, "copysign.Tensor", T2, copysign, (T, T), 0, ()) \
-    X(copysign_Scalar, "copysign.Scalar", T2, copysign_Scalar, (T, V), 0, ()) \
-    X(nextafter, "nextafter", T2, nextafter, (T, T), 0, ()) \
-    X(heaviside, "heaviside", T2, heaviside, (T, T), 0, ()) \
-    X(where_self, "where.self", T3, where_self, (T, T, T), 0, ()) \
-    X(where_ScalarOther, "where.ScalarOther", T3, where_ScalarOther, (T, T, V), 0, ()) \
-    X(where_ScalarSelf, "where.ScalarSelf", T3, where_ScalarSelf, (T, V, T), 0, ()) \
-    X(masked_fill_Scalar, "masked_fill.Scalar", T3, masked_fill_Scalar, (T, T, V), 0, ()) \
-    X(masked_fill_Tensor, "masked_fill.Tensor", T3, masked_fill, (T, T, T), 0, ()) \
-    X(lerp_Scalar, "lerp.Scalar", T3, lerp_Scalar, (T, T, V), 0, ()) \
-    X(lerp_Tensor, "lerp.Tensor", T3, lerp, (T, T, T), 0, ()) \
-    X(addcmul, "addcmul", T3, addcmul, (T, T, T), T4, (T, T, T, V)) \
-    X(addcdiv, "addcdiv", T3, addcdiv, (T, T, T), T4, (T, T, T, V)) \
-    X(tanh_backward, "tanh_backward", T2, tanh_backward, (T, T), 0, ()) \
-    X(sigmoid_backward, "sigmoid_backward", T2, sigmoid_backward, (T, T), 0, ()) \
-    X(threshold_backward, "threshold_backward", T3, threshold_backward, (T, T, V), 0, ()) \
-    X(hardtanh_backward, "hardtanh_backward", T4, hardtanh_backward, (T, T, V, V), 0, ()) \
-    X(leaky_relu_backward, "leaky_relu_backward", T4, leaky_relu_backward, (T, T, V, b), 0, ()) \
-    X(hardsigmoid_backward, "hardsigmoid_backward", T2, hardsigmoid_backward, (T, T), 0, ()) \
-    X(hardswish_backward, "hardswish_backward", T2, hardswish_backward, (T, T), 0, ()) \
-    X(softplus_backward, "softplus_backward", T4, softplus_backward, (T, T, V, V), 0, ()) \
-    X(silu_backward, "silu_backward", T2, silu_backward, (T, T), 0, ()) \
-    X(mish_backward, "mish_backward", T2, mish_backward, (T, T), 0, ()) \
-    X(gelu_backward, "gelu_backward", T2, gelu_backward, (T, T), T3, (T, T, s)) \
-    X(elu_backward, "elu_backward", T6, elu_backward, (T, V, V, V, b, T), 0, ()) \
-    X(true_divide_Tensor, "true_divide.Tensor", T2, true_divide, (T, T), 0, ()) \
-    X(true_divide_Scalar, "true_divide.Scalar", T2, true_divide_Scalar, (T, V), 0, ()) \
-    X(ldexp_Tensor, "ldexp.Tensor", T2, ldexp, (T, T), 0, ())
+//----------------------------------------------------------------------------------------------------------------------
+//  >>api:op:pointwise  element by element, operands broadcast
+//----------------------------------------------------------------------------------------------------------------------
 
-#define OPD_OPERATORS_REDUCE(X) \
-    X(sum, "sum", T1, sum, (T), T2, (T, V)) \
-    X(sum_dim_IntList, "sum.dim_IntList", T3, sum_dim, (T, I, b), T4, (T, I, b, V)) \
-    X(nansum, "nansum", T1, nansum, (T), T4, (T, V, b, V)) \
-    X(mean, "mean", T1, mean, (T), T2, (T, V)) \
-    X(mean_dim, "mean.dim", T3, mean_dim, (T, I, b), T4, (T, I, b, V)) \
-    X(prod, "prod", T1, prod, (T), T2, (T, V)) \
-    X(prod_dim_int, "prod.dim_int", T3, prod_dim, (T, i, b), T4, (T, i, b, V)) \
-    X(var, "var", T1, var, (T), T2, (T, b)) \
-    X(std, "std", T1, std, (T), T2, (T, b)) \
-    X(var_mean, "var_mean", N1, var_mean, (T), N2, (T, b)) \
-    X(std_mean, "std_mean", N1, std_mean, (T), N2, (T, b)) \
-    X(var_dim, "var.dim", T2, var_dim, (T, I), T4, (T, I, b, b)) \
-    X(std_dim, "std.dim", T2, std_dim, (T, I), T4, (T, I, b, b)) \
-    X(var_mean_dim, "var_mean.dim", N2, var_mean_dim, (T, I), N4, (T, I, b, b)) \
-    X(std_mean_dim, "std_mean.dim", N2, std_mean_dim, (T, I), N4, (T, I, b, b)) \
-    X(var_correction, "var.correction", T4, var_correction, (T, I, V, b), 0, ()) \
-    X(std_correction, "std.correction", T4, std_correction, (T, I, V, b), 0, ()) \
-    X(var_mean_correction, "var_mean.correction", N4, var_mean_correction, (T, I, V, b), 0, ()) \
-    X(std_mean_correction, "std_mean.correction", N4, std_mean_correction, (T, I, V, b), 0, ()) \
-    X(amax, "amax", T3, amax, (T, I, b), 0, ()) \
-    X(amin, "amin", T3, amin, (T, I, b), 0, ()) \
-    X(max, "max", T1, max, (T), 0, ()) \
-    X(min, "min", T1, min, (T), 0, ()) \
-    X(max_dim, "max.dim", N3, max_dim, (T, i, b), 0, ()) \
-    X(min_dim, "min.dim", N3, min_dim, (T, i, b), 0, ()) \
-    X(argmax, "argmax", T1, argmax, (T), T3, (T, V, b)) \
-    X(argmin, "argmin", T1, argmin, (T), T3, (T, V, b)) \
-    X(max_other, "max.other", T2, max_other, (T, T), 0, ()) \
-    X(min_other, "min.other", T2, min_other, (T, T), 0, ()) \
-    X(aminmax, "aminmax", N1, aminmax, (T), N3, (T, V, b)) \
-    X(value_selecting_reduction_backward, "value_selecting_reduction_backward", T5, \
-      value_selecting_reduction_backward, (T, i, T, I, b), 0, ()) \
-    X(any, "any", T1, any, (T), 0, ()) \
-    X(all, "all", T1, all, (T), 0, ()) \
-    X(any_dim, "any.dim", T3, any_dim, (T, i, b), 0, ()) \
-    X(all_dim, "all.dim", T3, all_dim, (T, i, b), 0, ()) \
-    X(any_dims, "any.dims", T3, any_dims, (T, I, b), 0, ()) \
-    X(all_dims, "all.dims", T3, all_dims, (T, I, b), 0, ()) \
-    X(count_nonzero_dim_IntList, "count_nonzero.dim_IntList", T2, count_nonzero_dim, (T, I), 0, ()) \
-    X(count_nonzero, "count_nonzero", T1, count_nonzero, (T), T2, (T, V)) \
-    X(linalg_vector_norm, "linalg_vector_norm", T1, linalg_vector_norm, (T), T5, (T, V, V, b, V)) \
-    X(norm_Scalar, "norm.Scalar", T2, norm_Scalar, (T, V), 0, ()) \
-    X(norm_ScalarOpt_dtype, "norm.ScalarOpt_dtype", T3, norm_dtype, (T, V, i), 0, ()) \
-    X(norm_ScalarOpt_dim, "norm.ScalarOpt_dim", T4, norm_dim, (T, V, I, b), 0, ()) \
-    X(norm_ScalarOpt_dim_dtype, "norm.ScalarOpt_dim_dtype", T5, norm_dim_dtype, (T, V, I, b, i), 0, ()) \
-    X(frobenius_norm_dim, "frobenius_norm.dim", T3, frobenius_norm, (T, I, b), 0, ()) \
-    X(dist, "dist", T2, dist, (T, T), T3, (T, T, V)) \
-    X(logsumexp, "logsumexp", T2, logsumexp, (T, I), T3, (T, I, b)) \
-    X(special_logsumexp, "special_logsumexp", T3, special_logsumexp, (T, I, b), 0, ()) \
-    X(sum_to_size, "sum_to_size", T2, sum_to_size, (T, I), 0, ()) \
-    X(nanmean, "nanmean", T1, nanmean, (T), T4, (T, V, b, V)) \
-    X(trace, "trace", T1, trace, (T), 0, ()) \
-    X(equal, "equal", V2, equal, (T, T), 0, ()) \
-    X(isclose, "isclose", T2, isclose, (T, T), T5, (T, T, d, d, b)) \
-    X(allclose, "allclose", V2, allclose, (T, T), V5, (T, T, d, d, b)) \
-    X(nonzero, "nonzero", T1, nonzero, (T), 0, ()) \
-    X(_softmax, "_softmax", T3, _softmax, (T, i, b), 0, ()) \
-    X(_log_softmax, "_log_softmax", T3, _log_softmax, (T, i, b), 0, ()) \
-    X(_softmax_backward_data, "_softmax_backward_data", T4, _softmax_backward_data, (T, T, i, i), 0, ()) \
-    X(_log_softmax_backward_data, "_log_softmax_backward_data", T4, _log_softmax_backward_data, (T, T, i, i), 0, ()) \
-    X(softmax_int, "softmax.int", T2, softmax, (T, i), T3, (T, i, V)) \
-    X(log_softmax_int, "log_softmax.int", T2, log_softmax, (T, i), T3, (T, i, V)) \
-    X(special_softmax, "special_softmax", T2, special_softmax, (T, i), T3, (T, i, V)) \
-    X(special_log_softmax, "special_log_softmax", T2, special_log_softmax, (T, i), T3, (T, i, V)) \
-    X(cumsum, "cumsum", T2, cumsum, (T, i), T3, (T, i, V)) \
-    X(cumprod, "cumprod", T2, cumprod, (T, i), T3, (T, i, V)) \
-    X(logcumsumexp, "logcumsumexp", T2, logcumsumexp, (T, i), 0, ()) \
-    X(cumprod_backward, "cumprod_backward", T4, cumprod_backward, (T, T, i, T), 0, ()) \
-    X(cummax, "cummax", N2, cummax, (T, i), 0, ()) \
-    X(cummin, "cummin", N2, cummin, (T, i), 0, ()) \
-    X(sort, "sort", N1, sort, (T), N3, (T, i, b)) \
-    X(sort_stable, "sort.stable", N4, sort_stable, (T, V, i, b), 0, ()) \
-    X(topk, "topk", N2, topk, (T, i), N5, (T, i, i, b, b)) \
-    X(kthvalue, "kthvalue", N2, kthvalue, (T, i), N4, (T, i, i, b)) \
-    X(median_dim, "median.dim", N3, median_dim, (T, i, b), 0, ()) \
-    X(nanmedian_dim, "nanmedian.dim", N3, nanmedian_dim, (T, i, b), 0, ()) \
-    X(mode, "mode", N1, mode, (T), N3, (T, i, b)) \
-    X(median, "median", T1, median, (T), 0, ()) \
-    X(nanmedian, "nanmedian", T1, nanmedian, (T), 0, ()) \
-    X(argsort, "argsort", T1, argsort, (T), T3, (T, i, b)) \
-    X(argsort_stable, "argsort.stable", T4, argsort_stable, (T, b, i, b), 0, ()) \
-    X(msort, "msort", T1, msort, (T), 0, ())
+/* exp: e^self */
+OPD_API opd_tensor *opd_exp(opd_tensor *self);
+OPD_API opd_tensor *opd_exp_(opd_tensor *self);
+/* exp2: 2^self */
+OPD_API opd_tensor *opd_exp2(opd_tensor *self);
+OPD_API opd_tensor *opd_exp2_(opd_tensor *self);
+/* expm1: e^self - 1, exact near 0 */
+OPD_API opd_tensor *opd_expm1(opd_tensor *self);
+OPD_API opd_tensor *opd_expm1_(opd_tensor *self);
+/* log: natural logarithm */
+OPD_API opd_tensor *opd_log(opd_tensor *self);
+OPD_API opd_tensor *opd_log_(opd_tensor *self);
+/* log2: logarithm to base 2 */
+OPD_API opd_tensor *opd_log2(opd_tensor *self);
+OPD_API opd_tensor *opd_log2_(opd_tensor *self);
+/* log10: logarithm to base 10 */
+OPD_API opd_tensor *opd_log10(opd_tensor *self);
+OPD_API opd_tensor *opd_log10_(opd_tensor *self);
+/* log1p: log(1 + self), exact near 0 */
+OPD_API opd_tensor *opd_log1p(opd_tensor *self);
+OPD_API opd_tensor *opd_log1p_(opd_tensor *self);
+/* sqrt: square root */
+OPD_API opd_tensor *opd_sqrt(opd_tensor *self);
+OPD_API opd_tensor *opd_sqrt_(opd_tensor *self);
+/* rsqrt: 1 / sqrt(self) */
+OPD_API opd_tensor *opd_rsqrt(opd_tensor *self);
+OPD_API opd_tensor *opd_rsqrt_(opd_tensor *self);
+/* reciprocal: 1 / self */
+OPD_API opd_tensor *opd_reciprocal(opd_tensor *self);
+OPD_API opd_tensor *opd_reciprocal_(opd_tensor *self);
+/* square: self * self */
+OPD_API opd_tensor *opd_square(opd_tensor *self);
+OPD_API opd_tensor *opd_square_(opd_tensor *self);
+/* sin: sine */
+OPD_API opd_tensor *opd_sin(opd_tensor *self);
+OPD_API opd_tensor *opd_sin_(opd_tensor *self);
+/* cos: cosine */
+OPD_API opd_tensor *opd_cos(opd_tensor *self);
+OPD_API opd_tensor *opd_cos_(opd_tensor *self);
+/* tan: tangent */
+OPD_API opd_tensor *opd_tan(opd_tensor *self);
+OPD_API opd_tensor *opd_tan_(opd_tensor *self);
+/* asin: arc sine */
+OPD_API opd_tensor *opd_asin(opd_tensor *self);
+OPD_API opd_tensor *opd_asin_(opd_tensor *self);
+/* acos: arc cosine */
+OPD_API opd_tensor *opd_acos(opd_tensor *self);
+OPD_API opd_tensor *opd_acos_(opd_tensor *self);
+/* atan: arc tangent */
+OPD_API opd_tensor *opd_atan(opd_tensor *self);
+OPD_API opd_tensor *opd_atan_(opd_tensor *self);
+/* sinh: hyperbolic sine */
+OPD_API opd_tensor *opd_sinh(opd_tensor *self);
+OPD_API opd_tensor *opd_sinh_(opd_tensor *self);
+/* cosh: hyperbolic cosine */
+OPD_API opd_tensor *opd_cosh(opd_tensor *self);
+OPD_API opd_tensor *opd_cosh_(opd_tensor *self);
+/* asinh: inverse of sinh */
+OPD_API opd_tensor *opd_asinh(opd_tensor *self);
+OPD_API opd_tensor *opd_asinh_(opd_tensor *self);
+/* acosh: inverse of cosh */
+OPD_API opd_tensor *opd_acosh(opd_tensor *self);
+OPD_API opd_tensor *opd_acosh_(opd_tensor *self);
+/* atanh: inverse of tanh */
+OPD_API opd_tensor *opd_atanh(opd_tensor *self);
+OPD_API opd_tensor *opd_atanh_(opd_tensor *self);
+/* tanh: hyperbolic tangent */
+OPD_API opd_tensor *opd_tanh(opd_tensor *self);
+OPD_API opd_tensor *opd_tanh_(opd_tensor *self);
+/* erf: error function */
+OPD_API opd_tensor *opd_erf(opd_tensor *self);
+OPD_API opd_tensor *opd_erf_(opd_tensor *self);
+/* erfc: 1 - erf(self) */
+OPD_API opd_tensor *opd_erfc(opd_tensor *self);
+OPD_API opd_tensor *opd_erfc_(opd_tensor *self);
+/* sigmoid: 1 / (1 + e^-self) */
+OPD_API opd_tensor *opd_sigmoid(opd_tensor *self);
+OPD_API opd_tensor *opd_sigmoid_(opd_tensor *self);
+/* sinc: sin(pi self) / (pi self), 1 at 0 */
+OPD_API opd_tensor *opd_sinc(opd_tensor *self);
+OPD_API opd_tensor *opd_sinc_(opd_tensor *self);
+/* floor: the greatest integer not above self */
+OPD_API opd_tensor *opd_floor(opd_tensor *self);
+OPD_API opd_tensor *opd_floor_(opd_tensor *self);
+/* frac: self - trunc(self) */
+OPD_API opd_tensor *opd_frac(opd_tensor *self);
+OPD_API opd_tensor *opd_frac_(opd_tensor *self);
+/* sign: -1, 0 or 1 */
+OPD_API opd_tensor *opd_sign(opd_tensor *self);
+OPD_API opd_tensor *opd_sign_(opd_tensor *self);
+/* abs: absolute value */
+OPD_API opd_tensor *opd_abs(opd_tensor *self);
+OPD_API opd_tensor *opd_abs_(opd_tensor *self);
+/* hardsigmoid: relu6(self + 3) / 6 */
+OPD_API opd_tensor *opd_hardsigmoid(opd_tensor *self);
+OPD_API opd_tensor *opd_hardsigmoid_(opd_tensor *self);
+/* hardswish: self * relu6(self + 3) / 6 */
+OPD_API opd_tensor *opd_hardswish(opd_tensor *self);
+OPD_API opd_tensor *opd_hardswish_(opd_tensor *self);
+/* mish: self * tanh(log(1 + e^self)) */
+OPD_API opd_tensor *opd_mish(opd_tensor *self);
+OPD_API opd_tensor *opd_mish_(opd_tensor *self);
+/* ceil: the least integer not below self */
+OPD_API opd_tensor *opd_ceil(opd_tensor *self);
+OPD_API opd_tensor *opd_ceil_(opd_tensor *self);
+/* round: the nearest integer (of decimals digits), halves to even */
+OPD_API opd_tensor *opd_round(opd_tensor *self);
+OPD_API opd_tensor *opd_round_(opd_tensor *self);
+/* trunc: the integer part */
+OPD_API opd_tensor *opd_trunc(opd_tensor *self);
+OPD_API opd_tensor *opd_trunc_(opd_tensor *self);
+/* sgn: sign; of complex numbers self / |self| */
+OPD_API opd_tensor *opd_sgn(opd_tensor *self);
+OPD_API opd_tensor *opd_sgn_(opd_tensor *self);
+/* isnan: whether NaN */
+OPD_API opd_tensor *opd_isnan(opd_tensor *self);
+OPD_API opd_tensor *opd_isnan_(opd_tensor *self);
+/* isinf: whether infinite */
+OPD_API opd_tensor *opd_isinf(opd_tensor *self);
+OPD_API opd_tensor *opd_isinf_(opd_tensor *self);
+/* isfinite: whether neither infinite nor NaN */
+OPD_API opd_tensor *opd_isfinite(opd_tensor *self);
+OPD_API opd_tensor *opd_isfinite_(opd_tensor *self);
+/* isposinf: whether +infinity */
+OPD_API opd_tensor *opd_isposinf(opd_tensor *self);
+OPD_API opd_tensor *opd_isposinf_(opd_tensor *self);
+/* isneginf: whether -infinity */
+OPD_API opd_tensor *opd_isneginf(opd_tensor *self);
+OPD_API opd_tensor *opd_isneginf_(opd_tensor *self);
+/* signbit: whether the sign is minus, of -0 too */
+OPD_API opd_tensor *opd_signbit(opd_tensor *self);
+OPD_API opd_tensor *opd_signbit_(opd_tensor *self);
+/* logical_not: whether 0 */
+OPD_API opd_tensor *opd_logical_not(opd_tensor *self);
+OPD_API opd_tensor *opd_logical_not_(opd_tensor *self);
+/* neg: -self */
+OPD_API opd_tensor *opd_neg(opd_tensor *self);
+OPD_API opd_tensor *opd_neg_(opd_tensor *self);
+/* bitwise_not: every bit the other one; of bool: not */
+OPD_API opd_tensor *opd_bitwise_not(opd_tensor *self);
+OPD_API opd_tensor *opd_bitwise_not_(opd_tensor *self);
+/* relu: max(self, 0) */
+OPD_API opd_tensor *opd_relu(opd_tensor *self);
+OPD_API opd_tensor *opd_relu_(opd_tensor *self);
+/* silu: self * sigmoid(self) */
+OPD_API opd_tensor *opd_silu(opd_tensor *self);
+OPD_API opd_tensor *opd_silu_(opd_tensor *self);
+/* clamp: min(max(self, min), max) */
+OPD_API opd_tensor *opd_clamp(opd_tensor *self);
+OPD_API opd_tensor *opd_clamp_full(opd_tensor *self, opd_value min, opd_value max);
+OPD_API opd_tensor *opd_clamp_(opd_tensor *self);
+OPD_API opd_tensor *opd_clamp_full_(opd_tensor *self, opd_value min, opd_value max);
+/* clamp_min: max(self, min) */
+OPD_API opd_tensor *opd_clamp_min(opd_tensor *self, opd_value min);
+OPD_API opd_tensor *opd_clamp_min_(opd_tensor *self, opd_value min);
+/* clamp_max: min(self, max) */
+OPD_API opd_tensor *opd_clamp_max(opd_tensor *self, opd_value max);
+OPD_API opd_tensor *opd_clamp_max_(opd_tensor *self, opd_value max);
+/* hardtanh: self between min_val and max_val */
+OPD_API opd_tensor *opd_hardtanh(opd_tensor *self);
+OPD_API opd_tensor *opd_hardtanh_full(opd_tensor *self, opd_value min_val, opd_value max_val);
+OPD_API opd_tensor *opd_hardtanh_(opd_tensor *self);
+OPD_API opd_tensor *opd_hardtanh_full_(opd_tensor *self, opd_value min_val, opd_value max_val);
+/* relu6: self between 0 and 6 */
+OPD_API opd_tensor *opd_relu6(opd_tensor *self);
+OPD_API opd_tensor *opd_relu6_(opd_tensor *self);
+/* gelu: self * Phi(self); approximate "tanh": by tanh */
+OPD_API opd_tensor *opd_gelu(opd_tensor *self);
+OPD_API opd_tensor *opd_gelu_full(opd_tensor *self, const char *approximate);
+OPD_API opd_tensor *opd_gelu_(opd_tensor *self);
+OPD_API opd_tensor *opd_gelu_full_(opd_tensor *self, const char *approximate);
+/* leaky_relu: self, times negative_slope below 0 */
+OPD_API opd_tensor *opd_leaky_relu(opd_tensor *self);
+OPD_API opd_tensor *opd_leaky_relu_full(opd_tensor *self, opd_value negative_slope);
+OPD_API opd_tensor *opd_leaky_relu_(opd_tensor *self);
+OPD_API opd_tensor *opd_leaky_relu_full_(opd_tensor *self, opd_value negative_slope);
+/* elu: self, alpha * (e^self - 1) below 0 */
+OPD_API opd_tensor *opd_elu(opd_tensor *self);
+OPD_API opd_tensor *opd_elu_full(opd_tensor *self, opd_value alpha, opd_value scale, opd_value input_scale);
+OPD_API opd_tensor *opd_elu_(opd_tensor *self);
+OPD_API opd_tensor *opd_elu_full_(opd_tensor *self, opd_value alpha, opd_value scale, opd_value input_scale);
+/* selu: elu with the constants that keep mean and variance */
+OPD_API opd_tensor *opd_selu(opd_tensor *self);
+OPD_API opd_tensor *opd_selu_(opd_tensor *self);
+/* celu: self, alpha * (e^(self / alpha) - 1) below 0 */
+OPD_API opd_tensor *opd_celu(opd_tensor *self);
+OPD_API opd_tensor *opd_celu_full(opd_tensor *self, opd_value alpha);
+OPD_API opd_tensor *opd_celu_(opd_tensor *self);
+OPD_API opd_tensor *opd_celu_full_(opd_tensor *self, opd_value alpha);
+/* softplus: log(1 + e^(beta self)) / beta */
+OPD_API opd_tensor *opd_softplus(opd_tensor *self);
+OPD_API opd_tensor *opd_softplus_full(opd_tensor *self, opd_value beta, opd_value threshold);
+/* threshold: self where above threshold, else value */
+OPD_API opd_tensor *opd_threshold(opd_tensor *self, opd_value threshold, opd_value value);
+OPD_API opd_tensor *opd_threshold_(opd_tensor *self, opd_value threshold, opd_value value);
+/* round.decimals: the nearest integer (of decimals digits), halves to even */
+OPD_API opd_tensor *opd_round_decimals(opd_tensor *self, int64_t decimals);
+OPD_API opd_tensor *opd_round_decimals_(opd_tensor *self, int64_t decimals);
+/* softshrink: self moved towards 0 by lambd */
+OPD_API opd_tensor *opd_softshrink(opd_tensor *self);
+OPD_API opd_tensor *opd_softshrink_full(opd_tensor *self, opd_value lambd);
+/* hardshrink: self, 0 within lambd of 0 */
+OPD_API opd_tensor *opd_hardshrink(opd_tensor *self);
+OPD_API opd_tensor *opd_hardshrink_full(opd_tensor *self, opd_value lambd);
+/* softshrink_backward: derivative of softshrink */
+OPD_API opd_tensor *opd_softshrink_backward(opd_tensor *grad_output, opd_tensor *self, opd_value lambd);
+/* hardshrink_backward: derivative of hardshrink */
+OPD_API opd_tensor *opd_hardshrink_backward(opd_tensor *grad_out, opd_tensor *self, opd_value lambd);
+/* nan_to_num: NaN and infinities as these numbers */
+OPD_API opd_tensor *opd_nan_to_num(opd_tensor *self);
+OPD_API opd_tensor *opd_nan_to_num_full(opd_tensor *self, opd_value nan, opd_value posinf, opd_value neginf);
+OPD_API opd_tensor *opd_nan_to_num_(opd_tensor *self);
+OPD_API opd_tensor *opd_nan_to_num_full_(opd_tensor *self, opd_value nan, opd_value posinf, opd_value neginf);
+/* deg2rad: degrees as radians */
+OPD_API opd_tensor *opd_deg2rad(opd_tensor *self);
+OPD_API opd_tensor *opd_deg2rad_(opd_tensor *self);
+/* rad2deg: radians as degrees */
+OPD_API opd_tensor *opd_rad2deg(opd_tensor *self);
+OPD_API opd_tensor *opd_rad2deg_(opd_tensor *self);
+/* logit: log(self / (1 - self)), self between eps and 1 - eps */
+OPD_API opd_tensor *opd_logit(opd_tensor *self);
+OPD_API opd_tensor *opd_logit_full(opd_tensor *self, opd_value eps);
+OPD_API opd_tensor *opd_logit_(opd_tensor *self);
+OPD_API opd_tensor *opd_logit_full_(opd_tensor *self, opd_value eps);
+/* logit_backward: derivative of logit */
+OPD_API opd_tensor *opd_logit_backward(opd_tensor *grad_output, opd_tensor *self);
+OPD_API opd_tensor *opd_logit_backward_full(opd_tensor *grad_output, opd_tensor *self, opd_value eps);
+/* add.Tensor: self + alpha * other */
+OPD_API opd_tensor *opd_add(opd_tensor *self, opd_tensor *other);
+OPD_API opd_tensor *opd_add_full(opd_tensor *self, opd_tensor *other, opd_value alpha);
+OPD_API opd_tensor *opd_add_(opd_tensor *self, opd_tensor *other);
+OPD_API opd_tensor *opd_add_full_(opd_tensor *self, opd_tensor *other, opd_value alpha);
+/* add.Scalar: self + alpha * other */
+OPD_API opd_tensor *opd_add_Scalar(opd_tensor *self, opd_value other);
+OPD_API opd_tensor *opd_add_Scalar_full(opd_tensor *self, opd_value other, opd_value alpha);
+OPD_API opd_tensor *opd_add_Scalar_(opd_tensor *self, opd_value other);
+OPD_API opd_tensor *opd_add_Scalar_full_(opd_tensor *self, opd_value other, opd_value alpha);
+/* sub.Tensor: self - alpha * other */
+OPD_API opd_tensor *opd_sub(opd_tensor *self, opd_tensor *other);
+OPD_API opd_tensor *opd_sub_full(opd_tensor *self, opd_tensor *other, opd_value alpha);
+OPD_API opd_tensor *opd_sub_(opd_tensor *self, opd_tensor *other);
+OPD_API opd_tensor *opd_sub_full_(opd_tensor *self, opd_tensor *other, opd_value alpha);
+/* sub.Scalar: self - alpha * other */
+OPD_API opd_tensor *opd_sub_Scalar(opd_tensor *self, opd_value other);
+OPD_API opd_tensor *opd_sub_Scalar_full(opd_tensor *self, opd_value other, opd_value alpha);
+OPD_API opd_tensor *opd_sub_Scalar_(opd_tensor *self, opd_value other);
+OPD_API opd_tensor *opd_sub_Scalar_full_(opd_tensor *self, opd_value other, opd_value alpha);
+/* rsub.Tensor: other - alpha * self */
+OPD_API opd_tensor *opd_rsub(opd_tensor *self, opd_tensor *other);
+OPD_API opd_tensor *opd_rsub_full(opd_tensor *self, opd_tensor *other, opd_value alpha);
+/* rsub.Scalar: other - alpha * self */
+OPD_API opd_tensor *opd_rsub_Scalar(opd_tensor *self, opd_value other);
+OPD_API opd_tensor *opd_rsub_Scalar_full(opd_tensor *self, opd_value other, opd_value alpha);
+/* mul.Tensor: self * other */
+OPD_API opd_tensor *opd_mul(opd_tensor *self, opd_tensor *other);
+OPD_API opd_tensor *opd_mul_(opd_tensor *self, opd_tensor *other);
+/* mul.Scalar: self * other */
+OPD_API opd_tensor *opd_mul_Scalar(opd_tensor *self, opd_value other);
+OPD_API opd_tensor *opd_mul_Scalar_(opd_tensor *self, opd_value other);
+/* div.Tensor: self / other; rounding_mode "trunc" or "floor" rounds */
+OPD_API opd_tensor *opd_div(opd_tensor *self, opd_tensor *other);
+OPD_API opd_tensor *opd_div_(opd_tensor *self, opd_tensor *other);
+/* div.Scalar: self / other; rounding_mode "trunc" or "floor" rounds */
+OPD_API opd_tensor *opd_div_Scalar(opd_tensor *self, opd_value other);
+OPD_API opd_tensor *opd_div_Scalar_(opd_tensor *self, opd_value other);
+/* div.Tensor_mode: self / other; rounding_mode "trunc" or "floor" rounds */
+OPD_API opd_tensor *opd_div_Tensor_mode(opd_tensor *self, opd_tensor *other, const char *rounding_mode);
+OPD_API opd_tensor *opd_div_Tensor_mode_(opd_tensor *self, opd_tensor *other, const char *rounding_mode);
+/* div.Scalar_mode: self / other; rounding_mode "trunc" or "floor" rounds */
+OPD_API opd_tensor *opd_div_Scalar_mode(opd_tensor *self, opd_value other, const char *rounding_mode);
+OPD_API opd_tensor *opd_div_Scalar_mode_(opd_tensor *self, opd_value other, const char *rounding_mode);
+/* floor_divide: floor(self / other) */
+OPD_API opd_tensor *opd_floor_divide(opd_tensor *self, opd_tensor *other);
+OPD_API opd_tensor *opd_floor_divide_(opd_tensor *self, opd_tensor *other);
+/* floor_divide.Scalar: floor(self / other) */
+OPD_API opd_tensor *opd_floor_divide_Scalar(opd_tensor *self, opd_value other);
+OPD_API opd_tensor *opd_floor_divide_Scalar_(opd_tensor *self, opd_value other);
+/* fmod.Tensor: the remainder, with self's sign */
+OPD_API opd_tensor *opd_fmod(opd_tensor *self, opd_tensor *other);
+OPD_API opd_tensor *opd_fmod_(opd_tensor *self, opd_tensor *other);
+/* fmod.Scalar: the remainder, with self's sign */
+OPD_API opd_tensor *opd_fmod_Scalar(opd_tensor *self, opd_value other);
+OPD_API opd_tensor *opd_fmod_Scalar_(opd_tensor *self, opd_value other);
+/* remainder.Tensor: the remainder, with other's sign */
+OPD_API opd_tensor *opd_remainder(opd_tensor *self, opd_tensor *other);
+OPD_API opd_tensor *opd_remainder_(opd_tensor *self, opd_tensor *other);
+/* remainder.Scalar: the remainder, with other's sign */
+OPD_API opd_tensor *opd_remainder_Scalar(opd_tensor *self, opd_value other);
+OPD_API opd_tensor *opd_remainder_Scalar_(opd_tensor *self, opd_value other);
+/* remainder.Scalar_Tensor: the remainder, with other's sign */
+OPD_API opd_tensor *opd_remainder_Scalar_Tensor(opd_value self, opd_tensor *other);
+/* pow.Tensor_Tensor: self^exponent */
+OPD_API opd_tensor *opd_pow_Tensor_Tensor(opd_tensor *self, opd_tensor *exponent);
+OPD_API opd_tensor *opd_pow_Tensor_Tensor_(opd_tensor *self, opd_tensor *exponent);
+/* pow.Tensor_Scalar: self^exponent */
+OPD_API opd_tensor *opd_pow_Tensor_Scalar(opd_tensor *self, opd_value exponent);
+OPD_API opd_tensor *opd_pow_Tensor_Scalar_(opd_tensor *self, opd_value exponent);
+/* pow.Scalar: self^exponent */
+OPD_API opd_tensor *opd_pow_Scalar(opd_value self, opd_tensor *exponent);
+/* maximum: the greater one; NaN when either is */
+OPD_API opd_tensor *opd_maximum(opd_tensor *self, opd_tensor *other);
+/* minimum: the smaller one; NaN when either is */
+OPD_API opd_tensor *opd_minimum(opd_tensor *self, opd_tensor *other);
+/* fmax: the greater one; NaN when both are */
+OPD_API opd_tensor *opd_fmax(opd_tensor *self, opd_tensor *other);
+/* fmin: the smaller one; NaN when both are */
+OPD_API opd_tensor *opd_fmin(opd_tensor *self, opd_tensor *other);
+/* clamp.Tensor: min(max(self, min), max) */
+OPD_API opd_tensor *opd_clamp_Tensor(opd_tensor *self);
+OPD_API opd_tensor *opd_clamp_Tensor_full(opd_tensor *self, opd_tensor *min, opd_tensor *max);
+OPD_API opd_tensor *opd_clamp_Tensor_(opd_tensor *self);
+OPD_API opd_tensor *opd_clamp_Tensor_full_(opd_tensor *self, opd_tensor *min, opd_tensor *max);
+/* clamp_min.Tensor: max(self, min) */
+OPD_API opd_tensor *opd_clamp_min_Tensor(opd_tensor *self, opd_tensor *min);
+OPD_API opd_tensor *opd_clamp_min_Tensor_(opd_tensor *self, opd_tensor *min);
+/* clamp_max.Tensor: min(self, max) */
+OPD_API opd_tensor *opd_clamp_max_Tensor(opd_tensor *self, opd_tensor *max);
+OPD_API opd_tensor *opd_clamp_max_Tensor_(opd_tensor *self, opd_tensor *max);
+/* eq.Tensor: self == other */
+OPD_API opd_tensor *opd_eq(opd_tensor *self, opd_tensor *other);
+OPD_API opd_tensor *opd_eq_(opd_tensor *self, opd_tensor *other);
+/* eq.Scalar: self == other */
+OPD_API opd_tensor *opd_eq_Scalar(opd_tensor *self, opd_value other);
+OPD_API opd_tensor *opd_eq_Scalar_(opd_tensor *self, opd_value other);
+/* ne.Tensor: self != other */
+OPD_API opd_tensor *opd_ne(opd_tensor *self, opd_tensor *other);
+OPD_API opd_tensor *opd_ne_(opd_tensor *self, opd_tensor *other);
+/* ne.Scalar: self != other */
+OPD_API opd_tensor *opd_ne_Scalar(opd_tensor *self, opd_value other);
+OPD_API opd_tensor *opd_ne_Scalar_(opd_tensor *self, opd_value other);
+/* lt.Tensor: self < other */
+OPD_API opd_tensor *opd_lt(opd_tensor *self, opd_tensor *other);
+OPD_API opd_tensor *opd_lt_(opd_tensor *self, opd_tensor *other);
+/* lt.Scalar: self < other */
+OPD_API opd_tensor *opd_lt_Scalar(opd_tensor *self, opd_value other);
+OPD_API opd_tensor *opd_lt_Scalar_(opd_tensor *self, opd_value other);
+/* le.Tensor: self <= other */
+OPD_API opd_tensor *opd_le(opd_tensor *self, opd_tensor *other);
+OPD_API opd_tensor *opd_le_(opd_tensor *self, opd_tensor *other);
+/* le.Scalar: self <= other */
+OPD_API opd_tensor *opd_le_Scalar(opd_tensor *self, opd_value other);
+OPD_API opd_tensor *opd_le_Scalar_(opd_tensor *self, opd_value other);
+/* gt.Tensor: self > other */
+OPD_API opd_tensor *opd_gt(opd_tensor *self, opd_tensor *other);
+OPD_API opd_tensor *opd_gt_(opd_tensor *self, opd_tensor *other);
+/* gt.Scalar: self > other */
+OPD_API opd_tensor *opd_gt_Scalar(opd_tensor *self, opd_value other);
+OPD_API opd_tensor *opd_gt_Scalar_(opd_tensor *self, opd_value other);
+/* ge.Tensor: self >= other */
+OPD_API opd_tensor *opd_ge(opd_tensor *self, opd_tensor *other);
+OPD_API opd_tensor *opd_ge_(opd_tensor *self, opd_tensor *other);
+/* ge.Scalar: self >= other */
+OPD_API opd_tensor *opd_ge_Scalar(opd_tensor *self, opd_value other);
+OPD_API opd_tensor *opd_ge_Scalar_(opd_tensor *self, opd_value other);
+/* logical_and: whether both are not 0 */
+OPD_API opd_tensor *opd_logical_and(opd_tensor *self, opd_tensor *other);
+OPD_API opd_tensor *opd_logical_and_(opd_tensor *self, opd_tensor *other);
+/* logical_or: whether either is not 0 */
+OPD_API opd_tensor *opd_logical_or(opd_tensor *self, opd_tensor *other);
+OPD_API opd_tensor *opd_logical_or_(opd_tensor *self, opd_tensor *other);
+/* logical_xor: whether one of the two is not 0 */
+OPD_API opd_tensor *opd_logical_xor(opd_tensor *self, opd_tensor *other);
+OPD_API opd_tensor *opd_logical_xor_(opd_tensor *self, opd_tensor *other);
+/* bitwise_and.Tensor: self & other */
+OPD_API opd_tensor *opd_bitwise_and(opd_tensor *self, opd_tensor *other);
+OPD_API opd_tensor *opd_bitwise_and_(opd_tensor *self, opd_tensor *other);
+/* bitwise_and.Scalar: self & other */
+OPD_API opd_tensor *opd_bitwise_and_Scalar(opd_tensor *self, opd_value other);
+OPD_API opd_tensor *opd_bitwise_and_Scalar_(opd_tensor *self, opd_value other);
+/* bitwise_and.Scalar_Tensor: self & other */
+OPD_API opd_tensor *opd_bitwise_and_Scalar_Tensor(opd_value self, opd_tensor *other);
+/* bitwise_or.Tensor: self | other */
+OPD_API opd_tensor *opd_bitwise_or(opd_tensor *self, opd_tensor *other);
+OPD_API opd_tensor *opd_bitwise_or_(opd_tensor *self, opd_tensor *other);
+/* bitwise_or.Scalar: self | other */
+OPD_API opd_tensor *opd_bitwise_or_Scalar(opd_tensor *self, opd_value other);
+OPD_API opd_tensor *opd_bitwise_or_Scalar_(opd_tensor *self, opd_value other);
+/* bitwise_or.Scalar_Tensor: self | other */
+OPD_API opd_tensor *opd_bitwise_or_Scalar_Tensor(opd_value self, opd_tensor *other);
+/* bitwise_xor.Tensor: self ^ other */
+OPD_API opd_tensor *opd_bitwise_xor(opd_tensor *self, opd_tensor *other);
+OPD_API opd_tensor *opd_bitwise_xor_(opd_tensor *self, opd_tensor *other);
+/* bitwise_xor.Scalar: self ^ other */
+OPD_API opd_tensor *opd_bitwise_xor_Scalar(opd_tensor *self, opd_value other);
+OPD_API opd_tensor *opd_bitwise_xor_Scalar_(opd_tensor *self, opd_value other);
+/* bitwise_xor.Scalar_Tensor: self ^ other */
+OPD_API opd_tensor *opd_bitwise_xor_Scalar_Tensor(opd_value self, opd_tensor *other);
+/* bitwise_left_shift.Tensor: self << other */
+OPD_API opd_tensor *opd_bitwise_left_shift(opd_tensor *self, opd_tensor *other);
+OPD_API opd_tensor *opd_bitwise_left_shift_(opd_tensor *self, opd_tensor *other);
+/* bitwise_left_shift.Tensor_Scalar: self << other */
+OPD_API opd_tensor *opd_bitwise_left_shift_Tensor_Scalar(opd_tensor *self, opd_value other);
+OPD_API opd_tensor *opd_bitwise_left_shift_Tensor_Scalar_(opd_tensor *self, opd_value other);
+/* bitwise_left_shift.Scalar_Tensor: self << other */
+OPD_API opd_tensor *opd_bitwise_left_shift_Scalar_Tensor(opd_value self, opd_tensor *other);
+/* bitwise_right_shift.Tensor: self >> other */
+OPD_API opd_tensor *opd_bitwise_right_shift(opd_tensor *self, opd_tensor *other);
+OPD_API opd_tensor *opd_bitwise_right_shift_(opd_tensor *self, opd_tensor *other);
+/* bitwise_right_shift.Tensor_Scalar: self >> other */
+OPD_API opd_tensor *opd_bitwise_right_shift_Tensor_Scalar(opd_tensor *self, opd_value other);
+OPD_API opd_tensor *opd_bitwise_right_shift_Tensor_Scalar_(opd_tensor *self, opd_value other);
+/* bitwise_right_shift.Scalar_Tensor: self >> other */
+OPD_API opd_tensor *opd_bitwise_right_shift_Scalar_Tensor(opd_value self, opd_tensor *other);
+/* gcd: greatest common divisor */
+OPD_API opd_tensor *opd_gcd(opd_tensor *self, opd_tensor *other);
+OPD_API opd_tensor *opd_gcd_(opd_tensor *self, opd_tensor *other);
+/* lcm: least common multiple */
+OPD_API opd_tensor *opd_lcm(opd_tensor *self, opd_tensor *other);
+OPD_API opd_tensor *opd_lcm_(opd_tensor *self, opd_tensor *other);
+/* atan2: the angle of (other, self) */
+OPD_API opd_tensor *opd_atan2(opd_tensor *self, opd_tensor *other);
+OPD_API opd_tensor *opd_atan2_(opd_tensor *self, opd_tensor *other);
+/* hypot: sqrt(self^2 + other^2) */
+OPD_API opd_tensor *opd_hypot(opd_tensor *self, opd_tensor *other);
+OPD_API opd_tensor *opd_hypot_(opd_tensor *self, opd_tensor *other);
+/* xlogy.Tensor: self * log(other), 0 where self is 0 */
+OPD_API opd_tensor *opd_xlogy(opd_tensor *self, opd_tensor *other);
+OPD_API opd_tensor *opd_xlogy_(opd_tensor *self, opd_tensor *other);
+/* xlogy.Scalar_Other: self * log(other), 0 where self is 0 */
+OPD_API opd_tensor *opd_xlogy_Scalar_Other(opd_tensor *self, opd_value other);
+OPD_API opd_tensor *opd_xlogy_Scalar_Other_(opd_tensor *self, opd_value other);
+/* xlogy.Scalar_Self: self * log(other), 0 where self is 0 */
+OPD_API opd_tensor *opd_xlogy_Scalar_Self(opd_value self, opd_tensor *other);
+/* logaddexp: log(e^self + e^other) */
+OPD_API opd_tensor *opd_logaddexp(opd_tensor *self, opd_tensor *other);
+/* logaddexp2: log2(2^self + 2^other) */
+OPD_API opd_tensor *opd_logaddexp2(opd_tensor *self, opd_tensor *other);
+/* copysign.Tensor: self with other's sign */
+OPD_API opd_tensor *opd_copysign(opd_tensor *self, opd_tensor *other);
+OPD_API opd_tensor *opd_copysign_(opd_tensor *self, opd_tensor *other);
+/* copysign.Scalar: self with other's sign */
+OPD_API opd_tensor *opd_copysign_Scalar(opd_tensor *self, opd_value other);
+OPD_API opd_tensor *opd_copysign_Scalar_(opd_tensor *self, opd_value other);
+/* nextafter: the next number from self towards other */
+OPD_API opd_tensor *opd_nextafter(opd_tensor *self, opd_tensor *other);
+OPD_API opd_tensor *opd_nextafter_(opd_tensor *self, opd_tensor *other);
+/* heaviside: 0 below 0, values at 0, 1 above */
+OPD_API opd_tensor *opd_heaviside(opd_tensor *self, opd_tensor *values);
+OPD_API opd_tensor *opd_heaviside_(opd_tensor *self, opd_tensor *values);
+/* where.self: self where condition, else other */
+OPD_API opd_tensor *opd_where_self(opd_tensor *condition, opd_tensor *self, opd_tensor *other);
+/* where.ScalarOther: self where condition, else other */
+OPD_API opd_tensor *opd_where_ScalarOther(opd_tensor *condition, opd_tensor *self, opd_value other);
+/* where.ScalarSelf: self where condition, else other */
+OPD_API opd_tensor *opd_where_ScalarSelf(opd_tensor *condition, opd_value self, opd_tensor *other);
+/* masked_fill.Scalar: value where mask, else self */
+OPD_API opd_tensor *opd_masked_fill_Scalar(opd_tensor *self, opd_tensor *mask, opd_value value);
+OPD_API opd_tensor *opd_masked_fill_Scalar_(opd_tensor *self, opd_tensor *mask, opd_value value);
+/* masked_fill.Tensor: value where mask, else self */
+OPD_API opd_tensor *opd_masked_fill(opd_tensor *self, opd_tensor *mask, opd_tensor *value);
+OPD_API opd_tensor *opd_masked_fill_(opd_tensor *self, opd_tensor *mask, opd_tensor *value);
+/* lerp.Scalar: self + weight * (end - self) */
+OPD_API opd_tensor *opd_lerp_Scalar(opd_tensor *self, opd_tensor *end, opd_value weight);
+OPD_API opd_tensor *opd_lerp_Scalar_(opd_tensor *self, opd_tensor *end, opd_value weight);
+/* lerp.Tensor: self + weight * (end - self) */
+OPD_API opd_tensor *opd_lerp(opd_tensor *self, opd_tensor *end, opd_tensor *weight);
+OPD_API opd_tensor *opd_lerp_(opd_tensor *self, opd_tensor *end, opd_tensor *weight);
+/* addcmul: self + value * tensor1 * tensor2 */
+OPD_API opd_tensor *opd_addcmul(opd_tensor *self, opd_tensor *tensor1, opd_tensor *tensor2);
+OPD_API opd_tensor *opd_addcmul_full(opd_tensor *self, opd_tensor *tensor1, opd_tensor *tensor2, opd_value value);
+OPD_API opd_tensor *opd_addcmul_(opd_tensor *self, opd_tensor *tensor1, opd_tensor *tensor2);
+OPD_API opd_tensor *opd_addcmul_full_(opd_tensor *self, opd_tensor *tensor1, opd_tensor *tensor2, opd_value value);
+/* addcdiv: self + value * tensor1 / tensor2 */
+OPD_API opd_tensor *opd_addcdiv(opd_tensor *self, opd_tensor *tensor1, opd_tensor *tensor2);
+OPD_API opd_tensor *opd_addcdiv_full(opd_tensor *self, opd_tensor *tensor1, opd_tensor *tensor2, opd_value value);
+OPD_API opd_tensor *opd_addcdiv_(opd_tensor *self, opd_tensor *tensor1, opd_tensor *tensor2);
+OPD_API opd_tensor *opd_addcdiv_full_(opd_tensor *self, opd_tensor *tensor1, opd_tensor *tensor2, opd_value value);
+/* tanh_backward: derivative of tanh, by its output */
+OPD_API opd_tensor *opd_tanh_backward(opd_tensor *grad_output, opd_tensor *output);
+/* sigmoid_backward: derivative of sigmoid, by its output */
+OPD_API opd_tensor *opd_sigmoid_backward(opd_tensor *grad_output, opd_tensor *output);
+/* threshold_backward: derivative of threshold and relu */
+OPD_API opd_tensor *opd_threshold_backward(opd_tensor *grad_output, opd_tensor *self, opd_value threshold);
+/* hardtanh_backward: derivative of hardtanh */
+OPD_API opd_tensor *opd_hardtanh_backward(opd_tensor *grad_output, opd_tensor *self, opd_value min_val,
+                                        opd_value max_val);
+/* leaky_relu_backward: derivative of leaky_relu */
+OPD_API opd_tensor *opd_leaky_relu_backward(opd_tensor *grad_output, opd_tensor *self, opd_value negative_slope,
+                                        bool self_is_result);
+/* hardsigmoid_backward: derivative of hardsigmoid */
+OPD_API opd_tensor *opd_hardsigmoid_backward(opd_tensor *grad_output, opd_tensor *self);
+/* hardswish_backward: derivative of hardswish */
+OPD_API opd_tensor *opd_hardswish_backward(opd_tensor *grad_output, opd_tensor *self);
+/* softplus_backward: derivative of softplus */
+OPD_API opd_tensor *opd_softplus_backward(opd_tensor *grad_output, opd_tensor *self, opd_value beta,
+                                        opd_value threshold);
+/* silu_backward: derivative of silu */
+OPD_API opd_tensor *opd_silu_backward(opd_tensor *grad_output, opd_tensor *self);
+/* mish_backward: derivative of mish */
+OPD_API opd_tensor *opd_mish_backward(opd_tensor *grad_output, opd_tensor *self);
+/* gelu_backward: derivative of gelu */
+OPD_API opd_tensor *opd_gelu_backward(opd_tensor *grad_output, opd_tensor *self);
+OPD_API opd_tensor *opd_gelu_backward_full(opd_tensor *grad_output, opd_tensor *self, const char *approximate);
+/* elu_backward: derivative of elu */
+OPD_API opd_tensor *opd_elu_backward(opd_tensor *grad_output, opd_value alpha, opd_value scale, opd_value input_scale,
+                                     bool is_result, opd_tensor *self_or_result);
+/* true_divide.Tensor: self / other */
+OPD_API opd_tensor *opd_true_divide(opd_tensor *self, opd_tensor *other);
+OPD_API opd_tensor *opd_true_divide_(opd_tensor *self, opd_tensor *other);
+/* true_divide.Scalar: self / other */
+OPD_API opd_tensor *opd_true_divide_Scalar(opd_tensor *self, opd_value other);
+OPD_API opd_tensor *opd_true_divide_Scalar_(opd_tensor *self, opd_value other);
+/* ldexp.Tensor: self * 2^other */
+OPD_API opd_tensor *opd_ldexp(opd_tensor *self, opd_tensor *other);
+OPD_API opd_tensor *opd_ldexp_(opd_tensor *self, opd_tensor *other);
 
-#define OPD_OPERATORS_LINALG(X) \
-    X(mm, "mm", T2, mm, (T, T), 0, ()) \
-    X(bmm, "bmm", T2, bmm, (T, T), 0, ()) \
-    X(addmm, "addmm", T3, addmm, (T, T, T), T5, (T, T, T, V, V)) \
-    X(baddbmm, "baddbmm", T3, baddbmm, (T, T, T), T5, (T, T, T, V, V)) \
-    X(addbmm, "addbmm", T3, addbmm, (T, T, T), T5, (T, T, T, V, V)) \
-    X(mv, "mv", T2, mv, (T, T), 0, ()) \
-    X(addmv, "addmv", T3, addmv, (T, T, T), T5, (T, T, T, V, V)) \
-    X(dot, "dot", T2, dot, (T, T), 0, ()) \
-    X(vdot, "vdot", T2, vdot, (T, T), 0, ()) \
-    X(outer, "outer", T2, outer, (T, T), 0, ()) \
-    X(ger, "ger", T2, ger, (T, T), 0, ()) \
-    X(addr, "addr", T3, addr, (T, T, T), T5, (T, T, T, V, V)) \
-    X(matmul, "matmul", T2, matmul, (T, T), 0, ()) \
-    X(linear, "linear", T2, linear, (T, T), T3, (T, T, T)) \
-    X(tensordot, "tensordot", T4, tensordot, (T, T, I, I), 0, ()) \
-    X(inner, "inner", T2, inner, (T, T), 0, ()) \
-    X(kron, "kron", T2, kron, (T, T), 0, ()) \
-    X(convolution, "convolution", T9, convolution, (T, T, T, I, I, I, b, I, i), 0, ()) \
-    X(convolution_backward, "convolution_backward", N11, convolution_backward, (T, T, T, V, I, I, I, b, I, i, V), \
-      0, ()) \
-    X(_convolution, "_convolution", 0, under_convolution, (), 0, ()) \
-    X(_convolution_deprecated, "_convolution.deprecated", T12, under_convolution_deprecated, \
-      (T, T, T, I, I, I, b, I, i, b, b, b), 0, ()) \
-    X(conv1d, "conv1d", T2, conv1d, (T, T), T7, (T, T, T, I, I, I, i)) \
-    X(conv1d_padding, "conv1d.padding", T2, conv1d_padding, (T, T), T7, (T, T, T, I, s, I, i)) \
-    X(conv2d, "conv2d", T2, conv2d, (T, T), T7, (T, T, T, I, I, I, i)) \
-    X(conv2d_padding, "conv2d.padding", T2, conv2d_padding, (T, T), T7, (T, T, T, I, s, I, i)) \
-    X(conv3d, "conv3d", T2, conv3d, (T, T), T7, (T, T, T, I, I, I, i)) \
-    X(conv3d_padding, "conv3d.padding", T2, conv3d_padding, (T, T), T7, (T, T, T, I, s, I, i)) \
-    X(conv_transpose1d, "conv_transpose1d", T2, conv_transpose1d, (T, T), T8, (T, T, T, I, I, I, i, I)) \
-    X(conv_transpose2d_input, "conv_transpose2d.input", T2, conv_transpose2d, (T, T), T8, (T, T, T, I, I, I, i, I)) \
-    X(conv_transpose3d_input, "conv_transpose3d.input", T2, conv_transpose3d, (T, T), T8, (T, T, T, I, I, I, i, I)) \
-    X(max_pool2d_with_indices, "max_pool2d_with_indices", N2, max_pool2d_with_indices, (T, I), N6, (T, I, I, I, I, b)) \
-    X(max_pool2d_with_indices_backward, "max_pool2d_with_indices_backward", T8, max_pool2d_with_indices_backward, \
-      (T, T, I, I, I, I, b, T), 0, ()) \
-    X(max_pool3d_with_indices, "max_pool3d_with_indices", N2, max_pool3d_with_indices, (T, I), N6, (T, I, I, I, I, b)) \
-    X(max_pool3d_with_indices_backward, "max_pool3d_with_indices_backward", T8, max_pool3d_with_indices_backward, \
-      (T, T, I, I, I, I, b, T), 0, ()) \
-    X(max_pool2d, "max_pool2d", T2, max_pool2d, (T, I), T6, (T, I, I, I, I, b)) \
-    X(max_pool3d, "max_pool3d", T2, max_pool3d, (T, I), T6, (T, I, I, I, I, b)) \
-    X(max_pool1d_with_indices, "max_pool1d_with_indices", N2, max_pool1d_with_indices, (T, I), N6, (T, I, I, I, I, b)) \
-    X(max_pool1d, "max_pool1d", T2, max_pool1d, (T, I), T6, (T, I, I, I, I, b)) \
-    X(avg_pool2d, "avg_pool2d", T2, avg_pool2d, (T, I), T7, (T, I, I, I, b, b, V)) \
-    X(avg_pool2d_backward, "avg_pool2d_backward", T8, avg_pool2d_backward, (T, T, I, I, I, b, b, V), 0, ()) \
-    X(avg_pool3d, "avg_pool3d", T2, avg_pool3d, (T, I), T7, (T, I, I, I, b, b, V)) \
-    X(avg_pool3d_backward, "avg_pool3d_backward", T8, avg_pool3d_backward, (T, T, I, I, I, b, b, V), 0, ()) \
-    X(avg_pool1d, "avg_pool1d", T2, avg_pool1d, (T, I), T6, (T, I, I, I, b, b)) \
-    X(_adaptive_avg_pool2d, "_adaptive_avg_pool2d", T2, under_adaptive_avg_pool2d, (T, I), 0, ()) \
-    X(_adaptive_avg_pool2d_backward, "_adaptive_avg_pool2d_backward", T2, adaptive_avg_pool2d_backward, (T, T), 0, ()) \
-    X(_adaptive_avg_pool3d, "_adaptive_avg_pool3d", T2, under_adaptive_avg_pool3d, (T, I), 0, ()) \
-    X(_adaptive_avg_pool3d_backward, "_adaptive_avg_pool3d_backward", T2, adaptive_avg_pool3d_backward, (T, T), 0, ()) \
-    X(adaptive_max_pool2d, "adaptive_max_pool2d", N2, adaptive_max_pool2d, (T, I), 0, ()) \
-    X(adaptive_max_pool2d_backward, "adaptive_max_pool2d_backward", T3, adaptive_max_pool2d_backward, (T, T, T), \
-      0, ()) \
-    X(adaptive_max_pool3d, "adaptive_max_pool3d", N2, adaptive_max_pool3d, (T, I), 0, ()) \
-    X(adaptive_max_pool3d_backward, "adaptive_max_pool3d_backward", T3, adaptive_max_pool3d_backward, (T, T, T), \
-      0, ()) \
-    X(adaptive_avg_pool1d, "adaptive_avg_pool1d", T2, adaptive_avg_pool1d, (T, I), 0, ()) \
-    X(adaptive_avg_pool2d, "adaptive_avg_pool2d", T2, adaptive_avg_pool2d, (T, I), 0, ()) \
-    X(adaptive_avg_pool3d, "adaptive_avg_pool3d", T2, adaptive_avg_pool3d, (T, I), 0, ()) \
-    X(adaptive_max_pool1d, "adaptive_max_pool1d", N2, adaptive_max_pool1d, (T, I), 0, ()) \
-    X(im2col, "im2col", T5, im2col, (T, I, I, I, I), 0, ()) \
-    X(col2im, "col2im", T6, col2im, (T, I, I, I, I, I), 0, ()) \
-    X(pixel_shuffle, "pixel_shuffle", T2, pixel_shuffle, (T, i), 0, ()) \
-    X(pixel_unshuffle, "pixel_unshuffle", T2, pixel_unshuffle, (T, i), 0, ()) \
-    X(upsample_nearest2d, "upsample_nearest2d", T2, upsample_nearest2d, (T, I), T4, (T, I, V, V)) \
-    X(upsample_nearest2d_backward, "upsample_nearest2d_backward", T3, upsample_nearest2d_backward, (T, I, I), \
-      T5, (T, I, I, V, V)) \
-    X(upsample_nearest2d_vec, "upsample_nearest2d.vec", T3, upsample_nearest2d_vec, (T, V, V), 0, ()) \
-    X(upsample_bilinear2d, "upsample_bilinear2d", T3, upsample_bilinear2d, (T, I, b), T5, (T, I, b, V, V)) \
-    X(upsample_bilinear2d_backward, "upsample_bilinear2d_backward", T4, upsample_bilinear2d_backward, (T, I, I, b), \
-      T6, (T, I, I, b, V, V)) \
-    X(upsample_bilinear2d_vec, "upsample_bilinear2d.vec", T4, upsample_bilinear2d_vec, (T, V, b, V), 0, ()) \
-    X(grid_sampler_2d, "grid_sampler_2d", T5, grid_sampler_2d, (T, T, i, i, b), 0, ()) \
-    X(grid_sampler_2d_backward, "grid_sampler_2d_backward", N7, grid_sampler_2d_backward, (T, T, T, i, i, b, V), \
-      0, ()) \
-    X(grid_sampler, "grid_sampler", T5, grid_sampler, (T, T, i, i, b), 0, ()) \
-    X(_cdist_forward, "_cdist_forward", T4, cdist_forward, (T, T, d, V), 0, ()) \
-    X(_cdist_backward, "_cdist_backward", T5, cdist_backward, (T, T, T, d, T), 0, ()) \
-    X(_euclidean_dist, "_euclidean_dist", T2, euclidean_dist, (T, T), 0, ()) \
-    X(cdist, "cdist", T2, cdist, (T, T), T4, (T, T, d, V)) \
-    X(_pdist_forward, "_pdist_forward", T1, pdist_forward, (T), T2, (T, d)) \
-    X(_pdist_backward, "_pdist_backward", T4, pdist_backward, (T, T, d, T), 0, ()) \
-    X(pdist, "pdist", T1, pdist, (T), T2, (T, d)) \
-    X(_fft_r2c, "_fft_r2c", T4, fft_r2c, (T, I, i, b), 0, ()) \
-    X(_fft_c2r, "_fft_c2r", T4, fft_c2r, (T, I, i, i), 0, ()) \
-    X(_fft_c2c, "_fft_c2c", T4, fft_c2c, (T, I, i, b), 0, ())
+//----------------------------------------------------------------------------------------------------------------------
+//  >>api:op:reduce     sums, extremes, norms, softmax, running ones, sorting
+//----------------------------------------------------------------------------------------------------------------------
 
-#define OPD_OPERATORS_NN(X) \
-    X(native_layer_norm, "native_layer_norm", N5, native_layer_norm, (T, I, T, T, d), 0, ()) \
-    X(native_layer_norm_backward, "native_layer_norm_backward", N8, native_layer_norm_backward, \
-      (T, T, I, T, T, T, T, V), 0, ()) \
-    X(layer_norm, "layer_norm", T2, layer_norm, (T, I), T6, (T, I, T, T, d, b)) \
-    X(native_group_norm, "native_group_norm", N8, native_group_norm, (T, T, T, i, i, i, i, d), 0, ()) \
-    X(native_group_norm_backward, "native_group_norm_backward", N10, native_group_norm_backward, \
-      (T, T, T, T, T, i, i, i, i, V), 0, ()) \
-    X(group_norm, "group_norm", T2, group_norm, (T, i), T6, (T, i, T, T, d, b)) \
-    X(native_batch_norm, "native_batch_norm", N8, native_batch_norm, (T, T, T, T, T, b, d, d), 0, ()) \
-    X(native_batch_norm_backward, "native_batch_norm_backward", N10, native_batch_norm_backward, \
-      (T, T, T, T, T, T, T, b, d, V), 0, ()) \
-    X(batch_norm, "batch_norm", T9, batch_norm, (T, T, T, T, T, b, d, d, b), 0, ()) \
-    X(instance_norm, "instance_norm", T9, instance_norm, (T, T, T, T, T, b, d, d, b), 0, ()) \
-    X(native_dropout, "native_dropout", N3, native_dropout, (T, d, V), 0, ()) \
-    X(native_dropout_backward, "native_dropout_backward", T3, native_dropout_backward, (T, T, d), 0, ()) \
-    X(dropout, "dropout", T3, dropout, (T, d, b), 0, ()) \
-    X(dropout_, "dropout_", T3, dropout_, (T, d, b), 0, ()) \
-    X(feature_dropout, "feature_dropout", T3, feature_dropout, (T, d, b), 0, ()) \
-    X(feature_dropout_, "feature_dropout_", T3, feature_dropout_, (T, d, b), 0, ()) \
-    X(nll_loss_forward, "nll_loss_forward", N5, nll_loss_forward, (T, T, T, i, i), 0, ()) \
-    X(nll_loss_backward, "nll_loss_backward", T7, nll_loss_backward, (T, T, T, T, i, i, T), 0, ()) \
-    X(nll_loss2d_forward, "nll_loss2d_forward", N5, nll_loss2d_forward, (T, T, T, i, i), 0, ()) \
-    X(nll_loss2d_backward, "nll_loss2d_backward", T7, nll_loss2d_backward, (T, T, T, T, i, i, T), 0, ()) \
-    X(nll_loss, "nll_loss", T2, nll_loss, (T, T), T5, (T, T, T, i, i)) \
-    X(nll_loss2d, "nll_loss2d", T2, nll_loss2d, (T, T), T5, (T, T, T, i, i)) \
-    X(nll_loss_nd, "nll_loss_nd", T2, nll_loss_nd, (T, T), T5, (T, T, T, i, i)) \
-    X(cross_entropy_loss, "cross_entropy_loss", T2, cross_entropy_loss, (T, T), T6, (T, T, T, i, i, d)) \
-    X(mse_loss, "mse_loss", T2, mse_loss, (T, T), T3, (T, T, i)) \
-    X(mse_loss_backward, "mse_loss_backward", T4, mse_loss_backward, (T, T, T, i), 0, ()) \
-    X(l1_loss, "l1_loss", T2, l1_loss, (T, T), T3, (T, T, i)) \
-    X(smooth_l1_loss, "smooth_l1_loss", T2, smooth_l1_loss, (T, T), T4, (T, T, i, d)) \
-    X(smooth_l1_loss_backward, "smooth_l1_loss_backward", T5, smooth_l1_loss_backward, (T, T, T, i, d), 0, ()) \
-    X(huber_loss, "huber_loss", T2, huber_loss, (T, T), T4, (T, T, i, d)) \
-    X(huber_loss_backward, "huber_loss_backward", T5, huber_loss_backward, (T, T, T, i, d), 0, ()) \
-    X(binary_cross_entropy, "binary_cross_entropy", T2, binary_cross_entropy, (T, T), T4, (T, T, T, i)) \
-    X(binary_cross_entropy_backward, "binary_cross_entropy_backward", T3, binary_cross_entropy_backward, (T, T, T), \
-      T5, (T, T, T, T, i)) \
-    X(binary_cross_entropy_with_logits, "binary_cross_entropy_with_logits", T2, binary_cross_entropy_with_logits, \
-      (T, T), T5, (T, T, T, T, i)) \
-    X(log_sigmoid_forward, "log_sigmoid_forward", N1, log_sigmoid_forward, (T), 0, ()) \
-    X(log_sigmoid_backward, "log_sigmoid_backward", T3, log_sigmoid_backward, (T, T, T), 0, ()) \
-    X(log_sigmoid, "log_sigmoid", T1, log_sigmoid, (T), 0, ()) \
-    X(soft_margin_loss, "soft_margin_loss", T2, soft_margin_loss, (T, T), T3, (T, T, i)) \
-    X(soft_margin_loss_backward, "soft_margin_loss_backward", T4, soft_margin_loss_backward, (T, T, T, i), 0, ()) \
-    X(kl_div, "kl_div", T2, kl_div, (T, T), T4, (T, T, i, b)) \
-    X(hinge_embedding_loss, "hinge_embedding_loss", T2, hinge_embedding_loss, (T, T), T4, (T, T, d, i)) \
-    X(margin_ranking_loss, "margin_ranking_loss", T3, margin_ranking_loss, (T, T, T), T5, (T, T, T, d, i)) \
-    X(cosine_similarity, "cosine_similarity", T2, cosine_similarity, (T, T), T4, (T, T, i, d)) \
-    X(cosine_embedding_loss, "cosine_embedding_loss", T3, cosine_embedding_loss, (T, T, T), T5, (T, T, T, d, i)) \
-    X(pairwise_distance, "pairwise_distance", T2, pairwise_distance, (T, T), T5, (T, T, d, d, b)) \
-    X(triplet_margin_loss, "triplet_margin_loss", T3, triplet_margin_loss, (T, T, T), T8, (T, T, T, d, d, d, b, i)) \
-    X(poisson_nll_loss, "poisson_nll_loss", T6, poisson_nll_loss, (T, T, b, b, d, i), 0, ()) \
-    X(glu, "glu", T1, glu, (T), T2, (T, i)) \
-    X(glu_backward, "glu_backward", T3, glu_backward, (T, T, i), 0, ()) \
-    X(prelu, "prelu", T2, prelu, (T, T), 0, ()) \
-    X(prelu_backward, "prelu_backward", N3, prelu_backward, (T, T, T), 0, ())
+/* sum: the sum of all, or over dims */
+OPD_API opd_tensor *opd_sum(opd_tensor *self);
+OPD_API opd_tensor *opd_sum_full(opd_tensor *self, opd_value dtype);
+/* sum.dim_IntList: the sum of all, or over dims */
+OPD_API opd_tensor *opd_sum_dim(opd_tensor *self, opd_ints dim);
+OPD_API opd_tensor *opd_sum_dim_full(opd_tensor *self, opd_ints dim, bool keepdim, opd_value dtype);
+/* nansum: the sum without NaN */
+OPD_API opd_tensor *opd_nansum(opd_tensor *self);
+OPD_API opd_tensor *opd_nansum_full(opd_tensor *self, opd_ints dim, bool keepdim, opd_value dtype);
+/* mean: the mean of all, or over dims */
+OPD_API opd_tensor *opd_mean(opd_tensor *self);
+OPD_API opd_tensor *opd_mean_full(opd_tensor *self, opd_value dtype);
+/* mean.dim: the mean of all, or over dims */
+OPD_API opd_tensor *opd_mean_dim(opd_tensor *self, opd_ints dim);
+OPD_API opd_tensor *opd_mean_dim_full(opd_tensor *self, opd_ints dim, bool keepdim, opd_value dtype);
+/* prod: the product of all, or over dim */
+OPD_API opd_tensor *opd_prod(opd_tensor *self);
+OPD_API opd_tensor *opd_prod_full(opd_tensor *self, opd_value dtype);
+/* prod.dim_int: the product of all, or over dim */
+OPD_API opd_tensor *opd_prod_dim(opd_tensor *self, int64_t dim);
+OPD_API opd_tensor *opd_prod_dim_full(opd_tensor *self, int64_t dim, bool keepdim, opd_value dtype);
+/* var: variance: sums of squares by n - correction (1) */
+OPD_API opd_tensor *opd_var(opd_tensor *self);
+OPD_API opd_tensor *opd_var_full(opd_tensor *self, bool unbiased);
+/* std: the root of var */
+OPD_API opd_tensor *opd_std(opd_tensor *self);
+OPD_API opd_tensor *opd_std_full(opd_tensor *self, bool unbiased);
+/* var_mean: var and mean */
+OPD_API int opd_var_mean(opd_tensor **rets, opd_tensor *self);
+OPD_API int opd_var_mean_full(opd_tensor **rets, opd_tensor *self, bool unbiased);
+/* std_mean: std and mean */
+OPD_API int opd_std_mean(opd_tensor **rets, opd_tensor *self);
+OPD_API int opd_std_mean_full(opd_tensor **rets, opd_tensor *self, bool unbiased);
+/* var.dim: variance: sums of squares by n - correction (1) */
+OPD_API opd_tensor *opd_var_dim(opd_tensor *self, opd_ints dim);
+OPD_API opd_tensor *opd_var_dim_full(opd_tensor *self, opd_ints dim, bool unbiased, bool keepdim);
+/* std.dim: the root of var */
+OPD_API opd_tensor *opd_std_dim(opd_tensor *self, opd_ints dim);
+OPD_API opd_tensor *opd_std_dim_full(opd_tensor *self, opd_ints dim, bool unbiased, bool keepdim);
+/* var_mean.dim: var and mean */
+OPD_API int opd_var_mean_dim(opd_tensor **rets, opd_tensor *self, opd_ints dim);
+OPD_API int opd_var_mean_dim_full(opd_tensor **rets, opd_tensor *self, opd_ints dim, bool unbiased, bool keepdim);
+/* std_mean.dim: std and mean */
+OPD_API int opd_std_mean_dim(opd_tensor **rets, opd_tensor *self, opd_ints dim);
+OPD_API int opd_std_mean_dim_full(opd_tensor **rets, opd_tensor *self, opd_ints dim, bool unbiased, bool keepdim);
+/* var.correction: variance: sums of squares by n - correction (1) */
+OPD_API opd_tensor *opd_var_correction(opd_tensor *self);
+OPD_API opd_tensor *opd_var_correction_full(opd_tensor *self, opd_ints dim, opd_value correction, bool keepdim);
+/* std.correction: the root of var */
+OPD_API opd_tensor *opd_std_correction(opd_tensor *self);
+OPD_API opd_tensor *opd_std_correction_full(opd_tensor *self, opd_ints dim, opd_value correction, bool keepdim);
+/* var_mean.correction: var and mean */
+OPD_API int opd_var_mean_correction(opd_tensor **rets, opd_tensor *self);
+OPD_API int opd_var_mean_correction_full(opd_tensor **rets, opd_tensor *self, opd_ints dim, opd_value correction,
+                                        bool keepdim);
+/* std_mean.correction: std and mean */
+OPD_API int opd_std_mean_correction(opd_tensor **rets, opd_tensor *self);
+OPD_API int opd_std_mean_correction_full(opd_tensor **rets, opd_tensor *self, opd_ints dim, opd_value correction,
+                                        bool keepdim);
+/* amax: the greatest over dims; ties share the gradient */
+OPD_API opd_tensor *opd_amax(opd_tensor *self);
+OPD_API opd_tensor *opd_amax_full(opd_tensor *self, opd_ints dim, bool keepdim);
+/* amin: the smallest over dims; ties share the gradient */
+OPD_API opd_tensor *opd_amin(opd_tensor *self);
+OPD_API opd_tensor *opd_amin_full(opd_tensor *self, opd_ints dim, bool keepdim);
+/* max: the greatest: of all; over dim, and where; or of two tensors */
+OPD_API opd_tensor *opd_max(opd_tensor *self);
+/* min: the smallest: of all; over dim, and where; or of two tensors */
+OPD_API opd_tensor *opd_min(opd_tensor *self);
+/* max.dim: the greatest: of all; over dim, and where; or of two tensors */
+OPD_API int opd_max_dim(opd_tensor **rets, opd_tensor *self, int64_t dim);
+OPD_API int opd_max_dim_full(opd_tensor **rets, opd_tensor *self, int64_t dim, bool keepdim);
+/* min.dim: the smallest: of all; over dim, and where; or of two tensors */
+OPD_API int opd_min_dim(opd_tensor **rets, opd_tensor *self, int64_t dim);
+OPD_API int opd_min_dim_full(opd_tensor **rets, opd_tensor *self, int64_t dim, bool keepdim);
+/* argmax: where the greatest is: of all (counted through), or along dim */
+OPD_API opd_tensor *opd_argmax(opd_tensor *self);
+OPD_API opd_tensor *opd_argmax_full(opd_tensor *self, opd_value dim, bool keepdim);
+/* argmin: where the smallest is: of all (counted through), or along dim */
+OPD_API opd_tensor *opd_argmin(opd_tensor *self);
+OPD_API opd_tensor *opd_argmin_full(opd_tensor *self, opd_value dim, bool keepdim);
+/* max.other: the greatest: of all; over dim, and where; or of two tensors */
+OPD_API opd_tensor *opd_max_other(opd_tensor *self, opd_tensor *other);
+/* min.other: the smallest: of all; over dim, and where; or of two tensors */
+OPD_API opd_tensor *opd_min_other(opd_tensor *self, opd_tensor *other);
+/* aminmax: the smallest and the greatest */
+OPD_API int opd_aminmax(opd_tensor **rets, opd_tensor *self);
+OPD_API int opd_aminmax_full(opd_tensor **rets, opd_tensor *self, opd_value dim, bool keepdim);
+/* value_selecting_reduction_backward: derivative of max, min, median and mode over a dim */
+OPD_API opd_tensor *opd_value_selecting_reduction_backward(opd_tensor *grad, int64_t dim, opd_tensor *indices,
+                                        opd_ints sizes, bool keepdim);
+/* any: whether any is not 0 */
+OPD_API opd_tensor *opd_any(opd_tensor *self);
+/* all: whether none is 0 */
+OPD_API opd_tensor *opd_all(opd_tensor *self);
+/* any.dim: whether any is not 0 */
+OPD_API opd_tensor *opd_any_dim(opd_tensor *self, int64_t dim);
+OPD_API opd_tensor *opd_any_dim_full(opd_tensor *self, int64_t dim, bool keepdim);
+/* all.dim: whether none is 0 */
+OPD_API opd_tensor *opd_all_dim(opd_tensor *self, int64_t dim);
+OPD_API opd_tensor *opd_all_dim_full(opd_tensor *self, int64_t dim, bool keepdim);
+/* any.dims: whether any is not 0 */
+OPD_API opd_tensor *opd_any_dims(opd_tensor *self);
+OPD_API opd_tensor *opd_any_dims_full(opd_tensor *self, opd_ints dim, bool keepdim);
+/* all.dims: whether none is 0 */
+OPD_API opd_tensor *opd_all_dims(opd_tensor *self);
+OPD_API opd_tensor *opd_all_dims_full(opd_tensor *self, opd_ints dim, bool keepdim);
+/* count_nonzero.dim_IntList: how many are not 0 */
+OPD_API opd_tensor *opd_count_nonzero_dim(opd_tensor *self, opd_ints dim);
+/* count_nonzero: how many are not 0 */
+OPD_API opd_tensor *opd_count_nonzero(opd_tensor *self);
+OPD_API opd_tensor *opd_count_nonzero_full(opd_tensor *self, opd_value dim);
+/* linalg_vector_norm: (sum |self|^ord)^(1 / ord) over dims */
+OPD_API opd_tensor *opd_linalg_vector_norm(opd_tensor *self);
+OPD_API opd_tensor *opd_linalg_vector_norm_full(opd_tensor *self, opd_value ord, opd_ints dim, bool keepdim,
+                                        opd_value dtype);
+/* norm.Scalar: (sum |self|^p)^(1 / p) over dims */
+OPD_API opd_tensor *opd_norm_Scalar(opd_tensor *self);
+OPD_API opd_tensor *opd_norm_Scalar_full(opd_tensor *self, opd_value p);
+/* norm.ScalarOpt_dtype: (sum |self|^p)^(1 / p) over dims */
+OPD_API opd_tensor *opd_norm_dtype(opd_tensor *self, opd_value p, opd_scalar_type dtype);
+/* norm.ScalarOpt_dim: (sum |self|^p)^(1 / p) over dims */
+OPD_API opd_tensor *opd_norm_dim(opd_tensor *self, opd_value p, opd_ints dim);
+OPD_API opd_tensor *opd_norm_dim_full(opd_tensor *self, opd_value p, opd_ints dim, bool keepdim);
+/* norm.ScalarOpt_dim_dtype: (sum |self|^p)^(1 / p) over dims */
+OPD_API opd_tensor *opd_norm_dim_dtype(opd_tensor *self, opd_value p, opd_ints dim, bool keepdim,
+                                       opd_scalar_type dtype);
+/* frobenius_norm.dim: sqrt(sum |self|^2) over dims */
+OPD_API opd_tensor *opd_frobenius_norm(opd_tensor *self, opd_ints dim);
+OPD_API opd_tensor *opd_frobenius_norm_full(opd_tensor *self, opd_ints dim, bool keepdim);
+/* dist: the p-norm of self - other */
+OPD_API opd_tensor *opd_dist(opd_tensor *self, opd_tensor *other);
+OPD_API opd_tensor *opd_dist_full(opd_tensor *self, opd_tensor *other, opd_value p);
+/* logsumexp: log(sum e^self) over dims */
+OPD_API opd_tensor *opd_logsumexp(opd_tensor *self, opd_ints dim);
+OPD_API opd_tensor *opd_logsumexp_full(opd_tensor *self, opd_ints dim, bool keepdim);
+/* special_logsumexp: logsumexp */
+OPD_API opd_tensor *opd_special_logsumexp(opd_tensor *self, opd_ints dim);
+OPD_API opd_tensor *opd_special_logsumexp_full(opd_tensor *self, opd_ints dim, bool keepdim);
+/* sum_to_size: the sum over what expand from size would have repeated */
+OPD_API opd_tensor *opd_sum_to_size(opd_tensor *self, opd_ints size);
+/* nanmean: the mean without NaN */
+OPD_API opd_tensor *opd_nanmean(opd_tensor *self);
+OPD_API opd_tensor *opd_nanmean_full(opd_tensor *self, opd_ints dim, bool keepdim, opd_value dtype);
+/* trace: the sum of a matrix's diagonal */
+OPD_API opd_tensor *opd_trace(opd_tensor *self);
+/* equal: whether sizes and all elements are the same */
+OPD_API opd_value opd_equal(opd_tensor *self, opd_tensor *other);
+/* isclose: |self - other| <= atol + rtol |other| */
+OPD_API opd_tensor *opd_isclose(opd_tensor *self, opd_tensor *other);
+OPD_API opd_tensor *opd_isclose_full(opd_tensor *self, opd_tensor *other, double rtol, double atol, bool equal_nan);
+/* allclose: whether isclose everywhere */
+OPD_API opd_value opd_allclose(opd_tensor *self, opd_tensor *other);
+OPD_API opd_value opd_allclose_full(opd_tensor *self, opd_tensor *other, double rtol, double atol, bool equal_nan);
+/* nonzero: where elements are not 0: [count, dims] */
+OPD_API opd_tensor *opd_nonzero(opd_tensor *self);
+/* _softmax: softmax along dim; half_to_float: of halves as floats */
+OPD_API opd_tensor *opd__softmax(opd_tensor *self, int64_t dim, bool half_to_float);
+/* _log_softmax: log_softmax along dim; half_to_float: of halves as floats */
+OPD_API opd_tensor *opd__log_softmax(opd_tensor *self, int64_t dim, bool half_to_float);
+/* _softmax_backward_data: derivative of softmax, by its output */
+OPD_API opd_tensor *opd__softmax_backward_data(opd_tensor *grad_output, opd_tensor *output, int64_t dim,
+                                        opd_scalar_type input_dtype);
+/* _log_softmax_backward_data: derivative of log_softmax, by its output */
+OPD_API opd_tensor *opd__log_softmax_backward_data(opd_tensor *grad_output, opd_tensor *output, int64_t dim,
+                                        opd_scalar_type input_dtype);
+/* softmax.int: e^self / sum e^self along dim */
+OPD_API opd_tensor *opd_softmax(opd_tensor *self, int64_t dim);
+OPD_API opd_tensor *opd_softmax_full(opd_tensor *self, int64_t dim, opd_value dtype);
+/* log_softmax.int: self - log(sum e^self) along dim */
+OPD_API opd_tensor *opd_log_softmax(opd_tensor *self, int64_t dim);
+OPD_API opd_tensor *opd_log_softmax_full(opd_tensor *self, int64_t dim, opd_value dtype);
+/* special_softmax: softmax */
+OPD_API opd_tensor *opd_special_softmax(opd_tensor *self, int64_t dim);
+OPD_API opd_tensor *opd_special_softmax_full(opd_tensor *self, int64_t dim, opd_value dtype);
+/* special_log_softmax: log_softmax */
+OPD_API opd_tensor *opd_special_log_softmax(opd_tensor *self, int64_t dim);
+OPD_API opd_tensor *opd_special_log_softmax_full(opd_tensor *self, int64_t dim, opd_value dtype);
+/* cumsum: sums up to each element along dim */
+OPD_API opd_tensor *opd_cumsum(opd_tensor *self, int64_t dim);
+OPD_API opd_tensor *opd_cumsum_full(opd_tensor *self, int64_t dim, opd_value dtype);
+OPD_API opd_tensor *opd_cumsum_(opd_tensor *self, int64_t dim);
+OPD_API opd_tensor *opd_cumsum_full_(opd_tensor *self, int64_t dim, opd_value dtype);
+/* cumprod: products up to each element along dim */
+OPD_API opd_tensor *opd_cumprod(opd_tensor *self, int64_t dim);
+OPD_API opd_tensor *opd_cumprod_full(opd_tensor *self, int64_t dim, opd_value dtype);
+OPD_API opd_tensor *opd_cumprod_(opd_tensor *self, int64_t dim);
+OPD_API opd_tensor *opd_cumprod_full_(opd_tensor *self, int64_t dim, opd_value dtype);
+/* logcumsumexp: logsumexp up to each element along dim */
+OPD_API opd_tensor *opd_logcumsumexp(opd_tensor *self, int64_t dim);
+/* cumprod_backward: derivative of cumprod */
+OPD_API opd_tensor *opd_cumprod_backward(opd_tensor *grad, opd_tensor *input, int64_t dim, opd_tensor *output);
+/* cummax: the greatest up to each element along dim, and where */
+OPD_API int opd_cummax(opd_tensor **rets, opd_tensor *self, int64_t dim);
+/* cummin: the smallest up to each element along dim, and where */
+OPD_API int opd_cummin(opd_tensor **rets, opd_tensor *self, int64_t dim);
+/* sort: along dim in order, and where they were; stable: equal ones stay in order */
+OPD_API int opd_sort(opd_tensor **rets, opd_tensor *self);
+OPD_API int opd_sort_full(opd_tensor **rets, opd_tensor *self, int64_t dim, bool descending);
+/* sort.stable: along dim in order, and where they were; stable: equal ones stay in order */
+OPD_API int opd_sort_stable(opd_tensor **rets, opd_tensor *self, opd_value stable);
+OPD_API int opd_sort_stable_full(opd_tensor **rets, opd_tensor *self, opd_value stable, int64_t dim, bool descending);
+/* topk: the k greatest (largest false: smallest) along dim, and where */
+OPD_API int opd_topk(opd_tensor **rets, opd_tensor *self, int64_t k);
+OPD_API int opd_topk_full(opd_tensor **rets, opd_tensor *self, int64_t k, int64_t dim, bool largest, bool sorted);
+/* kthvalue: the k-th smallest along dim, and where */
+OPD_API int opd_kthvalue(opd_tensor **rets, opd_tensor *self, int64_t k);
+OPD_API int opd_kthvalue_full(opd_tensor **rets, opd_tensor *self, int64_t k, int64_t dim, bool keepdim);
+/* median.dim: the lower median of all, or along dim and where */
+OPD_API int opd_median_dim(opd_tensor **rets, opd_tensor *self, int64_t dim);
+OPD_API int opd_median_dim_full(opd_tensor **rets, opd_tensor *self, int64_t dim, bool keepdim);
+/* nanmedian.dim: median without NaN */
+OPD_API int opd_nanmedian_dim(opd_tensor **rets, opd_tensor *self, int64_t dim);
+OPD_API int opd_nanmedian_dim_full(opd_tensor **rets, opd_tensor *self, int64_t dim, bool keepdim);
+/* mode: the most frequent along dim, and where */
+OPD_API int opd_mode(opd_tensor **rets, opd_tensor *self);
+OPD_API int opd_mode_full(opd_tensor **rets, opd_tensor *self, int64_t dim, bool keepdim);
+/* median: the lower median of all, or along dim and where */
+OPD_API opd_tensor *opd_median(opd_tensor *self);
+/* nanmedian: median without NaN */
+OPD_API opd_tensor *opd_nanmedian(opd_tensor *self);
+/* argsort: where sort takes each element from */
+OPD_API opd_tensor *opd_argsort(opd_tensor *self);
+OPD_API opd_tensor *opd_argsort_full(opd_tensor *self, int64_t dim, bool descending);
+/* argsort.stable: where sort takes each element from */
+OPD_API opd_tensor *opd_argsort_stable(opd_tensor *self, bool stable);
+OPD_API opd_tensor *opd_argsort_stable_full(opd_tensor *self, bool stable, int64_t dim, bool descending);
+/* msort: sort along dim 0 */
+OPD_API opd_tensor *opd_msort(opd_tensor *self);
 
-#define OPD_OPERATORS_INDEX(X) \
-    X(gather, "gather", T3, gather, (T, i, T), T4, (T, i, T, b)) \
-    X(scatter_src, "scatter.src", T4, scatter, (T, i, T, T), 0, ()) \
-    X(scatter_value, "scatter.value", T4, scatter_value, (T, i, T, V), 0, ()) \
-    X(scatter_reduce, "scatter.reduce", T5, scatter_reduce, (T, i, T, T, s), 0, ()) \
-    X(scatter_value_reduce, "scatter.value_reduce", T5, scatter_value_reduce, (T, i, T, V, s), 0, ()) \
-    X(scatter_add, "scatter_add", T4, scatter_add, (T, i, T, T), 0, ()) \
-    X(scatter_reduce_two, "scatter_reduce.two", T5, scatter_reduce_two, (T, i, T, T, s), T6, (T, i, T, T, s, b)) \
-    X(index_select, "index_select", T3, index_select, (T, i, T), 0, ()) \
-    X(index_select_backward, "index_select_backward", T4, index_select_backward, (T, I, i, T), 0, ()) \
-    X(index_add, "index_add", T4, index_add, (T, i, T, T), T5, (T, i, T, T, V)) \
-    X(index_copy, "index_copy", T4, index_copy, (T, i, T, T), 0, ()) \
-    X(index_fill_int_Scalar, "index_fill.int_Scalar", T4, index_fill_int_Scalar, (T, i, T, V), 0, ()) \
-    X(index_fill_int_Tensor, "index_fill.int_Tensor", T4, index_fill_int_Tensor, (T, i, T, T), 0, ()) \
-    X(index_reduce, "index_reduce", T5, index_reduce, (T, i, T, T, s), T6, (T, i, T, T, s, b)) \
-    X(index_Tensor, "index.Tensor", T2, index, (T, L), 0, ()) \
-    X(index_put, "index_put", T3, index_put, (T, L, T), T4, (T, L, T, b)) \
-    X(index_put_impl_, "_index_put_impl_", T3, _index_put_impl_, (T, L, T), T5, (T, L, T, b, b)) \
-    X(take, "take", T2, take, (T, T), 0, ()) \
-    X(put, "put", T3, put, (T, T, T), T4, (T, T, T, b)) \
-    X(take_along_dim, "take_along_dim", T2, take_along_dim, (T, T), T3, (T, T, V)) \
-    X(masked_select, "masked_select", T2, masked_select, (T, T), 0, ()) \
-    X(masked_scatter, "masked_scatter", T3, masked_scatter, (T, T, T), 0, ()) \
-    X(where_Scalar, "where.Scalar", T3, where_Scalar, (T, V, V), 0, ()) \
-    X(where, "where", L1, where, (T), 0, ()) \
-    X(cat, "cat", T1, cat, (L), T2, (L, i)) \
-    X(stack, "stack", T1, stack, (L), T2, (L, i)) \
-    X(hstack, "hstack", T1, hstack, (L), 0, ()) \
-    X(vstack, "vstack", T1, vstack, (L), 0, ()) \
-    X(dstack, "dstack", T1, dstack, (L), 0, ()) \
-    X(column_stack, "column_stack", T1, column_stack, (L), 0, ()) \
-    X(row_stack, "row_stack", T1, row_stack, (L), 0, ()) \
-    X(concat, "concat", T1, concat, (L), T2, (L, i)) \
-    X(constant_pad_nd, "constant_pad_nd", T2, constant_pad_nd, (T, I), T3, (T, I, V)) \
-    X(reflection_pad1d, "reflection_pad1d", T2, reflection_pad1d, (T, I), 0, ()) \
-    X(reflection_pad1d_backward, "reflection_pad1d_backward", T3, reflection_pad1d_backward, (T, T, I), 0, ()) \
-    X(reflection_pad2d, "reflection_pad2d", T2, reflection_pad2d, (T, I), 0, ()) \
-    X(reflection_pad2d_backward, "reflection_pad2d_backward", T3, reflection_pad2d_backward, (T, T, I), 0, ()) \
-    X(reflection_pad3d, "reflection_pad3d", T2, reflection_pad3d, (T, I), 0, ()) \
-    X(reflection_pad3d_backward, "reflection_pad3d_backward", T3, reflection_pad3d_backward, (T, T, I), 0, ()) \
-    X(replication_pad1d, "replication_pad1d", T2, replication_pad1d, (T, I), 0, ()) \
-    X(replication_pad1d_backward, "replication_pad1d_backward", T3, replication_pad1d_backward, (T, T, I), 0, ()) \
-    X(replication_pad2d, "replication_pad2d", T2, replication_pad2d, (T, I), 0, ()) \
-    X(replication_pad2d_backward, "replication_pad2d_backward", T3, replication_pad2d_backward, (T, T, I), 0, ()) \
-    X(replication_pad3d, "replication_pad3d", T2, replication_pad3d, (T, I), 0, ()) \
-    X(replication_pad3d_backward, "replication_pad3d_backward", T3, replication_pad3d_backward, (T, T, I), 0, ()) \
-    X(pad, "pad", T2, pad, (T, I), T4, (T, I, s, V)) \
-    X(embedding, "embedding", T2, embedding, (T, T), T5, (T, T, i, b, b)) \
-    X(embedding_dense_backward, "embedding_dense_backward", T5, embedding_dense_backward, (T, T, i, i, b), 0, ()) \
-    X(embedding_backward, "embedding_backward", T6, embedding_backward, (T, T, i, i, b, b), 0, ()) \
-    X(_embedding_bag, "_embedding_bag", N3, under_embedding_bag, (T, T, T), N9, (T, T, T, b, i, b, T, b, i)) \
-    X(_embedding_bag_forward_only, "_embedding_bag_forward_only", N3, embedding_bag_forward_only, (T, T, T), \
-      N9, (T, T, T, b, i, b, T, b, i)) \
-    X(embedding_bag, "embedding_bag", N3, embedding_bag, (T, T, T), N8, (T, T, T, b, i, b, T, b)) \
-    X(embedding_bag_padding_idx, "embedding_bag.padding_idx", N9, embedding_bag_padding_idx, \
-      (T, T, T, b, i, b, T, b, V), 0, ()) \
-    X(_embedding_bag_backward, "_embedding_bag_backward", T11, embedding_bag_backward, \
-      (T, T, T, T, T, T, i, b, i, b, T), T12, (T, T, T, T, T, T, i, b, i, b, T, i)) \
-    X(_embedding_bag_dense_backward, "_embedding_bag_dense_backward", T9, embedding_bag_dense_backward, \
-      (T, T, T, T, T, i, b, i, T), T10, (T, T, T, T, T, i, b, i, T, i)) \
-    X(_embedding_bag_per_sample_weights_backward, "_embedding_bag_per_sample_weights_backward", \
-      T6, embedding_bag_per_sample_weights_backward, (T, T, T, T, T, i), T7, (T, T, T, T, T, i, i)) \
-    X(one_hot, "one_hot", T1, one_hot, (T), T2, (T, i)) \
-    X(bincount, "bincount", T1, bincount, (T), T3, (T, T, i)) \
-    X(histc, "histc", T2, histc, (T, i), T4, (T, i, V, V)) \
-    X(_unique2, "_unique2", N1, unique2, (T), N4, (T, b, b, b)) \
-    X(unique_dim, "unique_dim", N2, unique_dim, (T, i), N5, (T, i, b, b, b)) \
-    X(unique_consecutive, "unique_consecutive", N1, unique_consecutive, (T), N4, (T, b, b, V)) \
-    X(unique_dim_consecutive, "unique_dim_consecutive", N2, unique_dim_consecutive, (T, i), N4, (T, i, b, b)) \
-    X(multinomial, "multinomial", T2, multinomial, (T, i), T4, (T, i, b, G)) \
-    X(slice_scatter, "slice_scatter", T2, slice_scatter, (T, T), T6, (T, T, i, V, V, i)) \
-    X(select_scatter, "select_scatter", T4, select_scatter, (T, T, i, i), 0, ()) \
-    X(diagonal_scatter, "diagonal_scatter", T2, diagonal_scatter, (T, T), T5, (T, T, i, i, i)) \
-    X(as_strided_scatter, "as_strided_scatter", T4, as_strided_scatter, (T, T, I, I), T5, (T, T, I, I, V)) \
-    X(repeat_interleave_Tensor, "repeat_interleave.Tensor", T1, repeat_interleave_Tensor, (T), 0, ()) \
-    X(repeat_interleave_self_Tensor, "repeat_interleave.self_Tensor", T2, repeat_interleave_self_Tensor, (T, T), \
-      T4, (T, T, V, V)) \
-    X(repeat_interleave_self_int, "repeat_interleave.self_int", T2, repeat_interleave, (T, i), T4, (T, i, V, V)) \
-    X(searchsorted_Tensor, "searchsorted.Tensor", T2, searchsorted, (T, T), T6, (T, T, b, b, V, V)) \
-    X(searchsorted_Scalar, "searchsorted.Scalar", T2, searchsorted_Scalar, (T, V), 0, ()) \
-    X(bucketize_Tensor, "bucketize.Tensor", T2, bucketize, (T, T), T4, (T, T, b, b)) \
-    X(bucketize_Scalar, "bucketize.Scalar", T2, bucketize_Scalar, (V, T), 0, ())
+//----------------------------------------------------------------------------------------------------------------------
+//  >>api:op:linalg     products of matrices
+//----------------------------------------------------------------------------------------------------------------------
 
-/* Called through opd_optimizer_step and opd_scaler_step. */
-#define OPD_OPERATORS_TRAIN(X) \
-    X(_fused_sgd_, "_fused_sgd_", 0, fused_sgd_, (), 0, ()) \
-    X(_fused_sgd__tensor_lr, "_fused_sgd_.tensor_lr", 0, fused_sgd_tensor_lr_, (), 0, ()) \
-    X(_fused_adam_, "_fused_adam_", 0, fused_adam_, (), 0, ()) \
-    X(_fused_adam__tensor_lr, "_fused_adam_.tensor_lr", 0, fused_adam_tensor_lr_, (), 0, ()) \
-    X(_fused_adamw_, "_fused_adamw_", 0, fused_adamw_, (), 0, ()) \
-    X(_fused_adamw__tensor_lr, "_fused_adamw_.tensor_lr", 0, fused_adamw_tensor_lr_, (), 0, ()) \
-    X(_amp_foreach_non_finite_check_and_unscale_, "_amp_foreach_non_finite_check_and_unscale_", 0, amp_unscale_, (), \
-      0, ()) \
-    X(_amp_update_scale_, "_amp_update_scale_", 0, amp_update_scale_, (), 0, ())
+/* mm: the product of two matrices */
+OPD_API opd_tensor *opd_mm(opd_tensor *self, opd_tensor *mat2);
+/* bmm: products of two batches of matrices */
+OPD_API opd_tensor *opd_bmm(opd_tensor *self, opd_tensor *mat2);
+/* addmm: beta * self + alpha * mat1 mat2 */
+OPD_API opd_tensor *opd_addmm(opd_tensor *self, opd_tensor *mat1, opd_tensor *mat2);
+OPD_API opd_tensor *opd_addmm_full(opd_tensor *self, opd_tensor *mat1, opd_tensor *mat2, opd_value beta,
+                                   opd_value alpha);
+OPD_API opd_tensor *opd_addmm_(opd_tensor *self, opd_tensor *mat1, opd_tensor *mat2);
+OPD_API opd_tensor *opd_addmm_full_(opd_tensor *self, opd_tensor *mat1, opd_tensor *mat2, opd_value beta,
+                                    opd_value alpha);
+/* baddbmm: beta * self + alpha * bmm(batch1, batch2) */
+OPD_API opd_tensor *opd_baddbmm(opd_tensor *self, opd_tensor *batch1, opd_tensor *batch2);
+OPD_API opd_tensor *opd_baddbmm_full(opd_tensor *self, opd_tensor *batch1, opd_tensor *batch2, opd_value beta,
+                                     opd_value alpha);
+OPD_API opd_tensor *opd_baddbmm_(opd_tensor *self, opd_tensor *batch1, opd_tensor *batch2);
+OPD_API opd_tensor *opd_baddbmm_full_(opd_tensor *self, opd_tensor *batch1, opd_tensor *batch2, opd_value beta,
+                                      opd_value alpha);
+/* addbmm: beta * self + alpha * sum of bmm(batch1, batch2) */
+OPD_API opd_tensor *opd_addbmm(opd_tensor *self, opd_tensor *batch1, opd_tensor *batch2);
+OPD_API opd_tensor *opd_addbmm_full(opd_tensor *self, opd_tensor *batch1, opd_tensor *batch2, opd_value beta,
+                                    opd_value alpha);
+OPD_API opd_tensor *opd_addbmm_(opd_tensor *self, opd_tensor *batch1, opd_tensor *batch2);
+OPD_API opd_tensor *opd_addbmm_full_(opd_tensor *self, opd_tensor *batch1, opd_tensor *batch2, opd_value beta,
+                                     opd_value alpha);
+/* mv: a matrix times a vector */
+OPD_API opd_tensor *opd_mv(opd_tensor *self, opd_tensor *vec);
+/* addmv: beta * self + alpha * mat vec */
+OPD_API opd_tensor *opd_addmv(opd_tensor *self, opd_tensor *mat, opd_tensor *vec);
+OPD_API opd_tensor *opd_addmv_full(opd_tensor *self, opd_tensor *mat, opd_tensor *vec, opd_value beta, opd_value alpha);
+OPD_API opd_tensor *opd_addmv_(opd_tensor *self, opd_tensor *mat, opd_tensor *vec);
+OPD_API opd_tensor *opd_addmv_full_(opd_tensor *self, opd_tensor *mat, opd_tensor *vec, opd_value beta,
+                                    opd_value alpha);
+/* dot: the inner product of two vectors */
+OPD_API opd_tensor *opd_dot(opd_tensor *self, opd_tensor *tensor);
+/* vdot: dot, self complex conjugate */
+OPD_API opd_tensor *opd_vdot(opd_tensor *self, opd_tensor *other);
+/* outer: self_i * vec2_j */
+OPD_API opd_tensor *opd_outer(opd_tensor *self, opd_tensor *vec2);
+/* ger: outer */
+OPD_API opd_tensor *opd_ger(opd_tensor *self, opd_tensor *vec2);
+/* addr: beta * self + alpha * outer(vec1, vec2) */
+OPD_API opd_tensor *opd_addr(opd_tensor *self, opd_tensor *vec1, opd_tensor *vec2);
+OPD_API opd_tensor *opd_addr_full(opd_tensor *self, opd_tensor *vec1, opd_tensor *vec2, opd_value beta,
+                                  opd_value alpha);
+OPD_API opd_tensor *opd_addr_(opd_tensor *self, opd_tensor *vec1, opd_tensor *vec2);
+OPD_API opd_tensor *opd_addr_full_(opd_tensor *self, opd_tensor *vec1, opd_tensor *vec2, opd_value beta,
+                                   opd_value alpha);
+/* matmul: the product by the number of dims: dot, mv, mm, or batches broadcast */
+OPD_API opd_tensor *opd_matmul(opd_tensor *self, opd_tensor *other);
+/* linear: input weight^T + bias */
+OPD_API opd_tensor *opd_linear(opd_tensor *input, opd_tensor *weight);
+OPD_API opd_tensor *opd_linear_full(opd_tensor *input, opd_tensor *weight, opd_tensor *bias);
+/* tensordot: the sum over dims_self of self and dims_other of other */
+OPD_API opd_tensor *opd_tensordot(opd_tensor *self, opd_tensor *other, opd_ints dims_self, opd_ints dims_other);
+/* inner: the sum over the last dims */
+OPD_API opd_tensor *opd_inner(opd_tensor *self, opd_tensor *other);
+/* kron: every element of self times all of other */
+OPD_API opd_tensor *opd_kron(opd_tensor *self, opd_tensor *other);
 
+//----------------------------------------------------------------------------------------------------------------------
+//  >>api:op:conv       convolution
+//----------------------------------------------------------------------------------------------------------------------
+
+/* convolution: convolution of any kind; transposed: its adjoint */
+OPD_API opd_tensor *opd_convolution(opd_tensor *input, opd_tensor *weight, opd_tensor *bias, opd_ints stride,
+                                    opd_ints padding, opd_ints dilation, bool transposed, opd_ints output_padding,
+                                    int64_t groups);
+/* convolution_backward: derivatives of convolution by input, weight and bias, as output_mask says */
+OPD_API int opd_convolution_backward(opd_tensor **rets, opd_tensor *grad_output, opd_tensor *input, opd_tensor *weight,
+                                     opd_ints bias_sizes, opd_ints stride, opd_ints padding, opd_ints dilation,
+                                     bool transposed, opd_ints output_padding, int64_t groups, opd_value output_mask);
+/* _convolution: convolution, with switches that are not used here */
+OPD_API opd_tensor *opd_under_convolution(opd_tensor *input, opd_tensor *weight, opd_tensor *bias, opd_ints stride,
+                                        opd_ints padding, opd_ints dilation, bool transposed, opd_ints output_padding,
+                                        int64_t groups, bool benchmark, bool deterministic, bool cudnn_enabled,
+                                        bool allow_tf32);
+/* _convolution.deprecated: convolution, with switches that are not used here */
+OPD_API opd_tensor *opd_under_convolution_deprecated(opd_tensor *input, opd_tensor *weight, opd_tensor *bias,
+                                        opd_ints stride, opd_ints padding, opd_ints dilation, bool transposed,
+                                        opd_ints output_padding, int64_t groups, bool benchmark, bool deterministic,
+                                        bool cudnn_enabled);
+/* conv1d: convolution [N, C, L]; padding by numbers, "valid" or "same" */
+OPD_API opd_tensor *opd_conv1d(opd_tensor *input, opd_tensor *weight);
+OPD_API opd_tensor *opd_conv1d_full(opd_tensor *input, opd_tensor *weight, opd_tensor *bias, opd_ints stride,
+                                    opd_ints padding, opd_ints dilation, int64_t groups);
+/* conv1d.padding: convolution [N, C, L]; padding by numbers, "valid" or "same" */
+OPD_API opd_tensor *opd_conv1d_padding(opd_tensor *input, opd_tensor *weight);
+OPD_API opd_tensor *opd_conv1d_padding_full(opd_tensor *input, opd_tensor *weight, opd_tensor *bias, opd_ints stride,
+                                        const char *padding, opd_ints dilation, int64_t groups);
+/* conv2d: convolution [N, C, H, W]; padding by numbers, "valid" or "same" */
+OPD_API opd_tensor *opd_conv2d(opd_tensor *input, opd_tensor *weight);
+OPD_API opd_tensor *opd_conv2d_full(opd_tensor *input, opd_tensor *weight, opd_tensor *bias, opd_ints stride,
+                                    opd_ints padding, opd_ints dilation, int64_t groups);
+/* conv2d.padding: convolution [N, C, H, W]; padding by numbers, "valid" or "same" */
+OPD_API opd_tensor *opd_conv2d_padding(opd_tensor *input, opd_tensor *weight);
+OPD_API opd_tensor *opd_conv2d_padding_full(opd_tensor *input, opd_tensor *weight, opd_tensor *bias, opd_ints stride,
+                                        const char *padding, opd_ints dilation, int64_t groups);
+/* conv3d: convolution [N, C, D, H, W]; padding by numbers, "valid" or "same" */
+OPD_API opd_tensor *opd_conv3d(opd_tensor *input, opd_tensor *weight);
+OPD_API opd_tensor *opd_conv3d_full(opd_tensor *input, opd_tensor *weight, opd_tensor *bias, opd_ints stride,
+                                    opd_ints padding, opd_ints dilation, int64_t groups);
+/* conv3d.padding: convolution [N, C, D, H, W]; padding by numbers, "valid" or "same" */
+OPD_API opd_tensor *opd_conv3d_padding(opd_tensor *input, opd_tensor *weight);
+OPD_API opd_tensor *opd_conv3d_padding_full(opd_tensor *input, opd_tensor *weight, opd_tensor *bias, opd_ints stride,
+                                        const char *padding, opd_ints dilation, int64_t groups);
+/* conv_transpose1d: adjoint of conv1d */
+OPD_API opd_tensor *opd_conv_transpose1d(opd_tensor *input, opd_tensor *weight);
+OPD_API opd_tensor *opd_conv_transpose1d_full(opd_tensor *input, opd_tensor *weight, opd_tensor *bias, opd_ints stride,
+                                        opd_ints padding, opd_ints output_padding, int64_t groups, opd_ints dilation);
+/* conv_transpose2d.input: adjoint of conv2d */
+OPD_API opd_tensor *opd_conv_transpose2d(opd_tensor *input, opd_tensor *weight);
+OPD_API opd_tensor *opd_conv_transpose2d_full(opd_tensor *input, opd_tensor *weight, opd_tensor *bias, opd_ints stride,
+                                        opd_ints padding, opd_ints output_padding, int64_t groups, opd_ints dilation);
+/* conv_transpose3d.input: adjoint of conv3d */
+OPD_API opd_tensor *opd_conv_transpose3d(opd_tensor *input, opd_tensor *weight);
+OPD_API opd_tensor *opd_conv_transpose3d_full(opd_tensor *input, opd_tensor *weight, opd_tensor *bias, opd_ints stride,
+                                        opd_ints padding, opd_ints output_padding, int64_t groups, opd_ints dilation);
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>api:op:pool       pooling
+//----------------------------------------------------------------------------------------------------------------------
+
+/* max_pool2d_with_indices: the greatest of each window [.., H, W], and where */
+OPD_API int opd_max_pool2d_with_indices(opd_tensor **rets, opd_tensor *self, opd_ints kernel_size);
+OPD_API int opd_max_pool2d_with_indices_full(opd_tensor **rets, opd_tensor *self, opd_ints kernel_size, opd_ints stride,
+                                        opd_ints padding, opd_ints dilation, bool ceil_mode);
+/* max_pool2d_with_indices_backward: derivative of max_pool2d_with_indices */
+OPD_API opd_tensor *opd_max_pool2d_with_indices_backward(opd_tensor *grad_output, opd_tensor *self,
+                                        opd_ints kernel_size, opd_ints stride, opd_ints padding, opd_ints dilation,
+                                        bool ceil_mode, opd_tensor *indices);
+/* max_pool3d_with_indices: the greatest of each window [.., D, H, W], and where */
+OPD_API int opd_max_pool3d_with_indices(opd_tensor **rets, opd_tensor *self, opd_ints kernel_size);
+OPD_API int opd_max_pool3d_with_indices_full(opd_tensor **rets, opd_tensor *self, opd_ints kernel_size, opd_ints stride,
+                                        opd_ints padding, opd_ints dilation, bool ceil_mode);
+/* max_pool3d_with_indices_backward: derivative of max_pool3d_with_indices */
+OPD_API opd_tensor *opd_max_pool3d_with_indices_backward(opd_tensor *grad_output, opd_tensor *self,
+                                        opd_ints kernel_size, opd_ints stride, opd_ints padding, opd_ints dilation,
+                                        bool ceil_mode, opd_tensor *indices);
+/* max_pool2d: the greatest of each window [.., H, W] */
+OPD_API opd_tensor *opd_max_pool2d(opd_tensor *self, opd_ints kernel_size);
+OPD_API opd_tensor *opd_max_pool2d_full(opd_tensor *self, opd_ints kernel_size, opd_ints stride, opd_ints padding,
+                                        opd_ints dilation, bool ceil_mode);
+/* max_pool3d: the greatest of each window [.., D, H, W] */
+OPD_API opd_tensor *opd_max_pool3d(opd_tensor *self, opd_ints kernel_size);
+OPD_API opd_tensor *opd_max_pool3d_full(opd_tensor *self, opd_ints kernel_size, opd_ints stride, opd_ints padding,
+                                        opd_ints dilation, bool ceil_mode);
+/* max_pool1d_with_indices: the greatest of each window [.., L], and where */
+OPD_API int opd_max_pool1d_with_indices(opd_tensor **rets, opd_tensor *self, opd_ints kernel_size);
+OPD_API int opd_max_pool1d_with_indices_full(opd_tensor **rets, opd_tensor *self, opd_ints kernel_size, opd_ints stride,
+                                        opd_ints padding, opd_ints dilation, bool ceil_mode);
+/* max_pool1d: the greatest of each window [.., L] */
+OPD_API opd_tensor *opd_max_pool1d(opd_tensor *self, opd_ints kernel_size);
+OPD_API opd_tensor *opd_max_pool1d_full(opd_tensor *self, opd_ints kernel_size, opd_ints stride, opd_ints padding,
+                                        opd_ints dilation, bool ceil_mode);
+/* avg_pool2d: the mean of each window [.., H, W] */
+OPD_API opd_tensor *opd_avg_pool2d(opd_tensor *self, opd_ints kernel_size);
+OPD_API opd_tensor *opd_avg_pool2d_full(opd_tensor *self, opd_ints kernel_size, opd_ints stride, opd_ints padding,
+                                        bool ceil_mode, bool count_include_pad, opd_value divisor_override);
+/* avg_pool2d_backward: derivative of avg_pool2d */
+OPD_API opd_tensor *opd_avg_pool2d_backward(opd_tensor *grad_output, opd_tensor *self, opd_ints kernel_size,
+                                        opd_ints stride, opd_ints padding, bool ceil_mode, bool count_include_pad,
+                                        opd_value divisor_override);
+/* avg_pool3d: the mean of each window [.., D, H, W] */
+OPD_API opd_tensor *opd_avg_pool3d(opd_tensor *self, opd_ints kernel_size);
+OPD_API opd_tensor *opd_avg_pool3d_full(opd_tensor *self, opd_ints kernel_size, opd_ints stride, opd_ints padding,
+                                        bool ceil_mode, bool count_include_pad, opd_value divisor_override);
+/* avg_pool3d_backward: derivative of avg_pool3d */
+OPD_API opd_tensor *opd_avg_pool3d_backward(opd_tensor *grad_output, opd_tensor *self, opd_ints kernel_size,
+                                        opd_ints stride, opd_ints padding, bool ceil_mode, bool count_include_pad,
+                                        opd_value divisor_override);
+/* avg_pool1d: the mean of each window [.., L] */
+OPD_API opd_tensor *opd_avg_pool1d(opd_tensor *self, opd_ints kernel_size);
+OPD_API opd_tensor *opd_avg_pool1d_full(opd_tensor *self, opd_ints kernel_size, opd_ints stride, opd_ints padding,
+                                        bool ceil_mode, bool count_include_pad);
+/* _adaptive_avg_pool2d: adaptive_avg_pool2d of more than one place */
+OPD_API opd_tensor *opd_under_adaptive_avg_pool2d(opd_tensor *self, opd_ints output_size);
+/* _adaptive_avg_pool2d_backward: derivative of adaptive_avg_pool2d */
+OPD_API opd_tensor *opd_adaptive_avg_pool2d_backward(opd_tensor *grad_output, opd_tensor *self);
+/* _adaptive_avg_pool3d: adaptive_avg_pool3d of more than one place */
+OPD_API opd_tensor *opd_under_adaptive_avg_pool3d(opd_tensor *self, opd_ints output_size);
+/* _adaptive_avg_pool3d_backward: derivative of adaptive_avg_pool3d */
+OPD_API opd_tensor *opd_adaptive_avg_pool3d_backward(opd_tensor *grad_output, opd_tensor *self);
+/* adaptive_max_pool2d: the greatest of output_size windows [.., H, W], and where */
+OPD_API int opd_adaptive_max_pool2d(opd_tensor **rets, opd_tensor *self, opd_ints output_size);
+/* adaptive_max_pool2d_backward: derivative of adaptive_max_pool2d */
+OPD_API opd_tensor *opd_adaptive_max_pool2d_backward(opd_tensor *grad_output, opd_tensor *self, opd_tensor *indices);
+/* adaptive_max_pool3d: the greatest of output_size windows [.., D, H, W], and where */
+OPD_API int opd_adaptive_max_pool3d(opd_tensor **rets, opd_tensor *self, opd_ints output_size);
+/* adaptive_max_pool3d_backward: derivative of adaptive_max_pool3d */
+OPD_API opd_tensor *opd_adaptive_max_pool3d_backward(opd_tensor *grad_output, opd_tensor *self, opd_tensor *indices);
+/* adaptive_avg_pool1d: the means of output_size windows [.., L] */
+OPD_API opd_tensor *opd_adaptive_avg_pool1d(opd_tensor *self, opd_ints output_size);
+/* adaptive_avg_pool2d: the means of output_size windows [.., H, W] */
+OPD_API opd_tensor *opd_adaptive_avg_pool2d(opd_tensor *self, opd_ints output_size);
+/* adaptive_avg_pool3d: the means of output_size windows [.., D, H, W] */
+OPD_API opd_tensor *opd_adaptive_avg_pool3d(opd_tensor *self, opd_ints output_size);
+/* adaptive_max_pool1d: the greatest of output_size windows [.., L], and where */
+OPD_API int opd_adaptive_max_pool1d(opd_tensor **rets, opd_tensor *self, opd_ints output_size);
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>api:op:resample   windows as columns, pixels as channels, other sizes, sampling at places
+//----------------------------------------------------------------------------------------------------------------------
+
+/* im2col: windows [N, C, H, W] as columns [N, C * window, places] */
+OPD_API opd_tensor *opd_im2col(opd_tensor *self, opd_ints kernel_size, opd_ints dilation, opd_ints padding,
+                               opd_ints stride);
+/* col2im: columns summed into images of output_size */
+OPD_API opd_tensor *opd_col2im(opd_tensor *self, opd_ints output_size, opd_ints kernel_size, opd_ints dilation,
+                               opd_ints padding, opd_ints stride);
+/* pixel_shuffle: channels as pixels: [.., C r^2, H, W] to [.., C, H r, W r] */
+OPD_API opd_tensor *opd_pixel_shuffle(opd_tensor *self, int64_t upscale_factor);
+/* pixel_unshuffle: pixels as channels: [.., C, H r, W r] to [.., C r^2, H, W] */
+OPD_API opd_tensor *opd_pixel_unshuffle(opd_tensor *self, int64_t downscale_factor);
+/* upsample_nearest2d: [N, C, H, W] in another size, by the nearest */
+OPD_API opd_tensor *opd_upsample_nearest2d(opd_tensor *self, opd_ints output_size);
+OPD_API opd_tensor *opd_upsample_nearest2d_full(opd_tensor *self, opd_ints output_size, opd_value scales_h,
+                                        opd_value scales_w);
+/* upsample_nearest2d_backward: derivative of upsample_nearest2d */
+OPD_API opd_tensor *opd_upsample_nearest2d_backward(opd_tensor *grad_output, opd_ints output_size, opd_ints input_size);
+OPD_API opd_tensor *opd_upsample_nearest2d_backward_full(opd_tensor *grad_output, opd_ints output_size,
+                                        opd_ints input_size, opd_value scales_h, opd_value scales_w);
+/* upsample_nearest2d.vec: [N, C, H, W] in another size, by the nearest */
+OPD_API opd_tensor *opd_upsample_nearest2d_vec(opd_tensor *input, opd_ints output_size, opd_value scale_factors);
+/* upsample_bilinear2d: [N, C, H, W] in another size, linear between pixels */
+OPD_API opd_tensor *opd_upsample_bilinear2d(opd_tensor *self, opd_ints output_size, bool align_corners);
+OPD_API opd_tensor *opd_upsample_bilinear2d_full(opd_tensor *self, opd_ints output_size, bool align_corners,
+                                        opd_value scales_h, opd_value scales_w);
+/* upsample_bilinear2d_backward: derivative of upsample_bilinear2d */
+OPD_API opd_tensor *opd_upsample_bilinear2d_backward(opd_tensor *grad_output, opd_ints output_size, opd_ints input_size,
+                                        bool align_corners);
+OPD_API opd_tensor *opd_upsample_bilinear2d_backward_full(opd_tensor *grad_output, opd_ints output_size,
+                                        opd_ints input_size, bool align_corners, opd_value scales_h,
+                                        opd_value scales_w);
+/* upsample_bilinear2d.vec: [N, C, H, W] in another size, linear between pixels */
+OPD_API opd_tensor *opd_upsample_bilinear2d_vec(opd_tensor *input, opd_ints output_size, bool align_corners,
+                                        opd_value scale_factors);
+/* grid_sampler_2d: input [N, C, H, W] at the places grid [N, h, w, 2], -1 to 1 */
+OPD_API opd_tensor *opd_grid_sampler_2d(opd_tensor *input, opd_tensor *grid, int64_t interpolation_mode,
+                                        int64_t padding_mode, bool align_corners);
+/* grid_sampler_2d_backward: derivatives of grid_sampler_2d */
+OPD_API int opd_grid_sampler_2d_backward(opd_tensor **rets, opd_tensor *grad_output, opd_tensor *input,
+                                        opd_tensor *grid, int64_t interpolation_mode, int64_t padding_mode,
+                                        bool align_corners, opd_value output_mask);
+/* grid_sampler: grid_sampler_2d */
+OPD_API opd_tensor *opd_grid_sampler(opd_tensor *input, opd_tensor *grid, int64_t interpolation_mode,
+                                     int64_t padding_mode, bool align_corners);
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>api:op:distance   distances between rows
+//----------------------------------------------------------------------------------------------------------------------
+
+/* _cdist_forward: cdist */
+OPD_API opd_tensor *opd_cdist_forward(opd_tensor *x1, opd_tensor *x2, double p, opd_value compute_mode);
+/* _cdist_backward: derivative of cdist */
+OPD_API opd_tensor *opd_cdist_backward(opd_tensor *grad, opd_tensor *x1, opd_tensor *x2, double p, opd_tensor *cdist);
+/* _euclidean_dist: cdist of p = 2 by a matrix product */
+OPD_API opd_tensor *opd_euclidean_dist(opd_tensor *x1, opd_tensor *x2);
+/* cdist: p-norm distances between the rows of x1 and those of x2 */
+OPD_API opd_tensor *opd_cdist(opd_tensor *x1, opd_tensor *x2);
+OPD_API opd_tensor *opd_cdist_full(opd_tensor *x1, opd_tensor *x2, double p, opd_value compute_mode);
+/* _pdist_forward: pdist */
+OPD_API opd_tensor *opd_pdist_forward(opd_tensor *self);
+OPD_API opd_tensor *opd_pdist_forward_full(opd_tensor *self, double p);
+/* _pdist_backward: derivative of pdist */
+OPD_API opd_tensor *opd_pdist_backward(opd_tensor *grad, opd_tensor *self, double p, opd_tensor *pdist);
+/* pdist: p-norm distances between any two rows */
+OPD_API opd_tensor *opd_pdist(opd_tensor *self);
+OPD_API opd_tensor *opd_pdist_full(opd_tensor *self, double p);
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>api:op:fft        Fourier transforms
+//----------------------------------------------------------------------------------------------------------------------
+
+/* _fft_r2c: Fourier transform of real numbers; onesided: half of the last dim */
+OPD_API opd_tensor *opd_fft_r2c(opd_tensor *self, opd_ints dim, int64_t normalization, bool onesided);
+/* _fft_c2r: inverse of _fft_r2c, last_dim_size long */
+OPD_API opd_tensor *opd_fft_c2r(opd_tensor *self, opd_ints dim, int64_t normalization, int64_t last_dim_size);
+/* _fft_c2c: Fourier transform of complex numbers, forward or inverse */
+OPD_API opd_tensor *opd_fft_c2c(opd_tensor *self, opd_ints dim, int64_t normalization, bool forward);
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>api:op:norm       normalisation and dropout
+//----------------------------------------------------------------------------------------------------------------------
+
+/* native_layer_norm: layer_norm, with means and 1 / deviations */
+OPD_API int opd_native_layer_norm(opd_tensor **rets, opd_tensor *input, opd_ints normalized_shape, opd_tensor *weight,
+                                  opd_tensor *bias, double eps);
+/* native_layer_norm_backward: derivatives of native_layer_norm, as output_mask says */
+OPD_API int opd_native_layer_norm_backward(opd_tensor **rets, opd_tensor *grad_out, opd_tensor *input,
+                                        opd_ints normalized_shape, opd_tensor *mean, opd_tensor *rstd,
+                                        opd_tensor *weight, opd_tensor *bias, opd_value output_mask);
+/* layer_norm: mean 0, variance 1 over the last dims, times weight plus bias */
+OPD_API opd_tensor *opd_layer_norm(opd_tensor *input, opd_ints normalized_shape);
+OPD_API opd_tensor *opd_layer_norm_full(opd_tensor *input, opd_ints normalized_shape, opd_tensor *weight,
+                                        opd_tensor *bias, double eps, bool cudnn_enable);
+/* native_group_norm: group_norm, with means and 1 / deviations */
+OPD_API int opd_native_group_norm(opd_tensor **rets, opd_tensor *input, opd_tensor *weight, opd_tensor *bias, int64_t N,
+                                  int64_t C, int64_t HxW, int64_t group, double eps);
+/* native_group_norm_backward: derivatives of native_group_norm, as output_mask says */
+OPD_API int opd_native_group_norm_backward(opd_tensor **rets, opd_tensor *grad_out, opd_tensor *input, opd_tensor *mean,
+                                        opd_tensor *rstd, opd_tensor *weight, int64_t N, int64_t C, int64_t HxW,
+                                        int64_t group, opd_value output_mask);
+/* group_norm: mean 0, variance 1 over groups of channels, times weight plus bias */
+OPD_API opd_tensor *opd_group_norm(opd_tensor *input, int64_t num_groups);
+OPD_API opd_tensor *opd_group_norm_full(opd_tensor *input, int64_t num_groups, opd_tensor *weight, opd_tensor *bias,
+                                        double eps, bool cudnn_enabled);
+/* native_batch_norm: batch_norm, with means and 1 / deviations */
+OPD_API int opd_native_batch_norm(opd_tensor **rets, opd_tensor *input, opd_tensor *weight, opd_tensor *bias,
+                                  opd_tensor *running_mean, opd_tensor *running_var, bool training, double momentum,
+                                  double eps);
+/* native_batch_norm_backward: derivatives of native_batch_norm, as output_mask says */
+OPD_API int opd_native_batch_norm_backward(opd_tensor **rets, opd_tensor *grad_out, opd_tensor *input,
+                                        opd_tensor *weight, opd_tensor *running_mean, opd_tensor *running_var,
+                                        opd_tensor *save_mean, opd_tensor *save_invstd, bool train, double eps,
+                                        opd_value output_mask);
+/* batch_norm: mean 0, variance 1 over all but channels; running means are written */
+OPD_API opd_tensor *opd_batch_norm(opd_tensor *input, opd_tensor *weight, opd_tensor *bias, opd_tensor *running_mean,
+                                   opd_tensor *running_var, bool training, double momentum, double eps,
+                                   bool cudnn_enabled);
+/* instance_norm: mean 0, variance 1 of each channel of each example */
+OPD_API opd_tensor *opd_instance_norm(opd_tensor *input, opd_tensor *weight, opd_tensor *bias, opd_tensor *running_mean,
+                                      opd_tensor *running_var, bool use_input_stats, double momentum, double eps,
+                                      bool cudnn_enabled);
+/* native_dropout: dropout, and what was kept */
+OPD_API int opd_native_dropout(opd_tensor **rets, opd_tensor *input, double p, opd_value train);
+/* native_dropout_backward: derivative of native_dropout */
+OPD_API opd_tensor *opd_native_dropout_backward(opd_tensor *grad_output, opd_tensor *mask, double scale);
+/* dropout: 0 with probability p, else self / (1 - p) */
+OPD_API opd_tensor *opd_dropout(opd_tensor *input, double p, bool train);
+/* dropout_: dropout of self itself */
+OPD_API opd_tensor *opd_dropout_(opd_tensor *self, double p, bool train);
+/* feature_dropout: dropout of whole channels */
+OPD_API opd_tensor *opd_feature_dropout(opd_tensor *input, double p, bool train);
+/* feature_dropout_: feature_dropout of self itself */
+OPD_API opd_tensor *opd_feature_dropout_(opd_tensor *self, double p, bool train);
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>api:op:loss       losses, similarities, gates with parameters
+//----------------------------------------------------------------------------------------------------------------------
+
+/* nll_loss_forward: nll_loss, and the sum of weights */
+OPD_API int opd_nll_loss_forward(opd_tensor **rets, opd_tensor *self, opd_tensor *target, opd_tensor *weight,
+                                 int64_t reduction, int64_t ignore_index);
+/* nll_loss_backward: derivative of nll_loss */
+OPD_API opd_tensor *opd_nll_loss_backward(opd_tensor *grad_output, opd_tensor *self, opd_tensor *target,
+                                        opd_tensor *weight, int64_t reduction, int64_t ignore_index,
+                                        opd_tensor *total_weight);
+/* nll_loss2d_forward: nll_loss2d, and the sum of weights */
+OPD_API int opd_nll_loss2d_forward(opd_tensor **rets, opd_tensor *self, opd_tensor *target, opd_tensor *weight,
+                                   int64_t reduction, int64_t ignore_index);
+/* nll_loss2d_backward: derivative of nll_loss2d */
+OPD_API opd_tensor *opd_nll_loss2d_backward(opd_tensor *grad_output, opd_tensor *self, opd_tensor *target,
+                                        opd_tensor *weight, int64_t reduction, int64_t ignore_index,
+                                        opd_tensor *total_weight);
+/* nll_loss: -self[target], weighted; reduction 0: each, 1: mean, 2: sum */
+OPD_API opd_tensor *opd_nll_loss(opd_tensor *self, opd_tensor *target);
+OPD_API opd_tensor *opd_nll_loss_full(opd_tensor *self, opd_tensor *target, opd_tensor *weight, int64_t reduction,
+                                      int64_t ignore_index);
+/* nll_loss2d: nll_loss of [N, C, H, W] */
+OPD_API opd_tensor *opd_nll_loss2d(opd_tensor *self, opd_tensor *target);
+OPD_API opd_tensor *opd_nll_loss2d_full(opd_tensor *self, opd_tensor *target, opd_tensor *weight, int64_t reduction,
+                                        int64_t ignore_index);
+/* nll_loss_nd: nll_loss of any number of dims */
+OPD_API opd_tensor *opd_nll_loss_nd(opd_tensor *self, opd_tensor *target);
+OPD_API opd_tensor *opd_nll_loss_nd_full(opd_tensor *self, opd_tensor *target, opd_tensor *weight, int64_t reduction,
+                                        int64_t ignore_index);
+/* cross_entropy_loss: nll_loss of log_softmax, or of probabilities */
+OPD_API opd_tensor *opd_cross_entropy_loss(opd_tensor *self, opd_tensor *target);
+OPD_API opd_tensor *opd_cross_entropy_loss_full(opd_tensor *self, opd_tensor *target, opd_tensor *weight,
+                                        int64_t reduction, int64_t ignore_index, double label_smoothing);
+/* mse_loss: (self - target)^2; reduction 0: each, 1: mean, 2: sum */
+OPD_API opd_tensor *opd_mse_loss(opd_tensor *self, opd_tensor *target);
+OPD_API opd_tensor *opd_mse_loss_full(opd_tensor *self, opd_tensor *target, int64_t reduction);
+/* mse_loss_backward: derivative of mse_loss */
+OPD_API opd_tensor *opd_mse_loss_backward(opd_tensor *grad_output, opd_tensor *self, opd_tensor *target,
+                                        int64_t reduction);
+/* l1_loss: |self - target| */
+OPD_API opd_tensor *opd_l1_loss(opd_tensor *self, opd_tensor *target);
+OPD_API opd_tensor *opd_l1_loss_full(opd_tensor *self, opd_tensor *target, int64_t reduction);
+/* smooth_l1_loss: l1_loss, a parabola within beta of 0 */
+OPD_API opd_tensor *opd_smooth_l1_loss(opd_tensor *self, opd_tensor *target);
+OPD_API opd_tensor *opd_smooth_l1_loss_full(opd_tensor *self, opd_tensor *target, int64_t reduction, double beta);
+/* smooth_l1_loss_backward: derivative of smooth_l1_loss */
+OPD_API opd_tensor *opd_smooth_l1_loss_backward(opd_tensor *grad_output, opd_tensor *self, opd_tensor *target,
+                                        int64_t reduction, double beta);
+/* huber_loss: a parabola within delta of 0, straight beyond */
+OPD_API opd_tensor *opd_huber_loss(opd_tensor *self, opd_tensor *target);
+OPD_API opd_tensor *opd_huber_loss_full(opd_tensor *self, opd_tensor *target, int64_t reduction, double delta);
+/* huber_loss_backward: derivative of huber_loss */
+OPD_API opd_tensor *opd_huber_loss_backward(opd_tensor *grad_output, opd_tensor *self, opd_tensor *target,
+                                        int64_t reduction, double delta);
+/* binary_cross_entropy: -(target log(self) + (1 - target) log(1 - self)) */
+OPD_API opd_tensor *opd_binary_cross_entropy(opd_tensor *self, opd_tensor *target);
+OPD_API opd_tensor *opd_binary_cross_entropy_full(opd_tensor *self, opd_tensor *target, opd_tensor *weight,
+                                        int64_t reduction);
+/* binary_cross_entropy_backward: derivative of binary_cross_entropy */
+OPD_API opd_tensor *opd_binary_cross_entropy_backward(opd_tensor *grad_output, opd_tensor *self, opd_tensor *target);
+OPD_API opd_tensor *opd_binary_cross_entropy_backward_full(opd_tensor *grad_output, opd_tensor *self,
+                                        opd_tensor *target, opd_tensor *weight, int64_t reduction);
+/* binary_cross_entropy_with_logits: binary_cross_entropy of sigmoid(self) */
+OPD_API opd_tensor *opd_binary_cross_entropy_with_logits(opd_tensor *self, opd_tensor *target);
+OPD_API opd_tensor *opd_binary_cross_entropy_with_logits_full(opd_tensor *self, opd_tensor *target, opd_tensor *weight,
+                                        opd_tensor *pos_weight, int64_t reduction);
+/* log_sigmoid_forward: log_sigmoid, and what its derivative uses */
+OPD_API int opd_log_sigmoid_forward(opd_tensor **rets, opd_tensor *self);
+/* log_sigmoid_backward: derivative of log_sigmoid */
+OPD_API opd_tensor *opd_log_sigmoid_backward(opd_tensor *grad_output, opd_tensor *self, opd_tensor *buffer);
+/* log_sigmoid: log(sigmoid(self)) */
+OPD_API opd_tensor *opd_log_sigmoid(opd_tensor *self);
+/* soft_margin_loss: log(1 + e^(-target self)) */
+OPD_API opd_tensor *opd_soft_margin_loss(opd_tensor *self, opd_tensor *target);
+OPD_API opd_tensor *opd_soft_margin_loss_full(opd_tensor *self, opd_tensor *target, int64_t reduction);
+/* soft_margin_loss_backward: derivative of soft_margin_loss */
+OPD_API opd_tensor *opd_soft_margin_loss_backward(opd_tensor *grad_output, opd_tensor *self, opd_tensor *target,
+                                        int64_t reduction);
+/* kl_div: target * (log(target) - self) */
+OPD_API opd_tensor *opd_kl_div(opd_tensor *self, opd_tensor *target);
+OPD_API opd_tensor *opd_kl_div_full(opd_tensor *self, opd_tensor *target, int64_t reduction, bool log_target);
+/* hinge_embedding_loss: self where target is 1, max(0, margin - self) where -1 */
+OPD_API opd_tensor *opd_hinge_embedding_loss(opd_tensor *self, opd_tensor *target);
+OPD_API opd_tensor *opd_hinge_embedding_loss_full(opd_tensor *self, opd_tensor *target, double margin,
+                                        int64_t reduction);
+/* margin_ranking_loss: max(0, -target (input1 - input2) + margin) */
+OPD_API opd_tensor *opd_margin_ranking_loss(opd_tensor *input1, opd_tensor *input2, opd_tensor *target);
+OPD_API opd_tensor *opd_margin_ranking_loss_full(opd_tensor *input1, opd_tensor *input2, opd_tensor *target,
+                                        double margin, int64_t reduction);
+/* cosine_similarity: x1 . x2 / (|x1| |x2|) along dim */
+OPD_API opd_tensor *opd_cosine_similarity(opd_tensor *x1, opd_tensor *x2);
+OPD_API opd_tensor *opd_cosine_similarity_full(opd_tensor *x1, opd_tensor *x2, int64_t dim, double eps);
+/* cosine_embedding_loss: 1 - cosine where target is 1, max(0, cosine - margin) where -1 */
+OPD_API opd_tensor *opd_cosine_embedding_loss(opd_tensor *input1, opd_tensor *input2, opd_tensor *target);
+OPD_API opd_tensor *opd_cosine_embedding_loss_full(opd_tensor *input1, opd_tensor *input2, opd_tensor *target,
+                                        double margin, int64_t reduction);
+/* pairwise_distance: the p-norm of x1 - x2 + eps along the last dim */
+OPD_API opd_tensor *opd_pairwise_distance(opd_tensor *x1, opd_tensor *x2);
+OPD_API opd_tensor *opd_pairwise_distance_full(opd_tensor *x1, opd_tensor *x2, double p, double eps, bool keepdim);
+/* triplet_margin_loss: max(0, d(anchor, positive) - d(anchor, negative) + margin) */
+OPD_API opd_tensor *opd_triplet_margin_loss(opd_tensor *anchor, opd_tensor *positive, opd_tensor *negative);
+OPD_API opd_tensor *opd_triplet_margin_loss_full(opd_tensor *anchor, opd_tensor *positive, opd_tensor *negative,
+                                        double margin, double p, double eps, bool swap, int64_t reduction);
+/* poisson_nll_loss: e^input - target * input (log_input), or input - target log(input) */
+OPD_API opd_tensor *opd_poisson_nll_loss(opd_tensor *input, opd_tensor *target, bool log_input, bool full, double eps,
+                                        int64_t reduction);
+/* glu: the first half of dim times sigmoid of the second */
+OPD_API opd_tensor *opd_glu(opd_tensor *self);
+OPD_API opd_tensor *opd_glu_full(opd_tensor *self, int64_t dim);
+/* glu_backward: derivative of glu */
+OPD_API opd_tensor *opd_glu_backward(opd_tensor *grad_output, opd_tensor *self, int64_t dim);
+/* prelu: self, times weight (one for all, or one a channel) below 0 */
+OPD_API opd_tensor *opd_prelu(opd_tensor *self, opd_tensor *weight);
+/* prelu_backward: derivatives of prelu */
+OPD_API int opd_prelu_backward(opd_tensor **rets, opd_tensor *grad_output, opd_tensor *self, opd_tensor *weight);
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>api:op:index      by indices, joining, padding, embedding, counting
+//----------------------------------------------------------------------------------------------------------------------
+
+/* gather: elements of dim at index */
+OPD_API opd_tensor *opd_gather(opd_tensor *self, int64_t dim, opd_tensor *index);
+OPD_API opd_tensor *opd_gather_full(opd_tensor *self, int64_t dim, opd_tensor *index, bool sparse_grad);
+/* scatter.src: self, with src (or value) written at index along dim */
+OPD_API opd_tensor *opd_scatter(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *src);
+OPD_API opd_tensor *opd_scatter_(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *src);
+/* scatter.value: self, with src (or value) written at index along dim */
+OPD_API opd_tensor *opd_scatter_value(opd_tensor *self, int64_t dim, opd_tensor *index, opd_value value);
+OPD_API opd_tensor *opd_scatter_value_(opd_tensor *self, int64_t dim, opd_tensor *index, opd_value value);
+/* scatter.reduce: self, with src (or value) written at index along dim */
+OPD_API opd_tensor *opd_scatter_reduce(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *src,
+                                       const char *reduce);
+OPD_API opd_tensor *opd_scatter_reduce_(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *src,
+                                        const char *reduce);
+/* scatter.value_reduce: self, with src (or value) written at index along dim */
+OPD_API opd_tensor *opd_scatter_value_reduce(opd_tensor *self, int64_t dim, opd_tensor *index, opd_value value,
+                                        const char *reduce);
+OPD_API opd_tensor *opd_scatter_value_reduce_(opd_tensor *self, int64_t dim, opd_tensor *index, opd_value value,
+                                        const char *reduce);
+/* scatter_add: self, with src added at index along dim */
+OPD_API opd_tensor *opd_scatter_add(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *src);
+OPD_API opd_tensor *opd_scatter_add_(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *src);
+/* scatter_reduce.two: self, with src reduced at index along dim: "sum", "prod", "mean", "amax", "amin" */
+OPD_API opd_tensor *opd_scatter_reduce_two(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *src,
+                                        const char *reduce);
+OPD_API opd_tensor *opd_scatter_reduce_two_full(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *src,
+                                        const char *reduce, bool include_self);
+OPD_API opd_tensor *opd_scatter_reduce_two_(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *src,
+                                        const char *reduce);
+OPD_API opd_tensor *opd_scatter_reduce_two_full_(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *src,
+                                        const char *reduce, bool include_self);
+/* index_select: the slices of dim at index */
+OPD_API opd_tensor *opd_index_select(opd_tensor *self, int64_t dim, opd_tensor *index);
+/* index_select_backward: derivative of index_select */
+OPD_API opd_tensor *opd_index_select_backward(opd_tensor *grad, opd_ints self_sizes, int64_t dim, opd_tensor *index);
+/* index_add: self, with the slices of source added at index */
+OPD_API opd_tensor *opd_index_add(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *source);
+OPD_API opd_tensor *opd_index_add_full(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *source,
+                                       opd_value alpha);
+OPD_API opd_tensor *opd_index_add_(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *source);
+OPD_API opd_tensor *opd_index_add_full_(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *source,
+                                        opd_value alpha);
+/* index_copy: self, with the slices of source written at index */
+OPD_API opd_tensor *opd_index_copy(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *source);
+OPD_API opd_tensor *opd_index_copy_(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *source);
+/* index_fill.int_Scalar: self, with value written in the slices at index */
+OPD_API opd_tensor *opd_index_fill_int_Scalar(opd_tensor *self, int64_t dim, opd_tensor *index, opd_value value);
+OPD_API opd_tensor *opd_index_fill_int_Scalar_(opd_tensor *self, int64_t dim, opd_tensor *index, opd_value value);
+/* index_fill.int_Tensor: self, with value written in the slices at index */
+OPD_API opd_tensor *opd_index_fill_int_Tensor(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *value);
+OPD_API opd_tensor *opd_index_fill_int_Tensor_(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *value);
+/* index_reduce: self, with the slices of source reduced at index */
+OPD_API opd_tensor *opd_index_reduce(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *source,
+                                     const char *reduce);
+OPD_API opd_tensor *opd_index_reduce_full(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *source,
+                                        const char *reduce, bool include_self);
+OPD_API opd_tensor *opd_index_reduce_(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *source,
+                                      const char *reduce);
+OPD_API opd_tensor *opd_index_reduce_full_(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *source,
+                                        const char *reduce, bool include_self);
+/* index.Tensor: elements at tensors of indices, one a dim (None: all), or masks */
+OPD_API opd_tensor *opd_index(opd_tensor *self, opd_tensors indices);
+/* index_put: self, with values written (accumulate: added) at indices */
+OPD_API opd_tensor *opd_index_put(opd_tensor *self, opd_tensors indices, opd_tensor *values);
+OPD_API opd_tensor *opd_index_put_full(opd_tensor *self, opd_tensors indices, opd_tensor *values, bool accumulate);
+OPD_API opd_tensor *opd_index_put_(opd_tensor *self, opd_tensors indices, opd_tensor *values);
+OPD_API opd_tensor *opd_index_put_full_(opd_tensor *self, opd_tensors indices, opd_tensor *values, bool accumulate);
+/* _index_put_impl_: index_put of self itself */
+OPD_API opd_tensor *opd__index_put_impl_(opd_tensor *self, opd_tensors indices, opd_tensor *values);
+OPD_API opd_tensor *opd__index_put_impl_full_(opd_tensor *self, opd_tensors indices, opd_tensor *values,
+                                        bool accumulate, bool unsafe);
+/* take: elements at index, counted through */
+OPD_API opd_tensor *opd_take(opd_tensor *self, opd_tensor *index);
+/* put: self, with source written (accumulate: added) at index, counted through */
+OPD_API opd_tensor *opd_put(opd_tensor *self, opd_tensor *index, opd_tensor *source);
+OPD_API opd_tensor *opd_put_full(opd_tensor *self, opd_tensor *index, opd_tensor *source, bool accumulate);
+OPD_API opd_tensor *opd_put_(opd_tensor *self, opd_tensor *index, opd_tensor *source);
+OPD_API opd_tensor *opd_put_full_(opd_tensor *self, opd_tensor *index, opd_tensor *source, bool accumulate);
+/* take_along_dim: gather, broadcast; without dim: take */
+OPD_API opd_tensor *opd_take_along_dim(opd_tensor *self, opd_tensor *indices);
+OPD_API opd_tensor *opd_take_along_dim_full(opd_tensor *self, opd_tensor *indices, opd_value dim);
+/* masked_select: elements where mask, in one dim */
+OPD_API opd_tensor *opd_masked_select(opd_tensor *self, opd_tensor *mask);
+/* masked_scatter: self, with source's elements in order where mask */
+OPD_API opd_tensor *opd_masked_scatter(opd_tensor *self, opd_tensor *mask, opd_tensor *source);
+OPD_API opd_tensor *opd_masked_scatter_(opd_tensor *self, opd_tensor *mask, opd_tensor *source);
+/* where.Scalar: self where condition, else other */
+OPD_API opd_tensor *opd_where_Scalar(opd_tensor *condition, opd_value self, opd_value other);
+/* where: self where condition, else other */
+OPD_API opd_tensors opd_where(opd_tensor *condition);
+/* cat: tensors side by side along dim */
+OPD_API opd_tensor *opd_cat(opd_tensors tensors);
+OPD_API opd_tensor *opd_cat_full(opd_tensors tensors, int64_t dim);
+/* stack: tensors side by side along a new dim */
+OPD_API opd_tensor *opd_stack(opd_tensors tensors);
+OPD_API opd_tensor *opd_stack_full(opd_tensors tensors, int64_t dim);
+/* hstack: cat along dim 1 (0 of what has one dim) */
+OPD_API opd_tensor *opd_hstack(opd_tensors tensors);
+/* vstack: cat along dim 0, of at least two dims */
+OPD_API opd_tensor *opd_vstack(opd_tensors tensors);
+/* dstack: cat along dim 2, of at least three dims */
+OPD_API opd_tensor *opd_dstack(opd_tensors tensors);
+/* column_stack: hstack, of vectors as columns */
+OPD_API opd_tensor *opd_column_stack(opd_tensors tensors);
+/* row_stack: vstack */
+OPD_API opd_tensor *opd_row_stack(opd_tensors tensors);
+/* concat: cat */
+OPD_API opd_tensor *opd_concat(opd_tensors tensors);
+OPD_API opd_tensor *opd_concat_full(opd_tensors tensors, int64_t dim);
+/* constant_pad_nd: value around: pad is left and right of the last dim, then of the one before */
+OPD_API opd_tensor *opd_constant_pad_nd(opd_tensor *self, opd_ints pad);
+OPD_API opd_tensor *opd_constant_pad_nd_full(opd_tensor *self, opd_ints pad, opd_value value);
+/* reflection_pad1d: the last dim mirrored at its ends */
+OPD_API opd_tensor *opd_reflection_pad1d(opd_tensor *self, opd_ints padding);
+/* reflection_pad1d_backward: derivative of reflection_pad1d */
+OPD_API opd_tensor *opd_reflection_pad1d_backward(opd_tensor *grad_output, opd_tensor *self, opd_ints padding);
+/* reflection_pad2d: the last two dims mirrored at their ends */
+OPD_API opd_tensor *opd_reflection_pad2d(opd_tensor *self, opd_ints padding);
+/* reflection_pad2d_backward: derivative of reflection_pad2d */
+OPD_API opd_tensor *opd_reflection_pad2d_backward(opd_tensor *grad_output, opd_tensor *self, opd_ints padding);
+/* reflection_pad3d: the last three dims mirrored at their ends */
+OPD_API opd_tensor *opd_reflection_pad3d(opd_tensor *self, opd_ints padding);
+/* reflection_pad3d_backward: derivative of reflection_pad3d */
+OPD_API opd_tensor *opd_reflection_pad3d_backward(opd_tensor *grad_output, opd_tensor *self, opd_ints padding);
+/* replication_pad1d: the last dim with its ends repeated */
+OPD_API opd_tensor *opd_replication_pad1d(opd_tensor *self, opd_ints padding);
+/* replication_pad1d_backward: derivative of replication_pad1d */
+OPD_API opd_tensor *opd_replication_pad1d_backward(opd_tensor *grad_output, opd_tensor *self, opd_ints padding);
+/* replication_pad2d: the last two dims with their ends repeated */
+OPD_API opd_tensor *opd_replication_pad2d(opd_tensor *self, opd_ints padding);
+/* replication_pad2d_backward: derivative of replication_pad2d */
+OPD_API opd_tensor *opd_replication_pad2d_backward(opd_tensor *grad_output, opd_tensor *self, opd_ints padding);
+/* replication_pad3d: the last three dims with their ends repeated */
+OPD_API opd_tensor *opd_replication_pad3d(opd_tensor *self, opd_ints padding);
+/* replication_pad3d_backward: derivative of replication_pad3d */
+OPD_API opd_tensor *opd_replication_pad3d_backward(opd_tensor *grad_output, opd_tensor *self, opd_ints padding);
+/* pad: padding by mode: "constant", "reflect", "replicate", "circular" */
+OPD_API opd_tensor *opd_pad(opd_tensor *self, opd_ints pad);
+OPD_API opd_tensor *opd_pad_full(opd_tensor *self, opd_ints pad, const char *mode, opd_value value);
+/* embedding: rows of weight at indices */
+OPD_API opd_tensor *opd_embedding(opd_tensor *weight, opd_tensor *indices);
+OPD_API opd_tensor *opd_embedding_full(opd_tensor *weight, opd_tensor *indices, int64_t padding_idx,
+                                       bool scale_grad_by_freq, bool sparse);
+/* embedding_dense_backward: derivative of embedding */
+OPD_API opd_tensor *opd_embedding_dense_backward(opd_tensor *grad_output, opd_tensor *indices, int64_t num_weights,
+                                        int64_t padding_idx, bool scale_grad_by_freq);
+/* embedding_backward: derivative of embedding */
+OPD_API opd_tensor *opd_embedding_backward(opd_tensor *grad, opd_tensor *indices, int64_t num_weights,
+                                        int64_t padding_idx, bool scale_grad_by_freq, bool sparse);
+/* _embedding_bag: embedding_bag, differentiable */
+OPD_API int opd_under_embedding_bag(opd_tensor **rets, opd_tensor *weight, opd_tensor *indices, opd_tensor *offsets);
+OPD_API int opd_under_embedding_bag_full(opd_tensor **rets, opd_tensor *weight, opd_tensor *indices,
+                                        opd_tensor *offsets, bool scale_grad_by_freq, int64_t mode, bool sparse,
+                                        opd_tensor *per_sample_weights, bool include_last_offset, int64_t padding_idx);
+/* _embedding_bag_forward_only: embedding_bag without what derivatives use */
+OPD_API int opd_embedding_bag_forward_only(opd_tensor **rets, opd_tensor *weight, opd_tensor *indices,
+                                        opd_tensor *offsets);
+OPD_API int opd_embedding_bag_forward_only_full(opd_tensor **rets, opd_tensor *weight, opd_tensor *indices,
+                                        opd_tensor *offsets, bool scale_grad_by_freq, int64_t mode, bool sparse,
+                                        opd_tensor *per_sample_weights, bool include_last_offset, int64_t padding_idx);
+/* embedding_bag: rows of weight, in bags that begin at offsets: mode 0 sum, 1 mean, 2 max */
+OPD_API int opd_embedding_bag(opd_tensor **rets, opd_tensor *weight, opd_tensor *indices, opd_tensor *offsets);
+OPD_API int opd_embedding_bag_full(opd_tensor **rets, opd_tensor *weight, opd_tensor *indices, opd_tensor *offsets,
+                                   bool scale_grad_by_freq, int64_t mode, bool sparse, opd_tensor *per_sample_weights,
+                                   bool include_last_offset);
+/* embedding_bag.padding_idx: rows of weight, in bags that begin at offsets: mode 0 sum, 1 mean, 2 max */
+OPD_API int opd_embedding_bag_padding_idx(opd_tensor **rets, opd_tensor *weight, opd_tensor *indices,
+                                        opd_tensor *offsets, bool scale_grad_by_freq, int64_t mode, bool sparse,
+                                        opd_tensor *per_sample_weights, bool include_last_offset,
+                                        opd_value padding_idx);
+/* _embedding_bag_backward: derivative of _embedding_bag */
+OPD_API opd_tensor *opd_embedding_bag_backward(opd_tensor *grad, opd_tensor *indices, opd_tensor *offsets,
+                                        opd_tensor *offset2bag, opd_tensor *bag_size, opd_tensor *maximum_indices,
+                                        int64_t num_weights, bool scale_grad_by_freq, int64_t mode, bool sparse,
+                                        opd_tensor *per_sample_weights);
+OPD_API opd_tensor *opd_embedding_bag_backward_full(opd_tensor *grad, opd_tensor *indices, opd_tensor *offsets,
+                                        opd_tensor *offset2bag, opd_tensor *bag_size, opd_tensor *maximum_indices,
+                                        int64_t num_weights, bool scale_grad_by_freq, int64_t mode, bool sparse,
+                                        opd_tensor *per_sample_weights, int64_t padding_idx);
+/* _embedding_bag_dense_backward: derivative of _embedding_bag by weight */
+OPD_API opd_tensor *opd_embedding_bag_dense_backward(opd_tensor *grad, opd_tensor *indices, opd_tensor *offset2bag,
+                                        opd_tensor *bag_size, opd_tensor *maximum_indices, int64_t num_weights,
+                                        bool scale_grad_by_freq, int64_t mode, opd_tensor *per_sample_weights);
+OPD_API opd_tensor *opd_embedding_bag_dense_backward_full(opd_tensor *grad, opd_tensor *indices, opd_tensor *offset2bag,
+                                        opd_tensor *bag_size, opd_tensor *maximum_indices, int64_t num_weights,
+                                        bool scale_grad_by_freq, int64_t mode, opd_tensor *per_sample_weights,
+                                        int64_t padding_idx);
+/* _embedding_bag_per_sample_weights_backward: derivative of _embedding_bag by per_sample_weights */
+OPD_API opd_tensor *opd_embedding_bag_per_sample_weights_backward(opd_tensor *grad, opd_tensor *weight,
+                                        opd_tensor *indices, opd_tensor *offsets, opd_tensor *offset2bag, int64_t mode);
+OPD_API opd_tensor *opd_embedding_bag_per_sample_weights_backward_full(opd_tensor *grad, opd_tensor *weight,
+                                        opd_tensor *indices, opd_tensor *offsets, opd_tensor *offset2bag, int64_t mode,
+                                        int64_t padding_idx);
+/* one_hot: a last dim of num_classes: 1 at self, else 0 */
+OPD_API opd_tensor *opd_one_hot(opd_tensor *self);
+OPD_API opd_tensor *opd_one_hot_full(opd_tensor *self, int64_t num_classes);
+/* bincount: how often each number from 0 on occurs (sums of weights) */
+OPD_API opd_tensor *opd_bincount(opd_tensor *self);
+OPD_API opd_tensor *opd_bincount_full(opd_tensor *self, opd_tensor *weights, int64_t minlength);
+/* histc: how many lie in each of bins between min and max */
+OPD_API opd_tensor *opd_histc(opd_tensor *self);
+OPD_API opd_tensor *opd_histc_full(opd_tensor *self, int64_t bins, opd_value min, opd_value max);
+/* _unique2: what occurs, where each element is in it, and how often */
+OPD_API int opd_unique2(opd_tensor **rets, opd_tensor *self);
+OPD_API int opd_unique2_full(opd_tensor **rets, opd_tensor *self, bool sorted, bool return_inverse, bool return_counts);
+/* unique_dim: the slices of dim that occur, where each is in it, and how often */
+OPD_API int opd_unique_dim(opd_tensor **rets, opd_tensor *self, int64_t dim);
+OPD_API int opd_unique_dim_full(opd_tensor **rets, opd_tensor *self, int64_t dim, bool sorted, bool return_inverse,
+                                bool return_counts);
+/* unique_consecutive: what occurs in a row once, where each element is in it, and how often */
+OPD_API int opd_unique_consecutive(opd_tensor **rets, opd_tensor *self);
+OPD_API int opd_unique_consecutive_full(opd_tensor **rets, opd_tensor *self, bool return_inverse, bool return_counts,
+                                        opd_value dim);
+/* unique_dim_consecutive: slices that occur in a row once, where each is in it, and how often */
+OPD_API int opd_unique_dim_consecutive(opd_tensor **rets, opd_tensor *self, int64_t dim);
+OPD_API int opd_unique_dim_consecutive_full(opd_tensor **rets, opd_tensor *self, int64_t dim, bool return_inverse,
+                                        bool return_counts);
+/* multinomial: num_samples places drawn by the weights in self */
+OPD_API opd_tensor *opd_multinomial(opd_tensor *self, int64_t num_samples);
+OPD_API opd_tensor *opd_multinomial_full(opd_tensor *self, int64_t num_samples, bool replacement,
+                                        opd_generator *generator);
+/* slice_scatter: self, with src in place of slice */
+OPD_API opd_tensor *opd_slice_scatter(opd_tensor *self, opd_tensor *src);
+OPD_API opd_tensor *opd_slice_scatter_full(opd_tensor *self, opd_tensor *src, int64_t dim, opd_value start,
+                                        opd_value end, int64_t step);
+/* select_scatter: self, with src in place of select */
+OPD_API opd_tensor *opd_select_scatter(opd_tensor *self, opd_tensor *src, int64_t dim, int64_t index);
+/* diagonal_scatter: self, with src in place of diagonal */
+OPD_API opd_tensor *opd_diagonal_scatter(opd_tensor *self, opd_tensor *src);
+OPD_API opd_tensor *opd_diagonal_scatter_full(opd_tensor *self, opd_tensor *src, int64_t offset, int64_t dim1,
+                                        int64_t dim2);
+/* as_strided_scatter: self, with src in place of as_strided */
+OPD_API opd_tensor *opd_as_strided_scatter(opd_tensor *self, opd_tensor *src, opd_ints size, opd_ints stride);
+OPD_API opd_tensor *opd_as_strided_scatter_full(opd_tensor *self, opd_tensor *src, opd_ints size, opd_ints stride,
+                                        opd_value storage_offset);
+/* repeat_interleave.Tensor: each element (slice of dim) repeats times */
+OPD_API opd_tensor *opd_repeat_interleave_Tensor(opd_tensor *repeats);
+OPD_API opd_tensor *opd_repeat_interleave_Tensor_full(opd_tensor *repeats, opd_value output_size);
+/* repeat_interleave.self_Tensor: each element (slice of dim) repeats times */
+OPD_API opd_tensor *opd_repeat_interleave_self_Tensor(opd_tensor *self, opd_tensor *repeats);
+OPD_API opd_tensor *opd_repeat_interleave_self_Tensor_full(opd_tensor *self, opd_tensor *repeats, opd_value dim,
+                                        opd_value output_size);
+/* repeat_interleave.self_int: each element (slice of dim) repeats times */
+OPD_API opd_tensor *opd_repeat_interleave(opd_tensor *self, int64_t repeats);
+OPD_API opd_tensor *opd_repeat_interleave_full(opd_tensor *self, int64_t repeats, opd_value dim, opd_value output_size);
+/* searchsorted.Tensor: where self would be put into a sorted sequence */
+OPD_API opd_tensor *opd_searchsorted(opd_tensor *sorted_sequence, opd_tensor *self);
+OPD_API opd_tensor *opd_searchsorted_full(opd_tensor *sorted_sequence, opd_tensor *self, bool out_int32, bool right,
+                                        const char *side, opd_tensor *sorter);
+/* searchsorted.Scalar: where self would be put into a sorted sequence */
+OPD_API opd_tensor *opd_searchsorted_Scalar(opd_tensor *sorted_sequence, opd_value self);
+OPD_API opd_tensor *opd_searchsorted_Scalar_full(opd_tensor *sorted_sequence, opd_value self, bool out_int32,
+                                        bool right, const char *side, opd_tensor *sorter);
+/* bucketize.Tensor: where self lies between sorted boundaries */
+OPD_API opd_tensor *opd_bucketize(opd_tensor *self, opd_tensor *boundaries);
+OPD_API opd_tensor *opd_bucketize_full(opd_tensor *self, opd_tensor *boundaries, bool out_int32, bool right);
+/* bucketize.Scalar: where self lies between sorted boundaries */
+OPD_API opd_tensor *opd_bucketize_Scalar(opd_value self, opd_tensor *boundaries);
+OPD_API opd_tensor *opd_bucketize_Scalar_full(opd_value self, opd_tensor *boundaries, bool out_int32, bool right);
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>api:op:train      steps of optimizers, called through opd_optimizer_step and opd_scaler_step
+//----------------------------------------------------------------------------------------------------------------------
+
+/* _fused_sgd_: a step of SGD */
+OPD_API int opd_fused_sgd_(opd_tensors self, opd_tensors grads, opd_tensors momentum_buffer_list, double weight_decay,
+                           double momentum, double lr, double dampening, bool nesterov, bool maximize,
+                           bool is_first_step);
+OPD_API int opd_fused_sgd_full_(opd_tensors self, opd_tensors grads, opd_tensors momentum_buffer_list,
+                                double weight_decay, double momentum, double lr, double dampening, bool nesterov,
+                                bool maximize, bool is_first_step, opd_tensor *grad_scale, opd_tensor *found_inf);
+/* _fused_sgd_.tensor_lr: a step of SGD */
+OPD_API int opd_fused_sgd_tensor_lr_(opd_tensors self, opd_tensors grads, opd_tensors momentum_buffer_list,
+                                     double weight_decay, double momentum, opd_tensor *lr, double dampening,
+                                     bool nesterov, bool maximize, bool is_first_step);
+OPD_API int opd_fused_sgd_tensor_lr_full_(opd_tensors self, opd_tensors grads, opd_tensors momentum_buffer_list,
+                                        double weight_decay, double momentum, opd_tensor *lr, double dampening,
+                                        bool nesterov, bool maximize, bool is_first_step, opd_tensor *grad_scale,
+                                        opd_tensor *found_inf);
+/* _fused_adam_: a step of Adam */
+OPD_API int opd_fused_adam_(opd_tensors self, opd_tensors grads, opd_tensors exp_avgs, opd_tensors exp_avg_sqs,
+                            opd_tensors max_exp_avg_sqs, opd_tensors state_steps, double lr, double beta1, double beta2,
+                            double weight_decay, double eps, bool amsgrad, bool maximize);
+OPD_API int opd_fused_adam_full_(opd_tensors self, opd_tensors grads, opd_tensors exp_avgs, opd_tensors exp_avg_sqs,
+                                 opd_tensors max_exp_avg_sqs, opd_tensors state_steps, double lr, double beta1,
+                                 double beta2, double weight_decay, double eps, bool amsgrad, bool maximize,
+                                 opd_tensor *grad_scale, opd_tensor *found_inf);
+/* _fused_adam_.tensor_lr: a step of Adam */
+OPD_API int opd_fused_adam_tensor_lr_(opd_tensors self, opd_tensors grads, opd_tensors exp_avgs,
+                                      opd_tensors exp_avg_sqs, opd_tensors max_exp_avg_sqs, opd_tensors state_steps,
+                                      opd_tensor *lr, double beta1, double beta2, double weight_decay, double eps,
+                                      bool amsgrad, bool maximize);
+OPD_API int opd_fused_adam_tensor_lr_full_(opd_tensors self, opd_tensors grads, opd_tensors exp_avgs,
+                                        opd_tensors exp_avg_sqs, opd_tensors max_exp_avg_sqs, opd_tensors state_steps,
+                                        opd_tensor *lr, double beta1, double beta2, double weight_decay, double eps,
+                                        bool amsgrad, bool maximize, opd_tensor *grad_scale, opd_tensor *found_inf);
+/* _fused_adamw_: a step of AdamW */
+OPD_API int opd_fused_adamw_(opd_tensors self, opd_tensors grads, opd_tensors exp_avgs, opd_tensors exp_avg_sqs,
+                             opd_tensors max_exp_avg_sqs, opd_tensors state_steps, double lr, double beta1,
+                             double beta2, double weight_decay, double eps, bool amsgrad, bool maximize);
+OPD_API int opd_fused_adamw_full_(opd_tensors self, opd_tensors grads, opd_tensors exp_avgs, opd_tensors exp_avg_sqs,
+                                  opd_tensors max_exp_avg_sqs, opd_tensors state_steps, double lr, double beta1,
+                                  double beta2, double weight_decay, double eps, bool amsgrad, bool maximize,
+                                  opd_tensor *grad_scale, opd_tensor *found_inf);
+/* _fused_adamw_.tensor_lr: a step of AdamW */
+OPD_API int opd_fused_adamw_tensor_lr_(opd_tensors self, opd_tensors grads, opd_tensors exp_avgs,
+                                       opd_tensors exp_avg_sqs, opd_tensors max_exp_avg_sqs, opd_tensors state_steps,
+                                       opd_tensor *lr, double beta1, double beta2, double weight_decay, double eps,
+                                       bool amsgrad, bool maximize);
+OPD_API int opd_fused_adamw_tensor_lr_full_(opd_tensors self, opd_tensors grads, opd_tensors exp_avgs,
+                                        opd_tensors exp_avg_sqs, opd_tensors max_exp_avg_sqs, opd_tensors state_steps,
+                                        opd_tensor *lr, double beta1, double beta2, double weight_decay, double eps,
+                                        bool amsgrad, bool maximize, opd_tensor *grad_scale, opd_tensor *found_inf);
+/* _amp_foreach_non_finite_check_and_unscale_: gradients times inv_scale; found_inf: 1 where any is not finite */
+OPD_API int opd_amp_unscale_(opd_tensors self, opd_tensor *found_inf, opd_tensor *inv_scale);
+/* _amp_update_scale_: the loss scale after a step */
+OPD_API opd_tensor *opd_amp_update_scale_(opd_tensor *self, opd_tensor *growth_tracker, opd_tensor *found_inf,
+                                        double scale_growth_factor, double scale_backoff_factor,
+                                        int64_t growth_interval);
+/* The built-in operators in the order of the rooms; the numbers are those of one version. */
+typedef enum opd_op_id {
+    OPD_OP_empty_memory_format, OPD_OP_empty_strided, OPD_OP_zeros, OPD_OP_ones, OPD_OP_full, OPD_OP_empty_like,
+    OPD_OP_zeros_like, OPD_OP_ones_like, OPD_OP_full_like, OPD_OP_new_empty, OPD_OP_new_empty_strided, OPD_OP_new_zeros,
+    OPD_OP_new_ones, OPD_OP_new_full, OPD_OP_scalar_tensor, OPD_OP_fill__Scalar, OPD_OP_fill__Tensor, OPD_OP_zero_,
+    OPD_OP_fill_Scalar, OPD_OP_fill_Tensor, OPD_OP_zero, OPD_OP_arange, OPD_OP_arange_start, OPD_OP_arange_start_step,
+    OPD_OP_range, OPD_OP_range_step, OPD_OP_linspace, OPD_OP_logspace, OPD_OP_linspace_Tensor_Tensor,
+    OPD_OP_linspace_Tensor_Scalar, OPD_OP_linspace_Scalar_Tensor, OPD_OP_logspace_Tensor_Tensor,
+    OPD_OP_logspace_Tensor_Scalar, OPD_OP_logspace_Scalar_Tensor, OPD_OP_eye, OPD_OP_eye_m, OPD_OP_tril, OPD_OP_triu,
+    OPD_OP_tril_indices, OPD_OP_triu_indices, OPD_OP_rand, OPD_OP_rand_generator, OPD_OP_randn, OPD_OP_randn_generator,
+    OPD_OP_randint, OPD_OP_randint_generator, OPD_OP_randint_low, OPD_OP_randint_low_generator, OPD_OP_randperm,
+    OPD_OP_randperm_generator, OPD_OP_rand_like, OPD_OP_randn_like, OPD_OP_randint_like, OPD_OP_randint_like_low_dtype,
+    OPD_OP_normal_, OPD_OP_uniform_, OPD_OP_exponential_, OPD_OP_random_, OPD_OP_random__from, OPD_OP_random__to,
+    OPD_OP_bernoulli__float, OPD_OP_bernoulli__Tensor, OPD_OP_bernoulli_Tensor, OPD_OP_bernoulli, OPD_OP_bernoulli_p,
+    OPD_OP_normal_functional, OPD_OP_normal_Tensor_float, OPD_OP_normal_float_Tensor, OPD_OP_normal_Tensor_Tensor,
+    OPD_OP_normal_float_float, OPD_OP_view, OPD_OP__unsafe_view, OPD_OP__reshape_alias, OPD_OP_reshape, OPD_OP_expand,
+    OPD_OP_transpose_int, OPD_OP_t, OPD_OP_permute, OPD_OP_select_int, OPD_OP_slice_Tensor, OPD_OP_unsqueeze,
+    OPD_OP_squeeze, OPD_OP_squeeze_dim, OPD_OP_squeeze_dims, OPD_OP_detach, OPD_OP_alias, OPD_OP_as_strided,
+    OPD_OP_select_backward, OPD_OP_slice_backward, OPD_OP_as_strided_backward, OPD_OP_flatten_using_ints,
+    OPD_OP_expand_as, OPD_OP_view_as, OPD_OP_reshape_as, OPD_OP_copy_, OPD_OP_copy, OPD_OP_clone, OPD_OP__to_copy,
+    OPD_OP_contiguous, OPD_OP_to_dtype, OPD_OP__local_scalar_dense, OPD_OP_item, OPD_OP_view_dtype, OPD_OP_diagonal,
+    OPD_OP_diagonal_backward, OPD_OP_unfold, OPD_OP_unfold_backward, OPD_OP_split_with_sizes, OPD_OP_split_Tensor,
+    OPD_OP_unbind_int, OPD_OP_split_sizes, OPD_OP_chunk, OPD_OP_unsafe_split_Tensor, OPD_OP_unsafe_split_with_sizes,
+    OPD_OP_unsafe_chunk, OPD_OP_tensor_split_sections, OPD_OP_tensor_split_indices,
+    OPD_OP_tensor_split_tensor_indices_or_sections, OPD_OP_hsplit_int, OPD_OP_hsplit_array, OPD_OP_vsplit_int,
+    OPD_OP_vsplit_array, OPD_OP_dsplit_int, OPD_OP_dsplit_array, OPD_OP_narrow, OPD_OP_narrow_Tensor,
+    OPD_OP_narrow_copy, OPD_OP_movedim_int, OPD_OP_movedim_intlist, OPD_OP_moveaxis_int, OPD_OP_moveaxis_intlist,
+    OPD_OP_swapaxes, OPD_OP_swapdims, OPD_OP_numpy_T, OPD_OP_mT, OPD_OP_mH, OPD_OP_matrix_H, OPD_OP_adjoint,
+    OPD_OP_unflatten_int, OPD_OP_ravel, OPD_OP_broadcast_to, OPD_OP_broadcast_tensors, OPD_OP_to_device,
+    OPD_OP_to_other, OPD_OP_to_dtype_layout, OPD_OP_type_as, OPD_OP_lift_fresh, OPD_OP_repeat, OPD_OP_tile, OPD_OP_flip,
+    OPD_OP_fliplr, OPD_OP_flipud, OPD_OP_roll, OPD_OP_rot90, OPD_OP_transpose_, OPD_OP_t_, OPD_OP_unsqueeze_,
+    OPD_OP_squeeze_, OPD_OP_squeeze__dim, OPD_OP_squeeze__dims, OPD_OP_swapaxes_, OPD_OP_swapdims_, OPD_OP_as_strided_,
+    OPD_OP_detach_, OPD_OP_resize_, OPD_OP_resize_as_, OPD_OP_is_same_size, OPD_OP_size_int, OPD_OP_stride_int,
+    OPD_OP_numel, OPD_OP_dim, OPD_OP_view_copy, OPD_OP_view_copy_dtype, OPD_OP__reshape_alias_copy, OPD_OP_expand_copy,
+    OPD_OP_transpose_copy_int, OPD_OP_t_copy, OPD_OP_permute_copy, OPD_OP_select_copy_int, OPD_OP_slice_copy_Tensor,
+    OPD_OP_unsqueeze_copy, OPD_OP_squeeze_copy, OPD_OP_squeeze_copy_dim, OPD_OP_squeeze_copy_dims, OPD_OP_detach_copy,
+    OPD_OP_alias_copy, OPD_OP_as_strided_copy, OPD_OP_diagonal_copy, OPD_OP_unfold_copy, OPD_OP_split_copy_Tensor,
+    OPD_OP_split_with_sizes_copy, OPD_OP_unbind_copy_int, OPD_OP_view_as_real, OPD_OP_view_as_complex, OPD_OP_real,
+    OPD_OP_imag, OPD_OP__conj_physical, OPD_OP_conj_physical, OPD_OP_conj, OPD_OP__conj, OPD_OP_resolve_conj,
+    OPD_OP_resolve_neg, OPD_OP_positive, OPD_OP_diag_embed, OPD_OP_diag, OPD_OP_diagflat, OPD_OP_atleast_1d,
+    OPD_OP_atleast_2d, OPD_OP_atleast_3d, OPD_OP_atleast_1d_Sequence, OPD_OP_atleast_2d_Sequence,
+    OPD_OP_atleast_3d_Sequence, OPD_OP_exp, OPD_OP_exp2, OPD_OP_expm1, OPD_OP_log, OPD_OP_log2, OPD_OP_log10,
+    OPD_OP_log1p, OPD_OP_sqrt, OPD_OP_rsqrt, OPD_OP_reciprocal, OPD_OP_square, OPD_OP_sin, OPD_OP_cos, OPD_OP_tan,
+    OPD_OP_asin, OPD_OP_acos, OPD_OP_atan, OPD_OP_sinh, OPD_OP_cosh, OPD_OP_asinh, OPD_OP_acosh, OPD_OP_atanh,
+    OPD_OP_tanh, OPD_OP_erf, OPD_OP_erfc, OPD_OP_sigmoid, OPD_OP_sinc, OPD_OP_floor, OPD_OP_frac, OPD_OP_sign,
+    OPD_OP_abs, OPD_OP_hardsigmoid, OPD_OP_hardswish, OPD_OP_mish, OPD_OP_ceil, OPD_OP_round, OPD_OP_trunc, OPD_OP_sgn,
+    OPD_OP_isnan, OPD_OP_isinf, OPD_OP_isfinite, OPD_OP_isposinf, OPD_OP_isneginf, OPD_OP_signbit, OPD_OP_logical_not,
+    OPD_OP_neg, OPD_OP_bitwise_not, OPD_OP_relu, OPD_OP_silu, OPD_OP_clamp, OPD_OP_clamp_min, OPD_OP_clamp_max,
+    OPD_OP_hardtanh, OPD_OP_relu6, OPD_OP_gelu, OPD_OP_leaky_relu, OPD_OP_elu, OPD_OP_selu, OPD_OP_celu,
+    OPD_OP_softplus, OPD_OP_threshold, OPD_OP_round_decimals, OPD_OP_softshrink, OPD_OP_hardshrink,
+    OPD_OP_softshrink_backward, OPD_OP_hardshrink_backward, OPD_OP_nan_to_num, OPD_OP_deg2rad, OPD_OP_rad2deg,
+    OPD_OP_logit, OPD_OP_logit_backward, OPD_OP_add_Tensor, OPD_OP_add_Scalar, OPD_OP_sub_Tensor, OPD_OP_sub_Scalar,
+    OPD_OP_rsub_Tensor, OPD_OP_rsub_Scalar, OPD_OP_mul_Tensor, OPD_OP_mul_Scalar, OPD_OP_div_Tensor, OPD_OP_div_Scalar,
+    OPD_OP_div_Tensor_mode, OPD_OP_div_Scalar_mode, OPD_OP_floor_divide, OPD_OP_floor_divide_Scalar, OPD_OP_fmod_Tensor,
+    OPD_OP_fmod_Scalar, OPD_OP_remainder_Tensor, OPD_OP_remainder_Scalar, OPD_OP_remainder_Scalar_Tensor,
+    OPD_OP_pow_Tensor_Tensor, OPD_OP_pow_Tensor_Scalar, OPD_OP_pow_Scalar, OPD_OP_maximum, OPD_OP_minimum, OPD_OP_fmax,
+    OPD_OP_fmin, OPD_OP_clamp_Tensor, OPD_OP_clamp_min_Tensor, OPD_OP_clamp_max_Tensor, OPD_OP_eq_Tensor,
+    OPD_OP_eq_Scalar, OPD_OP_ne_Tensor, OPD_OP_ne_Scalar, OPD_OP_lt_Tensor, OPD_OP_lt_Scalar, OPD_OP_le_Tensor,
+    OPD_OP_le_Scalar, OPD_OP_gt_Tensor, OPD_OP_gt_Scalar, OPD_OP_ge_Tensor, OPD_OP_ge_Scalar, OPD_OP_logical_and,
+    OPD_OP_logical_or, OPD_OP_logical_xor, OPD_OP_bitwise_and_Tensor, OPD_OP_bitwise_and_Scalar,
+    OPD_OP_bitwise_and_Scalar_Tensor, OPD_OP_bitwise_or_Tensor, OPD_OP_bitwise_or_Scalar,
+    OPD_OP_bitwise_or_Scalar_Tensor, OPD_OP_bitwise_xor_Tensor, OPD_OP_bitwise_xor_Scalar,
+    OPD_OP_bitwise_xor_Scalar_Tensor, OPD_OP_bitwise_left_shift_Tensor, OPD_OP_bitwise_left_shift_Tensor_Scalar,
+    OPD_OP_bitwise_left_shift_Scalar_Tensor, OPD_OP_bitwise_right_shift_Tensor,
+    OPD_OP_bitwise_right_shift_Tensor_Scalar, OPD_OP_bitwise_right_shift_Scalar_Tensor, OPD_OP_gcd, OPD_OP_lcm,
+    OPD_OP_atan2, OPD_OP_hypot, OPD_OP_xlogy_Tensor, OPD_OP_xlogy_Scalar_Other, OPD_OP_xlogy_Scalar_Self,
+    OPD_OP_logaddexp, OPD_OP_logaddexp2, OPD_OP_copysign_Tensor, OPD_OP_copysign_Scalar, OPD_OP_nextafter,
+    OPD_OP_heaviside, OPD_OP_where_self, OPD_OP_where_ScalarOther, OPD_OP_where_ScalarSelf, OPD_OP_masked_fill_Scalar,
+    OPD_OP_masked_fill_Tensor, OPD_OP_lerp_Scalar, OPD_OP_lerp_Tensor, OPD_OP_addcmul, OPD_OP_addcdiv,
+    OPD_OP_tanh_backward, OPD_OP_sigmoid_backward, OPD_OP_threshold_backward, OPD_OP_hardtanh_backward,
+    OPD_OP_leaky_relu_backward, OPD_OP_hardsigmoid_backward, OPD_OP_hardswish_backward, OPD_OP_softplus_backward,
+    OPD_OP_silu_backward, OPD_OP_mish_backward, OPD_OP_gelu_backward, OPD_OP_elu_backward, OPD_OP_true_divide_Tensor,
+    OPD_OP_true_divide_Scalar, OPD_OP_ldexp_Tensor, OPD_OP_sum, OPD_OP_sum_dim_IntList, OPD_OP_nansum, OPD_OP_mean,
+    OPD_OP_mean_dim, OPD_OP_prod, OPD_OP_prod_dim_int, OPD_OP_var, OPD_OP_std, OPD_OP_var_mean, OPD_OP_std_mean,
+    OPD_OP_var_dim, OPD_OP_std_dim, OPD_OP_var_mean_dim, OPD_OP_std_mean_dim, OPD_OP_var_correction,
+    OPD_OP_std_correction, OPD_OP_var_mean_correction, OPD_OP_std_mean_correction, OPD_OP_amax, OPD_OP_amin, OPD_OP_max,
+    OPD_OP_min, OPD_OP_max_dim, OPD_OP_min_dim, OPD_OP_argmax, OPD_OP_argmin, OPD_OP_max_other, OPD_OP_min_other,
+    OPD_OP_aminmax, OPD_OP_value_selecting_reduction_backward, OPD_OP_any, OPD_OP_all, OPD_OP_any_dim, OPD_OP_all_dim,
+    OPD_OP_any_dims, OPD_OP_all_dims, OPD_OP_count_nonzero_dim_IntList, OPD_OP_count_nonzero, OPD_OP_linalg_vector_norm,
+    OPD_OP_norm_Scalar, OPD_OP_norm_ScalarOpt_dtype, OPD_OP_norm_ScalarOpt_dim, OPD_OP_norm_ScalarOpt_dim_dtype,
+    OPD_OP_frobenius_norm_dim, OPD_OP_dist, OPD_OP_logsumexp, OPD_OP_special_logsumexp, OPD_OP_sum_to_size,
+    OPD_OP_nanmean, OPD_OP_trace, OPD_OP_equal, OPD_OP_isclose, OPD_OP_allclose, OPD_OP_nonzero, OPD_OP__softmax,
+    OPD_OP__log_softmax, OPD_OP__softmax_backward_data, OPD_OP__log_softmax_backward_data, OPD_OP_softmax_int,
+    OPD_OP_log_softmax_int, OPD_OP_special_softmax, OPD_OP_special_log_softmax, OPD_OP_cumsum, OPD_OP_cumprod,
+    OPD_OP_logcumsumexp, OPD_OP_cumprod_backward, OPD_OP_cummax, OPD_OP_cummin, OPD_OP_sort, OPD_OP_sort_stable,
+    OPD_OP_topk, OPD_OP_kthvalue, OPD_OP_median_dim, OPD_OP_nanmedian_dim, OPD_OP_mode, OPD_OP_median, OPD_OP_nanmedian,
+    OPD_OP_argsort, OPD_OP_argsort_stable, OPD_OP_msort, OPD_OP_mm, OPD_OP_bmm, OPD_OP_addmm, OPD_OP_baddbmm,
+    OPD_OP_addbmm, OPD_OP_mv, OPD_OP_addmv, OPD_OP_dot, OPD_OP_vdot, OPD_OP_outer, OPD_OP_ger, OPD_OP_addr,
+    OPD_OP_matmul, OPD_OP_linear, OPD_OP_tensordot, OPD_OP_inner, OPD_OP_kron, OPD_OP_convolution,
+    OPD_OP_convolution_backward, OPD_OP__convolution, OPD_OP__convolution_deprecated, OPD_OP_conv1d,
+    OPD_OP_conv1d_padding, OPD_OP_conv2d, OPD_OP_conv2d_padding, OPD_OP_conv3d, OPD_OP_conv3d_padding,
+    OPD_OP_conv_transpose1d, OPD_OP_conv_transpose2d_input, OPD_OP_conv_transpose3d_input,
+    OPD_OP_max_pool2d_with_indices, OPD_OP_max_pool2d_with_indices_backward, OPD_OP_max_pool3d_with_indices,
+    OPD_OP_max_pool3d_with_indices_backward, OPD_OP_max_pool2d, OPD_OP_max_pool3d, OPD_OP_max_pool1d_with_indices,
+    OPD_OP_max_pool1d, OPD_OP_avg_pool2d, OPD_OP_avg_pool2d_backward, OPD_OP_avg_pool3d, OPD_OP_avg_pool3d_backward,
+    OPD_OP_avg_pool1d, OPD_OP__adaptive_avg_pool2d, OPD_OP__adaptive_avg_pool2d_backward, OPD_OP__adaptive_avg_pool3d,
+    OPD_OP__adaptive_avg_pool3d_backward, OPD_OP_adaptive_max_pool2d, OPD_OP_adaptive_max_pool2d_backward,
+    OPD_OP_adaptive_max_pool3d, OPD_OP_adaptive_max_pool3d_backward, OPD_OP_adaptive_avg_pool1d,
+    OPD_OP_adaptive_avg_pool2d, OPD_OP_adaptive_avg_pool3d, OPD_OP_adaptive_max_pool1d, OPD_OP_im2col, OPD_OP_col2im,
+    OPD_OP_pixel_shuffle, OPD_OP_pixel_unshuffle, OPD_OP_upsample_nearest2d, OPD_OP_upsample_nearest2d_backward,
+    OPD_OP_upsample_nearest2d_vec, OPD_OP_upsample_bilinear2d, OPD_OP_upsample_bilinear2d_backward,
+    OPD_OP_upsample_bilinear2d_vec, OPD_OP_grid_sampler_2d, OPD_OP_grid_sampler_2d_backward, OPD_OP_grid_sampler,
+    OPD_OP__cdist_forward, OPD_OP__cdist_backward, OPD_OP__euclidean_dist, OPD_OP_cdist, OPD_OP__pdist_forward,
+    OPD_OP__pdist_backward, OPD_OP_pdist, OPD_OP__fft_r2c, OPD_OP__fft_c2r, OPD_OP__fft_c2c, OPD_OP_native_layer_norm,
+    OPD_OP_native_layer_norm_backward, OPD_OP_layer_norm, OPD_OP_native_group_norm, OPD_OP_native_group_norm_backward,
+    OPD_OP_group_norm, OPD_OP_native_batch_norm, OPD_OP_native_batch_norm_backward, OPD_OP_batch_norm,
+    OPD_OP_instance_norm, OPD_OP_native_dropout, OPD_OP_native_dropout_backward, OPD_OP_dropout, OPD_OP_dropout_,
+    OPD_OP_feature_dropout, OPD_OP_feature_dropout_, OPD_OP_nll_loss_forward, OPD_OP_nll_loss_backward,
+    OPD_OP_nll_loss2d_forward, OPD_OP_nll_loss2d_backward, OPD_OP_nll_loss, OPD_OP_nll_loss2d, OPD_OP_nll_loss_nd,
+    OPD_OP_cross_entropy_loss, OPD_OP_mse_loss, OPD_OP_mse_loss_backward, OPD_OP_l1_loss, OPD_OP_smooth_l1_loss,
+    OPD_OP_smooth_l1_loss_backward, OPD_OP_huber_loss, OPD_OP_huber_loss_backward, OPD_OP_binary_cross_entropy,
+    OPD_OP_binary_cross_entropy_backward, OPD_OP_binary_cross_entropy_with_logits, OPD_OP_log_sigmoid_forward,
+    OPD_OP_log_sigmoid_backward, OPD_OP_log_sigmoid, OPD_OP_soft_margin_loss, OPD_OP_soft_margin_loss_backward,
+    OPD_OP_kl_div, OPD_OP_hinge_embedding_loss, OPD_OP_margin_ranking_loss, OPD_OP_cosine_similarity,
+    OPD_OP_cosine_embedding_loss, OPD_OP_pairwise_distance, OPD_OP_triplet_margin_loss, OPD_OP_poisson_nll_loss,
+    OPD_OP_glu, OPD_OP_glu_backward, OPD_OP_prelu, OPD_OP_prelu_backward, OPD_OP_gather, OPD_OP_scatter_src,
+    OPD_OP_scatter_value, OPD_OP_scatter_reduce, OPD_OP_scatter_value_reduce, OPD_OP_scatter_add,
+    OPD_OP_scatter_reduce_two, OPD_OP_index_select, OPD_OP_index_select_backward, OPD_OP_index_add, OPD_OP_index_copy,
+    OPD_OP_index_fill_int_Scalar, OPD_OP_index_fill_int_Tensor, OPD_OP_index_reduce, OPD_OP_index_Tensor,
+    OPD_OP_index_put, OPD_OP__index_put_impl_, OPD_OP_take, OPD_OP_put, OPD_OP_take_along_dim, OPD_OP_masked_select,
+    OPD_OP_masked_scatter, OPD_OP_where_Scalar, OPD_OP_where, OPD_OP_cat, OPD_OP_stack, OPD_OP_hstack, OPD_OP_vstack,
+    OPD_OP_dstack, OPD_OP_column_stack, OPD_OP_row_stack, OPD_OP_concat, OPD_OP_constant_pad_nd,
+    OPD_OP_reflection_pad1d, OPD_OP_reflection_pad1d_backward, OPD_OP_reflection_pad2d,
+    OPD_OP_reflection_pad2d_backward, OPD_OP_reflection_pad3d, OPD_OP_reflection_pad3d_backward,
+    OPD_OP_replication_pad1d, OPD_OP_replication_pad1d_backward, OPD_OP_replication_pad2d,
+    OPD_OP_replication_pad2d_backward, OPD_OP_replication_pad3d, OPD_OP_replication_pad3d_backward, OPD_OP_pad,
+    OPD_OP_embedding, OPD_OP_embedding_dense_backward, OPD_OP_embedding_backward, OPD_OP__embedding_bag,
+    OPD_OP__embedding_bag_forward_only, OPD_OP_embedding_bag, OPD_OP_embedding_bag_padding_idx,
+    OPD_OP__embedding_bag_backward, OPD_OP__embedding_bag_dense_backward,
+    OPD_OP__embedding_bag_per_sample_weights_backward, OPD_OP_one_hot, OPD_OP_bincount, OPD_OP_histc, OPD_OP__unique2,
+    OPD_OP_unique_dim, OPD_OP_unique_consecutive, OPD_OP_unique_dim_consecutive, OPD_OP_multinomial,
+    OPD_OP_slice_scatter, OPD_OP_select_scatter, OPD_OP_diagonal_scatter, OPD_OP_as_strided_scatter,
+    OPD_OP_repeat_interleave_Tensor, OPD_OP_repeat_interleave_self_Tensor, OPD_OP_repeat_interleave_self_int,
+    OPD_OP_searchsorted_Tensor, OPD_OP_searchsorted_Scalar, OPD_OP_bucketize_Tensor, OPD_OP_bucketize_Scalar,
+    OPD_OP__fused_sgd_, OPD_OP__fused_sgd__tensor_lr, OPD_OP__fused_adam_, OPD_OP__fused_adam__tensor_lr,
+    OPD_OP__fused_adamw_, OPD_OP__fused_adamw__tensor_lr, OPD_OP__amp_foreach_non_finite_check_and_unscale_,
+    OPD_OP__amp_update_scale_, OPD_OP_COUNT
+} opd_op_id;
+/* The handle of a built-in operator. */
+OPD_API opd_op *opd_op_builtin(opd_op_id id);
+#ifdef __cplusplus
+}
+#endif
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>api:typed      typed functions for operators of one's own
+//----------------------------------------------------------------------------------------------------------------------
+
+/* The letters of a signature: T tensor, i int64_t, d double, b bool, s string, I opd_ints, F opd_floats, L opd_tensors,
+   D opd_device, G opd_generator, V opd_value (numbers and None: OPD_V(2), OPD_NONE); and of a result: T one tensor, N
+   several (the function takes an array `rets` of them and returns 0 or -1), L a list, V a number. */
 #define OPD_C_T opd_tensor *
 #define OPD_C_i int64_t
 #define OPD_C_d double
@@ -3889,24 +5473,6 @@ struct opd_draw {
     OPD_BODY_L(fn, name, 11, OPD_PARAMS_11 types, OPD_FILL_11 types, OPD_SIG_11 types)
 #define OPD_TYPED_L12(fn, name, types) \
     OPD_BODY_L(fn, name, 12, OPD_PARAMS_12 types, OPD_FILL_12 types, OPD_SIG_12 types)
-#define OPD_WRAPPERS(card, qual, kind, fn, types, full_kind, full_types) \
-    OPD_TYPED_##kind(opd_##fn, "aten::" qual, types) OPD_TYPED_##full_kind(opd_##fn##_full, "aten::" qual, full_types)
-#ifdef __cplusplus
-extern "C" {
-#endif
-#pragma push_macro("I")          /* <complex.h> has one; here it is the letter of opd_ints */
-#undef I
-OPD_OPERATORS(OPD_WRAPPERS)
-#pragma pop_macro("I")
-
-#define OPD_ENUM(card, qual, kind, fn, types, full_kind, full_types) OPD_OP_##card,
-typedef enum opd_op_id { OPD_OPERATORS(OPD_ENUM) OPD_OP_COUNT } opd_op_id;
-#undef OPD_ENUM
-/* The handle of a built-in operator. */
-OPD_API opd_op *opd_op_builtin(opd_op_id id);
-#ifdef __cplusplus
-}
-#endif
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>api:host       the table through which plug-ins call
@@ -4536,13 +6102,6 @@ static int opd_define(opd_library *lib, const opd_op_desc *desc) {
     d.vmap = opd_plugin_kernel(d.vmap);
     if (d.backward == opd_not_differentiable) { d.backward = opd_plugin_host->opd_not_differentiable; }
     return opd_plugin_host->define(lib, &d, sizeof d);
-}
-/* By name: the numbers are those of one version. */
-static opd_op *opd_op_builtin(opd_op_id id) {
-#define OPD_NAME(card, qual, kind, fn, types, full_kind, full_types) "aten::" qual,
-    static const char *const names[] = {OPD_OPERATORS(OPD_NAME) ""};
-#undef OPD_NAME
-    return (unsigned)id < (unsigned)OPD_OP_COUNT ? opd_find_quiet(names[id]) : NULL;
 }
 #endif
 
@@ -9255,9 +10814,7 @@ static int opdi_detach__kernel(opd_call *call);
 static int opdi_register_builtins(void);
 static size_t opdi_family(const char *name);
 static void opdi_builtins_make(const char *name);
-#define OPDI_NAME_ROW(card, qual, kind, fn, types, full_kind, full_types) "aten::" qual,
-static const char *const opdi_builtin_names[] = {OPD_OPERATORS(OPDI_NAME_ROW) NULL};
-#undef OPDI_NAME_ROW
+static const char *opdi_builtin_name(int i);
 
 //-- Text of an argument, cut to cap bytes with the zero.
 static const char *opdi_arg_print(const opdi_arg *arg, char *buf, size_t cap) {
@@ -9737,7 +11294,7 @@ opd_op *opd_op_builtin(opd_op_id id) {
     opdi_started();
     if ((unsigned)id >= (unsigned)OPD_OP_COUNT) { return NULL; }
     op = OPDI_ACQUIRE(&opdi_registry.builtin[id]);
-    if (!op) { opdi_builtins_make(opdi_builtin_names[id]); op = OPDI_ACQUIRE(&opdi_registry.builtin[id]); }
+    if (!op) { opdi_builtins_make(opdi_builtin_name((int)id)); op = OPDI_ACQUIRE(&opdi_registry.builtin[id]); }
     return op;
 }
 
@@ -20434,7 +21991,7 @@ int opd_jvp_backward(opd_jvp_call *jv) {
 
 //-- A tangent as a gradient of the result: its sizes and dtype.
 static opd_tensor *opdi_spread(opd_tensor *t, const opd_tensor *result) {
-    if (t && t->dtype != result->dtype) { t = opd_to_dtype(t, result->dtype); }
+    if (t && t->dtype != result->dtype) { t = opd_to_dtype(t, (opd_scalar_type)result->dtype); }
     return !t || opdi_has_sizes(t, result->dims, result->ndim) ? t
         : opd_expand(t, opd_ints_of(result->dims, result->ndim));
 }
@@ -28172,7 +29729,7 @@ static int opdi_gradients_start(const opdi_gradients *g, opd_tensor *const *grad
         if (!grad_outputs) {
             t = opdi_own(opdi_tensor_make(outs[i]->dims, NULL, outs[i]->ndim, (opd_scalar_type)outs[i]->dtype,
                                           opdi_place_of(outs[i])));
-            if (!opd_uniform_(t, -1, 1) || !opd_tensor_set_requires_grad(t, true)) { return -1; }
+            if (!opd_uniform_full_(t, -1, 1, NULL) || !opd_tensor_set_requires_grad(t, true)) { return -1; }
         } else if (!t) { return opd_fail(OPD_ERROR_ARGUMENT, "gradgradcheck: gradient %d is NULL", i); }
         all[g->ninputs + i] = t;
     }
@@ -29752,10 +31309,11 @@ static opd_tensor *opdi_total_norm(opd_tensor *const *params, int n, double norm
     if (!norms) { return NULL; }
     for (i = 0; i < n; i++) {
         opd_tensor *g = opd_tensor_grad(params[i]);
-        if (g) { norms[have++] = opd_linalg_vector_norm_full(g, order, no, false, no); }
+        if (g) { norms[have++] = opd_linalg_vector_norm_full(g, order, opd_ints_of(NULL, 0), false, no); }
     }
     total = have == 0 ? opd_zeros(opd_ints_of(&none, 0), OPD_FLOAT32) :
-            opd_linalg_vector_norm_full(opd_stack(opd_tensors_of(norms, have)), order, no, false, no);
+            opd_linalg_vector_norm_full(opd_stack(opd_tensors_of(norms, have)), order, opd_ints_of(NULL, 0), false,
+                                        no);
     opdi_free(norms, (size_t)(n + 1) * sizeof *norms);
     return total;
 }
@@ -38375,8 +39933,8 @@ static int opdi_copy(opd_tensor *dst, const opd_tensor *src) {
 //  >>operators  the cards: everything about one operator in one place
 //
 //  Each card fills an opd_op_desc.  Kernels take results from opd_result, formulas call public operators.  The list of
-//  all cards is OPD_OPERATORS in the declarations: a card that is not in it is an unused function, a name in it without
-//  a card does not compile.
+//  all cards, opdi_cards, is printed by tests/wrappers.py from the comments in >>api:op:...: a card that is not in the
+//  list is an unused function, a name in it without a card does not compile.
 //----------------------------------------------------------------------------------------------------------------------
 
 #define OPDI_OP(name) static void opdi_card_##name(opd_op_desc *op)
@@ -40140,7 +41698,7 @@ static int opdi_slice_backward_kernel(opd_call *call) {
     return opdi_put_at(out, &g, offset, grad);
 }
 static int opdi_slice_backward_bw(opd_backward_call *bw) {
-    return opd_bw_return(bw, 0, opd_slice(opd_bw_grad(bw, 0), opd_bw_value(bw, 2).u.i, opd_bw_value(bw, 3),
+    return opd_bw_return(bw, 0, opd_slice_full(opd_bw_grad(bw, 0), opd_bw_value(bw, 2).u.i, opd_bw_value(bw, 3),
                                           opd_bw_value(bw, 4), opd_bw_value(bw, 5).u.i));
 }
 OPDI_CARD_PUT(slice_backward, "slice_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt start, "
@@ -40806,7 +42364,7 @@ static int opdi_tensor_split_sections(opd_call *call, opd_tensor *self, int64_t 
     if (!(list = opdi_list_room(n))) { return -1; }
     for (i = 0; i < n; i++, at = end) {
         end = at + opdi_sizes(self)[d] / n + (i < opdi_sizes(self)[d] % n);
-        if (!(list[i] = opd_slice(self, d, opd_value_int(at), opd_value_int(end), 1))) { return -1; }
+        if (!(list[i] = opd_slice_full(self, d, opd_value_int(at), opd_value_int(end), 1))) { return -1; }
     }
     return opd_return_tensors(call, list, n);
 }
@@ -40815,7 +42373,7 @@ static int opdi_tensor_split_indices(opd_call *call, opd_tensor *self, opd_ints 
     opd_tensor **list = opdi_list_room(at.n + 1);
     int64_t i;
     for (i = 0; list && i <= at.n; i++) {
-        list[i] = opd_slice(self, dim, opd_value_int(i ? at.data[i - 1] : 0),
+        list[i] = opd_slice_full(self, dim, opd_value_int(i ? at.data[i - 1] : 0),
                             i < at.n ? opd_value_int(at.data[i]) : OPD_NONE, 1);
         if (!list[i]) { return -1; }
     }
@@ -40848,7 +42406,7 @@ OPDI_CARD_SPLIT(tensor_split_sections,
 OPDI_CARD_SPLIT(tensor_split_indices,
                 "tensor_split.indices(Tensor(a -> *) self, SymInt[] indices, int dim=0) -> Tensor(a)[]",
                 opdi_tensor_split_kernel, "[5,2], (1,3)")
-OPDI_CARD_SPLIT(tensor_split_tensor, "tensor_split.tensor_indices_or_sections(Tensor(a -> *) self, "
+OPDI_CARD_SPLIT(tensor_split_tensor_indices_or_sections, "tensor_split.tensor_indices_or_sections(Tensor(a -> *) self, "
                 "Tensor tensor_indices_or_sections, int dim=0) -> Tensor(a)[]", opdi_tensor_split_kernel, "")
 /* hsplit, vsplit, dsplit: along dim 1 (0 of a vector), 0, 2. */
 static int opdi_xsplit_kernel(opd_call *call) {
@@ -40900,7 +42458,7 @@ static opd_tensor *opdi_narrowed(opd_tensor *t, int64_t dim, int64_t start, int6
                        (long long)length, (long long)size);
         return NULL;
     }
-    return opd_slice(t, d, opd_value_int(start), opd_value_int(start + length), 1);
+    return opd_slice_full(t, d, opd_value_int(start), opd_value_int(start + length), 1);
 }
 static int opdi_narrow_kernel(opd_call *call) {
     return opd_return_tensor(call, opdi_narrowed(opd_arg_tensor(call, 0), opd_arg_int(call, 1), opd_arg_int(call, 2),
@@ -44379,7 +45937,7 @@ static opd_tensor *opdi_scatter_dim(opd_tensor *src, opd_ints sizes, int64_t dim
     return opd_call_op(add ? OPD_OP(&scatter_add, "aten::scatter_add") : OPD_OP(&scatter, "aten::scatter.src"), v, 4);
 }
 static opd_tensor *opdi_range_dim(opd_tensor *t, int64_t dim, int64_t begin, int64_t end) {
-    return opd_slice(t, dim, opd_value_int(begin), opd_value_int(end), 1);
+    return opd_slice_full(t, dim, opd_value_int(begin), opd_value_int(end), 1);
 }
 /* The product of all other elements along dim, times g: products from the left times products from the right. */
 static opd_tensor *opdi_prod_others(opd_tensor *g, opd_tensor *x, int64_t dim) {
@@ -44525,7 +46083,7 @@ static int opdi_var_backward_of(opd_backward_call *bw, bool root, bool with_mean
     if (g) {
         const double dof = (double)n - opdi_correction(opd_bw_value(bw, 2));
         g = opdi_unreduce(g, dims, opdi_bw_bool(bw, 3), x->ndim);
-        d = opd_mul(opdi_muls(g, 2.0 / dof), opd_sub(x, opd_mean_dim(x, dims, true)));
+        d = opd_mul(opdi_muls(g, 2.0 / dof), opd_sub(x, opd_mean_dim_full(x, dims, true, OPD_NONE)));
         if (!d) { return -1; }
     }
     if (gm) {
@@ -44707,7 +46265,7 @@ OPDI_KERNEL(argmin) { return opdi_reduce_arg(call, &opdi_the_argmin, "argmin"); 
 /* g shared out evenly among the elements of x that equal the extreme v (NaN equals NaN); g and v broadcast to x. */
 static opd_tensor *opdi_share(opd_tensor *g, opd_tensor *x, opd_tensor *v, opd_ints dims) {
     opd_tensor *mask = opd_logical_or(opd_eq(x, v), opd_logical_and(opd_isnan(x), opd_isnan(v)));
-    return opdi_where(mask, opd_expand_as(opd_div(g, opd_sum_dim(mask, dims, true)), x));
+    return opdi_where(mask, opd_expand_as(opd_div(g, opd_sum_dim_full(mask, dims, true, OPD_NONE)), x));
 }
 static opd_tensor *opdi_share_all(opd_tensor *g, opd_tensor *x, opd_tensor *v) {
     return opdi_share(g, x, v, opd_ints_of(NULL, 0));
@@ -44715,7 +46273,7 @@ static opd_tensor *opdi_share_all(opd_tensor *g, opd_tensor *x, opd_tensor *v) {
 /* The same without regard to NaN (scale_grad_by_count) */
 static opd_tensor *opdi_share_equal(opd_tensor *g, opd_tensor *x, opd_tensor *v, opd_ints dims) {
     opd_tensor *mask = opd_eq(x, v);
-    return opd_div(opd_mul(g, mask), opd_sum_dim(mask, dims, true));
+    return opd_div(opd_mul(g, mask), opd_sum_dim_full(mask, dims, true, OPD_NONE));
 }
 OPDI_BW1(max) {
     return opd_bw_return(bw, 0, opdi_share_all(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_result(bw, 0)));
@@ -44754,10 +46312,10 @@ OPDI_CARD_EXTREME(amin, "amin(Tensor self, int[1] dim=[], bool keepdim=False) ->
 static int opdi_batch_nonempty(opd_call *call, const char *name) {
     return opdi_reduce_nonempty(opd_arg_tensor(call, 0), opd_ints_of(NULL, 0), name);
 }
-OPDI_CARD_WHOLE(max, opdi_batch_nonempty(call, "max") ? NULL : opd_amax(all, dims, false),
+OPDI_CARD_WHOLE(max, opdi_batch_nonempty(call, "max") ? NULL : opd_amax_full(all, dims, false),
                 "max(Tensor self) -> Tensor", max, opdi_max_backward, "self, result", KEEP, "max.unary_out",
                 OPDI_CASES_ALL)
-OPDI_CARD_WHOLE(min, opdi_batch_nonempty(call, "min") ? NULL : opd_amin(all, dims, false),
+OPDI_CARD_WHOLE(min, opdi_batch_nonempty(call, "min") ? NULL : opd_amin_full(all, dims, false),
                 "min(Tensor self) -> Tensor", min, opdi_max_backward, "self, result", KEEP, "min.unary_out",
                 OPDI_CASES_ALL)
 #define OPDI_CASES_WHERE "[2,3], 1; [2,3,2], -2, True; []; [2,3]i5, 0"
@@ -44898,9 +46456,9 @@ OPDI_KERNEL(count_nonzero) {
 }
 #define OPDI_CARD_TRUTH(id, schema_, kernel_, out_, cases_)                                                 \
     OPDI_CARD_REDUCE(id, schema_, kernel_, OPD_NOT_DIFFERENTIABLE, "", KEEP, out_, cases_)
-OPDI_CARD_WHOLE(any, opd_any_dims(all, dims, false), "any(Tensor self) -> Tensor", any, OPD_NOT_DIFFERENTIABLE, "",
+OPDI_CARD_WHOLE(any, opd_any_dims_full(all, dims, false), "any(Tensor self) -> Tensor", any, OPD_NOT_DIFFERENTIABLE, "",
                 KEEP, "any.all_out", "[2,3]; [2,3]b")
-OPDI_CARD_WHOLE(all, opd_all_dims(all, dims, false), "all(Tensor self) -> Tensor", all, OPD_NOT_DIFFERENTIABLE, "",
+OPDI_CARD_WHOLE(all, opd_all_dims_full(all, dims, false), "all(Tensor self) -> Tensor", all, OPD_NOT_DIFFERENTIABLE, "",
                 KEEP, "all.all_out", "[2,3]; [2,3]b")
 OPDI_CARD_TRUTH(any_dim, "any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", any_dim, "any.out", "[2,3]b, 1")
 OPDI_CARD_TRUTH(all_dim, "all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", all_dim, "all.out", "[2,3]b, 1")
@@ -45012,7 +46570,7 @@ static opd_tensor *opdi_norm_gradient(opd_tensor *g, opd_tensor *x, double p, op
     if (p == 2) { return opd_mul(g, opdi_unless(opd_div(x, r), zero)); }
     if (p == OPDI_INF || p == -OPDI_INF) {
         opd_tensor *a = opd_abs(x), *mask = opd_logical_or(opd_eq(a, r), opd_isnan(a));
-        return opd_mul(opd_sgn(x), opd_mul(opd_div(g, opd_sum_dim(mask, dims, true)), mask));
+        return opd_mul(opd_sgn(x), opd_mul(opd_div(g, opd_sum_dim_full(mask, dims, true, OPD_NONE)), mask));
     }
     if (p < 1) {
         opd_tensor *s = opdi_unless(opd_mul(opd_sgn(x), opdi_pow_of(opd_abs(x), p - 1)),
@@ -45039,11 +46597,12 @@ OPDI_CARD_REDUCE(linalg_vector_norm, "linalg_vector_norm(Tensor self, Scalar ord
                  "bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", linalg_vector_norm,
                  opdi_norm_dims_backward, "self, result", SET_NOT_CPU, "linalg_vector_norm.out",
                  "[2,3]; [2,3], 3, (1); [2,3], 1.5, (0), True")
-OPDI_CARD_WHOLE(norm_Scalar, opd_norm_dim(all, opd_arg_value(call, 1), dims, false),
+OPDI_CARD_WHOLE(norm_Scalar, opd_norm_dim_full(all, opd_arg_value(call, 1), dims, false),
                 "norm.Scalar(Tensor self, Scalar p=2) -> Tensor", norm_Scalar, opdi_norm_all_backward, "self, result",
                 APPEND_NOT_CPU, "norm.Scalar_out", "[2,3]; [2,3], 3")
 OPDI_CARD_WHOLE(norm_ScalarOpt_dtype,
-                opd_norm_dim_dtype(all, opd_arg_value(call, 1), dims, false, opd_arg_int(call, 2)),
+                opd_norm_dim_dtype(all, opd_arg_value(call, 1), dims, false,
+                                   opd_arg_dtype(call, 2, OPD_DTYPE_NONE)),
                 "norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor", norm_ScalarOpt_dtype,
                 opdi_norm_all_backward, "self, result", KEEP, "norm.ScalarOpt_dtype_out", "[2,3], 2, dtype=7")
 OPDI_CARD_REDUCE(norm_ScalarOpt_dim,
@@ -45065,14 +46624,14 @@ OPDI_KERNEL(frobenius_norm_dim) {
         return opd_fail(OPD_ERROR_ARGUMENT, "Expected at most 2 dimensions, but got %lld dimensions instead.",
                         (long long)dims.n);
     }
-    if (dims.n < 2) { return opd_return_tensor(call, opd_norm_dim(t, opd_value_int(2), dims, keep)); }
-    return opd_return_tensor(call, opd_sqrt(opd_sum_dim(opd_mul(t, t), dims, keep)));
+    if (dims.n < 2) { return opd_return_tensor(call, opd_norm_dim_full(t, opd_value_int(2), dims, keep)); }
+    return opd_return_tensor(call, opd_sqrt(opd_sum_dim_full(opd_mul(t, t), dims, keep, OPD_NONE)));
 }
 OPDI_COMPOSITE_AS(frobenius_norm_dim, FP32_NOT_CPU,
                   "frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor", NULL,
                   "frobenius_norm.out", "[2,3], (0,1); [2,3], (1), True")
 OPDI_KERNEL(dist) {
-    return opd_return_tensor(call, opd_norm_Scalar(opd_sub(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1)),
+    return opd_return_tensor(call, opd_norm_Scalar_full(opd_sub(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1)),
                                                    opd_arg_value(call, 2)));
 }
 OPDI_COMPOSITE_AS(dist, FP32_NOT_CPU, "dist(Tensor self, Tensor other, Scalar p=2) -> Tensor", NULL, "dist.out",
@@ -45160,7 +46719,7 @@ OPDI_KERNEL(sum_to_size) {
                         opdi_sizes_text(size.data, (int)size.n, a, sizeof a),
                         opdi_sizes_text(opdi_sizes(t), t->ndim, b, sizeof b));
     }
-    if (n) { t = opd_sum_dim(t, opd_ints_of(dims, n), true); }
+    if (n) { t = opd_sum_dim_full(t, opd_ints_of(dims, n), true, OPD_NONE); }
     return opd_return_tensor(call, t && lead > 0 ? opd_view(t, size) : t);
 }
 OPDI_COMPOSITE(sum_to_size, "sum_to_size(Tensor self, int[] size) -> Tensor", NULL, NULL,
@@ -45174,8 +46733,8 @@ OPDI_KERNEL(nanmean) {
         return opd_fail(OPD_ERROR_DTYPE, "nanmean(): expected input to have floating point or complex dtype but got %s",
                         opd_dtype_cname((opd_scalar_type)t->dtype));
     }
-    count = opd_sum_dim(opd_logical_not(opd_isnan(t)), dims, keep);
-    sum = opd_nansum_full(t, opd_value_of_ints(dims), keep, opd_call_args(call)[3]);
+    count = opd_sum_dim_full(opd_logical_not(opd_isnan(t)), dims, keep, OPD_NONE);
+    sum = opd_nansum_full(t, dims, keep, opd_call_args(call)[3]);
     return opd_return_tensor(call, opd_div(sum, count));
 }
 OPDI_COMPOSITE(nanmean,
@@ -45199,7 +46758,7 @@ static opd_tensor *opdi_trace_gradient(opd_tensor *g, opd_ints sizes) {
     return sizes.n == 2 ? opd_mul(g, opd_triu(opd_tril(opd_new_ones(g, sizes)))) : NULL;
 }
 OPDI_BW1(trace) { return opd_bw_return(bw, 0, opdi_trace_gradient(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 0))); }
-OPDI_CARD_WHOLE(trace, dims.n == 2 ? opd_sum_dim(opd_diagonal_full(all, 0, 1, 2), opd_ints_of(dims.data, 1), false)
+OPDI_CARD_WHOLE(trace, dims.n == 2 ? opd_sum_dim(opd_diagonal_full(all, 0, 1, 2), opd_ints_of(dims.data, 1))
                 : opd_trace(all), "trace(Tensor self) -> Tensor", trace, opdi_trace_backward, "", FP32_CPU,
                 "trace.out", "[3,3]; [2,4]")
 
@@ -45709,11 +47268,13 @@ OPDI_BW1(_log_softmax) {
     return opd_bw_return(bw, 0, opd__log_softmax_backward_data(opd_bw_grad(bw, 0), y, opd_bw_value(bw, 1).u.i,
                                                                opd_bw_dtype(bw, 0)));
 }
-static opd_tensor *opdi_sum_keep(opd_tensor *t, int64_t dim) { return opd_sum_dim(t, opd_ints_of(&dim, 1), true); }
+static opd_tensor *opdi_sum_keep(opd_tensor *t, int64_t dim) {
+    return opd_sum_dim_full(t, opd_ints_of(&dim, 1), true, OPD_NONE);
+}
 OPDI_BW1(_softmax_backward_data) {
     opd_tensor *g = opd_bw_grad(bw, 0), *go = opd_bw_tensor(bw, 0), *y = opd_bw_tensor(bw, 1);
     const int64_t dim = opd_bw_value(bw, 2).u.i;
-    OPDI_GIVE(0, opd__softmax_backward_data(g, y, dim, opd_bw_value(bw, 3).u.i));
+    OPDI_GIVE(0, opd__softmax_backward_data(g, y, dim, (opd_scalar_type)opd_bw_value(bw, 3).u.i));
     if (!opd_bw_needs(bw, 1)) { return 0; }
     return opd_bw_return(bw, 1, opd_sub(opd_sub(opd_mul(go, g), opd_mul(opdi_sum_keep(opd_mul(y, go), dim), g)),
                                         opd_mul(go, opdi_sum_keep(opd_mul(y, g), dim))));
@@ -45839,7 +47400,7 @@ static opd_tensor *opdi_cumprod_gradient(opd_tensor *g, opd_tensor *x, int64_t d
     for (k = 0; k < n; k++) {
         opd_tensor *others = opd_ones_like(opdi_range_dim(x, dim, 0, 1)), *part;
         if (k + 1 < n) { others = opdi_cat_dim(others, opd_cumprod(opdi_range_dim(x, dim, k + 1, n), dim), dim); }
-        if (k > 0) { others = opd_mul(others, opd_prod_dim(opdi_range_dim(x, dim, 0, k), dim, true)); }
+        if (k > 0) { others = opd_mul(others, opd_prod_dim_full(opdi_range_dim(x, dim, 0, k), dim, true, OPD_NONE)); }
         part = opdi_sum_keep(opd_mul(opdi_range_dim(g, dim, k, n), others), dim);
         result = result ? opdi_cat_dim(result, part, dim) : part;
         if (!result) { return NULL; }
@@ -46282,7 +47843,7 @@ OPDI_CARD_REDUCE(mode, "mode(Tensor self, int dim=-1, bool keepdim=False)" OPDI_
                  "[2,5], 1; [5,2], 0, True")
 static opd_tensor *opdi_batch_median(opd_tensor *all, bool skip_nan) {
     opd_tensor *rets[2];
-    return (skip_nan ? opd_nanmedian_dim(rets, all, 1, false) : opd_median_dim(rets, all, 1, false)) ? NULL : rets[0];
+    return (skip_nan ? opd_nanmedian_dim(rets, all, 1) : opd_median_dim(rets, all, 1)) ? NULL : rets[0];
 }
 OPDI_CARD_WHOLE(median, opdi_batch_median(opdi_batch_flat(all), false), "median(Tensor self) -> Tensor", median,
                 opdi_max_backward, "self, result", KEEP, "median.out", "[2,3]; [5]")
@@ -46291,7 +47852,7 @@ OPDI_CARD_WHOLE(nanmedian, opdi_batch_median(opdi_batch_flat(all), true), "nanme
 static int opdi_sorted_part(opd_call *call, bool stable, int64_t dim, bool descending, int which) {
     opd_tensor *rets[2];
     opd_tensor *t = opd_arg_tensor(call, 0);
-    if (stable ? opd_sort_stable(rets, t, opd_value_bool(true), dim, descending)
+    if (stable ? opd_sort_stable_full(rets, t, opd_value_bool(true), dim, descending)
         : opd_sort_full(rets, t, dim, descending)) {
         return -1;
     }
@@ -48731,7 +50292,7 @@ OPDI_BW1(convolution) {
     int i;
     for (i = 0; i < 3; i++) { mask[i] = opd_bw_needs(bw, i); }
     if (opd_convolution_backward(rets, g, opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 1),
-                                 mask[2] ? opd_value_of_ints(bias) : OPD_NONE, opdi_bw_ints(bw, 3),
+                                 mask[2] ? bias : opd_ints_of(NULL, 0), opdi_bw_ints(bw, 3),
                                  opdi_bw_ints(bw, 4), opdi_bw_ints(bw, 5), opd_bw_value(bw, 6).u.i != 0,
                                  opdi_bw_ints(bw, 7), opd_bw_value(bw, 8).u.i, opd_value_bools(mask, 3)) != 0) {
         return -1;
@@ -48871,9 +50432,9 @@ static opd_tensor *opdi_conv_back_again(opd_backward_call *bw, opd_tensor *x, op
     bool mask[3] = {false, false, false};
     opd_tensor *rets[3];
     mask[i] = true;
-    if (opd_convolution_backward(rets, opd_bw_tensor(bw, 0), x, w, OPD_NONE, opdi_bw_ints(bw, 4), opdi_bw_ints(bw, 5),
-                                 opdi_bw_ints(bw, 6), opd_bw_value(bw, 7).u.i != 0, opdi_bw_ints(bw, 8),
-                                 opd_bw_value(bw, 9).u.i, opd_value_bools(mask, 3)) != 0) {
+    if (opd_convolution_backward(rets, opd_bw_tensor(bw, 0), x, w, opd_ints_of(NULL, 0), opdi_bw_ints(bw, 4),
+                                 opdi_bw_ints(bw, 5), opdi_bw_ints(bw, 6), opd_bw_value(bw, 7).u.i != 0,
+                                 opdi_bw_ints(bw, 8), opd_bw_value(bw, 9).u.i, opd_value_bools(mask, 3)) != 0) {
         return NULL;
     }
     return rets[i];
@@ -48903,7 +50464,7 @@ static opd_tensor *opdi_conv_back_one(opd_call *call, opd_tensor *g, opd_tensor 
     opd_tensor *rets[3];
     mask[i] = true;
     return g && x && w &&
-        opd_convolution_backward(rets, g, x, w, OPD_NONE, opd_arg_ints(call, 4), opd_arg_ints(call, 5),
+        opd_convolution_backward(rets, g, x, w, opd_ints_of(NULL, 0), opd_arg_ints(call, 4), opd_arg_ints(call, 5),
                                  opd_arg_ints(call, 6), opd_arg_bool(call, 7), opd_arg_ints(call, 8), groups,
                                  opd_value_bools(mask, 3)) == 0 ? rets[i] : NULL;
 }
@@ -48926,7 +50487,7 @@ static opd_tensor *opdi_conv_back_batch(opd_call *call, int i, int *at) {
         int64_t dims[4];
         for (k = 0; k < one->ndim; k++) { if (k != 1) { dims[n++] = k + (dim[0] >= 0); } }
         if (dim[0] < 0) { *at = -1; }
-        return opd_sum_dim(dim[0] > 0 ? opd_batch_front(t[0], dim[0]) : t[0], opd_ints_of(dims, n), false);
+        return opd_sum_dim(dim[0] > 0 ? opd_batch_front(t[0], dim[0]) : t[0], opd_ints_of(dims, n));
     }
     if (dim[0] < 0 && dim[i ? 1 : 2] < 0) {
         *at = -1;
@@ -49023,7 +50584,7 @@ static opd_tensor *opdi_conv_same(opd_tensor *x, opd_tensor *w, opd_tensor *bias
     y = opd_convolution(x, w, bias, stride, opd_ints_of(pad, nd), dilation, false, zero, groups);
     if (!uneven) { return y; }
     for (i = 0; i < nd; i++) {
-        if (skip[i]) { y = opd_slice(y, 2 + i, opd_value_int(1), OPD_NONE, 1); }
+        if (skip[i]) { y = opd_slice_full(y, 2 + i, opd_value_int(1), OPD_NONE, 1); }
     }
     return opd_contiguous(y);
 }
@@ -49765,7 +51326,7 @@ OPDI_KERNEL(adaptive_avg_pool) {
     }
     while (i < to.n && to.data[i] == 1) { i++; }
     if (i == to.n && self->ndim > to.n) {
-        return opd_return_tensor(call, opd_mean_dim(self, opd_ints_of(last, i), true));
+        return opd_return_tensor(call, opd_mean_dim_full(self, opd_ints_of(last, i), true, OPD_NONE));
     }
     return opd_return_tensor(call, to.n == 2 ? opd_under_adaptive_avg_pool2d(self, to)
                              : opd_under_adaptive_avg_pool3d(self, to));
@@ -51322,7 +52883,7 @@ static int opdi_layer_norm_back_apart(opd_call *call) {
     for (i = 1; i < 3 && opd_ok(); i++) {
         if (!mask[i]) { continue; }
         r[i] = i == 1 ? opd_mul(g, opd_mul(opd_sub(x, mean), rstd)) : g;
-        if (rows) { r[i] = opd_sum_dim(r[i], opd_ints_of(dims, rows), false); }
+        if (rows) { r[i] = opd_sum_dim(r[i], opd_ints_of(dims, rows)); }
         r[i] = opd_to_dtype(r[i], OPDI_DTYPE(w ? w : x));
     }
     for (i = 0; i < 3; i++) {
@@ -52713,7 +54274,7 @@ OPDI_KERNEL(cosine_embedding_loss) {
 }
 static opd_tensor *opdi_norm_distance(opd_tensor *x, opd_tensor *y, double p, double eps, bool keep) {
     const int64_t last = OPDI_MAX((int)x->ndim, (int)y->ndim) - 1;
-    return opd_norm_dim(opdi_adds(opd_sub(x, y), eps), opd_value_float(p), opd_ints_of(&last, 1), keep);
+    return opd_norm_dim_full(opdi_adds(opd_sub(x, y), eps), opd_value_float(p), opd_ints_of(&last, 1), keep);
 }
 OPDI_KERNEL(pairwise_distance) {
     return opd_return_tensor(call, opdi_norm_distance(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1),
@@ -54458,7 +56019,7 @@ OPDI_KERNEL(index_put_impl_) {
     for (i = 0; i < 4; i++) { v[i] = call->args[i]; }
     return opd_return_tensor(call, opd_call_op(OPD_OP(&h, "aten::index_put_"), v, 4));
 }
-OPDI_OP(index_put_impl_) {
+OPDI_OP(_index_put_impl_) {
     opdi_describe_composite(op, "_index_put_impl_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool "
                             "accumulate=False, bool unsafe=False) -> Tensor(a!)",
                         opdi_index_put_impl__kernel, OPD_AUTOCAST_KEEP, "");
@@ -55878,7 +57439,7 @@ static opd_tensor *opdi_bags_of(opd_tensor *bags, opd_tensor *offsets, opd_tenso
     if (!bags || !offsets || !x || bags->numel == x->numel) { return bags; }
     bags = opd_arange_full(opd_value_int(x->numel), opd_value_int(offsets->dtype), OPD_NONE,
                            opd_value_device(opd_tensor_device(offsets)), OPD_NONE);
-    bags = opd_searchsorted_full(offsets, bags, false, true, OPD_NONE, OPD_NONE);
+    bags = opd_searchsorted_full(offsets, bags, false, true, NULL, NULL);
     return opd_sub_Scalar(bags, opd_value_int(1));
 }
 /* Each index's row of g [bags, ..]; zeros where it is behind the last bag. */
@@ -56050,7 +57611,7 @@ static int opdi_multinomial_values(opd_tensor *p) {
     if (!opd_item_i64(right)) {
         return opd_fail(OPD_ERROR_ARGUMENT, "probability tensor contains either `inf`, `nan` or element < 0");
     }
-    sums = opd_min(opd_sum_dim(p, opd_ints_of(&last, 1), false));
+    sums = opd_min(opd_sum_dim(p, opd_ints_of(&last, 1)));
     return sums && opd_item_f64(sums) > 0 ? 0
         : opd_fail(OPD_ERROR_ARGUMENT, "invalid multinomial distribution (sum of probabilities <= 0)");
 }
@@ -56067,7 +57628,7 @@ OPDI_KERNEL(multinomial) {
         return -1;
     }
     if (!again || n == 1) {
-        u = opd_exponential__full(opd_empty_like(p), 1, generator);
+        u = opd_exponential_full_(opd_empty_like(p), 1, generator);
         u = opd_div(p, u);
         if (n == 1) { return opd_return_tensor(call, opd_argmax_full(u, opd_value_int(-1), true)); }
         return opd_topk_full(parts, u, n, -1, true, true) ? -1 : opd_return_tensor(call, parts[1]);
@@ -56075,11 +57636,11 @@ OPDI_KERNEL(multinomial) {
     sums = opd_cumsum_full(p, -1, opd_value_int(OPD_FLOAT64));
     sizes[0] = opdi_sizes(p)[0];
     sizes[p->ndim - 1] = n;
-    u = opd_uniform__full(opd_new_empty_full(sums, opd_ints_of(sizes, p->ndim), OPD_NONE, OPD_NONE, OPD_NONE, OPD_NONE),
+    u = opd_uniform_full_(opd_new_empty_full(sums, opd_ints_of(sizes, p->ndim), OPD_NONE, OPD_NONE, OPD_NONE, OPD_NONE),
                           0, 1, generator);
     u = opd_mul(opd_mul_Scalar(u, opd_value_float(1 - 1e-15)), opdi_range_dim(sums, -1, opd_size(sums, -1) - 1,
                                                                               opd_size(sums, -1)));
-    u = opd_searchsorted_full(sums, u, false, true, OPD_NONE, OPD_NONE);
+    u = opd_searchsorted_full(sums, u, false, true, NULL, NULL);
     return opd_return_tensor(call, opd_clamp_max(u, opd_value_int(opd_size(p, -1) - 1)));
 }
 OPDI_OP(multinomial) {
@@ -56189,7 +57750,7 @@ static int opdi_unique_flat(opd_call *call, bool sorts, bool inverse, bool count
             opd_result(call, 2, counts ? &n : &none, 1, OPD_INT64) ? 0 : -1;
     }
     flat = opdi_o_reshape(x, &x->numel, 1);
-    if (sorts && flat && x->numel && opd_sort_stable(sorted, flat, opd_value_bool(true), 0, false)) { return -1; }
+    if (sorts && flat && x->numel && opd_sort_stable_full(sorted, flat, opd_value_bool(true), 0, false)) { return -1; }
     if (sorted[0]) { flat = sorted[0]; }
     if (x->numel == 0) {
         r[0] = opd_clone(flat);
@@ -56234,12 +57795,12 @@ static int opdi_unique_slices(opd_call *call, int64_t along, bool sorts) {
     for (i = sorts ? flat[1] - 1 : -1; i >= 0 && rows; i--) {
         fresh = opdi_o_select(rows, 1, i);
         if (from) { fresh = opd_index_select(fresh, 0, from); }
-        if (opd_sort_stable(sorted, fresh, opd_value_bool(true), 0, false)) { return -1; }
+        if (opd_sort_stable_full(sorted, fresh, opd_value_bool(true), 0, false)) { return -1; }
         from = from ? opd_index_select(from, 0, sorted[1]) : sorted[1];
     }
     if (from) { rows = opd_index_select(rows, 0, from); }
     fresh = opdi_unique_differs(rows);
-    if (!fresh || opdi_unique_of(rows, opd_any_dim(fresh, 1, false), from, r)) { return -1; }
+    if (!fresh || opdi_unique_of(rows, opd_any_dim_full(fresh, 1, false), from, r)) { return -1; }
     sizes[0] = opdi_sizes(r[0])[0];
     r[0] = opdi_o_reshape(r[0], sizes, x->ndim);
     if (x->ndim && r[0]) { r[0] = opd_transpose(r[0], 0, dim); }
@@ -56616,7 +58177,7 @@ static int opdi_bucketize_searched(opd_call *call) {
                         seq->ndim);
     }
     return opd_return_tensor(call, opd_searchsorted_full(seq, opd_arg_tensor(call, 0), opd_arg_bool(call, 2),
-                                                         opd_arg_bool(call, 3), OPD_NONE, OPD_NONE));
+                                                         opd_arg_bool(call, 3), NULL, NULL));
 }
 static int opdi_bucketize_batch(opd_call *call) {
     opd_value args[OPD_MAX_ARGS], ret;
@@ -57077,9 +58638,164 @@ OPDI_COLD_END
 
 //-- the list of all cards, and their registration ----------------------------------------------------------------
 
-#define OPDI_CARD_ROW(card, qual, kind, fn, types, full_kind, full_types) opdi_card_##card,
-static void (*const opdi_cards[])(opd_op_desc *op) = {OPD_OPERATORS(OPDI_CARD_ROW) NULL};
-#undef OPDI_CARD_ROW
+static void (*const opdi_cards[])(opd_op_desc *op) = {
+    opdi_card_empty_memory_format, opdi_card_empty_strided, opdi_card_zeros, opdi_card_ones, opdi_card_full,
+    opdi_card_empty_like, opdi_card_zeros_like, opdi_card_ones_like, opdi_card_full_like, opdi_card_new_empty,
+    opdi_card_new_empty_strided, opdi_card_new_zeros, opdi_card_new_ones, opdi_card_new_full, opdi_card_scalar_tensor,
+    opdi_card_fill__Scalar, opdi_card_fill__Tensor, opdi_card_zero_, opdi_card_fill_Scalar, opdi_card_fill_Tensor,
+    opdi_card_zero, opdi_card_arange, opdi_card_arange_start, opdi_card_arange_start_step, opdi_card_range,
+    opdi_card_range_step, opdi_card_linspace, opdi_card_logspace, opdi_card_linspace_Tensor_Tensor,
+    opdi_card_linspace_Tensor_Scalar, opdi_card_linspace_Scalar_Tensor, opdi_card_logspace_Tensor_Tensor,
+    opdi_card_logspace_Tensor_Scalar, opdi_card_logspace_Scalar_Tensor, opdi_card_eye, opdi_card_eye_m, opdi_card_tril,
+    opdi_card_triu, opdi_card_tril_indices, opdi_card_triu_indices, opdi_card_rand, opdi_card_rand_generator,
+    opdi_card_randn, opdi_card_randn_generator, opdi_card_randint, opdi_card_randint_generator, opdi_card_randint_low,
+    opdi_card_randint_low_generator, opdi_card_randperm, opdi_card_randperm_generator, opdi_card_rand_like,
+    opdi_card_randn_like, opdi_card_randint_like, opdi_card_randint_like_low_dtype, opdi_card_normal_,
+    opdi_card_uniform_, opdi_card_exponential_, opdi_card_random_, opdi_card_random__from, opdi_card_random__to,
+    opdi_card_bernoulli__float, opdi_card_bernoulli__Tensor, opdi_card_bernoulli_Tensor, opdi_card_bernoulli,
+    opdi_card_bernoulli_p, opdi_card_normal_functional, opdi_card_normal_Tensor_float, opdi_card_normal_float_Tensor,
+    opdi_card_normal_Tensor_Tensor, opdi_card_normal_float_float, opdi_card_view, opdi_card__unsafe_view,
+    opdi_card__reshape_alias, opdi_card_reshape, opdi_card_expand, opdi_card_transpose_int, opdi_card_t,
+    opdi_card_permute, opdi_card_select_int, opdi_card_slice_Tensor, opdi_card_unsqueeze, opdi_card_squeeze,
+    opdi_card_squeeze_dim, opdi_card_squeeze_dims, opdi_card_detach, opdi_card_alias, opdi_card_as_strided,
+    opdi_card_select_backward, opdi_card_slice_backward, opdi_card_as_strided_backward, opdi_card_flatten_using_ints,
+    opdi_card_expand_as, opdi_card_view_as, opdi_card_reshape_as, opdi_card_copy_, opdi_card_copy, opdi_card_clone,
+    opdi_card__to_copy, opdi_card_contiguous, opdi_card_to_dtype, opdi_card__local_scalar_dense, opdi_card_item,
+    opdi_card_view_dtype, opdi_card_diagonal, opdi_card_diagonal_backward, opdi_card_unfold, opdi_card_unfold_backward,
+    opdi_card_split_with_sizes, opdi_card_split_Tensor, opdi_card_unbind_int, opdi_card_split_sizes, opdi_card_chunk,
+    opdi_card_unsafe_split_Tensor, opdi_card_unsafe_split_with_sizes, opdi_card_unsafe_chunk,
+    opdi_card_tensor_split_sections, opdi_card_tensor_split_indices, opdi_card_tensor_split_tensor_indices_or_sections,
+    opdi_card_hsplit_int, opdi_card_hsplit_array, opdi_card_vsplit_int, opdi_card_vsplit_array, opdi_card_dsplit_int,
+    opdi_card_dsplit_array, opdi_card_narrow, opdi_card_narrow_Tensor, opdi_card_narrow_copy, opdi_card_movedim_int,
+    opdi_card_movedim_intlist, opdi_card_moveaxis_int, opdi_card_moveaxis_intlist, opdi_card_swapaxes,
+    opdi_card_swapdims, opdi_card_numpy_T, opdi_card_mT, opdi_card_mH, opdi_card_matrix_H, opdi_card_adjoint,
+    opdi_card_unflatten_int, opdi_card_ravel, opdi_card_broadcast_to, opdi_card_broadcast_tensors, opdi_card_to_device,
+    opdi_card_to_other, opdi_card_to_dtype_layout, opdi_card_type_as, opdi_card_lift_fresh, opdi_card_repeat,
+    opdi_card_tile, opdi_card_flip, opdi_card_fliplr, opdi_card_flipud, opdi_card_roll, opdi_card_rot90,
+    opdi_card_transpose_, opdi_card_t_, opdi_card_unsqueeze_, opdi_card_squeeze_, opdi_card_squeeze__dim,
+    opdi_card_squeeze__dims, opdi_card_swapaxes_, opdi_card_swapdims_, opdi_card_as_strided_, opdi_card_detach_,
+    opdi_card_resize_, opdi_card_resize_as_, opdi_card_is_same_size, opdi_card_size_int, opdi_card_stride_int,
+    opdi_card_numel, opdi_card_dim, opdi_card_view_copy, opdi_card_view_copy_dtype, opdi_card__reshape_alias_copy,
+    opdi_card_expand_copy, opdi_card_transpose_copy_int, opdi_card_t_copy, opdi_card_permute_copy,
+    opdi_card_select_copy_int, opdi_card_slice_copy_Tensor, opdi_card_unsqueeze_copy, opdi_card_squeeze_copy,
+    opdi_card_squeeze_copy_dim, opdi_card_squeeze_copy_dims, opdi_card_detach_copy, opdi_card_alias_copy,
+    opdi_card_as_strided_copy, opdi_card_diagonal_copy, opdi_card_unfold_copy, opdi_card_split_copy_Tensor,
+    opdi_card_split_with_sizes_copy, opdi_card_unbind_copy_int, opdi_card_view_as_real, opdi_card_view_as_complex,
+    opdi_card_real, opdi_card_imag, opdi_card__conj_physical, opdi_card_conj_physical, opdi_card_conj, opdi_card__conj,
+    opdi_card_resolve_conj, opdi_card_resolve_neg, opdi_card_positive, opdi_card_diag_embed, opdi_card_diag,
+    opdi_card_diagflat, opdi_card_atleast_1d, opdi_card_atleast_2d, opdi_card_atleast_3d, opdi_card_atleast_1d_Sequence,
+    opdi_card_atleast_2d_Sequence, opdi_card_atleast_3d_Sequence, opdi_card_exp, opdi_card_exp2, opdi_card_expm1,
+    opdi_card_log, opdi_card_log2, opdi_card_log10, opdi_card_log1p, opdi_card_sqrt, opdi_card_rsqrt,
+    opdi_card_reciprocal, opdi_card_square, opdi_card_sin, opdi_card_cos, opdi_card_tan, opdi_card_asin, opdi_card_acos,
+    opdi_card_atan, opdi_card_sinh, opdi_card_cosh, opdi_card_asinh, opdi_card_acosh, opdi_card_atanh, opdi_card_tanh,
+    opdi_card_erf, opdi_card_erfc, opdi_card_sigmoid, opdi_card_sinc, opdi_card_floor, opdi_card_frac, opdi_card_sign,
+    opdi_card_abs, opdi_card_hardsigmoid, opdi_card_hardswish, opdi_card_mish, opdi_card_ceil, opdi_card_round,
+    opdi_card_trunc, opdi_card_sgn, opdi_card_isnan, opdi_card_isinf, opdi_card_isfinite, opdi_card_isposinf,
+    opdi_card_isneginf, opdi_card_signbit, opdi_card_logical_not, opdi_card_neg, opdi_card_bitwise_not, opdi_card_relu,
+    opdi_card_silu, opdi_card_clamp, opdi_card_clamp_min, opdi_card_clamp_max, opdi_card_hardtanh, opdi_card_relu6,
+    opdi_card_gelu, opdi_card_leaky_relu, opdi_card_elu, opdi_card_selu, opdi_card_celu, opdi_card_softplus,
+    opdi_card_threshold, opdi_card_round_decimals, opdi_card_softshrink, opdi_card_hardshrink,
+    opdi_card_softshrink_backward, opdi_card_hardshrink_backward, opdi_card_nan_to_num, opdi_card_deg2rad,
+    opdi_card_rad2deg, opdi_card_logit, opdi_card_logit_backward, opdi_card_add_Tensor, opdi_card_add_Scalar,
+    opdi_card_sub_Tensor, opdi_card_sub_Scalar, opdi_card_rsub_Tensor, opdi_card_rsub_Scalar, opdi_card_mul_Tensor,
+    opdi_card_mul_Scalar, opdi_card_div_Tensor, opdi_card_div_Scalar, opdi_card_div_Tensor_mode,
+    opdi_card_div_Scalar_mode, opdi_card_floor_divide, opdi_card_floor_divide_Scalar, opdi_card_fmod_Tensor,
+    opdi_card_fmod_Scalar, opdi_card_remainder_Tensor, opdi_card_remainder_Scalar, opdi_card_remainder_Scalar_Tensor,
+    opdi_card_pow_Tensor_Tensor, opdi_card_pow_Tensor_Scalar, opdi_card_pow_Scalar, opdi_card_maximum,
+    opdi_card_minimum, opdi_card_fmax, opdi_card_fmin, opdi_card_clamp_Tensor, opdi_card_clamp_min_Tensor,
+    opdi_card_clamp_max_Tensor, opdi_card_eq_Tensor, opdi_card_eq_Scalar, opdi_card_ne_Tensor, opdi_card_ne_Scalar,
+    opdi_card_lt_Tensor, opdi_card_lt_Scalar, opdi_card_le_Tensor, opdi_card_le_Scalar, opdi_card_gt_Tensor,
+    opdi_card_gt_Scalar, opdi_card_ge_Tensor, opdi_card_ge_Scalar, opdi_card_logical_and, opdi_card_logical_or,
+    opdi_card_logical_xor, opdi_card_bitwise_and_Tensor, opdi_card_bitwise_and_Scalar,
+    opdi_card_bitwise_and_Scalar_Tensor, opdi_card_bitwise_or_Tensor, opdi_card_bitwise_or_Scalar,
+    opdi_card_bitwise_or_Scalar_Tensor, opdi_card_bitwise_xor_Tensor, opdi_card_bitwise_xor_Scalar,
+    opdi_card_bitwise_xor_Scalar_Tensor, opdi_card_bitwise_left_shift_Tensor,
+    opdi_card_bitwise_left_shift_Tensor_Scalar, opdi_card_bitwise_left_shift_Scalar_Tensor,
+    opdi_card_bitwise_right_shift_Tensor, opdi_card_bitwise_right_shift_Tensor_Scalar,
+    opdi_card_bitwise_right_shift_Scalar_Tensor, opdi_card_gcd, opdi_card_lcm, opdi_card_atan2, opdi_card_hypot,
+    opdi_card_xlogy_Tensor, opdi_card_xlogy_Scalar_Other, opdi_card_xlogy_Scalar_Self, opdi_card_logaddexp,
+    opdi_card_logaddexp2, opdi_card_copysign_Tensor, opdi_card_copysign_Scalar, opdi_card_nextafter,
+    opdi_card_heaviside, opdi_card_where_self, opdi_card_where_ScalarOther, opdi_card_where_ScalarSelf,
+    opdi_card_masked_fill_Scalar, opdi_card_masked_fill_Tensor, opdi_card_lerp_Scalar, opdi_card_lerp_Tensor,
+    opdi_card_addcmul, opdi_card_addcdiv, opdi_card_tanh_backward, opdi_card_sigmoid_backward,
+    opdi_card_threshold_backward, opdi_card_hardtanh_backward, opdi_card_leaky_relu_backward,
+    opdi_card_hardsigmoid_backward, opdi_card_hardswish_backward, opdi_card_softplus_backward, opdi_card_silu_backward,
+    opdi_card_mish_backward, opdi_card_gelu_backward, opdi_card_elu_backward, opdi_card_true_divide_Tensor,
+    opdi_card_true_divide_Scalar, opdi_card_ldexp_Tensor, opdi_card_sum, opdi_card_sum_dim_IntList, opdi_card_nansum,
+    opdi_card_mean, opdi_card_mean_dim, opdi_card_prod, opdi_card_prod_dim_int, opdi_card_var, opdi_card_std,
+    opdi_card_var_mean, opdi_card_std_mean, opdi_card_var_dim, opdi_card_std_dim, opdi_card_var_mean_dim,
+    opdi_card_std_mean_dim, opdi_card_var_correction, opdi_card_std_correction, opdi_card_var_mean_correction,
+    opdi_card_std_mean_correction, opdi_card_amax, opdi_card_amin, opdi_card_max, opdi_card_min, opdi_card_max_dim,
+    opdi_card_min_dim, opdi_card_argmax, opdi_card_argmin, opdi_card_max_other, opdi_card_min_other, opdi_card_aminmax,
+    opdi_card_value_selecting_reduction_backward, opdi_card_any, opdi_card_all, opdi_card_any_dim, opdi_card_all_dim,
+    opdi_card_any_dims, opdi_card_all_dims, opdi_card_count_nonzero_dim_IntList, opdi_card_count_nonzero,
+    opdi_card_linalg_vector_norm, opdi_card_norm_Scalar, opdi_card_norm_ScalarOpt_dtype, opdi_card_norm_ScalarOpt_dim,
+    opdi_card_norm_ScalarOpt_dim_dtype, opdi_card_frobenius_norm_dim, opdi_card_dist, opdi_card_logsumexp,
+    opdi_card_special_logsumexp, opdi_card_sum_to_size, opdi_card_nanmean, opdi_card_trace, opdi_card_equal,
+    opdi_card_isclose, opdi_card_allclose, opdi_card_nonzero, opdi_card__softmax, opdi_card__log_softmax,
+    opdi_card__softmax_backward_data, opdi_card__log_softmax_backward_data, opdi_card_softmax_int,
+    opdi_card_log_softmax_int, opdi_card_special_softmax, opdi_card_special_log_softmax, opdi_card_cumsum,
+    opdi_card_cumprod, opdi_card_logcumsumexp, opdi_card_cumprod_backward, opdi_card_cummax, opdi_card_cummin,
+    opdi_card_sort, opdi_card_sort_stable, opdi_card_topk, opdi_card_kthvalue, opdi_card_median_dim,
+    opdi_card_nanmedian_dim, opdi_card_mode, opdi_card_median, opdi_card_nanmedian, opdi_card_argsort,
+    opdi_card_argsort_stable, opdi_card_msort, opdi_card_mm, opdi_card_bmm, opdi_card_addmm, opdi_card_baddbmm,
+    opdi_card_addbmm, opdi_card_mv, opdi_card_addmv, opdi_card_dot, opdi_card_vdot, opdi_card_outer, opdi_card_ger,
+    opdi_card_addr, opdi_card_matmul, opdi_card_linear, opdi_card_tensordot, opdi_card_inner, opdi_card_kron,
+    opdi_card_convolution, opdi_card_convolution_backward, opdi_card__convolution, opdi_card__convolution_deprecated,
+    opdi_card_conv1d, opdi_card_conv1d_padding, opdi_card_conv2d, opdi_card_conv2d_padding, opdi_card_conv3d,
+    opdi_card_conv3d_padding, opdi_card_conv_transpose1d, opdi_card_conv_transpose2d_input,
+    opdi_card_conv_transpose3d_input, opdi_card_max_pool2d_with_indices, opdi_card_max_pool2d_with_indices_backward,
+    opdi_card_max_pool3d_with_indices, opdi_card_max_pool3d_with_indices_backward, opdi_card_max_pool2d,
+    opdi_card_max_pool3d, opdi_card_max_pool1d_with_indices, opdi_card_max_pool1d, opdi_card_avg_pool2d,
+    opdi_card_avg_pool2d_backward, opdi_card_avg_pool3d, opdi_card_avg_pool3d_backward, opdi_card_avg_pool1d,
+    opdi_card__adaptive_avg_pool2d, opdi_card__adaptive_avg_pool2d_backward, opdi_card__adaptive_avg_pool3d,
+    opdi_card__adaptive_avg_pool3d_backward, opdi_card_adaptive_max_pool2d, opdi_card_adaptive_max_pool2d_backward,
+    opdi_card_adaptive_max_pool3d, opdi_card_adaptive_max_pool3d_backward, opdi_card_adaptive_avg_pool1d,
+    opdi_card_adaptive_avg_pool2d, opdi_card_adaptive_avg_pool3d, opdi_card_adaptive_max_pool1d, opdi_card_im2col,
+    opdi_card_col2im, opdi_card_pixel_shuffle, opdi_card_pixel_unshuffle, opdi_card_upsample_nearest2d,
+    opdi_card_upsample_nearest2d_backward, opdi_card_upsample_nearest2d_vec, opdi_card_upsample_bilinear2d,
+    opdi_card_upsample_bilinear2d_backward, opdi_card_upsample_bilinear2d_vec, opdi_card_grid_sampler_2d,
+    opdi_card_grid_sampler_2d_backward, opdi_card_grid_sampler, opdi_card__cdist_forward, opdi_card__cdist_backward,
+    opdi_card__euclidean_dist, opdi_card_cdist, opdi_card__pdist_forward, opdi_card__pdist_backward, opdi_card_pdist,
+    opdi_card__fft_r2c, opdi_card__fft_c2r, opdi_card__fft_c2c, opdi_card_native_layer_norm,
+    opdi_card_native_layer_norm_backward, opdi_card_layer_norm, opdi_card_native_group_norm,
+    opdi_card_native_group_norm_backward, opdi_card_group_norm, opdi_card_native_batch_norm,
+    opdi_card_native_batch_norm_backward, opdi_card_batch_norm, opdi_card_instance_norm, opdi_card_native_dropout,
+    opdi_card_native_dropout_backward, opdi_card_dropout, opdi_card_dropout_, opdi_card_feature_dropout,
+    opdi_card_feature_dropout_, opdi_card_nll_loss_forward, opdi_card_nll_loss_backward, opdi_card_nll_loss2d_forward,
+    opdi_card_nll_loss2d_backward, opdi_card_nll_loss, opdi_card_nll_loss2d, opdi_card_nll_loss_nd,
+    opdi_card_cross_entropy_loss, opdi_card_mse_loss, opdi_card_mse_loss_backward, opdi_card_l1_loss,
+    opdi_card_smooth_l1_loss, opdi_card_smooth_l1_loss_backward, opdi_card_huber_loss, opdi_card_huber_loss_backward,
+    opdi_card_binary_cross_entropy, opdi_card_binary_cross_entropy_backward, opdi_card_binary_cross_entropy_with_logits,
+    opdi_card_log_sigmoid_forward, opdi_card_log_sigmoid_backward, opdi_card_log_sigmoid, opdi_card_soft_margin_loss,
+    opdi_card_soft_margin_loss_backward, opdi_card_kl_div, opdi_card_hinge_embedding_loss,
+    opdi_card_margin_ranking_loss, opdi_card_cosine_similarity, opdi_card_cosine_embedding_loss,
+    opdi_card_pairwise_distance, opdi_card_triplet_margin_loss, opdi_card_poisson_nll_loss, opdi_card_glu,
+    opdi_card_glu_backward, opdi_card_prelu, opdi_card_prelu_backward, opdi_card_gather, opdi_card_scatter_src,
+    opdi_card_scatter_value, opdi_card_scatter_reduce, opdi_card_scatter_value_reduce, opdi_card_scatter_add,
+    opdi_card_scatter_reduce_two, opdi_card_index_select, opdi_card_index_select_backward, opdi_card_index_add,
+    opdi_card_index_copy, opdi_card_index_fill_int_Scalar, opdi_card_index_fill_int_Tensor, opdi_card_index_reduce,
+    opdi_card_index_Tensor, opdi_card_index_put, opdi_card__index_put_impl_, opdi_card_take, opdi_card_put,
+    opdi_card_take_along_dim, opdi_card_masked_select, opdi_card_masked_scatter, opdi_card_where_Scalar,
+    opdi_card_where, opdi_card_cat, opdi_card_stack, opdi_card_hstack, opdi_card_vstack, opdi_card_dstack,
+    opdi_card_column_stack, opdi_card_row_stack, opdi_card_concat, opdi_card_constant_pad_nd,
+    opdi_card_reflection_pad1d, opdi_card_reflection_pad1d_backward, opdi_card_reflection_pad2d,
+    opdi_card_reflection_pad2d_backward, opdi_card_reflection_pad3d, opdi_card_reflection_pad3d_backward,
+    opdi_card_replication_pad1d, opdi_card_replication_pad1d_backward, opdi_card_replication_pad2d,
+    opdi_card_replication_pad2d_backward, opdi_card_replication_pad3d, opdi_card_replication_pad3d_backward,
+    opdi_card_pad, opdi_card_embedding, opdi_card_embedding_dense_backward, opdi_card_embedding_backward,
+    opdi_card__embedding_bag, opdi_card__embedding_bag_forward_only, opdi_card_embedding_bag,
+    opdi_card_embedding_bag_padding_idx, opdi_card__embedding_bag_backward, opdi_card__embedding_bag_dense_backward,
+    opdi_card__embedding_bag_per_sample_weights_backward, opdi_card_one_hot, opdi_card_bincount, opdi_card_histc,
+    opdi_card__unique2, opdi_card_unique_dim, opdi_card_unique_consecutive, opdi_card_unique_dim_consecutive,
+    opdi_card_multinomial, opdi_card_slice_scatter, opdi_card_select_scatter, opdi_card_diagonal_scatter,
+    opdi_card_as_strided_scatter, opdi_card_repeat_interleave_Tensor, opdi_card_repeat_interleave_self_Tensor,
+    opdi_card_repeat_interleave_self_int, opdi_card_searchsorted_Tensor, opdi_card_searchsorted_Scalar,
+    opdi_card_bucketize_Tensor, opdi_card_bucketize_Scalar, opdi_card__fused_sgd_, opdi_card__fused_sgd__tensor_lr,
+    opdi_card__fused_adam_, opdi_card__fused_adam__tensor_lr, opdi_card__fused_adamw_,
+    opdi_card__fused_adamw__tensor_lr, opdi_card__amp_foreach_non_finite_check_and_unscale_,
+    opdi_card__amp_update_scale_
+};
 
 //-- What every operator falls back to, key by key (aten/src/ATen/core/VariableFallbackKernel.cpp and its neighbours).
 static int opdi_register_fallbacks(opd_library *lib) {
@@ -57136,7 +58852,7 @@ static bool opdi_same_family(const char *a, const char *b) {
 static int opdi_register_card(int i) {
     opd_library *aten = opdi_registry.aten;
     const opdi_registration *before = aten->registrations;
-    const char *const name = opdi_builtin_names[i];
+    const char *const name = opdi_builtin_name(i);
     opd_op_desc desc;
     opd_op *op;
     memset(&desc, 0, sizeof desc);
@@ -57160,14 +58876,14 @@ static void opdi_builtins_make(const char *name) {
     int first = 0, i;
     if (!opdi_registry.aten || th->error != OPD_OK || (name && strncmp(name, "aten::", 6) != 0)) { return; }
     while (first < OPD_OP_COUNT && (OPDI_LOAD(&opdi_registry.builtin[first]) ||
-                                    (name && !opdi_same_family(name, opdi_builtin_names[first])))) { first++; }
+                                    (name && !opdi_same_family(name, opdi_builtin_name(first))))) { first++; }
     if (first == OPD_OP_COUNT) { return; }
     if (!outer) { opdi_lock(&opdi_registry.start); OPDI_STORE(&opdi_registry.starter, th); }
     OPDI_PUBLISH(&opdi_registry.making, 1);
     th->current = NULL;                           /* errors of registration are not the running kernel's */
     for (i = first; i < OPD_OP_COUNT; i++) {
         if (OPDI_LOAD(&opdi_registry.builtin[i])) { continue; }
-        if ((!name || opdi_same_family(name, opdi_builtin_names[i])) && opdi_register_card(i)) { break; }
+        if ((!name || opdi_same_family(name, opdi_builtin_name(i))) && opdi_register_card(i)) { break; }
     }
     th->current = current;
     if (!outer) {
@@ -57244,6 +58960,6371 @@ OPDI_COLD_END
 #endif
 
 #endif /* OPDISPATCH_IMPLEMENTATION */
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>wrappers   the typed functions of the built-in operators
+//
+//  Printed by tests/wrappers.py; in the implementation, and in each plug-in for itself.
+//----------------------------------------------------------------------------------------------------------------------
+
+#if (defined(OPDISPATCH_IMPLEMENTATION) || defined(OPDISPATCH_PLUGIN)) && !defined(OPDISPATCH_WRAPPERS)
+#define OPDISPATCH_WRAPPERS
+
+static const char *const opd_builtin_names[] = {
+    "aten::empty.memory_format", "aten::empty_strided", "aten::zeros", "aten::ones", "aten::full", "aten::empty_like",
+    "aten::zeros_like", "aten::ones_like", "aten::full_like", "aten::new_empty", "aten::new_empty_strided",
+    "aten::new_zeros", "aten::new_ones", "aten::new_full", "aten::scalar_tensor", "aten::fill_.Scalar",
+    "aten::fill_.Tensor", "aten::zero_", "aten::fill.Scalar", "aten::fill.Tensor", "aten::zero", "aten::arange",
+    "aten::arange.start", "aten::arange.start_step", "aten::range", "aten::range.step", "aten::linspace",
+    "aten::logspace", "aten::linspace.Tensor_Tensor", "aten::linspace.Tensor_Scalar", "aten::linspace.Scalar_Tensor",
+    "aten::logspace.Tensor_Tensor", "aten::logspace.Tensor_Scalar", "aten::logspace.Scalar_Tensor", "aten::eye",
+    "aten::eye.m", "aten::tril", "aten::triu", "aten::tril_indices", "aten::triu_indices", "aten::rand",
+    "aten::rand.generator", "aten::randn", "aten::randn.generator", "aten::randint", "aten::randint.generator",
+    "aten::randint.low", "aten::randint.low_generator", "aten::randperm", "aten::randperm.generator", "aten::rand_like",
+    "aten::randn_like", "aten::randint_like", "aten::randint_like.low_dtype", "aten::normal_", "aten::uniform_",
+    "aten::exponential_", "aten::random_", "aten::random_.from", "aten::random_.to", "aten::bernoulli_.float",
+    "aten::bernoulli_.Tensor", "aten::bernoulli.Tensor", "aten::bernoulli", "aten::bernoulli.p",
+    "aten::normal_functional", "aten::normal.Tensor_float", "aten::normal.float_Tensor", "aten::normal.Tensor_Tensor",
+    "aten::normal.float_float", "aten::view", "aten::_unsafe_view", "aten::_reshape_alias", "aten::reshape",
+    "aten::expand", "aten::transpose.int", "aten::t", "aten::permute", "aten::select.int", "aten::slice.Tensor",
+    "aten::unsqueeze", "aten::squeeze", "aten::squeeze.dim", "aten::squeeze.dims", "aten::detach", "aten::alias",
+    "aten::as_strided", "aten::select_backward", "aten::slice_backward", "aten::as_strided_backward",
+    "aten::flatten.using_ints", "aten::expand_as", "aten::view_as", "aten::reshape_as", "aten::copy_", "aten::copy",
+    "aten::clone", "aten::_to_copy", "aten::contiguous", "aten::to.dtype", "aten::_local_scalar_dense", "aten::item",
+    "aten::view.dtype", "aten::diagonal", "aten::diagonal_backward", "aten::unfold", "aten::unfold_backward",
+    "aten::split_with_sizes", "aten::split.Tensor", "aten::unbind.int", "aten::split.sizes", "aten::chunk",
+    "aten::unsafe_split.Tensor", "aten::unsafe_split_with_sizes", "aten::unsafe_chunk", "aten::tensor_split.sections",
+    "aten::tensor_split.indices", "aten::tensor_split.tensor_indices_or_sections", "aten::hsplit.int",
+    "aten::hsplit.array", "aten::vsplit.int", "aten::vsplit.array", "aten::dsplit.int", "aten::dsplit.array",
+    "aten::narrow", "aten::narrow.Tensor", "aten::narrow_copy", "aten::movedim.int", "aten::movedim.intlist",
+    "aten::moveaxis.int", "aten::moveaxis.intlist", "aten::swapaxes", "aten::swapdims", "aten::numpy_T", "aten::mT",
+    "aten::mH", "aten::matrix_H", "aten::adjoint", "aten::unflatten.int", "aten::ravel", "aten::broadcast_to",
+    "aten::broadcast_tensors", "aten::to.device", "aten::to.other", "aten::to.dtype_layout", "aten::type_as",
+    "aten::lift_fresh", "aten::repeat", "aten::tile", "aten::flip", "aten::fliplr", "aten::flipud", "aten::roll",
+    "aten::rot90", "aten::transpose_", "aten::t_", "aten::unsqueeze_", "aten::squeeze_", "aten::squeeze_.dim",
+    "aten::squeeze_.dims", "aten::swapaxes_", "aten::swapdims_", "aten::as_strided_", "aten::detach_", "aten::resize_",
+    "aten::resize_as_", "aten::is_same_size", "aten::size.int", "aten::stride.int", "aten::numel", "aten::dim",
+    "aten::view_copy", "aten::view_copy.dtype", "aten::_reshape_alias_copy", "aten::expand_copy",
+    "aten::transpose_copy.int", "aten::t_copy", "aten::permute_copy", "aten::select_copy.int",
+    "aten::slice_copy.Tensor", "aten::unsqueeze_copy", "aten::squeeze_copy", "aten::squeeze_copy.dim",
+    "aten::squeeze_copy.dims", "aten::detach_copy", "aten::alias_copy", "aten::as_strided_copy", "aten::diagonal_copy",
+    "aten::unfold_copy", "aten::split_copy.Tensor", "aten::split_with_sizes_copy", "aten::unbind_copy.int",
+    "aten::view_as_real", "aten::view_as_complex", "aten::real", "aten::imag", "aten::_conj_physical",
+    "aten::conj_physical", "aten::conj", "aten::_conj", "aten::resolve_conj", "aten::resolve_neg", "aten::positive",
+    "aten::diag_embed", "aten::diag", "aten::diagflat", "aten::atleast_1d", "aten::atleast_2d", "aten::atleast_3d",
+    "aten::atleast_1d.Sequence", "aten::atleast_2d.Sequence", "aten::atleast_3d.Sequence", "aten::exp", "aten::exp2",
+    "aten::expm1", "aten::log", "aten::log2", "aten::log10", "aten::log1p", "aten::sqrt", "aten::rsqrt",
+    "aten::reciprocal", "aten::square", "aten::sin", "aten::cos", "aten::tan", "aten::asin", "aten::acos", "aten::atan",
+    "aten::sinh", "aten::cosh", "aten::asinh", "aten::acosh", "aten::atanh", "aten::tanh", "aten::erf", "aten::erfc",
+    "aten::sigmoid", "aten::sinc", "aten::floor", "aten::frac", "aten::sign", "aten::abs", "aten::hardsigmoid",
+    "aten::hardswish", "aten::mish", "aten::ceil", "aten::round", "aten::trunc", "aten::sgn", "aten::isnan",
+    "aten::isinf", "aten::isfinite", "aten::isposinf", "aten::isneginf", "aten::signbit", "aten::logical_not",
+    "aten::neg", "aten::bitwise_not", "aten::relu", "aten::silu", "aten::clamp", "aten::clamp_min", "aten::clamp_max",
+    "aten::hardtanh", "aten::relu6", "aten::gelu", "aten::leaky_relu", "aten::elu", "aten::selu", "aten::celu",
+    "aten::softplus", "aten::threshold", "aten::round.decimals", "aten::softshrink", "aten::hardshrink",
+    "aten::softshrink_backward", "aten::hardshrink_backward", "aten::nan_to_num", "aten::deg2rad", "aten::rad2deg",
+    "aten::logit", "aten::logit_backward", "aten::add.Tensor", "aten::add.Scalar", "aten::sub.Tensor",
+    "aten::sub.Scalar", "aten::rsub.Tensor", "aten::rsub.Scalar", "aten::mul.Tensor", "aten::mul.Scalar",
+    "aten::div.Tensor", "aten::div.Scalar", "aten::div.Tensor_mode", "aten::div.Scalar_mode", "aten::floor_divide",
+    "aten::floor_divide.Scalar", "aten::fmod.Tensor", "aten::fmod.Scalar", "aten::remainder.Tensor",
+    "aten::remainder.Scalar", "aten::remainder.Scalar_Tensor", "aten::pow.Tensor_Tensor", "aten::pow.Tensor_Scalar",
+    "aten::pow.Scalar", "aten::maximum", "aten::minimum", "aten::fmax", "aten::fmin", "aten::clamp.Tensor",
+    "aten::clamp_min.Tensor", "aten::clamp_max.Tensor", "aten::eq.Tensor", "aten::eq.Scalar", "aten::ne.Tensor",
+    "aten::ne.Scalar", "aten::lt.Tensor", "aten::lt.Scalar", "aten::le.Tensor", "aten::le.Scalar", "aten::gt.Tensor",
+    "aten::gt.Scalar", "aten::ge.Tensor", "aten::ge.Scalar", "aten::logical_and", "aten::logical_or",
+    "aten::logical_xor", "aten::bitwise_and.Tensor", "aten::bitwise_and.Scalar", "aten::bitwise_and.Scalar_Tensor",
+    "aten::bitwise_or.Tensor", "aten::bitwise_or.Scalar", "aten::bitwise_or.Scalar_Tensor", "aten::bitwise_xor.Tensor",
+    "aten::bitwise_xor.Scalar", "aten::bitwise_xor.Scalar_Tensor", "aten::bitwise_left_shift.Tensor",
+    "aten::bitwise_left_shift.Tensor_Scalar", "aten::bitwise_left_shift.Scalar_Tensor",
+    "aten::bitwise_right_shift.Tensor", "aten::bitwise_right_shift.Tensor_Scalar",
+    "aten::bitwise_right_shift.Scalar_Tensor", "aten::gcd", "aten::lcm", "aten::atan2", "aten::hypot",
+    "aten::xlogy.Tensor", "aten::xlogy.Scalar_Other", "aten::xlogy.Scalar_Self", "aten::logaddexp", "aten::logaddexp2",
+    "aten::copysign.Tensor", "aten::copysign.Scalar", "aten::nextafter", "aten::heaviside", "aten::where.self",
+    "aten::where.ScalarOther", "aten::where.ScalarSelf", "aten::masked_fill.Scalar", "aten::masked_fill.Tensor",
+    "aten::lerp.Scalar", "aten::lerp.Tensor", "aten::addcmul", "aten::addcdiv", "aten::tanh_backward",
+    "aten::sigmoid_backward", "aten::threshold_backward", "aten::hardtanh_backward", "aten::leaky_relu_backward",
+    "aten::hardsigmoid_backward", "aten::hardswish_backward", "aten::softplus_backward", "aten::silu_backward",
+    "aten::mish_backward", "aten::gelu_backward", "aten::elu_backward", "aten::true_divide.Tensor",
+    "aten::true_divide.Scalar", "aten::ldexp.Tensor", "aten::sum", "aten::sum.dim_IntList", "aten::nansum",
+    "aten::mean", "aten::mean.dim", "aten::prod", "aten::prod.dim_int", "aten::var", "aten::std", "aten::var_mean",
+    "aten::std_mean", "aten::var.dim", "aten::std.dim", "aten::var_mean.dim", "aten::std_mean.dim",
+    "aten::var.correction", "aten::std.correction", "aten::var_mean.correction", "aten::std_mean.correction",
+    "aten::amax", "aten::amin", "aten::max", "aten::min", "aten::max.dim", "aten::min.dim", "aten::argmax",
+    "aten::argmin", "aten::max.other", "aten::min.other", "aten::aminmax", "aten::value_selecting_reduction_backward",
+    "aten::any", "aten::all", "aten::any.dim", "aten::all.dim", "aten::any.dims", "aten::all.dims",
+    "aten::count_nonzero.dim_IntList", "aten::count_nonzero", "aten::linalg_vector_norm", "aten::norm.Scalar",
+    "aten::norm.ScalarOpt_dtype", "aten::norm.ScalarOpt_dim", "aten::norm.ScalarOpt_dim_dtype",
+    "aten::frobenius_norm.dim", "aten::dist", "aten::logsumexp", "aten::special_logsumexp", "aten::sum_to_size",
+    "aten::nanmean", "aten::trace", "aten::equal", "aten::isclose", "aten::allclose", "aten::nonzero", "aten::_softmax",
+    "aten::_log_softmax", "aten::_softmax_backward_data", "aten::_log_softmax_backward_data", "aten::softmax.int",
+    "aten::log_softmax.int", "aten::special_softmax", "aten::special_log_softmax", "aten::cumsum", "aten::cumprod",
+    "aten::logcumsumexp", "aten::cumprod_backward", "aten::cummax", "aten::cummin", "aten::sort", "aten::sort.stable",
+    "aten::topk", "aten::kthvalue", "aten::median.dim", "aten::nanmedian.dim", "aten::mode", "aten::median",
+    "aten::nanmedian", "aten::argsort", "aten::argsort.stable", "aten::msort", "aten::mm", "aten::bmm", "aten::addmm",
+    "aten::baddbmm", "aten::addbmm", "aten::mv", "aten::addmv", "aten::dot", "aten::vdot", "aten::outer", "aten::ger",
+    "aten::addr", "aten::matmul", "aten::linear", "aten::tensordot", "aten::inner", "aten::kron", "aten::convolution",
+    "aten::convolution_backward", "aten::_convolution", "aten::_convolution.deprecated", "aten::conv1d",
+    "aten::conv1d.padding", "aten::conv2d", "aten::conv2d.padding", "aten::conv3d", "aten::conv3d.padding",
+    "aten::conv_transpose1d", "aten::conv_transpose2d.input", "aten::conv_transpose3d.input",
+    "aten::max_pool2d_with_indices", "aten::max_pool2d_with_indices_backward", "aten::max_pool3d_with_indices",
+    "aten::max_pool3d_with_indices_backward", "aten::max_pool2d", "aten::max_pool3d", "aten::max_pool1d_with_indices",
+    "aten::max_pool1d", "aten::avg_pool2d", "aten::avg_pool2d_backward", "aten::avg_pool3d",
+    "aten::avg_pool3d_backward", "aten::avg_pool1d", "aten::_adaptive_avg_pool2d",
+    "aten::_adaptive_avg_pool2d_backward", "aten::_adaptive_avg_pool3d", "aten::_adaptive_avg_pool3d_backward",
+    "aten::adaptive_max_pool2d", "aten::adaptive_max_pool2d_backward", "aten::adaptive_max_pool3d",
+    "aten::adaptive_max_pool3d_backward", "aten::adaptive_avg_pool1d", "aten::adaptive_avg_pool2d",
+    "aten::adaptive_avg_pool3d", "aten::adaptive_max_pool1d", "aten::im2col", "aten::col2im", "aten::pixel_shuffle",
+    "aten::pixel_unshuffle", "aten::upsample_nearest2d", "aten::upsample_nearest2d_backward",
+    "aten::upsample_nearest2d.vec", "aten::upsample_bilinear2d", "aten::upsample_bilinear2d_backward",
+    "aten::upsample_bilinear2d.vec", "aten::grid_sampler_2d", "aten::grid_sampler_2d_backward", "aten::grid_sampler",
+    "aten::_cdist_forward", "aten::_cdist_backward", "aten::_euclidean_dist", "aten::cdist", "aten::_pdist_forward",
+    "aten::_pdist_backward", "aten::pdist", "aten::_fft_r2c", "aten::_fft_c2r", "aten::_fft_c2c",
+    "aten::native_layer_norm", "aten::native_layer_norm_backward", "aten::layer_norm", "aten::native_group_norm",
+    "aten::native_group_norm_backward", "aten::group_norm", "aten::native_batch_norm",
+    "aten::native_batch_norm_backward", "aten::batch_norm", "aten::instance_norm", "aten::native_dropout",
+    "aten::native_dropout_backward", "aten::dropout", "aten::dropout_", "aten::feature_dropout",
+    "aten::feature_dropout_", "aten::nll_loss_forward", "aten::nll_loss_backward", "aten::nll_loss2d_forward",
+    "aten::nll_loss2d_backward", "aten::nll_loss", "aten::nll_loss2d", "aten::nll_loss_nd", "aten::cross_entropy_loss",
+    "aten::mse_loss", "aten::mse_loss_backward", "aten::l1_loss", "aten::smooth_l1_loss",
+    "aten::smooth_l1_loss_backward", "aten::huber_loss", "aten::huber_loss_backward", "aten::binary_cross_entropy",
+    "aten::binary_cross_entropy_backward", "aten::binary_cross_entropy_with_logits", "aten::log_sigmoid_forward",
+    "aten::log_sigmoid_backward", "aten::log_sigmoid", "aten::soft_margin_loss", "aten::soft_margin_loss_backward",
+    "aten::kl_div", "aten::hinge_embedding_loss", "aten::margin_ranking_loss", "aten::cosine_similarity",
+    "aten::cosine_embedding_loss", "aten::pairwise_distance", "aten::triplet_margin_loss", "aten::poisson_nll_loss",
+    "aten::glu", "aten::glu_backward", "aten::prelu", "aten::prelu_backward", "aten::gather", "aten::scatter.src",
+    "aten::scatter.value", "aten::scatter.reduce", "aten::scatter.value_reduce", "aten::scatter_add",
+    "aten::scatter_reduce.two", "aten::index_select", "aten::index_select_backward", "aten::index_add",
+    "aten::index_copy", "aten::index_fill.int_Scalar", "aten::index_fill.int_Tensor", "aten::index_reduce",
+    "aten::index.Tensor", "aten::index_put", "aten::_index_put_impl_", "aten::take", "aten::put",
+    "aten::take_along_dim", "aten::masked_select", "aten::masked_scatter", "aten::where.Scalar", "aten::where",
+    "aten::cat", "aten::stack", "aten::hstack", "aten::vstack", "aten::dstack", "aten::column_stack", "aten::row_stack",
+    "aten::concat", "aten::constant_pad_nd", "aten::reflection_pad1d", "aten::reflection_pad1d_backward",
+    "aten::reflection_pad2d", "aten::reflection_pad2d_backward", "aten::reflection_pad3d",
+    "aten::reflection_pad3d_backward", "aten::replication_pad1d", "aten::replication_pad1d_backward",
+    "aten::replication_pad2d", "aten::replication_pad2d_backward", "aten::replication_pad3d",
+    "aten::replication_pad3d_backward", "aten::pad", "aten::embedding", "aten::embedding_dense_backward",
+    "aten::embedding_backward", "aten::_embedding_bag", "aten::_embedding_bag_forward_only", "aten::embedding_bag",
+    "aten::embedding_bag.padding_idx", "aten::_embedding_bag_backward", "aten::_embedding_bag_dense_backward",
+    "aten::_embedding_bag_per_sample_weights_backward", "aten::one_hot", "aten::bincount", "aten::histc",
+    "aten::_unique2", "aten::unique_dim", "aten::unique_consecutive", "aten::unique_dim_consecutive",
+    "aten::multinomial", "aten::slice_scatter", "aten::select_scatter", "aten::diagonal_scatter",
+    "aten::as_strided_scatter", "aten::repeat_interleave.Tensor", "aten::repeat_interleave.self_Tensor",
+    "aten::repeat_interleave.self_int", "aten::searchsorted.Tensor", "aten::searchsorted.Scalar",
+    "aten::bucketize.Tensor", "aten::bucketize.Scalar", "aten::_fused_sgd_", "aten::_fused_sgd_.tensor_lr",
+    "aten::_fused_adam_", "aten::_fused_adam_.tensor_lr", "aten::_fused_adamw_", "aten::_fused_adamw_.tensor_lr",
+    "aten::_amp_foreach_non_finite_check_and_unscale_", "aten::_amp_update_scale_"
+};
+#if defined(OPDISPATCH_PLUGIN)
+#ifdef __cplusplus
+extern "C" {
+#endif
+/* By name: the program may be of another version, with other numbers. */
+opd_op *opd_op_builtin(opd_op_id id) {
+    return (unsigned)id < (unsigned)OPD_OP_COUNT ? opd_find_quiet(opd_builtin_names[id]) : NULL;
+}
+#else
+static const char *opdi_builtin_name(int i) { return opd_builtin_names[i]; }
+#ifdef __cplusplus
+extern "C" {
+#endif
+#endif
+
+#if defined(OPDISPATCH_IMPLEMENTATION)
+OPDI_COLD_BEGIN
+#endif
+//== printed by tests/wrappers.py
+opd_tensor *opd_empty(opd_ints size, opd_scalar_type dtype) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_of_ints(size), opd_value_dtype(dtype)};
+    return opd_call_op(opd_op_typed(&op, "aten::empty.memory_format", "TIi"), args, 2);
+}
+opd_tensor *opd_empty_full(opd_ints size, opd_value dtype, opd_value layout, opd_value device, opd_value pin_memory,
+                           opd_value memory_format) {
+    static opd_op *op;
+    const opd_value args[6] = {opd_value_of_ints(size), dtype, layout, device, pin_memory, memory_format};
+    return opd_call_op(opd_op_typed(&op, "aten::empty.memory_format", "TIVVVVV"), args, 6);
+}
+opd_tensor *opd_empty_strided(opd_ints size, opd_ints stride, opd_scalar_type dtype) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_of_ints(size), opd_value_of_ints(stride), opd_value_dtype(dtype)};
+    return opd_call_op(opd_op_typed(&op, "aten::empty_strided", "TIIi"), args, 3);
+}
+opd_tensor *opd_empty_strided_full(opd_ints size, opd_ints stride, opd_value dtype, opd_value layout, opd_value device,
+                                   opd_value pin_memory) {
+    static opd_op *op;
+    const opd_value args[6] = {opd_value_of_ints(size), opd_value_of_ints(stride), dtype, layout, device, pin_memory};
+    return opd_call_op(opd_op_typed(&op, "aten::empty_strided", "TIIVVVV"), args, 6);
+}
+opd_tensor *opd_zeros(opd_ints size, opd_scalar_type dtype) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_of_ints(size), opd_value_dtype(dtype)};
+    return opd_call_op(opd_op_typed(&op, "aten::zeros", "TIi"), args, 2);
+}
+opd_tensor *opd_zeros_full(opd_ints size, opd_value dtype, opd_value layout, opd_value device, opd_value pin_memory) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_of_ints(size), dtype, layout, device, pin_memory};
+    return opd_call_op(opd_op_typed(&op, "aten::zeros", "TIVVVV"), args, 5);
+}
+opd_tensor *opd_ones(opd_ints size, opd_scalar_type dtype) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_of_ints(size), opd_value_dtype(dtype)};
+    return opd_call_op(opd_op_typed(&op, "aten::ones", "TIi"), args, 2);
+}
+opd_tensor *opd_ones_full(opd_ints size, opd_value dtype, opd_value layout, opd_value device, opd_value pin_memory) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_of_ints(size), dtype, layout, device, pin_memory};
+    return opd_call_op(opd_op_typed(&op, "aten::ones", "TIVVVV"), args, 5);
+}
+opd_tensor *opd_full(opd_ints size, opd_value fill_value, opd_scalar_type dtype) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_of_ints(size), fill_value, opd_value_dtype(dtype)};
+    return opd_call_op(opd_op_typed(&op, "aten::full", "TIVi"), args, 3);
+}
+opd_tensor *opd_full_full(opd_ints size, opd_value fill_value, opd_value dtype, opd_value layout, opd_value device,
+                          opd_value pin_memory) {
+    static opd_op *op;
+    const opd_value args[6] = {opd_value_of_ints(size), fill_value, dtype, layout, device, pin_memory};
+    return opd_call_op(opd_op_typed(&op, "aten::full", "TIVVVVV"), args, 6);
+}
+opd_tensor *opd_empty_like(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::empty_like", "TT"), args, 1);
+}
+opd_tensor *opd_empty_like_full(opd_tensor *self, opd_value dtype, opd_value layout, opd_value device,
+                                opd_value pin_memory, opd_value memory_format) {
+    static opd_op *op;
+    const opd_value args[6] = {opd_value_tensor(self), dtype, layout, device, pin_memory, memory_format};
+    return opd_call_op(opd_op_typed(&op, "aten::empty_like", "TTVVVVV"), args, 6);
+}
+opd_tensor *opd_zeros_like(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::zeros_like", "TT"), args, 1);
+}
+opd_tensor *opd_zeros_like_full(opd_tensor *self, opd_value dtype, opd_value layout, opd_value device,
+                                opd_value pin_memory, opd_value memory_format) {
+    static opd_op *op;
+    const opd_value args[6] = {opd_value_tensor(self), dtype, layout, device, pin_memory, memory_format};
+    return opd_call_op(opd_op_typed(&op, "aten::zeros_like", "TTVVVVV"), args, 6);
+}
+opd_tensor *opd_ones_like(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::ones_like", "TT"), args, 1);
+}
+opd_tensor *opd_ones_like_full(opd_tensor *self, opd_value dtype, opd_value layout, opd_value device,
+                               opd_value pin_memory, opd_value memory_format) {
+    static opd_op *op;
+    const opd_value args[6] = {opd_value_tensor(self), dtype, layout, device, pin_memory, memory_format};
+    return opd_call_op(opd_op_typed(&op, "aten::ones_like", "TTVVVVV"), args, 6);
+}
+opd_tensor *opd_full_like(opd_tensor *self, opd_value fill_value) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), fill_value};
+    return opd_call_op(opd_op_typed(&op, "aten::full_like", "TTV"), args, 2);
+}
+opd_tensor *opd_full_like_full(opd_tensor *self, opd_value fill_value, opd_value dtype, opd_value layout,
+                               opd_value device, opd_value pin_memory, opd_value memory_format) {
+    static opd_op *op;
+    const opd_value args[7] = {opd_value_tensor(self), fill_value, dtype, layout, device, pin_memory, memory_format};
+    return opd_call_op(opd_op_typed(&op, "aten::full_like", "TTVVVVVV"), args, 7);
+}
+opd_tensor *opd_new_empty(opd_tensor *self, opd_ints size) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(size)};
+    return opd_call_op(opd_op_typed(&op, "aten::new_empty", "TTI"), args, 2);
+}
+opd_tensor *opd_new_empty_full(opd_tensor *self, opd_ints size, opd_value dtype, opd_value layout, opd_value device,
+                               opd_value pin_memory) {
+    static opd_op *op;
+    const opd_value args[6] = {opd_value_tensor(self), opd_value_of_ints(size), dtype, layout, device, pin_memory};
+    return opd_call_op(opd_op_typed(&op, "aten::new_empty", "TTIVVVV"), args, 6);
+}
+opd_tensor *opd_new_empty_strided(opd_tensor *self, opd_ints size, opd_ints stride) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_of_ints(size), opd_value_of_ints(stride)};
+    return opd_call_op(opd_op_typed(&op, "aten::new_empty_strided", "TTII"), args, 3);
+}
+opd_tensor *opd_new_empty_strided_full(opd_tensor *self, opd_ints size, opd_ints stride, opd_value dtype,
+                                       opd_value layout, opd_value device, opd_value pin_memory) {
+    static opd_op *op;
+    const opd_value args[7] = {opd_value_tensor(self), opd_value_of_ints(size), opd_value_of_ints(stride), dtype,
+                              layout, device, pin_memory};
+    return opd_call_op(opd_op_typed(&op, "aten::new_empty_strided", "TTIIVVVV"), args, 7);
+}
+opd_tensor *opd_new_zeros(opd_tensor *self, opd_ints size) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(size)};
+    return opd_call_op(opd_op_typed(&op, "aten::new_zeros", "TTI"), args, 2);
+}
+opd_tensor *opd_new_zeros_full(opd_tensor *self, opd_ints size, opd_value dtype, opd_value layout, opd_value device,
+                               opd_value pin_memory) {
+    static opd_op *op;
+    const opd_value args[6] = {opd_value_tensor(self), opd_value_of_ints(size), dtype, layout, device, pin_memory};
+    return opd_call_op(opd_op_typed(&op, "aten::new_zeros", "TTIVVVV"), args, 6);
+}
+opd_tensor *opd_new_ones(opd_tensor *self, opd_ints size) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(size)};
+    return opd_call_op(opd_op_typed(&op, "aten::new_ones", "TTI"), args, 2);
+}
+opd_tensor *opd_new_ones_full(opd_tensor *self, opd_ints size, opd_value dtype, opd_value layout, opd_value device,
+                              opd_value pin_memory) {
+    static opd_op *op;
+    const opd_value args[6] = {opd_value_tensor(self), opd_value_of_ints(size), dtype, layout, device, pin_memory};
+    return opd_call_op(opd_op_typed(&op, "aten::new_ones", "TTIVVVV"), args, 6);
+}
+opd_tensor *opd_new_full(opd_tensor *self, opd_ints size, opd_value fill_value) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_of_ints(size), fill_value};
+    return opd_call_op(opd_op_typed(&op, "aten::new_full", "TTIV"), args, 3);
+}
+opd_tensor *opd_new_full_full(opd_tensor *self, opd_ints size, opd_value fill_value, opd_value dtype, opd_value layout,
+                              opd_value device, opd_value pin_memory) {
+    static opd_op *op;
+    const opd_value args[7] = {opd_value_tensor(self), opd_value_of_ints(size), fill_value, dtype, layout, device,
+                              pin_memory};
+    return opd_call_op(opd_op_typed(&op, "aten::new_full", "TTIVVVVV"), args, 7);
+}
+opd_tensor *opd_scalar_tensor(opd_value s, opd_scalar_type dtype) {
+    static opd_op *op;
+    const opd_value args[2] = {s, opd_value_dtype(dtype)};
+    return opd_call_op(opd_op_typed(&op, "aten::scalar_tensor", "TVi"), args, 2);
+}
+opd_tensor *opd_scalar_tensor_full(opd_value s, opd_value dtype, opd_value layout, opd_value device,
+                                   opd_value pin_memory) {
+    static opd_op *op;
+    const opd_value args[5] = {s, dtype, layout, device, pin_memory};
+    return opd_call_op(opd_op_typed(&op, "aten::scalar_tensor", "TVVVVV"), args, 5);
+}
+opd_tensor *opd_fill_(opd_tensor *self, opd_value value) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), value};
+    return opd_call_op(opd_op_typed(&op, "aten::fill_.Scalar", "TTV"), args, 2);
+}
+opd_tensor *opd_fill_Tensor_(opd_tensor *self, opd_tensor *value) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(value)};
+    return opd_call_op(opd_op_typed(&op, "aten::fill_.Tensor", "TTT"), args, 2);
+}
+opd_tensor *opd_zero_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::zero_", "TT"), args, 1);
+}
+opd_tensor *opd_fill(opd_tensor *self, opd_value value) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), value};
+    return opd_call_op(opd_op_typed(&op, "aten::fill.Scalar", "TTV"), args, 2);
+}
+opd_tensor *opd_fill_Tensor(opd_tensor *self, opd_tensor *value) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(value)};
+    return opd_call_op(opd_op_typed(&op, "aten::fill.Tensor", "TTT"), args, 2);
+}
+opd_tensor *opd_zero(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::zero", "TT"), args, 1);
+}
+opd_tensor *opd_arange(opd_value end, opd_scalar_type dtype) {
+    static opd_op *op;
+    const opd_value args[2] = {end, opd_value_dtype(dtype)};
+    return opd_call_op(opd_op_typed(&op, "aten::arange", "TVi"), args, 2);
+}
+opd_tensor *opd_arange_full(opd_value end, opd_value dtype, opd_value layout, opd_value device, opd_value pin_memory) {
+    static opd_op *op;
+    const opd_value args[5] = {end, dtype, layout, device, pin_memory};
+    return opd_call_op(opd_op_typed(&op, "aten::arange", "TVVVVV"), args, 5);
+}
+opd_tensor *opd_arange_start(opd_value start, opd_value end, opd_scalar_type dtype) {
+    static opd_op *op;
+    const opd_value args[3] = {start, end, opd_value_dtype(dtype)};
+    return opd_call_op(opd_op_typed(&op, "aten::arange.start", "TVVi"), args, 3);
+}
+opd_tensor *opd_arange_start_full(opd_value start, opd_value end, opd_value dtype, opd_value layout, opd_value device,
+                                  opd_value pin_memory) {
+    static opd_op *op;
+    const opd_value args[6] = {start, end, dtype, layout, device, pin_memory};
+    return opd_call_op(opd_op_typed(&op, "aten::arange.start", "TVVVVVV"), args, 6);
+}
+opd_tensor *opd_arange_start_step(opd_value start, opd_value end, opd_value step, opd_scalar_type dtype) {
+    static opd_op *op;
+    const opd_value args[4] = {start, end, step, opd_value_dtype(dtype)};
+    return opd_call_op(opd_op_typed(&op, "aten::arange.start_step", "TVVVi"), args, 4);
+}
+opd_tensor *opd_arange_start_step_full(opd_value start, opd_value end, opd_value step, opd_value dtype,
+                                       opd_value layout, opd_value device, opd_value pin_memory) {
+    static opd_op *op;
+    const opd_value args[7] = {start, end, step, dtype, layout, device, pin_memory};
+    return opd_call_op(opd_op_typed(&op, "aten::arange.start_step", "TVVVVVVV"), args, 7);
+}
+opd_tensor *opd_range(opd_value start, opd_value end, opd_scalar_type dtype) {
+    static opd_op *op;
+    const opd_value args[3] = {start, end, opd_value_dtype(dtype)};
+    return opd_call_op(opd_op_typed(&op, "aten::range", "TVVi"), args, 3);
+}
+opd_tensor *opd_range_full(opd_value start, opd_value end, opd_value dtype, opd_value layout, opd_value device,
+                           opd_value pin_memory) {
+    static opd_op *op;
+    const opd_value args[6] = {start, end, dtype, layout, device, pin_memory};
+    return opd_call_op(opd_op_typed(&op, "aten::range", "TVVVVVV"), args, 6);
+}
+opd_tensor *opd_range_step(opd_value start, opd_value end, opd_value step, opd_scalar_type dtype) {
+    static opd_op *op;
+    const opd_value args[4] = {start, end, step, opd_value_dtype(dtype)};
+    return opd_call_op(opd_op_typed(&op, "aten::range.step", "TVVVi"), args, 4);
+}
+opd_tensor *opd_range_step_full(opd_value start, opd_value end, opd_value step, opd_value dtype, opd_value layout,
+                                opd_value device, opd_value pin_memory) {
+    static opd_op *op;
+    const opd_value args[7] = {start, end, step, dtype, layout, device, pin_memory};
+    return opd_call_op(opd_op_typed(&op, "aten::range.step", "TVVVVVVV"), args, 7);
+}
+opd_tensor *opd_linspace(opd_value start, opd_value end, int64_t steps, opd_scalar_type dtype) {
+    static opd_op *op;
+    const opd_value args[4] = {start, end, opd_value_int(steps), opd_value_dtype(dtype)};
+    return opd_call_op(opd_op_typed(&op, "aten::linspace", "TVVii"), args, 4);
+}
+opd_tensor *opd_linspace_full(opd_value start, opd_value end, int64_t steps, opd_value dtype, opd_value layout,
+                              opd_value device, opd_value pin_memory) {
+    static opd_op *op;
+    const opd_value args[7] = {start, end, opd_value_int(steps), dtype, layout, device, pin_memory};
+    return opd_call_op(opd_op_typed(&op, "aten::linspace", "TVViVVVV"), args, 7);
+}
+opd_tensor *opd_logspace(opd_value start, opd_value end, int64_t steps, double base, opd_scalar_type dtype) {
+    static opd_op *op;
+    const opd_value args[5] = {start, end, opd_value_int(steps), opd_value_float(base), opd_value_dtype(dtype)};
+    return opd_call_op(opd_op_typed(&op, "aten::logspace", "TVVidi"), args, 5);
+}
+opd_tensor *opd_logspace_full(opd_value start, opd_value end, int64_t steps, double base, opd_value dtype,
+                              opd_value layout, opd_value device, opd_value pin_memory) {
+    static opd_op *op;
+    const opd_value args[8] = {start, end, opd_value_int(steps), opd_value_float(base), dtype, layout, device,
+                              pin_memory};
+    return opd_call_op(opd_op_typed(&op, "aten::logspace", "TVVidVVVV"), args, 8);
+}
+opd_tensor *opd_linspace_Tensor_Tensor(opd_tensor *start, opd_tensor *end, int64_t steps, opd_scalar_type dtype) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(start), opd_value_tensor(end), opd_value_int(steps),
+                              opd_value_dtype(dtype)};
+    return opd_call_op(opd_op_typed(&op, "aten::linspace.Tensor_Tensor", "TTTii"), args, 4);
+}
+opd_tensor *opd_linspace_Tensor_Tensor_full(opd_tensor *start, opd_tensor *end, int64_t steps, opd_value dtype,
+                                        opd_value layout, opd_value device, opd_value pin_memory) {
+    static opd_op *op;
+    const opd_value args[7] = {opd_value_tensor(start), opd_value_tensor(end), opd_value_int(steps), dtype, layout,
+                              device, pin_memory};
+    return opd_call_op(opd_op_typed(&op, "aten::linspace.Tensor_Tensor", "TTTiVVVV"), args, 7);
+}
+opd_tensor *opd_linspace_Tensor_Scalar(opd_tensor *start, opd_value end, int64_t steps, opd_scalar_type dtype) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(start), end, opd_value_int(steps), opd_value_dtype(dtype)};
+    return opd_call_op(opd_op_typed(&op, "aten::linspace.Tensor_Scalar", "TTVii"), args, 4);
+}
+opd_tensor *opd_linspace_Tensor_Scalar_full(opd_tensor *start, opd_value end, int64_t steps, opd_value dtype,
+                                        opd_value layout, opd_value device, opd_value pin_memory) {
+    static opd_op *op;
+    const opd_value args[7] = {opd_value_tensor(start), end, opd_value_int(steps), dtype, layout, device, pin_memory};
+    return opd_call_op(opd_op_typed(&op, "aten::linspace.Tensor_Scalar", "TTViVVVV"), args, 7);
+}
+opd_tensor *opd_linspace_Scalar_Tensor(opd_value start, opd_tensor *end, int64_t steps, opd_scalar_type dtype) {
+    static opd_op *op;
+    const opd_value args[4] = {start, opd_value_tensor(end), opd_value_int(steps), opd_value_dtype(dtype)};
+    return opd_call_op(opd_op_typed(&op, "aten::linspace.Scalar_Tensor", "TVTii"), args, 4);
+}
+opd_tensor *opd_linspace_Scalar_Tensor_full(opd_value start, opd_tensor *end, int64_t steps, opd_value dtype,
+                                        opd_value layout, opd_value device, opd_value pin_memory) {
+    static opd_op *op;
+    const opd_value args[7] = {start, opd_value_tensor(end), opd_value_int(steps), dtype, layout, device, pin_memory};
+    return opd_call_op(opd_op_typed(&op, "aten::linspace.Scalar_Tensor", "TVTiVVVV"), args, 7);
+}
+opd_tensor *opd_logspace_Tensor_Tensor(opd_tensor *start, opd_tensor *end, int64_t steps, double base,
+                                       opd_scalar_type dtype) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(start), opd_value_tensor(end), opd_value_int(steps),
+                              opd_value_float(base), opd_value_dtype(dtype)};
+    return opd_call_op(opd_op_typed(&op, "aten::logspace.Tensor_Tensor", "TTTidi"), args, 5);
+}
+opd_tensor *opd_logspace_Tensor_Tensor_full(opd_tensor *start, opd_tensor *end, int64_t steps, double base,
+                                        opd_value dtype, opd_value layout, opd_value device, opd_value pin_memory) {
+    static opd_op *op;
+    const opd_value args[8] = {opd_value_tensor(start), opd_value_tensor(end), opd_value_int(steps),
+                              opd_value_float(base), dtype, layout, device, pin_memory};
+    return opd_call_op(opd_op_typed(&op, "aten::logspace.Tensor_Tensor", "TTTidVVVV"), args, 8);
+}
+opd_tensor *opd_logspace_Tensor_Scalar(opd_tensor *start, opd_value end, int64_t steps, double base,
+                                       opd_scalar_type dtype) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(start), end, opd_value_int(steps), opd_value_float(base),
+                              opd_value_dtype(dtype)};
+    return opd_call_op(opd_op_typed(&op, "aten::logspace.Tensor_Scalar", "TTVidi"), args, 5);
+}
+opd_tensor *opd_logspace_Tensor_Scalar_full(opd_tensor *start, opd_value end, int64_t steps, double base,
+                                        opd_value dtype, opd_value layout, opd_value device, opd_value pin_memory) {
+    static opd_op *op;
+    const opd_value args[8] = {opd_value_tensor(start), end, opd_value_int(steps), opd_value_float(base), dtype, layout,
+                              device, pin_memory};
+    return opd_call_op(opd_op_typed(&op, "aten::logspace.Tensor_Scalar", "TTVidVVVV"), args, 8);
+}
+opd_tensor *opd_logspace_Scalar_Tensor(opd_value start, opd_tensor *end, int64_t steps, double base,
+                                       opd_scalar_type dtype) {
+    static opd_op *op;
+    const opd_value args[5] = {start, opd_value_tensor(end), opd_value_int(steps), opd_value_float(base),
+                              opd_value_dtype(dtype)};
+    return opd_call_op(opd_op_typed(&op, "aten::logspace.Scalar_Tensor", "TVTidi"), args, 5);
+}
+opd_tensor *opd_logspace_Scalar_Tensor_full(opd_value start, opd_tensor *end, int64_t steps, double base,
+                                        opd_value dtype, opd_value layout, opd_value device, opd_value pin_memory) {
+    static opd_op *op;
+    const opd_value args[8] = {start, opd_value_tensor(end), opd_value_int(steps), opd_value_float(base), dtype, layout,
+                              device, pin_memory};
+    return opd_call_op(opd_op_typed(&op, "aten::logspace.Scalar_Tensor", "TVTidVVVV"), args, 8);
+}
+opd_tensor *opd_eye(int64_t n, opd_scalar_type dtype) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_int(n), opd_value_dtype(dtype)};
+    return opd_call_op(opd_op_typed(&op, "aten::eye", "Tii"), args, 2);
+}
+opd_tensor *opd_eye_full(int64_t n, opd_value dtype, opd_value layout, opd_value device, opd_value pin_memory) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_int(n), dtype, layout, device, pin_memory};
+    return opd_call_op(opd_op_typed(&op, "aten::eye", "TiVVVV"), args, 5);
+}
+opd_tensor *opd_eye_m(int64_t n, int64_t m, opd_scalar_type dtype) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_int(n), opd_value_int(m), opd_value_dtype(dtype)};
+    return opd_call_op(opd_op_typed(&op, "aten::eye.m", "Tiii"), args, 3);
+}
+opd_tensor *opd_eye_m_full(int64_t n, int64_t m, opd_value dtype, opd_value layout, opd_value device,
+                           opd_value pin_memory) {
+    static opd_op *op;
+    const opd_value args[6] = {opd_value_int(n), opd_value_int(m), dtype, layout, device, pin_memory};
+    return opd_call_op(opd_op_typed(&op, "aten::eye.m", "TiiVVVV"), args, 6);
+}
+opd_tensor *opd_tril(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::tril", "TT"), args, 1);
+}
+opd_tensor *opd_tril_full(opd_tensor *self, int64_t diagonal) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(diagonal)};
+    return opd_call_op(opd_op_typed(&op, "aten::tril", "TTi"), args, 2);
+}
+opd_tensor *opd_tril_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::tril_", "TT"), args, 1);
+}
+opd_tensor *opd_tril_full_(opd_tensor *self, int64_t diagonal) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(diagonal)};
+    return opd_call_op(opd_op_typed(&op, "aten::tril_", "TTi"), args, 2);
+}
+opd_tensor *opd_triu(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::triu", "TT"), args, 1);
+}
+opd_tensor *opd_triu_full(opd_tensor *self, int64_t diagonal) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(diagonal)};
+    return opd_call_op(opd_op_typed(&op, "aten::triu", "TTi"), args, 2);
+}
+opd_tensor *opd_triu_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::triu_", "TT"), args, 1);
+}
+opd_tensor *opd_triu_full_(opd_tensor *self, int64_t diagonal) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(diagonal)};
+    return opd_call_op(opd_op_typed(&op, "aten::triu_", "TTi"), args, 2);
+}
+opd_tensor *opd_tril_indices(int64_t row, int64_t col, int64_t offset, opd_scalar_type dtype) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_int(row), opd_value_int(col), opd_value_int(offset), opd_value_dtype(dtype)};
+    return opd_call_op(opd_op_typed(&op, "aten::tril_indices", "Tiiii"), args, 4);
+}
+opd_tensor *opd_tril_indices_full(int64_t row, int64_t col, int64_t offset, opd_value dtype, opd_value layout,
+                                  opd_value device, opd_value pin_memory) {
+    static opd_op *op;
+    const opd_value args[7] = {opd_value_int(row), opd_value_int(col), opd_value_int(offset), dtype, layout, device,
+                              pin_memory};
+    return opd_call_op(opd_op_typed(&op, "aten::tril_indices", "TiiiVVVV"), args, 7);
+}
+opd_tensor *opd_triu_indices(int64_t row, int64_t col, int64_t offset, opd_scalar_type dtype) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_int(row), opd_value_int(col), opd_value_int(offset), opd_value_dtype(dtype)};
+    return opd_call_op(opd_op_typed(&op, "aten::triu_indices", "Tiiii"), args, 4);
+}
+opd_tensor *opd_triu_indices_full(int64_t row, int64_t col, int64_t offset, opd_value dtype, opd_value layout,
+                                  opd_value device, opd_value pin_memory) {
+    static opd_op *op;
+    const opd_value args[7] = {opd_value_int(row), opd_value_int(col), opd_value_int(offset), dtype, layout, device,
+                              pin_memory};
+    return opd_call_op(opd_op_typed(&op, "aten::triu_indices", "TiiiVVVV"), args, 7);
+}
+opd_tensor *opd_rand(opd_ints size, opd_scalar_type dtype) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_of_ints(size), opd_value_dtype(dtype)};
+    return opd_call_op(opd_op_typed(&op, "aten::rand", "TIi"), args, 2);
+}
+opd_tensor *opd_rand_full(opd_ints size, opd_value dtype, opd_value layout, opd_value device, opd_value pin_memory) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_of_ints(size), dtype, layout, device, pin_memory};
+    return opd_call_op(opd_op_typed(&op, "aten::rand", "TIVVVV"), args, 5);
+}
+opd_tensor *opd_rand_generator(opd_ints size, opd_generator *generator, opd_scalar_type dtype) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_of_ints(size), opd_value_generator(generator), opd_value_dtype(dtype)};
+    return opd_call_op(opd_op_typed(&op, "aten::rand.generator", "TIGi"), args, 3);
+}
+opd_tensor *opd_rand_generator_full(opd_ints size, opd_generator *generator, opd_value dtype, opd_value layout,
+                                    opd_value device, opd_value pin_memory) {
+    static opd_op *op;
+    const opd_value args[6] = {opd_value_of_ints(size), opd_value_generator(generator), dtype, layout, device,
+                              pin_memory};
+    return opd_call_op(opd_op_typed(&op, "aten::rand.generator", "TIGVVVV"), args, 6);
+}
+opd_tensor *opd_randn(opd_ints size, opd_scalar_type dtype) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_of_ints(size), opd_value_dtype(dtype)};
+    return opd_call_op(opd_op_typed(&op, "aten::randn", "TIi"), args, 2);
+}
+opd_tensor *opd_randn_full(opd_ints size, opd_value dtype, opd_value layout, opd_value device, opd_value pin_memory) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_of_ints(size), dtype, layout, device, pin_memory};
+    return opd_call_op(opd_op_typed(&op, "aten::randn", "TIVVVV"), args, 5);
+}
+opd_tensor *opd_randn_generator(opd_ints size, opd_generator *generator, opd_scalar_type dtype) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_of_ints(size), opd_value_generator(generator), opd_value_dtype(dtype)};
+    return opd_call_op(opd_op_typed(&op, "aten::randn.generator", "TIGi"), args, 3);
+}
+opd_tensor *opd_randn_generator_full(opd_ints size, opd_generator *generator, opd_value dtype, opd_value layout,
+                                     opd_value device, opd_value pin_memory) {
+    static opd_op *op;
+    const opd_value args[6] = {opd_value_of_ints(size), opd_value_generator(generator), dtype, layout, device,
+                              pin_memory};
+    return opd_call_op(opd_op_typed(&op, "aten::randn.generator", "TIGVVVV"), args, 6);
+}
+opd_tensor *opd_randint(int64_t high, opd_ints size, opd_scalar_type dtype) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_int(high), opd_value_of_ints(size), opd_value_dtype(dtype)};
+    return opd_call_op(opd_op_typed(&op, "aten::randint", "TiIi"), args, 3);
+}
+opd_tensor *opd_randint_full(int64_t high, opd_ints size, opd_value dtype, opd_value layout, opd_value device,
+                             opd_value pin_memory) {
+    static opd_op *op;
+    const opd_value args[6] = {opd_value_int(high), opd_value_of_ints(size), dtype, layout, device, pin_memory};
+    return opd_call_op(opd_op_typed(&op, "aten::randint", "TiIVVVV"), args, 6);
+}
+opd_tensor *opd_randint_generator(int64_t high, opd_ints size, opd_generator *generator, opd_scalar_type dtype) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_int(high), opd_value_of_ints(size), opd_value_generator(generator),
+                              opd_value_dtype(dtype)};
+    return opd_call_op(opd_op_typed(&op, "aten::randint.generator", "TiIGi"), args, 4);
+}
+opd_tensor *opd_randint_generator_full(int64_t high, opd_ints size, opd_generator *generator, opd_value dtype,
+                                       opd_value layout, opd_value device, opd_value pin_memory) {
+    static opd_op *op;
+    const opd_value args[7] = {opd_value_int(high), opd_value_of_ints(size), opd_value_generator(generator), dtype,
+                              layout, device, pin_memory};
+    return opd_call_op(opd_op_typed(&op, "aten::randint.generator", "TiIGVVVV"), args, 7);
+}
+opd_tensor *opd_randint_low(int64_t low, int64_t high, opd_ints size, opd_scalar_type dtype) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_int(low), opd_value_int(high), opd_value_of_ints(size),
+                              opd_value_dtype(dtype)};
+    return opd_call_op(opd_op_typed(&op, "aten::randint.low", "TiiIi"), args, 4);
+}
+opd_tensor *opd_randint_low_full(int64_t low, int64_t high, opd_ints size, opd_value dtype, opd_value layout,
+                                 opd_value device, opd_value pin_memory) {
+    static opd_op *op;
+    const opd_value args[7] = {opd_value_int(low), opd_value_int(high), opd_value_of_ints(size), dtype, layout, device,
+                              pin_memory};
+    return opd_call_op(opd_op_typed(&op, "aten::randint.low", "TiiIVVVV"), args, 7);
+}
+opd_tensor *opd_randint_low_generator(int64_t low, int64_t high, opd_ints size, opd_generator *generator,
+                                      opd_scalar_type dtype) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_int(low), opd_value_int(high), opd_value_of_ints(size),
+                              opd_value_generator(generator), opd_value_dtype(dtype)};
+    return opd_call_op(opd_op_typed(&op, "aten::randint.low_generator", "TiiIGi"), args, 5);
+}
+opd_tensor *opd_randint_low_generator_full(int64_t low, int64_t high, opd_ints size, opd_generator *generator,
+                                        opd_value dtype, opd_value layout, opd_value device, opd_value pin_memory) {
+    static opd_op *op;
+    const opd_value args[8] = {opd_value_int(low), opd_value_int(high), opd_value_of_ints(size),
+                              opd_value_generator(generator), dtype, layout, device, pin_memory};
+    return opd_call_op(opd_op_typed(&op, "aten::randint.low_generator", "TiiIGVVVV"), args, 8);
+}
+opd_tensor *opd_randperm(int64_t n, opd_scalar_type dtype) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_int(n), opd_value_dtype(dtype)};
+    return opd_call_op(opd_op_typed(&op, "aten::randperm", "Tii"), args, 2);
+}
+opd_tensor *opd_randperm_full(int64_t n, opd_value dtype, opd_value layout, opd_value device, opd_value pin_memory) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_int(n), dtype, layout, device, pin_memory};
+    return opd_call_op(opd_op_typed(&op, "aten::randperm", "TiVVVV"), args, 5);
+}
+opd_tensor *opd_randperm_generator(int64_t n, opd_generator *generator, opd_scalar_type dtype) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_int(n), opd_value_generator(generator), opd_value_dtype(dtype)};
+    return opd_call_op(opd_op_typed(&op, "aten::randperm.generator", "TiGi"), args, 3);
+}
+opd_tensor *opd_randperm_generator_full(int64_t n, opd_generator *generator, opd_value dtype, opd_value layout,
+                                        opd_value device, opd_value pin_memory) {
+    static opd_op *op;
+    const opd_value args[6] = {opd_value_int(n), opd_value_generator(generator), dtype, layout, device, pin_memory};
+    return opd_call_op(opd_op_typed(&op, "aten::randperm.generator", "TiGVVVV"), args, 6);
+}
+opd_tensor *opd_rand_like(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::rand_like", "TT"), args, 1);
+}
+opd_tensor *opd_rand_like_full(opd_tensor *self, opd_value dtype, opd_value layout, opd_value device,
+                               opd_value pin_memory, opd_value memory_format) {
+    static opd_op *op;
+    const opd_value args[6] = {opd_value_tensor(self), dtype, layout, device, pin_memory, memory_format};
+    return opd_call_op(opd_op_typed(&op, "aten::rand_like", "TTVVVVV"), args, 6);
+}
+opd_tensor *opd_randn_like(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::randn_like", "TT"), args, 1);
+}
+opd_tensor *opd_randn_like_full(opd_tensor *self, opd_value dtype, opd_value layout, opd_value device,
+                                opd_value pin_memory, opd_value memory_format) {
+    static opd_op *op;
+    const opd_value args[6] = {opd_value_tensor(self), dtype, layout, device, pin_memory, memory_format};
+    return opd_call_op(opd_op_typed(&op, "aten::randn_like", "TTVVVVV"), args, 6);
+}
+opd_tensor *opd_randint_like(opd_tensor *self, int64_t high) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(high)};
+    return opd_call_op(opd_op_typed(&op, "aten::randint_like", "TTi"), args, 2);
+}
+opd_tensor *opd_randint_like_full(opd_tensor *self, int64_t high, opd_value dtype, opd_value layout, opd_value device,
+                                  opd_value pin_memory, opd_value memory_format) {
+    static opd_op *op;
+    const opd_value args[7] = {opd_value_tensor(self), opd_value_int(high), dtype, layout, device, pin_memory,
+                              memory_format};
+    return opd_call_op(opd_op_typed(&op, "aten::randint_like", "TTiVVVVV"), args, 7);
+}
+opd_tensor *opd_randint_like_low(opd_tensor *self, int64_t low, int64_t high) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(low), opd_value_int(high)};
+    return opd_call_op(opd_op_typed(&op, "aten::randint_like.low_dtype", "TTii"), args, 3);
+}
+opd_tensor *opd_randint_like_low_full(opd_tensor *self, int64_t low, int64_t high, opd_value dtype, opd_value layout,
+                                      opd_value device, opd_value pin_memory, opd_value memory_format) {
+    static opd_op *op;
+    const opd_value args[8] = {opd_value_tensor(self), opd_value_int(low), opd_value_int(high), dtype, layout, device,
+                              pin_memory, memory_format};
+    return opd_call_op(opd_op_typed(&op, "aten::randint_like.low_dtype", "TTiiVVVVV"), args, 8);
+}
+opd_tensor *opd_normal_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::normal_", "TT"), args, 1);
+}
+opd_tensor *opd_normal_full_(opd_tensor *self, double mean, double std, opd_generator *generator) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_float(mean), opd_value_float(std),
+                              opd_value_generator(generator)};
+    return opd_call_op(opd_op_typed(&op, "aten::normal_", "TTddG"), args, 4);
+}
+opd_tensor *opd_uniform_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::uniform_", "TT"), args, 1);
+}
+opd_tensor *opd_uniform_full_(opd_tensor *self, double from, double to, opd_generator *generator) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_float(from), opd_value_float(to),
+                              opd_value_generator(generator)};
+    return opd_call_op(opd_op_typed(&op, "aten::uniform_", "TTddG"), args, 4);
+}
+opd_tensor *opd_exponential_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::exponential_", "TT"), args, 1);
+}
+opd_tensor *opd_exponential_full_(opd_tensor *self, double lambd, opd_generator *generator) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_float(lambd), opd_value_generator(generator)};
+    return opd_call_op(opd_op_typed(&op, "aten::exponential_", "TTdG"), args, 3);
+}
+opd_tensor *opd_random_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::random_", "TT"), args, 1);
+}
+opd_tensor *opd_random_full_(opd_tensor *self, opd_generator *generator) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_generator(generator)};
+    return opd_call_op(opd_op_typed(&op, "aten::random_", "TTG"), args, 2);
+}
+opd_tensor *opd_random_from_(opd_tensor *self, int64_t from, opd_value to) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(from), to};
+    return opd_call_op(opd_op_typed(&op, "aten::random_.from", "TTiV"), args, 3);
+}
+opd_tensor *opd_random_from_full_(opd_tensor *self, int64_t from, opd_value to, opd_generator *generator) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_int(from), to, opd_value_generator(generator)};
+    return opd_call_op(opd_op_typed(&op, "aten::random_.from", "TTiVG"), args, 4);
+}
+opd_tensor *opd_random_to_(opd_tensor *self, int64_t to) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(to)};
+    return opd_call_op(opd_op_typed(&op, "aten::random_.to", "TTi"), args, 2);
+}
+opd_tensor *opd_random_to_full_(opd_tensor *self, int64_t to, opd_generator *generator) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(to), opd_value_generator(generator)};
+    return opd_call_op(opd_op_typed(&op, "aten::random_.to", "TTiG"), args, 3);
+}
+opd_tensor *opd_bernoulli_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::bernoulli_.float", "TT"), args, 1);
+}
+opd_tensor *opd_bernoulli_full_(opd_tensor *self, double p, opd_generator *generator) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_float(p), opd_value_generator(generator)};
+    return opd_call_op(opd_op_typed(&op, "aten::bernoulli_.float", "TTdG"), args, 3);
+}
+opd_tensor *opd_bernoulli_Tensor_(opd_tensor *self, opd_tensor *p) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(p)};
+    return opd_call_op(opd_op_typed(&op, "aten::bernoulli_.Tensor", "TTT"), args, 2);
+}
+opd_tensor *opd_bernoulli_Tensor_full_(opd_tensor *self, opd_tensor *p, opd_generator *generator) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(p), opd_value_generator(generator)};
+    return opd_call_op(opd_op_typed(&op, "aten::bernoulli_.Tensor", "TTTG"), args, 3);
+}
+opd_tensor *opd_bernoulli_Tensor(opd_tensor *self, opd_tensor *p) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(p)};
+    return opd_call_op(opd_op_typed(&op, "aten::bernoulli.Tensor", "TTT"), args, 2);
+}
+opd_tensor *opd_bernoulli_Tensor_full(opd_tensor *self, opd_tensor *p, opd_generator *generator) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(p), opd_value_generator(generator)};
+    return opd_call_op(opd_op_typed(&op, "aten::bernoulli.Tensor", "TTTG"), args, 3);
+}
+opd_tensor *opd_bernoulli(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::bernoulli", "TT"), args, 1);
+}
+opd_tensor *opd_bernoulli_full(opd_tensor *self, opd_generator *generator) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_generator(generator)};
+    return opd_call_op(opd_op_typed(&op, "aten::bernoulli", "TTG"), args, 2);
+}
+opd_tensor *opd_bernoulli_p(opd_tensor *self, double p) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_float(p)};
+    return opd_call_op(opd_op_typed(&op, "aten::bernoulli.p", "TTd"), args, 2);
+}
+opd_tensor *opd_bernoulli_p_full(opd_tensor *self, double p, opd_generator *generator) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_float(p), opd_value_generator(generator)};
+    return opd_call_op(opd_op_typed(&op, "aten::bernoulli.p", "TTdG"), args, 3);
+}
+opd_tensor *opd_normal_functional(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::normal_functional", "TT"), args, 1);
+}
+opd_tensor *opd_normal_functional_full(opd_tensor *self, double mean, double std, opd_generator *generator) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_float(mean), opd_value_float(std),
+                              opd_value_generator(generator)};
+    return opd_call_op(opd_op_typed(&op, "aten::normal_functional", "TTddG"), args, 4);
+}
+opd_tensor *opd_normal_Tensor_float(opd_tensor *mean) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(mean)};
+    return opd_call_op(opd_op_typed(&op, "aten::normal.Tensor_float", "TT"), args, 1);
+}
+opd_tensor *opd_normal_Tensor_float_full(opd_tensor *mean, double std, opd_generator *generator) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(mean), opd_value_float(std), opd_value_generator(generator)};
+    return opd_call_op(opd_op_typed(&op, "aten::normal.Tensor_float", "TTdG"), args, 3);
+}
+opd_tensor *opd_normal_float_Tensor(double mean, opd_tensor *std) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_float(mean), opd_value_tensor(std)};
+    return opd_call_op(opd_op_typed(&op, "aten::normal.float_Tensor", "TdT"), args, 2);
+}
+opd_tensor *opd_normal_float_Tensor_full(double mean, opd_tensor *std, opd_generator *generator) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_float(mean), opd_value_tensor(std), opd_value_generator(generator)};
+    return opd_call_op(opd_op_typed(&op, "aten::normal.float_Tensor", "TdTG"), args, 3);
+}
+opd_tensor *opd_normal_Tensor_Tensor(opd_tensor *mean, opd_tensor *std) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(mean), opd_value_tensor(std)};
+    return opd_call_op(opd_op_typed(&op, "aten::normal.Tensor_Tensor", "TTT"), args, 2);
+}
+opd_tensor *opd_normal_Tensor_Tensor_full(opd_tensor *mean, opd_tensor *std, opd_generator *generator) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(mean), opd_value_tensor(std), opd_value_generator(generator)};
+    return opd_call_op(opd_op_typed(&op, "aten::normal.Tensor_Tensor", "TTTG"), args, 3);
+}
+opd_tensor *opd_normal(double mean, double std, opd_ints size, opd_generator *generator, opd_scalar_type dtype) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_float(mean), opd_value_float(std), opd_value_of_ints(size),
+                              opd_value_generator(generator), opd_value_dtype(dtype)};
+    return opd_call_op(opd_op_typed(&op, "aten::normal.float_float", "TddIGi"), args, 5);
+}
+opd_tensor *opd_normal_full(double mean, double std, opd_ints size, opd_generator *generator, opd_value dtype,
+                            opd_value layout, opd_value device, opd_value pin_memory) {
+    static opd_op *op;
+    const opd_value args[8] = {opd_value_float(mean), opd_value_float(std), opd_value_of_ints(size),
+                              opd_value_generator(generator), dtype, layout, device, pin_memory};
+    return opd_call_op(opd_op_typed(&op, "aten::normal.float_float", "TddIGVVVV"), args, 8);
+}
+opd_tensor *opd_view(opd_tensor *self, opd_ints size) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(size)};
+    return opd_call_op(opd_op_typed(&op, "aten::view", "TTI"), args, 2);
+}
+opd_tensor *opd_unsafe_view(opd_tensor *self, opd_ints size) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(size)};
+    return opd_call_op(opd_op_typed(&op, "aten::_unsafe_view", "TTI"), args, 2);
+}
+opd_tensor *opd_reshape_alias(opd_tensor *self, opd_ints size, opd_ints stride) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_of_ints(size), opd_value_of_ints(stride)};
+    return opd_call_op(opd_op_typed(&op, "aten::_reshape_alias", "TTII"), args, 3);
+}
+opd_tensor *opd_reshape(opd_tensor *self, opd_ints shape) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(shape)};
+    return opd_call_op(opd_op_typed(&op, "aten::reshape", "TTI"), args, 2);
+}
+opd_tensor *opd_expand(opd_tensor *self, opd_ints size) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(size)};
+    return opd_call_op(opd_op_typed(&op, "aten::expand", "TTI"), args, 2);
+}
+opd_tensor *opd_expand_full(opd_tensor *self, opd_ints size, bool implicit) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_of_ints(size), opd_value_bool(implicit)};
+    return opd_call_op(opd_op_typed(&op, "aten::expand", "TTIb"), args, 3);
+}
+opd_tensor *opd_transpose(opd_tensor *self, int64_t dim0, int64_t dim1) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim0), opd_value_int(dim1)};
+    return opd_call_op(opd_op_typed(&op, "aten::transpose.int", "TTii"), args, 3);
+}
+opd_tensor *opd_t(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::t", "TT"), args, 1);
+}
+opd_tensor *opd_permute(opd_tensor *self, opd_ints dims) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(dims)};
+    return opd_call_op(opd_op_typed(&op, "aten::permute", "TTI"), args, 2);
+}
+opd_tensor *opd_select(opd_tensor *self, int64_t dim, int64_t index) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), opd_value_int(index)};
+    return opd_call_op(opd_op_typed(&op, "aten::select.int", "TTii"), args, 3);
+}
+opd_tensor *opd_slice(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::slice.Tensor", "TT"), args, 1);
+}
+opd_tensor *opd_slice_full(opd_tensor *self, int64_t dim, opd_value start, opd_value end, int64_t step) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(self), opd_value_int(dim), start, end, opd_value_int(step)};
+    return opd_call_op(opd_op_typed(&op, "aten::slice.Tensor", "TTiVVi"), args, 5);
+}
+opd_tensor *opd_unsqueeze(opd_tensor *self, int64_t dim) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dim)};
+    return opd_call_op(opd_op_typed(&op, "aten::unsqueeze", "TTi"), args, 2);
+}
+opd_tensor *opd_squeeze(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::squeeze", "TT"), args, 1);
+}
+opd_tensor *opd_squeeze_dim(opd_tensor *self, int64_t dim) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dim)};
+    return opd_call_op(opd_op_typed(&op, "aten::squeeze.dim", "TTi"), args, 2);
+}
+opd_tensor *opd_squeeze_dims(opd_tensor *self, opd_ints dim) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(dim)};
+    return opd_call_op(opd_op_typed(&op, "aten::squeeze.dims", "TTI"), args, 2);
+}
+opd_tensor *opd_detach(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::detach", "TT"), args, 1);
+}
+opd_tensor *opd_alias(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::alias", "TT"), args, 1);
+}
+opd_tensor *opd_as_strided(opd_tensor *self, opd_ints size, opd_ints stride) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_of_ints(size), opd_value_of_ints(stride)};
+    return opd_call_op(opd_op_typed(&op, "aten::as_strided", "TTII"), args, 3);
+}
+opd_tensor *opd_as_strided_full(opd_tensor *self, opd_ints size, opd_ints stride, opd_value storage_offset) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_of_ints(size), opd_value_of_ints(stride),
+                              storage_offset};
+    return opd_call_op(opd_op_typed(&op, "aten::as_strided", "TTIIV"), args, 4);
+}
+opd_tensor *opd_select_backward(opd_tensor *grad_output, opd_ints input_sizes, int64_t dim, int64_t index) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(grad_output), opd_value_of_ints(input_sizes), opd_value_int(dim),
+                              opd_value_int(index)};
+    return opd_call_op(opd_op_typed(&op, "aten::select_backward", "TTIii"), args, 4);
+}
+opd_tensor *opd_slice_backward(opd_tensor *grad_output, opd_ints input_sizes, int64_t dim, int64_t start, int64_t end,
+                               int64_t step) {
+    static opd_op *op;
+    const opd_value args[6] = {opd_value_tensor(grad_output), opd_value_of_ints(input_sizes), opd_value_int(dim),
+                              opd_value_int(start), opd_value_int(end), opd_value_int(step)};
+    return opd_call_op(opd_op_typed(&op, "aten::slice_backward", "TTIiiii"), args, 6);
+}
+opd_tensor *opd_as_strided_backward(opd_tensor *grad_output, opd_ints input_sizes, opd_ints input_strides,
+                                    opd_ints size, opd_ints stride, int64_t storage_offset) {
+    static opd_op *op;
+    const opd_value args[6] = {opd_value_tensor(grad_output), opd_value_of_ints(input_sizes),
+                              opd_value_of_ints(input_strides), opd_value_of_ints(size), opd_value_of_ints(stride),
+                              opd_value_int(storage_offset)};
+    return opd_call_op(opd_op_typed(&op, "aten::as_strided_backward", "TTIIIIi"), args, 6);
+}
+opd_tensor *opd_flatten(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::flatten.using_ints", "TT"), args, 1);
+}
+opd_tensor *opd_flatten_full(opd_tensor *self, int64_t start_dim, int64_t end_dim) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(start_dim), opd_value_int(end_dim)};
+    return opd_call_op(opd_op_typed(&op, "aten::flatten.using_ints", "TTii"), args, 3);
+}
+opd_tensor *opd_expand_as(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::expand_as", "TTT"), args, 2);
+}
+opd_tensor *opd_view_as(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::view_as", "TTT"), args, 2);
+}
+opd_tensor *opd_reshape_as(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::reshape_as", "TTT"), args, 2);
+}
+opd_tensor *opd_copy_(opd_tensor *self, opd_tensor *src) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(src)};
+    return opd_call_op(opd_op_typed(&op, "aten::copy_", "TTT"), args, 2);
+}
+opd_tensor *opd_copy_full_(opd_tensor *self, opd_tensor *src, bool non_blocking) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(src), opd_value_bool(non_blocking)};
+    return opd_call_op(opd_op_typed(&op, "aten::copy_", "TTTb"), args, 3);
+}
+opd_tensor *opd_copy(opd_tensor *self, opd_tensor *src) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(src)};
+    return opd_call_op(opd_op_typed(&op, "aten::copy", "TTT"), args, 2);
+}
+opd_tensor *opd_copy_full(opd_tensor *self, opd_tensor *src, bool non_blocking) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(src), opd_value_bool(non_blocking)};
+    return opd_call_op(opd_op_typed(&op, "aten::copy", "TTTb"), args, 3);
+}
+opd_tensor *opd_clone(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::clone", "TT"), args, 1);
+}
+opd_tensor *opd_clone_full(opd_tensor *self, opd_value memory_format) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), memory_format};
+    return opd_call_op(opd_op_typed(&op, "aten::clone", "TTV"), args, 2);
+}
+opd_tensor *opd_to_copy(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::_to_copy", "TT"), args, 1);
+}
+opd_tensor *opd_to_copy_full(opd_tensor *self, opd_value dtype, opd_value layout, opd_value device,
+                             opd_value pin_memory, bool non_blocking, opd_value memory_format) {
+    static opd_op *op;
+    const opd_value args[7] = {opd_value_tensor(self), dtype, layout, device, pin_memory, opd_value_bool(non_blocking),
+                              memory_format};
+    return opd_call_op(opd_op_typed(&op, "aten::_to_copy", "TTVVVVbV"), args, 7);
+}
+opd_tensor *opd_contiguous(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::contiguous", "TT"), args, 1);
+}
+opd_tensor *opd_contiguous_full(opd_tensor *self, int64_t memory_format) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(memory_format)};
+    return opd_call_op(opd_op_typed(&op, "aten::contiguous", "TTi"), args, 2);
+}
+opd_tensor *opd_to_dtype(opd_tensor *self, opd_scalar_type dtype) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dtype)};
+    return opd_call_op(opd_op_typed(&op, "aten::to.dtype", "TTi"), args, 2);
+}
+opd_tensor *opd_to_dtype_full(opd_tensor *self, opd_scalar_type dtype, bool non_blocking, bool copy,
+                              opd_value memory_format) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(self), opd_value_int(dtype), opd_value_bool(non_blocking),
+                              opd_value_bool(copy), memory_format};
+    return opd_call_op(opd_op_typed(&op, "aten::to.dtype", "TTibbV"), args, 5);
+}
+opd_value opd_local_scalar_dense(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_value(opd_op_typed(&op, "aten::_local_scalar_dense", "VT"), args, 1);
+}
+opd_value opd_item(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_value(opd_op_typed(&op, "aten::item", "VT"), args, 1);
+}
+opd_tensor *opd_view_dtype(opd_tensor *self, opd_scalar_type dtype) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dtype)};
+    return opd_call_op(opd_op_typed(&op, "aten::view.dtype", "TTi"), args, 2);
+}
+opd_tensor *opd_diagonal(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::diagonal", "TT"), args, 1);
+}
+opd_tensor *opd_diagonal_full(opd_tensor *self, int64_t offset, int64_t dim1, int64_t dim2) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_int(offset), opd_value_int(dim1), opd_value_int(dim2)};
+    return opd_call_op(opd_op_typed(&op, "aten::diagonal", "TTiii"), args, 4);
+}
+opd_tensor *opd_diagonal_backward(opd_tensor *grad_output, opd_ints input_sizes, int64_t offset, int64_t dim1,
+                                  int64_t dim2) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(grad_output), opd_value_of_ints(input_sizes), opd_value_int(offset),
+                              opd_value_int(dim1), opd_value_int(dim2)};
+    return opd_call_op(opd_op_typed(&op, "aten::diagonal_backward", "TTIiii"), args, 5);
+}
+opd_tensor *opd_unfold(opd_tensor *self, int64_t dimension, int64_t size, int64_t step) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_int(dimension), opd_value_int(size),
+                              opd_value_int(step)};
+    return opd_call_op(opd_op_typed(&op, "aten::unfold", "TTiii"), args, 4);
+}
+opd_tensor *opd_unfold_backward(opd_tensor *grad_in, opd_ints input_sizes, int64_t dim, int64_t size, int64_t step) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(grad_in), opd_value_of_ints(input_sizes), opd_value_int(dim),
+                              opd_value_int(size), opd_value_int(step)};
+    return opd_call_op(opd_op_typed(&op, "aten::unfold_backward", "TTIiii"), args, 5);
+}
+opd_tensors opd_split_with_sizes(opd_tensor *self, opd_ints split_sizes) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(split_sizes)};
+    return opd_call_list(opd_op_typed(&op, "aten::split_with_sizes", "LTI"), args, 2);
+}
+opd_tensors opd_split_with_sizes_full(opd_tensor *self, opd_ints split_sizes, int64_t dim) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_of_ints(split_sizes), opd_value_int(dim)};
+    return opd_call_list(opd_op_typed(&op, "aten::split_with_sizes", "LTIi"), args, 3);
+}
+opd_tensors opd_split(opd_tensor *self, int64_t split_size) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(split_size)};
+    return opd_call_list(opd_op_typed(&op, "aten::split.Tensor", "LTi"), args, 2);
+}
+opd_tensors opd_split_full(opd_tensor *self, int64_t split_size, int64_t dim) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(split_size), opd_value_int(dim)};
+    return opd_call_list(opd_op_typed(&op, "aten::split.Tensor", "LTii"), args, 3);
+}
+opd_tensors opd_unbind(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_list(opd_op_typed(&op, "aten::unbind.int", "LT"), args, 1);
+}
+opd_tensors opd_unbind_full(opd_tensor *self, int64_t dim) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dim)};
+    return opd_call_list(opd_op_typed(&op, "aten::unbind.int", "LTi"), args, 2);
+}
+opd_tensors opd_split_sizes(opd_tensor *self, opd_ints split_size) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(split_size)};
+    return opd_call_list(opd_op_typed(&op, "aten::split.sizes", "LTI"), args, 2);
+}
+opd_tensors opd_split_sizes_full(opd_tensor *self, opd_ints split_size, int64_t dim) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_of_ints(split_size), opd_value_int(dim)};
+    return opd_call_list(opd_op_typed(&op, "aten::split.sizes", "LTIi"), args, 3);
+}
+opd_tensors opd_chunk(opd_tensor *self, int64_t chunks) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(chunks)};
+    return opd_call_list(opd_op_typed(&op, "aten::chunk", "LTi"), args, 2);
+}
+opd_tensors opd_chunk_full(opd_tensor *self, int64_t chunks, int64_t dim) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(chunks), opd_value_int(dim)};
+    return opd_call_list(opd_op_typed(&op, "aten::chunk", "LTii"), args, 3);
+}
+opd_tensors opd_unsafe_split(opd_tensor *self, int64_t split_size) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(split_size)};
+    return opd_call_list(opd_op_typed(&op, "aten::unsafe_split.Tensor", "LTi"), args, 2);
+}
+opd_tensors opd_unsafe_split_full(opd_tensor *self, int64_t split_size, int64_t dim) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(split_size), opd_value_int(dim)};
+    return opd_call_list(opd_op_typed(&op, "aten::unsafe_split.Tensor", "LTii"), args, 3);
+}
+opd_tensors opd_unsafe_split_with_sizes(opd_tensor *self, opd_ints split_sizes) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(split_sizes)};
+    return opd_call_list(opd_op_typed(&op, "aten::unsafe_split_with_sizes", "LTI"), args, 2);
+}
+opd_tensors opd_unsafe_split_with_sizes_full(opd_tensor *self, opd_ints split_sizes, int64_t dim) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_of_ints(split_sizes), opd_value_int(dim)};
+    return opd_call_list(opd_op_typed(&op, "aten::unsafe_split_with_sizes", "LTIi"), args, 3);
+}
+opd_tensors opd_unsafe_chunk(opd_tensor *self, int64_t chunks) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(chunks)};
+    return opd_call_list(opd_op_typed(&op, "aten::unsafe_chunk", "LTi"), args, 2);
+}
+opd_tensors opd_unsafe_chunk_full(opd_tensor *self, int64_t chunks, int64_t dim) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(chunks), opd_value_int(dim)};
+    return opd_call_list(opd_op_typed(&op, "aten::unsafe_chunk", "LTii"), args, 3);
+}
+opd_tensors opd_tensor_split(opd_tensor *self, int64_t sections) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(sections)};
+    return opd_call_list(opd_op_typed(&op, "aten::tensor_split.sections", "LTi"), args, 2);
+}
+opd_tensors opd_tensor_split_full(opd_tensor *self, int64_t sections, int64_t dim) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(sections), opd_value_int(dim)};
+    return opd_call_list(opd_op_typed(&op, "aten::tensor_split.sections", "LTii"), args, 3);
+}
+opd_tensors opd_tensor_split_indices(opd_tensor *self, opd_ints indices) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(indices)};
+    return opd_call_list(opd_op_typed(&op, "aten::tensor_split.indices", "LTI"), args, 2);
+}
+opd_tensors opd_tensor_split_indices_full(opd_tensor *self, opd_ints indices, int64_t dim) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_of_ints(indices), opd_value_int(dim)};
+    return opd_call_list(opd_op_typed(&op, "aten::tensor_split.indices", "LTIi"), args, 3);
+}
+opd_tensors opd_tensor_split_tensor(opd_tensor *self, opd_tensor *tensor_indices_or_sections) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(tensor_indices_or_sections)};
+    return opd_call_list(opd_op_typed(&op, "aten::tensor_split.tensor_indices_or_sections", "LTT"), args, 2);
+}
+opd_tensors opd_tensor_split_tensor_full(opd_tensor *self, opd_tensor *tensor_indices_or_sections, int64_t dim) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(tensor_indices_or_sections),
+                              opd_value_int(dim)};
+    return opd_call_list(opd_op_typed(&op, "aten::tensor_split.tensor_indices_or_sections", "LTTi"), args, 3);
+}
+opd_tensors opd_hsplit(opd_tensor *self, int64_t sections) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(sections)};
+    return opd_call_list(opd_op_typed(&op, "aten::hsplit.int", "LTi"), args, 2);
+}
+opd_tensors opd_hsplit_array(opd_tensor *self, opd_ints indices) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(indices)};
+    return opd_call_list(opd_op_typed(&op, "aten::hsplit.array", "LTI"), args, 2);
+}
+opd_tensors opd_vsplit(opd_tensor *self, int64_t sections) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(sections)};
+    return opd_call_list(opd_op_typed(&op, "aten::vsplit.int", "LTi"), args, 2);
+}
+opd_tensors opd_vsplit_array(opd_tensor *self, opd_ints indices) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(indices)};
+    return opd_call_list(opd_op_typed(&op, "aten::vsplit.array", "LTI"), args, 2);
+}
+opd_tensors opd_dsplit(opd_tensor *self, int64_t sections) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(sections)};
+    return opd_call_list(opd_op_typed(&op, "aten::dsplit.int", "LTi"), args, 2);
+}
+opd_tensors opd_dsplit_array(opd_tensor *self, opd_ints indices) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(indices)};
+    return opd_call_list(opd_op_typed(&op, "aten::dsplit.array", "LTI"), args, 2);
+}
+opd_tensor *opd_narrow(opd_tensor *self, int64_t dim, int64_t start, int64_t length) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_int(dim), opd_value_int(start), opd_value_int(length)};
+    return opd_call_op(opd_op_typed(&op, "aten::narrow", "TTiii"), args, 4);
+}
+opd_tensor *opd_narrow_Tensor(opd_tensor *self, int64_t dim, opd_tensor *start, int64_t length) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(start),
+                              opd_value_int(length)};
+    return opd_call_op(opd_op_typed(&op, "aten::narrow.Tensor", "TTiTi"), args, 4);
+}
+opd_tensor *opd_narrow_copy(opd_tensor *self, int64_t dim, int64_t start, int64_t length) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_int(dim), opd_value_int(start), opd_value_int(length)};
+    return opd_call_op(opd_op_typed(&op, "aten::narrow_copy", "TTiii"), args, 4);
+}
+opd_tensor *opd_movedim(opd_tensor *self, int64_t source, int64_t destination) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(source), opd_value_int(destination)};
+    return opd_call_op(opd_op_typed(&op, "aten::movedim.int", "TTii"), args, 3);
+}
+opd_tensor *opd_movedim_intlist(opd_tensor *self, opd_ints source, opd_ints destination) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_of_ints(source), opd_value_of_ints(destination)};
+    return opd_call_op(opd_op_typed(&op, "aten::movedim.intlist", "TTII"), args, 3);
+}
+opd_tensor *opd_moveaxis(opd_tensor *self, int64_t source, int64_t destination) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(source), opd_value_int(destination)};
+    return opd_call_op(opd_op_typed(&op, "aten::moveaxis.int", "TTii"), args, 3);
+}
+opd_tensor *opd_moveaxis_intlist(opd_tensor *self, opd_ints source, opd_ints destination) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_of_ints(source), opd_value_of_ints(destination)};
+    return opd_call_op(opd_op_typed(&op, "aten::moveaxis.intlist", "TTII"), args, 3);
+}
+opd_tensor *opd_swapaxes(opd_tensor *self, int64_t axis0, int64_t axis1) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(axis0), opd_value_int(axis1)};
+    return opd_call_op(opd_op_typed(&op, "aten::swapaxes", "TTii"), args, 3);
+}
+opd_tensor *opd_swapdims(opd_tensor *self, int64_t dim0, int64_t dim1) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim0), opd_value_int(dim1)};
+    return opd_call_op(opd_op_typed(&op, "aten::swapdims", "TTii"), args, 3);
+}
+opd_tensor *opd_numpy_T(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::numpy_T", "TT"), args, 1);
+}
+opd_tensor *opd_mT(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::mT", "TT"), args, 1);
+}
+opd_tensor *opd_mH(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::mH", "TT"), args, 1);
+}
+opd_tensor *opd_matrix_H(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::matrix_H", "TT"), args, 1);
+}
+opd_tensor *opd_adjoint(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::adjoint", "TT"), args, 1);
+}
+opd_tensor *opd_unflatten(opd_tensor *self, int64_t dim, opd_ints sizes) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), opd_value_of_ints(sizes)};
+    return opd_call_op(opd_op_typed(&op, "aten::unflatten.int", "TTiI"), args, 3);
+}
+opd_tensor *opd_ravel(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::ravel", "TT"), args, 1);
+}
+opd_tensor *opd_broadcast_to(opd_tensor *self, opd_ints size) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(size)};
+    return opd_call_op(opd_op_typed(&op, "aten::broadcast_to", "TTI"), args, 2);
+}
+opd_tensors opd_broadcast_tensors(opd_tensors tensors) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_of_tensors(tensors)};
+    return opd_call_list(opd_op_typed(&op, "aten::broadcast_tensors", "LL"), args, 1);
+}
+opd_tensor *opd_to_device(opd_tensor *self, opd_device device, opd_scalar_type dtype) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_device(device), opd_value_int(dtype)};
+    return opd_call_op(opd_op_typed(&op, "aten::to.device", "TTDi"), args, 3);
+}
+opd_tensor *opd_to_device_full(opd_tensor *self, opd_device device, opd_scalar_type dtype, bool non_blocking, bool copy,
+                               opd_value memory_format) {
+    static opd_op *op;
+    const opd_value args[6] = {opd_value_tensor(self), opd_value_device(device), opd_value_int(dtype),
+                              opd_value_bool(non_blocking), opd_value_bool(copy), memory_format};
+    return opd_call_op(opd_op_typed(&op, "aten::to.device", "TTDibbV"), args, 6);
+}
+opd_tensor *opd_to_other(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::to.other", "TTT"), args, 2);
+}
+opd_tensor *opd_to_other_full(opd_tensor *self, opd_tensor *other, bool non_blocking, bool copy,
+                              opd_value memory_format) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(self), opd_value_tensor(other), opd_value_bool(non_blocking),
+                              opd_value_bool(copy), memory_format};
+    return opd_call_op(opd_op_typed(&op, "aten::to.other", "TTTbbV"), args, 5);
+}
+opd_tensor *opd_to_dtype_layout(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::to.dtype_layout", "TT"), args, 1);
+}
+opd_tensor *opd_to_dtype_layout_full(opd_tensor *self, opd_value dtype, opd_value layout, opd_value device,
+                                     opd_value pin_memory, bool non_blocking, bool copy, opd_value memory_format) {
+    static opd_op *op;
+    const opd_value args[8] = {opd_value_tensor(self), dtype, layout, device, pin_memory, opd_value_bool(non_blocking),
+                              opd_value_bool(copy), memory_format};
+    return opd_call_op(opd_op_typed(&op, "aten::to.dtype_layout", "TTVVVVbbV"), args, 8);
+}
+opd_tensor *opd_type_as(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::type_as", "TTT"), args, 2);
+}
+opd_tensor *opd_lift_fresh(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::lift_fresh", "TT"), args, 1);
+}
+opd_tensor *opd_repeat(opd_tensor *self, opd_ints repeats) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(repeats)};
+    return opd_call_op(opd_op_typed(&op, "aten::repeat", "TTI"), args, 2);
+}
+opd_tensor *opd_tile(opd_tensor *self, opd_ints dims) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(dims)};
+    return opd_call_op(opd_op_typed(&op, "aten::tile", "TTI"), args, 2);
+}
+opd_tensor *opd_flip(opd_tensor *self, opd_ints dims) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(dims)};
+    return opd_call_op(opd_op_typed(&op, "aten::flip", "TTI"), args, 2);
+}
+opd_tensor *opd_fliplr(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::fliplr", "TT"), args, 1);
+}
+opd_tensor *opd_flipud(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::flipud", "TT"), args, 1);
+}
+opd_tensor *opd_roll(opd_tensor *self, opd_ints shifts) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(shifts)};
+    return opd_call_op(opd_op_typed(&op, "aten::roll", "TTI"), args, 2);
+}
+opd_tensor *opd_roll_full(opd_tensor *self, opd_ints shifts, opd_ints dims) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_of_ints(shifts), opd_value_of_ints(dims)};
+    return opd_call_op(opd_op_typed(&op, "aten::roll", "TTII"), args, 3);
+}
+opd_tensor *opd_rot90(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::rot90", "TT"), args, 1);
+}
+opd_tensor *opd_rot90_full(opd_tensor *self, int64_t k, opd_ints dims) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(k), opd_value_of_ints(dims)};
+    return opd_call_op(opd_op_typed(&op, "aten::rot90", "TTiI"), args, 3);
+}
+opd_tensor *opd_transpose_(opd_tensor *self, int64_t dim0, int64_t dim1) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim0), opd_value_int(dim1)};
+    return opd_call_op(opd_op_typed(&op, "aten::transpose_", "TTii"), args, 3);
+}
+opd_tensor *opd_t_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::t_", "TT"), args, 1);
+}
+opd_tensor *opd_unsqueeze_(opd_tensor *self, int64_t dim) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dim)};
+    return opd_call_op(opd_op_typed(&op, "aten::unsqueeze_", "TTi"), args, 2);
+}
+opd_tensor *opd_squeeze_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::squeeze_", "TT"), args, 1);
+}
+opd_tensor *opd_squeeze_dim_(opd_tensor *self, int64_t dim) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dim)};
+    return opd_call_op(opd_op_typed(&op, "aten::squeeze_.dim", "TTi"), args, 2);
+}
+opd_tensor *opd_squeeze_dims_(opd_tensor *self, opd_ints dim) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(dim)};
+    return opd_call_op(opd_op_typed(&op, "aten::squeeze_.dims", "TTI"), args, 2);
+}
+opd_tensor *opd_swapaxes_(opd_tensor *self, int64_t axis0, int64_t axis1) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(axis0), opd_value_int(axis1)};
+    return opd_call_op(opd_op_typed(&op, "aten::swapaxes_", "TTii"), args, 3);
+}
+opd_tensor *opd_swapdims_(opd_tensor *self, int64_t dim0, int64_t dim1) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim0), opd_value_int(dim1)};
+    return opd_call_op(opd_op_typed(&op, "aten::swapdims_", "TTii"), args, 3);
+}
+opd_tensor *opd_as_strided_(opd_tensor *self, opd_ints size, opd_ints stride) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_of_ints(size), opd_value_of_ints(stride)};
+    return opd_call_op(opd_op_typed(&op, "aten::as_strided_", "TTII"), args, 3);
+}
+opd_tensor *opd_as_strided_full_(opd_tensor *self, opd_ints size, opd_ints stride, opd_value storage_offset) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_of_ints(size), opd_value_of_ints(stride),
+                              storage_offset};
+    return opd_call_op(opd_op_typed(&op, "aten::as_strided_", "TTIIV"), args, 4);
+}
+opd_tensor *opd_detach_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::detach_", "TT"), args, 1);
+}
+opd_tensor *opd_resize_(opd_tensor *self, opd_ints size) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(size)};
+    return opd_call_op(opd_op_typed(&op, "aten::resize_", "TTI"), args, 2);
+}
+opd_tensor *opd_resize_full_(opd_tensor *self, opd_ints size, opd_value memory_format) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_of_ints(size), memory_format};
+    return opd_call_op(opd_op_typed(&op, "aten::resize_", "TTIV"), args, 3);
+}
+opd_tensor *opd_resize_as_(opd_tensor *self, opd_tensor *the_template) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(the_template)};
+    return opd_call_op(opd_op_typed(&op, "aten::resize_as_", "TTT"), args, 2);
+}
+opd_tensor *opd_resize_as_full_(opd_tensor *self, opd_tensor *the_template, opd_value memory_format) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(the_template), memory_format};
+    return opd_call_op(opd_op_typed(&op, "aten::resize_as_", "TTTV"), args, 3);
+}
+opd_value opd_is_same_size(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_value(opd_op_typed(&op, "aten::is_same_size", "VTT"), args, 2);
+}
+opd_value opd_size_int(opd_tensor *self, int64_t dim) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dim)};
+    return opd_call_value(opd_op_typed(&op, "aten::size.int", "VTi"), args, 2);
+}
+opd_value opd_stride_int(opd_tensor *self, int64_t dim) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dim)};
+    return opd_call_value(opd_op_typed(&op, "aten::stride.int", "VTi"), args, 2);
+}
+opd_value opd_numel_int(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_value(opd_op_typed(&op, "aten::numel", "VT"), args, 1);
+}
+opd_value opd_dim_int(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_value(opd_op_typed(&op, "aten::dim", "VT"), args, 1);
+}
+opd_tensor *opd_view_copy(opd_tensor *self, opd_ints size) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(size)};
+    return opd_call_op(opd_op_typed(&op, "aten::view_copy", "TTI"), args, 2);
+}
+opd_tensor *opd_view_copy_dtype(opd_tensor *self, opd_scalar_type dtype) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dtype)};
+    return opd_call_op(opd_op_typed(&op, "aten::view_copy.dtype", "TTi"), args, 2);
+}
+opd_tensor *opd_reshape_alias_copy(opd_tensor *self, opd_ints size, opd_ints stride) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_of_ints(size), opd_value_of_ints(stride)};
+    return opd_call_op(opd_op_typed(&op, "aten::_reshape_alias_copy", "TTII"), args, 3);
+}
+opd_tensor *opd_expand_copy(opd_tensor *self, opd_ints size) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(size)};
+    return opd_call_op(opd_op_typed(&op, "aten::expand_copy", "TTI"), args, 2);
+}
+opd_tensor *opd_expand_copy_full(opd_tensor *self, opd_ints size, bool implicit) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_of_ints(size), opd_value_bool(implicit)};
+    return opd_call_op(opd_op_typed(&op, "aten::expand_copy", "TTIb"), args, 3);
+}
+opd_tensor *opd_transpose_copy(opd_tensor *self, int64_t dim0, int64_t dim1) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim0), opd_value_int(dim1)};
+    return opd_call_op(opd_op_typed(&op, "aten::transpose_copy.int", "TTii"), args, 3);
+}
+opd_tensor *opd_t_copy(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::t_copy", "TT"), args, 1);
+}
+opd_tensor *opd_permute_copy(opd_tensor *self, opd_ints dims) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(dims)};
+    return opd_call_op(opd_op_typed(&op, "aten::permute_copy", "TTI"), args, 2);
+}
+opd_tensor *opd_select_copy(opd_tensor *self, int64_t dim, int64_t index) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), opd_value_int(index)};
+    return opd_call_op(opd_op_typed(&op, "aten::select_copy.int", "TTii"), args, 3);
+}
+opd_tensor *opd_slice_copy(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::slice_copy.Tensor", "TT"), args, 1);
+}
+opd_tensor *opd_slice_copy_full(opd_tensor *self, int64_t dim, opd_value start, opd_value end, int64_t step) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(self), opd_value_int(dim), start, end, opd_value_int(step)};
+    return opd_call_op(opd_op_typed(&op, "aten::slice_copy.Tensor", "TTiVVi"), args, 5);
+}
+opd_tensor *opd_unsqueeze_copy(opd_tensor *self, int64_t dim) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dim)};
+    return opd_call_op(opd_op_typed(&op, "aten::unsqueeze_copy", "TTi"), args, 2);
+}
+opd_tensor *opd_squeeze_copy(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::squeeze_copy", "TT"), args, 1);
+}
+opd_tensor *opd_squeeze_copy_dim(opd_tensor *self, int64_t dim) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dim)};
+    return opd_call_op(opd_op_typed(&op, "aten::squeeze_copy.dim", "TTi"), args, 2);
+}
+opd_tensor *opd_squeeze_copy_dims(opd_tensor *self, opd_ints dim) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(dim)};
+    return opd_call_op(opd_op_typed(&op, "aten::squeeze_copy.dims", "TTI"), args, 2);
+}
+opd_tensor *opd_detach_copy(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::detach_copy", "TT"), args, 1);
+}
+opd_tensor *opd_alias_copy(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::alias_copy", "TT"), args, 1);
+}
+opd_tensor *opd_as_strided_copy(opd_tensor *self, opd_ints size, opd_ints stride) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_of_ints(size), opd_value_of_ints(stride)};
+    return opd_call_op(opd_op_typed(&op, "aten::as_strided_copy", "TTII"), args, 3);
+}
+opd_tensor *opd_as_strided_copy_full(opd_tensor *self, opd_ints size, opd_ints stride, opd_value storage_offset) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_of_ints(size), opd_value_of_ints(stride),
+                              storage_offset};
+    return opd_call_op(opd_op_typed(&op, "aten::as_strided_copy", "TTIIV"), args, 4);
+}
+opd_tensor *opd_diagonal_copy(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::diagonal_copy", "TT"), args, 1);
+}
+opd_tensor *opd_diagonal_copy_full(opd_tensor *self, int64_t offset, int64_t dim1, int64_t dim2) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_int(offset), opd_value_int(dim1), opd_value_int(dim2)};
+    return opd_call_op(opd_op_typed(&op, "aten::diagonal_copy", "TTiii"), args, 4);
+}
+opd_tensor *opd_unfold_copy(opd_tensor *self, int64_t dimension, int64_t size, int64_t step) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_int(dimension), opd_value_int(size),
+                              opd_value_int(step)};
+    return opd_call_op(opd_op_typed(&op, "aten::unfold_copy", "TTiii"), args, 4);
+}
+opd_tensors opd_split_copy(opd_tensor *self, int64_t split_size) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(split_size)};
+    return opd_call_list(opd_op_typed(&op, "aten::split_copy.Tensor", "LTi"), args, 2);
+}
+opd_tensors opd_split_copy_full(opd_tensor *self, int64_t split_size, int64_t dim) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(split_size), opd_value_int(dim)};
+    return opd_call_list(opd_op_typed(&op, "aten::split_copy.Tensor", "LTii"), args, 3);
+}
+opd_tensors opd_split_with_sizes_copy(opd_tensor *self, opd_ints split_sizes) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(split_sizes)};
+    return opd_call_list(opd_op_typed(&op, "aten::split_with_sizes_copy", "LTI"), args, 2);
+}
+opd_tensors opd_split_with_sizes_copy_full(opd_tensor *self, opd_ints split_sizes, int64_t dim) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_of_ints(split_sizes), opd_value_int(dim)};
+    return opd_call_list(opd_op_typed(&op, "aten::split_with_sizes_copy", "LTIi"), args, 3);
+}
+opd_tensors opd_unbind_copy(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_list(opd_op_typed(&op, "aten::unbind_copy.int", "LT"), args, 1);
+}
+opd_tensors opd_unbind_copy_full(opd_tensor *self, int64_t dim) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dim)};
+    return opd_call_list(opd_op_typed(&op, "aten::unbind_copy.int", "LTi"), args, 2);
+}
+opd_tensor *opd_view_as_real(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::view_as_real", "TT"), args, 1);
+}
+opd_tensor *opd_view_as_complex(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::view_as_complex", "TT"), args, 1);
+}
+opd_tensor *opd_real(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::real", "TT"), args, 1);
+}
+opd_tensor *opd_imag(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::imag", "TT"), args, 1);
+}
+opd_tensor *opd_conj_copy(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::_conj_physical", "TT"), args, 1);
+}
+opd_tensor *opd_conj_physical(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::conj_physical", "TT"), args, 1);
+}
+opd_tensor *opd_conj_physical_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::conj_physical_", "TT"), args, 1);
+}
+opd_tensor *opd_conj(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::conj", "TT"), args, 1);
+}
+opd_tensor *opd_conj_view(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::_conj", "TT"), args, 1);
+}
+opd_tensor *opd_resolve_conj(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::resolve_conj", "TT"), args, 1);
+}
+opd_tensor *opd_resolve_neg(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::resolve_neg", "TT"), args, 1);
+}
+opd_tensor *opd_positive(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::positive", "TT"), args, 1);
+}
+opd_tensor *opd_diag_embed(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::diag_embed", "TT"), args, 1);
+}
+opd_tensor *opd_diag_embed_full(opd_tensor *self, int64_t offset, int64_t dim1, int64_t dim2) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_int(offset), opd_value_int(dim1), opd_value_int(dim2)};
+    return opd_call_op(opd_op_typed(&op, "aten::diag_embed", "TTiii"), args, 4);
+}
+opd_tensor *opd_diag(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::diag", "TT"), args, 1);
+}
+opd_tensor *opd_diag_full(opd_tensor *self, int64_t diagonal) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(diagonal)};
+    return opd_call_op(opd_op_typed(&op, "aten::diag", "TTi"), args, 2);
+}
+opd_tensor *opd_diagflat(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::diagflat", "TT"), args, 1);
+}
+opd_tensor *opd_diagflat_full(opd_tensor *self, int64_t offset) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(offset)};
+    return opd_call_op(opd_op_typed(&op, "aten::diagflat", "TTi"), args, 2);
+}
+opd_tensor *opd_atleast_1d(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::atleast_1d", "TT"), args, 1);
+}
+opd_tensor *opd_atleast_2d(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::atleast_2d", "TT"), args, 1);
+}
+opd_tensor *opd_atleast_3d(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::atleast_3d", "TT"), args, 1);
+}
+opd_tensors opd_atleast_1d_Sequence(opd_tensors tensors) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_of_tensors(tensors)};
+    return opd_call_list(opd_op_typed(&op, "aten::atleast_1d.Sequence", "LL"), args, 1);
+}
+opd_tensors opd_atleast_2d_Sequence(opd_tensors tensors) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_of_tensors(tensors)};
+    return opd_call_list(opd_op_typed(&op, "aten::atleast_2d.Sequence", "LL"), args, 1);
+}
+opd_tensors opd_atleast_3d_Sequence(opd_tensors tensors) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_of_tensors(tensors)};
+    return opd_call_list(opd_op_typed(&op, "aten::atleast_3d.Sequence", "LL"), args, 1);
+}
+opd_tensor *opd_exp(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::exp", "TT"), args, 1);
+}
+opd_tensor *opd_exp_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::exp_", "TT"), args, 1);
+}
+opd_tensor *opd_exp2(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::exp2", "TT"), args, 1);
+}
+opd_tensor *opd_exp2_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::exp2_", "TT"), args, 1);
+}
+opd_tensor *opd_expm1(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::expm1", "TT"), args, 1);
+}
+opd_tensor *opd_expm1_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::expm1_", "TT"), args, 1);
+}
+opd_tensor *opd_log(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::log", "TT"), args, 1);
+}
+opd_tensor *opd_log_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::log_", "TT"), args, 1);
+}
+opd_tensor *opd_log2(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::log2", "TT"), args, 1);
+}
+opd_tensor *opd_log2_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::log2_", "TT"), args, 1);
+}
+opd_tensor *opd_log10(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::log10", "TT"), args, 1);
+}
+opd_tensor *opd_log10_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::log10_", "TT"), args, 1);
+}
+opd_tensor *opd_log1p(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::log1p", "TT"), args, 1);
+}
+opd_tensor *opd_log1p_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::log1p_", "TT"), args, 1);
+}
+opd_tensor *opd_sqrt(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::sqrt", "TT"), args, 1);
+}
+opd_tensor *opd_sqrt_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::sqrt_", "TT"), args, 1);
+}
+opd_tensor *opd_rsqrt(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::rsqrt", "TT"), args, 1);
+}
+opd_tensor *opd_rsqrt_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::rsqrt_", "TT"), args, 1);
+}
+opd_tensor *opd_reciprocal(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::reciprocal", "TT"), args, 1);
+}
+opd_tensor *opd_reciprocal_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::reciprocal_", "TT"), args, 1);
+}
+opd_tensor *opd_square(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::square", "TT"), args, 1);
+}
+opd_tensor *opd_square_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::square_", "TT"), args, 1);
+}
+opd_tensor *opd_sin(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::sin", "TT"), args, 1);
+}
+opd_tensor *opd_sin_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::sin_", "TT"), args, 1);
+}
+opd_tensor *opd_cos(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::cos", "TT"), args, 1);
+}
+opd_tensor *opd_cos_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::cos_", "TT"), args, 1);
+}
+opd_tensor *opd_tan(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::tan", "TT"), args, 1);
+}
+opd_tensor *opd_tan_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::tan_", "TT"), args, 1);
+}
+opd_tensor *opd_asin(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::asin", "TT"), args, 1);
+}
+opd_tensor *opd_asin_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::asin_", "TT"), args, 1);
+}
+opd_tensor *opd_acos(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::acos", "TT"), args, 1);
+}
+opd_tensor *opd_acos_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::acos_", "TT"), args, 1);
+}
+opd_tensor *opd_atan(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::atan", "TT"), args, 1);
+}
+opd_tensor *opd_atan_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::atan_", "TT"), args, 1);
+}
+opd_tensor *opd_sinh(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::sinh", "TT"), args, 1);
+}
+opd_tensor *opd_sinh_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::sinh_", "TT"), args, 1);
+}
+opd_tensor *opd_cosh(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::cosh", "TT"), args, 1);
+}
+opd_tensor *opd_cosh_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::cosh_", "TT"), args, 1);
+}
+opd_tensor *opd_asinh(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::asinh", "TT"), args, 1);
+}
+opd_tensor *opd_asinh_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::asinh_", "TT"), args, 1);
+}
+opd_tensor *opd_acosh(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::acosh", "TT"), args, 1);
+}
+opd_tensor *opd_acosh_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::acosh_", "TT"), args, 1);
+}
+opd_tensor *opd_atanh(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::atanh", "TT"), args, 1);
+}
+opd_tensor *opd_atanh_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::atanh_", "TT"), args, 1);
+}
+opd_tensor *opd_tanh(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::tanh", "TT"), args, 1);
+}
+opd_tensor *opd_tanh_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::tanh_", "TT"), args, 1);
+}
+opd_tensor *opd_erf(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::erf", "TT"), args, 1);
+}
+opd_tensor *opd_erf_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::erf_", "TT"), args, 1);
+}
+opd_tensor *opd_erfc(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::erfc", "TT"), args, 1);
+}
+opd_tensor *opd_erfc_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::erfc_", "TT"), args, 1);
+}
+opd_tensor *opd_sigmoid(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::sigmoid", "TT"), args, 1);
+}
+opd_tensor *opd_sigmoid_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::sigmoid_", "TT"), args, 1);
+}
+opd_tensor *opd_sinc(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::sinc", "TT"), args, 1);
+}
+opd_tensor *opd_sinc_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::sinc_", "TT"), args, 1);
+}
+opd_tensor *opd_floor(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::floor", "TT"), args, 1);
+}
+opd_tensor *opd_floor_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::floor_", "TT"), args, 1);
+}
+opd_tensor *opd_frac(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::frac", "TT"), args, 1);
+}
+opd_tensor *opd_frac_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::frac_", "TT"), args, 1);
+}
+opd_tensor *opd_sign(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::sign", "TT"), args, 1);
+}
+opd_tensor *opd_sign_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::sign_", "TT"), args, 1);
+}
+opd_tensor *opd_abs(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::abs", "TT"), args, 1);
+}
+opd_tensor *opd_abs_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::abs_", "TT"), args, 1);
+}
+opd_tensor *opd_hardsigmoid(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::hardsigmoid", "TT"), args, 1);
+}
+opd_tensor *opd_hardsigmoid_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::hardsigmoid_", "TT"), args, 1);
+}
+opd_tensor *opd_hardswish(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::hardswish", "TT"), args, 1);
+}
+opd_tensor *opd_hardswish_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::hardswish_", "TT"), args, 1);
+}
+opd_tensor *opd_mish(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::mish", "TT"), args, 1);
+}
+opd_tensor *opd_mish_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::mish_", "TT"), args, 1);
+}
+opd_tensor *opd_ceil(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::ceil", "TT"), args, 1);
+}
+opd_tensor *opd_ceil_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::ceil_", "TT"), args, 1);
+}
+opd_tensor *opd_round(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::round", "TT"), args, 1);
+}
+opd_tensor *opd_round_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::round_", "TT"), args, 1);
+}
+opd_tensor *opd_trunc(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::trunc", "TT"), args, 1);
+}
+opd_tensor *opd_trunc_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::trunc_", "TT"), args, 1);
+}
+opd_tensor *opd_sgn(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::sgn", "TT"), args, 1);
+}
+opd_tensor *opd_sgn_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::sgn_", "TT"), args, 1);
+}
+opd_tensor *opd_isnan(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::isnan", "TT"), args, 1);
+}
+opd_tensor *opd_isnan_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::isnan_", "TT"), args, 1);
+}
+opd_tensor *opd_isinf(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::isinf", "TT"), args, 1);
+}
+opd_tensor *opd_isinf_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::isinf_", "TT"), args, 1);
+}
+opd_tensor *opd_isfinite(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::isfinite", "TT"), args, 1);
+}
+opd_tensor *opd_isfinite_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::isfinite_", "TT"), args, 1);
+}
+opd_tensor *opd_isposinf(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::isposinf", "TT"), args, 1);
+}
+opd_tensor *opd_isposinf_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::isposinf_", "TT"), args, 1);
+}
+opd_tensor *opd_isneginf(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::isneginf", "TT"), args, 1);
+}
+opd_tensor *opd_isneginf_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::isneginf_", "TT"), args, 1);
+}
+opd_tensor *opd_signbit(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::signbit", "TT"), args, 1);
+}
+opd_tensor *opd_signbit_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::signbit_", "TT"), args, 1);
+}
+opd_tensor *opd_logical_not(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::logical_not", "TT"), args, 1);
+}
+opd_tensor *opd_logical_not_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::logical_not_", "TT"), args, 1);
+}
+opd_tensor *opd_neg(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::neg", "TT"), args, 1);
+}
+opd_tensor *opd_neg_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::neg_", "TT"), args, 1);
+}
+opd_tensor *opd_bitwise_not(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::bitwise_not", "TT"), args, 1);
+}
+opd_tensor *opd_bitwise_not_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::bitwise_not_", "TT"), args, 1);
+}
+opd_tensor *opd_relu(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::relu", "TT"), args, 1);
+}
+opd_tensor *opd_relu_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::relu_", "TT"), args, 1);
+}
+opd_tensor *opd_silu(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::silu", "TT"), args, 1);
+}
+opd_tensor *opd_silu_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::silu_", "TT"), args, 1);
+}
+opd_tensor *opd_clamp(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::clamp", "TT"), args, 1);
+}
+opd_tensor *opd_clamp_full(opd_tensor *self, opd_value min, opd_value max) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), min, max};
+    return opd_call_op(opd_op_typed(&op, "aten::clamp", "TTVV"), args, 3);
+}
+opd_tensor *opd_clamp_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::clamp_", "TT"), args, 1);
+}
+opd_tensor *opd_clamp_full_(opd_tensor *self, opd_value min, opd_value max) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), min, max};
+    return opd_call_op(opd_op_typed(&op, "aten::clamp_", "TTVV"), args, 3);
+}
+opd_tensor *opd_clamp_min(opd_tensor *self, opd_value min) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), min};
+    return opd_call_op(opd_op_typed(&op, "aten::clamp_min", "TTV"), args, 2);
+}
+opd_tensor *opd_clamp_min_(opd_tensor *self, opd_value min) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), min};
+    return opd_call_op(opd_op_typed(&op, "aten::clamp_min_", "TTV"), args, 2);
+}
+opd_tensor *opd_clamp_max(opd_tensor *self, opd_value max) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), max};
+    return opd_call_op(opd_op_typed(&op, "aten::clamp_max", "TTV"), args, 2);
+}
+opd_tensor *opd_clamp_max_(opd_tensor *self, opd_value max) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), max};
+    return opd_call_op(opd_op_typed(&op, "aten::clamp_max_", "TTV"), args, 2);
+}
+opd_tensor *opd_hardtanh(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::hardtanh", "TT"), args, 1);
+}
+opd_tensor *opd_hardtanh_full(opd_tensor *self, opd_value min_val, opd_value max_val) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), min_val, max_val};
+    return opd_call_op(opd_op_typed(&op, "aten::hardtanh", "TTVV"), args, 3);
+}
+opd_tensor *opd_hardtanh_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::hardtanh_", "TT"), args, 1);
+}
+opd_tensor *opd_hardtanh_full_(opd_tensor *self, opd_value min_val, opd_value max_val) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), min_val, max_val};
+    return opd_call_op(opd_op_typed(&op, "aten::hardtanh_", "TTVV"), args, 3);
+}
+opd_tensor *opd_relu6(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::relu6", "TT"), args, 1);
+}
+opd_tensor *opd_relu6_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::relu6_", "TT"), args, 1);
+}
+opd_tensor *opd_gelu(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::gelu", "TT"), args, 1);
+}
+opd_tensor *opd_gelu_full(opd_tensor *self, const char *approximate) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_str(approximate)};
+    return opd_call_op(opd_op_typed(&op, "aten::gelu", "TTs"), args, 2);
+}
+opd_tensor *opd_gelu_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::gelu_", "TT"), args, 1);
+}
+opd_tensor *opd_gelu_full_(opd_tensor *self, const char *approximate) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_str(approximate)};
+    return opd_call_op(opd_op_typed(&op, "aten::gelu_", "TTs"), args, 2);
+}
+opd_tensor *opd_leaky_relu(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::leaky_relu", "TT"), args, 1);
+}
+opd_tensor *opd_leaky_relu_full(opd_tensor *self, opd_value negative_slope) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), negative_slope};
+    return opd_call_op(opd_op_typed(&op, "aten::leaky_relu", "TTV"), args, 2);
+}
+opd_tensor *opd_leaky_relu_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::leaky_relu_", "TT"), args, 1);
+}
+opd_tensor *opd_leaky_relu_full_(opd_tensor *self, opd_value negative_slope) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), negative_slope};
+    return opd_call_op(opd_op_typed(&op, "aten::leaky_relu_", "TTV"), args, 2);
+}
+opd_tensor *opd_elu(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::elu", "TT"), args, 1);
+}
+opd_tensor *opd_elu_full(opd_tensor *self, opd_value alpha, opd_value scale, opd_value input_scale) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), alpha, scale, input_scale};
+    return opd_call_op(opd_op_typed(&op, "aten::elu", "TTVVV"), args, 4);
+}
+opd_tensor *opd_elu_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::elu_", "TT"), args, 1);
+}
+opd_tensor *opd_elu_full_(opd_tensor *self, opd_value alpha, opd_value scale, opd_value input_scale) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), alpha, scale, input_scale};
+    return opd_call_op(opd_op_typed(&op, "aten::elu_", "TTVVV"), args, 4);
+}
+opd_tensor *opd_selu(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::selu", "TT"), args, 1);
+}
+opd_tensor *opd_selu_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::selu_", "TT"), args, 1);
+}
+opd_tensor *opd_celu(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::celu", "TT"), args, 1);
+}
+opd_tensor *opd_celu_full(opd_tensor *self, opd_value alpha) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), alpha};
+    return opd_call_op(opd_op_typed(&op, "aten::celu", "TTV"), args, 2);
+}
+opd_tensor *opd_celu_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::celu_", "TT"), args, 1);
+}
+opd_tensor *opd_celu_full_(opd_tensor *self, opd_value alpha) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), alpha};
+    return opd_call_op(opd_op_typed(&op, "aten::celu_", "TTV"), args, 2);
+}
+opd_tensor *opd_softplus(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::softplus", "TT"), args, 1);
+}
+opd_tensor *opd_softplus_full(opd_tensor *self, opd_value beta, opd_value threshold) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), beta, threshold};
+    return opd_call_op(opd_op_typed(&op, "aten::softplus", "TTVV"), args, 3);
+}
+opd_tensor *opd_threshold(opd_tensor *self, opd_value threshold, opd_value value) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), threshold, value};
+    return opd_call_op(opd_op_typed(&op, "aten::threshold", "TTVV"), args, 3);
+}
+opd_tensor *opd_threshold_(opd_tensor *self, opd_value threshold, opd_value value) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), threshold, value};
+    return opd_call_op(opd_op_typed(&op, "aten::threshold_", "TTVV"), args, 3);
+}
+opd_tensor *opd_round_decimals(opd_tensor *self, int64_t decimals) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(decimals)};
+    return opd_call_op(opd_op_typed(&op, "aten::round.decimals", "TTi"), args, 2);
+}
+opd_tensor *opd_round_decimals_(opd_tensor *self, int64_t decimals) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(decimals)};
+    return opd_call_op(opd_op_typed(&op, "aten::round_.decimals", "TTi"), args, 2);
+}
+opd_tensor *opd_softshrink(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::softshrink", "TT"), args, 1);
+}
+opd_tensor *opd_softshrink_full(opd_tensor *self, opd_value lambd) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), lambd};
+    return opd_call_op(opd_op_typed(&op, "aten::softshrink", "TTV"), args, 2);
+}
+opd_tensor *opd_hardshrink(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::hardshrink", "TT"), args, 1);
+}
+opd_tensor *opd_hardshrink_full(opd_tensor *self, opd_value lambd) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), lambd};
+    return opd_call_op(opd_op_typed(&op, "aten::hardshrink", "TTV"), args, 2);
+}
+opd_tensor *opd_softshrink_backward(opd_tensor *grad_output, opd_tensor *self, opd_value lambd) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(grad_output), opd_value_tensor(self), lambd};
+    return opd_call_op(opd_op_typed(&op, "aten::softshrink_backward", "TTTV"), args, 3);
+}
+opd_tensor *opd_hardshrink_backward(opd_tensor *grad_out, opd_tensor *self, opd_value lambd) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(grad_out), opd_value_tensor(self), lambd};
+    return opd_call_op(opd_op_typed(&op, "aten::hardshrink_backward", "TTTV"), args, 3);
+}
+opd_tensor *opd_nan_to_num(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::nan_to_num", "TT"), args, 1);
+}
+opd_tensor *opd_nan_to_num_full(opd_tensor *self, opd_value nan, opd_value posinf, opd_value neginf) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), nan, posinf, neginf};
+    return opd_call_op(opd_op_typed(&op, "aten::nan_to_num", "TTVVV"), args, 4);
+}
+opd_tensor *opd_nan_to_num_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::nan_to_num_", "TT"), args, 1);
+}
+opd_tensor *opd_nan_to_num_full_(opd_tensor *self, opd_value nan, opd_value posinf, opd_value neginf) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), nan, posinf, neginf};
+    return opd_call_op(opd_op_typed(&op, "aten::nan_to_num_", "TTVVV"), args, 4);
+}
+opd_tensor *opd_deg2rad(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::deg2rad", "TT"), args, 1);
+}
+opd_tensor *opd_deg2rad_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::deg2rad_", "TT"), args, 1);
+}
+opd_tensor *opd_rad2deg(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::rad2deg", "TT"), args, 1);
+}
+opd_tensor *opd_rad2deg_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::rad2deg_", "TT"), args, 1);
+}
+opd_tensor *opd_logit(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::logit", "TT"), args, 1);
+}
+opd_tensor *opd_logit_full(opd_tensor *self, opd_value eps) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), eps};
+    return opd_call_op(opd_op_typed(&op, "aten::logit", "TTV"), args, 2);
+}
+opd_tensor *opd_logit_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::logit_", "TT"), args, 1);
+}
+opd_tensor *opd_logit_full_(opd_tensor *self, opd_value eps) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), eps};
+    return opd_call_op(opd_op_typed(&op, "aten::logit_", "TTV"), args, 2);
+}
+opd_tensor *opd_logit_backward(opd_tensor *grad_output, opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(grad_output), opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::logit_backward", "TTT"), args, 2);
+}
+opd_tensor *opd_logit_backward_full(opd_tensor *grad_output, opd_tensor *self, opd_value eps) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(grad_output), opd_value_tensor(self), eps};
+    return opd_call_op(opd_op_typed(&op, "aten::logit_backward", "TTTV"), args, 3);
+}
+opd_tensor *opd_add(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::add.Tensor", "TTT"), args, 2);
+}
+opd_tensor *opd_add_full(opd_tensor *self, opd_tensor *other, opd_value alpha) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(other), alpha};
+    return opd_call_op(opd_op_typed(&op, "aten::add.Tensor", "TTTV"), args, 3);
+}
+opd_tensor *opd_add_(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::add_.Tensor", "TTT"), args, 2);
+}
+opd_tensor *opd_add_full_(opd_tensor *self, opd_tensor *other, opd_value alpha) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(other), alpha};
+    return opd_call_op(opd_op_typed(&op, "aten::add_.Tensor", "TTTV"), args, 3);
+}
+opd_tensor *opd_add_Scalar(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), other};
+    return opd_call_op(opd_op_typed(&op, "aten::add.Scalar", "TTV"), args, 2);
+}
+opd_tensor *opd_add_Scalar_full(opd_tensor *self, opd_value other, opd_value alpha) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), other, alpha};
+    return opd_call_op(opd_op_typed(&op, "aten::add.Scalar", "TTVV"), args, 3);
+}
+opd_tensor *opd_add_Scalar_(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), other};
+    return opd_call_op(opd_op_typed(&op, "aten::add_.Scalar", "TTV"), args, 2);
+}
+opd_tensor *opd_add_Scalar_full_(opd_tensor *self, opd_value other, opd_value alpha) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), other, alpha};
+    return opd_call_op(opd_op_typed(&op, "aten::add_.Scalar", "TTVV"), args, 3);
+}
+opd_tensor *opd_sub(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::sub.Tensor", "TTT"), args, 2);
+}
+opd_tensor *opd_sub_full(opd_tensor *self, opd_tensor *other, opd_value alpha) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(other), alpha};
+    return opd_call_op(opd_op_typed(&op, "aten::sub.Tensor", "TTTV"), args, 3);
+}
+opd_tensor *opd_sub_(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::sub_.Tensor", "TTT"), args, 2);
+}
+opd_tensor *opd_sub_full_(opd_tensor *self, opd_tensor *other, opd_value alpha) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(other), alpha};
+    return opd_call_op(opd_op_typed(&op, "aten::sub_.Tensor", "TTTV"), args, 3);
+}
+opd_tensor *opd_sub_Scalar(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), other};
+    return opd_call_op(opd_op_typed(&op, "aten::sub.Scalar", "TTV"), args, 2);
+}
+opd_tensor *opd_sub_Scalar_full(opd_tensor *self, opd_value other, opd_value alpha) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), other, alpha};
+    return opd_call_op(opd_op_typed(&op, "aten::sub.Scalar", "TTVV"), args, 3);
+}
+opd_tensor *opd_sub_Scalar_(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), other};
+    return opd_call_op(opd_op_typed(&op, "aten::sub_.Scalar", "TTV"), args, 2);
+}
+opd_tensor *opd_sub_Scalar_full_(opd_tensor *self, opd_value other, opd_value alpha) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), other, alpha};
+    return opd_call_op(opd_op_typed(&op, "aten::sub_.Scalar", "TTVV"), args, 3);
+}
+opd_tensor *opd_rsub(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::rsub.Tensor", "TTT"), args, 2);
+}
+opd_tensor *opd_rsub_full(opd_tensor *self, opd_tensor *other, opd_value alpha) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(other), alpha};
+    return opd_call_op(opd_op_typed(&op, "aten::rsub.Tensor", "TTTV"), args, 3);
+}
+opd_tensor *opd_rsub_Scalar(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), other};
+    return opd_call_op(opd_op_typed(&op, "aten::rsub.Scalar", "TTV"), args, 2);
+}
+opd_tensor *opd_rsub_Scalar_full(opd_tensor *self, opd_value other, opd_value alpha) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), other, alpha};
+    return opd_call_op(opd_op_typed(&op, "aten::rsub.Scalar", "TTVV"), args, 3);
+}
+opd_tensor *opd_mul(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::mul.Tensor", "TTT"), args, 2);
+}
+opd_tensor *opd_mul_(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::mul_.Tensor", "TTT"), args, 2);
+}
+opd_tensor *opd_mul_Scalar(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), other};
+    return opd_call_op(opd_op_typed(&op, "aten::mul.Scalar", "TTV"), args, 2);
+}
+opd_tensor *opd_mul_Scalar_(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), other};
+    return opd_call_op(opd_op_typed(&op, "aten::mul_.Scalar", "TTV"), args, 2);
+}
+opd_tensor *opd_div(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::div.Tensor", "TTT"), args, 2);
+}
+opd_tensor *opd_div_(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::div_.Tensor", "TTT"), args, 2);
+}
+opd_tensor *opd_div_Scalar(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), other};
+    return opd_call_op(opd_op_typed(&op, "aten::div.Scalar", "TTV"), args, 2);
+}
+opd_tensor *opd_div_Scalar_(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), other};
+    return opd_call_op(opd_op_typed(&op, "aten::div_.Scalar", "TTV"), args, 2);
+}
+opd_tensor *opd_div_Tensor_mode(opd_tensor *self, opd_tensor *other, const char *rounding_mode) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(other), opd_value_str(rounding_mode)};
+    return opd_call_op(opd_op_typed(&op, "aten::div.Tensor_mode", "TTTs"), args, 3);
+}
+opd_tensor *opd_div_Tensor_mode_(opd_tensor *self, opd_tensor *other, const char *rounding_mode) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(other), opd_value_str(rounding_mode)};
+    return opd_call_op(opd_op_typed(&op, "aten::div_.Tensor_mode", "TTTs"), args, 3);
+}
+opd_tensor *opd_div_Scalar_mode(opd_tensor *self, opd_value other, const char *rounding_mode) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), other, opd_value_str(rounding_mode)};
+    return opd_call_op(opd_op_typed(&op, "aten::div.Scalar_mode", "TTVs"), args, 3);
+}
+opd_tensor *opd_div_Scalar_mode_(opd_tensor *self, opd_value other, const char *rounding_mode) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), other, opd_value_str(rounding_mode)};
+    return opd_call_op(opd_op_typed(&op, "aten::div_.Scalar_mode", "TTVs"), args, 3);
+}
+opd_tensor *opd_floor_divide(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::floor_divide", "TTT"), args, 2);
+}
+opd_tensor *opd_floor_divide_(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::floor_divide_.Tensor", "TTT"), args, 2);
+}
+opd_tensor *opd_floor_divide_Scalar(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), other};
+    return opd_call_op(opd_op_typed(&op, "aten::floor_divide.Scalar", "TTV"), args, 2);
+}
+opd_tensor *opd_floor_divide_Scalar_(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), other};
+    return opd_call_op(opd_op_typed(&op, "aten::floor_divide_.Scalar", "TTV"), args, 2);
+}
+opd_tensor *opd_fmod(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::fmod.Tensor", "TTT"), args, 2);
+}
+opd_tensor *opd_fmod_(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::fmod_.Tensor", "TTT"), args, 2);
+}
+opd_tensor *opd_fmod_Scalar(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), other};
+    return opd_call_op(opd_op_typed(&op, "aten::fmod.Scalar", "TTV"), args, 2);
+}
+opd_tensor *opd_fmod_Scalar_(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), other};
+    return opd_call_op(opd_op_typed(&op, "aten::fmod_.Scalar", "TTV"), args, 2);
+}
+opd_tensor *opd_remainder(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::remainder.Tensor", "TTT"), args, 2);
+}
+opd_tensor *opd_remainder_(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::remainder_.Tensor", "TTT"), args, 2);
+}
+opd_tensor *opd_remainder_Scalar(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), other};
+    return opd_call_op(opd_op_typed(&op, "aten::remainder.Scalar", "TTV"), args, 2);
+}
+opd_tensor *opd_remainder_Scalar_(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), other};
+    return opd_call_op(opd_op_typed(&op, "aten::remainder_.Scalar", "TTV"), args, 2);
+}
+opd_tensor *opd_remainder_Scalar_Tensor(opd_value self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {self, opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::remainder.Scalar_Tensor", "TVT"), args, 2);
+}
+opd_tensor *opd_pow_Tensor_Tensor(opd_tensor *self, opd_tensor *exponent) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(exponent)};
+    return opd_call_op(opd_op_typed(&op, "aten::pow.Tensor_Tensor", "TTT"), args, 2);
+}
+opd_tensor *opd_pow_Tensor_Tensor_(opd_tensor *self, opd_tensor *exponent) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(exponent)};
+    return opd_call_op(opd_op_typed(&op, "aten::pow_.Tensor", "TTT"), args, 2);
+}
+opd_tensor *opd_pow_Tensor_Scalar(opd_tensor *self, opd_value exponent) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), exponent};
+    return opd_call_op(opd_op_typed(&op, "aten::pow.Tensor_Scalar", "TTV"), args, 2);
+}
+opd_tensor *opd_pow_Tensor_Scalar_(opd_tensor *self, opd_value exponent) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), exponent};
+    return opd_call_op(opd_op_typed(&op, "aten::pow_.Scalar", "TTV"), args, 2);
+}
+opd_tensor *opd_pow_Scalar(opd_value self, opd_tensor *exponent) {
+    static opd_op *op;
+    const opd_value args[2] = {self, opd_value_tensor(exponent)};
+    return opd_call_op(opd_op_typed(&op, "aten::pow.Scalar", "TVT"), args, 2);
+}
+opd_tensor *opd_maximum(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::maximum", "TTT"), args, 2);
+}
+opd_tensor *opd_minimum(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::minimum", "TTT"), args, 2);
+}
+opd_tensor *opd_fmax(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::fmax", "TTT"), args, 2);
+}
+opd_tensor *opd_fmin(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::fmin", "TTT"), args, 2);
+}
+opd_tensor *opd_clamp_Tensor(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::clamp.Tensor", "TT"), args, 1);
+}
+opd_tensor *opd_clamp_Tensor_full(opd_tensor *self, opd_tensor *min, opd_tensor *max) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(min), opd_value_tensor(max)};
+    return opd_call_op(opd_op_typed(&op, "aten::clamp.Tensor", "TTTT"), args, 3);
+}
+opd_tensor *opd_clamp_Tensor_(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::clamp_.Tensor", "TT"), args, 1);
+}
+opd_tensor *opd_clamp_Tensor_full_(opd_tensor *self, opd_tensor *min, opd_tensor *max) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(min), opd_value_tensor(max)};
+    return opd_call_op(opd_op_typed(&op, "aten::clamp_.Tensor", "TTTT"), args, 3);
+}
+opd_tensor *opd_clamp_min_Tensor(opd_tensor *self, opd_tensor *min) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(min)};
+    return opd_call_op(opd_op_typed(&op, "aten::clamp_min.Tensor", "TTT"), args, 2);
+}
+opd_tensor *opd_clamp_min_Tensor_(opd_tensor *self, opd_tensor *min) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(min)};
+    return opd_call_op(opd_op_typed(&op, "aten::clamp_min_.Tensor", "TTT"), args, 2);
+}
+opd_tensor *opd_clamp_max_Tensor(opd_tensor *self, opd_tensor *max) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(max)};
+    return opd_call_op(opd_op_typed(&op, "aten::clamp_max.Tensor", "TTT"), args, 2);
+}
+opd_tensor *opd_clamp_max_Tensor_(opd_tensor *self, opd_tensor *max) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(max)};
+    return opd_call_op(opd_op_typed(&op, "aten::clamp_max_.Tensor", "TTT"), args, 2);
+}
+opd_tensor *opd_eq(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::eq.Tensor", "TTT"), args, 2);
+}
+opd_tensor *opd_eq_(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::eq_.Tensor", "TTT"), args, 2);
+}
+opd_tensor *opd_eq_Scalar(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), other};
+    return opd_call_op(opd_op_typed(&op, "aten::eq.Scalar", "TTV"), args, 2);
+}
+opd_tensor *opd_eq_Scalar_(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), other};
+    return opd_call_op(opd_op_typed(&op, "aten::eq_.Scalar", "TTV"), args, 2);
+}
+opd_tensor *opd_ne(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::ne.Tensor", "TTT"), args, 2);
+}
+opd_tensor *opd_ne_(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::ne_.Tensor", "TTT"), args, 2);
+}
+opd_tensor *opd_ne_Scalar(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), other};
+    return opd_call_op(opd_op_typed(&op, "aten::ne.Scalar", "TTV"), args, 2);
+}
+opd_tensor *opd_ne_Scalar_(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), other};
+    return opd_call_op(opd_op_typed(&op, "aten::ne_.Scalar", "TTV"), args, 2);
+}
+opd_tensor *opd_lt(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::lt.Tensor", "TTT"), args, 2);
+}
+opd_tensor *opd_lt_(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::lt_.Tensor", "TTT"), args, 2);
+}
+opd_tensor *opd_lt_Scalar(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), other};
+    return opd_call_op(opd_op_typed(&op, "aten::lt.Scalar", "TTV"), args, 2);
+}
+opd_tensor *opd_lt_Scalar_(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), other};
+    return opd_call_op(opd_op_typed(&op, "aten::lt_.Scalar", "TTV"), args, 2);
+}
+opd_tensor *opd_le(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::le.Tensor", "TTT"), args, 2);
+}
+opd_tensor *opd_le_(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::le_.Tensor", "TTT"), args, 2);
+}
+opd_tensor *opd_le_Scalar(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), other};
+    return opd_call_op(opd_op_typed(&op, "aten::le.Scalar", "TTV"), args, 2);
+}
+opd_tensor *opd_le_Scalar_(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), other};
+    return opd_call_op(opd_op_typed(&op, "aten::le_.Scalar", "TTV"), args, 2);
+}
+opd_tensor *opd_gt(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::gt.Tensor", "TTT"), args, 2);
+}
+opd_tensor *opd_gt_(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::gt_.Tensor", "TTT"), args, 2);
+}
+opd_tensor *opd_gt_Scalar(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), other};
+    return opd_call_op(opd_op_typed(&op, "aten::gt.Scalar", "TTV"), args, 2);
+}
+opd_tensor *opd_gt_Scalar_(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), other};
+    return opd_call_op(opd_op_typed(&op, "aten::gt_.Scalar", "TTV"), args, 2);
+}
+opd_tensor *opd_ge(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::ge.Tensor", "TTT"), args, 2);
+}
+opd_tensor *opd_ge_(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::ge_.Tensor", "TTT"), args, 2);
+}
+opd_tensor *opd_ge_Scalar(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), other};
+    return opd_call_op(opd_op_typed(&op, "aten::ge.Scalar", "TTV"), args, 2);
+}
+opd_tensor *opd_ge_Scalar_(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), other};
+    return opd_call_op(opd_op_typed(&op, "aten::ge_.Scalar", "TTV"), args, 2);
+}
+opd_tensor *opd_logical_and(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::logical_and", "TTT"), args, 2);
+}
+opd_tensor *opd_logical_and_(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::logical_and_", "TTT"), args, 2);
+}
+opd_tensor *opd_logical_or(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::logical_or", "TTT"), args, 2);
+}
+opd_tensor *opd_logical_or_(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::logical_or_", "TTT"), args, 2);
+}
+opd_tensor *opd_logical_xor(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::logical_xor", "TTT"), args, 2);
+}
+opd_tensor *opd_logical_xor_(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::logical_xor_", "TTT"), args, 2);
+}
+opd_tensor *opd_bitwise_and(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::bitwise_and.Tensor", "TTT"), args, 2);
+}
+opd_tensor *opd_bitwise_and_(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::bitwise_and_.Tensor", "TTT"), args, 2);
+}
+opd_tensor *opd_bitwise_and_Scalar(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), other};
+    return opd_call_op(opd_op_typed(&op, "aten::bitwise_and.Scalar", "TTV"), args, 2);
+}
+opd_tensor *opd_bitwise_and_Scalar_(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), other};
+    return opd_call_op(opd_op_typed(&op, "aten::bitwise_and_.Scalar", "TTV"), args, 2);
+}
+opd_tensor *opd_bitwise_and_Scalar_Tensor(opd_value self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {self, opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::bitwise_and.Scalar_Tensor", "TVT"), args, 2);
+}
+opd_tensor *opd_bitwise_or(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::bitwise_or.Tensor", "TTT"), args, 2);
+}
+opd_tensor *opd_bitwise_or_(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::bitwise_or_.Tensor", "TTT"), args, 2);
+}
+opd_tensor *opd_bitwise_or_Scalar(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), other};
+    return opd_call_op(opd_op_typed(&op, "aten::bitwise_or.Scalar", "TTV"), args, 2);
+}
+opd_tensor *opd_bitwise_or_Scalar_(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), other};
+    return opd_call_op(opd_op_typed(&op, "aten::bitwise_or_.Scalar", "TTV"), args, 2);
+}
+opd_tensor *opd_bitwise_or_Scalar_Tensor(opd_value self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {self, opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::bitwise_or.Scalar_Tensor", "TVT"), args, 2);
+}
+opd_tensor *opd_bitwise_xor(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::bitwise_xor.Tensor", "TTT"), args, 2);
+}
+opd_tensor *opd_bitwise_xor_(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::bitwise_xor_.Tensor", "TTT"), args, 2);
+}
+opd_tensor *opd_bitwise_xor_Scalar(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), other};
+    return opd_call_op(opd_op_typed(&op, "aten::bitwise_xor.Scalar", "TTV"), args, 2);
+}
+opd_tensor *opd_bitwise_xor_Scalar_(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), other};
+    return opd_call_op(opd_op_typed(&op, "aten::bitwise_xor_.Scalar", "TTV"), args, 2);
+}
+opd_tensor *opd_bitwise_xor_Scalar_Tensor(opd_value self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {self, opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::bitwise_xor.Scalar_Tensor", "TVT"), args, 2);
+}
+opd_tensor *opd_bitwise_left_shift(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::bitwise_left_shift.Tensor", "TTT"), args, 2);
+}
+opd_tensor *opd_bitwise_left_shift_(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::bitwise_left_shift_.Tensor", "TTT"), args, 2);
+}
+opd_tensor *opd_bitwise_left_shift_Tensor_Scalar(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), other};
+    return opd_call_op(opd_op_typed(&op, "aten::bitwise_left_shift.Tensor_Scalar", "TTV"), args, 2);
+}
+opd_tensor *opd_bitwise_left_shift_Tensor_Scalar_(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), other};
+    return opd_call_op(opd_op_typed(&op, "aten::bitwise_left_shift_.Tensor_Scalar", "TTV"), args, 2);
+}
+opd_tensor *opd_bitwise_left_shift_Scalar_Tensor(opd_value self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {self, opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::bitwise_left_shift.Scalar_Tensor", "TVT"), args, 2);
+}
+opd_tensor *opd_bitwise_right_shift(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::bitwise_right_shift.Tensor", "TTT"), args, 2);
+}
+opd_tensor *opd_bitwise_right_shift_(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::bitwise_right_shift_.Tensor", "TTT"), args, 2);
+}
+opd_tensor *opd_bitwise_right_shift_Tensor_Scalar(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), other};
+    return opd_call_op(opd_op_typed(&op, "aten::bitwise_right_shift.Tensor_Scalar", "TTV"), args, 2);
+}
+opd_tensor *opd_bitwise_right_shift_Tensor_Scalar_(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), other};
+    return opd_call_op(opd_op_typed(&op, "aten::bitwise_right_shift_.Tensor_Scalar", "TTV"), args, 2);
+}
+opd_tensor *opd_bitwise_right_shift_Scalar_Tensor(opd_value self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {self, opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::bitwise_right_shift.Scalar_Tensor", "TVT"), args, 2);
+}
+opd_tensor *opd_gcd(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::gcd", "TTT"), args, 2);
+}
+opd_tensor *opd_gcd_(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::gcd_", "TTT"), args, 2);
+}
+opd_tensor *opd_lcm(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::lcm", "TTT"), args, 2);
+}
+opd_tensor *opd_lcm_(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::lcm_", "TTT"), args, 2);
+}
+opd_tensor *opd_atan2(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::atan2", "TTT"), args, 2);
+}
+opd_tensor *opd_atan2_(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::atan2_", "TTT"), args, 2);
+}
+opd_tensor *opd_hypot(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::hypot", "TTT"), args, 2);
+}
+opd_tensor *opd_hypot_(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::hypot_", "TTT"), args, 2);
+}
+opd_tensor *opd_xlogy(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::xlogy.Tensor", "TTT"), args, 2);
+}
+opd_tensor *opd_xlogy_(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::xlogy_.Tensor", "TTT"), args, 2);
+}
+opd_tensor *opd_xlogy_Scalar_Other(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), other};
+    return opd_call_op(opd_op_typed(&op, "aten::xlogy.Scalar_Other", "TTV"), args, 2);
+}
+opd_tensor *opd_xlogy_Scalar_Other_(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), other};
+    return opd_call_op(opd_op_typed(&op, "aten::xlogy_.Scalar_Other", "TTV"), args, 2);
+}
+opd_tensor *opd_xlogy_Scalar_Self(opd_value self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {self, opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::xlogy.Scalar_Self", "TVT"), args, 2);
+}
+opd_tensor *opd_logaddexp(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::logaddexp", "TTT"), args, 2);
+}
+opd_tensor *opd_logaddexp2(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::logaddexp2", "TTT"), args, 2);
+}
+opd_tensor *opd_copysign(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::copysign.Tensor", "TTT"), args, 2);
+}
+opd_tensor *opd_copysign_(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::copysign_.Tensor", "TTT"), args, 2);
+}
+opd_tensor *opd_copysign_Scalar(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), other};
+    return opd_call_op(opd_op_typed(&op, "aten::copysign.Scalar", "TTV"), args, 2);
+}
+opd_tensor *opd_copysign_Scalar_(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), other};
+    return opd_call_op(opd_op_typed(&op, "aten::copysign_.Scalar", "TTV"), args, 2);
+}
+opd_tensor *opd_nextafter(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::nextafter", "TTT"), args, 2);
+}
+opd_tensor *opd_nextafter_(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::nextafter_", "TTT"), args, 2);
+}
+opd_tensor *opd_heaviside(opd_tensor *self, opd_tensor *values) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(values)};
+    return opd_call_op(opd_op_typed(&op, "aten::heaviside", "TTT"), args, 2);
+}
+opd_tensor *opd_heaviside_(opd_tensor *self, opd_tensor *values) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(values)};
+    return opd_call_op(opd_op_typed(&op, "aten::heaviside_", "TTT"), args, 2);
+}
+opd_tensor *opd_where_self(opd_tensor *condition, opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(condition), opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::where.self", "TTTT"), args, 3);
+}
+opd_tensor *opd_where_ScalarOther(opd_tensor *condition, opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(condition), opd_value_tensor(self), other};
+    return opd_call_op(opd_op_typed(&op, "aten::where.ScalarOther", "TTTV"), args, 3);
+}
+opd_tensor *opd_where_ScalarSelf(opd_tensor *condition, opd_value self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(condition), self, opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::where.ScalarSelf", "TTVT"), args, 3);
+}
+opd_tensor *opd_masked_fill_Scalar(opd_tensor *self, opd_tensor *mask, opd_value value) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(mask), value};
+    return opd_call_op(opd_op_typed(&op, "aten::masked_fill.Scalar", "TTTV"), args, 3);
+}
+opd_tensor *opd_masked_fill_Scalar_(opd_tensor *self, opd_tensor *mask, opd_value value) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(mask), value};
+    return opd_call_op(opd_op_typed(&op, "aten::masked_fill_.Scalar", "TTTV"), args, 3);
+}
+opd_tensor *opd_masked_fill(opd_tensor *self, opd_tensor *mask, opd_tensor *value) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(mask), opd_value_tensor(value)};
+    return opd_call_op(opd_op_typed(&op, "aten::masked_fill.Tensor", "TTTT"), args, 3);
+}
+opd_tensor *opd_masked_fill_(opd_tensor *self, opd_tensor *mask, opd_tensor *value) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(mask), opd_value_tensor(value)};
+    return opd_call_op(opd_op_typed(&op, "aten::masked_fill_.Tensor", "TTTT"), args, 3);
+}
+opd_tensor *opd_lerp_Scalar(opd_tensor *self, opd_tensor *end, opd_value weight) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(end), weight};
+    return opd_call_op(opd_op_typed(&op, "aten::lerp.Scalar", "TTTV"), args, 3);
+}
+opd_tensor *opd_lerp_Scalar_(opd_tensor *self, opd_tensor *end, opd_value weight) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(end), weight};
+    return opd_call_op(opd_op_typed(&op, "aten::lerp_.Scalar", "TTTV"), args, 3);
+}
+opd_tensor *opd_lerp(opd_tensor *self, opd_tensor *end, opd_tensor *weight) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(end), opd_value_tensor(weight)};
+    return opd_call_op(opd_op_typed(&op, "aten::lerp.Tensor", "TTTT"), args, 3);
+}
+opd_tensor *opd_lerp_(opd_tensor *self, opd_tensor *end, opd_tensor *weight) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(end), opd_value_tensor(weight)};
+    return opd_call_op(opd_op_typed(&op, "aten::lerp_.Tensor", "TTTT"), args, 3);
+}
+opd_tensor *opd_addcmul(opd_tensor *self, opd_tensor *tensor1, opd_tensor *tensor2) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(tensor1), opd_value_tensor(tensor2)};
+    return opd_call_op(opd_op_typed(&op, "aten::addcmul", "TTTT"), args, 3);
+}
+opd_tensor *opd_addcmul_full(opd_tensor *self, opd_tensor *tensor1, opd_tensor *tensor2, opd_value value) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_tensor(tensor1), opd_value_tensor(tensor2), value};
+    return opd_call_op(opd_op_typed(&op, "aten::addcmul", "TTTTV"), args, 4);
+}
+opd_tensor *opd_addcmul_(opd_tensor *self, opd_tensor *tensor1, opd_tensor *tensor2) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(tensor1), opd_value_tensor(tensor2)};
+    return opd_call_op(opd_op_typed(&op, "aten::addcmul_", "TTTT"), args, 3);
+}
+opd_tensor *opd_addcmul_full_(opd_tensor *self, opd_tensor *tensor1, opd_tensor *tensor2, opd_value value) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_tensor(tensor1), opd_value_tensor(tensor2), value};
+    return opd_call_op(opd_op_typed(&op, "aten::addcmul_", "TTTTV"), args, 4);
+}
+opd_tensor *opd_addcdiv(opd_tensor *self, opd_tensor *tensor1, opd_tensor *tensor2) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(tensor1), opd_value_tensor(tensor2)};
+    return opd_call_op(opd_op_typed(&op, "aten::addcdiv", "TTTT"), args, 3);
+}
+opd_tensor *opd_addcdiv_full(opd_tensor *self, opd_tensor *tensor1, opd_tensor *tensor2, opd_value value) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_tensor(tensor1), opd_value_tensor(tensor2), value};
+    return opd_call_op(opd_op_typed(&op, "aten::addcdiv", "TTTTV"), args, 4);
+}
+opd_tensor *opd_addcdiv_(opd_tensor *self, opd_tensor *tensor1, opd_tensor *tensor2) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(tensor1), opd_value_tensor(tensor2)};
+    return opd_call_op(opd_op_typed(&op, "aten::addcdiv_", "TTTT"), args, 3);
+}
+opd_tensor *opd_addcdiv_full_(opd_tensor *self, opd_tensor *tensor1, opd_tensor *tensor2, opd_value value) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_tensor(tensor1), opd_value_tensor(tensor2), value};
+    return opd_call_op(opd_op_typed(&op, "aten::addcdiv_", "TTTTV"), args, 4);
+}
+opd_tensor *opd_tanh_backward(opd_tensor *grad_output, opd_tensor *output) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(grad_output), opd_value_tensor(output)};
+    return opd_call_op(opd_op_typed(&op, "aten::tanh_backward", "TTT"), args, 2);
+}
+opd_tensor *opd_sigmoid_backward(opd_tensor *grad_output, opd_tensor *output) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(grad_output), opd_value_tensor(output)};
+    return opd_call_op(opd_op_typed(&op, "aten::sigmoid_backward", "TTT"), args, 2);
+}
+opd_tensor *opd_threshold_backward(opd_tensor *grad_output, opd_tensor *self, opd_value threshold) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(grad_output), opd_value_tensor(self), threshold};
+    return opd_call_op(opd_op_typed(&op, "aten::threshold_backward", "TTTV"), args, 3);
+}
+opd_tensor *opd_hardtanh_backward(opd_tensor *grad_output, opd_tensor *self, opd_value min_val, opd_value max_val) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(grad_output), opd_value_tensor(self), min_val, max_val};
+    return opd_call_op(opd_op_typed(&op, "aten::hardtanh_backward", "TTTVV"), args, 4);
+}
+opd_tensor *opd_leaky_relu_backward(opd_tensor *grad_output, opd_tensor *self, opd_value negative_slope,
+                                    bool self_is_result) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(grad_output), opd_value_tensor(self), negative_slope,
+                              opd_value_bool(self_is_result)};
+    return opd_call_op(opd_op_typed(&op, "aten::leaky_relu_backward", "TTTVb"), args, 4);
+}
+opd_tensor *opd_hardsigmoid_backward(opd_tensor *grad_output, opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(grad_output), opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::hardsigmoid_backward", "TTT"), args, 2);
+}
+opd_tensor *opd_hardswish_backward(opd_tensor *grad_output, opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(grad_output), opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::hardswish_backward", "TTT"), args, 2);
+}
+opd_tensor *opd_softplus_backward(opd_tensor *grad_output, opd_tensor *self, opd_value beta, opd_value threshold) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(grad_output), opd_value_tensor(self), beta, threshold};
+    return opd_call_op(opd_op_typed(&op, "aten::softplus_backward", "TTTVV"), args, 4);
+}
+opd_tensor *opd_silu_backward(opd_tensor *grad_output, opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(grad_output), opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::silu_backward", "TTT"), args, 2);
+}
+opd_tensor *opd_mish_backward(opd_tensor *grad_output, opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(grad_output), opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::mish_backward", "TTT"), args, 2);
+}
+opd_tensor *opd_gelu_backward(opd_tensor *grad_output, opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(grad_output), opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::gelu_backward", "TTT"), args, 2);
+}
+opd_tensor *opd_gelu_backward_full(opd_tensor *grad_output, opd_tensor *self, const char *approximate) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(grad_output), opd_value_tensor(self), opd_value_str(approximate)};
+    return opd_call_op(opd_op_typed(&op, "aten::gelu_backward", "TTTs"), args, 3);
+}
+opd_tensor *opd_elu_backward(opd_tensor *grad_output, opd_value alpha, opd_value scale, opd_value input_scale,
+                             bool is_result, opd_tensor *self_or_result) {
+    static opd_op *op;
+    const opd_value args[6] = {opd_value_tensor(grad_output), alpha, scale, input_scale, opd_value_bool(is_result),
+                              opd_value_tensor(self_or_result)};
+    return opd_call_op(opd_op_typed(&op, "aten::elu_backward", "TTVVVbT"), args, 6);
+}
+opd_tensor *opd_true_divide(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::true_divide.Tensor", "TTT"), args, 2);
+}
+opd_tensor *opd_true_divide_(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::true_divide_.Tensor", "TTT"), args, 2);
+}
+opd_tensor *opd_true_divide_Scalar(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), other};
+    return opd_call_op(opd_op_typed(&op, "aten::true_divide.Scalar", "TTV"), args, 2);
+}
+opd_tensor *opd_true_divide_Scalar_(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), other};
+    return opd_call_op(opd_op_typed(&op, "aten::true_divide_.Scalar", "TTV"), args, 2);
+}
+opd_tensor *opd_ldexp(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::ldexp.Tensor", "TTT"), args, 2);
+}
+opd_tensor *opd_ldexp_(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::ldexp_", "TTT"), args, 2);
+}
+opd_tensor *opd_sum(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::sum", "TT"), args, 1);
+}
+opd_tensor *opd_sum_full(opd_tensor *self, opd_value dtype) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), dtype};
+    return opd_call_op(opd_op_typed(&op, "aten::sum", "TTV"), args, 2);
+}
+opd_tensor *opd_sum_dim(opd_tensor *self, opd_ints dim) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_optional_ints(dim)};
+    return opd_call_op(opd_op_typed(&op, "aten::sum.dim_IntList", "TTI"), args, 2);
+}
+opd_tensor *opd_sum_dim_full(opd_tensor *self, opd_ints dim, bool keepdim, opd_value dtype) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_optional_ints(dim), opd_value_bool(keepdim), dtype};
+    return opd_call_op(opd_op_typed(&op, "aten::sum.dim_IntList", "TTIbV"), args, 4);
+}
+opd_tensor *opd_nansum(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::nansum", "TT"), args, 1);
+}
+opd_tensor *opd_nansum_full(opd_tensor *self, opd_ints dim, bool keepdim, opd_value dtype) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_optional_ints(dim), opd_value_bool(keepdim), dtype};
+    return opd_call_op(opd_op_typed(&op, "aten::nansum", "TTIbV"), args, 4);
+}
+opd_tensor *opd_mean(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::mean", "TT"), args, 1);
+}
+opd_tensor *opd_mean_full(opd_tensor *self, opd_value dtype) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), dtype};
+    return opd_call_op(opd_op_typed(&op, "aten::mean", "TTV"), args, 2);
+}
+opd_tensor *opd_mean_dim(opd_tensor *self, opd_ints dim) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_optional_ints(dim)};
+    return opd_call_op(opd_op_typed(&op, "aten::mean.dim", "TTI"), args, 2);
+}
+opd_tensor *opd_mean_dim_full(opd_tensor *self, opd_ints dim, bool keepdim, opd_value dtype) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_optional_ints(dim), opd_value_bool(keepdim), dtype};
+    return opd_call_op(opd_op_typed(&op, "aten::mean.dim", "TTIbV"), args, 4);
+}
+opd_tensor *opd_prod(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::prod", "TT"), args, 1);
+}
+opd_tensor *opd_prod_full(opd_tensor *self, opd_value dtype) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), dtype};
+    return opd_call_op(opd_op_typed(&op, "aten::prod", "TTV"), args, 2);
+}
+opd_tensor *opd_prod_dim(opd_tensor *self, int64_t dim) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dim)};
+    return opd_call_op(opd_op_typed(&op, "aten::prod.dim_int", "TTi"), args, 2);
+}
+opd_tensor *opd_prod_dim_full(opd_tensor *self, int64_t dim, bool keepdim, opd_value dtype) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_int(dim), opd_value_bool(keepdim), dtype};
+    return opd_call_op(opd_op_typed(&op, "aten::prod.dim_int", "TTibV"), args, 4);
+}
+opd_tensor *opd_var(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::var", "TT"), args, 1);
+}
+opd_tensor *opd_var_full(opd_tensor *self, bool unbiased) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_bool(unbiased)};
+    return opd_call_op(opd_op_typed(&op, "aten::var", "TTb"), args, 2);
+}
+opd_tensor *opd_std(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::std", "TT"), args, 1);
+}
+opd_tensor *opd_std_full(opd_tensor *self, bool unbiased) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_bool(unbiased)};
+    return opd_call_op(opd_op_typed(&op, "aten::std", "TTb"), args, 2);
+}
+int opd_var_mean(opd_tensor **rets, opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::var_mean", "NT"), rets, args, 1);
+}
+int opd_var_mean_full(opd_tensor **rets, opd_tensor *self, bool unbiased) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_bool(unbiased)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::var_mean", "NTb"), rets, args, 2);
+}
+int opd_std_mean(opd_tensor **rets, opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::std_mean", "NT"), rets, args, 1);
+}
+int opd_std_mean_full(opd_tensor **rets, opd_tensor *self, bool unbiased) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_bool(unbiased)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::std_mean", "NTb"), rets, args, 2);
+}
+opd_tensor *opd_var_dim(opd_tensor *self, opd_ints dim) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_optional_ints(dim)};
+    return opd_call_op(opd_op_typed(&op, "aten::var.dim", "TTI"), args, 2);
+}
+opd_tensor *opd_var_dim_full(opd_tensor *self, opd_ints dim, bool unbiased, bool keepdim) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_optional_ints(dim), opd_value_bool(unbiased),
+                              opd_value_bool(keepdim)};
+    return opd_call_op(opd_op_typed(&op, "aten::var.dim", "TTIbb"), args, 4);
+}
+opd_tensor *opd_std_dim(opd_tensor *self, opd_ints dim) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_optional_ints(dim)};
+    return opd_call_op(opd_op_typed(&op, "aten::std.dim", "TTI"), args, 2);
+}
+opd_tensor *opd_std_dim_full(opd_tensor *self, opd_ints dim, bool unbiased, bool keepdim) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_optional_ints(dim), opd_value_bool(unbiased),
+                              opd_value_bool(keepdim)};
+    return opd_call_op(opd_op_typed(&op, "aten::std.dim", "TTIbb"), args, 4);
+}
+int opd_var_mean_dim(opd_tensor **rets, opd_tensor *self, opd_ints dim) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_optional_ints(dim)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::var_mean.dim", "NTI"), rets, args, 2);
+}
+int opd_var_mean_dim_full(opd_tensor **rets, opd_tensor *self, opd_ints dim, bool unbiased, bool keepdim) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_optional_ints(dim), opd_value_bool(unbiased),
+                              opd_value_bool(keepdim)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::var_mean.dim", "NTIbb"), rets, args, 4);
+}
+int opd_std_mean_dim(opd_tensor **rets, opd_tensor *self, opd_ints dim) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_optional_ints(dim)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::std_mean.dim", "NTI"), rets, args, 2);
+}
+int opd_std_mean_dim_full(opd_tensor **rets, opd_tensor *self, opd_ints dim, bool unbiased, bool keepdim) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_optional_ints(dim), opd_value_bool(unbiased),
+                              opd_value_bool(keepdim)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::std_mean.dim", "NTIbb"), rets, args, 4);
+}
+opd_tensor *opd_var_correction(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::var.correction", "TT"), args, 1);
+}
+opd_tensor *opd_var_correction_full(opd_tensor *self, opd_ints dim, opd_value correction, bool keepdim) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_optional_ints(dim), correction,
+                              opd_value_bool(keepdim)};
+    return opd_call_op(opd_op_typed(&op, "aten::var.correction", "TTIVb"), args, 4);
+}
+opd_tensor *opd_std_correction(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::std.correction", "TT"), args, 1);
+}
+opd_tensor *opd_std_correction_full(opd_tensor *self, opd_ints dim, opd_value correction, bool keepdim) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_optional_ints(dim), correction,
+                              opd_value_bool(keepdim)};
+    return opd_call_op(opd_op_typed(&op, "aten::std.correction", "TTIVb"), args, 4);
+}
+int opd_var_mean_correction(opd_tensor **rets, opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::var_mean.correction", "NT"), rets, args, 1);
+}
+int opd_var_mean_correction_full(opd_tensor **rets, opd_tensor *self, opd_ints dim, opd_value correction,
+                                 bool keepdim) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_optional_ints(dim), correction,
+                              opd_value_bool(keepdim)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::var_mean.correction", "NTIVb"), rets, args, 4);
+}
+int opd_std_mean_correction(opd_tensor **rets, opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::std_mean.correction", "NT"), rets, args, 1);
+}
+int opd_std_mean_correction_full(opd_tensor **rets, opd_tensor *self, opd_ints dim, opd_value correction,
+                                 bool keepdim) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_optional_ints(dim), correction,
+                              opd_value_bool(keepdim)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::std_mean.correction", "NTIVb"), rets, args, 4);
+}
+opd_tensor *opd_amax(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::amax", "TT"), args, 1);
+}
+opd_tensor *opd_amax_full(opd_tensor *self, opd_ints dim, bool keepdim) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_of_ints(dim), opd_value_bool(keepdim)};
+    return opd_call_op(opd_op_typed(&op, "aten::amax", "TTIb"), args, 3);
+}
+opd_tensor *opd_amin(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::amin", "TT"), args, 1);
+}
+opd_tensor *opd_amin_full(opd_tensor *self, opd_ints dim, bool keepdim) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_of_ints(dim), opd_value_bool(keepdim)};
+    return opd_call_op(opd_op_typed(&op, "aten::amin", "TTIb"), args, 3);
+}
+opd_tensor *opd_max(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::max", "TT"), args, 1);
+}
+opd_tensor *opd_min(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::min", "TT"), args, 1);
+}
+int opd_max_dim(opd_tensor **rets, opd_tensor *self, int64_t dim) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dim)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::max.dim", "NTi"), rets, args, 2);
+}
+int opd_max_dim_full(opd_tensor **rets, opd_tensor *self, int64_t dim, bool keepdim) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), opd_value_bool(keepdim)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::max.dim", "NTib"), rets, args, 3);
+}
+int opd_min_dim(opd_tensor **rets, opd_tensor *self, int64_t dim) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dim)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::min.dim", "NTi"), rets, args, 2);
+}
+int opd_min_dim_full(opd_tensor **rets, opd_tensor *self, int64_t dim, bool keepdim) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), opd_value_bool(keepdim)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::min.dim", "NTib"), rets, args, 3);
+}
+opd_tensor *opd_argmax(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::argmax", "TT"), args, 1);
+}
+opd_tensor *opd_argmax_full(opd_tensor *self, opd_value dim, bool keepdim) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), dim, opd_value_bool(keepdim)};
+    return opd_call_op(opd_op_typed(&op, "aten::argmax", "TTVb"), args, 3);
+}
+opd_tensor *opd_argmin(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::argmin", "TT"), args, 1);
+}
+opd_tensor *opd_argmin_full(opd_tensor *self, opd_value dim, bool keepdim) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), dim, opd_value_bool(keepdim)};
+    return opd_call_op(opd_op_typed(&op, "aten::argmin", "TTVb"), args, 3);
+}
+opd_tensor *opd_max_other(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::max.other", "TTT"), args, 2);
+}
+opd_tensor *opd_min_other(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::min.other", "TTT"), args, 2);
+}
+int opd_aminmax(opd_tensor **rets, opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::aminmax", "NT"), rets, args, 1);
+}
+int opd_aminmax_full(opd_tensor **rets, opd_tensor *self, opd_value dim, bool keepdim) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), dim, opd_value_bool(keepdim)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::aminmax", "NTVb"), rets, args, 3);
+}
+opd_tensor *opd_value_selecting_reduction_backward(opd_tensor *grad, int64_t dim, opd_tensor *indices, opd_ints sizes,
+                                        bool keepdim) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(grad), opd_value_int(dim), opd_value_tensor(indices),
+                              opd_value_of_ints(sizes), opd_value_bool(keepdim)};
+    return opd_call_op(opd_op_typed(&op, "aten::value_selecting_reduction_backward", "TTiTIb"), args, 5);
+}
+opd_tensor *opd_any(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::any", "TT"), args, 1);
+}
+opd_tensor *opd_all(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::all", "TT"), args, 1);
+}
+opd_tensor *opd_any_dim(opd_tensor *self, int64_t dim) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dim)};
+    return opd_call_op(opd_op_typed(&op, "aten::any.dim", "TTi"), args, 2);
+}
+opd_tensor *opd_any_dim_full(opd_tensor *self, int64_t dim, bool keepdim) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), opd_value_bool(keepdim)};
+    return opd_call_op(opd_op_typed(&op, "aten::any.dim", "TTib"), args, 3);
+}
+opd_tensor *opd_all_dim(opd_tensor *self, int64_t dim) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dim)};
+    return opd_call_op(opd_op_typed(&op, "aten::all.dim", "TTi"), args, 2);
+}
+opd_tensor *opd_all_dim_full(opd_tensor *self, int64_t dim, bool keepdim) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), opd_value_bool(keepdim)};
+    return opd_call_op(opd_op_typed(&op, "aten::all.dim", "TTib"), args, 3);
+}
+opd_tensor *opd_any_dims(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::any.dims", "TT"), args, 1);
+}
+opd_tensor *opd_any_dims_full(opd_tensor *self, opd_ints dim, bool keepdim) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_optional_ints(dim), opd_value_bool(keepdim)};
+    return opd_call_op(opd_op_typed(&op, "aten::any.dims", "TTIb"), args, 3);
+}
+opd_tensor *opd_all_dims(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::all.dims", "TT"), args, 1);
+}
+opd_tensor *opd_all_dims_full(opd_tensor *self, opd_ints dim, bool keepdim) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_optional_ints(dim), opd_value_bool(keepdim)};
+    return opd_call_op(opd_op_typed(&op, "aten::all.dims", "TTIb"), args, 3);
+}
+opd_tensor *opd_count_nonzero_dim(opd_tensor *self, opd_ints dim) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(dim)};
+    return opd_call_op(opd_op_typed(&op, "aten::count_nonzero.dim_IntList", "TTI"), args, 2);
+}
+opd_tensor *opd_count_nonzero(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::count_nonzero", "TT"), args, 1);
+}
+opd_tensor *opd_count_nonzero_full(opd_tensor *self, opd_value dim) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), dim};
+    return opd_call_op(opd_op_typed(&op, "aten::count_nonzero", "TTV"), args, 2);
+}
+opd_tensor *opd_linalg_vector_norm(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::linalg_vector_norm", "TT"), args, 1);
+}
+opd_tensor *opd_linalg_vector_norm_full(opd_tensor *self, opd_value ord, opd_ints dim, bool keepdim, opd_value dtype) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(self), ord, opd_value_optional_ints(dim), opd_value_bool(keepdim),
+                              dtype};
+    return opd_call_op(opd_op_typed(&op, "aten::linalg_vector_norm", "TTVIbV"), args, 5);
+}
+opd_tensor *opd_norm_Scalar(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::norm.Scalar", "TT"), args, 1);
+}
+opd_tensor *opd_norm_Scalar_full(opd_tensor *self, opd_value p) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), p};
+    return opd_call_op(opd_op_typed(&op, "aten::norm.Scalar", "TTV"), args, 2);
+}
+opd_tensor *opd_norm_dtype(opd_tensor *self, opd_value p, opd_scalar_type dtype) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), p, opd_value_int(dtype)};
+    return opd_call_op(opd_op_typed(&op, "aten::norm.ScalarOpt_dtype", "TTVi"), args, 3);
+}
+opd_tensor *opd_norm_dim(opd_tensor *self, opd_value p, opd_ints dim) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), p, opd_value_of_ints(dim)};
+    return opd_call_op(opd_op_typed(&op, "aten::norm.ScalarOpt_dim", "TTVI"), args, 3);
+}
+opd_tensor *opd_norm_dim_full(opd_tensor *self, opd_value p, opd_ints dim, bool keepdim) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), p, opd_value_of_ints(dim), opd_value_bool(keepdim)};
+    return opd_call_op(opd_op_typed(&op, "aten::norm.ScalarOpt_dim", "TTVIb"), args, 4);
+}
+opd_tensor *opd_norm_dim_dtype(opd_tensor *self, opd_value p, opd_ints dim, bool keepdim, opd_scalar_type dtype) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(self), p, opd_value_of_ints(dim), opd_value_bool(keepdim),
+                              opd_value_int(dtype)};
+    return opd_call_op(opd_op_typed(&op, "aten::norm.ScalarOpt_dim_dtype", "TTVIbi"), args, 5);
+}
+opd_tensor *opd_frobenius_norm(opd_tensor *self, opd_ints dim) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(dim)};
+    return opd_call_op(opd_op_typed(&op, "aten::frobenius_norm.dim", "TTI"), args, 2);
+}
+opd_tensor *opd_frobenius_norm_full(opd_tensor *self, opd_ints dim, bool keepdim) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_of_ints(dim), opd_value_bool(keepdim)};
+    return opd_call_op(opd_op_typed(&op, "aten::frobenius_norm.dim", "TTIb"), args, 3);
+}
+opd_tensor *opd_dist(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::dist", "TTT"), args, 2);
+}
+opd_tensor *opd_dist_full(opd_tensor *self, opd_tensor *other, opd_value p) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(other), p};
+    return opd_call_op(opd_op_typed(&op, "aten::dist", "TTTV"), args, 3);
+}
+opd_tensor *opd_logsumexp(opd_tensor *self, opd_ints dim) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(dim)};
+    return opd_call_op(opd_op_typed(&op, "aten::logsumexp", "TTI"), args, 2);
+}
+opd_tensor *opd_logsumexp_full(opd_tensor *self, opd_ints dim, bool keepdim) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_of_ints(dim), opd_value_bool(keepdim)};
+    return opd_call_op(opd_op_typed(&op, "aten::logsumexp", "TTIb"), args, 3);
+}
+opd_tensor *opd_special_logsumexp(opd_tensor *self, opd_ints dim) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(dim)};
+    return opd_call_op(opd_op_typed(&op, "aten::special_logsumexp", "TTI"), args, 2);
+}
+opd_tensor *opd_special_logsumexp_full(opd_tensor *self, opd_ints dim, bool keepdim) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_of_ints(dim), opd_value_bool(keepdim)};
+    return opd_call_op(opd_op_typed(&op, "aten::special_logsumexp", "TTIb"), args, 3);
+}
+opd_tensor *opd_sum_to_size(opd_tensor *self, opd_ints size) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(size)};
+    return opd_call_op(opd_op_typed(&op, "aten::sum_to_size", "TTI"), args, 2);
+}
+opd_tensor *opd_nanmean(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::nanmean", "TT"), args, 1);
+}
+opd_tensor *opd_nanmean_full(opd_tensor *self, opd_ints dim, bool keepdim, opd_value dtype) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_optional_ints(dim), opd_value_bool(keepdim), dtype};
+    return opd_call_op(opd_op_typed(&op, "aten::nanmean", "TTIbV"), args, 4);
+}
+opd_tensor *opd_trace(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::trace", "TT"), args, 1);
+}
+opd_value opd_equal(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_value(opd_op_typed(&op, "aten::equal", "VTT"), args, 2);
+}
+opd_tensor *opd_isclose(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::isclose", "TTT"), args, 2);
+}
+opd_tensor *opd_isclose_full(opd_tensor *self, opd_tensor *other, double rtol, double atol, bool equal_nan) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(self), opd_value_tensor(other), opd_value_float(rtol),
+                              opd_value_float(atol), opd_value_bool(equal_nan)};
+    return opd_call_op(opd_op_typed(&op, "aten::isclose", "TTTddb"), args, 5);
+}
+opd_value opd_allclose(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_value(opd_op_typed(&op, "aten::allclose", "VTT"), args, 2);
+}
+opd_value opd_allclose_full(opd_tensor *self, opd_tensor *other, double rtol, double atol, bool equal_nan) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(self), opd_value_tensor(other), opd_value_float(rtol),
+                              opd_value_float(atol), opd_value_bool(equal_nan)};
+    return opd_call_value(opd_op_typed(&op, "aten::allclose", "VTTddb"), args, 5);
+}
+opd_tensor *opd_nonzero(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::nonzero", "TT"), args, 1);
+}
+opd_tensor *opd__softmax(opd_tensor *self, int64_t dim, bool half_to_float) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), opd_value_bool(half_to_float)};
+    return opd_call_op(opd_op_typed(&op, "aten::_softmax", "TTib"), args, 3);
+}
+opd_tensor *opd__log_softmax(opd_tensor *self, int64_t dim, bool half_to_float) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), opd_value_bool(half_to_float)};
+    return opd_call_op(opd_op_typed(&op, "aten::_log_softmax", "TTib"), args, 3);
+}
+opd_tensor *opd__softmax_backward_data(opd_tensor *grad_output, opd_tensor *output, int64_t dim,
+                                       opd_scalar_type input_dtype) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(grad_output), opd_value_tensor(output), opd_value_int(dim),
+                              opd_value_int(input_dtype)};
+    return opd_call_op(opd_op_typed(&op, "aten::_softmax_backward_data", "TTTii"), args, 4);
+}
+opd_tensor *opd__log_softmax_backward_data(opd_tensor *grad_output, opd_tensor *output, int64_t dim,
+                                        opd_scalar_type input_dtype) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(grad_output), opd_value_tensor(output), opd_value_int(dim),
+                              opd_value_int(input_dtype)};
+    return opd_call_op(opd_op_typed(&op, "aten::_log_softmax_backward_data", "TTTii"), args, 4);
+}
+opd_tensor *opd_softmax(opd_tensor *self, int64_t dim) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dim)};
+    return opd_call_op(opd_op_typed(&op, "aten::softmax.int", "TTi"), args, 2);
+}
+opd_tensor *opd_softmax_full(opd_tensor *self, int64_t dim, opd_value dtype) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), dtype};
+    return opd_call_op(opd_op_typed(&op, "aten::softmax.int", "TTiV"), args, 3);
+}
+opd_tensor *opd_log_softmax(opd_tensor *self, int64_t dim) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dim)};
+    return opd_call_op(opd_op_typed(&op, "aten::log_softmax.int", "TTi"), args, 2);
+}
+opd_tensor *opd_log_softmax_full(opd_tensor *self, int64_t dim, opd_value dtype) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), dtype};
+    return opd_call_op(opd_op_typed(&op, "aten::log_softmax.int", "TTiV"), args, 3);
+}
+opd_tensor *opd_special_softmax(opd_tensor *self, int64_t dim) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dim)};
+    return opd_call_op(opd_op_typed(&op, "aten::special_softmax", "TTi"), args, 2);
+}
+opd_tensor *opd_special_softmax_full(opd_tensor *self, int64_t dim, opd_value dtype) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), dtype};
+    return opd_call_op(opd_op_typed(&op, "aten::special_softmax", "TTiV"), args, 3);
+}
+opd_tensor *opd_special_log_softmax(opd_tensor *self, int64_t dim) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dim)};
+    return opd_call_op(opd_op_typed(&op, "aten::special_log_softmax", "TTi"), args, 2);
+}
+opd_tensor *opd_special_log_softmax_full(opd_tensor *self, int64_t dim, opd_value dtype) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), dtype};
+    return opd_call_op(opd_op_typed(&op, "aten::special_log_softmax", "TTiV"), args, 3);
+}
+opd_tensor *opd_cumsum(opd_tensor *self, int64_t dim) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dim)};
+    return opd_call_op(opd_op_typed(&op, "aten::cumsum", "TTi"), args, 2);
+}
+opd_tensor *opd_cumsum_full(opd_tensor *self, int64_t dim, opd_value dtype) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), dtype};
+    return opd_call_op(opd_op_typed(&op, "aten::cumsum", "TTiV"), args, 3);
+}
+opd_tensor *opd_cumsum_(opd_tensor *self, int64_t dim) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dim)};
+    return opd_call_op(opd_op_typed(&op, "aten::cumsum_", "TTi"), args, 2);
+}
+opd_tensor *opd_cumsum_full_(opd_tensor *self, int64_t dim, opd_value dtype) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), dtype};
+    return opd_call_op(opd_op_typed(&op, "aten::cumsum_", "TTiV"), args, 3);
+}
+opd_tensor *opd_cumprod(opd_tensor *self, int64_t dim) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dim)};
+    return opd_call_op(opd_op_typed(&op, "aten::cumprod", "TTi"), args, 2);
+}
+opd_tensor *opd_cumprod_full(opd_tensor *self, int64_t dim, opd_value dtype) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), dtype};
+    return opd_call_op(opd_op_typed(&op, "aten::cumprod", "TTiV"), args, 3);
+}
+opd_tensor *opd_cumprod_(opd_tensor *self, int64_t dim) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dim)};
+    return opd_call_op(opd_op_typed(&op, "aten::cumprod_", "TTi"), args, 2);
+}
+opd_tensor *opd_cumprod_full_(opd_tensor *self, int64_t dim, opd_value dtype) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), dtype};
+    return opd_call_op(opd_op_typed(&op, "aten::cumprod_", "TTiV"), args, 3);
+}
+opd_tensor *opd_logcumsumexp(opd_tensor *self, int64_t dim) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dim)};
+    return opd_call_op(opd_op_typed(&op, "aten::logcumsumexp", "TTi"), args, 2);
+}
+opd_tensor *opd_cumprod_backward(opd_tensor *grad, opd_tensor *input, int64_t dim, opd_tensor *output) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(grad), opd_value_tensor(input), opd_value_int(dim),
+                              opd_value_tensor(output)};
+    return opd_call_op(opd_op_typed(&op, "aten::cumprod_backward", "TTTiT"), args, 4);
+}
+int opd_cummax(opd_tensor **rets, opd_tensor *self, int64_t dim) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dim)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::cummax", "NTi"), rets, args, 2);
+}
+int opd_cummin(opd_tensor **rets, opd_tensor *self, int64_t dim) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dim)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::cummin", "NTi"), rets, args, 2);
+}
+int opd_sort(opd_tensor **rets, opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::sort", "NT"), rets, args, 1);
+}
+int opd_sort_full(opd_tensor **rets, opd_tensor *self, int64_t dim, bool descending) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), opd_value_bool(descending)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::sort", "NTib"), rets, args, 3);
+}
+int opd_sort_stable(opd_tensor **rets, opd_tensor *self, opd_value stable) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), stable};
+    return opd_call_tensors(opd_op_typed(&op, "aten::sort.stable", "NTV"), rets, args, 2);
+}
+int opd_sort_stable_full(opd_tensor **rets, opd_tensor *self, opd_value stable, int64_t dim, bool descending) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), stable, opd_value_int(dim), opd_value_bool(descending)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::sort.stable", "NTVib"), rets, args, 4);
+}
+int opd_topk(opd_tensor **rets, opd_tensor *self, int64_t k) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(k)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::topk", "NTi"), rets, args, 2);
+}
+int opd_topk_full(opd_tensor **rets, opd_tensor *self, int64_t k, int64_t dim, bool largest, bool sorted) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(self), opd_value_int(k), opd_value_int(dim), opd_value_bool(largest),
+                              opd_value_bool(sorted)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::topk", "NTiibb"), rets, args, 5);
+}
+int opd_kthvalue(opd_tensor **rets, opd_tensor *self, int64_t k) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(k)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::kthvalue", "NTi"), rets, args, 2);
+}
+int opd_kthvalue_full(opd_tensor **rets, opd_tensor *self, int64_t k, int64_t dim, bool keepdim) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_int(k), opd_value_int(dim), opd_value_bool(keepdim)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::kthvalue", "NTiib"), rets, args, 4);
+}
+int opd_median_dim(opd_tensor **rets, opd_tensor *self, int64_t dim) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dim)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::median.dim", "NTi"), rets, args, 2);
+}
+int opd_median_dim_full(opd_tensor **rets, opd_tensor *self, int64_t dim, bool keepdim) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), opd_value_bool(keepdim)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::median.dim", "NTib"), rets, args, 3);
+}
+int opd_nanmedian_dim(opd_tensor **rets, opd_tensor *self, int64_t dim) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dim)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::nanmedian.dim", "NTi"), rets, args, 2);
+}
+int opd_nanmedian_dim_full(opd_tensor **rets, opd_tensor *self, int64_t dim, bool keepdim) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), opd_value_bool(keepdim)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::nanmedian.dim", "NTib"), rets, args, 3);
+}
+int opd_mode(opd_tensor **rets, opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::mode", "NT"), rets, args, 1);
+}
+int opd_mode_full(opd_tensor **rets, opd_tensor *self, int64_t dim, bool keepdim) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), opd_value_bool(keepdim)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::mode", "NTib"), rets, args, 3);
+}
+opd_tensor *opd_median(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::median", "TT"), args, 1);
+}
+opd_tensor *opd_nanmedian(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::nanmedian", "TT"), args, 1);
+}
+opd_tensor *opd_argsort(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::argsort", "TT"), args, 1);
+}
+opd_tensor *opd_argsort_full(opd_tensor *self, int64_t dim, bool descending) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), opd_value_bool(descending)};
+    return opd_call_op(opd_op_typed(&op, "aten::argsort", "TTib"), args, 3);
+}
+opd_tensor *opd_argsort_stable(opd_tensor *self, bool stable) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_bool(stable)};
+    return opd_call_op(opd_op_typed(&op, "aten::argsort.stable", "TTb"), args, 2);
+}
+opd_tensor *opd_argsort_stable_full(opd_tensor *self, bool stable, int64_t dim, bool descending) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_bool(stable), opd_value_int(dim),
+                              opd_value_bool(descending)};
+    return opd_call_op(opd_op_typed(&op, "aten::argsort.stable", "TTbib"), args, 4);
+}
+opd_tensor *opd_msort(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::msort", "TT"), args, 1);
+}
+opd_tensor *opd_mm(opd_tensor *self, opd_tensor *mat2) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(mat2)};
+    return opd_call_op(opd_op_typed(&op, "aten::mm", "TTT"), args, 2);
+}
+opd_tensor *opd_bmm(opd_tensor *self, opd_tensor *mat2) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(mat2)};
+    return opd_call_op(opd_op_typed(&op, "aten::bmm", "TTT"), args, 2);
+}
+opd_tensor *opd_addmm(opd_tensor *self, opd_tensor *mat1, opd_tensor *mat2) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(mat1), opd_value_tensor(mat2)};
+    return opd_call_op(opd_op_typed(&op, "aten::addmm", "TTTT"), args, 3);
+}
+opd_tensor *opd_addmm_full(opd_tensor *self, opd_tensor *mat1, opd_tensor *mat2, opd_value beta, opd_value alpha) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(self), opd_value_tensor(mat1), opd_value_tensor(mat2), beta, alpha};
+    return opd_call_op(opd_op_typed(&op, "aten::addmm", "TTTTVV"), args, 5);
+}
+opd_tensor *opd_addmm_(opd_tensor *self, opd_tensor *mat1, opd_tensor *mat2) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(mat1), opd_value_tensor(mat2)};
+    return opd_call_op(opd_op_typed(&op, "aten::addmm_", "TTTT"), args, 3);
+}
+opd_tensor *opd_addmm_full_(opd_tensor *self, opd_tensor *mat1, opd_tensor *mat2, opd_value beta, opd_value alpha) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(self), opd_value_tensor(mat1), opd_value_tensor(mat2), beta, alpha};
+    return opd_call_op(opd_op_typed(&op, "aten::addmm_", "TTTTVV"), args, 5);
+}
+opd_tensor *opd_baddbmm(opd_tensor *self, opd_tensor *batch1, opd_tensor *batch2) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(batch1), opd_value_tensor(batch2)};
+    return opd_call_op(opd_op_typed(&op, "aten::baddbmm", "TTTT"), args, 3);
+}
+opd_tensor *opd_baddbmm_full(opd_tensor *self, opd_tensor *batch1, opd_tensor *batch2, opd_value beta,
+                             opd_value alpha) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(self), opd_value_tensor(batch1), opd_value_tensor(batch2), beta, alpha};
+    return opd_call_op(opd_op_typed(&op, "aten::baddbmm", "TTTTVV"), args, 5);
+}
+opd_tensor *opd_baddbmm_(opd_tensor *self, opd_tensor *batch1, opd_tensor *batch2) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(batch1), opd_value_tensor(batch2)};
+    return opd_call_op(opd_op_typed(&op, "aten::baddbmm_", "TTTT"), args, 3);
+}
+opd_tensor *opd_baddbmm_full_(opd_tensor *self, opd_tensor *batch1, opd_tensor *batch2, opd_value beta,
+                              opd_value alpha) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(self), opd_value_tensor(batch1), opd_value_tensor(batch2), beta, alpha};
+    return opd_call_op(opd_op_typed(&op, "aten::baddbmm_", "TTTTVV"), args, 5);
+}
+opd_tensor *opd_addbmm(opd_tensor *self, opd_tensor *batch1, opd_tensor *batch2) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(batch1), opd_value_tensor(batch2)};
+    return opd_call_op(opd_op_typed(&op, "aten::addbmm", "TTTT"), args, 3);
+}
+opd_tensor *opd_addbmm_full(opd_tensor *self, opd_tensor *batch1, opd_tensor *batch2, opd_value beta, opd_value alpha) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(self), opd_value_tensor(batch1), opd_value_tensor(batch2), beta, alpha};
+    return opd_call_op(opd_op_typed(&op, "aten::addbmm", "TTTTVV"), args, 5);
+}
+opd_tensor *opd_addbmm_(opd_tensor *self, opd_tensor *batch1, opd_tensor *batch2) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(batch1), opd_value_tensor(batch2)};
+    return opd_call_op(opd_op_typed(&op, "aten::addbmm_", "TTTT"), args, 3);
+}
+opd_tensor *opd_addbmm_full_(opd_tensor *self, opd_tensor *batch1, opd_tensor *batch2, opd_value beta,
+                             opd_value alpha) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(self), opd_value_tensor(batch1), opd_value_tensor(batch2), beta, alpha};
+    return opd_call_op(opd_op_typed(&op, "aten::addbmm_", "TTTTVV"), args, 5);
+}
+opd_tensor *opd_mv(opd_tensor *self, opd_tensor *vec) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(vec)};
+    return opd_call_op(opd_op_typed(&op, "aten::mv", "TTT"), args, 2);
+}
+opd_tensor *opd_addmv(opd_tensor *self, opd_tensor *mat, opd_tensor *vec) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(mat), opd_value_tensor(vec)};
+    return opd_call_op(opd_op_typed(&op, "aten::addmv", "TTTT"), args, 3);
+}
+opd_tensor *opd_addmv_full(opd_tensor *self, opd_tensor *mat, opd_tensor *vec, opd_value beta, opd_value alpha) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(self), opd_value_tensor(mat), opd_value_tensor(vec), beta, alpha};
+    return opd_call_op(opd_op_typed(&op, "aten::addmv", "TTTTVV"), args, 5);
+}
+opd_tensor *opd_addmv_(opd_tensor *self, opd_tensor *mat, opd_tensor *vec) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(mat), opd_value_tensor(vec)};
+    return opd_call_op(opd_op_typed(&op, "aten::addmv_", "TTTT"), args, 3);
+}
+opd_tensor *opd_addmv_full_(opd_tensor *self, opd_tensor *mat, opd_tensor *vec, opd_value beta, opd_value alpha) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(self), opd_value_tensor(mat), opd_value_tensor(vec), beta, alpha};
+    return opd_call_op(opd_op_typed(&op, "aten::addmv_", "TTTTVV"), args, 5);
+}
+opd_tensor *opd_dot(opd_tensor *self, opd_tensor *tensor) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(tensor)};
+    return opd_call_op(opd_op_typed(&op, "aten::dot", "TTT"), args, 2);
+}
+opd_tensor *opd_vdot(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::vdot", "TTT"), args, 2);
+}
+opd_tensor *opd_outer(opd_tensor *self, opd_tensor *vec2) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(vec2)};
+    return opd_call_op(opd_op_typed(&op, "aten::outer", "TTT"), args, 2);
+}
+opd_tensor *opd_ger(opd_tensor *self, opd_tensor *vec2) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(vec2)};
+    return opd_call_op(opd_op_typed(&op, "aten::ger", "TTT"), args, 2);
+}
+opd_tensor *opd_addr(opd_tensor *self, opd_tensor *vec1, opd_tensor *vec2) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(vec1), opd_value_tensor(vec2)};
+    return opd_call_op(opd_op_typed(&op, "aten::addr", "TTTT"), args, 3);
+}
+opd_tensor *opd_addr_full(opd_tensor *self, opd_tensor *vec1, opd_tensor *vec2, opd_value beta, opd_value alpha) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(self), opd_value_tensor(vec1), opd_value_tensor(vec2), beta, alpha};
+    return opd_call_op(opd_op_typed(&op, "aten::addr", "TTTTVV"), args, 5);
+}
+opd_tensor *opd_addr_(opd_tensor *self, opd_tensor *vec1, opd_tensor *vec2) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(vec1), opd_value_tensor(vec2)};
+    return opd_call_op(opd_op_typed(&op, "aten::addr_", "TTTT"), args, 3);
+}
+opd_tensor *opd_addr_full_(opd_tensor *self, opd_tensor *vec1, opd_tensor *vec2, opd_value beta, opd_value alpha) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(self), opd_value_tensor(vec1), opd_value_tensor(vec2), beta, alpha};
+    return opd_call_op(opd_op_typed(&op, "aten::addr_", "TTTTVV"), args, 5);
+}
+opd_tensor *opd_matmul(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::matmul", "TTT"), args, 2);
+}
+opd_tensor *opd_linear(opd_tensor *input, opd_tensor *weight) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(input), opd_value_tensor(weight)};
+    return opd_call_op(opd_op_typed(&op, "aten::linear", "TTT"), args, 2);
+}
+opd_tensor *opd_linear_full(opd_tensor *input, opd_tensor *weight, opd_tensor *bias) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(input), opd_value_tensor(weight), opd_value_tensor(bias)};
+    return opd_call_op(opd_op_typed(&op, "aten::linear", "TTTT"), args, 3);
+}
+opd_tensor *opd_tensordot(opd_tensor *self, opd_tensor *other, opd_ints dims_self, opd_ints dims_other) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_tensor(other), opd_value_of_ints(dims_self),
+                              opd_value_of_ints(dims_other)};
+    return opd_call_op(opd_op_typed(&op, "aten::tensordot", "TTTII"), args, 4);
+}
+opd_tensor *opd_inner(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::inner", "TTT"), args, 2);
+}
+opd_tensor *opd_kron(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::kron", "TTT"), args, 2);
+}
+opd_tensor *opd_convolution(opd_tensor *input, opd_tensor *weight, opd_tensor *bias, opd_ints stride, opd_ints padding,
+                            opd_ints dilation, bool transposed, opd_ints output_padding, int64_t groups) {
+    static opd_op *op;
+    const opd_value args[9] = {opd_value_tensor(input), opd_value_tensor(weight), opd_value_tensor(bias),
+                              opd_value_of_ints(stride), opd_value_of_ints(padding), opd_value_of_ints(dilation),
+                              opd_value_bool(transposed), opd_value_of_ints(output_padding), opd_value_int(groups)};
+    return opd_call_op(opd_op_typed(&op, "aten::convolution", "TTTTIIIbIi"), args, 9);
+}
+int opd_convolution_backward(opd_tensor **rets, opd_tensor *grad_output, opd_tensor *input, opd_tensor *weight,
+                             opd_ints bias_sizes, opd_ints stride, opd_ints padding, opd_ints dilation, bool transposed,
+                             opd_ints output_padding, int64_t groups, opd_value output_mask) {
+    static opd_op *op;
+    const opd_value args[11] = {opd_value_tensor(grad_output), opd_value_tensor(input), opd_value_tensor(weight),
+                              opd_value_optional_ints(bias_sizes), opd_value_of_ints(stride),
+                              opd_value_of_ints(padding), opd_value_of_ints(dilation), opd_value_bool(transposed),
+                              opd_value_of_ints(output_padding), opd_value_int(groups), output_mask};
+    return opd_call_tensors(opd_op_typed(&op, "aten::convolution_backward", "NTTTIIIIbIiV"), rets, args, 11);
+}
+opd_tensor *opd_under_convolution(opd_tensor *input, opd_tensor *weight, opd_tensor *bias, opd_ints stride,
+                                  opd_ints padding, opd_ints dilation, bool transposed, opd_ints output_padding,
+                                  int64_t groups, bool benchmark, bool deterministic, bool cudnn_enabled,
+                                  bool allow_tf32) {
+    static opd_op *op;
+    const opd_value args[13] = {opd_value_tensor(input), opd_value_tensor(weight), opd_value_tensor(bias),
+                              opd_value_of_ints(stride), opd_value_of_ints(padding), opd_value_of_ints(dilation),
+                              opd_value_bool(transposed), opd_value_of_ints(output_padding), opd_value_int(groups),
+                              opd_value_bool(benchmark), opd_value_bool(deterministic), opd_value_bool(cudnn_enabled),
+                              opd_value_bool(allow_tf32)};
+    return opd_call_op(opd_op_typed(&op, "aten::_convolution", "TTTTIIIbIibbbb"), args, 13);
+}
+opd_tensor *opd_under_convolution_deprecated(opd_tensor *input, opd_tensor *weight, opd_tensor *bias, opd_ints stride,
+                                        opd_ints padding, opd_ints dilation, bool transposed, opd_ints output_padding,
+                                        int64_t groups, bool benchmark, bool deterministic, bool cudnn_enabled) {
+    static opd_op *op;
+    const opd_value args[12] = {opd_value_tensor(input), opd_value_tensor(weight), opd_value_tensor(bias),
+                              opd_value_of_ints(stride), opd_value_of_ints(padding), opd_value_of_ints(dilation),
+                              opd_value_bool(transposed), opd_value_of_ints(output_padding), opd_value_int(groups),
+                              opd_value_bool(benchmark), opd_value_bool(deterministic), opd_value_bool(cudnn_enabled)};
+    return opd_call_op(opd_op_typed(&op, "aten::_convolution.deprecated", "TTTTIIIbIibbb"), args, 12);
+}
+opd_tensor *opd_conv1d(opd_tensor *input, opd_tensor *weight) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(input), opd_value_tensor(weight)};
+    return opd_call_op(opd_op_typed(&op, "aten::conv1d", "TTT"), args, 2);
+}
+opd_tensor *opd_conv1d_full(opd_tensor *input, opd_tensor *weight, opd_tensor *bias, opd_ints stride, opd_ints padding,
+                            opd_ints dilation, int64_t groups) {
+    static opd_op *op;
+    const opd_value args[7] = {opd_value_tensor(input), opd_value_tensor(weight), opd_value_tensor(bias),
+                              opd_value_of_ints(stride), opd_value_of_ints(padding), opd_value_of_ints(dilation),
+                              opd_value_int(groups)};
+    return opd_call_op(opd_op_typed(&op, "aten::conv1d", "TTTTIIIi"), args, 7);
+}
+opd_tensor *opd_conv1d_padding(opd_tensor *input, opd_tensor *weight) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(input), opd_value_tensor(weight)};
+    return opd_call_op(opd_op_typed(&op, "aten::conv1d.padding", "TTT"), args, 2);
+}
+opd_tensor *opd_conv1d_padding_full(opd_tensor *input, opd_tensor *weight, opd_tensor *bias, opd_ints stride,
+                                    const char *padding, opd_ints dilation, int64_t groups) {
+    static opd_op *op;
+    const opd_value args[7] = {opd_value_tensor(input), opd_value_tensor(weight), opd_value_tensor(bias),
+                              opd_value_of_ints(stride), opd_value_str(padding), opd_value_of_ints(dilation),
+                              opd_value_int(groups)};
+    return opd_call_op(opd_op_typed(&op, "aten::conv1d.padding", "TTTTIsIi"), args, 7);
+}
+opd_tensor *opd_conv2d(opd_tensor *input, opd_tensor *weight) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(input), opd_value_tensor(weight)};
+    return opd_call_op(opd_op_typed(&op, "aten::conv2d", "TTT"), args, 2);
+}
+opd_tensor *opd_conv2d_full(opd_tensor *input, opd_tensor *weight, opd_tensor *bias, opd_ints stride, opd_ints padding,
+                            opd_ints dilation, int64_t groups) {
+    static opd_op *op;
+    const opd_value args[7] = {opd_value_tensor(input), opd_value_tensor(weight), opd_value_tensor(bias),
+                              opd_value_of_ints(stride), opd_value_of_ints(padding), opd_value_of_ints(dilation),
+                              opd_value_int(groups)};
+    return opd_call_op(opd_op_typed(&op, "aten::conv2d", "TTTTIIIi"), args, 7);
+}
+opd_tensor *opd_conv2d_padding(opd_tensor *input, opd_tensor *weight) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(input), opd_value_tensor(weight)};
+    return opd_call_op(opd_op_typed(&op, "aten::conv2d.padding", "TTT"), args, 2);
+}
+opd_tensor *opd_conv2d_padding_full(opd_tensor *input, opd_tensor *weight, opd_tensor *bias, opd_ints stride,
+                                    const char *padding, opd_ints dilation, int64_t groups) {
+    static opd_op *op;
+    const opd_value args[7] = {opd_value_tensor(input), opd_value_tensor(weight), opd_value_tensor(bias),
+                              opd_value_of_ints(stride), opd_value_str(padding), opd_value_of_ints(dilation),
+                              opd_value_int(groups)};
+    return opd_call_op(opd_op_typed(&op, "aten::conv2d.padding", "TTTTIsIi"), args, 7);
+}
+opd_tensor *opd_conv3d(opd_tensor *input, opd_tensor *weight) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(input), opd_value_tensor(weight)};
+    return opd_call_op(opd_op_typed(&op, "aten::conv3d", "TTT"), args, 2);
+}
+opd_tensor *opd_conv3d_full(opd_tensor *input, opd_tensor *weight, opd_tensor *bias, opd_ints stride, opd_ints padding,
+                            opd_ints dilation, int64_t groups) {
+    static opd_op *op;
+    const opd_value args[7] = {opd_value_tensor(input), opd_value_tensor(weight), opd_value_tensor(bias),
+                              opd_value_of_ints(stride), opd_value_of_ints(padding), opd_value_of_ints(dilation),
+                              opd_value_int(groups)};
+    return opd_call_op(opd_op_typed(&op, "aten::conv3d", "TTTTIIIi"), args, 7);
+}
+opd_tensor *opd_conv3d_padding(opd_tensor *input, opd_tensor *weight) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(input), opd_value_tensor(weight)};
+    return opd_call_op(opd_op_typed(&op, "aten::conv3d.padding", "TTT"), args, 2);
+}
+opd_tensor *opd_conv3d_padding_full(opd_tensor *input, opd_tensor *weight, opd_tensor *bias, opd_ints stride,
+                                    const char *padding, opd_ints dilation, int64_t groups) {
+    static opd_op *op;
+    const opd_value args[7] = {opd_value_tensor(input), opd_value_tensor(weight), opd_value_tensor(bias),
+                              opd_value_of_ints(stride), opd_value_str(padding), opd_value_of_ints(dilation),
+                              opd_value_int(groups)};
+    return opd_call_op(opd_op_typed(&op, "aten::conv3d.padding", "TTTTIsIi"), args, 7);
+}
+opd_tensor *opd_conv_transpose1d(opd_tensor *input, opd_tensor *weight) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(input), opd_value_tensor(weight)};
+    return opd_call_op(opd_op_typed(&op, "aten::conv_transpose1d", "TTT"), args, 2);
+}
+opd_tensor *opd_conv_transpose1d_full(opd_tensor *input, opd_tensor *weight, opd_tensor *bias, opd_ints stride,
+                                      opd_ints padding, opd_ints output_padding, int64_t groups, opd_ints dilation) {
+    static opd_op *op;
+    const opd_value args[8] = {opd_value_tensor(input), opd_value_tensor(weight), opd_value_tensor(bias),
+                              opd_value_of_ints(stride), opd_value_of_ints(padding), opd_value_of_ints(output_padding),
+                              opd_value_int(groups), opd_value_of_ints(dilation)};
+    return opd_call_op(opd_op_typed(&op, "aten::conv_transpose1d", "TTTTIIIiI"), args, 8);
+}
+opd_tensor *opd_conv_transpose2d(opd_tensor *input, opd_tensor *weight) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(input), opd_value_tensor(weight)};
+    return opd_call_op(opd_op_typed(&op, "aten::conv_transpose2d.input", "TTT"), args, 2);
+}
+opd_tensor *opd_conv_transpose2d_full(opd_tensor *input, opd_tensor *weight, opd_tensor *bias, opd_ints stride,
+                                      opd_ints padding, opd_ints output_padding, int64_t groups, opd_ints dilation) {
+    static opd_op *op;
+    const opd_value args[8] = {opd_value_tensor(input), opd_value_tensor(weight), opd_value_tensor(bias),
+                              opd_value_of_ints(stride), opd_value_of_ints(padding), opd_value_of_ints(output_padding),
+                              opd_value_int(groups), opd_value_of_ints(dilation)};
+    return opd_call_op(opd_op_typed(&op, "aten::conv_transpose2d.input", "TTTTIIIiI"), args, 8);
+}
+opd_tensor *opd_conv_transpose3d(opd_tensor *input, opd_tensor *weight) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(input), opd_value_tensor(weight)};
+    return opd_call_op(opd_op_typed(&op, "aten::conv_transpose3d.input", "TTT"), args, 2);
+}
+opd_tensor *opd_conv_transpose3d_full(opd_tensor *input, opd_tensor *weight, opd_tensor *bias, opd_ints stride,
+                                      opd_ints padding, opd_ints output_padding, int64_t groups, opd_ints dilation) {
+    static opd_op *op;
+    const opd_value args[8] = {opd_value_tensor(input), opd_value_tensor(weight), opd_value_tensor(bias),
+                              opd_value_of_ints(stride), opd_value_of_ints(padding), opd_value_of_ints(output_padding),
+                              opd_value_int(groups), opd_value_of_ints(dilation)};
+    return opd_call_op(opd_op_typed(&op, "aten::conv_transpose3d.input", "TTTTIIIiI"), args, 8);
+}
+int opd_max_pool2d_with_indices(opd_tensor **rets, opd_tensor *self, opd_ints kernel_size) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(kernel_size)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::max_pool2d_with_indices", "NTI"), rets, args, 2);
+}
+int opd_max_pool2d_with_indices_full(opd_tensor **rets, opd_tensor *self, opd_ints kernel_size, opd_ints stride,
+                                     opd_ints padding, opd_ints dilation, bool ceil_mode) {
+    static opd_op *op;
+    const opd_value args[6] = {opd_value_tensor(self), opd_value_of_ints(kernel_size), opd_value_of_ints(stride),
+                              opd_value_of_ints(padding), opd_value_of_ints(dilation), opd_value_bool(ceil_mode)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::max_pool2d_with_indices", "NTIIIIb"), rets, args, 6);
+}
+opd_tensor *opd_max_pool2d_with_indices_backward(opd_tensor *grad_output, opd_tensor *self, opd_ints kernel_size,
+                                        opd_ints stride, opd_ints padding, opd_ints dilation, bool ceil_mode,
+                                        opd_tensor *indices) {
+    static opd_op *op;
+    const opd_value args[8] = {opd_value_tensor(grad_output), opd_value_tensor(self), opd_value_of_ints(kernel_size),
+                              opd_value_of_ints(stride), opd_value_of_ints(padding), opd_value_of_ints(dilation),
+                              opd_value_bool(ceil_mode), opd_value_tensor(indices)};
+    return opd_call_op(opd_op_typed(&op, "aten::max_pool2d_with_indices_backward", "TTTIIIIbT"), args, 8);
+}
+int opd_max_pool3d_with_indices(opd_tensor **rets, opd_tensor *self, opd_ints kernel_size) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(kernel_size)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::max_pool3d_with_indices", "NTI"), rets, args, 2);
+}
+int opd_max_pool3d_with_indices_full(opd_tensor **rets, opd_tensor *self, opd_ints kernel_size, opd_ints stride,
+                                     opd_ints padding, opd_ints dilation, bool ceil_mode) {
+    static opd_op *op;
+    const opd_value args[6] = {opd_value_tensor(self), opd_value_of_ints(kernel_size), opd_value_of_ints(stride),
+                              opd_value_of_ints(padding), opd_value_of_ints(dilation), opd_value_bool(ceil_mode)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::max_pool3d_with_indices", "NTIIIIb"), rets, args, 6);
+}
+opd_tensor *opd_max_pool3d_with_indices_backward(opd_tensor *grad_output, opd_tensor *self, opd_ints kernel_size,
+                                        opd_ints stride, opd_ints padding, opd_ints dilation, bool ceil_mode,
+                                        opd_tensor *indices) {
+    static opd_op *op;
+    const opd_value args[8] = {opd_value_tensor(grad_output), opd_value_tensor(self), opd_value_of_ints(kernel_size),
+                              opd_value_of_ints(stride), opd_value_of_ints(padding), opd_value_of_ints(dilation),
+                              opd_value_bool(ceil_mode), opd_value_tensor(indices)};
+    return opd_call_op(opd_op_typed(&op, "aten::max_pool3d_with_indices_backward", "TTTIIIIbT"), args, 8);
+}
+opd_tensor *opd_max_pool2d(opd_tensor *self, opd_ints kernel_size) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(kernel_size)};
+    return opd_call_op(opd_op_typed(&op, "aten::max_pool2d", "TTI"), args, 2);
+}
+opd_tensor *opd_max_pool2d_full(opd_tensor *self, opd_ints kernel_size, opd_ints stride, opd_ints padding,
+                                opd_ints dilation, bool ceil_mode) {
+    static opd_op *op;
+    const opd_value args[6] = {opd_value_tensor(self), opd_value_of_ints(kernel_size), opd_value_of_ints(stride),
+                              opd_value_of_ints(padding), opd_value_of_ints(dilation), opd_value_bool(ceil_mode)};
+    return opd_call_op(opd_op_typed(&op, "aten::max_pool2d", "TTIIIIb"), args, 6);
+}
+opd_tensor *opd_max_pool3d(opd_tensor *self, opd_ints kernel_size) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(kernel_size)};
+    return opd_call_op(opd_op_typed(&op, "aten::max_pool3d", "TTI"), args, 2);
+}
+opd_tensor *opd_max_pool3d_full(opd_tensor *self, opd_ints kernel_size, opd_ints stride, opd_ints padding,
+                                opd_ints dilation, bool ceil_mode) {
+    static opd_op *op;
+    const opd_value args[6] = {opd_value_tensor(self), opd_value_of_ints(kernel_size), opd_value_of_ints(stride),
+                              opd_value_of_ints(padding), opd_value_of_ints(dilation), opd_value_bool(ceil_mode)};
+    return opd_call_op(opd_op_typed(&op, "aten::max_pool3d", "TTIIIIb"), args, 6);
+}
+int opd_max_pool1d_with_indices(opd_tensor **rets, opd_tensor *self, opd_ints kernel_size) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(kernel_size)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::max_pool1d_with_indices", "NTI"), rets, args, 2);
+}
+int opd_max_pool1d_with_indices_full(opd_tensor **rets, opd_tensor *self, opd_ints kernel_size, opd_ints stride,
+                                     opd_ints padding, opd_ints dilation, bool ceil_mode) {
+    static opd_op *op;
+    const opd_value args[6] = {opd_value_tensor(self), opd_value_of_ints(kernel_size), opd_value_of_ints(stride),
+                              opd_value_of_ints(padding), opd_value_of_ints(dilation), opd_value_bool(ceil_mode)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::max_pool1d_with_indices", "NTIIIIb"), rets, args, 6);
+}
+opd_tensor *opd_max_pool1d(opd_tensor *self, opd_ints kernel_size) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(kernel_size)};
+    return opd_call_op(opd_op_typed(&op, "aten::max_pool1d", "TTI"), args, 2);
+}
+opd_tensor *opd_max_pool1d_full(opd_tensor *self, opd_ints kernel_size, opd_ints stride, opd_ints padding,
+                                opd_ints dilation, bool ceil_mode) {
+    static opd_op *op;
+    const opd_value args[6] = {opd_value_tensor(self), opd_value_of_ints(kernel_size), opd_value_of_ints(stride),
+                              opd_value_of_ints(padding), opd_value_of_ints(dilation), opd_value_bool(ceil_mode)};
+    return opd_call_op(opd_op_typed(&op, "aten::max_pool1d", "TTIIIIb"), args, 6);
+}
+opd_tensor *opd_avg_pool2d(opd_tensor *self, opd_ints kernel_size) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(kernel_size)};
+    return opd_call_op(opd_op_typed(&op, "aten::avg_pool2d", "TTI"), args, 2);
+}
+opd_tensor *opd_avg_pool2d_full(opd_tensor *self, opd_ints kernel_size, opd_ints stride, opd_ints padding,
+                                bool ceil_mode, bool count_include_pad, opd_value divisor_override) {
+    static opd_op *op;
+    const opd_value args[7] = {opd_value_tensor(self), opd_value_of_ints(kernel_size), opd_value_of_ints(stride),
+                              opd_value_of_ints(padding), opd_value_bool(ceil_mode), opd_value_bool(count_include_pad),
+                              divisor_override};
+    return opd_call_op(opd_op_typed(&op, "aten::avg_pool2d", "TTIIIbbV"), args, 7);
+}
+opd_tensor *opd_avg_pool2d_backward(opd_tensor *grad_output, opd_tensor *self, opd_ints kernel_size, opd_ints stride,
+                                    opd_ints padding, bool ceil_mode, bool count_include_pad,
+                                    opd_value divisor_override) {
+    static opd_op *op;
+    const opd_value args[8] = {opd_value_tensor(grad_output), opd_value_tensor(self), opd_value_of_ints(kernel_size),
+                              opd_value_of_ints(stride), opd_value_of_ints(padding), opd_value_bool(ceil_mode),
+                              opd_value_bool(count_include_pad), divisor_override};
+    return opd_call_op(opd_op_typed(&op, "aten::avg_pool2d_backward", "TTTIIIbbV"), args, 8);
+}
+opd_tensor *opd_avg_pool3d(opd_tensor *self, opd_ints kernel_size) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(kernel_size)};
+    return opd_call_op(opd_op_typed(&op, "aten::avg_pool3d", "TTI"), args, 2);
+}
+opd_tensor *opd_avg_pool3d_full(opd_tensor *self, opd_ints kernel_size, opd_ints stride, opd_ints padding,
+                                bool ceil_mode, bool count_include_pad, opd_value divisor_override) {
+    static opd_op *op;
+    const opd_value args[7] = {opd_value_tensor(self), opd_value_of_ints(kernel_size), opd_value_of_ints(stride),
+                              opd_value_of_ints(padding), opd_value_bool(ceil_mode), opd_value_bool(count_include_pad),
+                              divisor_override};
+    return opd_call_op(opd_op_typed(&op, "aten::avg_pool3d", "TTIIIbbV"), args, 7);
+}
+opd_tensor *opd_avg_pool3d_backward(opd_tensor *grad_output, opd_tensor *self, opd_ints kernel_size, opd_ints stride,
+                                    opd_ints padding, bool ceil_mode, bool count_include_pad,
+                                    opd_value divisor_override) {
+    static opd_op *op;
+    const opd_value args[8] = {opd_value_tensor(grad_output), opd_value_tensor(self), opd_value_of_ints(kernel_size),
+                              opd_value_of_ints(stride), opd_value_of_ints(padding), opd_value_bool(ceil_mode),
+                              opd_value_bool(count_include_pad), divisor_override};
+    return opd_call_op(opd_op_typed(&op, "aten::avg_pool3d_backward", "TTTIIIbbV"), args, 8);
+}
+opd_tensor *opd_avg_pool1d(opd_tensor *self, opd_ints kernel_size) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(kernel_size)};
+    return opd_call_op(opd_op_typed(&op, "aten::avg_pool1d", "TTI"), args, 2);
+}
+opd_tensor *opd_avg_pool1d_full(opd_tensor *self, opd_ints kernel_size, opd_ints stride, opd_ints padding,
+                                bool ceil_mode, bool count_include_pad) {
+    static opd_op *op;
+    const opd_value args[6] = {opd_value_tensor(self), opd_value_of_ints(kernel_size), opd_value_of_ints(stride),
+                              opd_value_of_ints(padding), opd_value_bool(ceil_mode), opd_value_bool(count_include_pad)};
+    return opd_call_op(opd_op_typed(&op, "aten::avg_pool1d", "TTIIIbb"), args, 6);
+}
+opd_tensor *opd_under_adaptive_avg_pool2d(opd_tensor *self, opd_ints output_size) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(output_size)};
+    return opd_call_op(opd_op_typed(&op, "aten::_adaptive_avg_pool2d", "TTI"), args, 2);
+}
+opd_tensor *opd_adaptive_avg_pool2d_backward(opd_tensor *grad_output, opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(grad_output), opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::_adaptive_avg_pool2d_backward", "TTT"), args, 2);
+}
+opd_tensor *opd_under_adaptive_avg_pool3d(opd_tensor *self, opd_ints output_size) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(output_size)};
+    return opd_call_op(opd_op_typed(&op, "aten::_adaptive_avg_pool3d", "TTI"), args, 2);
+}
+opd_tensor *opd_adaptive_avg_pool3d_backward(opd_tensor *grad_output, opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(grad_output), opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::_adaptive_avg_pool3d_backward", "TTT"), args, 2);
+}
+int opd_adaptive_max_pool2d(opd_tensor **rets, opd_tensor *self, opd_ints output_size) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(output_size)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::adaptive_max_pool2d", "NTI"), rets, args, 2);
+}
+opd_tensor *opd_adaptive_max_pool2d_backward(opd_tensor *grad_output, opd_tensor *self, opd_tensor *indices) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(grad_output), opd_value_tensor(self), opd_value_tensor(indices)};
+    return opd_call_op(opd_op_typed(&op, "aten::adaptive_max_pool2d_backward", "TTTT"), args, 3);
+}
+int opd_adaptive_max_pool3d(opd_tensor **rets, opd_tensor *self, opd_ints output_size) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(output_size)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::adaptive_max_pool3d", "NTI"), rets, args, 2);
+}
+opd_tensor *opd_adaptive_max_pool3d_backward(opd_tensor *grad_output, opd_tensor *self, opd_tensor *indices) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(grad_output), opd_value_tensor(self), opd_value_tensor(indices)};
+    return opd_call_op(opd_op_typed(&op, "aten::adaptive_max_pool3d_backward", "TTTT"), args, 3);
+}
+opd_tensor *opd_adaptive_avg_pool1d(opd_tensor *self, opd_ints output_size) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(output_size)};
+    return opd_call_op(opd_op_typed(&op, "aten::adaptive_avg_pool1d", "TTI"), args, 2);
+}
+opd_tensor *opd_adaptive_avg_pool2d(opd_tensor *self, opd_ints output_size) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(output_size)};
+    return opd_call_op(opd_op_typed(&op, "aten::adaptive_avg_pool2d", "TTI"), args, 2);
+}
+opd_tensor *opd_adaptive_avg_pool3d(opd_tensor *self, opd_ints output_size) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(output_size)};
+    return opd_call_op(opd_op_typed(&op, "aten::adaptive_avg_pool3d", "TTI"), args, 2);
+}
+int opd_adaptive_max_pool1d(opd_tensor **rets, opd_tensor *self, opd_ints output_size) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(output_size)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::adaptive_max_pool1d", "NTI"), rets, args, 2);
+}
+opd_tensor *opd_im2col(opd_tensor *self, opd_ints kernel_size, opd_ints dilation, opd_ints padding, opd_ints stride) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(self), opd_value_of_ints(kernel_size), opd_value_of_ints(dilation),
+                              opd_value_of_ints(padding), opd_value_of_ints(stride)};
+    return opd_call_op(opd_op_typed(&op, "aten::im2col", "TTIIII"), args, 5);
+}
+opd_tensor *opd_col2im(opd_tensor *self, opd_ints output_size, opd_ints kernel_size, opd_ints dilation,
+                       opd_ints padding, opd_ints stride) {
+    static opd_op *op;
+    const opd_value args[6] = {opd_value_tensor(self), opd_value_of_ints(output_size), opd_value_of_ints(kernel_size),
+                              opd_value_of_ints(dilation), opd_value_of_ints(padding), opd_value_of_ints(stride)};
+    return opd_call_op(opd_op_typed(&op, "aten::col2im", "TTIIIII"), args, 6);
+}
+opd_tensor *opd_pixel_shuffle(opd_tensor *self, int64_t upscale_factor) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(upscale_factor)};
+    return opd_call_op(opd_op_typed(&op, "aten::pixel_shuffle", "TTi"), args, 2);
+}
+opd_tensor *opd_pixel_unshuffle(opd_tensor *self, int64_t downscale_factor) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(downscale_factor)};
+    return opd_call_op(opd_op_typed(&op, "aten::pixel_unshuffle", "TTi"), args, 2);
+}
+opd_tensor *opd_upsample_nearest2d(opd_tensor *self, opd_ints output_size) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(output_size)};
+    return opd_call_op(opd_op_typed(&op, "aten::upsample_nearest2d", "TTI"), args, 2);
+}
+opd_tensor *opd_upsample_nearest2d_full(opd_tensor *self, opd_ints output_size, opd_value scales_h,
+                                        opd_value scales_w) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_of_ints(output_size), scales_h, scales_w};
+    return opd_call_op(opd_op_typed(&op, "aten::upsample_nearest2d", "TTIVV"), args, 4);
+}
+opd_tensor *opd_upsample_nearest2d_backward(opd_tensor *grad_output, opd_ints output_size, opd_ints input_size) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(grad_output), opd_value_of_ints(output_size),
+                              opd_value_of_ints(input_size)};
+    return opd_call_op(opd_op_typed(&op, "aten::upsample_nearest2d_backward", "TTII"), args, 3);
+}
+opd_tensor *opd_upsample_nearest2d_backward_full(opd_tensor *grad_output, opd_ints output_size, opd_ints input_size,
+                                        opd_value scales_h, opd_value scales_w) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(grad_output), opd_value_of_ints(output_size),
+                              opd_value_of_ints(input_size), scales_h, scales_w};
+    return opd_call_op(opd_op_typed(&op, "aten::upsample_nearest2d_backward", "TTIIVV"), args, 5);
+}
+opd_tensor *opd_upsample_nearest2d_vec(opd_tensor *input, opd_ints output_size, opd_value scale_factors) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(input), opd_value_optional_ints(output_size), scale_factors};
+    return opd_call_op(opd_op_typed(&op, "aten::upsample_nearest2d.vec", "TTIV"), args, 3);
+}
+opd_tensor *opd_upsample_bilinear2d(opd_tensor *self, opd_ints output_size, bool align_corners) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_of_ints(output_size), opd_value_bool(align_corners)};
+    return opd_call_op(opd_op_typed(&op, "aten::upsample_bilinear2d", "TTIb"), args, 3);
+}
+opd_tensor *opd_upsample_bilinear2d_full(opd_tensor *self, opd_ints output_size, bool align_corners, opd_value scales_h,
+                                        opd_value scales_w) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(self), opd_value_of_ints(output_size), opd_value_bool(align_corners),
+                              scales_h, scales_w};
+    return opd_call_op(opd_op_typed(&op, "aten::upsample_bilinear2d", "TTIbVV"), args, 5);
+}
+opd_tensor *opd_upsample_bilinear2d_backward(opd_tensor *grad_output, opd_ints output_size, opd_ints input_size,
+                                        bool align_corners) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(grad_output), opd_value_of_ints(output_size),
+                              opd_value_of_ints(input_size), opd_value_bool(align_corners)};
+    return opd_call_op(opd_op_typed(&op, "aten::upsample_bilinear2d_backward", "TTIIb"), args, 4);
+}
+opd_tensor *opd_upsample_bilinear2d_backward_full(opd_tensor *grad_output, opd_ints output_size, opd_ints input_size,
+                                        bool align_corners, opd_value scales_h, opd_value scales_w) {
+    static opd_op *op;
+    const opd_value args[6] = {opd_value_tensor(grad_output), opd_value_of_ints(output_size),
+                              opd_value_of_ints(input_size), opd_value_bool(align_corners), scales_h, scales_w};
+    return opd_call_op(opd_op_typed(&op, "aten::upsample_bilinear2d_backward", "TTIIbVV"), args, 6);
+}
+opd_tensor *opd_upsample_bilinear2d_vec(opd_tensor *input, opd_ints output_size, bool align_corners,
+                                        opd_value scale_factors) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(input), opd_value_optional_ints(output_size),
+                              opd_value_bool(align_corners), scale_factors};
+    return opd_call_op(opd_op_typed(&op, "aten::upsample_bilinear2d.vec", "TTIbV"), args, 4);
+}
+opd_tensor *opd_grid_sampler_2d(opd_tensor *input, opd_tensor *grid, int64_t interpolation_mode, int64_t padding_mode,
+                                bool align_corners) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(input), opd_value_tensor(grid), opd_value_int(interpolation_mode),
+                              opd_value_int(padding_mode), opd_value_bool(align_corners)};
+    return opd_call_op(opd_op_typed(&op, "aten::grid_sampler_2d", "TTTiib"), args, 5);
+}
+int opd_grid_sampler_2d_backward(opd_tensor **rets, opd_tensor *grad_output, opd_tensor *input, opd_tensor *grid,
+                                 int64_t interpolation_mode, int64_t padding_mode, bool align_corners,
+                                 opd_value output_mask) {
+    static opd_op *op;
+    const opd_value args[7] = {opd_value_tensor(grad_output), opd_value_tensor(input), opd_value_tensor(grid),
+                              opd_value_int(interpolation_mode), opd_value_int(padding_mode),
+                              opd_value_bool(align_corners), output_mask};
+    return opd_call_tensors(opd_op_typed(&op, "aten::grid_sampler_2d_backward", "NTTTiibV"), rets, args, 7);
+}
+opd_tensor *opd_grid_sampler(opd_tensor *input, opd_tensor *grid, int64_t interpolation_mode, int64_t padding_mode,
+                             bool align_corners) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(input), opd_value_tensor(grid), opd_value_int(interpolation_mode),
+                              opd_value_int(padding_mode), opd_value_bool(align_corners)};
+    return opd_call_op(opd_op_typed(&op, "aten::grid_sampler", "TTTiib"), args, 5);
+}
+opd_tensor *opd_cdist_forward(opd_tensor *x1, opd_tensor *x2, double p, opd_value compute_mode) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(x1), opd_value_tensor(x2), opd_value_float(p), compute_mode};
+    return opd_call_op(opd_op_typed(&op, "aten::_cdist_forward", "TTTdV"), args, 4);
+}
+opd_tensor *opd_cdist_backward(opd_tensor *grad, opd_tensor *x1, opd_tensor *x2, double p, opd_tensor *cdist) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(grad), opd_value_tensor(x1), opd_value_tensor(x2), opd_value_float(p),
+                              opd_value_tensor(cdist)};
+    return opd_call_op(opd_op_typed(&op, "aten::_cdist_backward", "TTTTdT"), args, 5);
+}
+opd_tensor *opd_euclidean_dist(opd_tensor *x1, opd_tensor *x2) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(x1), opd_value_tensor(x2)};
+    return opd_call_op(opd_op_typed(&op, "aten::_euclidean_dist", "TTT"), args, 2);
+}
+opd_tensor *opd_cdist(opd_tensor *x1, opd_tensor *x2) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(x1), opd_value_tensor(x2)};
+    return opd_call_op(opd_op_typed(&op, "aten::cdist", "TTT"), args, 2);
+}
+opd_tensor *opd_cdist_full(opd_tensor *x1, opd_tensor *x2, double p, opd_value compute_mode) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(x1), opd_value_tensor(x2), opd_value_float(p), compute_mode};
+    return opd_call_op(opd_op_typed(&op, "aten::cdist", "TTTdV"), args, 4);
+}
+opd_tensor *opd_pdist_forward(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::_pdist_forward", "TT"), args, 1);
+}
+opd_tensor *opd_pdist_forward_full(opd_tensor *self, double p) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_float(p)};
+    return opd_call_op(opd_op_typed(&op, "aten::_pdist_forward", "TTd"), args, 2);
+}
+opd_tensor *opd_pdist_backward(opd_tensor *grad, opd_tensor *self, double p, opd_tensor *pdist) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(grad), opd_value_tensor(self), opd_value_float(p),
+                              opd_value_tensor(pdist)};
+    return opd_call_op(opd_op_typed(&op, "aten::_pdist_backward", "TTTdT"), args, 4);
+}
+opd_tensor *opd_pdist(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::pdist", "TT"), args, 1);
+}
+opd_tensor *opd_pdist_full(opd_tensor *self, double p) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_float(p)};
+    return opd_call_op(opd_op_typed(&op, "aten::pdist", "TTd"), args, 2);
+}
+opd_tensor *opd_fft_r2c(opd_tensor *self, opd_ints dim, int64_t normalization, bool onesided) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_of_ints(dim), opd_value_int(normalization),
+                              opd_value_bool(onesided)};
+    return opd_call_op(opd_op_typed(&op, "aten::_fft_r2c", "TTIib"), args, 4);
+}
+opd_tensor *opd_fft_c2r(opd_tensor *self, opd_ints dim, int64_t normalization, int64_t last_dim_size) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_of_ints(dim), opd_value_int(normalization),
+                              opd_value_int(last_dim_size)};
+    return opd_call_op(opd_op_typed(&op, "aten::_fft_c2r", "TTIii"), args, 4);
+}
+opd_tensor *opd_fft_c2c(opd_tensor *self, opd_ints dim, int64_t normalization, bool forward) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_of_ints(dim), opd_value_int(normalization),
+                              opd_value_bool(forward)};
+    return opd_call_op(opd_op_typed(&op, "aten::_fft_c2c", "TTIib"), args, 4);
+}
+int opd_native_layer_norm(opd_tensor **rets, opd_tensor *input, opd_ints normalized_shape, opd_tensor *weight,
+                          opd_tensor *bias, double eps) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(input), opd_value_of_ints(normalized_shape), opd_value_tensor(weight),
+                              opd_value_tensor(bias), opd_value_float(eps)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::native_layer_norm", "NTITTd"), rets, args, 5);
+}
+int opd_native_layer_norm_backward(opd_tensor **rets, opd_tensor *grad_out, opd_tensor *input,
+                                   opd_ints normalized_shape, opd_tensor *mean, opd_tensor *rstd, opd_tensor *weight,
+                                   opd_tensor *bias, opd_value output_mask) {
+    static opd_op *op;
+    const opd_value args[8] = {opd_value_tensor(grad_out), opd_value_tensor(input), opd_value_of_ints(normalized_shape),
+                              opd_value_tensor(mean), opd_value_tensor(rstd), opd_value_tensor(weight),
+                              opd_value_tensor(bias), output_mask};
+    return opd_call_tensors(opd_op_typed(&op, "aten::native_layer_norm_backward", "NTTITTTTV"), rets, args, 8);
+}
+opd_tensor *opd_layer_norm(opd_tensor *input, opd_ints normalized_shape) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(input), opd_value_of_ints(normalized_shape)};
+    return opd_call_op(opd_op_typed(&op, "aten::layer_norm", "TTI"), args, 2);
+}
+opd_tensor *opd_layer_norm_full(opd_tensor *input, opd_ints normalized_shape, opd_tensor *weight, opd_tensor *bias,
+                                double eps, bool cudnn_enable) {
+    static opd_op *op;
+    const opd_value args[6] = {opd_value_tensor(input), opd_value_of_ints(normalized_shape), opd_value_tensor(weight),
+                              opd_value_tensor(bias), opd_value_float(eps), opd_value_bool(cudnn_enable)};
+    return opd_call_op(opd_op_typed(&op, "aten::layer_norm", "TTITTdb"), args, 6);
+}
+int opd_native_group_norm(opd_tensor **rets, opd_tensor *input, opd_tensor *weight, opd_tensor *bias, int64_t N,
+                          int64_t C, int64_t HxW, int64_t group, double eps) {
+    static opd_op *op;
+    const opd_value args[8] = {opd_value_tensor(input), opd_value_tensor(weight), opd_value_tensor(bias),
+                              opd_value_int(N), opd_value_int(C), opd_value_int(HxW), opd_value_int(group),
+                              opd_value_float(eps)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::native_group_norm", "NTTTiiiid"), rets, args, 8);
+}
+int opd_native_group_norm_backward(opd_tensor **rets, opd_tensor *grad_out, opd_tensor *input, opd_tensor *mean,
+                                   opd_tensor *rstd, opd_tensor *weight, int64_t N, int64_t C, int64_t HxW,
+                                   int64_t group, opd_value output_mask) {
+    static opd_op *op;
+    const opd_value args[10] = {opd_value_tensor(grad_out), opd_value_tensor(input), opd_value_tensor(mean),
+                              opd_value_tensor(rstd), opd_value_tensor(weight), opd_value_int(N), opd_value_int(C),
+                              opd_value_int(HxW), opd_value_int(group), output_mask};
+    return opd_call_tensors(opd_op_typed(&op, "aten::native_group_norm_backward", "NTTTTTiiiiV"), rets, args, 10);
+}
+opd_tensor *opd_group_norm(opd_tensor *input, int64_t num_groups) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(input), opd_value_int(num_groups)};
+    return opd_call_op(opd_op_typed(&op, "aten::group_norm", "TTi"), args, 2);
+}
+opd_tensor *opd_group_norm_full(opd_tensor *input, int64_t num_groups, opd_tensor *weight, opd_tensor *bias, double eps,
+                                bool cudnn_enabled) {
+    static opd_op *op;
+    const opd_value args[6] = {opd_value_tensor(input), opd_value_int(num_groups), opd_value_tensor(weight),
+                              opd_value_tensor(bias), opd_value_float(eps), opd_value_bool(cudnn_enabled)};
+    return opd_call_op(opd_op_typed(&op, "aten::group_norm", "TTiTTdb"), args, 6);
+}
+int opd_native_batch_norm(opd_tensor **rets, opd_tensor *input, opd_tensor *weight, opd_tensor *bias,
+                          opd_tensor *running_mean, opd_tensor *running_var, bool training, double momentum,
+                          double eps) {
+    static opd_op *op;
+    const opd_value args[8] = {opd_value_tensor(input), opd_value_tensor(weight), opd_value_tensor(bias),
+                              opd_value_tensor(running_mean), opd_value_tensor(running_var), opd_value_bool(training),
+                              opd_value_float(momentum), opd_value_float(eps)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::native_batch_norm", "NTTTTTbdd"), rets, args, 8);
+}
+int opd_native_batch_norm_backward(opd_tensor **rets, opd_tensor *grad_out, opd_tensor *input, opd_tensor *weight,
+                                   opd_tensor *running_mean, opd_tensor *running_var, opd_tensor *save_mean,
+                                   opd_tensor *save_invstd, bool train, double eps, opd_value output_mask) {
+    static opd_op *op;
+    const opd_value args[10] = {opd_value_tensor(grad_out), opd_value_tensor(input), opd_value_tensor(weight),
+                              opd_value_tensor(running_mean), opd_value_tensor(running_var),
+                              opd_value_tensor(save_mean), opd_value_tensor(save_invstd), opd_value_bool(train),
+                              opd_value_float(eps), output_mask};
+    return opd_call_tensors(opd_op_typed(&op, "aten::native_batch_norm_backward", "NTTTTTTTbdV"), rets, args, 10);
+}
+opd_tensor *opd_batch_norm(opd_tensor *input, opd_tensor *weight, opd_tensor *bias, opd_tensor *running_mean,
+                           opd_tensor *running_var, bool training, double momentum, double eps, bool cudnn_enabled) {
+    static opd_op *op;
+    const opd_value args[9] = {opd_value_tensor(input), opd_value_tensor(weight), opd_value_tensor(bias),
+                              opd_value_tensor(running_mean), opd_value_tensor(running_var), opd_value_bool(training),
+                              opd_value_float(momentum), opd_value_float(eps), opd_value_bool(cudnn_enabled)};
+    return opd_call_op(opd_op_typed(&op, "aten::batch_norm", "TTTTTTbddb"), args, 9);
+}
+opd_tensor *opd_instance_norm(opd_tensor *input, opd_tensor *weight, opd_tensor *bias, opd_tensor *running_mean,
+                              opd_tensor *running_var, bool use_input_stats, double momentum, double eps,
+                              bool cudnn_enabled) {
+    static opd_op *op;
+    const opd_value args[9] = {opd_value_tensor(input), opd_value_tensor(weight), opd_value_tensor(bias),
+                              opd_value_tensor(running_mean), opd_value_tensor(running_var),
+                              opd_value_bool(use_input_stats), opd_value_float(momentum), opd_value_float(eps),
+                              opd_value_bool(cudnn_enabled)};
+    return opd_call_op(opd_op_typed(&op, "aten::instance_norm", "TTTTTTbddb"), args, 9);
+}
+int opd_native_dropout(opd_tensor **rets, opd_tensor *input, double p, opd_value train) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(input), opd_value_float(p), train};
+    return opd_call_tensors(opd_op_typed(&op, "aten::native_dropout", "NTdV"), rets, args, 3);
+}
+opd_tensor *opd_native_dropout_backward(opd_tensor *grad_output, opd_tensor *mask, double scale) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(grad_output), opd_value_tensor(mask), opd_value_float(scale)};
+    return opd_call_op(opd_op_typed(&op, "aten::native_dropout_backward", "TTTd"), args, 3);
+}
+opd_tensor *opd_dropout(opd_tensor *input, double p, bool train) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(input), opd_value_float(p), opd_value_bool(train)};
+    return opd_call_op(opd_op_typed(&op, "aten::dropout", "TTdb"), args, 3);
+}
+opd_tensor *opd_dropout_(opd_tensor *self, double p, bool train) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_float(p), opd_value_bool(train)};
+    return opd_call_op(opd_op_typed(&op, "aten::dropout_", "TTdb"), args, 3);
+}
+opd_tensor *opd_feature_dropout(opd_tensor *input, double p, bool train) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(input), opd_value_float(p), opd_value_bool(train)};
+    return opd_call_op(opd_op_typed(&op, "aten::feature_dropout", "TTdb"), args, 3);
+}
+opd_tensor *opd_feature_dropout_(opd_tensor *self, double p, bool train) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_float(p), opd_value_bool(train)};
+    return opd_call_op(opd_op_typed(&op, "aten::feature_dropout_", "TTdb"), args, 3);
+}
+int opd_nll_loss_forward(opd_tensor **rets, opd_tensor *self, opd_tensor *target, opd_tensor *weight, int64_t reduction,
+                         int64_t ignore_index) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(self), opd_value_tensor(target), opd_value_tensor(weight),
+                              opd_value_int(reduction), opd_value_int(ignore_index)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::nll_loss_forward", "NTTTii"), rets, args, 5);
+}
+opd_tensor *opd_nll_loss_backward(opd_tensor *grad_output, opd_tensor *self, opd_tensor *target, opd_tensor *weight,
+                                  int64_t reduction, int64_t ignore_index, opd_tensor *total_weight) {
+    static opd_op *op;
+    const opd_value args[7] = {opd_value_tensor(grad_output), opd_value_tensor(self), opd_value_tensor(target),
+                              opd_value_tensor(weight), opd_value_int(reduction), opd_value_int(ignore_index),
+                              opd_value_tensor(total_weight)};
+    return opd_call_op(opd_op_typed(&op, "aten::nll_loss_backward", "TTTTTiiT"), args, 7);
+}
+int opd_nll_loss2d_forward(opd_tensor **rets, opd_tensor *self, opd_tensor *target, opd_tensor *weight,
+                           int64_t reduction, int64_t ignore_index) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(self), opd_value_tensor(target), opd_value_tensor(weight),
+                              opd_value_int(reduction), opd_value_int(ignore_index)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::nll_loss2d_forward", "NTTTii"), rets, args, 5);
+}
+opd_tensor *opd_nll_loss2d_backward(opd_tensor *grad_output, opd_tensor *self, opd_tensor *target, opd_tensor *weight,
+                                    int64_t reduction, int64_t ignore_index, opd_tensor *total_weight) {
+    static opd_op *op;
+    const opd_value args[7] = {opd_value_tensor(grad_output), opd_value_tensor(self), opd_value_tensor(target),
+                              opd_value_tensor(weight), opd_value_int(reduction), opd_value_int(ignore_index),
+                              opd_value_tensor(total_weight)};
+    return opd_call_op(opd_op_typed(&op, "aten::nll_loss2d_backward", "TTTTTiiT"), args, 7);
+}
+opd_tensor *opd_nll_loss(opd_tensor *self, opd_tensor *target) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(target)};
+    return opd_call_op(opd_op_typed(&op, "aten::nll_loss", "TTT"), args, 2);
+}
+opd_tensor *opd_nll_loss_full(opd_tensor *self, opd_tensor *target, opd_tensor *weight, int64_t reduction,
+                              int64_t ignore_index) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(self), opd_value_tensor(target), opd_value_tensor(weight),
+                              opd_value_int(reduction), opd_value_int(ignore_index)};
+    return opd_call_op(opd_op_typed(&op, "aten::nll_loss", "TTTTii"), args, 5);
+}
+opd_tensor *opd_nll_loss2d(opd_tensor *self, opd_tensor *target) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(target)};
+    return opd_call_op(opd_op_typed(&op, "aten::nll_loss2d", "TTT"), args, 2);
+}
+opd_tensor *opd_nll_loss2d_full(opd_tensor *self, opd_tensor *target, opd_tensor *weight, int64_t reduction,
+                                int64_t ignore_index) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(self), opd_value_tensor(target), opd_value_tensor(weight),
+                              opd_value_int(reduction), opd_value_int(ignore_index)};
+    return opd_call_op(opd_op_typed(&op, "aten::nll_loss2d", "TTTTii"), args, 5);
+}
+opd_tensor *opd_nll_loss_nd(opd_tensor *self, opd_tensor *target) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(target)};
+    return opd_call_op(opd_op_typed(&op, "aten::nll_loss_nd", "TTT"), args, 2);
+}
+opd_tensor *opd_nll_loss_nd_full(opd_tensor *self, opd_tensor *target, opd_tensor *weight, int64_t reduction,
+                                 int64_t ignore_index) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(self), opd_value_tensor(target), opd_value_tensor(weight),
+                              opd_value_int(reduction), opd_value_int(ignore_index)};
+    return opd_call_op(opd_op_typed(&op, "aten::nll_loss_nd", "TTTTii"), args, 5);
+}
+opd_tensor *opd_cross_entropy_loss(opd_tensor *self, opd_tensor *target) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(target)};
+    return opd_call_op(opd_op_typed(&op, "aten::cross_entropy_loss", "TTT"), args, 2);
+}
+opd_tensor *opd_cross_entropy_loss_full(opd_tensor *self, opd_tensor *target, opd_tensor *weight, int64_t reduction,
+                                        int64_t ignore_index, double label_smoothing) {
+    static opd_op *op;
+    const opd_value args[6] = {opd_value_tensor(self), opd_value_tensor(target), opd_value_tensor(weight),
+                              opd_value_int(reduction), opd_value_int(ignore_index), opd_value_float(label_smoothing)};
+    return opd_call_op(opd_op_typed(&op, "aten::cross_entropy_loss", "TTTTiid"), args, 6);
+}
+opd_tensor *opd_mse_loss(opd_tensor *self, opd_tensor *target) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(target)};
+    return opd_call_op(opd_op_typed(&op, "aten::mse_loss", "TTT"), args, 2);
+}
+opd_tensor *opd_mse_loss_full(opd_tensor *self, opd_tensor *target, int64_t reduction) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(target), opd_value_int(reduction)};
+    return opd_call_op(opd_op_typed(&op, "aten::mse_loss", "TTTi"), args, 3);
+}
+opd_tensor *opd_mse_loss_backward(opd_tensor *grad_output, opd_tensor *self, opd_tensor *target, int64_t reduction) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(grad_output), opd_value_tensor(self), opd_value_tensor(target),
+                              opd_value_int(reduction)};
+    return opd_call_op(opd_op_typed(&op, "aten::mse_loss_backward", "TTTTi"), args, 4);
+}
+opd_tensor *opd_l1_loss(opd_tensor *self, opd_tensor *target) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(target)};
+    return opd_call_op(opd_op_typed(&op, "aten::l1_loss", "TTT"), args, 2);
+}
+opd_tensor *opd_l1_loss_full(opd_tensor *self, opd_tensor *target, int64_t reduction) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(target), opd_value_int(reduction)};
+    return opd_call_op(opd_op_typed(&op, "aten::l1_loss", "TTTi"), args, 3);
+}
+opd_tensor *opd_smooth_l1_loss(opd_tensor *self, opd_tensor *target) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(target)};
+    return opd_call_op(opd_op_typed(&op, "aten::smooth_l1_loss", "TTT"), args, 2);
+}
+opd_tensor *opd_smooth_l1_loss_full(opd_tensor *self, opd_tensor *target, int64_t reduction, double beta) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_tensor(target), opd_value_int(reduction),
+                              opd_value_float(beta)};
+    return opd_call_op(opd_op_typed(&op, "aten::smooth_l1_loss", "TTTid"), args, 4);
+}
+opd_tensor *opd_smooth_l1_loss_backward(opd_tensor *grad_output, opd_tensor *self, opd_tensor *target,
+                                        int64_t reduction, double beta) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(grad_output), opd_value_tensor(self), opd_value_tensor(target),
+                              opd_value_int(reduction), opd_value_float(beta)};
+    return opd_call_op(opd_op_typed(&op, "aten::smooth_l1_loss_backward", "TTTTid"), args, 5);
+}
+opd_tensor *opd_huber_loss(opd_tensor *self, opd_tensor *target) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(target)};
+    return opd_call_op(opd_op_typed(&op, "aten::huber_loss", "TTT"), args, 2);
+}
+opd_tensor *opd_huber_loss_full(opd_tensor *self, opd_tensor *target, int64_t reduction, double delta) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_tensor(target), opd_value_int(reduction),
+                              opd_value_float(delta)};
+    return opd_call_op(opd_op_typed(&op, "aten::huber_loss", "TTTid"), args, 4);
+}
+opd_tensor *opd_huber_loss_backward(opd_tensor *grad_output, opd_tensor *self, opd_tensor *target, int64_t reduction,
+                                    double delta) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(grad_output), opd_value_tensor(self), opd_value_tensor(target),
+                              opd_value_int(reduction), opd_value_float(delta)};
+    return opd_call_op(opd_op_typed(&op, "aten::huber_loss_backward", "TTTTid"), args, 5);
+}
+opd_tensor *opd_binary_cross_entropy(opd_tensor *self, opd_tensor *target) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(target)};
+    return opd_call_op(opd_op_typed(&op, "aten::binary_cross_entropy", "TTT"), args, 2);
+}
+opd_tensor *opd_binary_cross_entropy_full(opd_tensor *self, opd_tensor *target, opd_tensor *weight, int64_t reduction) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_tensor(target), opd_value_tensor(weight),
+                              opd_value_int(reduction)};
+    return opd_call_op(opd_op_typed(&op, "aten::binary_cross_entropy", "TTTTi"), args, 4);
+}
+opd_tensor *opd_binary_cross_entropy_backward(opd_tensor *grad_output, opd_tensor *self, opd_tensor *target) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(grad_output), opd_value_tensor(self), opd_value_tensor(target)};
+    return opd_call_op(opd_op_typed(&op, "aten::binary_cross_entropy_backward", "TTTT"), args, 3);
+}
+opd_tensor *opd_binary_cross_entropy_backward_full(opd_tensor *grad_output, opd_tensor *self, opd_tensor *target,
+                                        opd_tensor *weight, int64_t reduction) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(grad_output), opd_value_tensor(self), opd_value_tensor(target),
+                              opd_value_tensor(weight), opd_value_int(reduction)};
+    return opd_call_op(opd_op_typed(&op, "aten::binary_cross_entropy_backward", "TTTTTi"), args, 5);
+}
+opd_tensor *opd_binary_cross_entropy_with_logits(opd_tensor *self, opd_tensor *target) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(target)};
+    return opd_call_op(opd_op_typed(&op, "aten::binary_cross_entropy_with_logits", "TTT"), args, 2);
+}
+opd_tensor *opd_binary_cross_entropy_with_logits_full(opd_tensor *self, opd_tensor *target, opd_tensor *weight,
+                                        opd_tensor *pos_weight, int64_t reduction) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(self), opd_value_tensor(target), opd_value_tensor(weight),
+                              opd_value_tensor(pos_weight), opd_value_int(reduction)};
+    return opd_call_op(opd_op_typed(&op, "aten::binary_cross_entropy_with_logits", "TTTTTi"), args, 5);
+}
+int opd_log_sigmoid_forward(opd_tensor **rets, opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::log_sigmoid_forward", "NT"), rets, args, 1);
+}
+opd_tensor *opd_log_sigmoid_backward(opd_tensor *grad_output, opd_tensor *self, opd_tensor *buffer) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(grad_output), opd_value_tensor(self), opd_value_tensor(buffer)};
+    return opd_call_op(opd_op_typed(&op, "aten::log_sigmoid_backward", "TTTT"), args, 3);
+}
+opd_tensor *opd_log_sigmoid(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::log_sigmoid", "TT"), args, 1);
+}
+opd_tensor *opd_soft_margin_loss(opd_tensor *self, opd_tensor *target) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(target)};
+    return opd_call_op(opd_op_typed(&op, "aten::soft_margin_loss", "TTT"), args, 2);
+}
+opd_tensor *opd_soft_margin_loss_full(opd_tensor *self, opd_tensor *target, int64_t reduction) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(target), opd_value_int(reduction)};
+    return opd_call_op(opd_op_typed(&op, "aten::soft_margin_loss", "TTTi"), args, 3);
+}
+opd_tensor *opd_soft_margin_loss_backward(opd_tensor *grad_output, opd_tensor *self, opd_tensor *target,
+                                        int64_t reduction) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(grad_output), opd_value_tensor(self), opd_value_tensor(target),
+                              opd_value_int(reduction)};
+    return opd_call_op(opd_op_typed(&op, "aten::soft_margin_loss_backward", "TTTTi"), args, 4);
+}
+opd_tensor *opd_kl_div(opd_tensor *self, opd_tensor *target) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(target)};
+    return opd_call_op(opd_op_typed(&op, "aten::kl_div", "TTT"), args, 2);
+}
+opd_tensor *opd_kl_div_full(opd_tensor *self, opd_tensor *target, int64_t reduction, bool log_target) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_tensor(target), opd_value_int(reduction),
+                              opd_value_bool(log_target)};
+    return opd_call_op(opd_op_typed(&op, "aten::kl_div", "TTTib"), args, 4);
+}
+opd_tensor *opd_hinge_embedding_loss(opd_tensor *self, opd_tensor *target) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(target)};
+    return opd_call_op(opd_op_typed(&op, "aten::hinge_embedding_loss", "TTT"), args, 2);
+}
+opd_tensor *opd_hinge_embedding_loss_full(opd_tensor *self, opd_tensor *target, double margin, int64_t reduction) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_tensor(target), opd_value_float(margin),
+                              opd_value_int(reduction)};
+    return opd_call_op(opd_op_typed(&op, "aten::hinge_embedding_loss", "TTTdi"), args, 4);
+}
+opd_tensor *opd_margin_ranking_loss(opd_tensor *input1, opd_tensor *input2, opd_tensor *target) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(input1), opd_value_tensor(input2), opd_value_tensor(target)};
+    return opd_call_op(opd_op_typed(&op, "aten::margin_ranking_loss", "TTTT"), args, 3);
+}
+opd_tensor *opd_margin_ranking_loss_full(opd_tensor *input1, opd_tensor *input2, opd_tensor *target, double margin,
+                                        int64_t reduction) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(input1), opd_value_tensor(input2), opd_value_tensor(target),
+                              opd_value_float(margin), opd_value_int(reduction)};
+    return opd_call_op(opd_op_typed(&op, "aten::margin_ranking_loss", "TTTTdi"), args, 5);
+}
+opd_tensor *opd_cosine_similarity(opd_tensor *x1, opd_tensor *x2) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(x1), opd_value_tensor(x2)};
+    return opd_call_op(opd_op_typed(&op, "aten::cosine_similarity", "TTT"), args, 2);
+}
+opd_tensor *opd_cosine_similarity_full(opd_tensor *x1, opd_tensor *x2, int64_t dim, double eps) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(x1), opd_value_tensor(x2), opd_value_int(dim), opd_value_float(eps)};
+    return opd_call_op(opd_op_typed(&op, "aten::cosine_similarity", "TTTid"), args, 4);
+}
+opd_tensor *opd_cosine_embedding_loss(opd_tensor *input1, opd_tensor *input2, opd_tensor *target) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(input1), opd_value_tensor(input2), opd_value_tensor(target)};
+    return opd_call_op(opd_op_typed(&op, "aten::cosine_embedding_loss", "TTTT"), args, 3);
+}
+opd_tensor *opd_cosine_embedding_loss_full(opd_tensor *input1, opd_tensor *input2, opd_tensor *target, double margin,
+                                        int64_t reduction) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(input1), opd_value_tensor(input2), opd_value_tensor(target),
+                              opd_value_float(margin), opd_value_int(reduction)};
+    return opd_call_op(opd_op_typed(&op, "aten::cosine_embedding_loss", "TTTTdi"), args, 5);
+}
+opd_tensor *opd_pairwise_distance(opd_tensor *x1, opd_tensor *x2) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(x1), opd_value_tensor(x2)};
+    return opd_call_op(opd_op_typed(&op, "aten::pairwise_distance", "TTT"), args, 2);
+}
+opd_tensor *opd_pairwise_distance_full(opd_tensor *x1, opd_tensor *x2, double p, double eps, bool keepdim) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(x1), opd_value_tensor(x2), opd_value_float(p), opd_value_float(eps),
+                              opd_value_bool(keepdim)};
+    return opd_call_op(opd_op_typed(&op, "aten::pairwise_distance", "TTTddb"), args, 5);
+}
+opd_tensor *opd_triplet_margin_loss(opd_tensor *anchor, opd_tensor *positive, opd_tensor *negative) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(anchor), opd_value_tensor(positive), opd_value_tensor(negative)};
+    return opd_call_op(opd_op_typed(&op, "aten::triplet_margin_loss", "TTTT"), args, 3);
+}
+opd_tensor *opd_triplet_margin_loss_full(opd_tensor *anchor, opd_tensor *positive, opd_tensor *negative, double margin,
+                                        double p, double eps, bool swap, int64_t reduction) {
+    static opd_op *op;
+    const opd_value args[8] = {opd_value_tensor(anchor), opd_value_tensor(positive), opd_value_tensor(negative),
+                              opd_value_float(margin), opd_value_float(p), opd_value_float(eps), opd_value_bool(swap),
+                              opd_value_int(reduction)};
+    return opd_call_op(opd_op_typed(&op, "aten::triplet_margin_loss", "TTTTdddbi"), args, 8);
+}
+opd_tensor *opd_poisson_nll_loss(opd_tensor *input, opd_tensor *target, bool log_input, bool full, double eps,
+                                 int64_t reduction) {
+    static opd_op *op;
+    const opd_value args[6] = {opd_value_tensor(input), opd_value_tensor(target), opd_value_bool(log_input),
+                              opd_value_bool(full), opd_value_float(eps), opd_value_int(reduction)};
+    return opd_call_op(opd_op_typed(&op, "aten::poisson_nll_loss", "TTTbbdi"), args, 6);
+}
+opd_tensor *opd_glu(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::glu", "TT"), args, 1);
+}
+opd_tensor *opd_glu_full(opd_tensor *self, int64_t dim) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dim)};
+    return opd_call_op(opd_op_typed(&op, "aten::glu", "TTi"), args, 2);
+}
+opd_tensor *opd_glu_backward(opd_tensor *grad_output, opd_tensor *self, int64_t dim) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(grad_output), opd_value_tensor(self), opd_value_int(dim)};
+    return opd_call_op(opd_op_typed(&op, "aten::glu_backward", "TTTi"), args, 3);
+}
+opd_tensor *opd_prelu(opd_tensor *self, opd_tensor *weight) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(weight)};
+    return opd_call_op(opd_op_typed(&op, "aten::prelu", "TTT"), args, 2);
+}
+int opd_prelu_backward(opd_tensor **rets, opd_tensor *grad_output, opd_tensor *self, opd_tensor *weight) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(grad_output), opd_value_tensor(self), opd_value_tensor(weight)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::prelu_backward", "NTTT"), rets, args, 3);
+}
+opd_tensor *opd_gather(opd_tensor *self, int64_t dim, opd_tensor *index) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(index)};
+    return opd_call_op(opd_op_typed(&op, "aten::gather", "TTiT"), args, 3);
+}
+opd_tensor *opd_gather_full(opd_tensor *self, int64_t dim, opd_tensor *index, bool sparse_grad) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(index),
+                              opd_value_bool(sparse_grad)};
+    return opd_call_op(opd_op_typed(&op, "aten::gather", "TTiTb"), args, 4);
+}
+opd_tensor *opd_scatter(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *src) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(index),
+                              opd_value_tensor(src)};
+    return opd_call_op(opd_op_typed(&op, "aten::scatter.src", "TTiTT"), args, 4);
+}
+opd_tensor *opd_scatter_(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *src) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(index),
+                              opd_value_tensor(src)};
+    return opd_call_op(opd_op_typed(&op, "aten::scatter_.src", "TTiTT"), args, 4);
+}
+opd_tensor *opd_scatter_value(opd_tensor *self, int64_t dim, opd_tensor *index, opd_value value) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(index), value};
+    return opd_call_op(opd_op_typed(&op, "aten::scatter.value", "TTiTV"), args, 4);
+}
+opd_tensor *opd_scatter_value_(opd_tensor *self, int64_t dim, opd_tensor *index, opd_value value) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(index), value};
+    return opd_call_op(opd_op_typed(&op, "aten::scatter_.value", "TTiTV"), args, 4);
+}
+opd_tensor *opd_scatter_reduce(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *src, const char *reduce) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(index),
+                              opd_value_tensor(src), opd_value_str(reduce)};
+    return opd_call_op(opd_op_typed(&op, "aten::scatter.reduce", "TTiTTs"), args, 5);
+}
+opd_tensor *opd_scatter_reduce_(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *src, const char *reduce) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(index),
+                              opd_value_tensor(src), opd_value_str(reduce)};
+    return opd_call_op(opd_op_typed(&op, "aten::scatter_.reduce", "TTiTTs"), args, 5);
+}
+opd_tensor *opd_scatter_value_reduce(opd_tensor *self, int64_t dim, opd_tensor *index, opd_value value,
+                                     const char *reduce) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(index), value,
+                              opd_value_str(reduce)};
+    return opd_call_op(opd_op_typed(&op, "aten::scatter.value_reduce", "TTiTVs"), args, 5);
+}
+opd_tensor *opd_scatter_value_reduce_(opd_tensor *self, int64_t dim, opd_tensor *index, opd_value value,
+                                      const char *reduce) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(index), value,
+                              opd_value_str(reduce)};
+    return opd_call_op(opd_op_typed(&op, "aten::scatter_.value_reduce", "TTiTVs"), args, 5);
+}
+opd_tensor *opd_scatter_add(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *src) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(index),
+                              opd_value_tensor(src)};
+    return opd_call_op(opd_op_typed(&op, "aten::scatter_add", "TTiTT"), args, 4);
+}
+opd_tensor *opd_scatter_add_(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *src) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(index),
+                              opd_value_tensor(src)};
+    return opd_call_op(opd_op_typed(&op, "aten::scatter_add_", "TTiTT"), args, 4);
+}
+opd_tensor *opd_scatter_reduce_two(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *src,
+                                   const char *reduce) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(index),
+                              opd_value_tensor(src), opd_value_str(reduce)};
+    return opd_call_op(opd_op_typed(&op, "aten::scatter_reduce.two", "TTiTTs"), args, 5);
+}
+opd_tensor *opd_scatter_reduce_two_full(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *src,
+                                        const char *reduce, bool include_self) {
+    static opd_op *op;
+    const opd_value args[6] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(index),
+                              opd_value_tensor(src), opd_value_str(reduce), opd_value_bool(include_self)};
+    return opd_call_op(opd_op_typed(&op, "aten::scatter_reduce.two", "TTiTTsb"), args, 6);
+}
+opd_tensor *opd_scatter_reduce_two_(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *src,
+                                    const char *reduce) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(index),
+                              opd_value_tensor(src), opd_value_str(reduce)};
+    return opd_call_op(opd_op_typed(&op, "aten::scatter_reduce_.two", "TTiTTs"), args, 5);
+}
+opd_tensor *opd_scatter_reduce_two_full_(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *src,
+                                        const char *reduce, bool include_self) {
+    static opd_op *op;
+    const opd_value args[6] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(index),
+                              opd_value_tensor(src), opd_value_str(reduce), opd_value_bool(include_self)};
+    return opd_call_op(opd_op_typed(&op, "aten::scatter_reduce_.two", "TTiTTsb"), args, 6);
+}
+opd_tensor *opd_index_select(opd_tensor *self, int64_t dim, opd_tensor *index) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(index)};
+    return opd_call_op(opd_op_typed(&op, "aten::index_select", "TTiT"), args, 3);
+}
+opd_tensor *opd_index_select_backward(opd_tensor *grad, opd_ints self_sizes, int64_t dim, opd_tensor *index) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(grad), opd_value_of_ints(self_sizes), opd_value_int(dim),
+                              opd_value_tensor(index)};
+    return opd_call_op(opd_op_typed(&op, "aten::index_select_backward", "TTIiT"), args, 4);
+}
+opd_tensor *opd_index_add(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *source) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(index),
+                              opd_value_tensor(source)};
+    return opd_call_op(opd_op_typed(&op, "aten::index_add", "TTiTT"), args, 4);
+}
+opd_tensor *opd_index_add_full(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *source, opd_value alpha) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(index),
+                              opd_value_tensor(source), alpha};
+    return opd_call_op(opd_op_typed(&op, "aten::index_add", "TTiTTV"), args, 5);
+}
+opd_tensor *opd_index_add_(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *source) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(index),
+                              opd_value_tensor(source)};
+    return opd_call_op(opd_op_typed(&op, "aten::index_add_", "TTiTT"), args, 4);
+}
+opd_tensor *opd_index_add_full_(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *source, opd_value alpha) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(index),
+                              opd_value_tensor(source), alpha};
+    return opd_call_op(opd_op_typed(&op, "aten::index_add_", "TTiTTV"), args, 5);
+}
+opd_tensor *opd_index_copy(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *source) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(index),
+                              opd_value_tensor(source)};
+    return opd_call_op(opd_op_typed(&op, "aten::index_copy", "TTiTT"), args, 4);
+}
+opd_tensor *opd_index_copy_(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *source) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(index),
+                              opd_value_tensor(source)};
+    return opd_call_op(opd_op_typed(&op, "aten::index_copy_", "TTiTT"), args, 4);
+}
+opd_tensor *opd_index_fill_int_Scalar(opd_tensor *self, int64_t dim, opd_tensor *index, opd_value value) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(index), value};
+    return opd_call_op(opd_op_typed(&op, "aten::index_fill.int_Scalar", "TTiTV"), args, 4);
+}
+opd_tensor *opd_index_fill_int_Scalar_(opd_tensor *self, int64_t dim, opd_tensor *index, opd_value value) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(index), value};
+    return opd_call_op(opd_op_typed(&op, "aten::index_fill_.int_Scalar", "TTiTV"), args, 4);
+}
+opd_tensor *opd_index_fill_int_Tensor(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *value) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(index),
+                              opd_value_tensor(value)};
+    return opd_call_op(opd_op_typed(&op, "aten::index_fill.int_Tensor", "TTiTT"), args, 4);
+}
+opd_tensor *opd_index_fill_int_Tensor_(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *value) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(index),
+                              opd_value_tensor(value)};
+    return opd_call_op(opd_op_typed(&op, "aten::index_fill_.int_Tensor", "TTiTT"), args, 4);
+}
+opd_tensor *opd_index_reduce(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *source, const char *reduce) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(index),
+                              opd_value_tensor(source), opd_value_str(reduce)};
+    return opd_call_op(opd_op_typed(&op, "aten::index_reduce", "TTiTTs"), args, 5);
+}
+opd_tensor *opd_index_reduce_full(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *source,
+                                  const char *reduce, bool include_self) {
+    static opd_op *op;
+    const opd_value args[6] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(index),
+                              opd_value_tensor(source), opd_value_str(reduce), opd_value_bool(include_self)};
+    return opd_call_op(opd_op_typed(&op, "aten::index_reduce", "TTiTTsb"), args, 6);
+}
+opd_tensor *opd_index_reduce_(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *source,
+                              const char *reduce) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(index),
+                              opd_value_tensor(source), opd_value_str(reduce)};
+    return opd_call_op(opd_op_typed(&op, "aten::index_reduce_", "TTiTTs"), args, 5);
+}
+opd_tensor *opd_index_reduce_full_(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *source,
+                                   const char *reduce, bool include_self) {
+    static opd_op *op;
+    const opd_value args[6] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(index),
+                              opd_value_tensor(source), opd_value_str(reduce), opd_value_bool(include_self)};
+    return opd_call_op(opd_op_typed(&op, "aten::index_reduce_", "TTiTTsb"), args, 6);
+}
+opd_tensor *opd_index(opd_tensor *self, opd_tensors indices) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_tensors(indices)};
+    return opd_call_op(opd_op_typed(&op, "aten::index.Tensor", "TTL"), args, 2);
+}
+opd_tensor *opd_index_put(opd_tensor *self, opd_tensors indices, opd_tensor *values) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_of_tensors(indices), opd_value_tensor(values)};
+    return opd_call_op(opd_op_typed(&op, "aten::index_put", "TTLT"), args, 3);
+}
+opd_tensor *opd_index_put_full(opd_tensor *self, opd_tensors indices, opd_tensor *values, bool accumulate) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_of_tensors(indices), opd_value_tensor(values),
+                              opd_value_bool(accumulate)};
+    return opd_call_op(opd_op_typed(&op, "aten::index_put", "TTLTb"), args, 4);
+}
+opd_tensor *opd_index_put_(opd_tensor *self, opd_tensors indices, opd_tensor *values) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_of_tensors(indices), opd_value_tensor(values)};
+    return opd_call_op(opd_op_typed(&op, "aten::index_put_", "TTLT"), args, 3);
+}
+opd_tensor *opd_index_put_full_(opd_tensor *self, opd_tensors indices, opd_tensor *values, bool accumulate) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_of_tensors(indices), opd_value_tensor(values),
+                              opd_value_bool(accumulate)};
+    return opd_call_op(opd_op_typed(&op, "aten::index_put_", "TTLTb"), args, 4);
+}
+opd_tensor *opd__index_put_impl_(opd_tensor *self, opd_tensors indices, opd_tensor *values) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_of_tensors(indices), opd_value_tensor(values)};
+    return opd_call_op(opd_op_typed(&op, "aten::_index_put_impl_", "TTLT"), args, 3);
+}
+opd_tensor *opd__index_put_impl_full_(opd_tensor *self, opd_tensors indices, opd_tensor *values, bool accumulate,
+                                      bool unsafe) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(self), opd_value_of_tensors(indices), opd_value_tensor(values),
+                              opd_value_bool(accumulate), opd_value_bool(unsafe)};
+    return opd_call_op(opd_op_typed(&op, "aten::_index_put_impl_", "TTLTbb"), args, 5);
+}
+opd_tensor *opd_take(opd_tensor *self, opd_tensor *index) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(index)};
+    return opd_call_op(opd_op_typed(&op, "aten::take", "TTT"), args, 2);
+}
+opd_tensor *opd_put(opd_tensor *self, opd_tensor *index, opd_tensor *source) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(index), opd_value_tensor(source)};
+    return opd_call_op(opd_op_typed(&op, "aten::put", "TTTT"), args, 3);
+}
+opd_tensor *opd_put_full(opd_tensor *self, opd_tensor *index, opd_tensor *source, bool accumulate) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_tensor(index), opd_value_tensor(source),
+                              opd_value_bool(accumulate)};
+    return opd_call_op(opd_op_typed(&op, "aten::put", "TTTTb"), args, 4);
+}
+opd_tensor *opd_put_(opd_tensor *self, opd_tensor *index, opd_tensor *source) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(index), opd_value_tensor(source)};
+    return opd_call_op(opd_op_typed(&op, "aten::put_", "TTTT"), args, 3);
+}
+opd_tensor *opd_put_full_(opd_tensor *self, opd_tensor *index, opd_tensor *source, bool accumulate) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_tensor(index), opd_value_tensor(source),
+                              opd_value_bool(accumulate)};
+    return opd_call_op(opd_op_typed(&op, "aten::put_", "TTTTb"), args, 4);
+}
+opd_tensor *opd_take_along_dim(opd_tensor *self, opd_tensor *indices) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(indices)};
+    return opd_call_op(opd_op_typed(&op, "aten::take_along_dim", "TTT"), args, 2);
+}
+opd_tensor *opd_take_along_dim_full(opd_tensor *self, opd_tensor *indices, opd_value dim) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(indices), dim};
+    return opd_call_op(opd_op_typed(&op, "aten::take_along_dim", "TTTV"), args, 3);
+}
+opd_tensor *opd_masked_select(opd_tensor *self, opd_tensor *mask) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(mask)};
+    return opd_call_op(opd_op_typed(&op, "aten::masked_select", "TTT"), args, 2);
+}
+opd_tensor *opd_masked_scatter(opd_tensor *self, opd_tensor *mask, opd_tensor *source) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(mask), opd_value_tensor(source)};
+    return opd_call_op(opd_op_typed(&op, "aten::masked_scatter", "TTTT"), args, 3);
+}
+opd_tensor *opd_masked_scatter_(opd_tensor *self, opd_tensor *mask, opd_tensor *source) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(mask), opd_value_tensor(source)};
+    return opd_call_op(opd_op_typed(&op, "aten::masked_scatter_", "TTTT"), args, 3);
+}
+opd_tensor *opd_where_Scalar(opd_tensor *condition, opd_value self, opd_value other) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(condition), self, other};
+    return opd_call_op(opd_op_typed(&op, "aten::where.Scalar", "TTVV"), args, 3);
+}
+opd_tensors opd_where(opd_tensor *condition) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(condition)};
+    return opd_call_list(opd_op_typed(&op, "aten::where", "LT"), args, 1);
+}
+opd_tensor *opd_cat(opd_tensors tensors) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_of_tensors(tensors)};
+    return opd_call_op(opd_op_typed(&op, "aten::cat", "TL"), args, 1);
+}
+opd_tensor *opd_cat_full(opd_tensors tensors, int64_t dim) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_of_tensors(tensors), opd_value_int(dim)};
+    return opd_call_op(opd_op_typed(&op, "aten::cat", "TLi"), args, 2);
+}
+opd_tensor *opd_stack(opd_tensors tensors) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_of_tensors(tensors)};
+    return opd_call_op(opd_op_typed(&op, "aten::stack", "TL"), args, 1);
+}
+opd_tensor *opd_stack_full(opd_tensors tensors, int64_t dim) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_of_tensors(tensors), opd_value_int(dim)};
+    return opd_call_op(opd_op_typed(&op, "aten::stack", "TLi"), args, 2);
+}
+opd_tensor *opd_hstack(opd_tensors tensors) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_of_tensors(tensors)};
+    return opd_call_op(opd_op_typed(&op, "aten::hstack", "TL"), args, 1);
+}
+opd_tensor *opd_vstack(opd_tensors tensors) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_of_tensors(tensors)};
+    return opd_call_op(opd_op_typed(&op, "aten::vstack", "TL"), args, 1);
+}
+opd_tensor *opd_dstack(opd_tensors tensors) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_of_tensors(tensors)};
+    return opd_call_op(opd_op_typed(&op, "aten::dstack", "TL"), args, 1);
+}
+opd_tensor *opd_column_stack(opd_tensors tensors) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_of_tensors(tensors)};
+    return opd_call_op(opd_op_typed(&op, "aten::column_stack", "TL"), args, 1);
+}
+opd_tensor *opd_row_stack(opd_tensors tensors) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_of_tensors(tensors)};
+    return opd_call_op(opd_op_typed(&op, "aten::row_stack", "TL"), args, 1);
+}
+opd_tensor *opd_concat(opd_tensors tensors) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_of_tensors(tensors)};
+    return opd_call_op(opd_op_typed(&op, "aten::concat", "TL"), args, 1);
+}
+opd_tensor *opd_concat_full(opd_tensors tensors, int64_t dim) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_of_tensors(tensors), opd_value_int(dim)};
+    return opd_call_op(opd_op_typed(&op, "aten::concat", "TLi"), args, 2);
+}
+opd_tensor *opd_constant_pad_nd(opd_tensor *self, opd_ints pad) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(pad)};
+    return opd_call_op(opd_op_typed(&op, "aten::constant_pad_nd", "TTI"), args, 2);
+}
+opd_tensor *opd_constant_pad_nd_full(opd_tensor *self, opd_ints pad, opd_value value) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_of_ints(pad), value};
+    return opd_call_op(opd_op_typed(&op, "aten::constant_pad_nd", "TTIV"), args, 3);
+}
+opd_tensor *opd_reflection_pad1d(opd_tensor *self, opd_ints padding) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(padding)};
+    return opd_call_op(opd_op_typed(&op, "aten::reflection_pad1d", "TTI"), args, 2);
+}
+opd_tensor *opd_reflection_pad1d_backward(opd_tensor *grad_output, opd_tensor *self, opd_ints padding) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(grad_output), opd_value_tensor(self), opd_value_of_ints(padding)};
+    return opd_call_op(opd_op_typed(&op, "aten::reflection_pad1d_backward", "TTTI"), args, 3);
+}
+opd_tensor *opd_reflection_pad2d(opd_tensor *self, opd_ints padding) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(padding)};
+    return opd_call_op(opd_op_typed(&op, "aten::reflection_pad2d", "TTI"), args, 2);
+}
+opd_tensor *opd_reflection_pad2d_backward(opd_tensor *grad_output, opd_tensor *self, opd_ints padding) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(grad_output), opd_value_tensor(self), opd_value_of_ints(padding)};
+    return opd_call_op(opd_op_typed(&op, "aten::reflection_pad2d_backward", "TTTI"), args, 3);
+}
+opd_tensor *opd_reflection_pad3d(opd_tensor *self, opd_ints padding) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(padding)};
+    return opd_call_op(opd_op_typed(&op, "aten::reflection_pad3d", "TTI"), args, 2);
+}
+opd_tensor *opd_reflection_pad3d_backward(opd_tensor *grad_output, opd_tensor *self, opd_ints padding) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(grad_output), opd_value_tensor(self), opd_value_of_ints(padding)};
+    return opd_call_op(opd_op_typed(&op, "aten::reflection_pad3d_backward", "TTTI"), args, 3);
+}
+opd_tensor *opd_replication_pad1d(opd_tensor *self, opd_ints padding) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(padding)};
+    return opd_call_op(opd_op_typed(&op, "aten::replication_pad1d", "TTI"), args, 2);
+}
+opd_tensor *opd_replication_pad1d_backward(opd_tensor *grad_output, opd_tensor *self, opd_ints padding) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(grad_output), opd_value_tensor(self), opd_value_of_ints(padding)};
+    return opd_call_op(opd_op_typed(&op, "aten::replication_pad1d_backward", "TTTI"), args, 3);
+}
+opd_tensor *opd_replication_pad2d(opd_tensor *self, opd_ints padding) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(padding)};
+    return opd_call_op(opd_op_typed(&op, "aten::replication_pad2d", "TTI"), args, 2);
+}
+opd_tensor *opd_replication_pad2d_backward(opd_tensor *grad_output, opd_tensor *self, opd_ints padding) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(grad_output), opd_value_tensor(self), opd_value_of_ints(padding)};
+    return opd_call_op(opd_op_typed(&op, "aten::replication_pad2d_backward", "TTTI"), args, 3);
+}
+opd_tensor *opd_replication_pad3d(opd_tensor *self, opd_ints padding) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(padding)};
+    return opd_call_op(opd_op_typed(&op, "aten::replication_pad3d", "TTI"), args, 2);
+}
+opd_tensor *opd_replication_pad3d_backward(opd_tensor *grad_output, opd_tensor *self, opd_ints padding) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(grad_output), opd_value_tensor(self), opd_value_of_ints(padding)};
+    return opd_call_op(opd_op_typed(&op, "aten::replication_pad3d_backward", "TTTI"), args, 3);
+}
+opd_tensor *opd_pad(opd_tensor *self, opd_ints pad) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(pad)};
+    return opd_call_op(opd_op_typed(&op, "aten::pad", "TTI"), args, 2);
+}
+opd_tensor *opd_pad_full(opd_tensor *self, opd_ints pad, const char *mode, opd_value value) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_of_ints(pad), opd_value_str(mode), value};
+    return opd_call_op(opd_op_typed(&op, "aten::pad", "TTIsV"), args, 4);
+}
+opd_tensor *opd_embedding(opd_tensor *weight, opd_tensor *indices) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(weight), opd_value_tensor(indices)};
+    return opd_call_op(opd_op_typed(&op, "aten::embedding", "TTT"), args, 2);
+}
+opd_tensor *opd_embedding_full(opd_tensor *weight, opd_tensor *indices, int64_t padding_idx, bool scale_grad_by_freq,
+                               bool sparse) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(weight), opd_value_tensor(indices), opd_value_int(padding_idx),
+                              opd_value_bool(scale_grad_by_freq), opd_value_bool(sparse)};
+    return opd_call_op(opd_op_typed(&op, "aten::embedding", "TTTibb"), args, 5);
+}
+opd_tensor *opd_embedding_dense_backward(opd_tensor *grad_output, opd_tensor *indices, int64_t num_weights,
+                                        int64_t padding_idx, bool scale_grad_by_freq) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(grad_output), opd_value_tensor(indices), opd_value_int(num_weights),
+                              opd_value_int(padding_idx), opd_value_bool(scale_grad_by_freq)};
+    return opd_call_op(opd_op_typed(&op, "aten::embedding_dense_backward", "TTTiib"), args, 5);
+}
+opd_tensor *opd_embedding_backward(opd_tensor *grad, opd_tensor *indices, int64_t num_weights, int64_t padding_idx,
+                                   bool scale_grad_by_freq, bool sparse) {
+    static opd_op *op;
+    const opd_value args[6] = {opd_value_tensor(grad), opd_value_tensor(indices), opd_value_int(num_weights),
+                              opd_value_int(padding_idx), opd_value_bool(scale_grad_by_freq), opd_value_bool(sparse)};
+    return opd_call_op(opd_op_typed(&op, "aten::embedding_backward", "TTTiibb"), args, 6);
+}
+int opd_under_embedding_bag(opd_tensor **rets, opd_tensor *weight, opd_tensor *indices, opd_tensor *offsets) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(weight), opd_value_tensor(indices), opd_value_tensor(offsets)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::_embedding_bag", "NTTT"), rets, args, 3);
+}
+int opd_under_embedding_bag_full(opd_tensor **rets, opd_tensor *weight, opd_tensor *indices, opd_tensor *offsets,
+                                 bool scale_grad_by_freq, int64_t mode, bool sparse, opd_tensor *per_sample_weights,
+                                 bool include_last_offset, int64_t padding_idx) {
+    static opd_op *op;
+    const opd_value args[9] = {opd_value_tensor(weight), opd_value_tensor(indices), opd_value_tensor(offsets),
+                              opd_value_bool(scale_grad_by_freq), opd_value_int(mode), opd_value_bool(sparse),
+                              opd_value_tensor(per_sample_weights), opd_value_bool(include_last_offset),
+                              opd_value_int(padding_idx)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::_embedding_bag", "NTTTbibTbi"), rets, args, 9);
+}
+int opd_embedding_bag_forward_only(opd_tensor **rets, opd_tensor *weight, opd_tensor *indices, opd_tensor *offsets) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(weight), opd_value_tensor(indices), opd_value_tensor(offsets)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::_embedding_bag_forward_only", "NTTT"), rets, args, 3);
+}
+int opd_embedding_bag_forward_only_full(opd_tensor **rets, opd_tensor *weight, opd_tensor *indices, opd_tensor *offsets,
+                                        bool scale_grad_by_freq, int64_t mode, bool sparse,
+                                        opd_tensor *per_sample_weights, bool include_last_offset, int64_t padding_idx) {
+    static opd_op *op;
+    const opd_value args[9] = {opd_value_tensor(weight), opd_value_tensor(indices), opd_value_tensor(offsets),
+                              opd_value_bool(scale_grad_by_freq), opd_value_int(mode), opd_value_bool(sparse),
+                              opd_value_tensor(per_sample_weights), opd_value_bool(include_last_offset),
+                              opd_value_int(padding_idx)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::_embedding_bag_forward_only", "NTTTbibTbi"), rets, args, 9);
+}
+int opd_embedding_bag(opd_tensor **rets, opd_tensor *weight, opd_tensor *indices, opd_tensor *offsets) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(weight), opd_value_tensor(indices), opd_value_tensor(offsets)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::embedding_bag", "NTTT"), rets, args, 3);
+}
+int opd_embedding_bag_full(opd_tensor **rets, opd_tensor *weight, opd_tensor *indices, opd_tensor *offsets,
+                           bool scale_grad_by_freq, int64_t mode, bool sparse, opd_tensor *per_sample_weights,
+                           bool include_last_offset) {
+    static opd_op *op;
+    const opd_value args[8] = {opd_value_tensor(weight), opd_value_tensor(indices), opd_value_tensor(offsets),
+                              opd_value_bool(scale_grad_by_freq), opd_value_int(mode), opd_value_bool(sparse),
+                              opd_value_tensor(per_sample_weights), opd_value_bool(include_last_offset)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::embedding_bag", "NTTTbibTb"), rets, args, 8);
+}
+int opd_embedding_bag_padding_idx(opd_tensor **rets, opd_tensor *weight, opd_tensor *indices, opd_tensor *offsets,
+                                  bool scale_grad_by_freq, int64_t mode, bool sparse, opd_tensor *per_sample_weights,
+                                  bool include_last_offset, opd_value padding_idx) {
+    static opd_op *op;
+    const opd_value args[9] = {opd_value_tensor(weight), opd_value_tensor(indices), opd_value_tensor(offsets),
+                              opd_value_bool(scale_grad_by_freq), opd_value_int(mode), opd_value_bool(sparse),
+                              opd_value_tensor(per_sample_weights), opd_value_bool(include_last_offset), padding_idx};
+    return opd_call_tensors(opd_op_typed(&op, "aten::embedding_bag.padding_idx", "NTTTbibTbV"), rets, args, 9);
+}
+opd_tensor *opd_embedding_bag_backward(opd_tensor *grad, opd_tensor *indices, opd_tensor *offsets,
+                                       opd_tensor *offset2bag, opd_tensor *bag_size, opd_tensor *maximum_indices,
+                                       int64_t num_weights, bool scale_grad_by_freq, int64_t mode, bool sparse,
+                                       opd_tensor *per_sample_weights) {
+    static opd_op *op;
+    const opd_value args[11] = {opd_value_tensor(grad), opd_value_tensor(indices), opd_value_tensor(offsets),
+                              opd_value_tensor(offset2bag), opd_value_tensor(bag_size),
+                              opd_value_tensor(maximum_indices), opd_value_int(num_weights),
+                              opd_value_bool(scale_grad_by_freq), opd_value_int(mode), opd_value_bool(sparse),
+                              opd_value_tensor(per_sample_weights)};
+    return opd_call_op(opd_op_typed(&op, "aten::_embedding_bag_backward", "TTTTTTTibibT"), args, 11);
+}
+opd_tensor *opd_embedding_bag_backward_full(opd_tensor *grad, opd_tensor *indices, opd_tensor *offsets,
+                                        opd_tensor *offset2bag, opd_tensor *bag_size, opd_tensor *maximum_indices,
+                                        int64_t num_weights, bool scale_grad_by_freq, int64_t mode, bool sparse,
+                                        opd_tensor *per_sample_weights, int64_t padding_idx) {
+    static opd_op *op;
+    const opd_value args[12] = {opd_value_tensor(grad), opd_value_tensor(indices), opd_value_tensor(offsets),
+                              opd_value_tensor(offset2bag), opd_value_tensor(bag_size),
+                              opd_value_tensor(maximum_indices), opd_value_int(num_weights),
+                              opd_value_bool(scale_grad_by_freq), opd_value_int(mode), opd_value_bool(sparse),
+                              opd_value_tensor(per_sample_weights), opd_value_int(padding_idx)};
+    return opd_call_op(opd_op_typed(&op, "aten::_embedding_bag_backward", "TTTTTTTibibTi"), args, 12);
+}
+opd_tensor *opd_embedding_bag_dense_backward(opd_tensor *grad, opd_tensor *indices, opd_tensor *offset2bag,
+                                        opd_tensor *bag_size, opd_tensor *maximum_indices, int64_t num_weights,
+                                        bool scale_grad_by_freq, int64_t mode, opd_tensor *per_sample_weights) {
+    static opd_op *op;
+    const opd_value args[9] = {opd_value_tensor(grad), opd_value_tensor(indices), opd_value_tensor(offset2bag),
+                              opd_value_tensor(bag_size), opd_value_tensor(maximum_indices), opd_value_int(num_weights),
+                              opd_value_bool(scale_grad_by_freq), opd_value_int(mode),
+                              opd_value_tensor(per_sample_weights)};
+    return opd_call_op(opd_op_typed(&op, "aten::_embedding_bag_dense_backward", "TTTTTTibiT"), args, 9);
+}
+opd_tensor *opd_embedding_bag_dense_backward_full(opd_tensor *grad, opd_tensor *indices, opd_tensor *offset2bag,
+                                        opd_tensor *bag_size, opd_tensor *maximum_indices, int64_t num_weights,
+                                        bool scale_grad_by_freq, int64_t mode, opd_tensor *per_sample_weights,
+                                        int64_t padding_idx) {
+    static opd_op *op;
+    const opd_value args[10] = {opd_value_tensor(grad), opd_value_tensor(indices), opd_value_tensor(offset2bag),
+                              opd_value_tensor(bag_size), opd_value_tensor(maximum_indices), opd_value_int(num_weights),
+                              opd_value_bool(scale_grad_by_freq), opd_value_int(mode),
+                              opd_value_tensor(per_sample_weights), opd_value_int(padding_idx)};
+    return opd_call_op(opd_op_typed(&op, "aten::_embedding_bag_dense_backward", "TTTTTTibiTi"), args, 10);
+}
+opd_tensor *opd_embedding_bag_per_sample_weights_backward(opd_tensor *grad, opd_tensor *weight, opd_tensor *indices,
+                                        opd_tensor *offsets, opd_tensor *offset2bag, int64_t mode) {
+    static opd_op *op;
+    const opd_value args[6] = {opd_value_tensor(grad), opd_value_tensor(weight), opd_value_tensor(indices),
+                              opd_value_tensor(offsets), opd_value_tensor(offset2bag), opd_value_int(mode)};
+    return opd_call_op(opd_op_typed(&op, "aten::_embedding_bag_per_sample_weights_backward", "TTTTTTi"), args, 6);
+}
+opd_tensor *opd_embedding_bag_per_sample_weights_backward_full(opd_tensor *grad, opd_tensor *weight,
+                                        opd_tensor *indices, opd_tensor *offsets, opd_tensor *offset2bag, int64_t mode,
+                                        int64_t padding_idx) {
+    static opd_op *op;
+    const opd_value args[7] = {opd_value_tensor(grad), opd_value_tensor(weight), opd_value_tensor(indices),
+                              opd_value_tensor(offsets), opd_value_tensor(offset2bag), opd_value_int(mode),
+                              opd_value_int(padding_idx)};
+    return opd_call_op(opd_op_typed(&op, "aten::_embedding_bag_per_sample_weights_backward", "TTTTTTii"), args, 7);
+}
+opd_tensor *opd_one_hot(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::one_hot", "TT"), args, 1);
+}
+opd_tensor *opd_one_hot_full(opd_tensor *self, int64_t num_classes) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(num_classes)};
+    return opd_call_op(opd_op_typed(&op, "aten::one_hot", "TTi"), args, 2);
+}
+opd_tensor *opd_bincount(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::bincount", "TT"), args, 1);
+}
+opd_tensor *opd_bincount_full(opd_tensor *self, opd_tensor *weights, int64_t minlength) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(weights), opd_value_int(minlength)};
+    return opd_call_op(opd_op_typed(&op, "aten::bincount", "TTTi"), args, 3);
+}
+opd_tensor *opd_histc(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::histc", "TT"), args, 1);
+}
+opd_tensor *opd_histc_full(opd_tensor *self, int64_t bins, opd_value min, opd_value max) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_int(bins), min, max};
+    return opd_call_op(opd_op_typed(&op, "aten::histc", "TTiVV"), args, 4);
+}
+int opd_unique2(opd_tensor **rets, opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::_unique2", "NT"), rets, args, 1);
+}
+int opd_unique2_full(opd_tensor **rets, opd_tensor *self, bool sorted, bool return_inverse, bool return_counts) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_bool(sorted), opd_value_bool(return_inverse),
+                              opd_value_bool(return_counts)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::_unique2", "NTbbb"), rets, args, 4);
+}
+int opd_unique_dim(opd_tensor **rets, opd_tensor *self, int64_t dim) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dim)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::unique_dim", "NTi"), rets, args, 2);
+}
+int opd_unique_dim_full(opd_tensor **rets, opd_tensor *self, int64_t dim, bool sorted, bool return_inverse,
+                        bool return_counts) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(self), opd_value_int(dim), opd_value_bool(sorted),
+                              opd_value_bool(return_inverse), opd_value_bool(return_counts)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::unique_dim", "NTibbb"), rets, args, 5);
+}
+int opd_unique_consecutive(opd_tensor **rets, opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::unique_consecutive", "NT"), rets, args, 1);
+}
+int opd_unique_consecutive_full(opd_tensor **rets, opd_tensor *self, bool return_inverse, bool return_counts,
+                                opd_value dim) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_bool(return_inverse), opd_value_bool(return_counts),
+                              dim};
+    return opd_call_tensors(opd_op_typed(&op, "aten::unique_consecutive", "NTbbV"), rets, args, 4);
+}
+int opd_unique_dim_consecutive(opd_tensor **rets, opd_tensor *self, int64_t dim) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dim)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::unique_dim_consecutive", "NTi"), rets, args, 2);
+}
+int opd_unique_dim_consecutive_full(opd_tensor **rets, opd_tensor *self, int64_t dim, bool return_inverse,
+                                    bool return_counts) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_int(dim), opd_value_bool(return_inverse),
+                              opd_value_bool(return_counts)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::unique_dim_consecutive", "NTibb"), rets, args, 4);
+}
+opd_tensor *opd_multinomial(opd_tensor *self, int64_t num_samples) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(num_samples)};
+    return opd_call_op(opd_op_typed(&op, "aten::multinomial", "TTi"), args, 2);
+}
+opd_tensor *opd_multinomial_full(opd_tensor *self, int64_t num_samples, bool replacement, opd_generator *generator) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_int(num_samples), opd_value_bool(replacement),
+                              opd_value_generator(generator)};
+    return opd_call_op(opd_op_typed(&op, "aten::multinomial", "TTibG"), args, 4);
+}
+opd_tensor *opd_slice_scatter(opd_tensor *self, opd_tensor *src) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(src)};
+    return opd_call_op(opd_op_typed(&op, "aten::slice_scatter", "TTT"), args, 2);
+}
+opd_tensor *opd_slice_scatter_full(opd_tensor *self, opd_tensor *src, int64_t dim, opd_value start, opd_value end,
+                                   int64_t step) {
+    static opd_op *op;
+    const opd_value args[6] = {opd_value_tensor(self), opd_value_tensor(src), opd_value_int(dim), start, end,
+                              opd_value_int(step)};
+    return opd_call_op(opd_op_typed(&op, "aten::slice_scatter", "TTTiVVi"), args, 6);
+}
+opd_tensor *opd_select_scatter(opd_tensor *self, opd_tensor *src, int64_t dim, int64_t index) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_tensor(src), opd_value_int(dim), opd_value_int(index)};
+    return opd_call_op(opd_op_typed(&op, "aten::select_scatter", "TTTii"), args, 4);
+}
+opd_tensor *opd_diagonal_scatter(opd_tensor *self, opd_tensor *src) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(src)};
+    return opd_call_op(opd_op_typed(&op, "aten::diagonal_scatter", "TTT"), args, 2);
+}
+opd_tensor *opd_diagonal_scatter_full(opd_tensor *self, opd_tensor *src, int64_t offset, int64_t dim1, int64_t dim2) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(self), opd_value_tensor(src), opd_value_int(offset),
+                              opd_value_int(dim1), opd_value_int(dim2)};
+    return opd_call_op(opd_op_typed(&op, "aten::diagonal_scatter", "TTTiii"), args, 5);
+}
+opd_tensor *opd_as_strided_scatter(opd_tensor *self, opd_tensor *src, opd_ints size, opd_ints stride) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_tensor(src), opd_value_of_ints(size),
+                              opd_value_of_ints(stride)};
+    return opd_call_op(opd_op_typed(&op, "aten::as_strided_scatter", "TTTII"), args, 4);
+}
+opd_tensor *opd_as_strided_scatter_full(opd_tensor *self, opd_tensor *src, opd_ints size, opd_ints stride,
+                                        opd_value storage_offset) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(self), opd_value_tensor(src), opd_value_of_ints(size),
+                              opd_value_of_ints(stride), storage_offset};
+    return opd_call_op(opd_op_typed(&op, "aten::as_strided_scatter", "TTTIIV"), args, 5);
+}
+opd_tensor *opd_repeat_interleave_Tensor(opd_tensor *repeats) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(repeats)};
+    return opd_call_op(opd_op_typed(&op, "aten::repeat_interleave.Tensor", "TT"), args, 1);
+}
+opd_tensor *opd_repeat_interleave_Tensor_full(opd_tensor *repeats, opd_value output_size) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(repeats), output_size};
+    return opd_call_op(opd_op_typed(&op, "aten::repeat_interleave.Tensor", "TTV"), args, 2);
+}
+opd_tensor *opd_repeat_interleave_self_Tensor(opd_tensor *self, opd_tensor *repeats) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(repeats)};
+    return opd_call_op(opd_op_typed(&op, "aten::repeat_interleave.self_Tensor", "TTT"), args, 2);
+}
+opd_tensor *opd_repeat_interleave_self_Tensor_full(opd_tensor *self, opd_tensor *repeats, opd_value dim,
+                                        opd_value output_size) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_tensor(repeats), dim, output_size};
+    return opd_call_op(opd_op_typed(&op, "aten::repeat_interleave.self_Tensor", "TTTVV"), args, 4);
+}
+opd_tensor *opd_repeat_interleave(opd_tensor *self, int64_t repeats) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(repeats)};
+    return opd_call_op(opd_op_typed(&op, "aten::repeat_interleave.self_int", "TTi"), args, 2);
+}
+opd_tensor *opd_repeat_interleave_full(opd_tensor *self, int64_t repeats, opd_value dim, opd_value output_size) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_int(repeats), dim, output_size};
+    return opd_call_op(opd_op_typed(&op, "aten::repeat_interleave.self_int", "TTiVV"), args, 4);
+}
+opd_tensor *opd_searchsorted(opd_tensor *sorted_sequence, opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(sorted_sequence), opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::searchsorted.Tensor", "TTT"), args, 2);
+}
+opd_tensor *opd_searchsorted_full(opd_tensor *sorted_sequence, opd_tensor *self, bool out_int32, bool right,
+                                  const char *side, opd_tensor *sorter) {
+    static opd_op *op;
+    const opd_value args[6] = {opd_value_tensor(sorted_sequence), opd_value_tensor(self), opd_value_bool(out_int32),
+                              opd_value_bool(right), opd_value_str(side), opd_value_tensor(sorter)};
+    return opd_call_op(opd_op_typed(&op, "aten::searchsorted.Tensor", "TTTbbsT"), args, 6);
+}
+opd_tensor *opd_searchsorted_Scalar(opd_tensor *sorted_sequence, opd_value self) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(sorted_sequence), self};
+    return opd_call_op(opd_op_typed(&op, "aten::searchsorted.Scalar", "TTV"), args, 2);
+}
+opd_tensor *opd_searchsorted_Scalar_full(opd_tensor *sorted_sequence, opd_value self, bool out_int32, bool right,
+                                        const char *side, opd_tensor *sorter) {
+    static opd_op *op;
+    const opd_value args[6] = {opd_value_tensor(sorted_sequence), self, opd_value_bool(out_int32),
+                              opd_value_bool(right), opd_value_str(side), opd_value_tensor(sorter)};
+    return opd_call_op(opd_op_typed(&op, "aten::searchsorted.Scalar", "TTVbbsT"), args, 6);
+}
+opd_tensor *opd_bucketize(opd_tensor *self, opd_tensor *boundaries) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(boundaries)};
+    return opd_call_op(opd_op_typed(&op, "aten::bucketize.Tensor", "TTT"), args, 2);
+}
+opd_tensor *opd_bucketize_full(opd_tensor *self, opd_tensor *boundaries, bool out_int32, bool right) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_tensor(boundaries), opd_value_bool(out_int32),
+                              opd_value_bool(right)};
+    return opd_call_op(opd_op_typed(&op, "aten::bucketize.Tensor", "TTTbb"), args, 4);
+}
+opd_tensor *opd_bucketize_Scalar(opd_value self, opd_tensor *boundaries) {
+    static opd_op *op;
+    const opd_value args[2] = {self, opd_value_tensor(boundaries)};
+    return opd_call_op(opd_op_typed(&op, "aten::bucketize.Scalar", "TVT"), args, 2);
+}
+opd_tensor *opd_bucketize_Scalar_full(opd_value self, opd_tensor *boundaries, bool out_int32, bool right) {
+    static opd_op *op;
+    const opd_value args[4] = {self, opd_value_tensor(boundaries), opd_value_bool(out_int32), opd_value_bool(right)};
+    return opd_call_op(opd_op_typed(&op, "aten::bucketize.Scalar", "TVTbb"), args, 4);
+}
+int opd_fused_sgd_(opd_tensors self, opd_tensors grads, opd_tensors momentum_buffer_list, double weight_decay,
+                   double momentum, double lr, double dampening, bool nesterov, bool maximize, bool is_first_step) {
+    static opd_op *op;
+    const opd_value args[10] = {opd_value_of_tensors(self), opd_value_of_tensors(grads),
+                              opd_value_of_tensors(momentum_buffer_list), opd_value_float(weight_decay),
+                              opd_value_float(momentum), opd_value_float(lr), opd_value_float(dampening),
+                              opd_value_bool(nesterov), opd_value_bool(maximize), opd_value_bool(is_first_step)};
+    return opd_call_all(opd_op_typed(&op, "aten::_fused_sgd_", "NLLLddddbbb"), NULL, args, 10);
+}
+int opd_fused_sgd_full_(opd_tensors self, opd_tensors grads, opd_tensors momentum_buffer_list, double weight_decay,
+                        double momentum, double lr, double dampening, bool nesterov, bool maximize, bool is_first_step,
+                        opd_tensor *grad_scale, opd_tensor *found_inf) {
+    static opd_op *op;
+    const opd_value args[12] = {opd_value_of_tensors(self), opd_value_of_tensors(grads),
+                              opd_value_of_tensors(momentum_buffer_list), opd_value_float(weight_decay),
+                              opd_value_float(momentum), opd_value_float(lr), opd_value_float(dampening),
+                              opd_value_bool(nesterov), opd_value_bool(maximize), opd_value_bool(is_first_step),
+                              opd_value_tensor(grad_scale), opd_value_tensor(found_inf)};
+    return opd_call_all(opd_op_typed(&op, "aten::_fused_sgd_", "NLLLddddbbbTT"), NULL, args, 12);
+}
+int opd_fused_sgd_tensor_lr_(opd_tensors self, opd_tensors grads, opd_tensors momentum_buffer_list, double weight_decay,
+                             double momentum, opd_tensor *lr, double dampening, bool nesterov, bool maximize,
+                             bool is_first_step) {
+    static opd_op *op;
+    const opd_value args[10] = {opd_value_of_tensors(self), opd_value_of_tensors(grads),
+                              opd_value_of_tensors(momentum_buffer_list), opd_value_float(weight_decay),
+                              opd_value_float(momentum), opd_value_tensor(lr), opd_value_float(dampening),
+                              opd_value_bool(nesterov), opd_value_bool(maximize), opd_value_bool(is_first_step)};
+    return opd_call_all(opd_op_typed(&op, "aten::_fused_sgd_.tensor_lr", "NLLLddTdbbb"), NULL, args, 10);
+}
+int opd_fused_sgd_tensor_lr_full_(opd_tensors self, opd_tensors grads, opd_tensors momentum_buffer_list,
+                                  double weight_decay, double momentum, opd_tensor *lr, double dampening, bool nesterov,
+                                  bool maximize, bool is_first_step, opd_tensor *grad_scale, opd_tensor *found_inf) {
+    static opd_op *op;
+    const opd_value args[12] = {opd_value_of_tensors(self), opd_value_of_tensors(grads),
+                              opd_value_of_tensors(momentum_buffer_list), opd_value_float(weight_decay),
+                              opd_value_float(momentum), opd_value_tensor(lr), opd_value_float(dampening),
+                              opd_value_bool(nesterov), opd_value_bool(maximize), opd_value_bool(is_first_step),
+                              opd_value_tensor(grad_scale), opd_value_tensor(found_inf)};
+    return opd_call_all(opd_op_typed(&op, "aten::_fused_sgd_.tensor_lr", "NLLLddTdbbbTT"), NULL, args, 12);
+}
+int opd_fused_adam_(opd_tensors self, opd_tensors grads, opd_tensors exp_avgs, opd_tensors exp_avg_sqs,
+                    opd_tensors max_exp_avg_sqs, opd_tensors state_steps, double lr, double beta1, double beta2,
+                    double weight_decay, double eps, bool amsgrad, bool maximize) {
+    static opd_op *op;
+    const opd_value args[13] = {opd_value_of_tensors(self), opd_value_of_tensors(grads), opd_value_of_tensors(exp_avgs),
+                              opd_value_of_tensors(exp_avg_sqs), opd_value_of_tensors(max_exp_avg_sqs),
+                              opd_value_of_tensors(state_steps), opd_value_float(lr), opd_value_float(beta1),
+                              opd_value_float(beta2), opd_value_float(weight_decay), opd_value_float(eps),
+                              opd_value_bool(amsgrad), opd_value_bool(maximize)};
+    return opd_call_all(opd_op_typed(&op, "aten::_fused_adam_", "NLLLLLLdddddbb"), NULL, args, 13);
+}
+int opd_fused_adam_full_(opd_tensors self, opd_tensors grads, opd_tensors exp_avgs, opd_tensors exp_avg_sqs,
+                         opd_tensors max_exp_avg_sqs, opd_tensors state_steps, double lr, double beta1, double beta2,
+                         double weight_decay, double eps, bool amsgrad, bool maximize, opd_tensor *grad_scale,
+                         opd_tensor *found_inf) {
+    static opd_op *op;
+    const opd_value args[15] = {opd_value_of_tensors(self), opd_value_of_tensors(grads), opd_value_of_tensors(exp_avgs),
+                              opd_value_of_tensors(exp_avg_sqs), opd_value_of_tensors(max_exp_avg_sqs),
+                              opd_value_of_tensors(state_steps), opd_value_float(lr), opd_value_float(beta1),
+                              opd_value_float(beta2), opd_value_float(weight_decay), opd_value_float(eps),
+                              opd_value_bool(amsgrad), opd_value_bool(maximize), opd_value_tensor(grad_scale),
+                              opd_value_tensor(found_inf)};
+    return opd_call_all(opd_op_typed(&op, "aten::_fused_adam_", "NLLLLLLdddddbbTT"), NULL, args, 15);
+}
+int opd_fused_adam_tensor_lr_(opd_tensors self, opd_tensors grads, opd_tensors exp_avgs, opd_tensors exp_avg_sqs,
+                              opd_tensors max_exp_avg_sqs, opd_tensors state_steps, opd_tensor *lr, double beta1,
+                              double beta2, double weight_decay, double eps, bool amsgrad, bool maximize) {
+    static opd_op *op;
+    const opd_value args[13] = {opd_value_of_tensors(self), opd_value_of_tensors(grads), opd_value_of_tensors(exp_avgs),
+                              opd_value_of_tensors(exp_avg_sqs), opd_value_of_tensors(max_exp_avg_sqs),
+                              opd_value_of_tensors(state_steps), opd_value_tensor(lr), opd_value_float(beta1),
+                              opd_value_float(beta2), opd_value_float(weight_decay), opd_value_float(eps),
+                              opd_value_bool(amsgrad), opd_value_bool(maximize)};
+    return opd_call_all(opd_op_typed(&op, "aten::_fused_adam_.tensor_lr", "NLLLLLLTddddbb"), NULL, args, 13);
+}
+int opd_fused_adam_tensor_lr_full_(opd_tensors self, opd_tensors grads, opd_tensors exp_avgs, opd_tensors exp_avg_sqs,
+                                   opd_tensors max_exp_avg_sqs, opd_tensors state_steps, opd_tensor *lr, double beta1,
+                                   double beta2, double weight_decay, double eps, bool amsgrad, bool maximize,
+                                   opd_tensor *grad_scale, opd_tensor *found_inf) {
+    static opd_op *op;
+    const opd_value args[15] = {opd_value_of_tensors(self), opd_value_of_tensors(grads), opd_value_of_tensors(exp_avgs),
+                              opd_value_of_tensors(exp_avg_sqs), opd_value_of_tensors(max_exp_avg_sqs),
+                              opd_value_of_tensors(state_steps), opd_value_tensor(lr), opd_value_float(beta1),
+                              opd_value_float(beta2), opd_value_float(weight_decay), opd_value_float(eps),
+                              opd_value_bool(amsgrad), opd_value_bool(maximize), opd_value_tensor(grad_scale),
+                              opd_value_tensor(found_inf)};
+    return opd_call_all(opd_op_typed(&op, "aten::_fused_adam_.tensor_lr", "NLLLLLLTddddbbTT"), NULL, args, 15);
+}
+int opd_fused_adamw_(opd_tensors self, opd_tensors grads, opd_tensors exp_avgs, opd_tensors exp_avg_sqs,
+                     opd_tensors max_exp_avg_sqs, opd_tensors state_steps, double lr, double beta1, double beta2,
+                     double weight_decay, double eps, bool amsgrad, bool maximize) {
+    static opd_op *op;
+    const opd_value args[13] = {opd_value_of_tensors(self), opd_value_of_tensors(grads), opd_value_of_tensors(exp_avgs),
+                              opd_value_of_tensors(exp_avg_sqs), opd_value_of_tensors(max_exp_avg_sqs),
+                              opd_value_of_tensors(state_steps), opd_value_float(lr), opd_value_float(beta1),
+                              opd_value_float(beta2), opd_value_float(weight_decay), opd_value_float(eps),
+                              opd_value_bool(amsgrad), opd_value_bool(maximize)};
+    return opd_call_all(opd_op_typed(&op, "aten::_fused_adamw_", "NLLLLLLdddddbb"), NULL, args, 13);
+}
+int opd_fused_adamw_full_(opd_tensors self, opd_tensors grads, opd_tensors exp_avgs, opd_tensors exp_avg_sqs,
+                          opd_tensors max_exp_avg_sqs, opd_tensors state_steps, double lr, double beta1, double beta2,
+                          double weight_decay, double eps, bool amsgrad, bool maximize, opd_tensor *grad_scale,
+                          opd_tensor *found_inf) {
+    static opd_op *op;
+    const opd_value args[15] = {opd_value_of_tensors(self), opd_value_of_tensors(grads), opd_value_of_tensors(exp_avgs),
+                              opd_value_of_tensors(exp_avg_sqs), opd_value_of_tensors(max_exp_avg_sqs),
+                              opd_value_of_tensors(state_steps), opd_value_float(lr), opd_value_float(beta1),
+                              opd_value_float(beta2), opd_value_float(weight_decay), opd_value_float(eps),
+                              opd_value_bool(amsgrad), opd_value_bool(maximize), opd_value_tensor(grad_scale),
+                              opd_value_tensor(found_inf)};
+    return opd_call_all(opd_op_typed(&op, "aten::_fused_adamw_", "NLLLLLLdddddbbTT"), NULL, args, 15);
+}
+int opd_fused_adamw_tensor_lr_(opd_tensors self, opd_tensors grads, opd_tensors exp_avgs, opd_tensors exp_avg_sqs,
+                               opd_tensors max_exp_avg_sqs, opd_tensors state_steps, opd_tensor *lr, double beta1,
+                               double beta2, double weight_decay, double eps, bool amsgrad, bool maximize) {
+    static opd_op *op;
+    const opd_value args[13] = {opd_value_of_tensors(self), opd_value_of_tensors(grads), opd_value_of_tensors(exp_avgs),
+                              opd_value_of_tensors(exp_avg_sqs), opd_value_of_tensors(max_exp_avg_sqs),
+                              opd_value_of_tensors(state_steps), opd_value_tensor(lr), opd_value_float(beta1),
+                              opd_value_float(beta2), opd_value_float(weight_decay), opd_value_float(eps),
+                              opd_value_bool(amsgrad), opd_value_bool(maximize)};
+    return opd_call_all(opd_op_typed(&op, "aten::_fused_adamw_.tensor_lr", "NLLLLLLTddddbb"), NULL, args, 13);
+}
+int opd_fused_adamw_tensor_lr_full_(opd_tensors self, opd_tensors grads, opd_tensors exp_avgs, opd_tensors exp_avg_sqs,
+                                    opd_tensors max_exp_avg_sqs, opd_tensors state_steps, opd_tensor *lr, double beta1,
+                                    double beta2, double weight_decay, double eps, bool amsgrad, bool maximize,
+                                    opd_tensor *grad_scale, opd_tensor *found_inf) {
+    static opd_op *op;
+    const opd_value args[15] = {opd_value_of_tensors(self), opd_value_of_tensors(grads), opd_value_of_tensors(exp_avgs),
+                              opd_value_of_tensors(exp_avg_sqs), opd_value_of_tensors(max_exp_avg_sqs),
+                              opd_value_of_tensors(state_steps), opd_value_tensor(lr), opd_value_float(beta1),
+                              opd_value_float(beta2), opd_value_float(weight_decay), opd_value_float(eps),
+                              opd_value_bool(amsgrad), opd_value_bool(maximize), opd_value_tensor(grad_scale),
+                              opd_value_tensor(found_inf)};
+    return opd_call_all(opd_op_typed(&op, "aten::_fused_adamw_.tensor_lr", "NLLLLLLTddddbbTT"), NULL, args, 15);
+}
+int opd_amp_unscale_(opd_tensors self, opd_tensor *found_inf, opd_tensor *inv_scale) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_of_tensors(self), opd_value_tensor(found_inf), opd_value_tensor(inv_scale)};
+    return opd_call_all(opd_op_typed(&op, "aten::_amp_foreach_non_finite_check_and_unscale_", "NLTT"), NULL, args, 3);
+}
+opd_tensor *opd_amp_update_scale_(opd_tensor *self, opd_tensor *growth_tracker, opd_tensor *found_inf,
+                                  double scale_growth_factor, double scale_backoff_factor, int64_t growth_interval) {
+    static opd_op *op;
+    const opd_value args[6] = {opd_value_tensor(self), opd_value_tensor(growth_tracker), opd_value_tensor(found_inf),
+                              opd_value_float(scale_growth_factor), opd_value_float(scale_backoff_factor),
+                              opd_value_int(growth_interval)};
+    return opd_call_op(opd_op_typed(&op, "aten::_amp_update_scale_", "TTTTddi"), args, 6);
+}
+//== end of what is printed
+#if defined(OPDISPATCH_IMPLEMENTATION)
+OPDI_COLD_END
+#endif
+#ifdef __cplusplus
+}
+#endif
+#endif /* OPDISPATCH_WRAPPERS */
 
 /*
    This software is available under two licences: choose whichever you prefer.

@@ -5768,7 +5768,7 @@ static int opdi_cu_list_add(const opdi_cu_list *p, opd_tensor *self, opd_tensor 
     if (!keys) { return -1; }
     if (n == 0) { return 0; }
     const opdi_cu_list_keys f = {*p, opdi_cu_data<int64_t>(keys), skip};
-    if (opdi_cu_each(p->nq, f) || opd_sort_stable(sorted, keys, opd_value_bool(true), 0, false)) { return -1; }
+    if (opdi_cu_each(p->nq, f) || opd_sort_stable_full(sorted, keys, opd_value_bool(true), 0, false)) { return -1; }
     return opd_dtype(self) == OPD_FLOAT32 ? opdi_cu_list_sums<float>(p, sorted, self, values, scale)
         : opd_dtype(self) == OPD_FLOAT64 ? opdi_cu_list_sums<double>(p, sorted, self, values, scale)
         : opdi_cu_list_sums<int64_t>(p, sorted, self, values, scale);
@@ -8419,7 +8419,7 @@ static int opdi_cu_convolution_backward(opd_call *call) {
         int64_t dims[5];
         int n = 0;
         for (int d = 0; d < opd_ndim(g); d++) { if (d != 1) { dims[n++] = d; } }
-        opd_tensor *sum = opd_sum_dim(g, opd_ints_of(dims, n), false);
+        opd_tensor *sum = opd_sum_dim(g, opd_ints_of(dims, n));
         if (!sum || !opd_copy_(gb, sum)) { return -1; }
     }
     return 0;

@@ -9,7 +9,7 @@ set -u
 names='macros_visible symbols symbols_cxx included_twice beside_dlpack two_files cxx_with_c_implementation
 cxx_implementation static_in_two_files no_threads no_simd no_cache no_everything fast_math
 std11_c_implementation std11_c_declarations std11_cxx_implementation std11_cxx_declarations'
-[ -n "${RUN_AGAIN:-}" ] || names="contents includes macro_names foreign_names function_length line_length build_lines tcc $names"
+[ -n "${RUN_AGAIN:-}" ] || names="contents includes macro_names foreign_names function_length line_length wrappers build_lines tcc $names"
 
 if [ "${1:-}" = --list ]; then printf '%s\n' $names; exit 0; fi
 only=${1:-}
@@ -225,6 +225,11 @@ check_build_lines() {
         [ -n "$out" ] || out=$(fails "$tmp/line")
         [ -z "$out" ] || printf 'the line "%s %s": %s\n' "$compiler" "$rest" "$out"
     done <"$tmp/lines"
+}
+# Typed functions, cards and schemas say the same.
+check_wrappers() {
+    if ! command -v python3 >/dev/null 2>&1; then echo "SKIP: no python3"; return; fi
+    python3 "$root/tests/wrappers.py" --cc "$CC"
 }
 check_tcc() {
     if ! command -v tcc >/dev/null 2>&1; then echo 'SKIP: no tcc'; return; fi

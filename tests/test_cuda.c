@@ -419,8 +419,8 @@ TEST(long_rows_are_searched) {
             CHECK_INT(opd_kthvalue(b, y, k), 0);
             same_pair("kthvalue", a, b);
         }
-        CHECK_INT(opd_median_dim(a, x, 1, false), 0);
-        CHECK_INT(opd_median_dim(b, y, 1, false), 0);
+        CHECK_INT(opd_median_dim_full(a, x, 1, false), 0);
+        CHECK_INT(opd_median_dim_full(b, y, 1, false), 0);
         same_pair("median", a, b);
         a[0] = opd_nanmedian(x); b[0] = opd_nanmedian(y);
         a[1] = b[1] = NULL;
@@ -441,13 +441,13 @@ static opd_tensor *of_view(int k, opd_tensor *x) {
     opd_tensor *two[2] = {NULL, NULL};
     switch (k) {
         case 0: return opd_sum(x);
-        case 1: case 2: case 3: return opd_sum_dim(x, OPD_INTS(k - 1), false);
-        case 4: return opd_sum_dim(x, OPD_INTS(0, 2), false);
-        case 5: return opd_sum_dim(x, OPD_INTS(1, 2), true);
-        case 6: return opd_sum_dim(x, OPD_INTS(0, 1), false);
-        case 7: return opd_amax(x, OPD_INTS(0), false);
+        case 1: case 2: case 3: return opd_sum_dim(x, OPD_INTS(k - 1));
+        case 4: return opd_sum_dim(x, OPD_INTS(0, 2));
+        case 5: return opd_sum_dim_full(x, OPD_INTS(1, 2), true, OPD_NONE);
+        case 6: return opd_sum_dim(x, OPD_INTS(0, 1));
+        case 7: return opd_amax_full(x, OPD_INTS(0), false);
         case 8: case 9: case 10: return opd_argmax_full(x, opd_value_int(k - 8), false);
-        case 11: return opd_any_dim(x, 0, false);
+        case 11: return opd_any_dim_full(x, 0, false);
         case 12: return opd_add(x, x);
         case 13: return opd_contiguous(opd_transpose(x, 0, 2));
         case 14: return opd_to_dtype(x, OPD_FLOAT16);
@@ -501,7 +501,7 @@ TEST(windows_diagonals_and_what_is_expanded) {
                 t = k == 0 ? opd_unfold(t, 1, 8, 1) : k == 1 ? opd_unfold(t, 1, 16, 4) : k == 2 ? opd_unfold(t, 0, 8, 1)
                     : k == 3 ? opd_expand(opd_view(t, OPD_INTS(1, 16, 64)), OPD_INTS(8, 16, 64))
                     : opd_diagonal_full(opd_unfold(t, 1, 16, 1), 0, 0, 2);
-                on[device] = opd_sum_dim(t, OPD_INTS(d % opd_ndim(t)), false);
+                on[device] = opd_sum_dim(t, OPD_INTS(d % opd_ndim(t)));
             }
             (void)snprintf(what, sizeof what, "    view %d, dim %d", k, d);
             if (went_well(on[0] && on[1] ? 0 : -1)) { same_values(to_host(on[1]), on[0], 1e-5); }
@@ -915,19 +915,19 @@ TEST(pinned_memory_lives_until_copies_are_done) {
         OPD_SCOPE {
             opd_tensor *p = opd_tensor_new_pinned(OPD_INTS(50000), OPD_FLOAT32, OPD_CUDA);
             for (i = 0; i < 50000; i++) { opd_data_f32(p)[i] = (float)(i * k); }
-            (void)opd_copy__full(on, p, true);
+            (void)opd_copy_full_(on, p, true);
         }
         OPD_SCOPE {                               /* is not given the memory that was freed */
             opd_tensor *p = opd_tensor_new_pinned(OPD_INTS(50000), OPD_FLOAT32, OPD_CUDA);
             for (i = 0; i < 50000; i++) { opd_data_f32(p)[i] = -1; }
         }
         back = opd_tensor_new_pinned(OPD_INTS(50000), OPD_FLOAT32, OPD_CUDA);
-        (void)opd_copy__full(back, opd_mul(on, on), true);
+        (void)opd_copy_full_(back, opd_mul(on, on), true);
         CHECK_INT(opd_stream_synchronize(opd_stream_current(gpu(0))), 0);
         for (i = 0; i < 100; i++) { CHECK_NEAR(opd_data_f32(back)[i], (double)(i * k) * (double)(i * k), 0); }
     }
     back = opd_empty(OPD_INTS(50000), OPD_FLOAT32);                   /* pageable: it has happened */
-    (void)opd_copy__full(back, on, true);
+    (void)opd_copy_full_(back, on, true);
     CHECK_NEAR(opd_data_f32(back)[7], 21, 0);
     CHECK_OK();
 }
@@ -986,7 +986,7 @@ TEST(the_current_device_stays) {
     STAYS(opd_item_f64(opd_sum(y)));
     STAYS(opd_nonzero(y));
     STAYS(opd_copy_(y, opd_ones(OPD_INTS(3), OPD_FLOAT64)));
-    STAYS(opd_uniform_(y, 0, 1));
+    STAYS(opd_uniform_full_(y, 0, 1, NULL));
     STAYS(opd_cumsum(y, 1));
     STAYS(opd_device_empty_cache(gpu(1)));
     STAYS(opd_device_memory(gpu(1)));
@@ -1156,10 +1156,10 @@ static void drawn(opd_tensor **into, opd_generator *g) {
     OPD_SCOPE {
         opd_tensor *parts[2];
         (void)opd_copy_(into[0], opd_dropout(opd_ones_like(into[0]), 0.5, true));
-        (void)opd_normal__full(into[1], 1, 2, NULL);
-        (void)opd_random_from__full(into[2], 0, OPD_V(1000), g);
+        (void)opd_normal_full_(into[1], 1, 2, NULL);
+        (void)opd_random_from_full_(into[2], 0, OPD_V(1000), g);
         (void)opd_copy_(into[1], opd_add(into[1], opd_rand_like(into[1])));
-        parts[0] = opd_exponential__full(opd_empty_like(into[0]), 2, g);
+        parts[0] = opd_exponential_full_(opd_empty_like(into[0]), 2, g);
         (void)opd_copy_(into[3], parts[0]);
     }
 }
@@ -1318,7 +1318,7 @@ static int printing(opd_stream s, opd_tensor *x) { char text[100]; (void)s; (voi
 static int a_copy(opd_stream s, opd_tensor *x) { (void)s; return to_host(x) == NULL; }
 static int a_pageable_copy(opd_stream s, opd_tensor *x) {
     (void)s;
-    return opd_copy__full(x, opd_ones(OPD_INTS(4), OPD_FLOAT32), true) == NULL;
+    return opd_copy_full_(x, opd_ones(OPD_INTS(4), OPD_FLOAT32), true) == NULL;
 }
 static int a_synchronize(opd_stream s, opd_tensor *x) { (void)x; return opd_stream_synchronize(s); }
 static int a_device_synchronize(opd_stream s, opd_tensor *x) { (void)s; (void)x; return opd_device_synchronize(gpu(0)); }
@@ -1334,9 +1334,9 @@ static int a_second(opd_stream s, opd_tensor *x) { (void)x; return opd_capture_b
 static int a_seed(opd_stream s, opd_tensor *x) {
     static uint64_t seed = 99;
     (void)s;
-    (void)opd_uniform_(x, 0, 1);
+    (void)opd_uniform_full_(x, 0, 1, NULL);
     opd_manual_seed(seed++);
-    return opd_uniform_(x, 0, 1) == NULL;
+    return opd_uniform_full_(x, 0, 1, NULL) == NULL;
 }
 static int other_work(opd_stream s, opd_tensor *x) {
     opd_stream other = opd_stream_new(gpu(0));

@@ -1000,7 +1000,7 @@ static int chain(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
         parts[0] = opd_tanh(out[0]);
         parts[1] = opd_neg(out[0]);
         out[0] = i % 2 ? opd_add(parts[0], parts[1])
-            : opd_slice(opd_cat(opd_tensors_of(parts, 2)), 0, opd_value_int(0), opd_value_int(1 << 18), 1);
+            : opd_slice_full(opd_cat(opd_tensors_of(parts, 2)), 0, opd_value_int(0), opd_value_int(1 << 18), 1);
     }
     return 1;
 }
@@ -1288,7 +1288,7 @@ TEST(defaults_overloads_and_constants_in_texts) {
     CHECK_OK();
     CHECK_INT(opd_graph_run(g, &x, 1, &y, 1), 1);
     CHECK(same(y, opd_sum_dim(opd_pow_Tensor_Scalar(opd_mul_Scalar(x, opd_value_int(2)), opd_value_int(2)),
-                              opd_ints_of(&last, 1), false)));
+                              opd_ints_of(&last, 1))));
     CHECK_INT(opd_graph_run(g, &x, 2, &y, 1), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "expected 1 inputs but got 2");
     opd_graph_free(g);

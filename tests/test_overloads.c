@@ -304,46 +304,5 @@ TEST(aten_overloads_that_take_the_same) {
         CHECK_STR(op ? overload_of(op) : opd_error_message(), calls[i].choice);
     }
 }
-/* Every wrapper takes the first arguments of its operator, the rest have defaults; every _full takes all. */
-static int letters(const char *types) {
-    int n = 0;
-    for (; *types; types++) { n += *types >= 'A'; }
-    return n;
-}
-/* How many arguments stand before the first of those that all have defaults. */
-static int without_default(const opd_schema *schema) {
-    char text[2000];
-    const char *p;
-    int arg = 0, last = 0, depth = 0;
-    bool has = false, name = false;
-    (void)opd_schema_print(schema, text, sizeof text);
-    for (p = strchr(text, '(') + 1; depth >= 0; p++) {
-        const bool ends = (*p == ',' || *p == ')') && depth == 0;
-        depth += (*p == '(' || *p == '[') - (*p == ')' || *p == ']');
-        has = has || *p == '=';
-        name = name || (*p > ' ' && *p != '*' && !ends);
-        if (!ends) { continue; }
-        arg += name;
-        if (name && !has) { last = arg; }
-        has = name = false;
-    }
-    return last;
-}
-TEST(wrappers_take_the_first_arguments) {
-#define ROW(card, qual, kind, fn, types, full_kind, full_types) {"aten::" qual, #types, #full_types},
-    static const struct { const char *op, *types, *full; } rows[] = {OPD_OPERATORS(ROW)};
-    size_t i;
-    int none = 0;
-    for (i = 0; i < sizeof rows / sizeof *rows; i++) {
-        const opd_schema *schema = opd_op_schema(opd_find(rows[i].op));
-        const int n = letters(rows[i].types), all = letters(rows[i].full), nargs = opd_schema_nargs(schema);
-        if (!n && !all && nargs) { none++; continue; }
-        if (n > nargs || n < without_default(schema) || (all && all != nargs)) {
-            printf("%s: a wrapper of %d of %d arguments, %d without a default\n", rows[i].op, n, nargs, without_default(schema));
-            CHECK(!"takes the first arguments");
-        }
-    }
-    CHECK_INT(none, 9);
-}
 
 CHECK_MAIN()

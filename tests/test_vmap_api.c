@@ -158,7 +158,7 @@ TEST(dims_of_inputs_and_outputs) {
     CHECK(same(map2(add, x, y, last, 0), opd_add(opd_t(x), y)));
     CHECK(same(map2(add, x, y, both, 1), opd_t(opd_add(opd_t(x), y))));
     CHECK(same(map2(add, x, y, both, -1), opd_t(opd_add(opd_t(x), y))));
-    CHECK(same(map2(dot, x, y, both, 0), opd_sum_dim(opd_mul(opd_t(x), y), OPD_INTS(1), false)));
+    CHECK(same(map2(dot, x, y, both, 0), opd_sum_dim(opd_mul(opd_t(x), y), OPD_INTS(1))));
     r = map2(add, x, count_up(0, OPD_INTS(2)), one, 0);
     CHECK(same(r, opd_add(opd_t(x), count_up(0, OPD_INTS(2)))));
     CHECK(same(map1(square, x), opd_mul(x, x)));
@@ -294,10 +294,10 @@ TEST(chunks_draw_the_same) {
 
 static opd_tensor *draw(opd_tensor *const *x) { (void)x; return opd_randn(OPD_INTS(4), OPD_FLOAT32); }
 static opd_tensor *draw_like(opd_tensor *const *x) { return opd_rand_like(x[0]); }
-static opd_tensor *draw_in_place(opd_tensor *const *x) { return opd_normal_(opd_clone(x[0]), 0, 1); }
+static opd_tensor *draw_in_place(opd_tensor *const *x) { return opd_normal_full_(opd_clone(x[0]), 0, 1, NULL); }
 static opd_tensor *drop(opd_tensor *const *x) { return opd_dropout(x[0], 0.5, true); }
 static opd_tensor *drop_not(opd_tensor *const *x) { return opd_dropout(x[0], 0.5, false); }
-static opd_tensor *outside_in_place(opd_tensor *const *x) { (void)x; return opd_normal_(outside, 0, 1); }
+static opd_tensor *outside_in_place(opd_tensor *const *x) { (void)x; return opd_normal_full_(outside, 0, 1, NULL); }
 static opd_tensor *mapped_random(one_fn fn, opd_tensor *x, opd_randomness r) {
     opd_tensor *out[OPD_TRANSFORM_OUTPUTS];
     opd_vmap_options o = none_given();
@@ -404,7 +404,7 @@ TEST(what_examples_cannot_do) {
     REFUSED(map1(data_tensor_of, x), data);
     REFUSED(map1(view_by_hand, x), data);
     outside = opd_gt_Scalar(count_up(0, OPD_INTS(4)), opd_value_float(1));
-    CHECK(same(map1(masked_by_outside, x), opd_slice(x, 1, opd_value_int(2), opd_value_int(4), 1)));
+    CHECK(same(map1(masked_by_outside, x), opd_slice_full(x, 1, opd_value_int(2), opd_value_int(4), 1)));
     outside = count_up(0, OPD_INTS(4));
     CHECK(!map1(sets_data, x));
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "incompatible tensor type");
@@ -446,7 +446,7 @@ TEST(backward_through_vmap) {
     r = map2(dot, x, y, dims, 0);
     CHECK(opd_tensor_requires_grad(r) && opd_backward(opd_sum(r)) == 0);
     CHECK(same(opd_tensor_grad(x), opd_contiguous(opd_expand(opd_detach(y), OPD_INTS(2, 3)))));
-    CHECK(same(opd_tensor_grad(y), opd_sum_dim(opd_detach(x), OPD_INTS(0), false)));
+    CHECK(same(opd_tensor_grad(y), opd_sum_dim(opd_detach(x), OPD_INTS(0))));
 }
 
 TEST(gradients_in_batches) {
@@ -467,7 +467,7 @@ TEST(gradients_in_batches) {
     o.grad_outputs = NULL;
     more = opd_sum(got[0]);
     CHECK_INT(opd_autograd_grad(&more, 1, in, 1, &o, got), 0);          /* through the batch: also by what was given */
-    CHECK(same(opd_detach(got[0]), opd_detach(opd_add(opd_mul(opd_mul_Scalar(x, opd_value_int(6)), opd_sum_dim(g[0], OPD_INTS(0), false)), opd_mul_Scalar(opd_mul(x, x), opd_value_int(3))))));
+    CHECK(same(opd_detach(got[0]), opd_detach(opd_add(opd_mul(opd_mul_Scalar(x, opd_value_int(6)), opd_sum_dim(g[0], OPD_INTS(0))), opd_mul_Scalar(opd_mul(x, x), opd_value_int(3))))));
     o.grad_outputs = g;
     o.is_grads_batched = true;
     CHECK_INT(opd_autograd_grad(&y, 1, &u, 1, &o, got), 0);
@@ -493,7 +493,7 @@ TEST(gradients_in_batches) {
 /* y = x, of which one element is written: y[1] = exp(y[1]); the sum of squares. */
 static opd_tensor *written_part(opd_tensor *x) {
     opd_tensor *y = opd_mul_Scalar(x, opd_value_int(1));
-    if (!y || !OPD_CALL(opd_find("aten::exp_"), opd_slice(y, 0, opd_value_int(1), opd_value_int(2), 1))) { return NULL; }
+    if (!y || !OPD_CALL(opd_find("aten::exp_"), opd_slice_full(y, 0, opd_value_int(1), opd_value_int(2), 1))) { return NULL; }
     return opd_sum(opd_mul(y, y));
 }
 static int written_number(void *user, opd_tensor *const *in, int n, opd_tensor **out) { (void)user; (void)n; return (out[0] = written_part(in[0])) ? 1 : -1; }
@@ -766,7 +766,7 @@ TEST(operators_without_rules) {
         opd_library_close(impl);
     }
     CHECK_INT(opd_vmap_fallback_set(OPD_VMAP_FALLBACK_SILENT), OPD_VMAP_FALLBACK_ERROR);
-    CHECK(same(map1(own_pair, x), opd_add(x, opd_sum_dim(x, OPD_INTS(1), true))));
+    CHECK(same(map1(own_pair, x), opd_add(x, opd_sum_dim_full(x, OPD_INTS(1), true, OPD_NONE))));
     own_name = "vtest::write_";
     want = opd_add_Scalar(x, opd_value_float(1));
     CHECK(same(map2(own, x, NULL, last, 1), want) && same(x, want));
@@ -809,7 +809,7 @@ static opd_tensor *run_step(const step *s, opd_tensor *const *r) {
     case 4: return opd_softmax(a, s->dim);
     case 5: return opd_mul_Scalar(opd_cumsum(a, s->dim), opd_value_float(0.3));
     case 6: return opd_flip(a, OPD_INTS(0, -1));
-    case 7: return opd_add(a, opd_sum_dim(b, opd_ints_of(&dim, 1), true));
+    case 7: return opd_add(a, opd_sum_dim_full(b, opd_ints_of(&dim, 1), true, OPD_NONE));
     case 8: return opd_index_select(a, s->dim, opd_tensor_from(back, OPD_INTS(3), OPD_INT64));
     case 9: return opd_where_self(opd_gt(a, b), a, opd_t(b));
     case 10: return opd_narrow(opd_cat(opd_tensors_of(pair, 2)), 0, 1 + s->dim, 3);
@@ -817,12 +817,12 @@ static opd_tensor *run_step(const step *s, opd_tensor *const *r) {
     case 12: t = opd_add(a, opd_zeros_like(b)); return t ? add_to(t, b) : NULL;
     case 13: t = opd_add(a, opd_zeros_like(b)); return t && mul_to(opd_select(t, s->dim, 1), opd_select(b, 0, 2)) ? t : NULL;
     case 14: return opd_reshape(opd_t(a), opd_ints_of(three, 2));
-    case 15: return opd_expand(opd_slice(a, s->dim, opd_value_int(1), opd_value_int(2), 1), opd_ints_of(three, 2));
+    case 15: return opd_expand(opd_slice_full(a, s->dim, opd_value_int(1), opd_value_int(2), 1), opd_ints_of(three, 2));
     case 16: return opd_mul(a, opd_sigmoid(opd_sum(b)));
     case 17: return opd_tanh(opd_matmul(a, opd_select(b, 0, 1))) ? opd_mul(a, opd_unsqueeze(opd_matmul(a, opd_select(b, 0, 1)), s->dim)) : NULL;
     case 18: return opd_tril_full(opd_add(a, b), s->dim);
     case 19: return opd_roll_full(a, OPD_INTS(1), OPD_INTS(1));
-    case 20: return opd_sub(a, opd_mean_dim(b, OPD_INTS(0, 1), true));
+    case 20: return opd_sub(a, opd_mean_dim_full(b, OPD_INTS(0, 1), true, OPD_NONE));
     case 21: return opd_copy_(opd_sub(a, b), b);
     case 22: t = opd_unsqueeze(opd_unsqueeze(b, 0), 0);
              return opd_squeeze(opd_tanh(opd_conv2d_full(opd_unsqueeze(opd_unsqueeze(a, 0), 0), t, NULL, OPD_INTS(1, 1), OPD_INTS(1, 1), OPD_INTS(1, 1), 1)));
@@ -911,8 +911,8 @@ TEST(random_programs) {
                 for (k = 0; k < 4; k++) {         /* gradients of the examples: in sum those of all */
                     opd_tensor *w = opd_detach(g[0][k]), *e = opd_detach(each[k]);
                     if (outer[k]) { w = opd_movedim(w, od[k], 0); }
-                    if (inner[k]) { w = opd_movedim(w, id[k] + outer[k], outer[k]); } else { e = opd_sum_dim(e, OPD_INTS(1), false); }
-                    if (!outer[k]) { e = opd_sum_dim(e, OPD_INTS(0), false); }
+                    if (inner[k]) { w = opd_movedim(w, id[k] + outer[k], outer[k]); } else { e = opd_sum_dim(e, OPD_INTS(1)); }
+                    if (!outer[k]) { e = opd_sum_dim(e, OPD_INTS(0)); }
                     CHECK_NEAR(opd_item_f64(opd_max(opd_abs(opd_sub(w, e)))), 0, 1e-7);
                 }
                 total = opd_sum(opd_mul(got, got));
@@ -1079,7 +1079,7 @@ static opd_tensor *much(opd_tensor *const *x) {
         y = opd_softmax(opd_mm(x[0], outside), 0);
     }
     z = opd_cumsum(opd_add(y, opd_mul(x[0], x[0])), 1);
-    return opd_sum_dim(add_to(opd_clone(z), y), OPD_INTS(0), false);
+    return opd_sum_dim(add_to(opd_clone(z), y), OPD_INTS(0));
 }
 static opd_tensor *much_nested(opd_tensor *const *x) { return map1(much, x[0]); }
 TEST_KEEPS(calls_fail_in_turn) {

@@ -151,13 +151,13 @@ TEST(tensors_like_another_are_drawn) {
 
 //-- in place ------------------------------------------------------------------------------------------------------------
 
-DRAW(random_, opd_random__full(x, g))
-DRAW(random_to_, opd_random_to__full(x, 100, g))
-DRAW(random_from_, opd_random_from__full(x, -5, OPD_V(100), g))
-DRAW(normal_, opd_normal__full(x, 0, 1, g))
-DRAW(bernoulli_, opd_bernoulli__full(x, 0.5, g))
-DRAW(exponential_, opd_exponential__full(x, 1, g))
-DRAW(uniform_, opd_uniform__full(x, 0, 1, g))
+DRAW(random_, opd_random_full_(x, g))
+DRAW(random_to_, opd_random_to_full_(x, 100, g))
+DRAW(random_from_, opd_random_from_full_(x, -5, OPD_V(100), g))
+DRAW(normal_, opd_normal_full_(x, 0, 1, g))
+DRAW(bernoulli_, opd_bernoulli_full_(x, 0.5, g))
+DRAW(exponential_, opd_exponential_full_(x, 1, g))
+DRAW(uniform_, opd_uniform_full_(x, 0, 1, g))
 static const draw writes[] = {ROW(random_), ROW(random_to_), ROW(random_from_), ROW(normal_), ROW(bernoulli_), ROW(exponential_), ROW(uniform_)};
 TEST(draws_in_place) {
     int i, p, own;
@@ -191,7 +191,7 @@ TEST(draws_in_place) {
         }
     }
 }
-DRAW(bernoulli_p_, opd_bernoulli_Tensor__full(x, y, g))
+DRAW(bernoulli_p_, opd_bernoulli_Tensor_full_(x, y, g))
 TEST(bernoulli_in_place_with_probabilities) {
     int p, q;
     for (p = 0; p < 3; p++) {
@@ -304,7 +304,7 @@ TEST(dropout_drops_for_all_or_for_each) {
                 all_differ(r);
             }
             if (r && d->fn == draw_feature_dropout) {         /* whole planes: sums are 0 or all */
-                opd_tensor *s = opd_sum_dim(r, OPD_INTS(3, 4), false);
+                opd_tensor *s = opd_sum_dim(r, OPD_INTS(3, 4));
                 opd_tensor *right = opd_bitwise_xor(opd_eq_Scalar(s, OPD_V(0)), opd_eq_Scalar(s, OPD_V(98)));
                 (void)say(opd_item_f64(opd_sum(right)) == (double)opd_numel(right), "a plane is dropped in part");
             }
@@ -521,7 +521,7 @@ TEST(operators_of_ones_own) {
 
 //-- memory --------------------------------------------------------------------------------------------------------------
 
-DRAW(randomly, opd_add(opd_dropout(opd_add(opd_normal_(opd_clone(x), 0, 1), opd_rand(OPD_INTS(7), OPD_FLOAT32)), 0.5, true), opd_normal_Tensor_float(opd_randn_like(y), 1)))
+DRAW(randomly, opd_add(opd_dropout(opd_add(opd_normal_full_(opd_clone(x), 0, 1, NULL), opd_rand(OPD_INTS(7), OPD_FLOAT32)), 0.5, true), opd_normal_Tensor_float_full(opd_randn_like(y), 1, NULL)))
 /* x [3, 3, 7, 7] of each example, y [7] of all. */
 static opd_tensor *draw_indexed(opd_tensor *x, opd_tensor *y, opd_ints size, opd_generator *g) {
     opd_tensor *at = opd_to_dtype(opd_select(opd_select(opd_select(x, 0, 0), 0, 0), 0, 0), OPD_INT64), *list[2], *a, *b;

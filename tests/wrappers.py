@@ -1,0 +1,282 @@
+#!/usr/bin/env python3
+"""Prints the typed functions of the built-in operators into opdispatch.h, from their schemas.
+
+usage: python3 tests/wrappers.py [--write] [--cc CC]
+
+The rooms >>api:op:... of the header list the operators, a comment line for each:
+
+    /* add.Tensor: self + alpha * other */
+    OPD_API opd_tensor *opd_add(opd_tensor *self, opd_tensor *other);
+
+The comment is written by hand; what follows it is printed: the prototypes, of the in-place form too, and further down
+the list of names (opd_op_id), the list of cards and the functions' bodies.  A function keeps the name that it has; a
+new one is called after its operator, add_Tensor.  To add an operator, write its card and the comment line, then run
+this with --write.  Without --write it says what differs, and ends with status 1 when anything does.
+"""
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+HEADER = os.path.join(ROOT, 'opdispatch.h')
+WIDTH = 120
+
+# What a schema's type is in C, how a value is made of it, and its letter in opd_op_check's signatures.
+C_TYPES = {
+    'Tensor': ('opd_tensor *', 'opd_value_tensor', 'T'),
+    'Tensor?': ('opd_tensor *', 'opd_value_tensor', 'T'),
+    'Tensor[]': ('opd_tensors ', 'opd_value_of_tensors', 'L'),
+    'Tensor?[]': ('opd_tensors ', 'opd_value_of_tensors', 'L'),
+    'int': ('int64_t ', 'opd_value_int', 'i'),
+    'ScalarType': ('opd_scalar_type ', 'opd_value_int', 'i'),
+    'MemoryFormat': ('int64_t ', 'opd_value_int', 'i'),
+    'float': ('double ', 'opd_value_float', 'd'),
+    'bool': ('bool ', 'opd_value_bool', 'b'),
+    'str': ('const char *', 'opd_value_str', 's'),
+    'str?': ('const char *', 'opd_value_str', 's'),
+    'Device': ('opd_device ', 'opd_value_device', 'D'),
+    'Generator?': ('opd_generator *', 'opd_value_generator', 'G'),
+    'int[]': ('opd_ints ', 'opd_value_of_ints', 'I'),
+    'int[]?': ('opd_ints ', 'opd_value_optional_ints', 'I'),
+}
+ANY = ('opd_value ', '', 'V')                                    # numbers, and what may be None
+
+DUMP = '''
+#include "opdispatch.h"
+#include <stdio.h>
+#include <string.h>
+static char text[4096];
+static void show(const opd_op *op) {
+    if (!op) { puts(""); return; }
+    (void)opd_schema_print(opd_op_schema(op), text, sizeof text);
+    puts(text + strlen("aten::"));
+}
+int main(void) {
+    int i;
+    for (i = 0; i < OPD_OP_COUNT; i++) {
+        const opd_op *op = opd_op_builtin((opd_op_id)i);
+        const char *form = op && opd_op_card(op) ? opd_op_card(op)->inplace : NULL;
+        char name[200] = "";
+        show(op);
+        if (form) { (void)snprintf(name, sizeof name, "aten::%.*s", (int)strcspn(form, "("), form); }
+        show(form ? opd_find(name) : NULL);
+    }
+    return opd_ok() ? 0 : 1;
+}
+'''
+
+
+def split_arguments(text):
+    """The parts of "a, b[c, d], e" between commas outside of brackets."""
+    parts, depth, part = [], 0, ''
+    for c in text:
+        depth += (c in '([') - (c in ')]')
+        if c == ',' and depth == 0:
+            parts.append(part.strip())
+            part = ''
+        else:
+            part += c
+    return parts + ([part.strip()] if part.strip() else [])
+
+
+class Schema:
+    """name, args: (type, name, default or None) each, returns: the text behind "->"."""
+
+    def __init__(self, text):
+        self.name, rest = text.split('(', 1)
+        depth, at = 1, 0
+        while depth:
+            depth += (rest[at] == '(') - (rest[at] == ')')
+            at += 1
+        self.returns = rest[at:].strip()[2:].strip()
+        self.args = []
+        for part in split_arguments(rest[:at - 1]):
+            if part == '*':
+                continue
+            kind, name, default = re.match(r'(.*?)\s+(\w+)(?:=(.*))?$', part).groups()
+            kind = re.sub(r'\([a-z!>* -]*\)', '', kind).replace('SymInt', 'int')
+            self.args.append((re.sub(r'\[\d+\]', '[]', kind), name, default))
+
+    def makes(self):
+        """Whether it makes a tensor of none: then the short function goes up to the dtype."""
+        names = [a[1] for a in self.args]
+        return 'dtype' in names and 'layout' in names and names[0] != 'self'
+
+    def short(self):
+        if self.makes():
+            return [a[1] for a in self.args].index('dtype') + 1
+        count = 0
+        while count < len(self.args) and self.args[count][2] is None:
+            count += 1
+        assert all(a[2] is not None for a in self.args[count:]), self.name + ': a default in front of what has none'
+        return count
+
+
+def c_type(schema, arg, short):
+    if short and arg[1] == 'dtype' and schema.makes():
+        return ('opd_scalar_type ', 'opd_value_dtype', 'i')
+    if arg[0] == 'bool[]':
+        return ANY
+    return C_TYPES.get(arg[0], ANY)
+
+
+def results(schema):
+    """The C type of the result, the function that calls, and the letter of the signature."""
+    returns = schema.returns
+    tensors = split_arguments(returns[1:-1]) if returns.startswith('(') else [returns]
+    if returns == '()':
+        return 'int ', 'opd_call_all', 'N'
+    if len(tensors) > 1:
+        return 'int ', 'opd_call_tensors', 'N'
+    if tensors[0].endswith('[]') and tensors[0].startswith('Tensor'):
+        return 'opd_tensors ', 'opd_call_list', 'L'
+    if tensors[0].startswith('Tensor'):
+        return 'opd_tensor *', 'opd_call_op', 'T'
+    return 'opd_value ', 'opd_call_value', 'V'
+
+
+def wrapped(first, parts, last, indent):
+    """first, then parts between commas, then last; lines of at most WIDTH columns."""
+    lines, line = [], first
+    for i, part in enumerate(parts):
+        text = part + (',' if i + 1 < len(parts) else last)
+        if len(line) + len(text) + 1 > WIDTH and line.strip():
+            lines.append(line.rstrip())
+            line = ' ' * indent + text
+        else:
+            line += ('' if line.endswith(('(', '{')) or not line.strip() else ' ') + text
+    return lines + [line]
+
+
+def names_of(name, schema):
+    """(name, number of arguments) of the short function, and of the full one where that takes more."""
+    count = schema.short()
+    full = name[:-1] + '_full_' if name.endswith('_') else name + '_full'
+    return [(name, count)] + ([(full, len(schema.args))] if count < len(schema.args) else [])
+
+
+def head(name, schema, count):
+    result, _, _ = results(schema)
+    short = count < len(schema.args)
+    parts = ['opd_tensor **rets'] if results(schema)[1] == 'opd_call_tensors' else []
+    parts += [c_type(schema, a, short)[0] + a[1] for a in schema.args[:count]]
+    return result + 'opd_' + name + '(', parts
+
+
+def prototypes(name, schema):
+    lines = []
+    for one, count in names_of(name, schema):
+        first, parts = head(one, schema, count)
+        first = 'OPD_API ' + first
+        lines += wrapped(first, parts, ');', min(len(first), 40))
+    return lines
+
+
+def bodies(name, schema):
+    lines = []
+    for one, count in names_of(name, schema):
+        first, parts = head(one, schema, count)
+        short = count < len(schema.args)
+        types = [c_type(schema, a, short) for a in schema.args[:count]]
+        values = [t[1] + '(' + a[1] + ')' if t[1] else a[1] for t, a in zip(types, schema.args)]
+        _, call, letter = results(schema)
+        rets = 'rets, ' if call == 'opd_call_tensors' else 'NULL, ' if call == 'opd_call_all' else ''
+        lines += wrapped(first, parts, ') {', min(len(first), 40))
+        lines += ['    static opd_op *op;']
+        lines += wrapped('    const opd_value args[%d] = {' % count, values, '};', 30)
+        lines += ['    return %s(opd_op_typed(&op, "aten::%s", "%s"), %sargs, %d);' %
+                  (call, schema.name, letter + ''.join(t[2] for t in types), rets, count), '}']
+    return lines
+
+
+def read_rooms(text):
+    """The operators of the rooms, in order: [(name of the operator, name of the function or None)]."""
+    operators = []
+    for room in re.finditer(r'^//  >>api:op:.*?(?=^//  >>|^#endif)', text, re.M | re.S):
+        for m in re.finditer(r'^/\* ([\w.]+): .* \*/\n(?:OPD_API [^(]*\bopd_(\w+)\()?', room.group(0), re.M):
+            operators.append((m.group(1), m.group(2)))
+    return operators
+
+
+def replace_between(text, begin, end, lines):
+    at = text.index(begin) + len(begin)
+    stop = text.index(end, at)
+    return text[:at] + '\n' + '\n'.join(lines) + '\n' + text[stop:]
+
+
+def card_name(operator):
+    return operator.replace('.', '_')
+
+
+def print_lists(text, operators):
+    enum = wrapped('    ', ['OPD_OP_' + card_name(o) for o, _ in operators] + ['OPD_OP_COUNT'], '', 4)
+    text = replace_between(text, 'typedef enum opd_op_id {', '} opd_op_id;', enum)
+    names = wrapped('    ', ['"aten::' + o + '"' for o, _ in operators], '', 4)
+    text = replace_between(text, 'static const char *const opd_builtin_names[] = {', '};', names)
+    cards = wrapped('    ', ['opdi_card_' + card_name(o) for o, _ in operators], '', 4)
+    return replace_between(text, 'static void (*const opdi_cards[])(opd_op_desc *op) = {', '};', cards)
+
+
+def read_schemas(text, operators, cc):
+    """(schema, schema of the in-place form or None) of each, from the header itself."""
+    with tempfile.TemporaryDirectory() as folder:
+        with open(os.path.join(folder, 'opdispatch.h'), 'w') as f:
+            f.write(text)
+        with open(os.path.join(folder, 'dump.c'), 'w') as f:
+            f.write('#define OPDISPATCH_IMPLEMENTATION\n' + DUMP)
+        program = os.path.join(folder, 'dump')
+        subprocess.run(cc.split() + ['-w', '-O0', '-I' + folder, os.path.join(folder, 'dump.c'), '-o', program, '-lm',
+                        '-lpthread'], check=True)
+        lines = subprocess.run([program], check=True, stdout=subprocess.PIPE).stdout.decode().split('\n')
+    found = []
+    for i, (operator, _) in enumerate(operators):
+        if not lines[2 * i]:
+            sys.exit('aten::' + operator + ' has no card')
+        found.append((Schema(lines[2 * i]), Schema(lines[2 * i + 1]) if lines[2 * i + 1] else None))
+    return found
+
+
+def print_all(text, cc):
+    operators = read_rooms(text)
+    listed = {o for o, _ in operators}
+    text = print_lists(text, operators)
+    functions = []
+    for (operator, name), (schema, inplace) in zip(operators, read_schemas(text, operators, cc)):
+        name = name or card_name(operator)
+        lines = prototypes(name, schema)
+        functions += bodies(name, schema)
+        if inplace and inplace.name not in listed:
+            lines += prototypes(name + '_', inplace)
+            functions += bodies(name + '_', inplace)
+        at = re.search(r'^/\* ' + re.escape(operator) + r': .* \*/\n', text, re.M).end()
+        stop = re.compile(r'(?:OPD_API [^;]*;\n)*').match(text, at).end()
+        text = text[:at] + '\n'.join(lines) + '\n' + text[stop:]
+    return replace_between(text, '//== printed by tests/wrappers.py', '//== end of what is printed', functions)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--write', action='store_true', help='change the header')
+    parser.add_argument('--cc', default=os.environ.get('CC', 'cc'), help='the compiler of the program that asks')
+    o = parser.parse_args()
+    with open(HEADER) as f:
+        old = f.read()
+    new = print_all(old, o.cc)
+    if new == old:
+        return 0
+    if o.write:
+        with open(HEADER, 'w') as f:
+            f.write(new)
+        return 0
+    for a, b in zip(old.split('\n'), new.split('\n')):
+        if a != b:
+            print('the header has\n  %s\nwhere its schemas say\n  %s\npython3 tests/wrappers.py --write prints it' % (a, b))
+            break
+    return 1
+
+
+if __name__ == '__main__':
+    sys.exit(main())
