@@ -202,6 +202,7 @@
      >>api:op:loss      losses
      >>api:op:index     by indices, joining, padding, embedding, counting
      >>api:op:train     steps of optimizers
+     >>api:op_id       the built-in operators by number
      >>api:typed       typed functions for operators of one's own
      >>api:host        the table through which plug-ins call
      >>platform        allocation, atomics, threads, errors, log, scopes' stack
@@ -485,9 +486,9 @@ OPD_INLINE opd_tensors opd_tensors_of(opd_tensor *const *p, int64_t n) {
 OPD_INLINE opd_value opd_value_of_ints(opd_ints l) { return opd_value_ints(l.data, l.n); }
 OPD_INLINE opd_value opd_value_of_floats(opd_floats l) { return opd_value_floats(l.data, l.n); }
 OPD_INLINE opd_value opd_value_of_tensors(opd_tensors l) { return opd_value_tensors(l.data, l.n); }
-/* A list of ints or, where its data is NULL, None. */
+/* A list of ints or, where it is {NULL, 0}, None. */
 OPD_INLINE opd_value opd_value_optional_ints(opd_ints l) {
-    return l.data ? opd_value_ints(l.data, l.n) : opd_value_none();
+    return l.data || l.n ? opd_value_ints(l.data, l.n) : opd_value_none();
 }
 /* A dtype as an argument; OPD_DTYPE_NONE is None. */
 OPD_INLINE opd_value opd_value_dtype(opd_scalar_type dtype) {
@@ -3021,10 +3022,10 @@ struct opd_draw {
 //  Each has a typed function: opd_x takes the arguments that have no default (of operators that make a tensor of none,
 //  those up to the dtype), opd_x_full takes all of them; opd_x_ and opd_x_full_ are the in-place forms.  A result
 //  belongs to the innermost scope and is NULL after an error; functions of several results fill rets and return 0 or
-//  -1.  A Tensor?, Generator? or str? may be NULL, so may the data of an optional list of ints; the dtype of those that
-//  make tensors may be OPD_DTYPE_NONE.  Numbers, and other values that may be None, are opd_values: OPD_V(2),
-//  OPD_V(0.5), OPD_NONE.  The defaults are in the schema, which opd_schema_print shows.  All but the comments is printed
-//  by tests/wrappers.py.
+//  -1.  A Tensor?, Generator? or str? may be NULL, an optional list of ints {NULL, 0}; the dtype of those that make
+//  tensors may be OPD_DTYPE_NONE.  Numbers, and other values that may be None, are opd_values: OPD_V(2), OPD_V(0.5),
+//  OPD_NONE.  The defaults are in the schema, which opd_schema_print shows.  All but the comments is printed by
+//  tests/wrappers.py.
 //----------------------------------------------------------------------------------------------------------------------
 
 #ifdef __cplusplus
@@ -5161,7 +5162,11 @@ OPD_API int opd_amp_unscale_(opd_tensors self, opd_tensor *found_inf, opd_tensor
 OPD_API opd_tensor *opd_amp_update_scale_(opd_tensor *self, opd_tensor *growth_tracker, opd_tensor *found_inf,
                                         double scale_growth_factor, double scale_backoff_factor,
                                         int64_t growth_interval);
-/* The built-in operators in the order of the rooms; the numbers are those of one version. */
+//----------------------------------------------------------------------------------------------------------------------
+//  >>api:op_id      the built-in operators by number
+//----------------------------------------------------------------------------------------------------------------------
+
+/* In the order of the rooms; the numbers are those of one version. */
 typedef enum opd_op_id {
     OPD_OP_empty_memory_format, OPD_OP_empty_strided, OPD_OP_zeros, OPD_OP_ones, OPD_OP_full, OPD_OP_empty_like,
     OPD_OP_zeros_like, OPD_OP_ones_like, OPD_OP_full_like, OPD_OP_new_empty, OPD_OP_new_empty_strided, OPD_OP_new_zeros,
