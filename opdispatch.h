@@ -17903,7 +17903,7 @@ static opd_value opdi_keep_result(opd_tensor *t) {
 //-- base, as the base may get a history that leads to the node.
 static opd_tensor *opdi_kept_form(opd_tensor *t) {
     opd_tensor *c;
-    if (OPDI_UNLIKELY(opdi_is_inference(t))) {
+    if (OPDI_UNLIKELY(opdi_is_inference(t)) && !opdi_self()->tape) {       /* derivatives of functions take any tensors */
         (void)opd_fail(OPD_ERROR_AUTOGRAD, "Inference tensors cannot be saved for backward. To work around you can "
                        "make a clone to get a normal tensor and use it in autograd.");
         return NULL;
@@ -23219,7 +23219,7 @@ static opd_tensor *opdi_batch_wrap(opd_tensor *value, int dim, int level) {
     if (contiguous || t->numel == 0) { t->flags |= OPDI_CONTIGUOUS; }
     t->flags = (uint8_t)(t->flags | OPDI_BATCHED | (value->flags & OPDI_WRAPPED));
     t->functionality = (t->functionality & ~OPDI_GRAD_KEYS) | OPDI_BATCHED_BIT |
-        (value->functionality & (OPDI_GRAD_KEYS | ~OPDI_TENSOR_KEYS));
+        (value->functionality & (OPDI_GRAD_KEYS | ~OPDI_TENSOR_KEYS)) | (opdi_self()->tape ? OPDI_GRAD_KEYS : 0);
     t->storage = value->storage;
     t->data = value->data;
     opdi_ref_up(&t->storage->refs);
@@ -24998,15 +24998,11 @@ static opd_tensor *opdi_diff_alias(opdi_diff *d, int i) {
         return NULL;
     }
     if (!d->around.no_grad && opdi_requires_grad(t)) { return opdi_refresh(t) ? NULL : opdi_diff_link(d, t); }
-    if (opdi_is_inference(t)) {
-        (void)opd_fail(OPD_ERROR_AUTOGRAD, "%s: Setting requires_grad=True on inference tensor outside "
-                       "InferenceMode is not allowed.", d->who);
-        return NULL;
-    }
     if (OPDI_UNLIKELY(opdi_self()->tracer != NULL) && opdi_trace_outside(t)) { return NULL; }
     alias = opdi_own(opdi_shallow_copy(t));
     if (alias) {
         alias->flags |= OPDI_REQUIRES_GRAD;
+        alias->functionality |= OPDI_GRAD_KEYS;   /* inside it is no inference tensor */
         alias->output_nr = d->serial;
     }
     return alias;
@@ -25405,7 +25401,9 @@ static int opdi_jvp_make(opdi_diff *d, opd_tensor *const *tangents, opd_tensor *
     opdi_within_enter(th, &within, th->level);
     for (i = 0; i < d->nby && rc == 0; i++) {
         const int a = d->argnums[i];
-        if (tangents[i] && !(d->in[a] = opdi_make_dual(d->in[a], tangents[i]))) { rc = -1; }
+        if (!tangents[i]) { continue; }
+        if (!(d->in[a] = opdi_make_dual(d->in[a], tangents[i]))) { rc = -1; }
+        else { d->in[a]->functionality |= OPDI_GRAD_KEYS; }       /* inside it is no inference tensor */
     }
     opdi_within_leave(th, &within);
     if (rc || (n = opdi_diff_call(d, outputs)) < 0) { return -1; }

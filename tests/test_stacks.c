@@ -185,6 +185,30 @@ static void walk(int depth) {
     }
     if (all_stacks()) { printf("depth %d: %d stacks\n", depth, done); }
 }
+/* In inference mode, of an inference tensor: what they give elsewhere. */
+static void walk_in_inference_mode(int depth) {
+    int f, k;
+    char text[200];
+    for (f = 0; f < FUNCTIONS; f++) {
+        for (k = 0; k < (depth < 2 ? (int)NESTING : NESTING * KINDS); k++) {
+            stack_of s;
+            memset(&s, 0, sizeof s);
+            s.text = functions[f].text;
+            if (!stack_make(&s, depth, k) || s.kinds[0] >= NESTING || (depth == 2 && (k + f) % 3)) { continue; }
+            OPD_SCOPE {
+                opd_tensor *x = stack_input(&s, example(functions[f].sizes)), *want = stack_run(&s, x), *got = NULL;
+                OPD_INFERENCE_MODE(true) { x = opd_clone(x); got = stack_run(&s, x); }
+                if (!got || !(stack_apart(got, want) < 1e-12)) {
+                    printf("%s of %s in inference mode: %s\n", stack_name(&s, text, sizeof text), functions[f].name,
+                           opd_ok() ? "another value" : opd_error_message());
+                }
+                CHECK(want && got && stack_apart(got, want) < 1e-12);
+                opd_error_clear();
+            }
+        }
+    }
+}
+TEST_KEEPS(in_inference_mode) { walk_in_inference_mode(1); walk_in_inference_mode(2); }
 TEST_KEEPS(one_transform) { walk(1); }
 TEST_KEEPS(two_transforms) { walk(2); }
 TEST_KEEPS(three_transforms) { walk(3); }
