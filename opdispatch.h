@@ -1837,9 +1837,9 @@ OPD_API int opd_derivative_call(opd_derivative *derivative, opd_tensor *const *i
    results and nothing else: their fake kernels run.  Factories and opd_tensor_new_on make fakes, of any device, whether
    it is there or not; real tensors (opd_tensor_new, _from, from outside) are taken as fakes and are not written.  A
    fake says the device that it stands for, which may be meta; operators refuse those of two devices, but for 0-dim CPU
-   tensors.  It has no data to read and no value.  Outside of a mode fakes are meta tensors.  Autograd, autocast (of devices that are not
-   there, too), transforms and recordings work in it.  As a block: OPD_FAKE_MODE { }.  opd_fake_end takes the mode away,
-   and those inside it; it works while an error is pending, and may be called twice. */
+   tensors.  It has no data to read and no value.  Outside of a mode fakes are meta tensors.  Autograd, autocast (of
+   devices that are not there, too), transforms and recordings work in it.  As a block: OPD_FAKE_MODE { }.  opd_fake_end
+   takes the mode away, and those inside it; it works while an error is pending, and may be called twice. */
 typedef struct opd_fake_block { bool open; void *mode; opd_key_guard guard; } opd_fake_block;
 OPD_API opd_fake_block opd_fake_begin(void);
 OPD_API void opd_fake_end(opd_fake_block *block);
