@@ -46030,9 +46030,9 @@ static void opdi_join_var(opdi_folded *s, const opdi_folded *with, const opdi_re
             piece.n = m; piece.f = a[0] / (double)m; mean = (T)piece.f;                                     \
             for (j = 0; j < 16; j++) { a[j] = 0; }                                                          \
             for (i = 0; i + 16 <= m; i += 16) {                                                             \
-                for (j = 0; j < 16; j++) { const T d = x[k + i + j] - mean; a[j] += (double)(d * d); }      \
+                for (j = 0; j < 16; j++) { const double d = (double)(x[k + i + j] - mean); a[j] += d * d; } \
             }                                                                                               \
-            for (; i < m; i++) { const T d = x[k + i] - mean; a[0] += (double)(d * d); }                    \
+            for (; i < m; i++) { const double d = (double)(x[k + i] - mean); a[0] += d * d; }               \
             for (j = 1; j < 16; j++) { a[0] += a[j]; }                                                      \
             piece.g = a[0];                                                                                 \
             opdi_join_var(s, &piece, r);                                                                    \
@@ -54026,25 +54026,29 @@ OPDI_HUBER(huber_loss, true, "delta", "out", "[2,3], [2,3]; [2,3], [2,3], 0, 0.5
 /* Logarithms no lower than -100, so that the loss stays finite. */
 static opd_tensor *opdi_log_floor(opd_tensor *t, bool plus1) {
     return opd_clamp_min(plus1 ? opd_log1p(t) : opd_log(t), opd_value_int(-100)); }
-OPDI_KERNEL(binary_cross_entropy) {
-    opd_tensor *x = opd_arg_tensor(call, 0), *y = opd_arg_tensor(call, 1), *w = opd_arg_tensor(call, 2), *loss, *v;
+//-- All elements that can be read are between 0 and 1.
+static int opdi_loss_in_unit(opd_tensor *t, const char *what) {
     int64_t i;
+    while (t->flags & OPDI_BATCHED) { t = opdi_batched_of(t)->value; }
+    if (!t->data || t->backend != OPD_CPU) { return 0; }
+    t = opdi_dense_as(t, opdi_norm_type(t));
+    for (i = 0; t && i < t->numel; i++) {
+        const double p = t->dtype == OPD_FLOAT64 ? ((const double *)(const void *)t->data)[i]
+            : (double)((const float *)(const void *)t->data)[i];
+        if (!(p >= 0 && p <= 1)) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "all elements of %s should be between 0 and 1", what);
+        }
+    }
+    return t ? 0 : -1;
+}
+OPDI_KERNEL(binary_cross_entropy) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *y = opd_arg_tensor(call, 1), *w = opd_arg_tensor(call, 2), *loss;
     if (opdi_norm_floating(x, "binary_cross_entropy")) { return -1; }
     if (y->dtype != x->dtype) {
         return opd_fail(OPD_ERROR_DTYPE, "Found dtype %s but expected %s", opd_dtype_cname((opd_scalar_type)y->dtype),
                         opd_dtype_cname((opd_scalar_type)x->dtype));
     }
-    for (v = x; v->flags & OPDI_BATCHED;) { v = opdi_batched_of(v)->value; }
-    if (v->data && v->backend == OPD_CPU) {
-        v = opdi_dense_as(v, opdi_norm_type(x));
-        for (i = 0; v && i < v->numel; i++) {
-            const double p = v->dtype == OPD_FLOAT64 ? ((const double *)(const void *)v->data)[i]
-                : (double)((const float *)(const void *)v->data)[i];
-            if (!(p >= 0 && p <= 1)) {
-                return opd_fail(OPD_ERROR_ARGUMENT, "all elements of input should be between 0 and 1");
-            }
-        }
-    }
+    if (opdi_loss_in_unit(x, "input") || opdi_loss_in_unit(y, "target")) { return -1; }
     loss = opd_sub(opd_mul(opdi_adds(y, -1), opdi_log_floor(opd_neg(x), true)), opd_mul(y, opdi_log_floor(x, false)));
     if (w) { loss = opdi_loss_as(opd_mul(loss, w), x); }
     return opd_return_tensor(call, opdi_reduced(loss, opd_arg_int(call, 3)));

@@ -461,6 +461,17 @@ TEST(arguments_of_losses) {
     CHECK(CALL("aten::reflection_pad1d_backward", opd_ones(OPD_INTS(2, 5), OPD_FLOAT64), x, OPD_INTS(1, 1)) == NULL);
     CHECK_ERROR(OPD_ERROR_DTYPE, "expected scalar type Double but found Float");
 }
+TEST(targets_that_are_no_probabilities) {
+    const float at[] = {0.5, 1.5};
+    CHECK(CALL("aten::binary_cross_entropy", opd_full(OPD_INTS(2), opd_value_float(0.5), OPD_FLOAT32), floats(at, 2)) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "all elements of target should be between 0 and 1");
+}
+TEST(deviations_whose_squares_are_no_floats) {
+    const float large[] = {-1e30f, 1e30f}, small[] = {-1e-30f, 1e-30f};
+    CHECK_NEAR(opd_item_f64(CALL("aten::std.correction", floats(large, 2), OPD_NONE, 0)) / 1e30, 1, 1e-6);
+    CHECK_NEAR(opd_item_f64(CALL("aten::std.correction", floats(small, 2), OPD_NONE, 0)) / 1e-30, 1, 1e-6);
+    CHECK_OK();
+}
 TEST(elements_at_indices_of_int32) {
     const int32_t at[] = {2, 0};
     const float put[] = {5, 7};
