@@ -53973,10 +53973,12 @@ OPDI_KERNEL(huber_like) {
     opd_tensor *x = opd_arg_tensor(call, 0), *y = opd_arg_tensor(call, 1);
     const bool scaled = opdi_huber_scaled(call);
     const double beta = opd_arg_float(call, 3);
-    if (scaled && beta <= 0) {
+    if (scaled && !(beta > 0)) {
         return opd_fail(OPD_ERROR_ARGUMENT, "huber_loss does not support non-positive values for delta.");
     }
-    if (beta < 0) { return opd_fail(OPD_ERROR_ARGUMENT, "smooth_l1_loss does not support negative values for beta."); }
+    if (!(beta >= 0)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "smooth_l1_loss does not support negative values for beta.");
+    }
     if (opdi_loss_floating(x, y, scaled ? "huber_cpu" : "smooth_l1_cpu")) { return -1; }
     y = opdi_huber(x, y, beta, scaled);
     return opd_return_tensor(call, opdi_reduced(scaled ? opdi_loss_as(y, x) : y, opd_arg_int(call, 2)));
@@ -57680,11 +57682,11 @@ OPDI_KERNEL(histc) {
         ends[i] = opd_scalar_tensor(opd_arg_value(call, 2 + i), dtype);
         end[i] = ends[i] ? opd_item_f64(ends[i]) : 0;
     }
-    if (!(end[0] < end[1]) && !(end[0] > end[1]) && x->numel) {
+    if (end[0] <= end[1] && end[0] >= end[1] && x->numel) {
         if (opd_aminmax(ends, x)) { return -1; }
         for (i = 0; i < 2; i++) { end[i] = opd_item_f64(ends[i]); }
     }
-    if (!(end[0] < end[1]) && !(end[0] > end[1])) { end[0] -= 1; end[1] += 1; }
+    if (end[0] <= end[1] && end[0] >= end[1]) { end[0] -= 1; end[1] += 1; }
     if (!opd_ok()) { return -1; }
     if (!(fabs(end[0]) <= DBL_MAX) || !(fabs(end[1]) <= DBL_MAX)) {
         return opd_fail(OPD_ERROR_ARGUMENT, "torch.histc: range of [%g, %g] is not finite", end[0], end[1]);

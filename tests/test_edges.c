@@ -456,6 +456,12 @@ TEST(arguments_of_losses) {
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "reduction must be");
     CHECK(CALL("aten::cosine_similarity", x, x, 1, -1.0) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "eps must be non-negative, got: -1");
+    CHECK(CALL("aten::huber_loss", x, x, 1, NAN) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "huber_loss does not support non-positive values for delta.");
+    CHECK(CALL("aten::smooth_l1_loss", x, x, 1, NAN) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "smooth_l1_loss does not support negative values for beta.");
+    CHECK(CALL("aten::histc", x, 5, -1, NAN) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "torch.histc: range of [-1, nan] is not finite");
     CHECK(CALL("aten::to.dtype_layout", x, OPD_FLOAT64, 1) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "only strided tensors exist here");
     CHECK(CALL("aten::reflection_pad1d_backward", opd_ones(OPD_INTS(2, 5), OPD_FLOAT64), x, OPD_INTS(1, 1)) == NULL);
