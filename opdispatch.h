@@ -17903,7 +17903,8 @@ static opd_value opdi_keep_result(opd_tensor *t) {
 //-- base, as the base may get a history that leads to the node.
 static opd_tensor *opdi_kept_form(opd_tensor *t) {
     opd_tensor *c;
-    if (OPDI_UNLIKELY(opdi_is_inference(t)) && !opdi_self()->tape) {       /* derivatives of functions take any tensors */
+    /* derivatives of functions take any tensors */
+    if (OPDI_UNLIKELY(opdi_is_inference(t)) && !opdi_self()->tape) {
         (void)opd_fail(OPD_ERROR_AUTOGRAD, "Inference tensors cannot be saved for backward. To work around you can "
                        "make a clone to get a normal tensor and use it in autograd.");
         return NULL;
