@@ -1519,7 +1519,8 @@ OPD_API opd_device opd_node_device(const opd_node *node, int i);
 
 /* Hooks.  Order at one node: hooks of its results (tensor hooks); unless it is only asked for its gradient, its
    pre-hooks; retain_grad; the node; a leaf's post-accumulate hooks; post-hooks.  Each kind in the order of adding.
-   With create_graph grad mode is on in them.  A hook stays with the node that the tensor came from when it was added:
+   With create_graph grad mode is on in them.  What is hooked inside of a derivative of a function (opd_grad, opd_vjp)
+   belongs to that one, not to what differentiates it in turn.  A hook stays with the node that the tensor came from when it was added:
    an in-place operation leaves it behind (retain_grad follows).  Gradients are borrowed; what takes the place of one
    must have its sizes, dtype and device.  A hook that returns -1 or leaves an error pending ends the backward.
    Adding gives a handle, or 0 with an error; removing is allowed in hooks and harmless when repeated.  destroy gets
@@ -20223,6 +20224,7 @@ typedef struct opdi_engine {
     opdi_capture *captures;
     int ncaptures;
     bool first, retain, create, once, accumulate, restricted;
+    uint32_t serial;                              /* of the layer whose derivative it is, or 0 */
     int64_t id;                                   /* counted in the process */
     struct opdi_final *finals, **finals_end;      /* callbacks for the end; where the next goes when there are some */
     struct opdi_gathering *gatherings;            /* of hooks that wait for several gradients */
@@ -20234,7 +20236,7 @@ static opd_edge opdi_edge_of(opd_tensor *t);
 static opd_tensor **opdi_grad_slot(opdi_meta *m);
 static bool opdi_leaf_hooked(const opd_tensor *t) { return OPDI_UNLIKELY(OPDI_ACQUIRE(&t->meta->extra) != NULL); }
 static int opdi_hooks_before(opdi_engine *en, opdi_task *t);
-static int opdi_hooks_after(opdi_task *t, opd_tensor **out);
+static int opdi_hooks_after(opdi_engine *en, opdi_task *t, opd_tensor **out);
 static int opdi_leaf_hooks(opdi_engine *en, opdi_task *t);
 static int opdi_finals_run(opdi_engine *en);
 static void opdi_finals_drop(opdi_engine *en);
@@ -20837,7 +20839,7 @@ static int opdi_run_task(opdi_engine *en, opdi_task *t) {
         else if (rc == 0 && !en->retain && OPDI_LOAD(&n->saved) && opdi_saved_enter(n)) { opdi_saved_leave(n, true); }
         th->state = frame.state;
         th->state.no_grad = !en->create;
-        if (rc == 0 && hooked) { rc = opdi_hooks_after(t, out); }
+        if (rc == 0 && hooked) { rc = opdi_hooks_after(en, t, out); }
         for (i = 0; i < t->ngrads; i++) {         /* who else holds what is sent can be seen now */
             if (t->grads[i]) { opdi_drop(t->grads[i]); t->grads[i] = NULL; }
         }
@@ -21162,7 +21164,7 @@ static opd_tensor *opdi_capture_zeros(const opdi_capture *c) {
 
 //-- once: create_graph records what the formulas do, but this graph is not retained.
 static int opdi_autograd_grad(opd_tensor *const *outputs, int n, opd_tensor *const *inputs, int ninputs,
-                              const opd_backward_options *options, bool once, opd_tensor **grads) {
+                              const opd_backward_options *options, bool once, uint32_t serial, opd_tensor **grads) {
     const opd_edge *edges = options ? options->input_edges : NULL;
     const bool zeros = options && options->materialize_grads;
     opdi_engine en;
@@ -21170,6 +21172,7 @@ static int opdi_autograd_grad(opd_tensor *const *outputs, int n, opd_tensor *con
     if (!opd_ok()) { return -1; }
     memset(&en, 0, sizeof en);
     en.once = once;
+    en.serial = serial;
     if (ninputs < 1) { return opd_fail(OPD_ERROR_AUTOGRAD, "grad requires non-empty inputs."); }
     if (n < 1 || !outputs) { return opd_fail(OPD_ERROR_AUTOGRAD, "grad needs at least one output"); }
     if ((!inputs && !edges) || !grads) {
@@ -21192,12 +21195,13 @@ static int opdi_autograd_grad(opd_tensor *const *outputs, int n, opd_tensor *con
 }
 static int opdi_grad_batched(opd_tensor *const *outputs, int n, opd_tensor *const *inputs, int ninputs,
                              const opd_backward_options *options, opd_tensor **grads);
+static uint32_t opdi_serial_of(const opd_node *n);
 int opd_autograd_grad(opd_tensor *const *outputs, int n, opd_tensor *const *inputs, int ninputs,
                       const opd_backward_options *options, opd_tensor **grads) {
     const char *const who = "opd_autograd_grad";
     const int rc = opdi_any_dead(outputs, n, who) || opdi_any_dead(inputs, ninputs, who) ? -1
         : options && options->is_grads_batched ? opdi_grad_batched(outputs, n, inputs, ninputs, options, grads)
-        : opdi_autograd_grad(outputs, n, inputs, ninputs, options, false, grads);
+        : opdi_autograd_grad(outputs, n, inputs, ninputs, options, false, opdi_serial_of(NULL), grads);
     return rc ? opdi_no_tensors(grads, ninputs) : 0;
 }
 
@@ -23089,6 +23093,7 @@ typedef struct opdi_layer {
     uint32_t serial, tape;                        /* its number; th->tape before */
     opd_tensor **inputs;                          /* grad, jvp: of the function inside */
     int ninputs;
+    uint64_t since;                               /* grad: the number of the first node inside */
     bool bare;                                    /* vmap: calls pass by the tape, see opdi_untaped_begin */
     bool at_tape;                                 /* vmap: a call is at the tape inside it */
 } opdi_layer;
@@ -23130,6 +23135,7 @@ static opdi_layer *opdi_layer_push(opdi_layer_kind kind, int64_t size, opd_rando
     layer->tape = th->tape;
     layer->inputs = NULL;
     layer->ninputs = 0;
+    layer->since = 0;
     layer->bare = false;
     layer->at_tape = false;
     th->serial = layer->serial;
@@ -23165,6 +23171,26 @@ static int opdi_is_captured(opdi_thread *th, const opd_tensor *t) {
                     "attempted to call in-place operation (%s) that would mutate a captured Tensor. This is not "
                     "supported; please rewrite the function being transformed to explicitly accept the mutated "
                     "Tensor(s) as inputs.", th->current ? th->current->op->name : "");
+}
+
+//-- Whether n is of the tape of a grad layer: an input, or recorded inside.  Leaves that are no inputs are not.
+static bool opdi_layer_has(const opdi_layer *layer, const opd_node *n) {
+    const uintptr_t v = (uintptr_t)n;             /* a leaf has a bit in it */
+    int i;
+    for (i = 0; i < layer->ninputs; i++) {
+        const opd_tensor *t = layer->inputs[i];
+        if (t && (t->grad_fn ? t->grad_fn == n : v == ((uintptr_t)t | OPDI_LEAF))) {
+            return t->grad_fn ? opdi_diff_is_input(t) : t->output_nr == layer->serial;
+        }
+    }
+    return !(v & OPDI_LEAF) && opdi_node_sequence(n) >= layer->since &&
+        n->sequence >> OPDI_SEQUENCE_BITS == opdi_thread_number(layer->th);
+}
+//-- The innermost grad layer to whose tape n belongs; n NULL: the innermost.  Its serial, or 0.
+static uint32_t opdi_serial_of(const opd_node *n) {
+    const opdi_layer *l = opdi_self()->layer;
+    while (l && (l->kind != OPDI_LAYER_GRAD || (n && !opdi_layer_has(l, n)))) { l = l->outer; }
+    return l ? l->serial : 0;
 }
 
 //-- Takes the innermost layer away: its handle, wherever it is.
@@ -24638,7 +24664,7 @@ static int opdi_grad_batched(opd_tensor *const *outputs, int n, opd_tensor *cons
     opd_tensor **g = opd_ok() && n > 0 && outputs && grads ? opdi_scope_tensors(n) : NULL;
     int i, rc = 0, level;
     o.is_grads_batched = false;
-    if (!g) { return opdi_autograd_grad(outputs, n, inputs, ninputs, &o, false, grads); }
+    if (!g) { return opdi_autograd_grad(outputs, n, inputs, ninputs, &o, false, opdi_serial_of(NULL), grads); }
     for (i = 0; i < n; i++) {
         const opd_tensor *t = outputs[i];
         g[i] = o.grad_outputs ? o.grad_outputs[i] : NULL;
@@ -24661,7 +24687,7 @@ static int opdi_grad_batched(opd_tensor *const *outputs, int n, opd_tensor *cons
     if ((level = opd_vmap_begin(g[0]->ndim ? g[0]->dims[0] : 0, OPD_RANDOM_ERROR)) < 0) { return -1; }
     for (i = 0; i < n && rc == 0; i++) { if (!(g[i] = opd_vmap_wrap(g[i], 0, level))) { rc = -1; } }
     o.grad_outputs = g;
-    if (rc == 0) { rc = opdi_autograd_grad(outputs, n, inputs, ninputs, &o, false, grads); }
+    if (rc == 0) { rc = opdi_autograd_grad(outputs, n, inputs, ninputs, &o, false, opdi_serial_of(NULL), grads); }
     for (i = 0; i < ninputs && rc == 0; i++) {
         if (grads[i] && !(grads[i] = opd_vmap_unwrap(grads[i], 0, level))) { rc = -1; }
     }
@@ -25023,6 +25049,7 @@ static int opdi_diff_enter(opdi_diff *d, opdi_layer_kind kind) {
     if (!(d->layer = opdi_layer_push(kind, 0, OPD_RANDOM_ERROR))) { return -1; }
     d->layer->inputs = d->in;
     d->layer->ninputs = d->nin;
+    d->layer->since = d->since;
     th->state.include |= OPDI_DEFAULT_INCLUDE;
     th->state.allow |= OPDI_AUTOGRAD_BITS | OPD_BIT_OF(OPD_F_AD_INPLACE_OR_VIEW);
     th->state.inference = 0;
@@ -25336,7 +25363,7 @@ static int opdi_vjp_pull(opd_derivative *v, opd_tensor *const *cotangents, unsig
     o.retain_graph = !(flags & OPD_DERIVATIVE_LAST);
     o.create_graph = create && (reach || (v->vmaps && th->layer));      /* below a vmap the tape is another one */
     o.allow_unused = true;
-    if (k && opdi_autograd_grad(roots, k, d.by, d.nby, &o, !reach, grads)) { return -1; }
+    if (k && opdi_autograd_grad(roots, k, d.by, d.nby, &o, !reach, d.serial, grads)) { return -1; }
     for (i = 0; i < d.nby; i++) {
         opd_tensor *g = k ? grads[i] : NULL;
         grads[i] = g ? opdi_diff_result(&d, g) : opd_zeros_like(d.by[i]);
@@ -34788,6 +34815,7 @@ typedef struct opdi_hook {
     int32_t kind, mode;
     uint32_t nr;                                  /* gradient of which result; of a member: its number is `index` */
     int index, nmembers, nlinked;                 /* nlinked: of the members */
+    uint32_t serial;                              /* of the layer to whose tape it belongs: it runs in its backward */
     bool removed;
     struct opdi_extra *owner;                     /* whose list it is in */
     struct opdi_hook *next, **at;
@@ -34925,6 +34953,7 @@ static int64_t opdi_hook_add(opd_node *to, uint32_t nr, int kind, opdi_any_fn fn
     if (!fn) { (void)opd_fail(OPD_ERROR_ARGUMENT, "a hook is NULL"); return 0; }
     if (!(h = opdi_hook_make(kind, fn, user, destroy))) { return 0; }
     h->nr = nr;
+    h->serial = opdi_serial_of(to);
     opdi_lock(&opdi_hooks_lock);
     x = opdi_extra_of(opdi_vertex(to));
     handle = x ? opdi_hook_handle(h) : 0;
@@ -34981,6 +35010,7 @@ static int opdi_multi_link(opdi_hook *multi, opd_tensor *const *tensors, int n) 
         opdi_extra *x;
         if (!h) { return -1; }
         h->nr = e.nr;
+        h->serial = opdi_serial_of(e.node);
         h->index = i;
         h->vertex = opdi_vertex(e.node);
         opdi_lock(&opdi_hooks_lock);
@@ -35231,6 +35261,8 @@ static void opdi_gatherings_drop(opdi_engine *en) {
         opdi_free(g, (size_t)i);
     }
 }
+//-- Whether a hook runs in this backward: of what belongs to a derivative of a function, in that one.
+static bool opdi_hook_turn(const opdi_engine *en, const opdi_hook *h) { return !h->serial || h->serial == en->serial; }
 static int opdi_multi_run(opdi_engine *en, const opdi_hook *member, opd_tensor *grad) {
     opdi_hook *multi = member->multi;
     opdi_gathering *g = en->gatherings;
@@ -35247,7 +35279,7 @@ static int opdi_multi_run(opdi_engine *en, const opdi_hook *member, opd_tensor *
         opdi_lock(&opdi_hooks_lock);              /* a member's node or leaf is there as long as the member is */
         for (i = 0; i < multi->nmembers; i++) {
             const opdi_task *t = multi->members[i] ? opdi_task_find(en, multi->members[i]->vertex) : NULL;
-            if (t && t->needed) { g->left++; }
+            if (t && t->needed && opdi_hook_turn(en, multi->members[i])) { g->left++; }
         }
         opdi_unlock(&opdi_hooks_lock);
     }
@@ -35335,7 +35367,9 @@ static int opdi_hooks_run(const opdi_hooked *w, const opdi_extra *x, int kind) {
     opdi_unlock(&opdi_hooks_lock);
     if (!list) { return -1; }
     for (i = 0; i < n; i++) {
-        if (rc == 0 && !OPDI_LOAD(&list[i]->removed)) { rc = opdi_hook_run(w, list[i]); }
+        if (rc == 0 && !OPDI_LOAD(&list[i]->removed) && opdi_hook_turn(w->engine, list[i])) {
+            rc = opdi_hook_run(w, list[i]);
+        }
         opdi_hook_release(list[i]);
     }
     if (list != few) { opdi_free(list, (size_t)n * sizeof *list); }
@@ -35392,9 +35426,9 @@ static int opdi_hooks_before(opdi_engine *en, opdi_task *t) {
     if ((leaf ? en->accumulate : t->leads) && opdi_hooks_run(&w, x, OPDI_HOOK_PRE)) { return -1; }
     return opdi_boxes_fill(&w, x);
 }
-static int opdi_hooks_after(opdi_task *t, opd_tensor **out) {
+static int opdi_hooks_after(opdi_engine *en, opdi_task *t, opd_tensor **out) {
     opd_node *n = opdi_edge_node(t->vertex);
-    opdi_hooked w = opdi_hooked_of(NULL, t, out, n->nedges);
+    opdi_hooked w = opdi_hooked_of(en, t, out, n->nedges);
     return opdi_hooks_run(&w, (opdi_extra *)(uintptr_t)n->formula, OPDI_HOOK_POST);
 }
 

@@ -1257,4 +1257,75 @@ TEST(every_allocation_fails_in_turn) {
     CHECK(done && n > 20);
 }
 
+/* What is hooked inside of a derivative of a function belongs to that one: what differentiates it in turn does not run
+   the hooks again. */
+static opd_tensor *hook_twice(opd_tensor *grad, void *user) { (void)user; return opd_mul_Scalar(grad, opd_value_float(2)); }
+static int pre_twice(opd_tensor **grads, int n, void *user) {
+    int i;
+    for (i = 0; i < n; i++) { if (grads[i]) { grads[i] = hook_twice(grads[i], user); } }
+    return opd_ok() ? 0 : -1;
+}
+static int post_twice(opd_tensor **out, int nout, opd_tensor *const *grads, int n, void *user) {
+    (void)grads; (void)n;
+    return pre_twice(out, nout, user);
+}
+typedef struct hooked_sine { int where; bool plain; opd_tensor *w; } hooked_sine;
+static int sine_inside(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    const hooked_sine *h = (const hooked_sine *)user;
+    opd_tensor *z = opd_mul(h->w, in[0]);
+    int64_t handle;
+    (void)n;
+    if (!z) { return -1; }
+    switch (h->where) {
+    case 0: handle = opd_tensor_hook_add(z, hook_twice, NULL, NULL); break;
+    case 1: handle = opd_node_pre_hook_add(opd_tensor_node(z), pre_twice, NULL, NULL); break;
+    case 2: handle = opd_node_post_hook_add(opd_tensor_node(z), post_twice, NULL, NULL); break;
+    default: handle = opd_tensor_hook_add(in[0], hook_twice, NULL, NULL); break;
+    }
+    CHECK(handle != 0);
+    return (out[0] = opd_sum(opd_mul(opd_sin(z), in[0]))) != NULL ? 1 : -1;
+}
+/* Its gradient, as it is with the hook. */
+static int sine_gradient(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    hooked_sine *h = (hooked_sine *)user;
+    opd_tensor *z = opd_mul(h->w, in[0]), *sine = opd_sin(z), *rest = opd_mul(opd_mul(h->w, opd_cos(z)), in[0]);
+    if (!h->plain) { return opd_grad(sine_inside, h, in, n, NULL, out); }
+    rest = hook_twice(rest, NULL);
+    out[0] = opd_add(rest, h->where == 3 ? hook_twice(sine, NULL) : sine);
+    return out[0] ? 1 : -1;
+}
+static int sum_of_gradient(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    if (sine_gradient(user, in, n, out) < 0) { return -1; }
+    return (out[0] = opd_sum(opd_mul(out[0], out[0]))) != NULL ? 1 : -1;
+}
+static void numbers_of(hooked_sine *h, int way, double *to) {
+    opd_tensor *x = vec(3, way == 1), *out[1], *by[2], *g[2];
+    int i;
+    h->w = opd_tensor_set_requires_grad(opd_cos(vec(3, false)), true);
+    by[0] = h->w;
+    by[1] = x;
+    if (way == 2 && opd_grad(sum_of_gradient, h, &x, 1, NULL, out) > 0) { g[1] = out[0]; }
+    else if (way == 3 && opd_jacrev(sine_gradient, h, &x, 1, NULL, out) > 0) { g[1] = opd_diagonal(out[0]); }
+    else if (way < 2) { CHECK_INT(sum_of_gradient(h, &x, 1, out), 1); g[1] = out[0]; }
+    if (way >= 2) { out[0] = opd_sum(g[1]); }
+    CHECK_INT(opd_autograd_grad(out, 1, by, way == 1 ? 2 : 1, NULL, g), 0);
+    if (way == 1) { g[0] = opd_add(g[0], opd_mul_Scalar(g[1], opd_value_float(8))); }
+    for (i = 0; i < 3; i++) { to[i] = opd_data_f64(opd_contiguous(g[0]))[i]; }
+    CHECK_OK();
+}
+TEST(hooks_inside_of_derivatives_of_functions) {
+    int way, i;
+    for (way = 0; way < 4; way++) {
+        hooked_sine h;
+        memset(&h, 0, sizeof h);
+        for (h.where = 0; h.where < 4; h.where++) {
+            double got[3], want[3];
+            h.plain = false;
+            numbers_of(&h, way, got);
+            h.plain = true;
+            numbers_of(&h, way, want);
+            for (i = 0; i < 3; i++) { CHECK_NEAR(got[i], want[i], 1e-12 * (1 + fabs(want[i]))); }
+        }
+    }
+}
 CHECK_MAIN()
