@@ -1520,7 +1520,8 @@ OPD_API opd_device opd_node_device(const opd_node *node, int i);
 /* Hooks.  Order at one node: hooks of its results (tensor hooks); unless it is only asked for its gradient, its
    pre-hooks; retain_grad; the node; a leaf's post-accumulate hooks; post-hooks.  Each kind in the order of adding.
    With create_graph grad mode is on in them.  What is hooked inside of a derivative of a function (opd_grad, opd_vjp)
-   belongs to that one, not to what differentiates it in turn.  A hook stays with the node that the tensor came from when it was added:
+   belongs to that one, not to what differentiates it in turn.
+   A hook stays with the node that the tensor came from when it was added:
    an in-place operation leaves it behind (retain_grad follows).  Gradients are borrowed; what takes the place of one
    must have its sizes, dtype and device.  A hook that returns -1 or leaves an error pending ends the backward.
    Adding gives a handle, or 0 with an error; removing is allowed in hooks and harmless when repeated.  destroy gets
