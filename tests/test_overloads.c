@@ -305,4 +305,25 @@ TEST(aten_overloads_that_take_the_same) {
     }
 }
 
+/* opd_x takes what has no default, opd_x_full all, opd_x_ and opd_x_full_ write into self. */
+TEST(typed_functions) {
+    opd_tensor *x = opd_full(OPD_INTS(2, 3), OPD_V(2.0), OPD_FLOAT64), *y = opd_ones_like(x);
+    CHECK(opd_add_(x, y) == x && opd_mul_Scalar_(x, OPD_V(-2)) == x);
+    CHECK_NEAR(opd_data_f64(x)[5], -6, 0);
+    CHECK(opd_add_full_(x, y, OPD_V(8)) == x && opd_relu_(opd_neg_(y)) == y);
+    CHECK_NEAR(opd_data_f64(x)[0], 2, 0);
+    CHECK_NEAR(opd_data_f64(y)[0], 0, 0);
+    CHECK(opd_normal_full_(y, 3, 0, NULL) == y && opd_normal_(x) == x);
+    CHECK_NEAR(opd_data_f64(y)[0], 3, 0);
+    CHECK_INT(opd_dtype(opd_zeros(OPD_INTS(2), OPD_DTYPE_NONE)), OPD_FLOAT32);
+    CHECK_INT(opd_dtype(opd_arange(OPD_V(3), OPD_DTYPE_NONE)), OPD_INT64);
+    CHECK_NEAR(opd_item_f64(opd_sum_dim(y, opd_ints_of(NULL, 0))), 18, 0);
+    CHECK_INT(opd_ndim(opd_sum_dim(y, OPD_INTS(1))), 1);
+    CHECK_INT(opd_ndim(opd_sum_dim_full(y, OPD_INTS(1), true, OPD_NONE)), 2);
+    CHECK_INT(opd_size(opd_slice_full(y, 1, OPD_V(1), OPD_NONE, 1), 1), 2);
+    CHECK_OK();
+    CHECK(!opd_add_(y, NULL));
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "aten::add_.Tensor");
+}
+
 CHECK_MAIN()
