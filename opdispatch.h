@@ -229,6 +229,7 @@
      >>profiler        records of events, the table, the trace file
      >>kernels         instruction sets, threads, half precision, vector math, matrix product, convolution, random
      >>operators       the cards: everything about one operator in one place
+     >>typed           the kernels that are compiled for several types
      >>wrappers        the typed functions of the built-in operators
 
    Licence: MIT or public domain, your choice; the text is at the end of this file.
@@ -6136,6 +6137,7 @@ static inline int opd_caught() {
 //======================================================================================================================
 #if defined(OPDISPATCH_IMPLEMENTATION) && !defined(OPDI_IMPLEMENTED)
 #define OPDI_IMPLEMENTED
+#define OPDI_MAIN_PASS
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>platform   allocation, atomics, threads, errors, log, scopes' stack
@@ -48882,75 +48884,92 @@ static int64_t opdi_distance_at(const opdi_distances *k, int64_t i, int64_t j) {
     const int64_t a = OPDI_MIN(i, j), b = OPDI_MAX(i, j);
     return k->pairs ? a * k->n - a * (a + 1) / 2 + b - a - 1 : i * k->m + j;
 }
-/* FOLD: a sum (or maximum) s with the difference v of two elements in it; in lanes where the rows are long. */
-#define OPDI_DISTANCE_FOLD(name, T, FOLD)                                                                   \
-    static T name(const T *a, const T *b, int64_t n, T p) {                                                 \
-        T lane[8], s = 0; int64_t i = 0; int j;                                                             \
-        if (n >= 16) {                                                                                      \
-            for (j = 0; j < 8; j++) { lane[j] = 0; }                                                        \
-            for (; i + 8 <= n; i += 8) { for (j = 0; j < 8; j++) { const T v = a[i + j] - b[i + j];         \
-                s = lane[j]; lane[j] = FOLD; } }                                                            \
-            for (s = lane[0], j = 1; j < 8; j++) { s = p < 0 ? OPDI_DISTANCE_MAX(s, lane[j]) : s + lane[j]; } \
-        }                                                                                                   \
-        for (; i < n; i++) { const T v = a[i] - b[i]; s = FOLD; }                                           \
-        return s;                                                                                           \
+enum { OPDI_DISTANCE_0, OPDI_DISTANCE_1, OPDI_DISTANCE_2, OPDI_DISTANCE_P, OPDI_DISTANCE_MAX };     /* p */
+static void opdi_distances_f32(void *ctx, int64_t begin, int64_t end);
+static void opdi_distances_f64(void *ctx, int64_t begin, int64_t end);
+static void opdi_distances_back_f32(void *ctx, int64_t begin, int64_t end);
+static void opdi_distances_back_f64(void *ctx, int64_t begin, int64_t end);
+#endif
+#if defined(OPDI_TYPED) && !defined(OPDI_TYPED_WHOLE)   /* once for each type, see >>typed */
+/* s with the difference v of two elements in it. */
+OPDI_ALWAYS OPDI_T OPDI_TYPED(distance_with)(OPDI_T s, OPDI_T v, OPDI_T p, int norm) {
+    switch (norm) {
+    case OPDI_DISTANCE_0: return s + (OPDI_T)(v < 0 || v > 0 || !(v <= v));
+    case OPDI_DISTANCE_1: return s + OPDI_FN(fabs)(v);
+    case OPDI_DISTANCE_2: return s + v * v;
+    case OPDI_DISTANCE_P: return s + OPDI_FN(pow)(OPDI_FN(fabs)(v), p);
+    default: v = OPDI_FN(fabs)(v); return v > s || !(v <= v) ? v : s;
     }
-#define OPDI_DISTANCE_MAX(s, v) ((v) > (s) || !((v) <= (v)) ? (v) : (s))
-#define OPDI_DISTANCES(T, S, ABS, POW, SQRT)                                                                \
-    OPDI_DISTANCE_FOLD(opdi_distance_0_##S, T, s + (T)(v < 0 || v > 0 || !(v <= v)))                        \
-    OPDI_DISTANCE_FOLD(opdi_distance_1_##S, T, s + ABS(v))                                                  \
-    OPDI_DISTANCE_FOLD(opdi_distance_2_##S, T, s + v * v)                                                   \
-    OPDI_DISTANCE_FOLD(opdi_distance_p_##S, T, s + POW(ABS(v), p))                                          \
-    OPDI_DISTANCE_FOLD(opdi_distance_max_##S, T, OPDI_DISTANCE_MAX(s, ABS(v)))                              \
-    static T opdi_distance_##S(const T *a, const T *b, int64_t n, double p) {                               \
-        return p == 2 ? SQRT(opdi_distance_2_##S(a, b, n, 0)) : p == 1 ? opdi_distance_1_##S(a, b, n, 0)    \
-            : p == 0 ? opdi_distance_0_##S(a, b, n, 0) : p > DBL_MAX ? opdi_distance_max_##S(a, b, n, -1)   \
-            : POW(opdi_distance_p_##S(a, b, n, (T)p), (T)(1 / p));                                          \
-    }                                                                                                       \
-    static void opdi_distances_##S(void *ctx, int64_t begin, int64_t end) {                                 \
-        const opdi_distances *k = (const opdi_distances *)ctx;                                              \
-        int64_t r, j;                                                                                       \
-        for (r = begin; r < end; r++) {                                                                     \
-            const int64_t i = r % k->n;                                                                     \
-            const T *x = (const T *)k->x + r * k->k, *y = (const T *)k->y + r / k->n * k->m * k->k;         \
-            T *out = (T *)k->out + r / k->n * k->n * k->m;                                                  \
-            for (j = k->pairs ? i + 1 : 0; j < k->m; j++) {                                                 \
-                out[opdi_distance_at(k, i, j)] = opdi_distance_##S(x, y + j * k->k, k->k, k->p);            \
-            }                                                                                               \
-        }                                                                                                   \
-    }                                                                                                       \
-    /* out += g d(distance)/dx: g sign(v) |v|^(p-1) / d^(p-1); nothing where rows agree. */                 \
-    static void opdi_distance_back_##S(const T *x, const T *y, T *out, int64_t n, T g, T d, double p) {     \
-        const T c = p == 1 || p > DBL_MAX ? g : p == 2 ? g / d : g / POW(d, (T)(p - 1));                    \
-        int64_t i;                                                                                          \
-        if ((d == 0 && p != 1) || p == 0) { return; }                                                       \
-        if (p == 2) { for (i = 0; i < n; i++) { out[i] += c * (x[i] - y[i]); } }                            \
-        else {                                                                                              \
-            for (i = 0; i < n; i++) {                                                                       \
-                const T v = x[i] - y[i], size = ABS(v), sign = (T)((v > 0) - (v < 0));                      \
-                out[i] += c * sign * (p == 1 ? 1 : p > DBL_MAX ? (T)(size == d)                             \
-                    : p < 1 && v == 0 ? 0 : POW(size, (T)(p - 1)));                                         \
-            }                                                                                               \
-        }                                                                                                   \
-    }                                                                                                       \
-    static void opdi_distances_back_##S(void *ctx, int64_t begin, int64_t end) {                            \
-        const opdi_distances *k = (const opdi_distances *)ctx;                                              \
-        int64_t r, j;                                                                                       \
-        for (r = begin; r < end; r++) {                                                                     \
-            const int64_t i = r % k->n, first = r / k->n * k->n * k->m;                                     \
-            const T *x = (const T *)k->x + r * k->k, *y = (const T *)k->y + r / k->n * k->m * k->k;         \
-            T *out = (T *)k->out + r * k->k;                                                                \
-            memset(out, 0, (size_t)k->k * sizeof *out);                                                     \
-            for (j = 0; j < k->m; j++) {                                                                    \
-                const int64_t at = first + opdi_distance_at(k, i, j);                                       \
-                if (k->pairs && i == j) { continue; }                                                       \
-                opdi_distance_back_##S(x, y + j * k->k, out, k->k, ((const T *)k->g)[at],                   \
-                                       ((const T *)k->d)[at], k->p);                                        \
-            }                                                                                               \
-        }                                                                                                   \
+}
+/* The sum (or maximum) over n elements, in lanes where the rows are long. */
+OPDI_ALWAYS OPDI_T OPDI_TYPED(distance_of)(const OPDI_T *a, const OPDI_T *b, int64_t n, OPDI_T p, int norm) {
+    OPDI_T lane[8], s = 0;
+    int64_t i = 0;
+    int j;
+    if (n >= 16) {
+        for (j = 0; j < 8; j++) { lane[j] = 0; }
+        for (; i + 8 <= n; i += 8) {
+            for (j = 0; j < 8; j++) { lane[j] = OPDI_TYPED(distance_with)(lane[j], a[i + j] - b[i + j], p, norm); }
+        }
+        for (s = lane[0], j = 1; j < 8; j++) {
+            s = norm != OPDI_DISTANCE_MAX ? s + lane[j] : lane[j] > s || !(lane[j] <= lane[j]) ? lane[j] : s;
+        }
     }
-OPDI_DISTANCES(float, f32, fabsf, powf, sqrtf)
-OPDI_DISTANCES(double, f64, fabs, pow, sqrt)
+    for (; i < n; i++) { s = OPDI_TYPED(distance_with)(s, a[i] - b[i], p, norm); }
+    return s;
+}
+static OPDI_T OPDI_TYPED(distance)(const OPDI_T *a, const OPDI_T *b, int64_t n, double p) {
+    if (p == 2) { return OPDI_FN(sqrt)(OPDI_TYPED(distance_of)(a, b, n, 0, OPDI_DISTANCE_2)); }
+    if (p == 1) { return OPDI_TYPED(distance_of)(a, b, n, 0, OPDI_DISTANCE_1); }
+    if (p == 0) { return OPDI_TYPED(distance_of)(a, b, n, 0, OPDI_DISTANCE_0); }
+    if (p > DBL_MAX) { return OPDI_TYPED(distance_of)(a, b, n, 0, OPDI_DISTANCE_MAX); }
+    return OPDI_FN(pow)(OPDI_TYPED(distance_of)(a, b, n, (OPDI_T)p, OPDI_DISTANCE_P), (OPDI_T)(1 / p));
+}
+static void OPDI_TYPED(distances)(void *ctx, int64_t begin, int64_t end) {
+    const opdi_distances *k = (const opdi_distances *)ctx;
+    int64_t r, j;
+    for (r = begin; r < end; r++) {
+        const int64_t i = r % k->n;
+        const OPDI_T *x = (const OPDI_T *)k->x + r * k->k, *y = (const OPDI_T *)k->y + r / k->n * k->m * k->k;
+        OPDI_T *out = (OPDI_T *)k->out + r / k->n * k->n * k->m;
+        for (j = k->pairs ? i + 1 : 0; j < k->m; j++) {
+            out[opdi_distance_at(k, i, j)] = OPDI_TYPED(distance)(x, y + j * k->k, k->k, k->p);
+        }
+    }
+}
+/* out += g d(distance)/dx: g sign(v) |v|^(p-1) / d^(p-1); nothing where rows agree. */
+static void OPDI_TYPED(distance_back)(const OPDI_T *x, const OPDI_T *y, OPDI_T *out, int64_t n, OPDI_T g, OPDI_T d,
+                                      double p) {
+    const OPDI_T c = p == 1 || p > DBL_MAX ? g : p == 2 ? g / d : g / OPDI_FN(pow)(d, (OPDI_T)(p - 1));
+    int64_t i;
+    if ((d == 0 && p != 1) || p == 0) { return; }
+    if (p == 2) { for (i = 0; i < n; i++) { out[i] += c * (x[i] - y[i]); } }
+    else {
+        for (i = 0; i < n; i++) {
+            const OPDI_T v = x[i] - y[i], size = OPDI_FN(fabs)(v), sign = (OPDI_T)((v > 0) - (v < 0));
+            out[i] += c * sign * (p == 1 ? 1 : p > DBL_MAX ? (OPDI_T)(size == d)
+                : p < 1 && v == 0 ? 0 : OPDI_FN(pow)(size, (OPDI_T)(p - 1)));
+        }
+    }
+}
+static void OPDI_TYPED(distances_back)(void *ctx, int64_t begin, int64_t end) {
+    const opdi_distances *k = (const opdi_distances *)ctx;
+    int64_t r, j;
+    for (r = begin; r < end; r++) {
+        const int64_t i = r % k->n, first = r / k->n * k->n * k->m;
+        const OPDI_T *x = (const OPDI_T *)k->x + r * k->k, *y = (const OPDI_T *)k->y + r / k->n * k->m * k->k;
+        OPDI_T *out = (OPDI_T *)k->out + r * k->k;
+        memset(out, 0, (size_t)k->k * sizeof *out);
+        for (j = 0; j < k->m; j++) {
+            const int64_t at = first + opdi_distance_at(k, i, j);
+            if (k->pairs && i == j) { continue; }
+            OPDI_TYPED(distance_back)(x, y + j * k->k, out, k->k, ((const OPDI_T *)k->g)[at],
+                                   ((const OPDI_T *)k->d)[at], k->p);
+        }
+    }
+}
+#endif
+#if defined(OPDI_MAIN_PASS)
 OPDI_COLD_BEGIN
 /* Distances between the last two dims of x and y (NULL: pairs of x) to out, or given g and d the gradient of x. */
 static int opdi_distances_run(opd_tensor *out, opd_tensor *x, opd_tensor *y, opd_tensor *g, opd_tensor *d, double p) {
@@ -50715,82 +50734,90 @@ static bool opdi_pool_is_2x2(const opdi_windows *v) {
     return true;
 }
 OPDI_COLD_END
-#define OPDI_MAX_POOL(T, S, lowest)                                                                         \
-    static void opdi_max_pool_2x2_##S(const opdi_windows *v, const T *x, T *y, int64_t *at) {                  \
-        const int64_t w = v->in[2];                                                                         \
-        int64_t b, c;                                                                                       \
-        for (b = 0; b < v->out[1]; b++) for (c = 0; c < v->out[2]; c++) {                                   \
-            const int64_t p = 2 * b * w + 2 * c;                                                            \
-            const T e = x[p], f = x[p + 1], g = x[p + w], h = x[p + w + 1];                                 \
-            const bool right = (f > e) | (f != f), down = (h > g) | (h != h);                               \
-            const T m = right ? f : e, n = down ? h : g;                                                    \
-            const bool lower = (n > m) | (n != n);                                                          \
-            *y++ = lower ? n : m;                                                                           \
-            *at++ = p + (lower ? w + down : right);                                                         \
-        }                                                                                                   \
-    }                                                                                                       \
-    static void opdi_max_pool_##S(const opdi_windows *v, const T *x, T *y, int64_t *at) {                      \
-        int64_t a, b, c, i, j, k;                                                                           \
-        OPDI_POOL_EACH(v, a, b, c) {                                                                        \
-            int64_t best = (v->lo[0][a] * v->in[1] + v->lo[1][b]) * v->in[2] + v->lo[2][c];                 \
-            T top = (T)(lowest);                                                                            \
-            for (i = v->lo[0][a]; i < v->hi[0][a]; i += v->d[0])                                            \
-                for (j = v->lo[1][b]; j < v->hi[1][b]; j += v->d[1])                                        \
-                    for (k = v->lo[2][c]; k < v->hi[2][c]; k += v->d[2]) {                                  \
-                        const int64_t p = (i * v->in[1] + j) * v->in[2] + k;                                \
-                        if (x[p] > top || x[p] != x[p]) { top = x[p]; best = p; }                           \
-                    }                                                                                       \
-            *y++ = top; *at++ = best;                                                                       \
-        }                                                                                                   \
-    }
-OPDI_MAX_POOL(float, f32, -INFINITY)
-OPDI_MAX_POOL(double, f64, -INFINITY)
 static inline int64_t opdi_pool_divisor(const opdi_windows *v, int64_t a, int64_t b, int64_t c) {
     return v->divisor ? v->divisor : v->span[0][a] * v->span[1][b] * v->span[2][c];
 }
 #define OPDI_POOL_WINDOW(v, a, b, c, i, j, k)                                                               \
     for (i = v->lo[0][a]; i < v->hi[0][a]; i++) for (j = v->lo[1][b]; j < v->hi[1][b]; j++)                 \
         for (k = v->lo[2][c]; k < v->hi[2][c]; k++)
-#define OPDI_AVG_POOL(T, S)                                                                                 \
-    static void opdi_avg_pool_##S(const opdi_windows *v, const T *x, T *y) {                                   \
-        int64_t a, b, c, i, j, k;                                                                           \
-        OPDI_POOL_EACH(v, a, b, c) {                                                                        \
-            T sum = 0;                                                                                      \
-            const int64_t n = opdi_pool_divisor(v, a, b, c);                                                \
-            OPDI_POOL_WINDOW(v, a, b, c, i, j, k) { sum = (T)(sum + x[(i * v->in[1] + j) * v->in[2] + k]); } \
-            *y++ = n ? (T)(sum / (T)n) : (T)0;                                                              \
-        }                                                                                                   \
+static void opdi_max_pool_2x2_f32(const opdi_windows *v, const float *x, float *y, int64_t *at);
+static void opdi_max_pool_f32(const opdi_windows *v, const float *x, float *y, int64_t *at);
+static void opdi_avg_pool_f32(const opdi_windows *v, const float *x, float *y);
+static void opdi_avg_pool_backward_f32(const opdi_windows *v, const float *g, float *gx);
+static int opdi_max_pool_backward_f32(const opdi_windows *v, const float *g, const int64_t *at, float *gx);
+static void opdi_max_pool_2x2_f64(const opdi_windows *v, const double *x, double *y, int64_t *at);
+static void opdi_max_pool_f64(const opdi_windows *v, const double *x, double *y, int64_t *at);
+static void opdi_avg_pool_f64(const opdi_windows *v, const double *x, double *y);
+static void opdi_avg_pool_backward_f64(const opdi_windows *v, const double *g, double *gx);
+static int opdi_max_pool_backward_f64(const opdi_windows *v, const double *g, const int64_t *at, double *gx);
+static void opdi_max_pool_2x2_i64(const opdi_windows *v, const int64_t *x, int64_t *y, int64_t *at);
+static void opdi_max_pool_i64(const opdi_windows *v, const int64_t *x, int64_t *y, int64_t *at);
+static void opdi_avg_pool_i64(const opdi_windows *v, const int64_t *x, int64_t *y);
+#endif
+#if defined(OPDI_TYPED)   /* once for each type, see >>typed */
+static void OPDI_TYPED(max_pool_2x2)(const opdi_windows *v, const OPDI_T *x, OPDI_T *y, int64_t *at) {
+    const int64_t w = v->in[2];
+    int64_t b, c;
+    for (b = 0; b < v->out[1]; b++) for (c = 0; c < v->out[2]; c++) {
+        const int64_t p = 2 * b * w + 2 * c;
+        const OPDI_T e = x[p], f = x[p + 1], g = x[p + w], h = x[p + w + 1];
+        const bool right = (f > e) | OPDI_IS_NAN(f), down = (h > g) | OPDI_IS_NAN(h);
+        const OPDI_T m = right ? f : e, n = down ? h : g;
+        const bool lower = (n > m) | OPDI_IS_NAN(n);
+        *y++ = lower ? n : m;
+        *at++ = p + (lower ? w + down : right);
     }
-OPDI_AVG_POOL(float, f32)
-OPDI_AVG_POOL(double, f64)
-#define OPDI_POOL_BACKWARD(T, S)                                                                            \
-    static void opdi_avg_pool_backward_##S(const opdi_windows *v, const T *g, T *gx) {                         \
-        int64_t a, b, c, i, j, k;                                                                           \
-        OPDI_POOL_EACH(v, a, b, c) {                                                                        \
-            const int64_t n = opdi_pool_divisor(v, a, b, c);                                                \
-            const T part = n ? *g / (T)n : (T)0;                                                            \
-            g++;                                                                                            \
-            OPDI_POOL_WINDOW(v, a, b, c, i, j, k) { gx[(i * v->in[1] + j) * v->in[2] + k] += part; }        \
-        }                                                                                                   \
-    }                                                                                                       \
-    static int opdi_max_pool_backward_##S(const opdi_windows *v, const T *g, const int64_t *at, T *gx) {       \
-        const int64_t n = opdi_vol_area(v->out);                                                            \
-        const uint64_t area = (uint64_t)opdi_vol_area(v->in);                                               \
-        int64_t i;                                                                                          \
-        for (i = 0; i < n; i++) {                                                                           \
-            if ((uint64_t)at[i] >= area) { return 1; }                                                      \
-            gx[at[i]] += g[i];                                                                              \
-        }                                                                                                   \
-        return 0;                                                                                           \
+}
+static void OPDI_TYPED(max_pool)(const opdi_windows *v, const OPDI_T *x, OPDI_T *y, int64_t *at) {
+    int64_t a, b, c, i, j, k;
+    OPDI_POOL_EACH(v, a, b, c) {
+        int64_t best = (v->lo[0][a] * v->in[1] + v->lo[1][b]) * v->in[2] + v->lo[2][c];
+        OPDI_T top = OPDI_LOWEST;
+        for (i = v->lo[0][a]; i < v->hi[0][a]; i += v->d[0])
+            for (j = v->lo[1][b]; j < v->hi[1][b]; j += v->d[1])
+                for (k = v->lo[2][c]; k < v->hi[2][c]; k += v->d[2]) {
+                    const int64_t p = (i * v->in[1] + j) * v->in[2] + k;
+                    if (x[p] > top || OPDI_IS_NAN(x[p])) { top = x[p]; best = p; }
+                }
+        *y++ = top; *at++ = best;
     }
-OPDI_POOL_BACKWARD(float, f32)
-OPDI_POOL_BACKWARD(double, f64)
+}
+static void OPDI_TYPED(avg_pool)(const opdi_windows *v, const OPDI_T *x, OPDI_T *y) {
+    int64_t a, b, c, i, j, k;
+    OPDI_POOL_EACH(v, a, b, c) {
+        OPDI_T sum = 0;
+        const int64_t n = opdi_pool_divisor(v, a, b, c);
+        OPDI_POOL_WINDOW(v, a, b, c, i, j, k) { sum = (OPDI_T)(sum + x[(i * v->in[1] + j) * v->in[2] + k]); }
+        *y++ = n ? (OPDI_T)(sum / (OPDI_T)n) : (OPDI_T)0;
+    }
+}
+#if !defined(OPDI_TYPED_WHOLE)
+static void OPDI_TYPED(avg_pool_backward)(const opdi_windows *v, const OPDI_T *g, OPDI_T *gx) {
+    int64_t a, b, c, i, j, k;
+    OPDI_POOL_EACH(v, a, b, c) {
+        const int64_t n = opdi_pool_divisor(v, a, b, c);
+        const OPDI_T part = n ? *g / (OPDI_T)n : (OPDI_T)0;
+        g++;
+        OPDI_POOL_WINDOW(v, a, b, c, i, j, k) { gx[(i * v->in[1] + j) * v->in[2] + k] += part; }
+    }
+}
+static int OPDI_TYPED(max_pool_backward)(const opdi_windows *v, const OPDI_T *g, const int64_t *at, OPDI_T *gx) {
+    const int64_t n = opdi_vol_area(v->out);
+    const uint64_t area = (uint64_t)opdi_vol_area(v->in);
+    int64_t i;
+    for (i = 0; i < n; i++) {
+        if ((uint64_t)at[i] >= area) { return 1; }
+        gx[at[i]] += g[i];
+    }
+    return 0;
+}
+#endif
+#endif
+#if defined(OPDI_MAIN_PASS)
 
 enum { OPDI_POOL_MAX, OPDI_POOL_AVG, OPDI_POOL_MAX_BACKWARD, OPDI_POOL_AVG_BACKWARD };
 typedef struct opdi_pool_job { opdi_windows *v; int what; } opdi_pool_job;
 OPDI_COLD_BEGIN
-OPDI_MAX_POOL(int64_t, i64, INT64_MIN)
-OPDI_AVG_POOL(int64_t, i64)
 static void opdi_pool_range(void *ctx, int64_t begin, int64_t end) {
     const opdi_pool_job *job = (const opdi_pool_job *)ctx;
     opdi_windows *v = job->v;
@@ -51645,31 +51672,34 @@ static void opdi_sample_set(opdi_sample *s, const opdi_upsample *u, int64_t i, i
     s->weight[1] = u->nearest ? 0 : OPDI_MIN(OPDI_MAX(at - (double)s->at[0], 0.), 1.);
     s->weight[0] = 1 - s->weight[1];
 }
-#define OPDI_UPSAMPLE_PLANE(T, name)                                                                        \
-    static void name(const opdi_upsample *u, const T *x, T *y) {                                            \
-        const int64_t w = u->in[1];                                                                         \
-        int64_t i, j;                                                                                       \
-        for (i = 0; i < u->out[0]; i++) {                                                                   \
-            const opdi_sample *r = &u->side[0][i];                                                          \
-            const T r0 = (T)r->weight[0], r1 = (T)r->weight[1];                                             \
-            for (j = 0; j < u->out[1]; j++) {                                                               \
-                const opdi_sample *c = &u->side[1][j];                                                      \
-                const T c0 = (T)c->weight[0], c1 = (T)c->weight[1];                                         \
-                const int64_t a = r->at[0] * w, b = r->at[1] * w, o = i * u->out[1] + j;                    \
-                if (u->nearest && u->back) { y[a + c->at[0]] += x[o]; }                                     \
-                else if (u->nearest) { y[o] = x[a + c->at[0]]; }                                            \
-                else if (u->back) {                                                                         \
-                    y[a + c->at[0]] += r0 * c0 * x[o]; y[a + c->at[1]] += r0 * c1 * x[o];                   \
-                    y[b + c->at[0]] += r1 * c0 * x[o]; y[b + c->at[1]] += r1 * c1 * x[o];                   \
-                } else {                                                                                    \
-                    y[o] = r0 * (c0 * x[a + c->at[0]] + c1 * x[a + c->at[1]]) +                             \
-                           r1 * (c0 * x[b + c->at[0]] + c1 * x[b + c->at[1]]);                              \
-                }                                                                                           \
-            }                                                                                               \
-        }                                                                                                   \
+static void opdi_upsample_f32(const opdi_upsample *u, const float *x, float *y);
+static void opdi_upsample_f64(const opdi_upsample *u, const double *x, double *y);
+#endif
+#if defined(OPDI_TYPED) && !defined(OPDI_TYPED_WHOLE)   /* once for each type, see >>typed */
+static void OPDI_TYPED(upsample)(const opdi_upsample *u, const OPDI_T *x, OPDI_T *y) {
+    const int64_t w = u->in[1];
+    int64_t i, j;
+    for (i = 0; i < u->out[0]; i++) {
+        const opdi_sample *r = &u->side[0][i];
+        const OPDI_T r0 = (OPDI_T)r->weight[0], r1 = (OPDI_T)r->weight[1];
+        for (j = 0; j < u->out[1]; j++) {
+            const opdi_sample *c = &u->side[1][j];
+            const OPDI_T c0 = (OPDI_T)c->weight[0], c1 = (OPDI_T)c->weight[1];
+            const int64_t a = r->at[0] * w, b = r->at[1] * w, o = i * u->out[1] + j;
+            if (u->nearest && u->back) { y[a + c->at[0]] += x[o]; }
+            else if (u->nearest) { y[o] = x[a + c->at[0]]; }
+            else if (u->back) {
+                y[a + c->at[0]] += r0 * c0 * x[o]; y[a + c->at[1]] += r0 * c1 * x[o];
+                y[b + c->at[0]] += r1 * c0 * x[o]; y[b + c->at[1]] += r1 * c1 * x[o];
+            } else {
+                y[o] = r0 * (c0 * x[a + c->at[0]] + c1 * x[a + c->at[1]]) +
+                       r1 * (c0 * x[b + c->at[0]] + c1 * x[b + c->at[1]]);
+            }
+        }
     }
-OPDI_UPSAMPLE_PLANE(float, opdi_upsample_f32)
-OPDI_UPSAMPLE_PLANE(double, opdi_upsample_f64)
+}
+#endif
+#if defined(OPDI_MAIN_PASS)
 static void opdi_upsample_range(void *ctx, int64_t begin, int64_t end) {
     const opdi_upsample *u = (const opdi_upsample *)ctx;
     const int64_t n = u->in[0] * u->in[1], m = u->out[0] * u->out[1], x = u->back ? m : n, y = u->back ? n : m;
@@ -51892,128 +51922,133 @@ typedef struct opdi_grid {
     const void *x, *grid, *g;                     /* [n, c, in], [n, out, 2], [n, c, out] */
     void *y, *dx, *dgrid;                         /* as g, x (or NULL) and grid */
 } opdi_grid;
-#define OPDI_GRID_KERNELS(T, S, FLOOR, FMOD, RINT)                                                          \
-    /* The lines that a place looks at (-1: none), their weights and the derivatives of these; lost: NaN    \
-       where the place is nowhere, 0 else. */                                                               \
-    typedef struct opdi_looks_##S { int count; int64_t at[4]; T w[4], d[4], lost; } opdi_looks_##S;         \
-    /* `at` brought inside of [0, size), times *factor its derivative. */                                   \
-    static T opdi_grid_inside_##S(const opdi_grid *k, T at, int64_t size, T *factor) {                      \
-        const T low = k->corners ? 0 : (T)-0.5, span = k->corners ? (T)(size - 1) : (T)size;                \
-        if (k->outside == OPDI_GRID_REFLECTION) {                                                           \
-            T times;                                                                                        \
-            if (!(span > 0)) { *factor = 0; return 0; }                                                     \
-            at -= low;                                                                                      \
-            if (at < 0) { at = -at; *factor = -*factor; }                                                   \
-            times = FLOOR(at / span);                                                                       \
-            at = FMOD(at, span);                                                                            \
-            if (FMOD(times, 2) > 0) { at = span - at; *factor = -*factor; }                                 \
-            at += low;                                                                                      \
-        }                                                                                                   \
-        if (!(at > 0)) { *factor = 0; return 0; }                                                           \
-        if (at >= (T)(size - 1)) { *factor = 0; return (T)(size - 1); }                                     \
-        return at;                                                                                          \
-    }                                                                                                       \
-    static void opdi_grid_looks_##S(opdi_looks_##S *l, const opdi_grid *k, T at, int64_t size) {            \
-        T factor = k->corners ? (T)(size - 1) / 2 : (T)size / 2, none = 0, first, t;                        \
-        int i;                                                                                              \
-        at = k->corners ? (at + 1) / 2 * (T)(size - 1) : ((at + 1) * (T)size - 1) / 2;                      \
-        if (k->how != OPDI_GRID_BICUBIC && k->outside != OPDI_GRID_ZEROS) {                                 \
-            at = opdi_grid_inside_##S(k, at, size, &factor);                                                \
-        }                                                                                                   \
-        l->lost = k->how == OPDI_GRID_NEAREST ? 0 : at - at;                                                \
-        if (!(at > (T)-1e9 && at < (T)1e9)) { at = -100; }                                                  \
-        l->count = k->how == OPDI_GRID_NEAREST ? 1 : k->how == OPDI_GRID_BILINEAR ? 2 : 4;                  \
-        first = l->count == 1 ? RINT(at) : FLOOR(at);                                                       \
-        t = at - first;                                                                                     \
-        l->w[0] = 1; l->d[0] = 0;                                                                           \
-        if (l->count == 2) { l->w[0] = 1 - t; l->w[1] = t; l->d[0] = -factor; l->d[1] = factor; }           \
-        if (l->count == 4) {                      /* the cubic with a = -3/4 */                             \
-            const T a = (T)-0.75, r = 1 - t, u = t + 1, v = 2 - t;                                          \
-            first -= 1;                                                                                     \
-            l->w[0] = ((a * u - 5 * a) * u + 8 * a) * u - 4 * a;                                            \
-            l->w[1] = ((a + 2) * t - (a + 3)) * t * t + 1;                                                  \
-            l->w[2] = ((a + 2) * r - (a + 3)) * r * r + 1;                                                  \
-            l->w[3] = ((a * v - 5 * a) * v + 8 * a) * v - 4 * a;                                            \
-            l->d[0] = factor * ((3 * a * u - 10 * a) * u + 8 * a);                                          \
-            l->d[1] = factor * (3 * (a + 2) * t - 2 * (a + 3)) * t;                                         \
-            l->d[2] = -factor * (3 * (a + 2) * r - 2 * (a + 3)) * r;                                        \
-            l->d[3] = -factor * ((3 * a * v - 10 * a) * v + 8 * a);                                         \
-        }                                                                                                   \
-        for (i = 0; i < l->count; i++) {                                                                    \
-            T line = first + (T)i;                                                                          \
-            if (l->count == 4 && k->outside != OPDI_GRID_ZEROS) {                                           \
-                line = opdi_grid_inside_##S(k, line, size, &none);                                          \
-            }                                                                                               \
-            l->at[i] = line >= 0 && line < (T)size ? (int64_t)line : -1;                                    \
-        }                                                                                                   \
-    }                                                                                                       \
-    static void opdi_grid_places_##S(const opdi_grid *k, int64_t place, opdi_looks_##S *l) {                \
-        const T *at = (const T *)k->grid + place * 2;                                                       \
-        opdi_grid_looks_##S(&l[0], k, at[1], k->in[0]);                                                     \
-        opdi_grid_looks_##S(&l[1], k, at[0], k->in[1]);                                                     \
-    }                                                                                                       \
-    /* Rows of the output of all channels. */                                                               \
-    static void opdi_grid_rows_##S(void *ctx, int64_t begin, int64_t end) {                                 \
-        const opdi_grid *k = (const opdi_grid *)ctx;                                                        \
-        const int64_t area = k->in[0] * k->in[1], points = k->out[0] * k->out[1];                           \
-        int64_t r, j, c;                                                                                    \
-        int a, b;                                                                                           \
-        for (r = begin; r < end; r++) {                                                                     \
-            const int64_t n = r / k->out[0];                                                                \
-            const T *x = (const T *)k->x + n * k->c * area;                                                 \
-            for (j = 0; j < k->out[1]; j++) {                                                               \
-                T *y = (T *)k->y + n * k->c * points + r % k->out[0] * k->out[1] + j;                       \
-                opdi_looks_##S l[2];                                                                        \
-                opdi_grid_places_##S(k, r * k->out[1] + j, l);                                              \
-                for (c = 0; c < k->c; c++) {                                                                \
-                    T s = l[0].lost + l[1].lost;                                                            \
-                    for (a = 0; a < l[0].count; a++) {                                                      \
-                        const T *row = x + c * area + l[0].at[a] * k->in[1];                                \
-                        T part = 0;                                                                         \
-                        if (l[0].at[a] < 0) { continue; }                                                   \
-                        for (b = 0; b < l[1].count; b++) {                                                  \
-                            if (l[1].at[b] >= 0) { part += l[1].w[b] * row[l[1].at[b]]; }                   \
-                        }                                                                                   \
-                        s += l[0].w[a] * part;                                                              \
-                    }                                                                                       \
-                    y[c * points] = s;                                                                      \
-                }                                                                                           \
-            }                                                                                               \
-        }                                                                                                   \
-    }                                                                                                       \
-    /* Images: what is looked at gets its part of the gradient, in order; the grid how the weights change. */ \
-    static void opdi_grid_back_##S(void *ctx, int64_t begin, int64_t end) {                                 \
-        const opdi_grid *k = (const opdi_grid *)ctx;                                                        \
-        const int64_t area = k->in[0] * k->in[1], points = k->out[0] * k->out[1];                           \
-        int64_t n, p, c;                                                                                    \
-        int a, b;                                                                                           \
-        for (n = begin; n < end; n++) {                                                                     \
-            T *dx = k->dx ? (T *)k->dx + n * k->c * area : NULL;                                            \
-            if (dx) { memset(dx, 0, (size_t)(k->c * area) * sizeof *dx); }                                  \
-            for (p = 0; p < points; p++) {                                                                  \
-                T *to = (T *)k->dgrid + (n * points + p) * 2;                                               \
-                opdi_looks_##S l[2];                                                                        \
-                T along[2] = {0, 0};                                                                        \
-                opdi_grid_places_##S(k, n * points + p, l);                                                 \
-                for (c = 0; c < k->c; c++) {                                                                \
-                    const T *x = (const T *)k->x + (n * k->c + c) * area;                                   \
-                    const T g = ((const T *)k->g)[(n * k->c + c) * points + p];                             \
-                    for (a = 0; a < l[0].count; a++) {                                                      \
-                        for (b = 0; b < l[1].count; b++) {                                                  \
-                            const int64_t at = l[0].at[a] * k->in[1] + l[1].at[b];                          \
-                            if (l[0].at[a] < 0 || l[1].at[b] < 0) { continue; }                             \
-                            if (dx) { dx[c * area + at] += g * l[0].w[a] * l[1].w[b]; }                     \
-                            along[0] += g * x[at] * l[0].d[a] * l[1].w[b];                                  \
-                            along[1] += g * x[at] * l[0].w[a] * l[1].d[b];                                  \
-                        }                                                                                   \
-                    }                                                                                       \
-                }                                                                                           \
-                to[0] = along[1]; to[1] = along[0];                                                         \
-            }                                                                                               \
-        }                                                                                                   \
+static void opdi_grid_rows_f32(void *ctx, int64_t begin, int64_t end);
+static void opdi_grid_rows_f64(void *ctx, int64_t begin, int64_t end);
+static void opdi_grid_back_f32(void *ctx, int64_t begin, int64_t end);
+static void opdi_grid_back_f64(void *ctx, int64_t begin, int64_t end);
+#endif
+#if defined(OPDI_TYPED) && !defined(OPDI_TYPED_WHOLE)   /* once for each type, see >>typed */
+/* The lines that a place looks at (-1: none), their weights and the derivatives of these; lost: NaN
+   where the place is nowhere, 0 else. */
+typedef struct OPDI_TYPED(looks) { int count; int64_t at[4]; OPDI_T w[4], d[4], lost; } OPDI_TYPED(looks);
+/* `at` brought inside of [0, size), times *factor its derivative. */
+static OPDI_T OPDI_TYPED(grid_inside)(const opdi_grid *k, OPDI_T at, int64_t size, OPDI_T *factor) {
+    const OPDI_T low = k->corners ? 0 : (OPDI_T)-0.5, span = k->corners ? (OPDI_T)(size - 1) : (OPDI_T)size;
+    if (k->outside == OPDI_GRID_REFLECTION) {
+        OPDI_T times;
+        if (!(span > 0)) { *factor = 0; return 0; }
+        at -= low;
+        if (at < 0) { at = -at; *factor = -*factor; }
+        times = OPDI_FN(floor)(at / span);
+        at = OPDI_FN(fmod)(at, span);
+        if (OPDI_FN(fmod)(times, 2) > 0) { at = span - at; *factor = -*factor; }
+        at += low;
     }
-OPDI_GRID_KERNELS(float, f32, floorf, fmodf, rintf)
-OPDI_GRID_KERNELS(double, f64, floor, fmod, rint)
+    if (!(at > 0)) { *factor = 0; return 0; }
+    if (at >= (OPDI_T)(size - 1)) { *factor = 0; return (OPDI_T)(size - 1); }
+    return at;
+}
+static void OPDI_TYPED(grid_looks)(OPDI_TYPED(looks) *l, const opdi_grid *k, OPDI_T at, int64_t size) {
+    OPDI_T factor = k->corners ? (OPDI_T)(size - 1) / 2 : (OPDI_T)size / 2, none = 0, first, t;
+    int i;
+    at = k->corners ? (at + 1) / 2 * (OPDI_T)(size - 1) : ((at + 1) * (OPDI_T)size - 1) / 2;
+    if (k->how != OPDI_GRID_BICUBIC && k->outside != OPDI_GRID_ZEROS) {
+        at = OPDI_TYPED(grid_inside)(k, at, size, &factor);
+    }
+    l->lost = k->how == OPDI_GRID_NEAREST ? 0 : at - at;
+    if (!(at > (OPDI_T)-1e9 && at < (OPDI_T)1e9)) { at = -100; }
+    l->count = k->how == OPDI_GRID_NEAREST ? 1 : k->how == OPDI_GRID_BILINEAR ? 2 : 4;
+    first = l->count == 1 ? OPDI_FN(rint)(at) : OPDI_FN(floor)(at);
+    t = at - first;
+    l->w[0] = 1; l->d[0] = 0;
+    if (l->count == 2) { l->w[0] = 1 - t; l->w[1] = t; l->d[0] = -factor; l->d[1] = factor; }
+    if (l->count == 4) {                      /* the cubic with a = -3/4 */
+        const OPDI_T a = (OPDI_T)-0.75, r = 1 - t, u = t + 1, v = 2 - t;
+        first -= 1;
+        l->w[0] = ((a * u - 5 * a) * u + 8 * a) * u - 4 * a;
+        l->w[1] = ((a + 2) * t - (a + 3)) * t * t + 1;
+        l->w[2] = ((a + 2) * r - (a + 3)) * r * r + 1;
+        l->w[3] = ((a * v - 5 * a) * v + 8 * a) * v - 4 * a;
+        l->d[0] = factor * ((3 * a * u - 10 * a) * u + 8 * a);
+        l->d[1] = factor * (3 * (a + 2) * t - 2 * (a + 3)) * t;
+        l->d[2] = -factor * (3 * (a + 2) * r - 2 * (a + 3)) * r;
+        l->d[3] = -factor * ((3 * a * v - 10 * a) * v + 8 * a);
+    }
+    for (i = 0; i < l->count; i++) {
+        OPDI_T line = first + (OPDI_T)i;
+        if (l->count == 4 && k->outside != OPDI_GRID_ZEROS) {
+            line = OPDI_TYPED(grid_inside)(k, line, size, &none);
+        }
+        l->at[i] = line >= 0 && line < (OPDI_T)size ? (int64_t)line : -1;
+    }
+}
+static void OPDI_TYPED(grid_places)(const opdi_grid *k, int64_t place, OPDI_TYPED(looks) *l) {
+    const OPDI_T *at = (const OPDI_T *)k->grid + place * 2;
+    OPDI_TYPED(grid_looks)(&l[0], k, at[1], k->in[0]);
+    OPDI_TYPED(grid_looks)(&l[1], k, at[0], k->in[1]);
+}
+/* Rows of the output of all channels. */
+static void OPDI_TYPED(grid_rows)(void *ctx, int64_t begin, int64_t end) {
+    const opdi_grid *k = (const opdi_grid *)ctx;
+    const int64_t area = k->in[0] * k->in[1], points = k->out[0] * k->out[1];
+    int64_t r, j, c;
+    int a, b;
+    for (r = begin; r < end; r++) {
+        const int64_t n = r / k->out[0];
+        const OPDI_T *x = (const OPDI_T *)k->x + n * k->c * area;
+        for (j = 0; j < k->out[1]; j++) {
+            OPDI_T *y = (OPDI_T *)k->y + n * k->c * points + r % k->out[0] * k->out[1] + j;
+            OPDI_TYPED(looks) l[2];
+            OPDI_TYPED(grid_places)(k, r * k->out[1] + j, l);
+            for (c = 0; c < k->c; c++) {
+                OPDI_T s = l[0].lost + l[1].lost;
+                for (a = 0; a < l[0].count; a++) {
+                    const OPDI_T *row = x + c * area + l[0].at[a] * k->in[1];
+                    OPDI_T part = 0;
+                    if (l[0].at[a] < 0) { continue; }
+                    for (b = 0; b < l[1].count; b++) {
+                        if (l[1].at[b] >= 0) { part += l[1].w[b] * row[l[1].at[b]]; }
+                    }
+                    s += l[0].w[a] * part;
+                }
+                y[c * points] = s;
+            }
+        }
+    }
+}
+/* Images: what is looked at gets its part of the gradient, in order; the grid how the weights change. */
+static void OPDI_TYPED(grid_back)(void *ctx, int64_t begin, int64_t end) {
+    const opdi_grid *k = (const opdi_grid *)ctx;
+    const int64_t area = k->in[0] * k->in[1], points = k->out[0] * k->out[1];
+    int64_t n, p, c;
+    int a, b;
+    for (n = begin; n < end; n++) {
+        OPDI_T *dx = k->dx ? (OPDI_T *)k->dx + n * k->c * area : NULL;
+        if (dx) { memset(dx, 0, (size_t)(k->c * area) * sizeof *dx); }
+        for (p = 0; p < points; p++) {
+            OPDI_T *to = (OPDI_T *)k->dgrid + (n * points + p) * 2;
+            OPDI_TYPED(looks) l[2];
+            OPDI_T along[2] = {0, 0};
+            OPDI_TYPED(grid_places)(k, n * points + p, l);
+            for (c = 0; c < k->c; c++) {
+                const OPDI_T *x = (const OPDI_T *)k->x + (n * k->c + c) * area;
+                const OPDI_T g = ((const OPDI_T *)k->g)[(n * k->c + c) * points + p];
+                for (a = 0; a < l[0].count; a++) {
+                    for (b = 0; b < l[1].count; b++) {
+                        const int64_t at = l[0].at[a] * k->in[1] + l[1].at[b];
+                        if (l[0].at[a] < 0 || l[1].at[b] < 0) { continue; }
+                        if (dx) { dx[c * area + at] += g * l[0].w[a] * l[1].w[b]; }
+                        along[0] += g * x[at] * l[0].d[a] * l[1].w[b];
+                        along[1] += g * x[at] * l[0].w[a] * l[1].d[b];
+                    }
+                }
+            }
+            to[0] = along[1]; to[1] = along[0];
+        }
+    }
+}
+#endif
+#if defined(OPDI_MAIN_PASS)
 OPDI_COLD_BEGIN
 /* Reads input, grid and how from argument `at` on; dims: of the input. */
 static int opdi_grid_read(opd_call *call, int at, int dims, opdi_grid *k) {
@@ -52393,29 +52428,6 @@ OPDI_COLD_END
 
 //-- rows of numbers: sums that do not depend on anything but the row --------------------------------------------------
 
-/* Sums over x[0..n) in lanes of 16, blocks of 1024 in T, blocks in double.  TERM says what is added for v. */
-#define OPDI_ROW_SUM(name, T, TERM)                                                                         \
-    static double name(const T *x, const T *y, int64_t n, T c) {                                            \
-        double total = 0; int64_t i = 0; int j;                                                             \
-        while (i < n) {                                                                                     \
-            T lane[16]; const int64_t stop = OPDI_MIN(n, i + 1024); double s = 0;                           \
-            for (j = 0; j < 16; j++) { lane[j] = 0; }                                                       \
-            for (; i + 16 <= stop; i += 16) { for (j = 0; j < 16; j++) { const T v = x[i + j], u = y[i + j]; (void)v; \
-                (void)u; lane[j] += TERM; } }                                                               \
-            for (j = 0; j < 16; j++) { s += (double)lane[j]; }                                              \
-            for (; i < stop; i++) { const T v = x[i], u = y[i]; (void)v; (void)u; s += (double)(TERM); }    \
-            total += s;                                                                                     \
-        }                                                                                                   \
-        (void)c;                                                                                            \
-        return total;                                                                                       \
-    }
-OPDI_ROW_SUM(opdi_row_sum_f32, float, v)
-OPDI_ROW_SUM(opdi_row_dev_f32, float, (v - c) * (v - c))
-OPDI_ROW_SUM(opdi_row_dot_f32, float, v * (u - c))
-OPDI_ROW_SUM(opdi_row_sum_f64, double, v)
-OPDI_ROW_SUM(opdi_row_dev_f64, double, (v - c) * (v - c))
-OPDI_ROW_SUM(opdi_row_dot_f64, double, v * (u - c))
-
 /* Normalisation works on x [a, c, n]: statistics belong to a group of `per` neighbouring channels of one a (layer and
    group norm), or to a channel of all a (batch norm).  Layer norm: c = 1, and weights go with n. */
 typedef struct opdi_norm {
@@ -52428,155 +52440,201 @@ typedef struct opdi_norm {
     bool layer, eval;
 } opdi_norm;
 
-#define OPDI_NORM_KERNELS(T, S)                                                                             \
-    /* One group of layer or group norm. */                                                                 \
-    static void opdi_norm_forward_##S(void *ctx, int64_t begin, int64_t end) {                              \
-        const opdi_norm *k = (const opdi_norm *)ctx;                                                        \
-        const int64_t len = k->per * k->n;                                                                  \
-        const T *w = (const T *)k->w, *b = (const T *)k->b;                                                 \
-        int64_t r, ch, i;                                                                                   \
-        for (r = begin; r < end; r++) {                                                                     \
-            const T *x = (const T *)k->x + r * len; T *y = (T *)k->y + r * len;                             \
-            const double m = len ? opdi_row_sum_##S(x, x, len, 0) / (double)len : 0;                        \
-            const double var = len ? opdi_row_dev_##S(x, x, len, (T)m) / (double)len : 0;                   \
-            const T mean = (T)m, rstd = (T)(1 / sqrt(var + k->eps));                                        \
-            ((T *)k->mean)[r] = mean; ((T *)k->rstd)[r] = rstd;                                             \
-            if (k->layer) {                                                                                 \
-                if (w && b) { for (i = 0; i < len; i++) { y[i] = (x[i] - mean) * rstd * w[i] + b[i]; } }    \
-                else if (w) { for (i = 0; i < len; i++) { y[i] = (x[i] - mean) * rstd * w[i]; } }           \
-                else if (b) { for (i = 0; i < len; i++) { y[i] = (x[i] - mean) * rstd + b[i]; } }           \
-                else { for (i = 0; i < len; i++) { y[i] = (x[i] - mean) * rstd; } }                         \
-                continue;                                                                                   \
-            }                                                                                               \
-            for (ch = 0; ch < k->per; ch++, x += k->n, y += k->n) {                                         \
-                const int64_t at = (r * k->per + ch) % k->c;                                                \
-                const T scale = w ? rstd * w[at] : rstd, shift = b ? b[at] : 0;                             \
-                for (i = 0; i < k->n; i++) { y[i] = (x[i] - mean) * scale + shift; }                        \
-            }                                                                                               \
-        }                                                                                                   \
-    }                                                                                                       \
-    /* dx = rstd (w g - mean(w g) - xhat mean(w g xhat)) */                                                 \
-    static void opdi_norm_backward_##S(void *ctx, int64_t begin, int64_t end) {                             \
-        const opdi_norm *k = (const opdi_norm *)ctx;                                                        \
-        const int64_t len = k->per * k->n;                                                                  \
-        const T *w = (const T *)k->w;                                                                       \
-        int64_t r, ch, i;                                                                                   \
-        for (r = begin; r < end; r++) {                                                                     \
-            const T *x = (const T *)k->x + r * len, *g = (const T *)k->g + r * len;                         \
-            T *dx = (T *)k->dx + r * len;                                                                   \
-            const T mean = ((const T *)k->mean_in)[r], rstd = ((const T *)k->rstd_in)[r];                   \
-            double s1 = 0, s2 = 0;                                                                          \
-            T c1, c2;                                                                                       \
-            if (k->layer) {                                                                                 \
-                for (i = 0; i < len; i++) { dx[i] = w ? g[i] * w[i] : g[i]; }                               \
-                s1 = opdi_row_sum_##S(dx, dx, len, 0); s2 = opdi_row_dot_##S(dx, x, len, mean);             \
-            } else {                                                                                        \
-                for (ch = 0; ch < k->per; ch++) {                                                           \
-                    const int64_t at = (r * k->per + ch) % k->c;                                            \
-                    const T f = w ? w[at] : 1;                                                              \
-                    for (i = 0; i < k->n; i++) { dx[ch * k->n + i] = f * g[ch * k->n + i]; }                \
-                }                                                                                           \
-                s1 = opdi_row_sum_##S(dx, dx, len, 0); s2 = opdi_row_dot_##S(dx, x, len, mean);             \
-            }                                                                                               \
-            c1 = (T)(s1 / (double)len); c2 = (T)(s2 * (double)rstd * (double)rstd / (double)len);           \
-            for (i = 0; i < len; i++) { dx[i] = rstd * (dx[i] - c1 - (x[i] - mean) * c2); }                 \
-        }                                                                                                   \
-    }                                                                                                       \
-    /* dw and db of layer norm for columns [begin, end) * 64, of group norm for channels: over all rows in order. */ \
-    static void opdi_norm_params_##S(void *ctx, int64_t begin, int64_t end) {                               \
-        const opdi_norm *k = (const opdi_norm *)ctx;                                                        \
-        int64_t u, r, i;                                                                                    \
-        for (u = begin; u < end; u++) {                                                                     \
-            double dw[64], db[64];                                                                          \
-            if (k->layer) {                                                                                 \
-                const int64_t from = u * 64, m = OPDI_MIN((int64_t)64, k->n - from);                        \
-                for (i = 0; i < 64; i++) { dw[i] = db[i] = 0; }                                             \
-                for (r = 0; r < k->a; r++) {                                                                \
-                    const T *x = (const T *)k->x + r * k->n + from, *g = (const T *)k->g + r * k->n + from; \
-                    const double mean = (double)((const T *)k->mean_in)[r], rstd = (double)((const T *)k->rstd_in)[r]; \
-                    for (i = 0; i < m; i++) {                                                               \
-                        dw[i] += (double)g[i] * ((double)x[i] - mean) * rstd;                               \
-                        db[i] += (double)g[i];                                                              \
-                    }                                                                                       \
-                }                                                                                           \
-                for (i = 0; i < m; i++) {                                                                   \
-                    if (k->dw) { ((T *)k->dw)[from + i] = (T)dw[i]; }                                       \
-                    if (k->db) { ((T *)k->db)[from + i] = (T)db[i]; }                                       \
-                }                                                                                           \
-                continue;                                                                                   \
-            }                                                                                               \
-            dw[0] = db[0] = 0;                                                                              \
-            for (r = 0; r < k->a; r++) {                                                                    \
-                const int64_t at = r * k->c + u, q = at / k->per;                                           \
-                const T *x = (const T *)k->x + at * k->n, *g = (const T *)k->g + at * k->n;                 \
-                dw[0] += opdi_row_dot_##S(g, x, k->n,                                                       \
-                                          ((const T *)k->mean_in)[q]) * (double)((const T *)k->rstd_in)[q]; \
-                db[0] += opdi_row_sum_##S(g, g, k->n, 0);                                                   \
-            }                                                                                               \
-            if (k->dw) { ((T *)k->dw)[u] = (T)dw[0]; }                                                      \
-            if (k->db) { ((T *)k->db)[u] = (T)db[0]; }                                                      \
-        }                                                                                                   \
-    }                                                                                                       \
-    /* One channel of batch norm. */                                                                        \
-    static void opdi_norm_batch_##S(void *ctx, int64_t begin, int64_t end) {                                \
-        const opdi_norm *k = (const opdi_norm *)ctx;                                                        \
-        const T *w = (const T *)k->w, *b = (const T *)k->b;                                                 \
-        const double count = (double)(k->a * k->n);                                                         \
-        int64_t ch, r, i;                                                                                   \
-        for (ch = begin; ch < end; ch++) {                                                                  \
-            double m = 0, v = 0;                                                                            \
-            T mean, rstd, scale, shift;                                                                     \
-            if (!k->eval) {                                                                                 \
-                for (r = 0; r < k->a; r++) {                                                                \
-                    const T *x = (const T *)k->x + (r * k->c + ch) * k->n;                                  \
-                    m += opdi_row_sum_##S(x, x, k->n, 0);                                                   \
-                }                                                                                           \
-                m /= count;                                                                                 \
-                for (r = 0; r < k->a; r++) {                                                                \
-                    const T *x = (const T *)k->x + (r * k->c + ch) * k->n;                                  \
-                    v += opdi_row_dev_##S(x, x, k->n, (T)m);                                                \
-                }                                                                                           \
-                ((double *)k->db)[ch] = v;        /* for running_var */                                     \
-                mean = (T)m; rstd = (T)(1 / sqrt(v / count + k->eps));                                      \
-                ((T *)k->mean)[ch] = mean; ((T *)k->rstd)[ch] = rstd;                                       \
-            } else {                                                                                        \
-                mean = ((const T *)k->mean_in)[ch];                                                         \
-                rstd = (T)(1 / sqrt((double)((const T *)k->rstd_in)[ch] + k->eps));                         \
-            }                                                                                               \
-            scale = w ? rstd * w[ch] : rstd; shift = b ? b[ch] : 0;                                         \
-            for (r = 0; r < k->a; r++) {                                                                    \
-                const T *x = (const T *)k->x + (r * k->c + ch) * k->n; T *y = (T *)k->y + (r * k->c + ch) * k->n; \
-                for (i = 0; i < k->n; i++) { y[i] = (x[i] - mean) * scale + shift; }                        \
-            }                                                                                               \
-        }                                                                                                   \
-    }                                                                                                       \
-    static void opdi_norm_batch_backward_##S(void *ctx, int64_t begin, int64_t end) {                       \
-        const opdi_norm *k = (const opdi_norm *)ctx;                                                        \
-        const double count = (double)(k->a * k->n);                                                         \
-        int64_t ch, r, i;                                                                                   \
-        for (ch = begin; ch < end; ch++) {                                                                  \
-            const T mean = ((const T *)k->mean_in)[ch], rstd = ((const T *)k->rstd_in)[ch];                 \
-            const T f = k->w ? ((const T *)k->w)[ch] * rstd : rstd;                                         \
-            double s1 = 0, s2 = 0;                                                                          \
-            for (r = 0; r < k->a; r++) {                                                                    \
-                const int64_t at = (r * k->c + ch) * k->n;                                                  \
-                s1 += opdi_row_sum_##S((const T *)k->g + at, (const T *)k->g + at, k->n, 0);                \
-                s2 += opdi_row_dot_##S((const T *)k->g + at, (const T *)k->x + at, k->n, mean);             \
-            }                                                                                               \
-            if (k->dw) { ((T *)k->dw)[ch] = (T)(s2 * (double)rstd); }                                       \
-            if (k->db) { ((T *)k->db)[ch] = (T)s1; }                                                        \
-            if (!k->dx) { continue; }                                                                       \
-            for (r = 0; r < k->a; r++) {                                                                    \
-                const int64_t at = (r * k->c + ch) * k->n;                                                  \
-                const T *x = (const T *)k->x + at, *g = (const T *)k->g + at; T *dx = (T *)k->dx + at;      \
-                const T c1 = (T)(s1 / count), c2 = (T)(s2 * (double)rstd * (double)rstd / count);           \
-                if (k->eval) { for (i = 0; i < k->n; i++) { dx[i] = f * g[i]; } }                           \
-                else { for (i = 0; i < k->n; i++) { dx[i] = f * (g[i] - c1 - (x[i] - mean) * c2); } }       \
-            }                                                                                               \
-        }                                                                                                   \
+enum { OPDI_ROW_SUM, OPDI_ROW_DEVIATION, OPDI_ROW_DOT };      /* of v; (v - c)^2; v (u - c) */
+static void opdi_norm_forward_f32(void *ctx, int64_t begin, int64_t end);
+static void opdi_norm_forward_f64(void *ctx, int64_t begin, int64_t end);
+static void opdi_norm_backward_f32(void *ctx, int64_t begin, int64_t end);
+static void opdi_norm_backward_f64(void *ctx, int64_t begin, int64_t end);
+static void opdi_norm_params_f32(void *ctx, int64_t begin, int64_t end);
+static void opdi_norm_params_f64(void *ctx, int64_t begin, int64_t end);
+static void opdi_norm_batch_f32(void *ctx, int64_t begin, int64_t end);
+static void opdi_norm_batch_f64(void *ctx, int64_t begin, int64_t end);
+static void opdi_norm_batch_backward_f32(void *ctx, int64_t begin, int64_t end);
+static void opdi_norm_batch_backward_f64(void *ctx, int64_t begin, int64_t end);
+#endif
+#if defined(OPDI_TYPED) && !defined(OPDI_TYPED_WHOLE)   /* once for each type, see >>typed */
+OPDI_ALWAYS OPDI_T OPDI_TYPED(row_term)(OPDI_T v, OPDI_T u, OPDI_T c, int what) {
+    return what == OPDI_ROW_SUM ? v : what == OPDI_ROW_DOT ? v * (u - c) : (v - c) * (v - c);
+}
+/* Sums over x[0..n) in lanes of 16, blocks of 1024 in OPDI_T, blocks in double. */
+OPDI_ALWAYS double OPDI_TYPED(row)(const OPDI_T *x, const OPDI_T *y, int64_t n, OPDI_T c, int what) {
+    double total = 0;
+    int64_t i = 0;
+    int j;
+    while (i < n) {
+        const int64_t stop = OPDI_MIN(n, i + 1024);
+        OPDI_T lane[16];
+        double s = 0;
+        for (j = 0; j < 16; j++) { lane[j] = 0; }
+        for (; i + 16 <= stop; i += 16) {
+            for (j = 0; j < 16; j++) { lane[j] += OPDI_TYPED(row_term)(x[i + j], y[i + j], c, what); }
+        }
+        for (j = 0; j < 16; j++) { s += (double)lane[j]; }
+        for (; i < stop; i++) { s += (double)OPDI_TYPED(row_term)(x[i], y[i], c, what); }
+        total += s;
     }
-OPDI_NORM_KERNELS(float, f32)
-OPDI_NORM_KERNELS(double, f64)
+    return total;
+}
+static double OPDI_TYPED(row_sum)(const OPDI_T *x, const OPDI_T *y, int64_t n, OPDI_T c) {
+    return OPDI_TYPED(row)(x, y, n, c, OPDI_ROW_SUM);
+}
+static double OPDI_TYPED(row_dev)(const OPDI_T *x, const OPDI_T *y, int64_t n, OPDI_T c) {
+    return OPDI_TYPED(row)(x, y, n, c, OPDI_ROW_DEVIATION);
+}
+static double OPDI_TYPED(row_dot)(const OPDI_T *x, const OPDI_T *y, int64_t n, OPDI_T c) {
+    return OPDI_TYPED(row)(x, y, n, c, OPDI_ROW_DOT);
+}
+/* One group of layer or group norm. */
+static void OPDI_TYPED(norm_forward)(void *ctx, int64_t begin, int64_t end) {
+    const opdi_norm *k = (const opdi_norm *)ctx;
+    const int64_t len = k->per * k->n;
+    const OPDI_T *w = (const OPDI_T *)k->w, *b = (const OPDI_T *)k->b;
+    int64_t r, ch, i;
+    for (r = begin; r < end; r++) {
+        const OPDI_T *x = (const OPDI_T *)k->x + r * len; OPDI_T *y = (OPDI_T *)k->y + r * len;
+        const double m = len ? OPDI_TYPED(row_sum)(x, x, len, 0) / (double)len : 0;
+        const double var = len ? OPDI_TYPED(row_dev)(x, x, len, (OPDI_T)m) / (double)len : 0;
+        const OPDI_T mean = (OPDI_T)m, rstd = (OPDI_T)(1 / sqrt(var + k->eps));
+        ((OPDI_T *)k->mean)[r] = mean; ((OPDI_T *)k->rstd)[r] = rstd;
+        if (k->layer) {
+            if (w && b) { for (i = 0; i < len; i++) { y[i] = (x[i] - mean) * rstd * w[i] + b[i]; } }
+            else if (w) { for (i = 0; i < len; i++) { y[i] = (x[i] - mean) * rstd * w[i]; } }
+            else if (b) { for (i = 0; i < len; i++) { y[i] = (x[i] - mean) * rstd + b[i]; } }
+            else { for (i = 0; i < len; i++) { y[i] = (x[i] - mean) * rstd; } }
+            continue;
+        }
+        for (ch = 0; ch < k->per; ch++, x += k->n, y += k->n) {
+            const int64_t at = (r * k->per + ch) % k->c;
+            const OPDI_T scale = w ? rstd * w[at] : rstd, shift = b ? b[at] : 0;
+            for (i = 0; i < k->n; i++) { y[i] = (x[i] - mean) * scale + shift; }
+        }
+    }
+}
+/* dx = rstd (w g - mean(w g) - xhat mean(w g xhat)) */
+static void OPDI_TYPED(norm_backward)(void *ctx, int64_t begin, int64_t end) {
+    const opdi_norm *k = (const opdi_norm *)ctx;
+    const int64_t len = k->per * k->n;
+    const OPDI_T *w = (const OPDI_T *)k->w;
+    int64_t r, ch, i;
+    for (r = begin; r < end; r++) {
+        const OPDI_T *x = (const OPDI_T *)k->x + r * len, *g = (const OPDI_T *)k->g + r * len;
+        OPDI_T *dx = (OPDI_T *)k->dx + r * len;
+        const OPDI_T mean = ((const OPDI_T *)k->mean_in)[r], rstd = ((const OPDI_T *)k->rstd_in)[r];
+        double s1 = 0, s2 = 0;
+        OPDI_T c1, c2;
+        if (k->layer) {
+            for (i = 0; i < len; i++) { dx[i] = w ? g[i] * w[i] : g[i]; }
+            s1 = OPDI_TYPED(row_sum)(dx, dx, len, 0); s2 = OPDI_TYPED(row_dot)(dx, x, len, mean);
+        } else {
+            for (ch = 0; ch < k->per; ch++) {
+                const int64_t at = (r * k->per + ch) % k->c;
+                const OPDI_T f = w ? w[at] : 1;
+                for (i = 0; i < k->n; i++) { dx[ch * k->n + i] = f * g[ch * k->n + i]; }
+            }
+            s1 = OPDI_TYPED(row_sum)(dx, dx, len, 0); s2 = OPDI_TYPED(row_dot)(dx, x, len, mean);
+        }
+        c1 = (OPDI_T)(s1 / (double)len); c2 = (OPDI_T)(s2 * (double)rstd * (double)rstd / (double)len);
+        for (i = 0; i < len; i++) { dx[i] = rstd * (dx[i] - c1 - (x[i] - mean) * c2); }
+    }
+}
+/* dw and db of layer norm for columns [begin, end) * 64, of group norm for channels: over all rows in order. */
+static void OPDI_TYPED(norm_params)(void *ctx, int64_t begin, int64_t end) {
+    const opdi_norm *k = (const opdi_norm *)ctx;
+    int64_t u, r, i;
+    for (u = begin; u < end; u++) {
+        double dw[64], db[64];
+        if (k->layer) {
+            const int64_t from = u * 64, m = OPDI_MIN((int64_t)64, k->n - from);
+            for (i = 0; i < 64; i++) { dw[i] = db[i] = 0; }
+            for (r = 0; r < k->a; r++) {
+                const OPDI_T *x = (const OPDI_T *)k->x + r * k->n + from, *g = (const OPDI_T *)k->g + r * k->n + from;
+                const double mean = (double)((const OPDI_T *)k->mean_in)[r];
+                const double rstd = (double)((const OPDI_T *)k->rstd_in)[r];
+                for (i = 0; i < m; i++) {
+                    dw[i] += (double)g[i] * ((double)x[i] - mean) * rstd;
+                    db[i] += (double)g[i];
+                }
+            }
+            for (i = 0; i < m; i++) {
+                if (k->dw) { ((OPDI_T *)k->dw)[from + i] = (OPDI_T)dw[i]; }
+                if (k->db) { ((OPDI_T *)k->db)[from + i] = (OPDI_T)db[i]; }
+            }
+            continue;
+        }
+        dw[0] = db[0] = 0;
+        for (r = 0; r < k->a; r++) {
+            const int64_t at = r * k->c + u, q = at / k->per;
+            const OPDI_T *x = (const OPDI_T *)k->x + at * k->n, *g = (const OPDI_T *)k->g + at * k->n;
+            dw[0] += OPDI_TYPED(row_dot)(g, x, k->n,
+                                      ((const OPDI_T *)k->mean_in)[q]) * (double)((const OPDI_T *)k->rstd_in)[q];
+            db[0] += OPDI_TYPED(row_sum)(g, g, k->n, 0);
+        }
+        if (k->dw) { ((OPDI_T *)k->dw)[u] = (OPDI_T)dw[0]; }
+        if (k->db) { ((OPDI_T *)k->db)[u] = (OPDI_T)db[0]; }
+    }
+}
+/* One channel of batch norm. */
+static void OPDI_TYPED(norm_batch)(void *ctx, int64_t begin, int64_t end) {
+    const opdi_norm *k = (const opdi_norm *)ctx;
+    const OPDI_T *w = (const OPDI_T *)k->w, *b = (const OPDI_T *)k->b;
+    const double count = (double)(k->a * k->n);
+    int64_t ch, r, i;
+    for (ch = begin; ch < end; ch++) {
+        double m = 0, v = 0;
+        OPDI_T mean, rstd, scale, shift;
+        if (!k->eval) {
+            for (r = 0; r < k->a; r++) {
+                const OPDI_T *x = (const OPDI_T *)k->x + (r * k->c + ch) * k->n;
+                m += OPDI_TYPED(row_sum)(x, x, k->n, 0);
+            }
+            m /= count;
+            for (r = 0; r < k->a; r++) {
+                const OPDI_T *x = (const OPDI_T *)k->x + (r * k->c + ch) * k->n;
+                v += OPDI_TYPED(row_dev)(x, x, k->n, (OPDI_T)m);
+            }
+            ((double *)k->db)[ch] = v;        /* for running_var */
+            mean = (OPDI_T)m; rstd = (OPDI_T)(1 / sqrt(v / count + k->eps));
+            ((OPDI_T *)k->mean)[ch] = mean; ((OPDI_T *)k->rstd)[ch] = rstd;
+        } else {
+            mean = ((const OPDI_T *)k->mean_in)[ch];
+            rstd = (OPDI_T)(1 / sqrt((double)((const OPDI_T *)k->rstd_in)[ch] + k->eps));
+        }
+        scale = w ? rstd * w[ch] : rstd; shift = b ? b[ch] : 0;
+        for (r = 0; r < k->a; r++) {
+            const OPDI_T *x = (const OPDI_T *)k->x + (r * k->c + ch) * k->n;
+            OPDI_T *y = (OPDI_T *)k->y + (r * k->c + ch) * k->n;
+            for (i = 0; i < k->n; i++) { y[i] = (x[i] - mean) * scale + shift; }
+        }
+    }
+}
+static void OPDI_TYPED(norm_batch_backward)(void *ctx, int64_t begin, int64_t end) {
+    const opdi_norm *k = (const opdi_norm *)ctx;
+    const double count = (double)(k->a * k->n);
+    int64_t ch, r, i;
+    for (ch = begin; ch < end; ch++) {
+        const OPDI_T mean = ((const OPDI_T *)k->mean_in)[ch], rstd = ((const OPDI_T *)k->rstd_in)[ch];
+        const OPDI_T f = k->w ? ((const OPDI_T *)k->w)[ch] * rstd : rstd;
+        double s1 = 0, s2 = 0;
+        for (r = 0; r < k->a; r++) {
+            const int64_t at = (r * k->c + ch) * k->n;
+            s1 += OPDI_TYPED(row_sum)((const OPDI_T *)k->g + at, (const OPDI_T *)k->g + at, k->n, 0);
+            s2 += OPDI_TYPED(row_dot)((const OPDI_T *)k->g + at, (const OPDI_T *)k->x + at, k->n, mean);
+        }
+        if (k->dw) { ((OPDI_T *)k->dw)[ch] = (OPDI_T)(s2 * (double)rstd); }
+        if (k->db) { ((OPDI_T *)k->db)[ch] = (OPDI_T)s1; }
+        if (!k->dx) { continue; }
+        for (r = 0; r < k->a; r++) {
+            const int64_t at = (r * k->c + ch) * k->n;
+            const OPDI_T *x = (const OPDI_T *)k->x + at, *g = (const OPDI_T *)k->g + at;
+            OPDI_T *dx = (OPDI_T *)k->dx + at;
+            const OPDI_T c1 = (OPDI_T)(s1 / count), c2 = (OPDI_T)(s2 * (double)rstd * (double)rstd / count);
+            if (k->eval) { for (i = 0; i < k->n; i++) { dx[i] = f * g[i]; } }
+            else { for (i = 0; i < k->n; i++) { dx[i] = f * (g[i] - c1 - (x[i] - mean) * c2); } }
+        }
+    }
+}
+#endif
+#if defined(OPDI_MAIN_PASS)
 
 OPDI_COLD_BEGIN
 /* A tensor argument in the dtype loops work in, NULL for None (*bad on failure). */
@@ -57263,38 +57321,41 @@ typedef struct opdi_bags {
     void *out;
     int64_t *counts, *most;                       /* [bags]; [bags, d] */
 } opdi_bags;
-#define OPDI_BAGS(T, S)                                                                                     \
-    static void opdi_bags_##S(void *ctx, int64_t begin, int64_t end) {                                      \
-        const opdi_bags *k = (const opdi_bags *)ctx;                                                        \
-        int64_t b, i, c;                                                                                    \
-        for (b = begin; b < end; b++) {                                                                     \
-            T *out = (T *)k->out + b * k->d;                                                                \
-            int64_t n = 0, *most = k->mode == OPDI_BAG_MAX ? k->most + b * k->d : NULL;                     \
-            memset(out, 0, (size_t)k->d * sizeof *out);                                                     \
-            if (most) { memset(most, 0, (size_t)k->d * sizeof *most); }                                     \
-            for (i = k->begin[b]; i < k->begin[b + 1]; i++) {                                               \
-                const int64_t r = k->index[i];                                                              \
-                const T *row = (const T *)k->rows + (k->packed ? i : r) * k->d;                             \
-                if (r == k->skip) { continue; }                                                             \
-                if (most) {                                                                                 \
-                    for (c = 0; c < k->d; c++) { if (n == 0 || row[c] > out[c]) { out[c] = row[c]; most[c] = r; } } \
-                } else {                                                                                    \
-                    const T w = k->weights ? ((const T *)k->weights)[i] : 1;                                \
-                    for (c = 0; c + 16 <= k->d; c += 16) {                                                  \
-                        T lane[16]; int j;                                                                  \
-                        for (j = 0; j < 16; j++) { lane[j] = out[c + j] + w * row[c + j]; }                 \
-                        for (j = 0; j < 16; j++) { out[c + j] = lane[j]; }                                  \
-                    }                                                                                       \
-                    for (; c < k->d; c++) { out[c] += w * row[c]; }                                         \
-                }                                                                                           \
-                n++;                                                                                        \
-            }                                                                                               \
-            if (k->mode == OPDI_BAG_MEAN && n > 1) { for (c = 0; c < k->d; c++) { out[c] /= (T)n; } }       \
-            k->counts[b] = n;                                                                               \
-        }                                                                                                   \
+static void opdi_bags_f32(void *ctx, int64_t begin, int64_t end);
+static void opdi_bags_f64(void *ctx, int64_t begin, int64_t end);
+#endif
+#if defined(OPDI_TYPED) && !defined(OPDI_TYPED_WHOLE)   /* once for each type, see >>typed */
+static void OPDI_TYPED(bags)(void *ctx, int64_t begin, int64_t end) {
+    const opdi_bags *k = (const opdi_bags *)ctx;
+    int64_t b, i, c;
+    for (b = begin; b < end; b++) {
+        OPDI_T *out = (OPDI_T *)k->out + b * k->d;
+        int64_t n = 0, *most = k->mode == OPDI_BAG_MAX ? k->most + b * k->d : NULL;
+        memset(out, 0, (size_t)k->d * sizeof *out);
+        if (most) { memset(most, 0, (size_t)k->d * sizeof *most); }
+        for (i = k->begin[b]; i < k->begin[b + 1]; i++) {
+            const int64_t r = k->index[i];
+            const OPDI_T *row = (const OPDI_T *)k->rows + (k->packed ? i : r) * k->d;
+            if (r == k->skip) { continue; }
+            if (most) {
+                for (c = 0; c < k->d; c++) { if (n == 0 || row[c] > out[c]) { out[c] = row[c]; most[c] = r; } }
+            } else {
+                const OPDI_T w = k->weights ? ((const OPDI_T *)k->weights)[i] : 1;
+                for (c = 0; c + 16 <= k->d; c += 16) {
+                    OPDI_T lane[16]; int j;
+                    for (j = 0; j < 16; j++) { lane[j] = out[c + j] + w * row[c + j]; }
+                    for (j = 0; j < 16; j++) { out[c + j] = lane[j]; }
+                }
+                for (; c < k->d; c++) { out[c] += w * row[c]; }
+            }
+            n++;
+        }
+        if (k->mode == OPDI_BAG_MEAN && n > 1) { for (c = 0; c < k->d; c++) { out[c] /= (OPDI_T)n; } }
+        k->counts[b] = n;
     }
-OPDI_BAGS(float, f32)
-OPDI_BAGS(double, f64)
+}
+#endif
+#if defined(OPDI_MAIN_PASS)
 OPDI_COLD_BEGIN
 static int opdi_bags_check(opd_tensor *w, opd_tensor *x, opd_tensor *offsets, int64_t mode, opd_tensor *factors,
                            bool last) {
@@ -59004,6 +59065,50 @@ static void opdi_fork_watch(void) { (void)pthread_atfork(opdi_fork_prepare, opdi
 OPDI_COLD_END
 #endif
 
+//----------------------------------------------------------------------------------------------------------------------
+//  >>typed      the kernels that are compiled for several types
+//
+//  They stand in their rooms, where they are left out at first.  Here the file includes itself, once for each type, and
+//  then they are all that is read: OPDI_T is the type, OPDI_TYPED(f) opdi_f_f32, OPDI_FN(f) the C function f for it.
+//  In the last pass, of int64_t, only what asks for it is there (OPDI_TYPED_WHOLE).
+//----------------------------------------------------------------------------------------------------------------------
+
+#undef OPDI_MAIN_PASS
+#if !defined(OPDISPATCH_FILE)
+#define OPDISPATCH_FILE "opdispatch.h"            /* define it where this file has another name */
+#endif
+OPDI_LOOPS_BEGIN
+#define OPDI_T float
+#define OPDI_TYPED(name) opdi_##name##_f32
+#define OPDI_FN(name) name##f
+#define OPDI_IS_NAN(x) ((x) != (x))
+#define OPDI_LOWEST (-INFINITY)
+#include OPDISPATCH_FILE
+#undef OPDI_T
+#undef OPDI_TYPED
+#undef OPDI_FN
+#define OPDI_T double
+#define OPDI_TYPED(name) opdi_##name##_f64
+#define OPDI_FN(name) name
+#include OPDISPATCH_FILE
+#undef OPDI_T
+#undef OPDI_TYPED
+#undef OPDI_LOWEST
+#undef OPDI_IS_NAN
+#define OPDI_T int64_t
+#define OPDI_TYPED(name) opdi_##name##_i64
+#define OPDI_IS_NAN(x) false
+#define OPDI_TYPED_WHOLE
+#define OPDI_LOWEST INT64_MIN
+#include OPDISPATCH_FILE
+#undef OPDI_T
+#undef OPDI_TYPED
+#undef OPDI_TYPED_WHOLE
+#undef OPDI_FN
+#undef OPDI_LOWEST
+#undef OPDI_IS_NAN
+OPDI_LOOPS_END
+
 #endif /* OPDISPATCH_IMPLEMENTATION */
 
 //----------------------------------------------------------------------------------------------------------------------
@@ -59012,7 +59117,8 @@ OPDI_COLD_END
 //  Printed by tests/wrappers.py; in the implementation, and in each plug-in for itself.
 //----------------------------------------------------------------------------------------------------------------------
 
-#if (defined(OPDISPATCH_IMPLEMENTATION) || defined(OPDISPATCH_PLUGIN)) && !defined(OPDISPATCH_WRAPPERS)
+#if (defined(OPDISPATCH_IMPLEMENTATION) || defined(OPDISPATCH_PLUGIN)) && !defined(OPDISPATCH_WRAPPERS) && \
+    !defined(OPDI_TYPED)
 #define OPDISPATCH_WRAPPERS
 
 static const char *const opd_builtin_names[] = {
