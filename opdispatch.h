@@ -163,7 +163,7 @@
      Autocast caches casts of weights as they are: one made under no_grad has a gradient for whoever uses it later, and
      a weight that was written is cast anew.  The autocast keys are excluded together, not each device's for itself.
 
-   CONTENTS (search for the anchor)
+   CONTENTS (search for the anchor; the sections of a room begin with //==)
      >>api:base        results, errors, log, memory
      >>api:values      dtypes, devices, the 16-byte tagged value
      >>api:schema      operator schemas
@@ -6518,7 +6518,7 @@ static inline int opdi_low_bit(uint64_t x) { return opdi_top_bit(x & (0 - x)); }
 
 OPDI_COLD_BEGIN
 
-//-- threads ------------------------------------------------------------------------------------------------------
+//== threads ===========================================================================================================
 
 static opdi_mutex opdi_threads_lock = OPDI_MUTEX_INIT;
 static opdi_thread *opdi_all_threads;
@@ -6618,7 +6618,7 @@ OPDI_NOINLINE static opdi_thread *opdi_thread_make(void) {
     return th;
 }
 
-//-- what nobody can be inside any more ---------------------------------------------------------------------------
+//== what nobody can be inside any more ================================================================================
 //
 //  A call writes the epoch into its thread's `inside` when it begins and 0 when it ends: plain stores, no lock and no
 //  fence.  What registration takes out of use (tables, kernels with their user pointers) is stamped with the epoch,
@@ -6666,7 +6666,7 @@ static uint64_t opdi_oldest_call(void) {
 
 OPDI_COLD_END
 
-//-- errors -------------------------------------------------------------------------------------------------------
+//== errors ============================================================================================================
 
 bool opd_ok(void) { return opdi_self()->error == OPD_OK; }
 
@@ -6785,7 +6785,7 @@ int opd_finish(void) {
 
 OPDI_COLD_END
 
-//-- allocation ---------------------------------------------------------------------------------------------------
+//== allocation ========================================================================================================
 //
 //  Blocks up to 64 KiB come from the thread's free lists by size class, larger ones from shared lists, so that a
 //  result of a size just freed costs no page faults.  Who frees says the size, so blocks have no headers.
@@ -7114,7 +7114,7 @@ int64_t opd_memory_fail_at(int64_t n, bool forever) {
 
 OPDI_COLD_END
 
-//-- scopes -------------------------------------------------------------------------------------------------------
+//== scopes ============================================================================================================
 //
 //  The thread's stack of handles holds one reference each.  A handle is a tensor, or with bit 0 set a block of memory
 //  (list results, strings); bit 1 marks one that opd_scope_return handed to the enclosing scope.
@@ -7711,7 +7711,7 @@ OPDI_COLD_BEGIN
 #define OPDI_MAX_REPEATED 65536
 #define OPDI_MAX_SCHEMA_TEXT (1 << 24)
 
-//-- lexer -------------------------------------------------------------------------------------------------------------
+//== lexer =============================================================================================================
 
 /* Kinds of token.  A one-character operator has its character as kind. */
 typedef enum opdi_token_kind {
@@ -8005,7 +8005,7 @@ static bool opdi_token_is(const opdi_token *tok, const char *word) {
     return strlen(word) == (size_t)tok->n && memcmp(tok->s, word, (size_t)tok->n) == 0;
 }
 
-//-- names -------------------------------------------------------------------------------------------------------------
+//== names =============================================================================================================
 
 /* "ns::name.overload": parts of the text, ns and overload of length 0 when not written. */
 typedef struct opdi_name {
@@ -8071,7 +8071,7 @@ OPD_UNUSED static int opdi_name_parse(const char *text, size_t length, opdi_name
     return opdi_lex_expect(&lx, OPDI_TOKEN_EOF, NULL);
 }
 
-//-- types and alias annotations ---------------------------------------------------------------------------------------
+//== types and alias annotations =======================================================================================
 
 typedef struct opdi_parser {
     opdi_lexer lx;
@@ -8508,7 +8508,7 @@ static const opdi_type *opdi_parse_type(opdi_parser *p) {
     }
 }
 
-//-- constants ---------------------------------------------------------------------------------------------------------
+//== constants =========================================================================================================
 
 /* A number as written.  `i` is right where `integral`, `d` always. */
 typedef struct opdi_lexed {
@@ -8821,7 +8821,7 @@ static int opdi_parse_default(opdi_parser *p, const opdi_type *type, opd_value *
     return opdi_lex_expect(&p->lx, OPDI_TOKEN_NONE, NULL);
 }
 
-//-- declarations ------------------------------------------------------------------------------------------------------
+//== declarations ======================================================================================================
 
 /* '[' NUMBER ']' [alias] ['?'] behind the type of an argument or return. */
 static const opdi_type *opdi_parse_sized(opdi_parser *p, const opdi_type *elem) {
@@ -9063,7 +9063,7 @@ OPD_API bool opd_schema_is_mutable(const opd_schema *schema) {
     return false;
 }
 
-//-- printer -----------------------------------------------------------------------------------------------------------
+//== printer ===========================================================================================================
 
 /* Text that is cut to cap bytes, and the length that it would have.  Plain: types as they behave, nothing else. */
 typedef struct opdi_writer {
@@ -9316,7 +9316,7 @@ OPD_API size_t opd_schema_print(const opd_schema *schema, char *buf, size_t cap)
     return w.n;
 }
 
-//-- relations ---------------------------------------------------------------------------------------------------------
+//== relations =========================================================================================================
 
 /* The annotation of an argument: the type's; of a list without one, whether its elements' is written, and no sets. */
 typedef struct opdi_marks { bool there, write; const opdi_alias *sets; const opdi_type *elem; } opdi_marks;
@@ -9595,7 +9595,7 @@ OPD_API bool opd_schema_is_subtype_of(const opd_schema *a, const opd_schema *b, 
     return opdi_args_fit(b->args, a->args, skip, a->nargs) && opdi_args_fit(a->returns, b->returns, 0, a->nreturns);
 }
 
-//-- who may share memory with whom ------------------------------------------------------------------------------------
+//== who may share memory with whom ====================================================================================
 
 static const opdi_arg *opdi_place_arg(const opd_schema *s, int place) {
     return place >= 0 ? &s->args[place] : &s->returns[-1 - place];
@@ -10174,7 +10174,7 @@ opd_key opd_key_define(int functionality, const char *name) {
 }
 OPDI_COLD_END
 
-//-- guards ---------------------------------------------------------------------------------------------------------
+//== guards ============================================================================================================
 
 opd_keyset opd_keys_included(void) { return opd_keyset_make(opdi_self()->state.include, 0); }
 opd_keyset opd_keys_excluded(void) { return opd_keyset_make(~opdi_self()->state.allow, 0); }
@@ -10453,7 +10453,7 @@ bool opd_observe_set(bool on) {
     return was;
 }
 
-//-- events -------------------------------------------------------------------------------------------------------
+//== events ============================================================================================================
 
 //-- How many events from now the next sampled one comes: geometric, at least 1.
 static int64_t opdi_observe_draw(opdi_thread *th, double p) {
@@ -10844,7 +10844,7 @@ int opd_not_differentiable(opd_backward_call *bw) {
 
 OPDI_COLD_BEGIN
 
-//-- out of use ---------------------------------------------------------------------------------------------------
+//== out of use ========================================================================================================
 
 /* Stamps what has just been taken out of use.  Under the registry's lock. */
 static void opdi_gone_add(opdi_gone *gone, void (*give_back)(opdi_gone *gone)) {
@@ -10904,7 +10904,7 @@ static void opdi_kernel_give_back(opdi_gone *gone) {
     opdi_registration_free(r);
 }
 
-//-- library blocks -----------------------------------------------------------------------------------------------
+//== library blocks ====================================================================================================
 
 void opd_block_link(opd_block *block) {
     if (!block) { return; }
@@ -10976,7 +10976,7 @@ static inline void opdi_started(void) {
 
 OPDI_COLD_END
 
-//-- names --------------------------------------------------------------------------------------------------------
+//== names =============================================================================================================
 
 /* Eight bytes at a time: a look-up is on the path of calls by name. */
 static inline uint64_t opdi_hash(const char *s, size_t n) {
@@ -11379,7 +11379,7 @@ opd_op *opd_op_look_up(opd_op **handle, const char *name, const char *signature)
     return op;
 }
 
-//-- computed tables ----------------------------------------------------------------------------------------------
+//== computed tables ===================================================================================================
 
 /* How a slot was chosen: the tags of PyTorch's dumps. */
 typedef enum opdi_chosen {
@@ -11606,7 +11606,7 @@ static void opdi_tables_retire_all(void) {
     while ((op = opdi_entries(&i)) != NULL) { opdi_table_retire(op); }
 }
 
-//-- libraries ----------------------------------------------------------------------------------------------------
+//== libraries =========================================================================================================
 
 //-- Ends the message of an error that a library's work raised; always -1.
 static int opdi_library_error(const opd_library *lib) {
@@ -11678,7 +11678,7 @@ static const char *opdi_place_text(opdi_origin place, char *buf, size_t cap) {
     return buf;
 }
 
-//-- listeners ----------------------------------------------------------------------------------------------------
+//== listeners =========================================================================================================
 
 struct opd_listener {
     opd_listener_fn defined, undefined;
@@ -12287,7 +12287,7 @@ int opd_register_jvp(opd_library *lib, const char *name, opd_jvp_fn jvp) {
     return opdi_register_part(lib, name, OPDI_KEY_JVP, (opd_kernel)(void (*)(void))jvp, "opd_register_jvp");
 }
 
-//-- C functions --------------------------------------------------------------------------------------------------
+//== C functions =======================================================================================================
 
 /* Types that no operator takes are named, with the one to use (c10/core/op_registration/infer_schema.h). */
 static int opdi_function_check(const opd_function *f, const char *what) {
@@ -12400,7 +12400,7 @@ int opd_fallback(opd_library *lib, opd_kernel kernel) {
     return opdi_fallback_checked(lib, kernel) ? opdi_library_error(lib) : 0;
 }
 
-//-- cards --------------------------------------------------------------------------------------------------------
+//== cards =============================================================================================================
 
 static int opdi_arg_index(const opd_schema *s, const char *name, size_t n) {
     int i;
@@ -12863,7 +12863,7 @@ int opd_define(opd_library *lib, const opd_op_desc *desc) {
 
 OPDI_COLD_END
 
-//-- calls --------------------------------------------------------------------------------------------------------
+//== calls =============================================================================================================
 //
 //  bind (tags of the arguments against the schema; anything else goes through opdi_bind), unite the key sets of the
 //  tensor arguments, find the slot, run the kernel in a scope of its own, hand the results to the caller's scope.
@@ -13695,7 +13695,7 @@ static int opdi_call_keywords(opd_op *op, opd_value *rets, const opd_value *args
     return opdi_call_given(th, op, table, rets ? rets : unwanted, &g, opdi_is_watched(th, op));
 }
 
-//-- calls by base name -------------------------------------------------------------------------------------------
+//== calls by base name ================================================================================================
 //
 //  The overloads of a name are listed once, and again when operators of that name have been defined or undone since.
 //  Lists are published whole, and wait when they are out of use until no call is inside.
@@ -13967,7 +13967,7 @@ int opd_redispatch(opd_call *call, opd_keyset keys) {
     return opdi_redispatch_in(OPDI_ACQUIRE(&call->op->table), call, keys);
 }
 
-//-- inside a kernel ----------------------------------------------------------------------------------------------
+//== inside a kernel ===================================================================================================
 
 opd_op *opd_call_operator(const opd_call *call) { return call->op; }
 opd_keyset opd_call_keys(const opd_call *call) { return call->keys; }
@@ -14051,7 +14051,7 @@ opd_device opd_arg_device(const opd_call *call, int i, opd_device if_none) {
     return v ? v->u.device : if_none;
 }
 
-//-- results ------------------------------------------------------------------------------------------------------
+//== results ===========================================================================================================
 
 //-- List, string and complex results travel in a block: the header is in front of what the value points to.
 OPDI_COLD_BEGIN
@@ -14245,7 +14245,7 @@ int opd_return_value(opd_call *call, opd_value v) {
 
 OPDI_COLD_BEGIN
 
-//-- dumps --------------------------------------------------------------------------------------------------------
+//== dumps =============================================================================================================
 
 typedef struct opdi_text { char *buf; size_t cap, n; } opdi_text;
 static void opdi_text_add(opdi_text *t, const char *format, ...) OPD_PRINTF_LIKE(2, 3);
@@ -14473,7 +14473,7 @@ opd_registry_info opd_registry_stats(void) {
     return info;
 }
 
-//-- explaining a call ----------------------------------------------------------------------------------------------
+//== explaining a call =================================================================================================
 
 /* "argument 'self', element 1 of 'list'": which tensors carry any of these bits. */
 static void opdi_explain_carriers(opdi_text *t, const opd_op *op, const opd_value *args, uint64_t functionality,
@@ -14873,7 +14873,7 @@ OPDI_NOINLINE static void opdi_root_warn(opdi_thread *th, const opd_op *op) {
              (long long)th->top, op ? opd_op_name(op) : "no operator");
 }
 
-//-- making tensors -----------------------------------------------------------------------------------------------
+//== making tensors ====================================================================================================
 
 //-- "[2, 3]"
 static const char *opdi_sizes_text(const int64_t *sizes, int ndim, char *buf, size_t cap) {
@@ -15330,7 +15330,7 @@ opd_tensor *opd_tensor_wrapped_number(opd_value number) {
 
 OPDI_COLD_END
 
-//-- reading tensors ----------------------------------------------------------------------------------------------
+//== reading tensors ===================================================================================================
 
 //-- NULL, which failed calls return, has no elements, no dims and no dtype; nor has what is gone, which is an error.
 int opd_ndim(const opd_tensor *t) { return opdi_is_none(t, "opd_ndim") ? 0 : t->ndim; }
@@ -15489,7 +15489,7 @@ static opdi_meta *opdi_meta_of(opd_tensor *t) {
     return m;
 }
 
-//-- tensors that stand for others ---------------------------------------------------------------------------------
+//== tensors that stand for others =====================================================================================
 
 opd_tensor *opd_tensor_wrap_key(opd_tensor *inner, opd_key key) {
     opd_tensor *t;
@@ -15514,7 +15514,7 @@ opd_tensor *opd_tensor_unwrap_key(const opd_tensor *t, opd_key key) {
 
 OPDI_COLD_BEGIN
 
-//-- resizing -----------------------------------------------------------------------------------------------------
+//== resizing ==========================================================================================================
 
 //-- A storage of its own for bytes, with one reference.
 static opdi_storage *opdi_storage_make(int64_t bytes, int backend /* place */) {
@@ -15586,7 +15586,7 @@ static int opdi_resize(opd_tensor *t, const int64_t *sizes, int ndim) {
     return 0;
 }
 
-//-- the same memory, another count of writes --------------------------------------------------------------------
+//== the same memory, another count of writes ==========================================================================
 
 static void opdi_storage_root_drop(void *data, void *root) { (void)data; opdi_storage_drop((opdi_storage *)root); }
 //-- A storage with the memory of s, which it holds.  One reference.
@@ -15685,7 +15685,7 @@ int opd_tensor_set_data(opd_tensor *t, opd_tensor *data) {
 
 OPDI_COLD_END
 
-//-- results of kernels -------------------------------------------------------------------------------------------
+//== results of kernels ================================================================================================
 
 //-- More than one element may sit at one address: a stride of zero, or strides that do not nest.
 OPDI_COLD_BEGIN
@@ -15863,7 +15863,7 @@ opd_tensor *opd_result(opd_call *call, int i, const int64_t *sizes, int ndim, op
     return opd_result_strided(call, i, sizes, NULL, ndim, dtype, opdi_call_device(call));
 }
 
-//-- derived forms ------------------------------------------------------------------------------------------------
+//== derived forms =====================================================================================================
 
 //-- The functional form's arguments out of a derived call's.  What the derived form lacks has its default; a dtype or
 //-- device it lacks is the target's.
@@ -16557,7 +16557,7 @@ static opdi_backend *opdi_device_find(opd_device device, int *index) {
     return NULL;
 }
 
-//-- registering --------------------------------------------------------------------------------------------------
+//== registering =======================================================================================================
 
 //-- Why this name cannot be given to a backend; NULL: it can.
 static const char *opdi_name_refused(opd_backend backend, const char *name) {
@@ -16679,7 +16679,7 @@ static void opdi_backends_unload(const opd_plugin *plugin) {
     }
 }
 
-//-- devices and streams ------------------------------------------------------------------------------------------
+//== devices and streams ===============================================================================================
 
 int opd_device_count(opd_backend backend) {
     const opdi_backend *b;
@@ -16791,7 +16791,7 @@ bool opd_device_debug_set(opd_backend backend, bool on) {
     return b && b->desc.debug_set ? b->desc.debug_set(b->desc.user, on) : false;
 }
 
-//-- events and captures ------------------------------------------------------------------------------------------
+//== events and captures ===============================================================================================
 
 //-- The backend of a device that has what `fn` is; NULL with an error.
 static opdi_backend *opdi_device_with(opd_device *device, size_t at, const char *what) {
@@ -16897,7 +16897,7 @@ void opd_capture_free(opd_capture *c) {
     if (c) { opdi_free(c, sizeof *c); }
 }
 
-//-- memory -------------------------------------------------------------------------------------------------------
+//== memory ============================================================================================================
 
 //-- One block more, or less, in the books.
 static void opdi_device_count_bytes(opdi_backend *b, int index, int64_t bytes) {
@@ -17052,7 +17052,7 @@ void *opd_device_data(const opd_tensor *t, opd_backend backend) {
     return NULL;
 }
 
-//-- copies -------------------------------------------------------------------------------------------------------
+//== copies ============================================================================================================
 
 //-- Bytes in a row from one memory to another; a storage of NULL is the host's.
 static int opdi_device_move(const opdi_storage *dst, char *to, const opdi_storage *src, const char *from,
@@ -17197,7 +17197,7 @@ static int opdi_device_copy(opd_tensor *dst, const opd_tensor *src) {
     return opdi_copy_by_host(dst, src);
 }
 
-//-- round a kernel -----------------------------------------------------------------------------------------------
+//== round a kernel ====================================================================================================
 
 //-- Operators of ours that take tensors of several devices.
 static bool opdi_mixes_devices(const opd_op *op) {
@@ -17318,7 +17318,7 @@ static void opdi_guard_slot(const opd_op *op, opdi_table *table, int slot, opdi_
     s->fn = opdi_mixes_devices(op) ? opdi_device_mixed_kernel : opdi_device_kernel;
 }
 
-//-- results by the Meta kernel -----------------------------------------------------------------------------------
+//== results by the Meta kernel ========================================================================================
 
 #define OPDI_STAND_INS 8
 /* Tensors without memory in place of a call's own; they live as long as this, and nothing keeps them. */
@@ -17448,7 +17448,7 @@ opd_tensor *opd_result_update(opd_call *call) {
     return out == self || (out && opdi_copy(out, self) == 0) ? out : NULL;
 }
 
-//-- the CPU instead ----------------------------------------------------------------------------------------------
+//== the CPU instead ===================================================================================================
 
 //-- t, or its copy on the host, which belongs to the scope.
 static opd_tensor *opdi_on_host(opd_tensor *t) { return t && opdi_on_device(t) ? opdi_own(opdi_host_copy(t)) : t; }
@@ -17597,7 +17597,7 @@ static inline int64_t *opdi_node_metas(const opd_node *n) {
 static inline opd_node *opdi_edge_node(uintptr_t v) { return (opd_node *)v; }
 static inline opd_tensor *opdi_edge_leaf(uintptr_t v) { return (opd_tensor *)(v & ~OPDI_LEAF); }
 
-//-- saved results ------------------------------------------------------------------------------------------------
+//== saved results =====================================================================================================
 //
 //  A node that saves its own result would make a cycle (result -> node -> result).  The result is marked
 //  OPDI_SAVED_BY_OWN; when its node is the only holder left it lets go of the node (OPDI_WEAK_NODE), and takes hold
@@ -17646,7 +17646,7 @@ static void opdi_own_forget(opd_tensor *t) {
     if (left == 0) { opdi_tensor_free(t); }
 }
 
-//-- nodes --------------------------------------------------------------------------------------------------------
+//== nodes =============================================================================================================
 
 /* A write into a view: a node of the base that keeps the operator's own (see opdi_slices_bw). */
 static int opdi_slices_bw(opd_backward_call *bw);
@@ -17980,7 +17980,7 @@ static int opdi_keep_value(opd_value *out, const opd_value *v, bool save) {
     return opdi_keep_form(out, v, save, false);
 }
 
-//-- recording ----------------------------------------------------------------------------------------------------
+//== recording =========================================================================================================
 
 static bool opdi_requires_grad(const opd_tensor *t) {
     return t && ((t->flags & OPDI_REQUIRES_GRAD) ||
@@ -18426,7 +18426,7 @@ static int opdi_autograd_out_kernel(opd_call *call) {
                     "differentiation, but one of the arguments requires grad.", call->op->schema->name);
 }
 
-//-- views --------------------------------------------------------------------------------------------------------
+//== views =============================================================================================================
 //
 //  What is written into a view, its base has too.  So the base gets a node for the write (CopySlices), and every view a
 //  new history from the base's when it is asked for and the storage's version is not that of its last one.
@@ -18598,7 +18598,7 @@ static int opdi_check_inplace(const opd_tensor *self) {
     return 0;
 }
 
-//-- writes -------------------------------------------------------------------------------------------------------
+//== writes ============================================================================================================
 
 //-- A copy of t without history, in the graph that is being recorded.  A reference.
 static opd_tensor *opdi_traced_clone(opd_tensor *t) {
@@ -19107,7 +19107,7 @@ struct opd_backward_call {
 
 static int opdi_forward_function(opd_context *ctx);
 
-//-- custom functions ---------------------------------------------------------------------------------------------
+//== custom functions ==================================================================================================
 //
 //  A context is made for a call, filled by forward or set-up, and then kept by the node, behind the tensors that were
 //  saved, as the last of its kept values.  The rules of what comes back are PyTorch's (custom_function.cpp).
@@ -19760,7 +19760,7 @@ static opd_tensor *opdi_zeros_of(const int64_t *meta) {
     return g;
 }
 
-//-- once differentiable ------------------------------------------------------------------------------------------
+//== once differentiable ===============================================================================================
 //
 //  The formula runs with grad mode off.  When the caller wants a graph of the gradients (create_graph), they are tied
 //  to a node that fails; its edges are those of the function and of the gradients it was given, so that whatever asks
@@ -19832,7 +19832,7 @@ static int opdi_call_once(opd_backward_call *bw) {
 
 OPDI_COLD_END
 
-//-- formulas -----------------------------------------------------------------------------------------------------
+//== formulas ==========================================================================================================
 
 static bool opdi_wants_any(const opd_node *n);
 static int opdi_fetch_saved(opd_backward_call *bw);
@@ -20194,7 +20194,7 @@ int opd_bw_return_at(opd_backward_call *bw, int i, int k, opd_tensor *grad) {
 }
 int opd_bw_return(opd_backward_call *bw, int i, opd_tensor *grad) { return opd_bw_return_at(bw, i, 0, grad); }
 
-//-- the engine ---------------------------------------------------------------------------------------------------
+//== the engine ========================================================================================================
 //
 //  Finds everything reachable (a task for each node and leaf, made in a depth-first search with its own stack), counts
 //  for each task the edges that lead to it, then runs nodes whose count is down to zero, the youngest first.  A task
@@ -21208,7 +21208,7 @@ int opd_autograd_grad(opd_tensor *const *outputs, int n, opd_tensor *const *inpu
     return rc ? opdi_no_tensors(grads, ninputs) : 0;
 }
 
-//-- tensors on the tape ------------------------------------------------------------------------------------------
+//== tensors on the tape ===============================================================================================
 
 bool opd_tensor_requires_grad(const opd_tensor *t) {
     return !opdi_is_none(t, "opd_tensor_requires_grad") && opdi_requires_grad(t);
@@ -21657,7 +21657,7 @@ static int opdi_tangent_give(opd_tensor *t, opd_tensor *g, bool as_is) {
     return 0;
 }
 
-//-- levels -------------------------------------------------------------------------------------------------------
+//== levels ============================================================================================================
 
 //-- Opens a level: of the public functions, or of a layer of transforms.
 static int opdi_level_begin(opdi_thread *th, bool transform) {
@@ -21778,7 +21778,7 @@ opd_tensor *opd_unpack_dual(opd_tensor *t, opd_tensor **tangent) {
     return primal;
 }
 
-//-- tangents of results ------------------------------------------------------------------------------------------
+//== tangents of results ===============================================================================================
 
 struct opd_jvp_call {
     const opdi_card *card;                        /* of the functional form, if there is one */
@@ -22473,7 +22473,7 @@ OPDI_COLD_END
 
 OPDI_COLD_BEGIN
 
-//-- regions -----------------------------------------------------------------------------------------------------------
+//== regions ===========================================================================================================
 
 /* What the regions around a call say, for each device. */
 typedef struct opdi_autocast_state {
@@ -22629,7 +22629,7 @@ int opd_autocast_support(opd_backend device, const opd_scalar_type *dtypes, int 
     return 0;
 }
 
-//-- the cache of cast weights -----------------------------------------------------------------------------------------
+//== the cache of cast weights =========================================================================================
 //
 //  An entry belongs to a tensor as it was: another dtype, version or memory is another entry's.  Entries are made with
 //  grad mode on, whatever it is outside, so that a cast made under no_grad serves a recorded call as well.
@@ -22747,7 +22747,7 @@ opd_tensor *opd_cached_cast(opd_scalar_type dtype, opd_tensor *t) {
     return opdi_cast_add(t, cast, version) ? NULL : cast;
 }
 
-//-- policies ----------------------------------------------------------------------------------------------------------
+//== policies ==========================================================================================================
 
 static int opdi_autocast_device(const opd_call *call) { return call->slot - OPDI_AUTOCAST_SLOT; }
 static bool opdi_autocast_eligible(const opd_tensor *t, int device) {
@@ -22975,7 +22975,7 @@ int opd_register_autocast(opd_library *lib, const char *name, opd_backend device
 }
 OPDI_COLD_END
 
-//-- custom functions --------------------------------------------------------------------------------------------------
+//== custom functions ==================================================================================================
 
 OPDI_COLD_BEGIN
 //-- Copies of a function's inputs, cast; they live as long as forward.
@@ -23111,7 +23111,7 @@ static inline void opdi_layer_set(opdi_thread *th, opdi_layer *layer) {
     else { th->state.include &= ~OPDI_FRONT_BIT; }
 }
 
-//-- The stack of layers ------------------------------------------------------------------------------------------
+//== The stack of layers ===============================================================================================
 
 static opdi_layer *opdi_layer_push(opdi_layer_kind kind, int64_t size, opd_randomness randomness) {
     opdi_thread *th = opdi_self();
@@ -23220,7 +23220,7 @@ bool opd_tensor_is_batched(const opd_tensor *t) {
     return !opdi_is_none(t, "opd_tensor_is_batched") && (t->flags & OPDI_BATCHED);
 }
 
-//-- batched tensors ----------------------------------------------------------------------------------------------
+//== batched tensors ===================================================================================================
 
 //-- One example of value, whose dim counts the examples of a vmap layer.  Takes hold of value; a reference.
 static opd_tensor *opdi_batch_wrap(opd_tensor *value, int dim, int level) {
@@ -23367,7 +23367,7 @@ static int opdi_batch_give(opd_call *call, const opd_value *v, int dim) {
         : opdi_batch_missing(call, ". We could not generate a fallback.");
 }
 
-//-- calls through the layers -------------------------------------------------------------------------------------
+//== calls through the layers ==========================================================================================
 
 //-- The same call once more, as the layers are done with it: below them, or (`back`) at the tape of a vmap layer.
 static int opdi_call_again(opd_call *call, bool back) {
@@ -23550,7 +23550,7 @@ static int opdi_batch_yield(const opd_op *op, const opd_value *args, int i);
 static bool opdi_any_listed(const opd_call *call);
 static bool opdi_composite_slot(opd_op *op, opdi_slot *slot);
 
-//-- batching rules -----------------------------------------------------------------------------------------------
+//== batching rules ====================================================================================================
 
 static int opdi_batch_missing(const opd_call *call, const char *why) {
     return opd_fail(OPD_ERROR_ARGUMENT, "Batching rule not implemented for %s%s", call->op->name, why);
@@ -24567,7 +24567,7 @@ static int opdi_batch_random(opd_call *call, const opdi_card *card) {
     return opdi_batch_draw_once(call);
 }
 
-//-- vmap ---------------------------------------------------------------------------------------------------------
+//== vmap ==============================================================================================================
 
 OPDI_COLD_END
 
@@ -24911,7 +24911,7 @@ int opd_vmap(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int nin
 
 OPDI_COLD_END
 
-//-- derivatives of functions -------------------------------------------------------------------------------------
+//== derivatives of functions ==========================================================================================
 //
 //  The inputs that a function is differentiated by become aliases: leaves of their own, or, where the tape outside
 //  follows the input, linked to it by alias's node.  What the function does is recorded on the one tape there is; the
@@ -25419,7 +25419,7 @@ int opd_grad_and_value(opd_transform_fn fn, void *user, opd_tensor *const *input
     return opdi_grad_of("grad_and_value", fn, user, inputs, ninputs, options, true, outputs);
 }
 
-//-- forward ------------------------------------------------------------------------------------------------------
+//== forward ===========================================================================================================
 
 //-- fn at the primals d->in with tangents, NULL where there is none: its outputs and their tangents.
 static int opdi_jvp_make(opdi_diff *d, opd_tensor *const *tangents, opd_tensor **outputs, opd_tensor **out_tangents) {
@@ -25567,7 +25567,7 @@ int opd_derivative_call(opd_derivative *v, opd_tensor *const *in, int n, unsigne
     return rc < 0 ? opdi_no_tensors(out, !v ? 1 : v->primals ? v->nouts : v->d.nby) : rc;
 }
 
-//-- custom functions under vmap ----------------------------------------------------------------------------------
+//== custom functions under vmap =======================================================================================
 
 //-- The innermost vmap layer that one of a function's inputs is batched at; forward mode is that of the layers inside.
 static int opdi_function_layer(opd_context *ctx) {
@@ -25716,7 +25716,7 @@ static int opdi_function_compute(opd_context *ctx) {
     return n == -1 ? -1 : rc;
 }
 
-//-- Jacobians ----------------------------------------------------------------------------------------------------
+//== Jacobians =========================================================================================================
 
 //-- Rows [first, first + rows) of the identity matrix, the columns that are t's elements, each row of t's sizes.
 static opd_tensor *opdi_basis(const opd_tensor *t, int64_t first, int64_t rows, int64_t offset) {
@@ -26318,7 +26318,7 @@ static int opdi_fake_kernel(opd_call *call) {
     return rc;
 }
 
-//-- costs --------------------------------------------------------------------------------------------------------
+//== costs =============================================================================================================
 
 opd_cost *opd_cost_begin(void) {
     opd_cost *cost;
@@ -26468,7 +26468,7 @@ struct opd_graph {
     bool counted;                                 /* the values' `uses` are right */
 };
 
-//-- building -----------------------------------------------------------------------------------------------------
+//== building ==========================================================================================================
 
 static opd_graph *opdi_graph_new(void) {
     opd_graph *g = (opd_graph *)opdi_alloc(sizeof *g);
@@ -26586,7 +26586,7 @@ static opdi_gvalue *opdi_graph_list(opd_graph *g, opdi_gkind kind, int32_t tag, 
     return out;
 }
 
-//-- recording ----------------------------------------------------------------------------------------------------
+//== recording =========================================================================================================
 
 typedef struct opdi_traced { opd_tensor *tensor; opdi_gvalue *value; } opdi_traced;
 /* What a node of the tape has saved inside of a node of the graph waits for the hooks until that is recorded. */
@@ -27049,7 +27049,7 @@ opd_graph *opd_graph_trace(opd_transform_fn fn, void *user, opd_tensor *const *i
     return g;
 }
 
-//-- the text -----------------------------------------------------------------------------------------------------
+//== the text ==========================================================================================================
 
 static void opdi_gvalue_name(opdi_text *t, const opdi_gvalue *v) {
     if (v->name) { opdi_text_add(t, "%%%s", v->name); } else { opdi_text_add(t, "%%%d", v->id); }
@@ -27205,7 +27205,7 @@ int opd_graph_count(const opd_graph *g, const char *name) {
     return count;
 }
 
-//-- passes -------------------------------------------------------------------------------------------------------
+//== passes ============================================================================================================
 
 static void opdi_gnode_remove(opd_graph *g, opdi_gnode *n) {
     int i;
@@ -27420,7 +27420,7 @@ static int opdi_graph_wrong(const opd_graph *g, opd_tensor *const *inputs, int n
     return opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_run: the %s are NULL", inputs || !n ? "outputs" : "inputs");
 }
 
-//-- running ------------------------------------------------------------------------------------------------------
+//== running ===========================================================================================================
 
 //-- The run holds a reference of it.
 static bool opdi_gvalue_made(const opdi_gvalue *v) {
@@ -27668,7 +27668,7 @@ int opd_graph_function(void *graph, opd_tensor *const *inputs, int ninputs, opd_
     return opd_graph_run(g, inputs, ninputs, outputs, g ? OPDI_MIN(g->noutputs, OPD_TRANSFORM_OUTPUTS) : 1);
 }
 
-//-- reading the text ---------------------------------------------------------------------------------------------
+//== reading the text ==================================================================================================
 
 typedef struct opdi_gnamed { const char *name; opdi_gvalue *value; int32_t suffix; } opdi_gnamed;
 typedef struct opdi_gparser {
@@ -28396,7 +28396,7 @@ opd_graph *opd_graph_parse(const char *text) {
     return g;
 }
 
-//-- building by hand ---------------------------------------------------------------------------------------------
+//== building by hand ==================================================================================================
 
 /* One step: what it has added goes again when it fails. */
 typedef struct opdi_gbuild {
@@ -29060,7 +29060,7 @@ static int opdi_check_outputs(const opdi_check *c, opd_tensor *const *inputs, op
     return 0;
 }
 
-//-- the two Jacobians -------------------------------------------------------------------------------------------------
+//== the two Jacobians =================================================================================================
 
 /* Row `d` of input x: differences of all outputs. */
 static int opdi_check_differences(opdi_check *c, const opdi_axis *x, int64_t d) {
@@ -29209,7 +29209,7 @@ static int opdi_check_tangents(opdi_check *c) {
     return rc;
 }
 
-//-- comparing ---------------------------------------------------------------------------------------------------------
+//== comparing =========================================================================================================
 
 /* The block of input x and output y as a tensor of (directions of x, directions of y), in words. */
 static size_t opdi_check_print(const opdi_check *c, const double *m, const opdi_axis *x, const opdi_axis *y, char *buf,
@@ -29348,7 +29348,7 @@ static int opdi_check_jacobians(opdi_check *c) {
     return opdi_check_tangents(c) ? -1 : opdi_check_compare(c, outs);
 }
 
-//-- the other checks --------------------------------------------------------------------------------------------------
+//== the other checks ==================================================================================================
 
 /* Every number of t is zero; -1 with an error. */
 static int opdi_check_is_zero(const opd_tensor *t) {
@@ -29577,7 +29577,7 @@ static int opdi_check_batched_tangents(opdi_check *c) {
     return 0;
 }
 
-//-- the whole ---------------------------------------------------------------------------------------------------------
+//== the whole =========================================================================================================
 
 static int opdi_check_inputs(opdi_check *c) {
     int i, d;
@@ -29711,7 +29711,7 @@ int opd_gradcheck(opd_gradcheck_fn fn, void *user, opd_tensor *const *inputs, in
     return opdi_check_start(fn, user, inputs, ninputs, o, false);
 }
 
-//-- second derivatives ------------------------------------------------------------------------------------------------
+//== second derivatives ================================================================================================
 
 typedef struct opdi_gradients { opd_gradcheck_fn fn; void *user; int ninputs; } opdi_gradients;
 
@@ -29917,7 +29917,7 @@ static opd_tensor *opdi_trial_bytes(const opd_tensor *t) {
     return desk && opdi_copy(desk, t) == 0 ? desk : NULL;
 }
 
-//-- what the schema says -----------------------------------------------------------------------------------------
+//== what the schema says ==============================================================================================
 
 static int opdi_opcheck_written(const opdi_trial *tr, opd_tensor *const *in, opd_tensor *const *before,
                                 opd_tensor *const *shapes, const opd_value *args) {
@@ -29978,7 +29978,7 @@ static int opdi_opcheck_schema(const opdi_trial *tr) {
                                 opdi_trial_results(tr->op, rets, out, which, OPD_TRANSFORM_OUTPUTS)) ? -1 : 0;
 }
 
-//-- where gradients come from ------------------------------------------------------------------------------------
+//== where gradients come from =========================================================================================
 
 //-- Whether calls with tensors of that backend that require grad reach a kernel at an autograd key.
 static bool opdi_opcheck_has_autograd(const opd_op *op, int backend) {
@@ -30011,7 +30011,7 @@ static int opdi_opcheck_autograd(const opdi_trial *tr) {
     return 0;
 }
 
-//-- fake against real --------------------------------------------------------------------------------------------
+//== fake against real =================================================================================================
 
 //-- Whether a fake's size may be the real one: equal, or one that data decide, between its bounds.
 static bool opdi_opcheck_size(int64_t real, int64_t fake) {
@@ -30085,7 +30085,7 @@ static int opdi_opcheck_fake(const opdi_trial *tr) {
     return rc;
 }
 
-//-- traced against eager, vmap against a loop --------------------------------------------------------------------
+//== traced against eager, vmap against a loop =========================================================================
 
 //-- Compares as torch.testing.assert_close does; `what` begins the error, `so` ends it.
 static int opdi_opcheck_close(const opdi_trial *tr, const opd_tensor *got, const opd_tensor *want, const char *what,
@@ -30303,7 +30303,7 @@ static int opdi_opcheck_vmap(const opdi_trial *tr) {
     return rc;
 }
 
-//-- memory -------------------------------------------------------------------------------------------------------
+//== memory ============================================================================================================
 
 enum { OPDI_LAID_AS_GIVEN, OPDI_LAID_IN_ORDER, OPDI_LAID_ELSEWISE };
 //-- Copies of the trial's tensors, in reading order or with dims in the order of columns and a gap behind each element.
@@ -30404,7 +30404,7 @@ static int opdi_opcheck_memory(const opdi_trial *tr) {
            opdi_opcheck_again(tr, 0, OPDI_LAID_ELSEWISE, want, n, laid, read) ? -1 : 0;
 }
 
-//-- other sizes --------------------------------------------------------------------------------------------------
+//== other sizes =======================================================================================================
 
 #define OPDI_TRIAL_SIZES 4
 //-- The distinct sizes of more than one.
@@ -30460,7 +30460,7 @@ static int opdi_trial_grow(const opdi_trial *tr, int64_t from, opdi_trial *other
     return code == OPD_OK;
 }
 
-//-- all of them --------------------------------------------------------------------------------------------------
+//== all of them =======================================================================================================
 
 static const char *const opdi_opcheck_names[] = {"test_schema", "test_autograd_registration", "test_faketensor",
                                                  "test_trace", "test_vmap", "test_memory"};
@@ -30830,7 +30830,7 @@ OPDI_COLD_END
 
 OPDI_COLD_BEGIN
 
-//-- optimizers --------------------------------------------------------------------------------------------------------
+//== optimizers ========================================================================================================
 
 enum { OPDI_SGD, OPDI_ADAM, OPDI_ADAMW };
 #define OPDI_STATES 4
@@ -31107,7 +31107,7 @@ int opd_optimizer_step(opd_optimizer *o) {
     return rc;
 }
 
-//-- the gradient scaler -----------------------------------------------------------------------------------------------
+//== the gradient scaler ===============================================================================================
 
 enum { OPDI_SCALER_READY, OPDI_SCALER_UNSCALED, OPDI_SCALER_STEPPED };
 /* What has happened to an optimizer since the last update. */
@@ -31327,7 +31327,7 @@ int opd_scaler_update(opd_scaler *s, double new_scale) {
     return 0;
 }
 
-//-- gradient clipping -------------------------------------------------------------------------------------------------
+//== gradient clipping =================================================================================================
 
 static int opdi_clip_check(opd_tensor *const *params, int n, const char *function) {
     if (!opd_ok()) { return -1; }
@@ -31400,7 +31400,7 @@ int opd_clip_grad_value(opd_tensor *const *params, int n, double clip_value) {
     return rc;
 }
 
-//-- learning rates ----------------------------------------------------------------------------------------------------
+//== learning rates ====================================================================================================
 
 static double opdi_lr_wrong(const char *schedule, const char *what) {
     (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: %s", schedule, what);
@@ -31530,7 +31530,7 @@ OPD_UNUSED static void opdi_string_add_n(opdi_string *t, const char *s, size_t n
 OPD_UNUSED static void opdi_string_add(opdi_string *t, const char *s) { opdi_string_add_n(t, s, strlen(s)); }
 OPD_UNUSED static void opdi_string_free(opdi_string *t) { if (t->data) { opdi_free(t->data, t->cap); } }
 
-//-- pins ---------------------------------------------------------------------------------------------------------
+//== pins ==============================================================================================================
 
 //-- Under the registry's lock.
 static opd_plugin *opdi_plugin_at(uintptr_t address) {
@@ -31619,7 +31619,7 @@ opd_plugin *opd_plugin_next(const opd_plugin *plugin) {
 }
 const char *opd_plugin_path(const opd_plugin *plugin) { return plugin ? plugin->path : ""; }
 
-//-- loading ------------------------------------------------------------------------------------------------------
+//== loading ===========================================================================================================
 
 //-- Registration and loading go one thread at a time; false when this thread is at it already.
 static bool opdi_start_enter(opdi_thread *th) {
@@ -31957,7 +31957,7 @@ opd_plugin *opd_load_library(const char *path) {
     return p;
 }
 
-//-- compiling at run time ----------------------------------------------------------------------------------------
+//== compiling at run time =============================================================================================
 //
 //  A result is <name>-<key>-<contents>.so: the key is of flags, compiler, version and paths, `contents` of every file
 //  that the compiler read, whose list stands in <name>-<key>.deps.  All is made in a folder tmp.* of its own and
@@ -32478,7 +32478,7 @@ OPDI_COLD_END
 //  operator.
 //----------------------------------------------------------------------------------------------------------------------
 
-//-- sums and bits ------------------------------------------------------------------------------------------------
+//== sums and bits =====================================================================================================
 //
 //  zip's checksum and its compression (RFC 1951).  No error is recorded here: `wrong` says what there is to say.
 
@@ -32728,7 +32728,7 @@ static size_t opdi_bools(const void *data, size_t n) {
 
 OPDI_COLD_BEGIN
 
-//-- DLPack -------------------------------------------------------------------------------------------------------
+//== DLPack ============================================================================================================
 //
 //  The structs have names of their own here, so that dlpack.h may be included beside; the compiler is told that they
 //  are the same memory.
@@ -32960,7 +32960,7 @@ opd_tensor *opd_dlpack_import_unversioned(struct DLManagedTensor *managed) {
     return NULL;
 }
 
-//-- reading ------------------------------------------------------------------------------------------------------
+//== reading ===========================================================================================================
 
 /* Memory that files and tensors hold together. */
 typedef struct opdi_bulk {
@@ -33165,7 +33165,7 @@ static int opdi_bools_check(const opdi_source *s, size_t at, opd_scalar_type dty
     return right == n ? 0 : opdi_bad(s, at + right, "a bool that is %d", ((const unsigned char *)data)[right]);
 }
 
-//-- .npy ---------------------------------------------------------------------------------------------------------
+//== .npy ==============================================================================================================
 
 /* Kind and bytes by dtype; "": NumPy has none. */
 static const char opdi_npy_kinds[16][4] = {"u1", "i1", "i2", "i4", "i8", "f2", "f4", "f8", "", "c8", "c16", "b1", "",
@@ -33330,7 +33330,7 @@ opd_tensor *opd_npy_parse(const void *data, size_t n) {
     return t ? opdi_own(t) : NULL;
 }
 
-//-- writing ------------------------------------------------------------------------------------------------------
+//== writing ===========================================================================================================
 
 /* Where bytes go: a file beside the one they are for, a checksum, or both. */
 typedef struct opdi_sink {
@@ -33499,7 +33499,7 @@ int opd_npy_save(const char *path, opd_tensor *t) {
     return rc;
 }
 
-//-- files of several tensors -------------------------------------------------------------------------------------
+//== files of several tensors ==========================================================================================
 
 /* Dtypes of safetensors, in the order in which its tensors are sorted; not all of them are there. */
 static const struct { const char *name; int bits; opd_scalar_type dtype; } opdi_st_dtypes[] = {
@@ -33594,7 +33594,7 @@ static int opdi_named_check(opd_tensor_file *f, size_t begin, size_t end, bool d
     return opdi_bad(&f->s, opdi_named_of(f, OPDI_MAX(same[-1].i, same->i))->where, "there are two of that name");
 }
 
-//-- safetensors: the header --------------------------------------------------------------------------------------
+//== safetensors: the header ===========================================================================================
 
 //-- Bytes of the UTF-8 character at p; 0: it is none.
 static size_t opdi_utf8(const unsigned char *p, size_t n) {
@@ -33853,7 +33853,7 @@ static uint64_t opdi_st_told(const opdi_source *s) {
     return c.end + most;
 }
 
-//-- zip: the central directory -----------------------------------------------------------------------------------
+//== zip: the central directory ========================================================================================
 
 //-- The entry's fields of 64 bits: those that say 0xffffffff, in this order, from the extra field.
 static int opdi_zip_extra(const opdi_source *s, size_t at, size_t n, uint64_t *full, uint64_t *packed,
@@ -34030,7 +34030,7 @@ static opd_tensor *opdi_zip_read(const opd_tensor_file *f, const opdi_named *e) 
     return t;
 }
 
-//-- open files ---------------------------------------------------------------------------------------------------
+//== open files ========================================================================================================
 
 void opd_tensor_file_close(opd_tensor_file *f) {
     if (!f) { return; }
@@ -34166,7 +34166,7 @@ opd_tensor *opd_tensor_file_get(const opd_tensor_file *f, const char *name) {
     return NULL;
 }
 
-//-- writing files of several tensors -----------------------------------------------------------------------------
+//== writing files of several tensors ==================================================================================
 
 /* One of those that are written. */
 typedef struct opdi_output {
@@ -34413,7 +34413,7 @@ int opd_npz_save(const char *path, const char *const *names, opd_tensors tensors
     return rc;
 }
 
-//-- saved graphs -------------------------------------------------------------------------------------------------
+//== saved graphs ======================================================================================================
 //
 //  "OPDGRAPH", then little-endian: version 1 and the CRC-32 of all that follows it (32 bits each); bytes of the file,
 //  bytes of the text, number of constants (64 bits each); the text, which names overloads and constants ($0), has
@@ -34611,7 +34611,7 @@ OPDI_COLD_END
 
 OPDI_COLD_BEGIN
 
-//-- nodes from outside -------------------------------------------------------------------------------------------
+//== nodes from outside ================================================================================================
 //
 //  A handle is an edge's vertex: a node, or with bit 0 set a leaf, which stands for its AccumulateGrad.
 
@@ -34702,7 +34702,7 @@ opd_device opd_node_device(const opd_node *node, int i) {
     return opdi_place_device(opdi_node_input(node, i, &sizes, &ndim, &dtype, &place) ? place : OPD_CPU);
 }
 
-//-- the backward at work -----------------------------------------------------------------------------------------
+//== the backward at work ==============================================================================================
 
 int64_t opd_backward_id(void) {
     const opdi_engine *en = opdi_self()->engine;
@@ -34805,7 +34805,7 @@ static int opdi_finals_run(opdi_engine *en) {
     return 0;
 }
 
-//-- hooks --------------------------------------------------------------------------------------------------------
+//== hooks =============================================================================================================
 //
 //  A hook is in the list of the node or leaf that it belongs to.  Running them takes a copy of the list, so that hooks
 //  may add and remove hooks; lists and slots change under one lock, which is not held while code from outside runs.
@@ -35101,7 +35101,7 @@ bool opd_hook_remove(int64_t handle) {
     return true;
 }
 
-//-- retain_grad --------------------------------------------------------------------------------------------------
+//== retain_grad =======================================================================================================
 
 static void opdi_box_release(opdi_box *b) {
     if (OPDI_SUB(&b->refs, 1) > 0) { return; }
@@ -35207,7 +35207,7 @@ static void opdi_extra_free(opdi_extra *x) {
     opdi_free(x, sizeof *x);
 }
 
-//-- running hooks ------------------------------------------------------------------------------------------------
+//== running hooks =====================================================================================================
 
 static const char *opdi_function_name(opdi_any_fn fn, char *buf, size_t cap);
 
@@ -35463,7 +35463,7 @@ static int opdi_leaf_hooks(opdi_engine *en, opdi_task *t) {
     return rc;
 }
 
-//-- saved-tensor hooks -------------------------------------------------------------------------------------------
+//== saved-tensor hooks ================================================================================================
 
 /* A pair of hooks: held by the region that it is the default of, and by what it packed. */
 typedef struct opdi_packer {
@@ -36004,7 +36004,7 @@ int opd_node_saved_hooks(opd_node *node, const char *name, const opd_saved_hooks
     return rc;
 }
 
-//-- checkpoints --------------------------------------------------------------------------------------------------
+//== checkpoints =======================================================================================================
 //
 //  The segment is recorded as usual, but what its nodes save is packed as a number.  When backward asks for the first
 //  of them the segment runs again, from the same inputs and random numbers, and what it saves then is taken by number.
@@ -36362,7 +36362,7 @@ int opd_checkpoint_with(opd_checkpoint_fn fn, void *user, opd_destroy destroy, o
     return rc ? opdi_no_tensors(outputs, noutputs) : 0;
 }
 
-//-- addresses of code in words -----------------------------------------------------------------------------------
+//== addresses of code in words ========================================================================================
 //
 //  The function comes from the symbol table of the file that the code was loaded from, file and line from addr2line
 //  where that program and debug information are there.  Without either the address in the file is given.
@@ -36609,7 +36609,7 @@ static void opdi_places(void *const *addresses, int n, char (*places)[OPDI_PLACE
     }
 }
 
-//-- anomaly mode -------------------------------------------------------------------------------------------------
+//== anomaly mode ======================================================================================================
 
 int opd_anomaly_set(bool on, bool check_nan) {
     const int now = on ? OPD_ANOMALY_ON | (check_nan ? OPD_ANOMALY_NAN : 0) : 0, was = OPDI_LOAD(&opdi_anomaly);
@@ -36943,7 +36943,7 @@ static void opdi_profile_close(opd_profile *p) {
     opdi_unlock(&p->lock);
 }
 
-//-- rows ---------------------------------------------------------------------------------------------------------
+//== rows ==============================================================================================================
 
 static int opdi_compare_names(const void *a, const void *b) {
     const opdi_trace *x = *(opdi_trace *const *)a, *y = *(opdi_trace *const *)b;
@@ -37036,7 +37036,7 @@ const opd_profile_row *opd_profile_rows(const opd_profile *profile, int64_t *n) 
     return profile ? profile->rows : NULL;
 }
 
-//-- the table ----------------------------------------------------------------------------------------------------
+//== the table =========================================================================================================
 
 static const char *opdi_time_text(int64_t ns, char *buf, size_t cap) {
     const int64_t unit = ns >= 1000000000 ? 1000000000 : ns >= 1000000 ? 1000000 : 1000;
@@ -37118,7 +37118,7 @@ void opd_profile_print(const opd_profile *profile) {
     opdi_free(text, n);
 }
 
-//-- the trace file -----------------------------------------------------------------------------------------------
+//== the trace file ====================================================================================================
 
 //-- Bytes of the UTF-8 sequence that s begins with; 0 when it is none.
 static int opdi_utf8_length(const unsigned char *s) {
@@ -37293,7 +37293,7 @@ OPDI_ALWAYS int opdi_cpu_level(void) {
     return OPDI_LIKELY(level >= 0) ? level : opdi_cpu_look();
 }
 
-//-- threads -----------------------------------------------------------------------------------------------------------
+//== threads ===========================================================================================================
 
 /* Works on [begin, end); begin is a multiple of the grain.  A range may span several grains. */
 typedef void (*opdi_range_fn)(void *ctx, int64_t begin, int64_t end);
@@ -37485,7 +37485,7 @@ static void opdi_parallel_for(int64_t n, int64_t grain, opdi_range_fn fn, void *
 
 #endif
 
-//-- half precision ----------------------------------------------------------------------------------------------------
+//== half precision ====================================================================================================
 
 OPDI_ALWAYS uint32_t opdi_bits(float f) { uint32_t u; memcpy(&u, &f, sizeof u); return u; }
 OPDI_ALWAYS float opdi_float(uint32_t u) { float f; memcpy(&f, &u, sizeof f); return f; }
@@ -37522,7 +37522,7 @@ OPDI_ALWAYS uint16_t opdi_f32_to_f16(float f) {
     return (uint16_t)(r | (u >> 16 & 0x8000u));
 }
 
-//-- vector math -------------------------------------------------------------------------------------------------------
+//== vector math =======================================================================================================
 //
 // Float functions over arrays, 16 elements a step in loops without branches, which the compiler vectorises for each
 // instruction set.  `lv` is the level, a constant after inlining.  Error bounds in units in the last place, with and
@@ -37755,7 +37755,7 @@ static void opdi_vsin(int64_t n, float *o, const float *a) { opdi_vtrig(6, n, o,
 static void opdi_vcos(int64_t n, float *o, const float *a) { opdi_vtrig(7, n, o, a); }
 static void opdi_vsigmoid(int64_t n, float *o, const float *a) { opdi_vmath(8, n, o, a); }
 
-//-- matrix product ----------------------------------------------------------------------------------------------------
+//== matrix product ====================================================================================================
 //
 // C[m,n] = A[m,k] B[k,n] + beta C.  B is copied into panels of NR columns (a panel's row is contiguous), A into
 // panels of MR rows unless its rows are contiguous already; a micro-kernel keeps an MR x NR tile of C in registers.
@@ -38477,7 +38477,7 @@ static int opdi_gemm_i64(int64_t m, int64_t n, int64_t k, const int64_t *a, int6
     return 0;
 }
 
-//-- convolution -------------------------------------------------------------------------------------------------------
+//== convolution =======================================================================================================
 //
 // Two dimensions, contiguous x [n, c, h, w], weight [oc, c / groups, kh, kw], y [n, oc, oh, ow]; one dimension is
 // h = kh = 1.  Each image of a group is copied with its padding into a buffer; the unfolded matrix
@@ -38934,7 +38934,7 @@ static int opdi_conv_grad_weight(const opdi_conv *v, const void *gy, const void 
     return opdi_conv_done(&g);
 }
 
-//-- random numbers ----------------------------------------------------------------------------------------------------
+//== random numbers ====================================================================================================
 //
 // Philox 4x32-10 (Salmon et al., 2011): each element depends on the key and its index only.
 
@@ -39067,7 +39067,7 @@ OPD_UNUSED static void opdi_fill_normal_f64(int64_t n, double *out, uint64_t key
     opdi_fill_random(3, n, out, key, at);
 }
 
-//-- tensor iteration: promotion, broadcasting, block loops, copies ---------------------------------------------------
+//== tensor iteration: promotion, broadcasting, block loops, copies ====================================================
 //
 //  What all pointwise kernels stand on.  A loop is written for float, double and int64_t over contiguous memory;
 //  everything else (other dtypes, strides, broadcasting, threads) is brought to it here, a block of elements at a time.
@@ -39106,7 +39106,7 @@ static inline int opdi_compute_type(opd_scalar_type t) {
 }
 static const int8_t opdi_compute_dtype[3] = {OPD_FLOAT32, OPD_FLOAT64, OPD_INT64};
 
-//-- conversions -------------------------------------------------------------------------------------------------------
+//== conversions =======================================================================================================
 
 /* Float to integer as PyTorch's CPU kernels do it on x86, where C leaves it undefined: what does not fit (and NaN)
    becomes the smallest integer of the register, narrow ones take its low bits (c10::convert). */
@@ -39240,7 +39240,7 @@ static const opdi_convert opdi_store_table[3][16] = {
         opdi_cvt_f32_i64,
      opdi_cvt_f64_i64, NULL, NULL, NULL, opdi_cvt_b_i64, NULL, NULL, NULL, opdi_cvt_bf16_i64}};
 
-//-- strided runs ------------------------------------------------------------------------------------------------------
+//== strided runs ======================================================================================================
 
 /* n elements of `size` bytes from src, `stride` bytes apart, to contiguous dst; and back.  Four at a time: the loads of
    one step do not wait for each other. */
@@ -39306,7 +39306,7 @@ static void opdi_gather(void *dst, const void *src, int64_t stride, int64_t n, i
 
 OPDI_LOOPS_END
 
-//-- type promotion ----------------------------------------------------------------------------------------------------
+//== type promotion ====================================================================================================
 
 /* torch.result_type over tensors (at::native::result_type): tensors with dimensions beat 0-dim ones, those beat wrapped
    numbers, unless the lower class is of a higher category (bool < integer < floating < complex). */
@@ -39340,7 +39340,7 @@ static inline opd_scalar_type opdi_result_type(opd_tensor *const *ts, int n) {
         ? (opd_scalar_type)ts[0]->dtype : opdi_result_type_of(ts, n);
 }
 
-//-- shapes ------------------------------------------------------------------------------------------------------------
+//== shapes ============================================================================================================
 
 static bool opdi_same_sizes(const opd_tensor *a, const opd_tensor *b) {
     return opdi_has_sizes(a, b->dims, b->ndim);
@@ -39400,7 +39400,7 @@ static void opdi_dims_order(opd_tensor *const *ops, int nops, const int64_t *siz
     }
 }
 
-//-- overlap -----------------------------------------------------------------------------------------------------------
+//== overlap ===========================================================================================================
 
 /* at::assert_no_internal_overlap: an expanded tensor cannot be written.  As there, only zero strides are seen. */
 static int opdi_check_internal_overlap(const opd_tensor *t) {
@@ -39445,7 +39445,7 @@ static int opdi_check_partial_overlap(const opd_tensor *out, const opd_tensor *i
                     "refer to a single memory location. Please clone() the tensor before performing the operation.");
 }
 
-//-- the iterator ------------------------------------------------------------------------------------------------------
+//== the iterator ======================================================================================================
 
 /* How an operand is walked. */
 enum { OPDI_WALK_STRIDED = 0, OPDI_WALK_LINEAR, OPDI_WALK_SCALAR };
@@ -39784,7 +39784,7 @@ static inline int opdi_run(opd_tensor *const *ops, int nops, int nout, opd_scala
     return 0;
 }
 
-//-- copies ------------------------------------------------------------------------------------------------------------
+//== copies ============================================================================================================
 
 /* n elements of `size` bytes with any strides (bytes). */
 static void opdi_move_run(char *d, int64_t ds, const char *s, int64_t ss, int64_t n, int size) {
@@ -40006,7 +40006,7 @@ OPDI_COLD_BEGIN
         op->autocast = OPD_AUTOCAST_KEEP; op->inplace = inplace_; op->out = out_; op->cases = cases_;       \
     }
 
-//-- filling -----------------------------------------------------------------------------------------------------------
+//== filling ===========================================================================================================
 
 /* The largest finite number of a floating type. */
 static double opdi_float_top(opd_scalar_type t) {
@@ -40086,7 +40086,7 @@ static int opdi_fill_with(opd_tensor *t, opd_value v) {
     return opdi_copy(t, &one);
 }
 
-//-- factories ---------------------------------------------------------------------------------------------------------
+//== factories =========================================================================================================
 
 /* What (dtype, layout, device, pin_memory[, memory_format]) say. */
 typedef struct opdi_options { opd_scalar_type dtype; opd_device device; int64_t format; } opdi_options;
@@ -40292,7 +40292,7 @@ OPDI_CARD_FACTORY(new_full, "new_full(Tensor self, SymInt[] size, Scalar fill_va
                   "new_full.out(Tensor self, SymInt[] size, Scalar fill_value, *, Tensor(a!) out) -> Tensor(a!)",
                   "[2], (2,3), 2.5")
 
-//-- fill, zero --------------------------------------------------------------------------------------------------------
+//== fill, zero ========================================================================================================
 //
 //  The in-place forms are cards of their own, so that they have wrappers; a kernel serves both forms.
 
@@ -40357,7 +40357,7 @@ OPDI_CARD_FILL(fill_Scalar, "fill.Scalar(Tensor self, Scalar value) -> Tensor", 
 OPDI_CARD_FILL_TENSOR(fill_Tensor, "fill.Tensor(Tensor self, Tensor value) -> Tensor", "fill.Tensor_out")
 OPDI_CARD_FILL(zero, "zero(Tensor self) -> Tensor", opdi_zero_kernel, opdi_fill_backward, "zero.out", "[2,3]")
 
-//-- sequences ---------------------------------------------------------------------------------------------------------
+//== sequences =========================================================================================================
 
 OPDI_COLD_END
 /* start + step i; made (linspace): from the nearer end, so that both ends are exact; base (logspace): base^that. */
@@ -40561,7 +40561,7 @@ OPDI_CARD_FACTORY(eye, "eye(int n, *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_ey
 OPDI_CARD_FACTORY(eye_m, "eye.m(int n, int m, *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_eye_kernel,
                   "eye.m_out(int n, int m" OPDI_OUT_TEXT, "3, 2")
 
-//-- triangles ---------------------------------------------------------------------------------------------------------
+//== triangles =========================================================================================================
 
 OPDI_COLD_END
 typedef struct opdi_triangle {
@@ -40668,7 +40668,7 @@ OPDI_CARD_FACTORY(triu_indices, "triu_indices(int row, int col, int offset=0, *,
                   opdi_triu_indices_kernel, "triu_indices.out(int row, int col, int offset=0" OPDI_OUT_TEXT,
                   "3, 3; 3, 4, 1")
 
-//-- random numbers ----------------------------------------------------------------------------------------------------
+//== random numbers ====================================================================================================
 //
 //  A generator is a key and a count of 32-bit words used; a call takes its words under a lock and fills its result from
 //  there, so that numbers depend neither on threads nor on the device.
@@ -41195,7 +41195,7 @@ OPDI_COLD_END
 //  >>op:view  views and copies
 //======================================================================================================================
 
-//-- helpers -----------------------------------------------------------------------------------------------------------
+//== helpers ===========================================================================================================
 OPDI_COLD_BEGIN
 
 /* A dim counted from the end where it is negative (c10::maybe_wrap_dim); a 0-dim tensor takes 0 and -1.  -1: failed. */
@@ -41240,7 +41240,7 @@ static int opdi_return_geometry(opd_call *call, opd_tensor *t, const opdi_geomet
 #define OPDI_CARD_VIEW_BY(id, schema_, kernel_, backward_, vmap_, cases_) \
     OPDI_CARD_ANY(id, schema_, kernel_, backward_, "", vmap_, NULL, NULL, cases_)
 
-//-- view, reshape -----------------------------------------------------------------------------------------------------
+//== view, reshape =====================================================================================================
 
 /* Replaces a -1 in sizes by what makes numel elements (at::infer_size).  0, or -1 with an error. */
 static int opdi_infer_size(opd_ints shape, int64_t numel, int64_t *sizes) {
@@ -41391,7 +41391,7 @@ static int opdi_flatten_kernel(opd_call *call) {
 OPDI_CARD_OF(flatten_using_ints, "flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)",
              opdi_flatten_kernel, NULL, NULL, "[2,3]; [2,3,2], 1; []")
 
-//-- expand ------------------------------------------------------------------------------------------------------------
+//== expand ============================================================================================================
 
 /* at::inferExpandGeometry.  0, or -1 with an error. */
 static int opdi_expand_geometry(const opd_tensor *t, opd_ints to, opdi_geometry *g) {
@@ -41447,7 +41447,7 @@ static int opdi_expand_batch(opd_call *call) {
 OPDI_CARD_VIEW_BY(expand, "expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)",
                   opdi_expand_kernel, opdi_pass_backward, opdi_expand_batch, "[3,1], (3,4); [3], (2,-1); [], (2)")
 
-//-- dims in another order, dims of one --------------------------------------------------------------------------------
+//== dims in another order, dims of one ================================================================================
 
 static int opdi_return_swapped(opd_call *call, opd_tensor *self, int a, int b) {
     opdi_geometry g;
@@ -41595,7 +41595,7 @@ static int opdi_detach_kernel(opd_call *call) {
 OPDI_CARD_VIEW(detach, "detach(Tensor(a) self) -> Tensor(a)", opdi_detach_kernel, OPD_NOT_DIFFERENTIABLE, "[2,3]")
 OPDI_CARD_VIEW(alias, "alias(Tensor(a) self) -> Tensor(a)", opdi_alias_kernel, opdi_pass_backward, "[2,3]")
 
-//-- parts -------------------------------------------------------------------------------------------------------------
+//== parts =============================================================================================================
 
 /* g becomes the part of t at index of dim; returns its offset, -1: failed. */
 static int64_t opdi_select_geometry(const opd_tensor *t, int64_t dim, int64_t index, opdi_geometry *g) {
@@ -41696,7 +41696,7 @@ OPDI_OP(as_strided) {
     op->autocast = OPD_AUTOCAST_KEEP; op->cases = "[3,4], (2,2), (4,1); [6], (2,2), (1,1), 1";
 }
 
-//-- their gradients: zeros with the gradient at its place -------------------------------------------------------------
+//== their gradients: zeros with the gradient at its place =============================================================
 
 /* A result of zeros with these sizes. */
 static opd_tensor *opdi_zero_result(opd_call *call, opd_ints sizes, opd_scalar_type dtype) {
@@ -41860,7 +41860,7 @@ OPDI_CARD_ANY(as_strided_backward, "as_strided_backward(Tensor grad_output, SymI
               opdi_as_strided_backward_kernel, opdi_as_strided_backward_bw, "", opdi_as_strided_backward_batch, NULL,
               NULL, "[2,2], (6), (1), (2,2), (1,1), 1")
 
-//-- copies ------------------------------------------------------------------------------------------------------------
+//== copies ============================================================================================================
 
 /* dst = src, broadcast; checked also where there is no memory. */
 static int opdi_copy_into(opd_tensor *dst, const opd_tensor *src) {
@@ -42020,7 +42020,7 @@ static int opdi_to_dtype_kernel(opd_call *call) {
 OPDI_CARD_OF(to_dtype, "to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, "
              "MemoryFormat? memory_format=None) -> Tensor(a)", opdi_to_dtype_kernel, NULL, NULL, "[2,3], 7; [2,3], 6")
 
-//-- the value of a tensor ---------------------------------------------------------------------------------------------
+//== the value of a tensor =============================================================================================
 
 static int opdi_item_kernel(opd_call *call) {
     opd_tensor one;
@@ -42043,7 +42043,7 @@ static int opdi_item_composite(opd_call *call) {
 }
 OPDI_CARD_OF(item, "item(Tensor self) -> Scalar", opdi_item_composite, NULL, NULL, "[]; [1]i5")
 
-//-- view as another dtype ---------------------------------------------------------------------------------------------
+//== view as another dtype =============================================================================================
 
 /* A view of the same memory as another dtype. */
 static int opdi_return_retyped(opd_call *call, opd_tensor *self, const opdi_geometry *g, opd_scalar_type dtype) {
@@ -42093,7 +42093,7 @@ static int opdi_view_dtype_backward(opd_backward_call *bw) {
 OPDI_CARD_VIEW(view_dtype, "view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)", opdi_view_dtype_kernel,
                opdi_view_dtype_backward, "[2,4]i5, 7")
 
-//-- diagonal, unfold --------------------------------------------------------------------------------------------------
+//== diagonal, unfold ==================================================================================================
 
 static int64_t opdi_diagonal_geometry(const opd_tensor *t, int64_t offset, int64_t dim1, int64_t dim2,
                                       opdi_geometry *g) {
@@ -42201,7 +42201,7 @@ OPDI_CARD_PUT(unfold_backward,
               "unfold_backward(Tensor grad_in, SymInt[] input_sizes, int dim, int size, int step) -> Tensor",
               opdi_unfold_backward_kernel, opdi_unfold_backward_bw, "unfold_backward.out", "[3,3], (5), 0, 3, 1")
 
-//-- lists of parts ----------------------------------------------------------------------------------------------------
+//== lists of parts ====================================================================================================
 
 /* Room for n tensors until the kernel or formula is over. */
 static opd_tensor **opdi_list_room(int64_t n) {
@@ -42479,7 +42479,7 @@ OPDI_CARD_SPLIT(dsplit_int, "dsplit.int(Tensor(a -> *) self, int sections) -> Te
 OPDI_CARD_SPLIT(dsplit_array, "dsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]", opdi_xsplit_kernel,
                 "[2,2,4], (1)")
 
-//-- made of views -----------------------------------------------------------------------------------------------------
+//== made of views =====================================================================================================
 
 static opd_tensor *opdi_narrowed(opd_tensor *t, int64_t dim, int64_t start, int64_t length) {
     int d = opdi_dim_of(dim, t->ndim);
@@ -42661,7 +42661,7 @@ static int opdi_broadcast_tensors_kernel(opd_call *call) {
 OPDI_CARD_VIEWS(broadcast_tensors, "broadcast_tensors(Tensor[] tensors) -> Tensor[]", opdi_broadcast_tensors_kernel,
                 "{[3],[2,1]}")
 
-//-- to ----------------------------------------------------------------------------------------------------------------
+//== to ================================================================================================================
 
 static int opdi_to_device_kernel(opd_call *call) {
     return opdi_to(call, opd_arg_value(call, 2), opd_arg_value(call, 1), opd_arg_bool(call, 4), opd_arg_value(call, 5));
@@ -42688,7 +42688,7 @@ OPDI_CARD_VIEWS(type_as, "type_as(Tensor self, Tensor other) -> Tensor", opdi_ty
 static int opdi_same_kernel(opd_call *call) { return opd_return_tensor(call, opd_arg_tensor(call, 0)); }
 OPDI_CARD_VIEWS(lift_fresh, "lift_fresh(Tensor(a) self) -> Tensor(a)", opdi_same_kernel, "[2,3]")
 
-//-- repeat, flip, roll ------------------------------------------------------------------------------------------------
+//== repeat, flip, roll ================================================================================================
 
 /* Dims (r0, s0, r1, s1, ...) of a repeated tensor: which of them count repeats, at most 64.  Those of size 1 are left
    out. */
@@ -42917,7 +42917,7 @@ static int opdi_rot90_kernel(opd_call *call) {
 OPDI_CARD_OF(rot90, "rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor", opdi_rot90_kernel, NULL, "rot90.out",
              "[2,3]; [2,3], 2; [2,3,2], 3, (1,2); [2,3], 0")
 
-//-- the same, written into self's own description ---------------------------------------------------------------------
+//== the same, written into self's own description =====================================================================
 
 /* Gives t other sizes and strides of its storage, at an offset from its first element, all known to stay inside. */
 static int opdi_redescribe(opd_tensor *t, const int64_t *sizes, const int64_t *strides, int ndim, int64_t offset) {
@@ -43051,7 +43051,7 @@ OPDI_OP(resize_as_) {                             /* which PyTorch gives no tag 
     op->vmap = opdi_batch_resize; op->autocast = OPD_AUTOCAST_KEEP; op->cases = "[2,3], [3,2]";
 }
 
-//-- questions ---------------------------------------------------------------------------------------------------------
+//== questions =========================================================================================================
 
 static int opdi_is_same_size_kernel(opd_call *call) {
     const opd_tensor *a = opd_arg_tensor(call, 0);
@@ -43079,7 +43079,7 @@ OPDI_CARD_ASK(stride_int, "stride.int(Tensor self, int dim) -> int", opdi_size_k
 OPDI_CARD_ASK(numel, "numel(Tensor self) -> int", opdi_numel_kernel, "[2,3]")
 OPDI_CARD_ASK(dim, "dim(Tensor self) -> int", opdi_dim_kernel, "[2,3]")
 
-//-- copies of views ---------------------------------------------------------------------------------------------------
+//== copies of views ===================================================================================================
 
 /* "aten::select_copy.int" calls "aten::select.int" and clones what comes, into rows; what is no view of these sizes is
    copied. */
@@ -43140,7 +43140,7 @@ OPDI_CARD_COPY(split_with_sizes_copy, "split_with_sizes_copy(Tensor self, SymInt
 OPDI_CARD_COPY(unbind_copy_int, "unbind_copy.int(Tensor self, int dim=0) -> Tensor[]",
                "unbind_copy.int_out(Tensor self, int dim=0, *, Tensor(a!)[] out) -> ()", "[2,3]")
 
-//-- complex numbers as pairs ------------------------------------------------------------------------------------------
+//== complex numbers as pairs ==========================================================================================
 //
 //  There is no conjugate bit: conj of a complex tensor is computed, and of a real one is the tensor itself.
 
@@ -43267,7 +43267,7 @@ OPDI_CARD_VIEWS(resolve_conj, "resolve_conj(Tensor(a) self) -> Tensor(a)", opdi_
 OPDI_CARD_VIEWS(resolve_neg, "resolve_neg(Tensor(a) self) -> Tensor(a)", opdi_same_kernel, "[2,3]")
 OPDI_CARD_VIEWS(positive, "positive(Tensor(a) self) -> Tensor(a)", opdi_positive_kernel, "[2,3]")
 
-//-- diagonal matrices -------------------------------------------------------------------------------------------------
+//== diagonal matrices =================================================================================================
 
 static int opdi_diag_embed_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *out;
@@ -43346,19 +43346,19 @@ OPDI_COLD_END
 //  >>op:pointwise  pointwise operators
 //======================================================================================================================
 
-//-- the pointwise operators ------------------------------------------------------------------------------------------
+//== the pointwise operators ===========================================================================================
 //
 //  Loops are expanded from OPD_FORMULAS_* (see >>api:formulas); one generic kernel checks, promotes, makes the result
 //  and runs them, at CPU and at Meta alike.  A card names its formula, its rule and its derivative.
 
-//-- integer helpers: defined for every input, division by zero noted --------------------------------------------------
+//== integer helpers: defined for every input, division by zero noted ==================================================
 
 OPDI_LOOPS_BEGIN
 
 static inline int64_t opdi_wrap_add(int64_t x, int64_t y) { return (int64_t)((uint64_t)x + (uint64_t)y); }
 static inline int64_t opdi_wrap_sub(int64_t x, int64_t y) { return (int64_t)((uint64_t)x - (uint64_t)y); }
 static inline int64_t opdi_wrap_mul(int64_t x, int64_t y) { return (int64_t)((uint64_t)x * (uint64_t)y); }
-//-- loops: opdi_<type>_<formula> --------------------------------------------------------------------------------------
+//== loops: opdi_<type>_<formula> ======================================================================================
 
 #define OPDI_LOOP_IN_1(T) const T *xp = (const T *)p[1];
 #define OPDI_LOOP_IN_2(T) OPDI_LOOP_IN_1(T) const T *yp = (const T *)p[2];
@@ -43488,7 +43488,7 @@ OPD_FORMULAS_INT(OPDI_LOOP_I64)
 #undef OPD_MUL
 #undef OPD_NEG
 
-//-- activations in float, by blocks through the vector functions ------------------------------------------------------
+//== activations in float, by blocks through the vector functions ======================================================
 
 enum { OPDI_GELU, OPDI_GELU_TANH, OPDI_GELU_BACKWARD, OPDI_GELU_TANH_BACKWARD, OPDI_SILU, OPDI_SILU_BACKWARD };
 /* dst[0..n) = expr of j, n a multiple of 16. */
@@ -43572,7 +43572,7 @@ OPDI_ACTIVATION_LOOP(gelu_tanh_backward, OPDI_GELU_TANH_BACKWARD, 1, 2)
 OPDI_ACTIVATION_LOOP(silu, OPDI_SILU, 1, 1)
 OPDI_ACTIVATION_LOOP(silu_backward, OPDI_SILU_BACKWARD, 1, 2)
 
-//-- the generic kernel ------------------------------------------------------------------------------------------------
+//== the generic kernel ================================================================================================
 
 /* What an operator does with dtypes. */
 #define OPDI_TO_FLOAT 1                           /* integers and bool are promoted to float32 */
@@ -43863,7 +43863,7 @@ static int opdi_binary_div(opd_call *call, const opdi_formula *f) {
 
 OPDI_COLD_BEGIN
 
-//-- what derivatives are written with ---------------------------------------------------------------------------------
+//== what derivatives are written with =================================================================================
 
 static inline opd_tensor *opdi_muls(opd_tensor *t, double k) { return opd_mul_Scalar(t, opd_value_float(k)); }
 static inline opd_tensor *opdi_adds(opd_tensor *t, double k) { return opd_add_Scalar(t, opd_value_float(k)); }
@@ -43884,7 +43884,7 @@ static opd_tensor *opdi_sinc_derivative(opd_tensor *g, opd_tensor *x) {
     return opd_mul(g, opdi_unless(d, opd_eq_Scalar(x, opd_value_int(0))));
 }
 
-//-- cards -------------------------------------------------------------------------------------------------------------
+//== cards =============================================================================================================
 
 #ifndef OPDI_OP
 #define OPDI_OP(name) static void opdi_card_##name(opd_op_desc *op)
@@ -43991,7 +43991,7 @@ OPDI_UNARY_FLAT(isneginf)
 OPDI_UNARY_FLAT(signbit)
 OPDI_UNARY_FLAT(logical_not)
 
-//-- neg, bitwise_not, relu: bool has its own word ---------------------------------------------------------------------
+//== neg, bitwise_not, relu: bool has its own word =====================================================================
 OPDI_FORMULA_A(neg, neg, 0)
 static int opdi_neg_kernel(opd_call *call) {
     if (opd_arg_tensor(call, 0)->dtype == OPD_BOOL) {
@@ -44024,7 +44024,7 @@ static const opdi_formula opdi_formula_silu = {{opdi_f32_vsilu, opdi_f64_silu, N
     OPDI_NUMBER(silu, silu)};
 OPDI_UNARY_OF(silu, KEEP, "[2,3]", "self", opd_silu_backward(g, x))
 
-//-- unary operators with numbers --------------------------------------------------------------------------------------
+//== unary operators with numbers ======================================================================================
 
 static int opdi_unary_params(opd_call *call, const opdi_formula *f, const opdi_params *s) {
     opd_tensor *ops[2];
@@ -44404,7 +44404,7 @@ OPDI_CARD(logit_backward, "logit_backward(Tensor grad_output, Tensor self, float
           "Tensor(a!) grad_input) -> Tensor(a!)",
           "[2,3], [2,3]u, 0.1")
 
-//-- add, sub, rsub, mul -----------------------------------------------------------------------------------------------
+//== add, sub, rsub, mul ===============================================================================================
 
 OPDI_FORMULA_A(add, add, 0)
 OPDI_FORMULA_A(add_scaled, add_scaled, 0)
@@ -44518,7 +44518,7 @@ OPDI_CARD(mul_Tensor, "mul.Tensor(Tensor self, Tensor other) -> Tensor", mul, op
 OPDI_CARD(mul_Scalar, "mul.Scalar(Tensor self, Scalar other) -> Tensor", mul, opdi_mul_Scalar_backward, "", KEEP,
           "mul_.Scalar", "mul.Scalar_out", "[2,3], 1.5; [2,3], 2")
 
-//-- div, floor_divide, fmod, remainder --------------------------------------------------------------------------------
+//== div, floor_divide, fmod, remainder ================================================================================
 
 OPDI_FORMULA_F(div, div, OPDI_TO_FLOAT)
 OPDI_FORMULA_A(div_trunc, div_trunc, OPDI_NOT_BOOL)
@@ -44593,7 +44593,7 @@ OPDI_CARD(remainder_Scalar, "remainder.Scalar(Tensor self, Scalar other) -> Tens
           "", KEEP,
           "remainder_.Scalar", "remainder.Scalar_out", "[2,3], 0.5")
 
-//-- pow ---------------------------------------------------------------------------------------------------------------
+//== pow ===============================================================================================================
 
 OPDI_FORMULA_A(pow, pow, OPDI_NOT_BOOL)
 static const opdi_formula opdi_formula_pow_2 = {{opdi_f32_square, opdi_f64_square, opdi_i64_square}, "pow",
@@ -44662,7 +44662,7 @@ OPDI_CARD(pow_Tensor_Scalar, "pow.Tensor_Scalar(Tensor self, Scalar exponent) ->
 OPDI_CARD(pow_Scalar, "pow.Scalar(Scalar self, Tensor exponent) -> Tensor", pow_Scalar, opdi_pow_Scalar_backward,
           "exponent, result", FP32_NOT_CPU, NULL, "pow.Scalar_out", "2, [2,3]; 1.5, [2,3]")
 
-//-- maximum, minimum, fmax, fmin --------------------------------------------------------------------------------------
+//== maximum, minimum, fmax, fmin ======================================================================================
 
 /* In the derivative a tie gives half to each. */
 OPDI_FORMULA_A(maximum, maximum, 0)
@@ -44705,7 +44705,7 @@ OPDI_CARD_BINARY(minimum, "self, other", KEEP, OPDI_CASES_BINARY)
 OPDI_CARD_BINARY(fmax, "self, other", KEEP, OPDI_CASES_BINARY)
 OPDI_CARD_BINARY(fmin, "self, other", KEEP, OPDI_CASES_BINARY)
 
-//-- clamp with tensors ------------------------------------------------------------------------------------------------
+//== clamp with tensors ================================================================================================
 
 OPDI_KERNEL(clamp_Tensor) {
     opd_tensor *ops[4], *low = opd_arg_tensor(call, 1), *high = opd_arg_tensor(call, 2);
@@ -44743,7 +44743,7 @@ OPDI_CARD(clamp_max_Tensor, "clamp_max.Tensor(Tensor self, Tensor max) -> Tensor
           opdi_clamp_max_Tensor_backward, "self, max", KEEP,
           "clamp_max_.Tensor", "clamp_max.Tensor_out", "[2,3], [3]")
 
-//-- comparisons and logic: results are bool ---------------------------------------------------------------------------
+//== comparisons and logic: results are bool ===========================================================================
 
 /* Defines opdi_<id>_kernel and the cards <id>_Tensor, <id>_Scalar. */
 #define OPDI_COMPARE(id)                                                                                    \
@@ -44796,7 +44796,7 @@ OPDI_BITWISE(bitwise_right_shift, OPDI_NOT_BOOL, Tensor_Scalar)
 OPDI_INTEGER(gcd)
 OPDI_INTEGER(lcm)
 
-//-- two-argument functions --------------------------------------------------------------------------------------------
+//== two-argument functions ============================================================================================
 
 OPDI_FORMULA_D(atan2, atan2, OPDI_TO_FLOAT)
 OPDI_FORMULA_D(hypot, hypot, 0)
@@ -44892,7 +44892,7 @@ OPDI_CARD(heaviside, "heaviside(Tensor self, Tensor values) -> Tensor", heavisid
           "heaviside_",
           "heaviside.out", "[2,3], [3]")
 
-//-- where, masked_fill, lerp, addcmul, addcdiv ------------------------------------------------------------------------
+//== where, masked_fill, lerp, addcmul, addcdiv ========================================================================
 
 static const opdi_formula opdi_formula_where = {{opdi_f32_where, opdi_f64_where, opdi_i64_where}, "where_cpu", 0,
     OPDI_NUMBER(where, where)};
@@ -45076,7 +45076,7 @@ OPDI_CARD(addcdiv, "addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scal
           "tensor1(tensor2), tensor2", PROMOTE_NOT_CPU, "addcdiv_", "addcdiv.out",
               "[2,3], [2,3], [3]+; [2,3], [2,1], [3]+, value=2")
 
-//-- backward operators ------------------------------------------------------------------------------------------------
+//== backward operators ================================================================================================
 
 /* A kernel over (grad, self) with numbers from argument `first` on. */
 static int opdi_binary_params(opd_call *call, const opdi_formula *f, int first, int n) {
@@ -45288,7 +45288,7 @@ OPDI_CARD_BACKWARD(elu_backward,
                    "grad_output(self_or_result), self_or_result",
                        "[2,3], 1, 1, 1, False, [2,3]; [2,3], 2, 0.5, 1.5, False, [2,3]")
 
-//-- composites --------------------------------------------------------------------------------------------------------
+//== composites ========================================================================================================
 
 #define OPDI_COMPOSITE(id, schema_, inplace_, out_, cases_)                                                 \
     OPDI_COMPOSITE_AS(id, KEEP, schema_, inplace_, out_, cases_)
@@ -45346,7 +45346,7 @@ OPDI_COLD_END
 
 OPDI_LOOPS_BEGIN
 
-//-- dims of a reduction -----------------------------------------------------------------------------------------------
+//== dims of a reduction ===============================================================================================
 OPDI_COLD_BEGIN
 
 #define OPDI_ALL_DIMS (~(uint64_t)0)
@@ -45374,7 +45374,7 @@ static int opdi_reduce_sizes(const opd_tensor *t, uint64_t mask, bool keep, int6
     return n;
 }
 
-//-- the reduction driver ----------------------------------------------------------------------------------------------
+//== the reduction driver ==============================================================================================
 //
 // The input is seen as `outer` rows of n elements; a fold takes a row in pieces, contiguous and in a compute type, into
 // a state.  Long rows of few outputs are cut into chunks, whose states are joined in order: how depends on the sizes
@@ -45694,7 +45694,7 @@ static int opdi_reduce_kernel(opd_call *call, const opdi_fold *fold, opd_tensor 
     return opdi_reduce_run(&r);
 }
 
-//-- sums --------------------------------------------------------------------------------------------------------------
+//== sums ==============================================================================================================
 
 OPDI_COLD_END
 /* Sums of pieces of 4096 in 64 accumulators, then in double. */
@@ -45777,7 +45777,7 @@ static opd_scalar_type opdi_reduce_compute(const opd_tensor *t, opd_scalar_type 
     return dtype == OPD_FLOAT64 || dtype == OPD_FLOAT32 ? dtype : t->dtype == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32;
 }
 
-//-- what the derivatives of reductions are written with ---------------------------------------------------------------
+//== what the derivatives of reductions are written with ===============================================================
 
 /* g, a reduction's gradient, with its reduced dims put back as ones. */
 static opd_tensor *opdi_unreduce(opd_tensor *g, opd_ints dims, bool keep, int ndim) {
@@ -45834,7 +45834,7 @@ static opd_tensor *opdi_batch_whole(opd_call *call, int64_t *room, opd_ints *dim
 #define OPDI_CASES_ALL "[2,3]; [2,3]i5; []"
 #define OPDI_CASES_DIMS "[2,3], (1); [2,3,2], (0,-1), True; [2,3], ()"
 
-//-- sum, nansum, mean, prod -------------------------------------------------------------------------------------------
+//== sum, nansum, mean, prod ===========================================================================================
 
 static int opdi_reduce_sum(opd_call *call, const opdi_fold *fold, opd_ints dims, bool keep, int dtype_arg) {
     opd_tensor *t = opd_arg_tensor(call, 0);
@@ -46043,7 +46043,7 @@ OPDI_CARD_REDUCE(prod_dim_int,
                  prod_dim, opdi_prod_dim_backward, "self, result", SET_FP32_CPU, "prod.int_out",
                  "[2,3], 1; [2,3,2], -2, True; [], 0")
 
-//-- var, std ----------------------------------------------------------------------------------------------------------
+//== var, std ==========================================================================================================
 OPDI_COLD_END
 
 /* f: mean, g: sum of squared deviations, n: count.  Pieces in two passes, joined after Chan, Golub and LeVeque. */
@@ -46182,7 +46182,7 @@ OPDI_COMPOSITE_VAR(std, "Tensor", "std.out")
 OPDI_COMPOSITE_VAR(var_mean, "(Tensor, Tensor)", NULL)
 OPDI_COMPOSITE_VAR(std_mean, "(Tensor, Tensor)", NULL)
 
-//-- largest and smallest ----------------------------------------------------------------------------------------------
+//== largest and smallest ==============================================================================================
 
 /* at::native::zero_numel_check_dims: these have no value for nothing. */
 static int opdi_reduce_nonempty(const opd_tensor *t, opd_ints dims, const char *name) {
@@ -46446,7 +46446,7 @@ OPDI_CARD_EXTREME(aminmax, "aminmax(Tensor self, *, int? dim=None, bool keepdim=
                   "bool keepdim=False, Tensor(a!) min, Tensor(b!) max) -> (Tensor(a!) min, Tensor(b!) max)",
                   "[2,3]; [2,3], dim=1, keepdim=True")
 
-//-- any, all, count_nonzero -------------------------------------------------------------------------------------------
+//== any, all, count_nonzero ===========================================================================================
 
 OPDI_COLD_END
 #define OPDI_FOLD_COUNT(name, T)                                                                            \
@@ -46512,7 +46512,7 @@ OPDI_CARD_TRUTH(count_nonzero_dim_IntList, "count_nonzero.dim_IntList(Tensor sel
 OPDI_CARD_TRUTH(count_nonzero, "count_nonzero(Tensor self, int? dim=None) -> Tensor", count_nonzero,
                 "count_nonzero.out", "[2,3]b; [2,3]i5, 1")
 
-//-- norms -------------------------------------------------------------------------------------------------------------
+//== norms =============================================================================================================
 OPDI_COLD_END
 
 OPDI_FOLD_SUM(opdi_fold_abs_f32, float, double, f, x < 0 ? -x : x)
@@ -46678,7 +46678,7 @@ OPDI_KERNEL(dist) {
 OPDI_COMPOSITE_AS(dist, FP32_NOT_CPU, "dist(Tensor self, Tensor other, Scalar p=2) -> Tensor", NULL, "dist.out",
                   "[2,3], [3]; [2,3], [2,3], 3")
 
-//-- logsumexp ---------------------------------------------------------------------------------------------------------
+//== logsumexp =========================================================================================================
 
 OPDI_COLD_END
 /* f: the largest finite element so far, g: sum of exp(x - f).  Infinities and NaN come through the sum. */
@@ -46914,7 +46914,7 @@ OPDI_OP(nonzero) {
     op->vmap = opdi_batch_dynamic;
 }
 
-//-- the line driver ---------------------------------------------------------------------------------------------------
+//== the line driver ===================================================================================================
 //
 // Operators that turn each line of a tensor along one dim into a line of another length: softmax, scans, sorting.  A
 // line function gets contiguous input of the compute type and writes contiguous output, which is the tensors' memory
@@ -47365,7 +47365,7 @@ OPDI_COMPOSITE_SET(special_softmax, softmax_int,
 OPDI_COMPOSITE_SET(special_log_softmax, log_softmax_int,
                     "special_log_softmax(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", NULL, "[2,3], 1")
 
-//-- scans -------------------------------------------------------------------------------------------------------------
+//== scans =============================================================================================================
 
 OPDI_COLD_END
 #define OPDI_LINE_SCAN(name, T, A, first, body)                                                             \
@@ -47581,7 +47581,7 @@ OPDI_CARD_REDUCE(cummax, "cummax(Tensor self, int dim)" OPDI_PAIR, cummax, opdi_
 OPDI_CARD_REDUCE(cummin, "cummin(Tensor self, int dim)" OPDI_PAIR, cummin, opdi_cummax_backward, "indices", KEEP,
                  OPDI_OUT_PAIR("cummin.out(Tensor self, int dim, *"), "[2,3], 1; [2,3]i5, 0")
 
-//-- sorting -----------------------------------------------------------------------------------------------------------
+//== sorting ===========================================================================================================
 
 OPDI_COLD_END
 /* Keys order like the values do: NaN above all, -0 equal to 0. */
@@ -47914,7 +47914,7 @@ OPDI_COLD_END
 //  >>op:linalg  matrix products
 //======================================================================================================================
 
-//-- what the rooms below share ----------------------------------------------------------------------------------------
+//== what the rooms below share ========================================================================================
 OPDI_COLD_BEGIN
 
 /* Operators of other rooms, by name: v[0..n) in schema order. */
@@ -47995,7 +47995,7 @@ static int opdi_same_dtype(const opd_tensor *a, const opd_tensor *b) {
 }
 #define OPDI_DTYPE(t) ((opd_scalar_type)(t)->dtype)
 
-//-- the product of vectors, matrices and batches of matrices ----------------------------------------------------------
+//== the product of vectors, matrices and batches of matrices ==========================================================
 
 /* Element (b, i, j) is b * bs + i * rs + j * cs elements behind data. */
 typedef struct opdi_matrix { char *data; int64_t bs, rs, cs; } opdi_matrix;
@@ -48128,7 +48128,7 @@ static int opdi_product_result(opd_call *call, opd_tensor *self, opd_tensor *a, 
 }
 static opd_value opdi_one(void) { return opd_value_int(1); }
 
-//-- batching rules of products ----------------------------------------------------------------------------------------
+//== batching rules of products ========================================================================================
 
 /* A factor with all its examples: one of them has ndim dims; dim -1: it is the same for all. */
 typedef struct opdi_factor { opd_tensor *t; int dim, ndim; } opdi_factor;
@@ -48255,7 +48255,7 @@ static int opdi_product_of_sum(opd_call *call) { return opdi_product_batch(call,
 static int opdi_product_of_vector(opd_call *call) { return opdi_product_batch(call, 2, 1, false); }
 static int opdi_product_of_vectors(opd_call *call) { return opdi_product_batch(call, 1, 1, false); }
 
-//-- mm, addmm ---------------------------------------------------------------------------------------------------------
+//== mm, addmm =========================================================================================================
 
 static int opdi_mm_shapes(const opd_tensor *a, const opd_tensor *b) {
     const int64_t *x = opdi_sizes(a), *y = opdi_sizes(b);
@@ -48363,7 +48363,7 @@ OPDI_OP(addmm) {
                       "[4], [2,3], [3,4]; [2,4], [2,3], [3,4], beta=0.5, alpha=2");
 }
 
-//-- bmm, baddbmm, addbmm ----------------------------------------------------------------------------------------------
+//== bmm, baddbmm, addbmm ==============================================================================================
 
 static int opdi_bmm_shapes(const opd_tensor *a, const opd_tensor *b) {
     const int64_t *x = opdi_sizes(a), *y = opdi_sizes(b);
@@ -48455,7 +48455,7 @@ OPDI_OP(addbmm) {
                       "addbmm.out", "[3,2], [2,3,4], [2,4,2]; [2], [2,3,4], [2,4,2], beta=0.5, alpha=2");
 }
 
-//-- mv, addmv, dot, vdot ----------------------------------------------------------------------------------------------
+//== mv, addmv, dot, vdot ==============================================================================================
 
 static int opdi_mv_any(opd_call *call, opd_tensor *self, int first, opd_value beta, opd_value alpha) {
     opd_tensor *a = opd_arg_tensor(call, first), *v = opd_arg_tensor(call, first + 1);
@@ -48547,7 +48547,7 @@ OPDI_OP(vdot) {
     op->autocast = OPD_AUTOCAST_PROMOTE_NOT_CPU;
 }
 
-//-- outer products ----------------------------------------------------------------------------------------------------
+//== outer products ====================================================================================================
 
 static int opdi_outer_check(const char *name, const opd_tensor *a, const opd_tensor *b, const char *first) {
     if (a->ndim != 1) {
@@ -48624,7 +48624,7 @@ OPDI_OP(addr) {
     op->inplace = "addr_";
 }
 
-//-- matmul, linear ----------------------------------------------------------------------------------------------------
+//== matmul, linear ====================================================================================================
 
 /* The operand with more dims (as t1) is folded into a matrix when that needs no copy, or when the other one wants a
    gradient (at::native::should_fold). */
@@ -48750,7 +48750,7 @@ OPDI_OP(linear) {
     op->vmap = opdi_linear_batch;
 }
 
-//-- inner, tensordot, kron --------------------------------------------------------------------------------------------
+//== inner, tensordot, kron ============================================================================================
 
 /* Contracts dims da of a with dims db of b: both become matrices, the rest of a's and then b's dims remain. */
 static opd_tensor *opdi_contract(opd_tensor *a, opd_tensor *b, const int64_t *da, const int64_t *db, int n) {
@@ -48867,7 +48867,7 @@ OPDI_OP(kron) {
 }
 OPDI_COLD_END
 
-//-- distances between rows: _cdist_forward, _pdist_forward ------------------------------------------------------------
+//== distances between rows: _cdist_forward, _pdist_forward ============================================================
 //
 //  d_ij = (sum_k |x_ik - y_jk|^p)^(1/p).  Of one matrix the pairs i < j, one after another.  The gradient of a row of x
 //  is summed over all rows of y, in order; so each pair of one matrix is looked at twice, and threads share nothing.
@@ -49280,7 +49280,7 @@ OPDI_OP(pdist) {
 }
 OPDI_COLD_END
 
-//-- discrete Fourier transforms: _fft_r2c, _fft_c2r, _fft_c2c ---------------------------------------------------------
+//== discrete Fourier transforms: _fft_r2c, _fft_c2r, _fft_c2c =========================================================
 //
 //  Of lines along one dim after another, in double: those of eight neighbours at a time, so that a step is the same
 //  arithmetic on eight numbers.  n of small factors is a pass for each factor (4, or any up to 31); else the transform
@@ -49684,7 +49684,7 @@ OPDI_COLD_END
 //  >>op:nn  convolution, pooling, normalisation, losses, dropout
 //======================================================================================================================
 
-//-- convolution and pooling -------------------------------------------------------------------------------------------
+//== convolution and pooling ===========================================================================================
 //
 //  Everything is done on contiguous tensors of a compute type, one to three spatial dims (fewer are given leading ones
 //  of size
@@ -49761,7 +49761,7 @@ static int opdi_vol_flat(const opdi_vol *v, opdi_conv *q) {
     (void)opd_error_rewind(mark);
     return fits;
 }
-//-- small images ------------------------------------------------------------------------------------------------------
+//== small images ======================================================================================================
 //
 //  Stride 1.  Images of a batch lie one after another in one padded plane a channel, with the zeros between two rows
 //  and between
@@ -50118,7 +50118,7 @@ static void opdi_bias_sum(const opd_tensor *g, opd_tensor *out) {
     }
 }
 
-//-- convolution: arguments --------------------------------------------------------------------------------------------
+//== convolution: arguments ============================================================================================
 
 OPDI_COLD_BEGIN
 /* Strides laid out as channels last, which a result then takes over (c10::is_channels_last_strides_2d and 3d). */
@@ -50320,7 +50320,7 @@ static int opdi_conv_read(const opd_call *call, int first, const opd_tensor *x, 
     return v->dtype < 0 ? -1 : opdi_conv_out_sizes(q, in);
 }
 
-//-- convolution, convolution_backward ---------------------------------------------------------------------------------
+//== convolution, convolution_backward =================================================================================
 
 OPDI_KERNEL(convolution) {
     opd_tensor *x = opd_arg_tensor(call, 0), *w = opd_arg_tensor(call, 1), *bias = opd_arg_tensor(call, 2), *out, *y;
@@ -50593,7 +50593,7 @@ OPDI_OP(convolution_backward) {
     op->cases = "[2,3,5,3], [2,2,5,4], [3,2,3,2], (3,), (1,1), (1,0), (1,1), False, (0,0), 1, (True,True,True)";
 }
 
-//-- what calls convolution --------------------------------------------------------------------------------------------
+//== what calls convolution ============================================================================================
 
 OPDI_KERNEL(under_convolution) {                  /* _convolution: the flags of other backends mean nothing here */
     const opd_value *a = opd_call_args(call);
@@ -50705,7 +50705,7 @@ OPDI_CONV_ND(conv_transpose3d_input, "conv_transpose3d.input(Tensor input, Tenso
              "stride=1, int[3] padding=0, "
              "int[3] output_padding=0, int groups=1, int[3] dilation=1) -> Tensor", 3, true, "[1,2,2,2,2], [2,1,2,2,2]")
 
-//-- pooling: windows and loops ----------------------------------------------------------------------------------------
+//== pooling: windows and loops ========================================================================================
 
 /* Planes [in] to planes [out]: output o of dim i covers lo[i][o], lo + d, .. below hi[i][o]; an average divides by the
    product of
@@ -50854,7 +50854,7 @@ static void opdi_pool_range(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
-//-- pooling: arguments ------------------------------------------------------------------------------------------------
+//== pooling: arguments ================================================================================================
 
 /* An int[nd] argument that may be one number, or nothing where `otherwise` is given. */
 static int opdi_pool_list(const char *op, const char *name, opd_ints l, int nd, int64_t *out, int64_t fill,
@@ -51055,7 +51055,7 @@ static void opdi_card_pool(opd_op_desc *op, const char *schema, opd_kernel kerne
     op->autocast = autocast; op->out = out; op->cases = cases;
 }
 
-//-- max_pool2d, max_pool3d --------------------------------------------------------------------------------------------
+//== max_pool2d, max_pool3d ============================================================================================
 
 /* The elements of x [.., in] at positions at [.., out]: what the derivative of a maximum's gradient is. */
 static opd_tensor *opdi_pool_pick(opd_tensor *x, opd_tensor *at, int nd) {
@@ -51201,7 +51201,7 @@ OPDI_OP(max_pool1d) {
     opdi_card_above(op, "max_pool1d(" OPDI_MAX_ARGS("1") ") -> Tensor", opdi_max_pool1d_kernel, OPD_AUTOCAST_KEEP,
                     NULL, "[1,2,6], 2"); }
 
-//-- avg_pool2d, avg_pool3d --------------------------------------------------------------------------------------------
+//== avg_pool2d, avg_pool3d ============================================================================================
 
 static int opdi_pool_override(const opd_call *call, int i, opdi_windows *v) {
     if (opd_arg_is_none(call, i)) { return 0; }
@@ -51284,7 +51284,7 @@ OPDI_OP(avg_pool1d) {
                     opdi_avg_pool1d_kernel, OPD_AUTOCAST_KEEP, NULL, "[1,2,6], 2");
 }
 
-//-- adaptive pooling --------------------------------------------------------------------------------------------------
+//== adaptive pooling ==================================================================================================
 
 /* The output sizes are given: window o covers floor(o in / out) to ceil((o + 1) in / out). */
 static int opdi_adaptive_read(opdi_windows *v, const opd_tensor *x, int nd, opd_ints size, const char *name) {
@@ -51435,7 +51435,7 @@ OPDI_OP(adaptive_max_pool1d) {
                     opdi_adaptive_max_pool1d_kernel, OPD_AUTOCAST_KEEP, NULL, "[1,2,5], 2");
 }
 
-//-- im2col, col2im, pixel_shuffle -------------------------------------------------------------------------------------
+//== im2col, col2im, pixel_shuffle =====================================================================================
 
 /* kernel_size, dilation, padding, stride from argument `first` on, for an image [c, in] */
 static int opdi_im2col_read(const opd_call *call, int first, opdi_vol *v) {
@@ -51639,7 +51639,7 @@ OPDI_OP(pixel_unshuffle) {
                     OPD_AUTOCAST_KEEP, "pixel_unshuffle.out", "[1,2,4,6], 2");
 }
 
-//-- upsample_nearest2d, upsample_bilinear2d ---------------------------------------------------------------------------
+//== upsample_nearest2d, upsample_bilinear2d ===========================================================================
 //
 //  Rows and columns apart: each of the output is made of two of the input (of one, where the nearest is taken), at a
 //  place that both directions share; the derivative adds where the other reads.
@@ -51908,7 +51908,7 @@ OPDI_OP(upsample_bilinear2d_vec) {
 }
 OPDI_COLD_END
 
-//-- grid_sampler_2d ---------------------------------------------------------------------------------------------------
+//== grid_sampler_2d ===================================================================================================
 //
 //  Each output looks at one, two or four rows and columns of its image, at a place between -1 and 1 that the grid gives
 //  (x, then y); weights of both directions are multiplied.  What lies outside is 0, the border's or mirrored.
@@ -52335,9 +52335,9 @@ OPDI_OP(grid_sampler) {
 }
 OPDI_COLD_END
 
-//-- end of convolution and pooling ------------------------------------------------------------------------------------
+//== end of convolution and pooling ====================================================================================
 
-//-- normalisation, losses, dropout ------------------------------------------------------------------------------------
+//== normalisation, losses, dropout ====================================================================================
 //
 //  First what this room and the next share: conversions to contiguous memory, results that begin as a copy of self, and
 //  public operators called by name.
@@ -52426,7 +52426,7 @@ static void opdi_describe_composite(opd_op_desc *op, const char *schema, opd_ker
 }
 OPDI_COLD_END
 
-//-- rows of numbers: sums that do not depend on anything but the row --------------------------------------------------
+//== rows of numbers: sums that do not depend on anything but the row ==================================================
 
 /* Normalisation works on x [a, c, n]: statistics belong to a group of `per` neighbouring channels of one a (layer and
    group norm), or to a channel of all a (batch norm).  Layer norm: c = 1, and weights go with n. */
@@ -52723,7 +52723,7 @@ static int opdi_norm_twice(const opdi_norm_second *s, opd_tensor **dg, opd_tenso
     return opd_ok() ? 0 : -1;
 }
 
-//-- batching rules of norms -------------------------------------------------------------------------------------------
+//== batching rules of norms ===========================================================================================
 
 /* Norms of channels: those of all examples are side by side.  kinds: of each argument x for [N, C, ..], c for [C], r
    for one that is written, * for a number that counts channels or groups of them; behind a space, the results'. */
@@ -52764,7 +52764,7 @@ static bool opdi_batch_is(opd_call *call, int i) {
     return dim >= 0;
 }
 
-//-- layer norm --------------------------------------------------------------------------------------------------------
+//== layer norm ========================================================================================================
 
 static int opdi_layer_norm_axis(const opd_tensor *x, opd_ints shape, const opd_tensor *w, const opd_tensor *b) {
     const int axis = x->ndim - (int)shape.n;
@@ -53023,7 +53023,7 @@ OPDI_OP(layer_norm) {
                         opdi_layer_norm_kernel, OPD_AUTOCAST_FP32_NOT_CPU, "[2,3], (3), [3], [3]");
 }
 
-//-- group norm --------------------------------------------------------------------------------------------------------
+//== group norm ========================================================================================================
 
 /* Fills a, c, n, per from the integer arguments at `first` (N, C, HxW, group) and checks them against x. */
 static int opdi_group_norm_open(opd_call *call, int first, const opd_tensor *x, const opd_tensor *w,
@@ -53173,7 +53173,7 @@ OPDI_OP(group_norm) {
                         opdi_group_norm_kernel, OPD_AUTOCAST_FP32_NOT_CPU, "[2,4,3], 2, [4], [4]");
 }
 
-//-- batch norm --------------------------------------------------------------------------------------------------------
+//== batch norm ========================================================================================================
 
 /* Channels first as [c, a * n] when rows are short, so that loops run along memory; else x itself. */
 static opd_tensor *opdi_batch_rows(opd_tensor *t, const opdi_norm *k, bool back, opd_tensor *into) {
@@ -53464,7 +53464,7 @@ OPDI_OP(instance_norm) {
                             "[2,3,4], [3], [3], None, None, True, 0.1, 0.00001, False");
 }
 
-//-- dropout -----------------------------------------------------------------------------------------------------------
+//== dropout ===========================================================================================================
 
 static int opdi_dropout_check(double p) {
     return p >= 0 && p <= 1 ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "dropout probability has to be between 0 and 1, but "
@@ -53559,7 +53559,7 @@ OPDI_OP(feature_dropout) {
 OPDI_OP(feature_dropout_) { opdi_describe_composite(op, "feature_dropout_(Tensor(a!) self, float p, bool train) -> "
                                                     "Tensor(a!)", opdi_dropout_kernel, OPD_AUTOCAST_KEEP, ""); }
 
-//-- nll_loss and cross_entropy_loss -----------------------------------------------------------------------------------
+//== nll_loss and cross_entropy_loss ===================================================================================
 
 enum { OPDI_REDUCE_NONE = 0, OPDI_REDUCE_MEAN = 1, OPDI_REDUCE_SUM = 2 };
 /* self [n, c, inner] against target [n, inner]. */
@@ -53968,7 +53968,7 @@ OPDI_OP(cross_entropy_loss) {
                         "[3,4], [3]i4; [3,4], [3,4]u; [3,4], [3]i4, [4]+, 1, -100, 0.1");
 }
 
-//-- losses over pairs of elements -------------------------------------------------------------------------------------
+//== losses over pairs of elements =====================================================================================
 
 /* Pieces: kernel args are (self, target, ..., reduction at `at`). */
 static int opdi_loss_floating(const opd_tensor *x, const opd_tensor *y, const char *what) {
@@ -54314,7 +54314,7 @@ OPDI_OP(soft_margin_loss_backward) {
               "Tensor(a!) grad_input) -> Tensor(a!)";
 }
 
-//-- composite losses and distances ------------------------------------------------------------------------------------
+//== composite losses and distances ====================================================================================
 
 OPDI_KERNEL(kl_div) {
     opd_tensor *x = opd_arg_tensor(call, 0), *y = opd_arg_tensor(call, 1), *loss;
@@ -54439,7 +54439,7 @@ OPDI_OP(poisson_nll_loss) { opdi_describe_composite(op, "poisson_nll_loss(Tensor
                                                         opdi_poisson_nll_loss_kernel, OPD_AUTOCAST_FP32,
                                                             "[2,3], [2,3]+, True, False, 0.00000001, 1"); }
 
-//-- glu, prelu --------------------------------------------------------------------------------------------------------
+//== glu, prelu ========================================================================================================
 
 static int opdi_glu_dim(const opd_tensor *x, int64_t dim, int64_t *half) {
     int d;
@@ -54597,7 +54597,7 @@ OPDI_COLD_END
 //  >>op:index  indexing, joining, scattering
 //======================================================================================================================
 
-//-- results that begin as a copy of self ------------------------------------------------------------------------------
+//== results that begin as a copy of self ==============================================================================
 
 OPDI_COLD_BEGIN
 /* Result 0 filled with self, which in an in-place form may be self.  With `keep_strides` a fresh result has self's
@@ -54650,7 +54650,7 @@ static opd_tensor *opdi_index_load(opd_tensor *index, int64_t size, bool wrap, i
     return t;
 }
 
-//-- gather, scatter: one walk -----------------------------------------------------------------------------------------
+//== gather, scatter: one walk =========================================================================================
 //
 //  For every position p of `index`: a's element lies at p with dim `dim` replaced by index[p], b's at p.  Folds are
 //  made in the compute type, a block of b at a time, and stored in a's dtype at once; sums in halves have a desk of
@@ -54901,7 +54901,7 @@ static int opdi_indexed_run(int kind, opd_tensor *a, int dim, opd_tensor *index,
     return index ? opdi_indexed_go(kind, a, dim, index, b, 1) : -1;
 }
 
-//-- folds that happen on a desk ---------------------------------------------------------------------------------------
+//== folds that happen on a desk =======================================================================================
 //
 //  Sums and products in halves are made in float32 and rounded once, as PyTorch's scatter_add; means need counts.  The
 //  desk holds all of out, or, when few places are written, only their rows, so that the cost is that of the index.
@@ -55338,7 +55338,7 @@ OPDI_OP(scatter_reduce_two) {
 }
 OPDI_COLD_END
 
-//-- rows: index_select, index_add, index_copy, index_fill, index_reduce -----------------------------------------------
+//== rows: index_select, index_add, index_copy, index_fill, index_reduce ===============================================
 
 typedef struct opdi_rows {                        /* a[outer][index[j]][inner] and b[outer][j][inner], contiguous */
     char *a, *b;
@@ -55695,7 +55695,7 @@ static int opdi_rows_batch(opd_call *call) {
 }
 OPDI_COLD_END
 
-//-- index, index_put, take, put: lists of index tensors ---------------------------------------------------------------
+//== index, index_put, take, put: lists of index tensors ===============================================================
 
 /* What a list of indices says about self: its dims as before, indexed, after (moved to the front when the indexed ones
    are
@@ -56302,7 +56302,7 @@ OPDI_OP(take_along_dim) {
     op->out = "take_along_dim.out";
 }
 
-//-- masked_select, masked_scatter -------------------------------------------------------------------------------------
+//== masked_select, masked_scatter =====================================================================================
 
 /* t and mask broadcast against each other, contiguous; sizes of both in sizes[*ndim]. */
 static int opdi_masked_open(opd_tensor **t, opd_tensor **mask, int64_t *sizes, int *ndim) {
@@ -56478,7 +56478,7 @@ OPDI_OP(masked_scatter) {
     op->inplace = "masked_scatter_"; op->out = "masked_scatter.out";
 }
 
-//-- where with numbers, where of one argument -------------------------------------------------------------------------
+//== where with numbers, where of one argument =========================================================================
 
 OPDI_KERNEL(where_Scalar) {
     opd_value a = opd_arg_value(call, 1), b = opd_arg_value(call, 2);
@@ -56506,7 +56506,7 @@ OPDI_KERNEL(where) {
 OPDI_OP(where) { opdi_describe_composite(op, "where(Tensor condition) -> Tensor[]", opdi_where_kernel,
                                          OPD_AUTOCAST_KEEP, "[2,3]b; []b"); }
 
-//-- joining -----------------------------------------------------------------------------------------------------------
+//== joining ===========================================================================================================
 
 static bool opdi_cat_skips(const opd_tensor *t) { return t->ndim == 1 && t->numel == 0; }
 /* Piece t of out, `at` elements along dim. */
@@ -56744,7 +56744,7 @@ OPDI_OP(row_stack) {
 OPDI_OP(concat) { opdi_describe_composite(op, "concat(Tensor[] tensors, int dim=0) -> Tensor", opdi_concat_kernel,
                                           OPD_AUTOCAST_KEEP, "{[2,3], [1,3]}"); op->out = "concat.out"; }
 
-//-- padding -----------------------------------------------------------------------------------------------------------
+//== padding ===========================================================================================================
 
 OPDI_KERNEL(constant_pad_nd) {
     opd_tensor *self = opd_arg_tensor(call, 0), *out, *fill, *dst, *src;
@@ -57080,7 +57080,7 @@ OPDI_OP(pad) {
                         "[2,3,4], (1,2); [2,3,4], (1,2), 'reflect'; [2,3,4], (1,2), 'circular'");
 }
 
-//-- embedding, one_hot ------------------------------------------------------------------------------------------------
+//== embedding, one_hot ================================================================================================
 
 static int opdi_embedding_index(const opd_tensor *x, const char *name) {
     if (x->dtype == OPD_INT64 || x->dtype == OPD_INT32) { return 0; }
@@ -57304,7 +57304,7 @@ OPDI_OP(one_hot) {
                   "", opdi_one_hot_batch, OPD_AUTOCAST_KEEP, "[2,3]i5, 5");
 }
 
-//-- bags of rows: _embedding_bag --------------------------------------------------------------------------------------
+//== bags of rows: _embedding_bag ======================================================================================
 //
 //  Bag b is the rows of weight that indices[offsets[b]] and on name, up to the next offset: their sum, mean or maximum.
 //  The results beside it, for the derivative: the bag of each index (nothing for sums without a padding_idx), the
@@ -57624,7 +57624,7 @@ OPDI_OP(_embedding_bag_per_sample_weights_backward) {
     op->out = "_embedding_bag_per_sample_weights_backward.out";
 }
 
-//-- bincount, multinomial ---------------------------------------------------------------------------------------------
+//== bincount, multinomial =============================================================================================
 
 /* How often each number is there, or the sum of its weights. */
 OPDI_KERNEL(bincount) {
@@ -57757,7 +57757,7 @@ OPDI_OP(multinomial) {
     op->out = "multinomial.out";
 }
 
-//-- histc -------------------------------------------------------------------------------------------------------------
+//== histc =============================================================================================================
 
 /* How many elements are in each of `bins` equal parts of [min, max], the ends included; of their own range where the
    two are equal. */
@@ -57807,7 +57807,7 @@ OPDI_OP(histc) {
     op->out = "histc.out";
 }
 
-//-- unique ------------------------------------------------------------------------------------------------------------
+//== unique ============================================================================================================
 //
 //  Of elements or slices, sorted or as they are, those that differ from the one before are kept.  Counting them says
 //  where each element is among them, and how far apart they are how often one is there.
@@ -57939,7 +57939,7 @@ OPDI_UNIQUE_CARD(unique_consecutive, "Tensor self, bool return_inverse=False, bo
 OPDI_UNIQUE_CARD(unique_dim_consecutive, "Tensor self, int dim, bool return_inverse=False, bool return_counts=False",
                  "[4,2]i2, 0")
 
-//-- writing through a view: slice_scatter and its kin -----------------------------------------------------------------
+//== writing through a view: slice_scatter and its kin =================================================================
 
 /* A copy of self with its strides, gaps included, as at::clone_preserve_strides; one that overlaps itself is spread. */
 static opd_tensor *opdi_result_kept(opd_call *call, opd_tensor *self) {
@@ -58028,7 +58028,7 @@ OPDI_VIEW_SCATTER(as_strided_scatter, "aten::as_strided", 4, true,
                   "storage_offset=None) -> Tensor", "[4,3], [2,2], (2,2), (3,1), 1")
 OPDI_COLD_END
 
-//-- repeat_interleave, searchsorted, bucketize ------------------------------------------------------------------------
+//== repeat_interleave, searchsorted, bucketize ========================================================================
 
 OPDI_KERNEL(repeat_interleave_Tensor) {
     opd_tensor *r = opd_arg_tensor(call, 0), *out, *desk, *x;
@@ -58327,7 +58327,7 @@ OPDI_COLD_END
 //  >>op:train  one step of an optimizer
 //======================================================================================================================
 
-//-- the fused steps: SGD, Adam, AdamW ---------------------------------------------------------------------------------
+//== the fused steps: SGD, Adam, AdamW =================================================================================
 //
 //  One pass over memory for each parameter.  Operands of a loop: what is written first, the same again as it is read,
 //  then the gradient.  Sums in the order of aten/src/ATen/native/cpu/Fused*Kernel.cpp.
@@ -58617,7 +58617,7 @@ static int opdi_fused_sgd_kernel(opd_call *call) {
     return 0;
 }
 
-//-- what a gradient scaler does (aten/src/ATen/native/cuda/AmpKernels.cu) ---------------------------------------------
+//== what a gradient scaler does (aten/src/ATen/native/cuda/AmpKernels.cu) =============================================
 
 static int opdi_amp_check(const opd_call *call, int i, bool whole) {
     const opd_tensor *t = opd_arg_tensor(call, i);
@@ -58742,7 +58742,7 @@ OPDI_CARD_STEP(_amp_update_scale_, "_amp_update_scale_(Tensor(a!) self, Tensor(b
                opdi_amp_update_kernel, "[]+, []i5, []+, 2.0, 0.5, 3; [1]+, [1]i1, [1]+, 2.0, 0.5, 1")
 OPDI_COLD_END
 
-//-- the list of all cards, and their registration ----------------------------------------------------------------
+//== the list of all cards, and their registration =====================================================================
 
 static void (*const opdi_cards[])(opd_op_desc *op) = {
     opdi_card_empty_memory_format, opdi_card_empty_strided, opdi_card_zeros, opdi_card_ones, opdi_card_full,

@@ -112,7 +112,7 @@ convolve bfloat16.  -arch=native, or -arch=all-major"
 #endif
 #endif
 
-//-- devices -----------------------------------------------------------------------------------------------------------
+//== devices ===========================================================================================================
 
 static int opdi_cu_ndevices;                     /* found at the start */
 /* What is asked of a device again and again. */
@@ -138,7 +138,7 @@ struct opdi_cu_on {
     opdi_cu_on &operator=(const opdi_cu_on &) = delete;
 };
 
-//-- what kernels find wrong -------------------------------------------------------------------------------------------
+//== what kernels find wrong ===========================================================================================
 //
 //  An index out of range is never followed.  The kernel notes it in memory of the host and goes on; the next call that
 //  waits for the device, or in debug mode the launch itself, is the one that fails, and names the operator.
@@ -186,7 +186,7 @@ static int opdi_cu_faults() {
                     opd_op_name(found.op), (long long)found.index, (long long)found.size);
 }
 
-//-- launches ----------------------------------------------------------------------------------------------------------
+//== launches ==========================================================================================================
 
 static __host__ __device__ __forceinline__ int64_t opdi_cu_ceil(int64_t n, int64_t d) { return (n + d - 1) / d; }
 /* Blocks for n pieces of work of one thread each, in kernels that loop until all is done (by gridDim.x * blockDim.x):
@@ -250,7 +250,7 @@ extern __shared__ __align__(16) unsigned char opdi_cu_shared_memory[];
 #define OPDI_CU_SHARED(name) unsigned char *name = opdi_cu_shared_memory
 #endif
 
-//-- types -------------------------------------------------------------------------------------------------------------
+//== types =============================================================================================================
 
 typedef __half opdi_cu_f16;
 typedef __nv_bfloat16 opdi_cu_bf16;
@@ -373,7 +373,7 @@ __device__ __forceinline__ C opdi_cu_taken(const opdi_cu_vector<T, W> &v, int w)
 }
 static __host__ __device__ __forceinline__ bool opdi_cu_aligned(const void *p) { return ((uintptr_t)p & 15) == 0; }
 
-//-- tensors -----------------------------------------------------------------------------------------------------------
+//== tensors ===========================================================================================================
 
 /* Result i of a call whose results are made (opd_results_from_fake); NULL: undefined. */
 static opd_tensor *opdi_cu_result(opd_call *call, int i) {
@@ -395,7 +395,7 @@ static void *opdi_cu_scratch(int64_t bytes) {
     return t ? opd_device_data(t, OPD_CUDA) : NULL;
 }
 
-//-- what threads do together ------------------------------------------------------------------------------------------
+//== what threads do together ==========================================================================================
 
 /* Any value of 4, 8, 12, ... bytes from the lane `mask` away, or `delta` further up. */
 template <typename A> __device__ __forceinline__ A opdi_cu_shuffle_xor(A v, int mask) {
@@ -499,7 +499,7 @@ static std::vector<opdi_cu_mark> *opdi_cu_marks;
 static std::vector<opdi_cu_piece *> *opdi_cu_held;            /* to be marked when nothing is captured any more */
 static std::vector<opdi_cu_use> *opdi_cu_idle_streams;        /* that were freed */
 
-//-- what is captured --------------------------------------------------------------------------------------------------
+//== what is captured ==================================================================================================
 
 /* The pool of the capture that a stream takes part in; NULL: it is not captured.  Under the lock. */
 static opdi_cu_pool *opdi_cu_capture_pool(cudaStream_t stream) {
@@ -540,7 +540,7 @@ static int opdi_cu_none_captured(int index, const char *what) {
     return 0;
 }
 
-//-- blocks ------------------------------------------------------------------------------------------------------------
+//== blocks ============================================================================================================
 
 #define OPDI_CU_SMALL ((size_t)1 << 20)           /* up to here from segments of 2 MiB, larger ones of 20 MiB, */
 #define OPDI_CU_LARGE ((size_t)10 << 20)          /* and from here of their own */
@@ -693,7 +693,7 @@ static void opdi_cu_stream_forget(int device, cudaStream_t stream) {
     for (auto &i : *opdi_cu_all_pinned) { forget(i.second); }
 }
 
-//-- what the backend calls --------------------------------------------------------------------------------------------
+//== what the backend calls ============================================================================================
 
 /* A block of whole 512 bytes of a pool; NULL: no memory, or with an error.  Lets go of the lock to get a segment. */
 static opdi_cu_piece *opdi_cu_piece_new(opdi_cu_hold &hold, opdi_cu_pool *pool, cudaStream_t stream, size_t bytes) {
@@ -820,7 +820,7 @@ static int64_t opdi_cu_cached(void *user, int index) {
     return opdi_cu_cached_bytes[index];
 }
 
-//-- pinned memory -----------------------------------------------------------------------------------------------------
+//== pinned memory =====================================================================================================
 
 /* One of few sizes, so that it is found again: at most an eighth more. */
 static size_t opdi_cu_pinned_bytes(size_t bytes) {
@@ -882,7 +882,7 @@ static opdi_cu_fault *opdi_cu_fault_make() {
     return none;
 }
 
-//-- copies ------------------------------------------------------------------------------------------------------------
+//== copies ============================================================================================================
 
 /* Copies from one device to another do not go by way of the host where the machine can do without: asked once. */
 static void opdi_cu_peer(int from, int to) {
@@ -1062,7 +1062,7 @@ static int opdi_cu_stream_wait(void *user, int index, int64_t stream, int other_
     return rc;
 }
 
-//-- captures ----------------------------------------------------------------------------------------------------------
+//== captures ==========================================================================================================
 //
 //  Random numbers: inside a capture a generator's words are counted from where it was at the first draw.  They are
 //  given back when the capture ends, and taken at each replay, which tells the kernels in memory of the device where.
@@ -1337,7 +1337,7 @@ __host__ __device__ constexpr bool opdi_cu_asks(int f) {
 template <bool B, typename T> struct opdi_cu_or_bool { typedef T type; };
 template <typename T> struct opdi_cu_or_bool<true, T> { typedef bool type; };
 
-//-- rows --------------------------------------------------------------------------------------------------------------
+//== rows ==============================================================================================================
 
 #define OPDI_CU_TEAM 256
 
@@ -1406,7 +1406,7 @@ opdi_cu_pointwise_flat(const opdi_cu_pw_flat<C> f) {
     }
 }
 
-//-- strides -----------------------------------------------------------------------------------------------------------
+//== strides ===========================================================================================================
 
 #define OPDI_CU_PW_DIMS 12
 /* n / d for n below 2^31, by a multiplication: (n * m >> 32) + n >> s. */
@@ -1496,7 +1496,7 @@ opdi_cu_pointwise_strided(const opdi_cu_pw_strided<C> f) {
     }
 }
 
-//-- dtypes known at run time ------------------------------------------------------------------------------------------
+//== dtypes known at run time ==========================================================================================
 
 #define OPDI_CU_EACH_DTYPE(X) \
     X(OPD_FLOAT32, float) X(OPD_FLOAT64, double) X(OPD_FLOAT16, opdi_cu_f16) X(OPD_BFLOAT16, opdi_cu_bf16) \
@@ -1548,7 +1548,7 @@ opdi_cu_pointwise_general(const opdi_cu_pw_general<C> f) {
     }
 }
 
-//-- which kernel ------------------------------------------------------------------------------------------------------
+//== which kernel ======================================================================================================
 
 /* The kernels of a formula in compute type C; NULL: none for that dtype, or no such formula. */
 template <typename C> struct opdi_cu_pw_kernels {
@@ -2326,7 +2326,7 @@ template <class V> __device__ __forceinline__ void opdi_cu_put_float(void *p, in
     }
 }
 
-//-- folds -------------------------------------------------------------------------------------------------------------
+//== folds =============================================================================================================
 
 /* What a fold is told: a number of the operator's, the elements of a row, which of its variants. */
 typedef struct opdi_cu_fold { double p; int64_t n; int kind, flag; } opdi_cu_fold;
@@ -2560,7 +2560,7 @@ template <class C_> struct opdi_cu_fold_lse {
     }
 };
 
-//-- kernels -----------------------------------------------------------------------------------------------------------
+//== kernels ===========================================================================================================
 
 /* i in mixed radix `sizes`, times strides: 32-bit divisions where that is enough, none for one dim. */
 __device__ __forceinline__ int64_t opdi_cu_offset(int64_t i, const int64_t *sizes, const int64_t *strides, int ndim) {
@@ -2793,7 +2793,7 @@ opdi_cu_reduce_chunks(const __grid_constant__ opdi_cu_reduction r, const F f) {
     }
 }
 
-//-- plans -------------------------------------------------------------------------------------------------------------
+//== plans =============================================================================================================
 
 /* Bit d for each dim that is reduced, all of them for an empty list. */
 static uint64_t opdi_cu_dims_mask(opd_ints dims, int ndim) {
@@ -2974,7 +2974,7 @@ static opd_tensor *opdi_cu_reduce_input(opd_tensor *x, opd_scalar_type dtype) {
     return whole ? opd_to_dtype(x, OPD_FLOAT32) : x;
 }
 
-//-- sum, nansum, mean, prod -------------------------------------------------------------------------------------------
+//== sum, nansum, mean, prod ===========================================================================================
 
 template <template <class> class F, int KINDS = OPDI_CU_FI>
 static int opdi_cu_sum_of(opd_call *call, opd_ints dims, int kind) {
@@ -3017,7 +3017,7 @@ static int opdi_cu_trace(opd_call *call) {
     return opdi_cu_reduce<opdi_cu_fold_sum, OPDI_CU_FI>(x, ~(uint64_t)0, y, NULL, opdi_cu_how(0), false);
 }
 
-//-- var, std ----------------------------------------------------------------------------------------------------------
+//== var, std ==========================================================================================================
 
 static int opdi_cu_var_of(opd_call *call, int kind) {
     opd_tensor *x = opd_arg_tensor(call, 0);
@@ -3033,7 +3033,7 @@ static int opdi_cu_std(opd_call *call) { return opdi_cu_var_of(call, 1); }
 static int opdi_cu_var_mean(opd_call *call) { return opdi_cu_var_of(call, 2); }
 static int opdi_cu_std_mean(opd_call *call) { return opdi_cu_var_of(call, 3); }
 
-//-- largest and smallest ----------------------------------------------------------------------------------------------
+//== largest and smallest ==============================================================================================
 
 static int opdi_cu_extreme_of(opd_call *call, opd_ints dims, bool least) {
     opd_tensor *x = opd_arg_tensor(call, 0);
@@ -3072,7 +3072,7 @@ static int opdi_cu_aminmax(opd_call *call) {
     return 0;
 }
 
-//-- any, all, count_nonzero, equal ------------------------------------------------------------------------------------
+//== any, all, count_nonzero, equal ====================================================================================
 
 /* kind: 0 count, 1 any, 2 all */
 static int opdi_cu_count_of(opd_call *call, uint64_t mask, int kind) {
@@ -3105,7 +3105,7 @@ static int opdi_cu_equal(opd_call *call) {
     return all ? opd_return_bool(call, opd_item_i64(all) != 0) : -1;
 }
 
-//-- norms, logsumexp --------------------------------------------------------------------------------------------------
+//== norms, logsumexp ==================================================================================================
 
 static int opdi_cu_norm_of(opd_call *call, opd_ints dims) {
     opd_tensor *x = opd_arg_tensor(call, 0), *y;
@@ -3160,7 +3160,7 @@ static const opdi_cu_row opdi_cu_rows_reductions[] = {
 //  >>cu:softmax     softmax and norms over rows
 //----------------------------------------------------------------------------------------------------------------------
 
-//-- rows --------------------------------------------------------------------------------------------------------------
+//== rows ==============================================================================================================
 //
 //  Kernels that work on rows of n elements in one piece: softmax, layer and group norm.  threadIdx.x is a thread's
 //  lane of those that share a row, threadIdx.y the row of the block's.  A thread has W neighbours (16 bytes, or one) of
@@ -3254,7 +3254,7 @@ static opd_scalar_type opdi_cu_acc_dtype(opd_scalar_type dtype) {
     return dtype == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32;
 }
 
-//-- softmax -----------------------------------------------------------------------------------------------------------
+//== softmax ===========================================================================================================
 
 /* The largest element so far and the sum of exp(x - top), while elements come in.  A row of only -inf, or with inf or
    NaN, gives NaN. */
@@ -3543,7 +3543,7 @@ static int opdi_cu_log_softmax(opd_call *call) { return opdi_cu_softmax_of(call,
 static int opdi_cu_softmax_backward(opd_call *call) { return opdi_cu_softmax_backward_of(call, false); }
 static int opdi_cu_log_softmax_backward(opd_call *call) { return opdi_cu_softmax_backward_of(call, true); }
 
-//-- layer and group norm ----------------------------------------------------------------------------------------------
+//== layer and group norm ==============================================================================================
 
 /* Rows of n elements.  Layer norm (hw 0): weights go with the elements.  Group norm: with the channels, `per` of `hw`
    elements a row, c in all. */
@@ -3896,7 +3896,7 @@ static int opdi_cu_group_norm_backward(opd_call *call) {
     return 0;
 }
 
-//-- batch norm --------------------------------------------------------------------------------------------------------
+//== batch norm ========================================================================================================
 
 /* One channel's numbers: for y = (x - mean) scale + shift, or for dx = scale (g - shift - (x - mean) slope). */
 template <typename A> struct opdi_cu_channel { A mean, scale, shift, slope; };
@@ -4089,7 +4089,7 @@ static const opdi_cu_row opdi_cu_rows_softmax[] = {
 //  >>cu:scans       scans and sorting
 //----------------------------------------------------------------------------------------------------------------------
 
-//-- scans -------------------------------------------------------------------------------------------------------------
+//== scans =============================================================================================================
 //
 //  A line along the dim is taken in tiles of 4 elements a thread: each thread scans its own, the threads' totals are
 //  scanned by warps and over them, and what has been so far is carried to the next tile.  Short lines belong to a warp,
@@ -4317,7 +4317,7 @@ static int opdi_cu_logcumsumexp(opd_call *call) { return opdi_cu_scan_of<opdi_cu
 static int opdi_cu_cummax(opd_call *call) { return opdi_cu_scan_of<opdi_cu_scan_max, true>(call, true); }
 static int opdi_cu_cummin(opd_call *call) { return opdi_cu_scan_of<opdi_cu_scan_min, true>(call, true); }
 
-//-- sorting -----------------------------------------------------------------------------------------------------------
+//== sorting ===========================================================================================================
 //
 //  Rows of pairs of a key and an index.  Keys are unsigned numbers that are in order as the values are: NaN above all,
 //  -0 equal to 0, all turned round to descend; the index settles ties, so every way to sort is a stable one.  Tiles are
@@ -4512,7 +4512,7 @@ template <typename T> static int opdi_cu_sort_run(opdi_cu_sort<T> *s, bool keep)
     }
     return 0;
 }
-//-- the first k of long rows, or the k-th -----------------------------------------------------------------------------
+//== the first k of long rows, or the k-th =============================================================================
 //
 //  Found without sorting, digit by digit of 11 bits: the digits of the key, then those of the index, so that no two are
 //  equal and ties end as in a stable sort.  For each digit the elements that have the digits above it, found so far,
@@ -4737,7 +4737,7 @@ static int opdi_cu_topk(opd_call *call) {
     return opdi_cu_sort_of(call, opd_arg_int(call, 2), opd_arg_int(call, 1), opd_arg_bool(call, 3));
 }
 
-//-- one element of the sorted row: kthvalue, median, mode -------------------------------------------------------------
+//== one element of the sorted row: kthvalue, median, mode =============================================================
 
 /* The k-th (from 1), or with k 0 the median: the lower of two; NaN if there is one, or with skip that of the others. */
 template <typename T> __global__ void opdi_cu_sort_pick(const opdi_cu_sort<T> s, int64_t k, bool floating, bool skip) {
@@ -4874,7 +4874,7 @@ static const opdi_cu_row opdi_cu_rows_scans[] = {
 //  Elements are moved by their size, so that one kernel of each size serves all dtypes.
 //----------------------------------------------------------------------------------------------------------------------
 
-//-- one loop for all --------------------------------------------------------------------------------------------------
+//== one loop for all ==================================================================================================
 
 template <class F> __global__ void opdi_cu_each_kernel(int64_t n, F f) {
     const int64_t step = (int64_t)gridDim.x * blockDim.x;
@@ -4926,7 +4926,7 @@ template <int K> struct opdi_cu_strided {
     }
 };
 
-//-- tensors -----------------------------------------------------------------------------------------------------------
+//== tensors ===========================================================================================================
 
 /* dim counted from the front; a 0-dim tensor has one dim here. */
 static int opdi_cu_dim(int64_t dim, const opd_tensor *t) {
@@ -4977,7 +4977,7 @@ static int64_t opdi_cu_span(const int64_t *sizes, int from, int to) {
     return n;
 }
 
-//-- gather, scatter, and the same by rows -----------------------------------------------------------------------------
+//== gather, scatter, and the same by rows =============================================================================
 //
 //  For every position p of `index`: a's element lies at p with dim `dim` replaced by index[p], b's at p.
 
@@ -5288,7 +5288,7 @@ static int opdi_cu_take_kernel(opd_call *call) {
     return opdi_cu_rows_select(call, self, 0, opd_arg_tensor(call, 1), opdi_cu_result(call, 0), true);
 }
 
-//-- what is not zero: how many, and which -----------------------------------------------------------------------------
+//== what is not zero: how many, and which =============================================================================
 //
 //  Three steps: how many are in each tile; where each tile's begin, and the total, which the host waits for where the
 //  result's size is it; then the tiles again, with the place of each that is in.
@@ -5505,7 +5505,7 @@ static int opdi_cu_masked_fill_kernel(opd_call *call) {
     return 0;
 }
 
-//-- index, index_put, put: lists of index tensors ---------------------------------------------------------------------
+//== index, index_put, put: lists of index tensors =====================================================================
 
 enum { OPDI_CU_READ = 0, OPDI_CU_WRITE, OPDI_CU_ACCUMULATE };
 /* Values [before][q][after] against self: what the list says about self is its dims before the indexed ones, those, and
@@ -5825,7 +5825,7 @@ static int opdi_cu_embedding_backward_kernel(opd_call *call) {
     return opdi_cu_list_add(&p, desk, g, skip, opd_arg_bool(call, 4)) ? -1 : opdi_cu_settle(out, desk);
 }
 
-//-- cat, stack --------------------------------------------------------------------------------------------------------
+//== cat, stack ========================================================================================================
 
 enum { OPDI_CU_PIECES = 64 };
 /* Pieces [outer][len] of a row of the result. */
@@ -5914,7 +5914,7 @@ static int opdi_cu_join(opd_call *call, bool stack) {
 static int opdi_cu_cat_kernel(opd_call *call) { return opdi_cu_join(call, false); }
 static int opdi_cu_stack_kernel(opd_call *call) { return opdi_cu_join(call, true); }
 
-//-- writing through a view: slice_scatter and its kin -----------------------------------------------------------------
+//== writing through a view: slice_scatter and its kin =================================================================
 
 /* Memory that lies as self does, with self's elements, for a view that counts elements in memory; `out` where it lies
    so itself, or where places of self overlap. */
@@ -5955,7 +5955,7 @@ static int opdi_cu_as_strided_scatter_kernel(opd_call *call) {
     return opdi_cu_view_scatter(call, "aten::as_strided", 4, true);
 }
 
-//-- one_hot, repeat_interleave, searchsorted, bucketize ---------------------------------------------------------------
+//== one_hot, repeat_interleave, searchsorted, bucketize ===============================================================
 
 struct opdi_cu_one_hot {
     const int64_t *x;
@@ -6112,7 +6112,7 @@ static int opdi_cu_bucketize_kernel(opd_call *call) {
     return opdi_cu_search_run(call, opd_arg_tensor(call, 1), opd_arg_value(call, 0), NULL, opd_arg_bool(call, 3));
 }
 
-//-- tril, triu, flip --------------------------------------------------------------------------------------------------
+//== tril, triu, flip ==================================================================================================
 
 template <class T> struct opdi_cu_triangle {
     const T *x;
@@ -6183,7 +6183,7 @@ static int opdi_cu_flip_kernel(opd_call *call) {
     return 0;
 }
 
-//-- bags of rows ------------------------------------------------------------------------------------------------------
+//== bags of rows ======================================================================================================
 
 /* An element of a bag is one thread's; mode 0 sum, 1 mean, 2 maximum. */
 template <typename T> struct opdi_cu_bags {
@@ -6294,7 +6294,7 @@ static const opdi_cu_row opdi_cu_rows_indexing[] = {
 //  >>cu:pooling     pooling, padding, resampling
 //----------------------------------------------------------------------------------------------------------------------
 
-//-- padding -----------------------------------------------------------------------------------------------------------
+//== padding ===========================================================================================================
 
 /* out = value, or x where that is inside. */
 template <class T> struct opdi_cu_pad {
@@ -6438,7 +6438,7 @@ static int opdi_cu_mirror_run(opd_call *call, bool back) {
 static int opdi_cu_mirror_pad_kernel(opd_call *call) { return opdi_cu_mirror_run(call, false); }
 static int opdi_cu_mirror_pad_backward_kernel(opd_call *call) { return opdi_cu_mirror_run(call, true); }
 
-//-- pooling -----------------------------------------------------------------------------------------------------------
+//== pooling ===========================================================================================================
 
 /* Where an image [n, c, z, h, w] of any strides lies. */
 struct opdi_cu_image {
@@ -6709,7 +6709,7 @@ static int opdi_cu_pool_gradient(opd_call *call, int nd, opd_tensor *at, bool ad
 OPDI_CU_POOLS(2)
 OPDI_CU_POOLS(3)
 
-//-- im2col, col2im ----------------------------------------------------------------------------------------------------
+//== im2col, col2im ====================================================================================================
 
 /* An image [n, c, h, w], and columns [n, c k k, blocks]. */
 struct opdi_cu_blocks {
@@ -6795,7 +6795,7 @@ static const opdi_cu_row opdi_cu_rows_pooling[] = {
     {"im2col", opdi_cu_im2col_kernel}, {"col2im", opdi_cu_col2im_kernel},
     {NULL, NULL}};
 
-//-- resampling ---------------------------------------------------------------------------------------------------
+//== resampling ========================================================================================================
 //
 //  Output i of a side looks at two inputs, lo and lo + 1, with weights that both directions share; lo grows with i, so
 //  that the gradient of an input is gathered from a range of outputs, which is searched for.
@@ -6899,7 +6899,7 @@ static int opdi_cu_upsample_nearest_back(opd_call *call) { return opdi_cu_upsamp
 static int opdi_cu_upsample_bilinear(opd_call *call) { return opdi_cu_upsample_of(call, false, false); }
 static int opdi_cu_upsample_bilinear_back(opd_call *call) { return opdi_cu_upsample_of(call, false, true); }
 
-//-- grid_sampler_2d ---------------------------------------------------------------------------------------------------
+//== grid_sampler_2d ===================================================================================================
 //
 //  As on the CPU: an output looks at one, two or four rows and columns.  A thread has a place of the grid and all
 //  channels of the image there; the gradient of the image is added to atomically (in any order, as PyTorch does it).
@@ -7035,7 +7035,7 @@ static const opdi_cu_row opdi_cu_rows_resampling[] = {
 //  >>cu:losses      losses
 //----------------------------------------------------------------------------------------------------------------------
 
-//-- nll_loss ----------------------------------------------------------------------------------------------------------
+//== nll_loss ==========================================================================================================
 
 /* Input [n, c, inner] against targets [n, inner]; a target that is `ignore` counts for nothing, as does one out of
    range, which is noted. */
@@ -7171,7 +7171,7 @@ static const opdi_cu_row opdi_cu_rows_losses[] = {
     {"nll_loss_backward", opdi_cu_nll_backward}, {"nll_loss2d_backward", opdi_cu_nll_backward},
     {NULL, NULL}};
 
-//-- distances between rows --------------------------------------------------------------------------------------------
+//== distances between rows ============================================================================================
 //
 //  d_ij = (sum_k |x_ik - y_jk|^p)^(1/p); of one matrix (y is x) the pairs i < j, one after another.  Tiles of 16 x 16
 //  distances by way of shared memory; the gradient of an element of x is one thread's sum over the rows of y.
@@ -7606,7 +7606,7 @@ static __device__ __forceinline__ int64_t opdi_cu_conv_writes(const opdi_cu_conv
     return ((int64_t)(z / q.s[0]) * q.out[1] + h / q.s[1]) * q.out[2] + w / q.s[2];
 }
 
-//-- one thread for each element of the result -------------------------------------------------------------------------
+//== one thread for each element of the result =========================================================================
 
 /* y[n, o] = sum over c, t of x[n, c, reads(t)] w[o, c, t] */
 template <typename T> __global__ void opdi_cu_conv_y_kernel(opdi_cu_conv q, const T *x, const T *w, T *y) {
@@ -7649,7 +7649,7 @@ template <typename T> __global__ void opdi_cu_conv_gx_kernel(opdi_cu_conv q, T *
     }
 }
 
-//-- by columns --------------------------------------------------------------------------------------------------------
+//== by columns ========================================================================================================
 
 /* col[n, c, t, o] = x[n, c, reads(o, t)] of `images` images, 0 outside */
 template <typename T> __global__ void opdi_cu_unfold_kernel(opdi_cu_conv q, int64_t images, const T *x, T *col) {
@@ -7744,7 +7744,7 @@ template <typename T> static int opdi_cu_conv_columns(const opdi_cu_conv *q, int
     return 0;
 }
 
-//-- on tensor cores ---------------------------------------------------------------------------------------------------
+//== on tensor cores ===================================================================================================
 //
 //  y [pixels, oc] = patches [pixels, taps c] w^T, a tile of 128 pixels and 64 channels a block of four warps, each with
 //  64 x 32 of it.  Channels lie last and are filled up to a multiple of 8, so that 16 bytes are one tap's.  32 of the
@@ -8264,7 +8264,7 @@ static bool opdi_cu_conv_tc_fits(const opdi_cu_conv *q, int what, opd_scalar_typ
     return true;
 }
 
-//-- which of them -----------------------------------------------------------------------------------------------------
+//== which of them =====================================================================================================
 
 struct opdi_cu_conv_call { opdi_cu_conv v; bool transposed; };
 /* Reads stride, padding, dilation, transposed, output_padding, groups from argument `first` on; the Meta kernel has
