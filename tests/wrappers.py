@@ -23,6 +23,9 @@ import tempfile
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 HEADER = os.path.join(ROOT, 'opdispatch.h')
 WIDTH = 120
+ROOM = re.compile(r'^//  >>api:op:.*?(?=^//  >>|^#endif)', re.M | re.S)
+BEGIN, END = '//== printed by tests/wrappers.py', '//== end of what is printed'
+FORMS = '', '_full', '_', '_full_'
 
 # What a schema's type is in C, how a value is made of it, and its letter in opd_op_check's signatures.
 C_TYPES = {
@@ -195,9 +198,15 @@ def bodies(name, schema):
 def read_rooms(text):
     """The operators of the rooms, in order: [(name of the operator, name of the function or None)]."""
     operators = []
-    for room in re.finditer(r'^//  >>api:op:.*?(?=^//  >>|^#endif)', text, re.M | re.S):
+    for room in ROOM.finditer(text):
         for m in re.finditer(r'^/\* ([\w.]+): .* \*/\n(?:OPD_API [^(]*\bopd_(\w+)\()?', room.group(0), re.M):
             operators.append((m.group(1), m.group(2)))
+        rest = re.sub(r'^(/\* [\w.]+: .* \*/|OPD_API [^;]*;|//.*|)\n', '', room.group(0), flags=re.M)
+        if rest:
+            sys.exit('neither "/* operator: what it does */" nor a prototype: ' + rest.split('\n')[0])
+    names = [card_name(o) for o, _ in operators]
+    if len(set(names)) < len(names):
+        sys.exit('listed twice: ' + next(n for n in names if names.count(n) > 1))
     return operators
 
 
@@ -220,16 +229,38 @@ def print_lists(text, operators):
     return replace_between(text, 'static void (*const opdi_cards[])(opd_op_desc *op) = {', '};', cards)
 
 
+def untyped(text, operators):
+    """The header with functions that take anything, those not printed yet too: cards may call them."""
+    types = {}                                                   # of the results, by function
+
+    def declared(m):
+        types[m.group(2)] = m.group(1)
+        return 'OPD_API ' + m.group(1) + m.group(2) + '();'
+
+    text = ROOM.sub(lambda room: re.sub(r'^OPD_API ([^;(]*[ *])(opd_\w+)\([^;]*;', declared, room.group(0),
+                                        flags=re.M), text)
+    new = ['opd_' + card_name(o) + form for o, name in operators if not name for form in FORMS]
+    new = [name for name in dict.fromkeys(new) if name not in types]
+    types.update((name, 'opd_tensor *') for name in new)
+    text = text.replace('typedef enum opd_op_id {',
+                        ''.join('opd_tensor *%s();\n' % name for name in new) + 'typedef enum opd_op_id {')
+    bodies = ['%s%s() { %s r; return r; }' % (kind, name, kind) for name, kind in types.items()]
+    return replace_between(text, BEGIN, END, bodies)
+
+
 def read_schemas(text, operators, cc):
     """(schema, schema of the in-place form or None) of each, from the header itself."""
     with tempfile.TemporaryDirectory() as folder:
         with open(os.path.join(folder, 'opdispatch.h'), 'w') as f:
-            f.write(text)
+            f.write(untyped(text, operators))
         with open(os.path.join(folder, 'dump.c'), 'w') as f:
             f.write('#define OPDISPATCH_IMPLEMENTATION\n' + DUMP)
         program = os.path.join(folder, 'dump')
-        subprocess.run(cc.split() + ['-w', '-O0', '-I' + folder, os.path.join(folder, 'dump.c'), '-o', program, '-lm',
-                        '-lpthread'], check=True)
+        built = subprocess.run(cc.split() + ['-std=gnu11', '-w', '-Wno-int-conversion',
+                               '-Wno-incompatible-pointer-types', '-O0', '-I' + folder, os.path.join(folder, 'dump.c'),
+                               '-o', program, '-lm', '-lpthread'])
+        if built.returncode:
+            sys.exit('the header does not compile')
         lines = subprocess.run([program], check=True, stdout=subprocess.PIPE).stdout.decode().split('\n')
     found = []
     for i, (operator, _) in enumerate(operators):
@@ -254,7 +285,7 @@ def print_all(text, cc):
         at = re.search(r'^/\* ' + re.escape(operator) + r': .* \*/\n', text, re.M).end()
         stop = re.compile(r'(?:OPD_API [^;]*;\n)*').match(text, at).end()
         text = text[:at] + '\n'.join(lines) + '\n' + text[stop:]
-    return replace_between(text, '//== printed by tests/wrappers.py', '//== end of what is printed', functions)
+    return replace_between(text, BEGIN, END, functions)
 
 
 def main():
