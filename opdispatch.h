@@ -86,6 +86,7 @@
      OPD_NO_SIMD      plain C kernels only                         OPD_STATIC                   everything static
      OPD_NO_CACHE     every free goes to the allocator (set by itself under sanitizers)
      OPD_NO_PLUGINS   nothing is loaded or compiled at run time (set by itself where there is no dlopen)
+     OPDISPATCH_FILE  "name.h" of a copy under another name: the implementation includes itself
      Environment: OPD_NUM_THREADS, OPD_CPU_LEVEL (0 plain C, 1 AVX2, 2 AVX-512), OPD_SHOW_DISPATCH_TRACE=1; for what is
      compiled at run time CC, CXX, XDG_CACHE_HOME, OPD_INCLUDE, OPD_VERBOSE.
 
@@ -3382,7 +3383,7 @@ OPD_API opd_tensor *opd_to_dtype_full(opd_tensor *self, opd_scalar_type dtype, b
 OPD_API opd_value opd_local_scalar_dense(opd_tensor *self);
 /* item: the number in a tensor of one element */
 OPD_API opd_value opd_item(opd_tensor *self);
-/* view.dtype: the same elements in other sizes, without a copy */
+/* view.dtype: the same bytes as elements of another dtype, without a copy */
 OPD_API opd_tensor *opd_view_dtype(opd_tensor *self, opd_scalar_type dtype);
 /* diagonal: the diagonal of dims dim1 and dim2, as the last dim */
 OPD_API opd_tensor *opd_diagonal(opd_tensor *self);
@@ -3407,7 +3408,7 @@ OPD_API opd_tensors opd_unbind_full(opd_tensor *self, int64_t dim);
 /* split.sizes: parts of this size (these sizes) along dim */
 OPD_API opd_tensors opd_split_sizes(opd_tensor *self, opd_ints split_size);
 OPD_API opd_tensors opd_split_sizes_full(opd_tensor *self, opd_ints split_size, int64_t dim);
-/* chunk: this many parts along dim, the last one smaller */
+/* chunk: at most this many parts along dim, of one size, the last one smaller */
 OPD_API opd_tensors opd_chunk(opd_tensor *self, int64_t chunks);
 OPD_API opd_tensors opd_chunk_full(opd_tensor *self, int64_t chunks, int64_t dim);
 /* unsafe_split.Tensor: split, of which each part may be written into */
@@ -3480,7 +3481,7 @@ OPD_API opd_tensors opd_broadcast_tensors(opd_tensors tensors);
 OPD_API opd_tensor *opd_to_device(opd_tensor *self, opd_device device, opd_scalar_type dtype);
 OPD_API opd_tensor *opd_to_device_full(opd_tensor *self, opd_device device, opd_scalar_type dtype, bool non_blocking,
                                        bool copy, opd_value memory_format);
-/* to.other: self in this dtype, or on this device; itself where it is so already */
+/* to.other: self in other's dtype and on its device; itself where it is so already */
 OPD_API opd_tensor *opd_to_other(opd_tensor *self, opd_tensor *other);
 OPD_API opd_tensor *opd_to_other_full(opd_tensor *self, opd_tensor *other, bool non_blocking, bool copy,
                                       opd_value memory_format);
@@ -3547,7 +3548,7 @@ OPD_API opd_value opd_numel_int(opd_tensor *self);
 OPD_API opd_value opd_dim_int(opd_tensor *self);
 /* view_copy: view, as a copy */
 OPD_API opd_tensor *opd_view_copy(opd_tensor *self, opd_ints size);
-/* view_copy.dtype: view, as a copy */
+/* view_copy.dtype: view.dtype, as a copy */
 OPD_API opd_tensor *opd_view_copy_dtype(opd_tensor *self, opd_scalar_type dtype);
 /* _reshape_alias_copy: reshape_alias, as a copy */
 OPD_API opd_tensor *opd_reshape_alias_copy(opd_tensor *self, opd_ints size, opd_ints stride);
@@ -4175,7 +4176,7 @@ OPD_API opd_tensor *opd_prod_full(opd_tensor *self, opd_value dtype);
 /* prod.dim_int: the product of all, or over dim */
 OPD_API opd_tensor *opd_prod_dim(opd_tensor *self, int64_t dim);
 OPD_API opd_tensor *opd_prod_dim_full(opd_tensor *self, int64_t dim, bool keepdim, opd_value dtype);
-/* var: variance: sums of squares by n - correction (1) */
+/* var: variance: the sum of squared deviations by n - correction (1) */
 OPD_API opd_tensor *opd_var(opd_tensor *self);
 OPD_API opd_tensor *opd_var_full(opd_tensor *self, bool unbiased);
 /* std: the root of var */
@@ -4187,7 +4188,7 @@ OPD_API int opd_var_mean_full(opd_tensor **rets, opd_tensor *self, bool unbiased
 /* std_mean: std and mean */
 OPD_API int opd_std_mean(opd_tensor **rets, opd_tensor *self);
 OPD_API int opd_std_mean_full(opd_tensor **rets, opd_tensor *self, bool unbiased);
-/* var.dim: variance: sums of squares by n - correction (1) */
+/* var.dim: variance: the sum of squared deviations by n - correction (1) */
 OPD_API opd_tensor *opd_var_dim(opd_tensor *self, opd_ints dim);
 OPD_API opd_tensor *opd_var_dim_full(opd_tensor *self, opd_ints dim, bool unbiased, bool keepdim);
 /* std.dim: the root of var */
@@ -4199,7 +4200,7 @@ OPD_API int opd_var_mean_dim_full(opd_tensor **rets, opd_tensor *self, opd_ints 
 /* std_mean.dim: std and mean */
 OPD_API int opd_std_mean_dim(opd_tensor **rets, opd_tensor *self, opd_ints dim);
 OPD_API int opd_std_mean_dim_full(opd_tensor **rets, opd_tensor *self, opd_ints dim, bool unbiased, bool keepdim);
-/* var.correction: variance: sums of squares by n - correction (1) */
+/* var.correction: variance: the sum of squared deviations by n - correction (1) */
 OPD_API opd_tensor *opd_var_correction(opd_tensor *self);
 OPD_API opd_tensor *opd_var_correction_full(opd_tensor *self, opd_ints dim, opd_value correction, bool keepdim);
 /* std.correction: the root of var */
@@ -4270,10 +4271,10 @@ OPD_API opd_tensor *opd_count_nonzero_full(opd_tensor *self, opd_value dim);
 OPD_API opd_tensor *opd_linalg_vector_norm(opd_tensor *self);
 OPD_API opd_tensor *opd_linalg_vector_norm_full(opd_tensor *self, opd_value ord, opd_ints dim, bool keepdim,
                                         opd_value dtype);
-/* norm.Scalar: (sum |self|^p)^(1 / p) over dims */
+/* norm.Scalar: (sum |self|^p)^(1 / p) of all */
 OPD_API opd_tensor *opd_norm_Scalar(opd_tensor *self);
 OPD_API opd_tensor *opd_norm_Scalar_full(opd_tensor *self, opd_value p);
-/* norm.ScalarOpt_dtype: (sum |self|^p)^(1 / p) over dims */
+/* norm.ScalarOpt_dtype: (sum |self|^p)^(1 / p) of all */
 OPD_API opd_tensor *opd_norm_dtype(opd_tensor *self, opd_value p, opd_scalar_type dtype);
 /* norm.ScalarOpt_dim: (sum |self|^p)^(1 / p) over dims */
 OPD_API opd_tensor *opd_norm_dim(opd_tensor *self, opd_value p, opd_ints dim);
@@ -4685,11 +4686,11 @@ OPD_API opd_tensor *opd_layer_norm(opd_tensor *input, opd_ints normalized_shape)
 OPD_API opd_tensor *opd_layer_norm_full(opd_tensor *input, opd_ints normalized_shape, opd_tensor *weight,
                                         opd_tensor *bias, double eps, bool cudnn_enable);
 /* native_group_norm: group_norm, with means and 1 / deviations */
-OPD_API int opd_native_group_norm(opd_tensor **rets, opd_tensor *input, opd_tensor *weight, opd_tensor *bias, int64_t N,
-                                  int64_t C, int64_t HxW, int64_t group, double eps);
+OPD_API int opd_native_group_norm(opd_tensor **rets, opd_tensor *input, opd_tensor *weight, opd_tensor *bias, int64_t n,
+                                  int64_t c, int64_t hxw, int64_t group, double eps);
 /* native_group_norm_backward: derivatives of native_group_norm, as output_mask says */
 OPD_API int opd_native_group_norm_backward(opd_tensor **rets, opd_tensor *grad_out, opd_tensor *input, opd_tensor *mean,
-                                        opd_tensor *rstd, opd_tensor *weight, int64_t N, int64_t C, int64_t HxW,
+                                        opd_tensor *rstd, opd_tensor *weight, int64_t n, int64_t c, int64_t hxw,
                                         int64_t group, opd_value output_mask);
 /* group_norm: mean 0, variance 1 over groups of channels, times weight plus bias */
 OPD_API opd_tensor *opd_group_norm(opd_tensor *input, int64_t num_groups);
@@ -4704,7 +4705,7 @@ OPD_API int opd_native_batch_norm_backward(opd_tensor **rets, opd_tensor *grad_o
                                         opd_tensor *weight, opd_tensor *running_mean, opd_tensor *running_var,
                                         opd_tensor *save_mean, opd_tensor *save_invstd, bool train, double eps,
                                         opd_value output_mask);
-/* batch_norm: mean 0, variance 1 over all but channels; running means are written */
+/* batch_norm: mean 0, variance 1 over all but channels; training writes the running ones, else they are used */
 OPD_API opd_tensor *opd_batch_norm(opd_tensor *input, opd_tensor *weight, opd_tensor *bias, opd_tensor *running_mean,
                                    opd_tensor *running_var, bool training, double momentum, double eps,
                                    bool cudnn_enabled);
@@ -4716,7 +4717,7 @@ OPD_API opd_tensor *opd_instance_norm(opd_tensor *input, opd_tensor *weight, opd
 OPD_API int opd_native_dropout(opd_tensor **rets, opd_tensor *input, double p, opd_value train);
 /* native_dropout_backward: derivative of native_dropout */
 OPD_API opd_tensor *opd_native_dropout_backward(opd_tensor *grad_output, opd_tensor *mask, double scale);
-/* dropout: 0 with probability p, else self / (1 - p) */
+/* dropout: 0 with probability p, else input / (1 - p); input itself unless train */
 OPD_API opd_tensor *opd_dropout(opd_tensor *input, double p, bool train);
 /* dropout_: dropout of self itself */
 OPD_API opd_tensor *opd_dropout_(opd_tensor *self, double p, bool train);
@@ -4849,18 +4850,18 @@ OPD_API int opd_prelu_backward(opd_tensor **rets, opd_tensor *grad_output, opd_t
 /* gather: elements of dim at index */
 OPD_API opd_tensor *opd_gather(opd_tensor *self, int64_t dim, opd_tensor *index);
 OPD_API opd_tensor *opd_gather_full(opd_tensor *self, int64_t dim, opd_tensor *index, bool sparse_grad);
-/* scatter.src: self, with src (or value) written at index along dim */
+/* scatter.src: self, with src written at index along dim */
 OPD_API opd_tensor *opd_scatter(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *src);
 OPD_API opd_tensor *opd_scatter_(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *src);
-/* scatter.value: self, with src (or value) written at index along dim */
+/* scatter.value: self, with value written at index along dim */
 OPD_API opd_tensor *opd_scatter_value(opd_tensor *self, int64_t dim, opd_tensor *index, opd_value value);
 OPD_API opd_tensor *opd_scatter_value_(opd_tensor *self, int64_t dim, opd_tensor *index, opd_value value);
-/* scatter.reduce: self, with src (or value) written at index along dim */
+/* scatter.reduce: self, with src added or multiplied at index along dim: "add", "multiply" */
 OPD_API opd_tensor *opd_scatter_reduce(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *src,
                                        const char *reduce);
 OPD_API opd_tensor *opd_scatter_reduce_(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *src,
                                         const char *reduce);
-/* scatter.value_reduce: self, with src (or value) written at index along dim */
+/* scatter.value_reduce: self, with value added or multiplied at index along dim: "add", "multiply" */
 OPD_API opd_tensor *opd_scatter_value_reduce(opd_tensor *self, int64_t dim, opd_tensor *index, opd_value value,
                                         const char *reduce);
 OPD_API opd_tensor *opd_scatter_value_reduce_(opd_tensor *self, int64_t dim, opd_tensor *index, opd_value value,
@@ -4934,7 +4935,7 @@ OPD_API opd_tensor *opd_masked_scatter(opd_tensor *self, opd_tensor *mask, opd_t
 OPD_API opd_tensor *opd_masked_scatter_(opd_tensor *self, opd_tensor *mask, opd_tensor *source);
 /* where.Scalar: self where condition, else other */
 OPD_API opd_tensor *opd_where_Scalar(opd_tensor *condition, opd_value self, opd_value other);
-/* where: self where condition, else other */
+/* where: where condition is not 0: the indices, a tensor for each dim */
 OPD_API opd_tensors opd_where(opd_tensor *condition);
 /* cat: tensors side by side along dim */
 OPD_API opd_tensor *opd_cat(opd_tensors tensors);
@@ -5081,7 +5082,7 @@ OPD_API opd_tensor *opd_diagonal_scatter_full(opd_tensor *self, opd_tensor *src,
 OPD_API opd_tensor *opd_as_strided_scatter(opd_tensor *self, opd_tensor *src, opd_ints size, opd_ints stride);
 OPD_API opd_tensor *opd_as_strided_scatter_full(opd_tensor *self, opd_tensor *src, opd_ints size, opd_ints stride,
                                         opd_value storage_offset);
-/* repeat_interleave.Tensor: each element (slice of dim) repeats times */
+/* repeat_interleave.Tensor: each place i repeats[i] times */
 OPD_API opd_tensor *opd_repeat_interleave_Tensor(opd_tensor *repeats);
 OPD_API opd_tensor *opd_repeat_interleave_Tensor_full(opd_tensor *repeats, opd_value output_size);
 /* repeat_interleave.self_Tensor: each element (slice of dim) repeats times */
@@ -52680,17 +52681,15 @@ static bool opdi_mask_at(const opd_call *call, int i, int k) {
     const opd_value v = call->args[i];
     return v.tag == OPD_TAG_BOOLS && k < v.n && v.u.bools[k];
 }
-/* Derivatives of dx, dw, db = backward(g, x, w): with G, GW, GB the gradients that came for them and J(v) = rstd (v -
-   mean v
-   - xhat mean(v xhat)):
+/* Derivatives of dx, dw, db = backward(g, x, w): with GX (G here), GW, GB the gradients that came for them and
+   J(v) = rstd (v - mean v - xhat mean(v xhat)):
      for g: w J(G) + GW xhat + GB         for w: sum g J(G)
      for x: J(g GW) - J(rstd (gy c + G b)) - rstd^2 xhat (mean(G gy) - mean G mean gy - b c),   gy = w g,
      b = mean(gy xhat), c = mean(G xhat)
-   With fixed statistics J(v) = rstd v and for x only g GW rstd.  Everything broadcasts to x;
-   `dims` are those statistics run
-   over, `sum` those that weights do not have. */
+   With fixed statistics J(v) = rstd v and for x only g GW rstd.  Everything broadcasts to x; `dims` are those
+   statistics run over, `sum` those that weights do not have. */
 typedef struct opdi_norm_second {
-    opd_tensor *g, *x, *w, *mean, *rstd, *G, *GW, *GB;
+    opd_tensor *g, *x, *w, *mean, *rstd, *GX, *GW, *GB;
     int64_t dims[OPD_MAX_DIMS], sum[OPD_MAX_DIMS];
     int ndims, nsum;
     bool fixed;
@@ -52703,7 +52702,7 @@ static opd_tensor *opdi_norm_j(const opdi_norm_second *s, opd_tensor *xhat, opd_
     return opd_mul(v, s->rstd);
 }
 static int opdi_norm_twice(const opdi_norm_second *s, opd_tensor **dg, opd_tensor **dx, opd_tensor **dw) {
-    opd_tensor *xhat = opd_mul(opd_sub(s->x, s->mean), s->rstd), *jg = s->G ? opdi_norm_j(s, xhat, s->G) : NULL;
+    opd_tensor *xhat = opd_mul(opd_sub(s->x, s->mean), s->rstd), *jg = s->GX ? opdi_norm_j(s, xhat, s->GX) : NULL;
     *dg = jg && s->w ? opd_mul(jg, s->w) : jg;
     if (s->GW) { *dg = opdi_plus(*dg, opd_mul(s->GW, xhat)); }
     if (s->GB) { *dg = opdi_plus(*dg, s->GB); }
@@ -52711,13 +52710,13 @@ static int opdi_norm_twice(const opdi_norm_second *s, opd_tensor **dg, opd_tenso
     *dw = jg ? opd_mul(s->g, jg) : NULL;
     if (*dw && s->nsum) { *dw = opdi_o_sum_dims(*dw, s->sum, s->nsum, true); }
     *dx = s->GW ? opdi_norm_j(s, xhat, opd_mul(s->g, s->GW)) : NULL;
-    if (s->G && !s->fixed) {
+    if (s->GX && !s->fixed) {
         opd_tensor *gy = s->w ? opd_mul(s->g, s->w) : s->g, *b = opdi_norm_mean(s, opd_mul(gy, xhat)),
-            *c = opdi_norm_mean(s, opd_mul(s->G, xhat));
-        opd_tensor *k = opd_sub(opdi_norm_mean(s, opd_mul(s->G, gy)),
-                                opd_mul(opdi_norm_mean(s, s->G), opdi_norm_mean(s, gy)));
+            *c = opdi_norm_mean(s, opd_mul(s->GX, xhat));
+        opd_tensor *k = opd_sub(opdi_norm_mean(s, opd_mul(s->GX, gy)),
+                                opd_mul(opdi_norm_mean(s, s->GX), opdi_norm_mean(s, gy)));
         opd_tensor *r = opd_mul(opd_mul(opd_square(s->rstd), xhat), opd_sub(k, opd_mul(b, c)));
-        r = opd_add(r, opdi_norm_j(s, xhat, opd_mul(s->rstd, opd_add(opd_mul(gy, c), opd_mul(s->G, b)))));
+        r = opd_add(r, opdi_norm_j(s, xhat, opd_mul(s->rstd, opd_add(opd_mul(gy, c), opd_mul(s->GX, b)))));
         *dx = *dx ? opd_sub(*dx, r) : opd_neg(r);
     }
     return opd_ok() ? 0 : -1;
@@ -52952,7 +52951,7 @@ OPDI_BW1(native_layer_norm_backward) {
     memset(&s, 0, sizeof s);
     s.g = opd_bw_tensor(bw, 0); s.x = x; s.mean = opd_bw_tensor(bw, 3); s.rstd = opd_bw_tensor(bw, 4);
     s.w = opd_bw_tensor(bw, 5);
-    s.G = opd_bw_grad(bw, 0); s.GW = opd_bw_grad(bw, 1); s.GB = opd_bw_grad(bw, 2);
+    s.GX = opd_bw_grad(bw, 0); s.GW = opd_bw_grad(bw, 1); s.GB = opd_bw_grad(bw, 2);
     for (i = 0; i < x->ndim; i++) { if (i < x->ndim - shape.n) { s.sum[s.nsum++] = i;
         } else { s.dims[s.ndims++] = i; } }
     if (opdi_norm_twice(&s, &dg, &dx, &dw)) { return -1; }
@@ -53136,7 +53135,7 @@ OPDI_BW1(native_group_norm_backward) {
     s.g = opdi_o_reshape(g, four, 4); s.x = opdi_o_reshape(x, four, 4);
     s.mean = opdi_o_reshape(opd_bw_tensor(bw, 2), stat, 4); s.rstd = opdi_o_reshape(opd_bw_tensor(bw, 3), stat, 4);
     s.w = w ? opdi_o_reshape(w, wide, 4) : NULL;
-    s.G = opd_bw_grad(bw, 0) ? opdi_o_reshape(opd_bw_grad(bw, 0), four, 4) : NULL;
+    s.GX = opd_bw_grad(bw, 0) ? opdi_o_reshape(opd_bw_grad(bw, 0), four, 4) : NULL;
     s.GW = opd_bw_grad(bw, 1) ? opdi_o_reshape(opd_bw_grad(bw, 1), wide, 4) : NULL;
     s.GB = opd_bw_grad(bw, 2) ? opdi_o_reshape(opd_bw_grad(bw, 2), wide, 4) : NULL;
     s.ndims = s.nsum = 2; s.dims[0] = 2; s.dims[1] = 3; s.sum[0] = 0; s.sum[1] = 3;
@@ -53381,7 +53380,7 @@ OPDI_BW1(native_batch_norm_backward) {
     s.rstd = opdi_o_reshape(train ? opd_bw_tensor(bw, 6)
                             : opd_rsqrt(opdi_adds(opd_bw_tensor(bw, 4), opd_bw_value(bw, 8).u.d)), wide, 3);
     s.w = w ? opdi_o_reshape(w, wide, 3) : NULL;
-    s.G = opd_bw_grad(bw, 0) ? opdi_o_reshape(opd_bw_grad(bw, 0), three, 3) : NULL;
+    s.GX = opd_bw_grad(bw, 0) ? opdi_o_reshape(opd_bw_grad(bw, 0), three, 3) : NULL;
     s.GW = opd_bw_grad(bw, 1) ? opdi_o_reshape(opd_bw_grad(bw, 1), wide, 3) : NULL;
     s.GB = opd_bw_grad(bw, 2) ? opdi_o_reshape(opd_bw_grad(bw, 2), wide, 3) : NULL;
     s.ndims = s.nsum = 2; s.dims[0] = s.sum[0] = 0; s.dims[1] = s.sum[1] = 2;
@@ -64127,21 +64126,21 @@ opd_tensor *opd_layer_norm_full(opd_tensor *input, opd_ints normalized_shape, op
                               opd_value_tensor(bias), opd_value_float(eps), opd_value_bool(cudnn_enable)};
     return opd_call_op(opd_op_typed(&op, "aten::layer_norm", "TTITTdb"), args, 6);
 }
-int opd_native_group_norm(opd_tensor **rets, opd_tensor *input, opd_tensor *weight, opd_tensor *bias, int64_t N,
-                          int64_t C, int64_t HxW, int64_t group, double eps) {
+int opd_native_group_norm(opd_tensor **rets, opd_tensor *input, opd_tensor *weight, opd_tensor *bias, int64_t n,
+                          int64_t c, int64_t hxw, int64_t group, double eps) {
     static opd_op *op;
     const opd_value args[8] = {opd_value_tensor(input), opd_value_tensor(weight), opd_value_tensor(bias),
-                              opd_value_int(N), opd_value_int(C), opd_value_int(HxW), opd_value_int(group),
+                              opd_value_int(n), opd_value_int(c), opd_value_int(hxw), opd_value_int(group),
                               opd_value_float(eps)};
     return opd_call_tensors(opd_op_typed(&op, "aten::native_group_norm", "NTTTiiiid"), rets, args, 8);
 }
 int opd_native_group_norm_backward(opd_tensor **rets, opd_tensor *grad_out, opd_tensor *input, opd_tensor *mean,
-                                   opd_tensor *rstd, opd_tensor *weight, int64_t N, int64_t C, int64_t HxW,
+                                   opd_tensor *rstd, opd_tensor *weight, int64_t n, int64_t c, int64_t hxw,
                                    int64_t group, opd_value output_mask) {
     static opd_op *op;
     const opd_value args[10] = {opd_value_tensor(grad_out), opd_value_tensor(input), opd_value_tensor(mean),
-                              opd_value_tensor(rstd), opd_value_tensor(weight), opd_value_int(N), opd_value_int(C),
-                              opd_value_int(HxW), opd_value_int(group), output_mask};
+                              opd_value_tensor(rstd), opd_value_tensor(weight), opd_value_int(n), opd_value_int(c),
+                              opd_value_int(hxw), opd_value_int(group), output_mask};
     return opd_call_tensors(opd_op_typed(&op, "aten::native_group_norm_backward", "NTTTTTiiiiV"), rets, args, 10);
 }
 opd_tensor *opd_group_norm(opd_tensor *input, int64_t num_groups) {

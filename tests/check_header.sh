@@ -131,7 +131,8 @@ object_macros='near far NEAR FAR pascal cdecl hyper small interface IN OUT OPTIO
 ERROR NO_ERROR IGNORE INFINITE STRICT THIS TRANSPARENT OPAQUE ABSOLUTE RELATIVE TRUE FALSE BOOL BYTE WORD DWORD INT LONG
 UINT FLOAT CHAR SHORT PASSTHROUGH psh1 chx1 rad1 grp1 frm1 rct1 ico1 stc1 lst1 cmb1 edt1 scr1 ctl1 sun unix linux i386
 mips vax PPC SS CS DS ES FS GS ESP EIP UESP B0 B50 ECHO TAB0 CR0 I DOMAIN SING OVERFLOW UNDERFLOW PLOSS TLOSS PAGE_SIZE
-PATH_MAX NAME_MAX None True False Bool Status Success Always Above Below Complex nil YES NO signals emit foreach PI EPS'
+PATH_MAX NAME_MAX None True False Bool Status Success Always Above Below Complex nil YES NO signals emit foreach PI EPS
+A B C D E F G H I J K L M N O P Q R S T U V W X Y Z'
 call_macros='min max MIN MAX ABS major minor makedev check verify require clear move erase refresh echo timeout
 bit swap constrain sq F index rindex bzero'
 check_foreign_names() {

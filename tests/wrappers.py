@@ -101,7 +101,7 @@ class Schema:
                 continue
             kind, name, default = re.match(r'(.*?)\s+(\w+)(?:=(.*))?$', part).groups()
             kind = re.sub(r'\([a-z!>* -]*\)', '', kind).replace('SymInt', 'int')
-            self.args.append((re.sub(r'\[\d+\]', '[]', kind), name, default))
+            self.args.append((re.sub(r'\[\d+\]', '[]', kind), name.lower(), default))     # N may be a macro
 
     def makes(self):
         """Whether it makes a tensor of none: then the short function goes up to the dtype."""
