@@ -6,7 +6,7 @@
 #   sh tests/check_header.sh --list     the names
 set -u
 
-names='macros_visible symbols symbols_cxx included_twice beside_dlpack two_files cxx_with_c_implementation
+names='macros_visible symbols symbols_cxx included_twice other_places beside_dlpack two_files cxx_with_c_implementation
 cxx_implementation static_in_two_files no_threads no_simd no_cache no_everything fast_math
 std11_c_implementation std11_c_declarations std11_cxx_implementation std11_cxx_declarations'
 [ -n "${RUN_AGAIN:-}" ] || names="contents includes macro_names foreign_names function_length line_length wrappers build_lines tcc $names"
@@ -175,6 +175,14 @@ check_included_twice() {
     as_once 'i and again'
 }
 as_once() { $CC -E -P $inc "$tmp/twice.c" | grep . | cmp -s - "$tmp/once" || echo "$1: not the same as one implementation"; }
+# In a folder with a space in its name, by a relative path, and under another name; nothing else is found by -I.
+check_other_places() {
+    mkdir -p "$tmp/a place/sub"; cp "$header" "$tmp/a place/sub/opdispatch.h"; cp "$header" "$tmp/a place/other.h"
+    for file in sub/opdispatch.h other.h; do
+        sed "s,\"opdispatch.h\",\"$file\"," "$tmp/implementation.c" >"$tmp/place.c"
+        quiet $CC -fsyntax-only "-DOPDISPATCH_FILE=\"${file##*/}\"" "-I$tmp/a place" "$tmp/place.c"
+    done
+}
 # In a program that has included dlpack.h, whose structs have the names that the header declares.
 check_beside_dlpack() {
     { sed -n '/^typedef struct.*DLPackVersion/,/^} DLManagedTensorVersioned/p' "$root/tests/test_exchange.c"
@@ -227,10 +235,17 @@ check_build_lines() {
         [ -z "$out" ] || printf 'the line "%s %s": %s\n' "$compiler" "$rest" "$out"
     done <"$tmp/lines"
 }
-# Typed functions, cards and schemas say the same.
+# Typed functions, cards and schemas say the same: of names alone everything is printed as it is here.
 check_wrappers() {
     if ! command -v python3 >/dev/null 2>&1; then echo "SKIP: no python3"; return; fi
-    python3 "$root/tests/wrappers.py" --cc "$CC"
+    mkdir -p "$tmp/names/tests"
+    cp "$root/tests/wrappers.py" "$tmp/names/tests"
+    sed -e '/^\/\/  >>api:op:create/,/^\/\/  >>api:op_id/{/^ /d;s/^\(OPD_API [^(]*(\).*/\1int printed);/;}' \
+        -e '/^\/\/== printed by/,/^\/\/== end of what/{/^\/\/==/!d;}' "$header" |
+        awk '!/\(int printed\);$/ || last !~ /\(int printed\);$/ { print } { last = $0 }' >"$tmp/names/opdispatch.h"
+    python3 "$tmp/names/tests/wrappers.py" --write --cc "$CC"
+    cmp -s "$tmp/names/opdispatch.h" "$header" || python3 "$root/tests/wrappers.py" --cc "$CC"
+    diff "$tmp/names/opdispatch.h" "$header" | head -n 4
 }
 check_tcc() {
     if ! command -v tcc >/dev/null 2>&1; then echo 'SKIP: no tcc'; return; fi

@@ -239,11 +239,15 @@ def untyped(text, operators):
 
     text = ROOM.sub(lambda room: re.sub(r'^OPD_API ([^;(]*[ *])(opd_\w+)\([^;]*;', declared, room.group(0),
                                         flags=re.M), text)
-    new = ['opd_' + card_name(o) + form for o, name in operators if not name for form in FORMS]
-    new = [name for name in dict.fromkeys(new) if name not in types]
-    types.update((name, 'opd_tensor *') for name in new)
+    new = {}
+    for operator, name in operators:
+        name = 'opd_' + (name or card_name(operator))
+        for form in FORMS:
+            new[name.rstrip('_') + form] = types.get(name, 'opd_tensor *')
+    new = {name: kind for name, kind in new.items() if name not in types}
+    types.update(new)
     text = text.replace('typedef enum opd_op_id {',
-                        ''.join('opd_tensor *%s();\n' % name for name in new) + 'typedef enum opd_op_id {')
+                        ''.join('%s%s();\n' % (kind, name) for name, kind in new.items()) + 'typedef enum opd_op_id {')
     bodies = ['%s%s() { %s r; return r; }' % (kind, name, kind) for name, kind in types.items()]
     return replace_between(text, BEGIN, END, bodies)
 
