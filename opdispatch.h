@@ -3023,13 +3023,13 @@ struct opd_draw {
 //----------------------------------------------------------------------------------------------------------------------
 //  >>api:operators  the built-in operators
 //
-//  Each has a typed function: opd_x takes the arguments that have no default (of operators that make a tensor of none,
-//  those up to the dtype), opd_x_full, where that is more, takes all of them; opd_x_ and opd_x_full_ are the in-place
-//  forms.  A result belongs to the innermost scope and is NULL after an error; functions of several results fill rets
-//  and return 0 or -1.  A Tensor?, Generator? or str? may be NULL, an optional list of ints {NULL, 0}; the dtype of
-//  those that make tensors may be OPD_DTYPE_NONE.  A Scalar, and other values that may be None, are opd_values:
-//  OPD_V(2), OPD_V(0.5), OPD_NONE.  The defaults are in the schema, which opd_schema_print shows.  All but the comments
-//  is printed by tests/wrappers.py.
+//  Each has a typed function: opd_x takes the arguments that have no default, and where nobody would do without them
+//  some more: the dtype of what makes a tensor of none, keepdim of a reduction, what is drawn.  opd_x_full, where that
+//  is more, takes all of them; opd_x_ and opd_x_full_ are the in-place forms.  A result belongs to the innermost scope
+//  and is NULL after an error; functions of several results fill rets and return 0 or -1.  A Tensor?, Generator? or
+//  str? may be NULL, an optional list of ints {NULL, 0}; the dtype of those that make tensors may be OPD_DTYPE_NONE.
+//  A Scalar, and other values that may be None, are opd_values: OPD_V(2), OPD_V(0.5), OPD_NONE.  The defaults are in
+//  the schema, which opd_schema_print shows.  All but the comments is printed by tests/wrappers.py.
 //----------------------------------------------------------------------------------------------------------------------
 
 #ifdef __cplusplus
@@ -3186,11 +3186,11 @@ OPD_API opd_tensor *opd_triu_full(opd_tensor *self, int64_t diagonal);
 OPD_API opd_tensor *opd_triu_(opd_tensor *self);
 OPD_API opd_tensor *opd_triu_full_(opd_tensor *self, int64_t diagonal);
 /* tril_indices: rows and columns of the lower triangle: [2, count] */
-OPD_API opd_tensor *opd_tril_indices(int64_t row, int64_t col, int64_t offset, opd_scalar_type dtype);
+OPD_API opd_tensor *opd_tril_indices(int64_t row, int64_t col);
 OPD_API opd_tensor *opd_tril_indices_full(int64_t row, int64_t col, int64_t offset, opd_value dtype, opd_value layout,
                                         opd_value device, opd_value pin_memory);
 /* triu_indices: rows and columns of the upper triangle: [2, count] */
-OPD_API opd_tensor *opd_triu_indices(int64_t row, int64_t col, int64_t offset, opd_scalar_type dtype);
+OPD_API opd_tensor *opd_triu_indices(int64_t row, int64_t col);
 OPD_API opd_tensor *opd_triu_indices_full(int64_t row, int64_t col, int64_t offset, opd_value dtype, opd_value layout,
                                         opd_value device, opd_value pin_memory);
 /* rand: uniform numbers in [0, 1) */
@@ -3252,13 +3252,13 @@ OPD_API opd_tensor *opd_randint_like_low_full(opd_tensor *self, int64_t low, int
                                         opd_value layout, opd_value device, opd_value pin_memory,
                                         opd_value memory_format);
 /* normal_: fills self with normal numbers */
-OPD_API opd_tensor *opd_normal_(opd_tensor *self);
+OPD_API opd_tensor *opd_normal_(opd_tensor *self, double mean, double std);
 OPD_API opd_tensor *opd_normal_full_(opd_tensor *self, double mean, double std, opd_generator *generator);
 /* uniform_: fills self with uniform numbers in [from, to) */
-OPD_API opd_tensor *opd_uniform_(opd_tensor *self);
+OPD_API opd_tensor *opd_uniform_(opd_tensor *self, double from, double to);
 OPD_API opd_tensor *opd_uniform_full_(opd_tensor *self, double from, double to, opd_generator *generator);
 /* exponential_: fills self with exponentially distributed numbers of rate lambd */
-OPD_API opd_tensor *opd_exponential_(opd_tensor *self);
+OPD_API opd_tensor *opd_exponential_(opd_tensor *self, double lambd);
 OPD_API opd_tensor *opd_exponential_full_(opd_tensor *self, double lambd, opd_generator *generator);
 /* random_: fills self with uniform integers in [from (0), to) */
 OPD_API opd_tensor *opd_random_(opd_tensor *self);
@@ -3270,7 +3270,7 @@ OPD_API opd_tensor *opd_random_from_full_(opd_tensor *self, int64_t from, opd_va
 OPD_API opd_tensor *opd_random_to_(opd_tensor *self, int64_t to);
 OPD_API opd_tensor *opd_random_to_full_(opd_tensor *self, int64_t to, opd_generator *generator);
 /* bernoulli_.float: fills self with 1 where a uniform number is below p, else 0 */
-OPD_API opd_tensor *opd_bernoulli_(opd_tensor *self);
+OPD_API opd_tensor *opd_bernoulli_(opd_tensor *self, double p);
 OPD_API opd_tensor *opd_bernoulli_full_(opd_tensor *self, double p, opd_generator *generator);
 /* bernoulli_.Tensor: fills self with 1 where a uniform number is below p, else 0 */
 OPD_API opd_tensor *opd_bernoulli_Tensor_(opd_tensor *self, opd_tensor *p);
@@ -3285,10 +3285,10 @@ OPD_API opd_tensor *opd_bernoulli_full(opd_tensor *self, opd_generator *generato
 OPD_API opd_tensor *opd_bernoulli_p(opd_tensor *self, double p);
 OPD_API opd_tensor *opd_bernoulli_p_full(opd_tensor *self, double p, opd_generator *generator);
 /* normal_functional: normal numbers of self's sizes */
-OPD_API opd_tensor *opd_normal_functional(opd_tensor *self);
+OPD_API opd_tensor *opd_normal_functional(opd_tensor *self, double mean, double std);
 OPD_API opd_tensor *opd_normal_functional_full(opd_tensor *self, double mean, double std, opd_generator *generator);
 /* normal.Tensor_float: normal numbers of these means and deviations */
-OPD_API opd_tensor *opd_normal_Tensor_float(opd_tensor *mean);
+OPD_API opd_tensor *opd_normal_Tensor_float(opd_tensor *mean, double std);
 OPD_API opd_tensor *opd_normal_Tensor_float_full(opd_tensor *mean, double std, opd_generator *generator);
 /* normal.float_Tensor: normal numbers of these means and deviations */
 OPD_API opd_tensor *opd_normal_float_Tensor(double mean, opd_tensor *std);
@@ -3297,7 +3297,7 @@ OPD_API opd_tensor *opd_normal_float_Tensor_full(double mean, opd_tensor *std, o
 OPD_API opd_tensor *opd_normal_Tensor_Tensor(opd_tensor *mean, opd_tensor *std);
 OPD_API opd_tensor *opd_normal_Tensor_Tensor_full(opd_tensor *mean, opd_tensor *std, opd_generator *generator);
 /* normal.float_float: normal numbers of these means and deviations */
-OPD_API opd_tensor *opd_normal(double mean, double std, opd_ints size, opd_generator *generator, opd_scalar_type dtype);
+OPD_API opd_tensor *opd_normal(double mean, double std, opd_ints size);
 OPD_API opd_tensor *opd_normal_full(double mean, double std, opd_ints size, opd_generator *generator, opd_value dtype,
                                     opd_value layout, opd_value device, opd_value pin_memory);
 
@@ -3325,7 +3325,7 @@ OPD_API opd_tensor *opd_permute(opd_tensor *self, opd_ints dims);
 /* select.int: the part of dim at index, without that dim */
 OPD_API opd_tensor *opd_select(opd_tensor *self, int64_t dim, int64_t index);
 /* slice.Tensor: start to end of dim in steps */
-OPD_API opd_tensor *opd_slice(opd_tensor *self);
+OPD_API opd_tensor *opd_slice(opd_tensor *self, int64_t dim, opd_value start, opd_value end, int64_t step);
 OPD_API opd_tensor *opd_slice_full(opd_tensor *self, int64_t dim, opd_value start, opd_value end, int64_t step);
 /* unsqueeze: a dim of size 1 before dim */
 OPD_API opd_tensor *opd_unsqueeze(opd_tensor *self, int64_t dim);
@@ -3369,7 +3369,7 @@ OPD_API opd_tensor *opd_copy_full(opd_tensor *self, opd_tensor *src, bool non_bl
 OPD_API opd_tensor *opd_clone(opd_tensor *self);
 OPD_API opd_tensor *opd_clone_full(opd_tensor *self, opd_value memory_format);
 /* _to_copy: a copy of another dtype or device */
-OPD_API opd_tensor *opd_to_copy(opd_tensor *self);
+OPD_API opd_tensor *opd_to_copy(opd_tensor *self, opd_scalar_type dtype);
 OPD_API opd_tensor *opd_to_copy_full(opd_tensor *self, opd_value dtype, opd_value layout, opd_value device,
                                      opd_value pin_memory, bool non_blocking, opd_value memory_format);
 /* contiguous: self when it lies densely in this memory format, else a copy */
@@ -3564,7 +3564,7 @@ OPD_API opd_tensor *opd_permute_copy(opd_tensor *self, opd_ints dims);
 /* select_copy.int: select, as a copy */
 OPD_API opd_tensor *opd_select_copy(opd_tensor *self, int64_t dim, int64_t index);
 /* slice_copy.Tensor: slice, as a copy */
-OPD_API opd_tensor *opd_slice_copy(opd_tensor *self);
+OPD_API opd_tensor *opd_slice_copy(opd_tensor *self, int64_t dim, opd_value start, opd_value end, int64_t step);
 OPD_API opd_tensor *opd_slice_copy_full(opd_tensor *self, int64_t dim, opd_value start, opd_value end, int64_t step);
 /* unsqueeze_copy: unsqueeze, as a copy */
 OPD_API opd_tensor *opd_unsqueeze_copy(opd_tensor *self, int64_t dim);
@@ -4159,22 +4159,22 @@ OPD_API opd_tensor *opd_ldexp_(opd_tensor *self, opd_tensor *other);
 OPD_API opd_tensor *opd_sum(opd_tensor *self);
 OPD_API opd_tensor *opd_sum_full(opd_tensor *self, opd_value dtype);
 /* sum.dim_IntList: the sum of all, or over dims */
-OPD_API opd_tensor *opd_sum_dim(opd_tensor *self, opd_ints dim);
+OPD_API opd_tensor *opd_sum_dim(opd_tensor *self, opd_ints dim, bool keepdim);
 OPD_API opd_tensor *opd_sum_dim_full(opd_tensor *self, opd_ints dim, bool keepdim, opd_value dtype);
 /* nansum: the sum without NaN */
 OPD_API opd_tensor *opd_nansum(opd_tensor *self);
-OPD_API opd_tensor *opd_nansum_full(opd_tensor *self, opd_ints dim, bool keepdim, opd_value dtype);
+OPD_API opd_tensor *opd_nansum_full(opd_tensor *self, opd_value dim, bool keepdim, opd_value dtype);
 /* mean: the mean of all, or over dims */
 OPD_API opd_tensor *opd_mean(opd_tensor *self);
 OPD_API opd_tensor *opd_mean_full(opd_tensor *self, opd_value dtype);
 /* mean.dim: the mean of all, or over dims */
-OPD_API opd_tensor *opd_mean_dim(opd_tensor *self, opd_ints dim);
+OPD_API opd_tensor *opd_mean_dim(opd_tensor *self, opd_ints dim, bool keepdim);
 OPD_API opd_tensor *opd_mean_dim_full(opd_tensor *self, opd_ints dim, bool keepdim, opd_value dtype);
 /* prod: the product of all, or over dim */
 OPD_API opd_tensor *opd_prod(opd_tensor *self);
 OPD_API opd_tensor *opd_prod_full(opd_tensor *self, opd_value dtype);
 /* prod.dim_int: the product of all, or over dim */
-OPD_API opd_tensor *opd_prod_dim(opd_tensor *self, int64_t dim);
+OPD_API opd_tensor *opd_prod_dim(opd_tensor *self, int64_t dim, bool keepdim);
 OPD_API opd_tensor *opd_prod_dim_full(opd_tensor *self, int64_t dim, bool keepdim, opd_value dtype);
 /* var: variance: the sum of squared deviations by n - correction (1) */
 OPD_API opd_tensor *opd_var(opd_tensor *self);
@@ -4201,34 +4201,36 @@ OPD_API int opd_var_mean_dim_full(opd_tensor **rets, opd_tensor *self, opd_ints 
 OPD_API int opd_std_mean_dim(opd_tensor **rets, opd_tensor *self, opd_ints dim);
 OPD_API int opd_std_mean_dim_full(opd_tensor **rets, opd_tensor *self, opd_ints dim, bool unbiased, bool keepdim);
 /* var.correction: variance: the sum of squared deviations by n - correction (1) */
-OPD_API opd_tensor *opd_var_correction(opd_tensor *self);
+OPD_API opd_tensor *opd_var_correction(opd_tensor *self, opd_ints dim, opd_value correction, bool keepdim);
 OPD_API opd_tensor *opd_var_correction_full(opd_tensor *self, opd_ints dim, opd_value correction, bool keepdim);
 /* std.correction: the root of var */
-OPD_API opd_tensor *opd_std_correction(opd_tensor *self);
+OPD_API opd_tensor *opd_std_correction(opd_tensor *self, opd_ints dim, opd_value correction, bool keepdim);
 OPD_API opd_tensor *opd_std_correction_full(opd_tensor *self, opd_ints dim, opd_value correction, bool keepdim);
 /* var_mean.correction: var and mean */
-OPD_API int opd_var_mean_correction(opd_tensor **rets, opd_tensor *self);
+OPD_API int opd_var_mean_correction(opd_tensor **rets, opd_tensor *self, opd_ints dim, opd_value correction,
+                                    bool keepdim);
 OPD_API int opd_var_mean_correction_full(opd_tensor **rets, opd_tensor *self, opd_ints dim, opd_value correction,
                                         bool keepdim);
 /* std_mean.correction: std and mean */
-OPD_API int opd_std_mean_correction(opd_tensor **rets, opd_tensor *self);
+OPD_API int opd_std_mean_correction(opd_tensor **rets, opd_tensor *self, opd_ints dim, opd_value correction,
+                                    bool keepdim);
 OPD_API int opd_std_mean_correction_full(opd_tensor **rets, opd_tensor *self, opd_ints dim, opd_value correction,
                                         bool keepdim);
 /* amax: the greatest over dims; ties share the gradient */
-OPD_API opd_tensor *opd_amax(opd_tensor *self);
+OPD_API opd_tensor *opd_amax(opd_tensor *self, opd_ints dim, bool keepdim);
 OPD_API opd_tensor *opd_amax_full(opd_tensor *self, opd_ints dim, bool keepdim);
 /* amin: the smallest over dims; ties share the gradient */
-OPD_API opd_tensor *opd_amin(opd_tensor *self);
+OPD_API opd_tensor *opd_amin(opd_tensor *self, opd_ints dim, bool keepdim);
 OPD_API opd_tensor *opd_amin_full(opd_tensor *self, opd_ints dim, bool keepdim);
 /* max: the greatest: of all; over dim, and where; or of two tensors */
 OPD_API opd_tensor *opd_max(opd_tensor *self);
 /* min: the smallest: of all; over dim, and where; or of two tensors */
 OPD_API opd_tensor *opd_min(opd_tensor *self);
 /* max.dim: the greatest: of all; over dim, and where; or of two tensors */
-OPD_API int opd_max_dim(opd_tensor **rets, opd_tensor *self, int64_t dim);
+OPD_API int opd_max_dim(opd_tensor **rets, opd_tensor *self, int64_t dim, bool keepdim);
 OPD_API int opd_max_dim_full(opd_tensor **rets, opd_tensor *self, int64_t dim, bool keepdim);
 /* min.dim: the smallest: of all; over dim, and where; or of two tensors */
-OPD_API int opd_min_dim(opd_tensor **rets, opd_tensor *self, int64_t dim);
+OPD_API int opd_min_dim(opd_tensor **rets, opd_tensor *self, int64_t dim, bool keepdim);
 OPD_API int opd_min_dim_full(opd_tensor **rets, opd_tensor *self, int64_t dim, bool keepdim);
 /* argmax: where the greatest is: of all (counted through), or along dim */
 OPD_API opd_tensor *opd_argmax(opd_tensor *self);
@@ -4251,16 +4253,16 @@ OPD_API opd_tensor *opd_any(opd_tensor *self);
 /* all: whether none is 0 */
 OPD_API opd_tensor *opd_all(opd_tensor *self);
 /* any.dim: whether any is not 0 */
-OPD_API opd_tensor *opd_any_dim(opd_tensor *self, int64_t dim);
+OPD_API opd_tensor *opd_any_dim(opd_tensor *self, int64_t dim, bool keepdim);
 OPD_API opd_tensor *opd_any_dim_full(opd_tensor *self, int64_t dim, bool keepdim);
 /* all.dim: whether none is 0 */
-OPD_API opd_tensor *opd_all_dim(opd_tensor *self, int64_t dim);
+OPD_API opd_tensor *opd_all_dim(opd_tensor *self, int64_t dim, bool keepdim);
 OPD_API opd_tensor *opd_all_dim_full(opd_tensor *self, int64_t dim, bool keepdim);
 /* any.dims: whether any is not 0 */
-OPD_API opd_tensor *opd_any_dims(opd_tensor *self);
+OPD_API opd_tensor *opd_any_dims(opd_tensor *self, opd_ints dim, bool keepdim);
 OPD_API opd_tensor *opd_any_dims_full(opd_tensor *self, opd_ints dim, bool keepdim);
 /* all.dims: whether none is 0 */
-OPD_API opd_tensor *opd_all_dims(opd_tensor *self);
+OPD_API opd_tensor *opd_all_dims(opd_tensor *self, opd_ints dim, bool keepdim);
 OPD_API opd_tensor *opd_all_dims_full(opd_tensor *self, opd_ints dim, bool keepdim);
 /* count_nonzero.dim_IntList: how many are not 0 */
 OPD_API opd_tensor *opd_count_nonzero_dim(opd_tensor *self, opd_ints dim);
@@ -4269,21 +4271,21 @@ OPD_API opd_tensor *opd_count_nonzero(opd_tensor *self);
 OPD_API opd_tensor *opd_count_nonzero_full(opd_tensor *self, opd_value dim);
 /* linalg_vector_norm: (sum |self|^ord)^(1 / ord) over dims */
 OPD_API opd_tensor *opd_linalg_vector_norm(opd_tensor *self);
-OPD_API opd_tensor *opd_linalg_vector_norm_full(opd_tensor *self, opd_value ord, opd_ints dim, bool keepdim,
+OPD_API opd_tensor *opd_linalg_vector_norm_full(opd_tensor *self, opd_value ord, opd_value dim, bool keepdim,
                                         opd_value dtype);
 /* norm.Scalar: (sum |self|^p)^(1 / p) of all */
-OPD_API opd_tensor *opd_norm_Scalar(opd_tensor *self);
+OPD_API opd_tensor *opd_norm_Scalar(opd_tensor *self, opd_value p);
 OPD_API opd_tensor *opd_norm_Scalar_full(opd_tensor *self, opd_value p);
 /* norm.ScalarOpt_dtype: (sum |self|^p)^(1 / p) of all */
 OPD_API opd_tensor *opd_norm_dtype(opd_tensor *self, opd_value p, opd_scalar_type dtype);
 /* norm.ScalarOpt_dim: (sum |self|^p)^(1 / p) over dims */
-OPD_API opd_tensor *opd_norm_dim(opd_tensor *self, opd_value p, opd_ints dim);
+OPD_API opd_tensor *opd_norm_dim(opd_tensor *self, opd_value p, opd_ints dim, bool keepdim);
 OPD_API opd_tensor *opd_norm_dim_full(opd_tensor *self, opd_value p, opd_ints dim, bool keepdim);
 /* norm.ScalarOpt_dim_dtype: (sum |self|^p)^(1 / p) over dims */
 OPD_API opd_tensor *opd_norm_dim_dtype(opd_tensor *self, opd_value p, opd_ints dim, bool keepdim,
                                        opd_scalar_type dtype);
 /* frobenius_norm.dim: sqrt(sum |self|^2) over dims */
-OPD_API opd_tensor *opd_frobenius_norm(opd_tensor *self, opd_ints dim);
+OPD_API opd_tensor *opd_frobenius_norm(opd_tensor *self, opd_ints dim, bool keepdim);
 OPD_API opd_tensor *opd_frobenius_norm_full(opd_tensor *self, opd_ints dim, bool keepdim);
 /* dist: the p-norm of self - other */
 OPD_API opd_tensor *opd_dist(opd_tensor *self, opd_tensor *other);
@@ -4292,13 +4294,13 @@ OPD_API opd_tensor *opd_dist_full(opd_tensor *self, opd_tensor *other, opd_value
 OPD_API opd_tensor *opd_logsumexp(opd_tensor *self, opd_ints dim);
 OPD_API opd_tensor *opd_logsumexp_full(opd_tensor *self, opd_ints dim, bool keepdim);
 /* special_logsumexp: logsumexp */
-OPD_API opd_tensor *opd_special_logsumexp(opd_tensor *self, opd_ints dim);
+OPD_API opd_tensor *opd_special_logsumexp(opd_tensor *self, opd_ints dim, bool keepdim);
 OPD_API opd_tensor *opd_special_logsumexp_full(opd_tensor *self, opd_ints dim, bool keepdim);
 /* sum_to_size: the sum over what expand from size would have repeated */
 OPD_API opd_tensor *opd_sum_to_size(opd_tensor *self, opd_ints size);
 /* nanmean: the mean without NaN */
 OPD_API opd_tensor *opd_nanmean(opd_tensor *self);
-OPD_API opd_tensor *opd_nanmean_full(opd_tensor *self, opd_ints dim, bool keepdim, opd_value dtype);
+OPD_API opd_tensor *opd_nanmean_full(opd_tensor *self, opd_value dim, bool keepdim, opd_value dtype);
 /* trace: the sum of a matrix's diagonal */
 OPD_API opd_tensor *opd_trace(opd_tensor *self);
 /* equal: whether sizes and all elements are the same */
@@ -4355,7 +4357,7 @@ OPD_API int opd_cummin(opd_tensor **rets, opd_tensor *self, int64_t dim);
 OPD_API int opd_sort(opd_tensor **rets, opd_tensor *self);
 OPD_API int opd_sort_full(opd_tensor **rets, opd_tensor *self, int64_t dim, bool descending);
 /* sort.stable: along dim in order, and where they were; stable: equal ones stay in order */
-OPD_API int opd_sort_stable(opd_tensor **rets, opd_tensor *self, opd_value stable);
+OPD_API int opd_sort_stable(opd_tensor **rets, opd_tensor *self, opd_value stable, int64_t dim, bool descending);
 OPD_API int opd_sort_stable_full(opd_tensor **rets, opd_tensor *self, opd_value stable, int64_t dim, bool descending);
 /* topk: the k greatest (largest false: smallest) along dim, and where */
 OPD_API int opd_topk(opd_tensor **rets, opd_tensor *self, int64_t k);
@@ -4364,10 +4366,10 @@ OPD_API int opd_topk_full(opd_tensor **rets, opd_tensor *self, int64_t k, int64_
 OPD_API int opd_kthvalue(opd_tensor **rets, opd_tensor *self, int64_t k);
 OPD_API int opd_kthvalue_full(opd_tensor **rets, opd_tensor *self, int64_t k, int64_t dim, bool keepdim);
 /* median.dim: the lower median of all, or along dim and where */
-OPD_API int opd_median_dim(opd_tensor **rets, opd_tensor *self, int64_t dim);
+OPD_API int opd_median_dim(opd_tensor **rets, opd_tensor *self, int64_t dim, bool keepdim);
 OPD_API int opd_median_dim_full(opd_tensor **rets, opd_tensor *self, int64_t dim, bool keepdim);
 /* nanmedian.dim: median without NaN */
-OPD_API int opd_nanmedian_dim(opd_tensor **rets, opd_tensor *self, int64_t dim);
+OPD_API int opd_nanmedian_dim(opd_tensor **rets, opd_tensor *self, int64_t dim, bool keepdim);
 OPD_API int opd_nanmedian_dim_full(opd_tensor **rets, opd_tensor *self, int64_t dim, bool keepdim);
 /* mode: the most frequent along dim, and where */
 OPD_API int opd_mode(opd_tensor **rets, opd_tensor *self);
@@ -4380,7 +4382,7 @@ OPD_API opd_tensor *opd_nanmedian(opd_tensor *self);
 OPD_API opd_tensor *opd_argsort(opd_tensor *self);
 OPD_API opd_tensor *opd_argsort_full(opd_tensor *self, int64_t dim, bool descending);
 /* argsort.stable: where sort takes each element from */
-OPD_API opd_tensor *opd_argsort_stable(opd_tensor *self, bool stable);
+OPD_API opd_tensor *opd_argsort_stable(opd_tensor *self, bool stable, int64_t dim, bool descending);
 OPD_API opd_tensor *opd_argsort_stable_full(opd_tensor *self, bool stable, int64_t dim, bool descending);
 /* msort: sort along dim 0 */
 OPD_API opd_tensor *opd_msort(opd_tensor *self);
@@ -4459,7 +4461,7 @@ OPD_API opd_tensor *opd_convolution(opd_tensor *input, opd_tensor *weight, opd_t
                                     int64_t groups);
 /* convolution_backward: derivatives of convolution by input, weight and bias, as output_mask says */
 OPD_API int opd_convolution_backward(opd_tensor **rets, opd_tensor *grad_output, opd_tensor *input, opd_tensor *weight,
-                                     opd_ints bias_sizes, opd_ints stride, opd_ints padding, opd_ints dilation,
+                                     opd_value bias_sizes, opd_ints stride, opd_ints padding, opd_ints dilation,
                                      bool transposed, opd_ints output_padding, int64_t groups, opd_value output_mask);
 /* _convolution: convolution, with switches that are not used here */
 OPD_API opd_tensor *opd_under_convolution(opd_tensor *input, opd_tensor *weight, opd_tensor *bias, opd_ints stride,
@@ -4612,7 +4614,7 @@ OPD_API opd_tensor *opd_upsample_nearest2d_backward(opd_tensor *grad_output, opd
 OPD_API opd_tensor *opd_upsample_nearest2d_backward_full(opd_tensor *grad_output, opd_ints output_size,
                                         opd_ints input_size, opd_value scales_h, opd_value scales_w);
 /* upsample_nearest2d.vec: [N, C, H, W] in another size, by the nearest */
-OPD_API opd_tensor *opd_upsample_nearest2d_vec(opd_tensor *input, opd_ints output_size, opd_value scale_factors);
+OPD_API opd_tensor *opd_upsample_nearest2d_vec(opd_tensor *input, opd_value output_size, opd_value scale_factors);
 /* upsample_bilinear2d: [N, C, H, W] in another size, linear between pixels */
 OPD_API opd_tensor *opd_upsample_bilinear2d(opd_tensor *self, opd_ints output_size, bool align_corners);
 OPD_API opd_tensor *opd_upsample_bilinear2d_full(opd_tensor *self, opd_ints output_size, bool align_corners,
@@ -4624,7 +4626,7 @@ OPD_API opd_tensor *opd_upsample_bilinear2d_backward_full(opd_tensor *grad_outpu
                                         opd_ints input_size, bool align_corners, opd_value scales_h,
                                         opd_value scales_w);
 /* upsample_bilinear2d.vec: [N, C, H, W] in another size, linear between pixels */
-OPD_API opd_tensor *opd_upsample_bilinear2d_vec(opd_tensor *input, opd_ints output_size, bool align_corners,
+OPD_API opd_tensor *opd_upsample_bilinear2d_vec(opd_tensor *input, opd_value output_size, bool align_corners,
                                         opd_value scale_factors);
 /* grid_sampler_2d: input [N, C, H, W] at the places grid [N, h, w, 2], -1 to 1 */
 OPD_API opd_tensor *opd_grid_sampler_2d(opd_tensor *input, opd_tensor *grid, int64_t interpolation_mode,
@@ -5047,7 +5049,7 @@ OPD_API opd_tensor *opd_one_hot_full(opd_tensor *self, int64_t num_classes);
 OPD_API opd_tensor *opd_bincount(opd_tensor *self);
 OPD_API opd_tensor *opd_bincount_full(opd_tensor *self, opd_tensor *weights, int64_t minlength);
 /* histc: how many lie in each of bins between min and max */
-OPD_API opd_tensor *opd_histc(opd_tensor *self);
+OPD_API opd_tensor *opd_histc(opd_tensor *self, int64_t bins);
 OPD_API opd_tensor *opd_histc_full(opd_tensor *self, int64_t bins, opd_value min, opd_value max);
 /* _unique2: what occurs, where each element is in it, and how often */
 OPD_API int opd_unique2(opd_tensor **rets, opd_tensor *self);
@@ -5095,7 +5097,7 @@ OPD_API opd_tensor *opd_repeat_interleave_full(opd_tensor *self, int64_t repeats
 /* searchsorted.Tensor: where self would be put into a sorted sequence */
 OPD_API opd_tensor *opd_searchsorted(opd_tensor *sorted_sequence, opd_tensor *self);
 OPD_API opd_tensor *opd_searchsorted_full(opd_tensor *sorted_sequence, opd_tensor *self, bool out_int32, bool right,
-                                        const char *side, opd_tensor *sorter);
+                                        opd_value side, opd_value sorter);
 /* searchsorted.Scalar: where self would be put into a sorted sequence */
 OPD_API opd_tensor *opd_searchsorted_Scalar(opd_tensor *sorted_sequence, opd_value self);
 OPD_API opd_tensor *opd_searchsorted_Scalar_full(opd_tensor *sorted_sequence, opd_value self, bool out_int32,
@@ -5310,6 +5312,47 @@ typedef enum opd_op_id {
 } opd_op_id;
 /* The handle of a built-in operator. */
 OPD_API opd_op *opd_op_builtin(opd_op_id id);
+
+/* Names of an older version, for one version more. */
+OPD_INLINE opd_tensor *opd_normal__full(opd_tensor *self, double a, double b, opd_generator *c) {
+    return opd_normal_full_(self, a, b, c);
+}
+OPD_INLINE opd_tensor *opd_uniform__full(opd_tensor *self, double a, double b, opd_generator *c) {
+    return opd_uniform_full_(self, a, b, c);
+}
+OPD_INLINE opd_tensor *opd_exponential__full(opd_tensor *self, double a, opd_generator *b) {
+    return opd_exponential_full_(self, a, b);
+}
+OPD_INLINE opd_tensor *opd_random__full(opd_tensor *self, opd_generator *a) {
+    return opd_random_full_(self, a);
+}
+OPD_INLINE opd_tensor *opd_random_from__full(opd_tensor *self, int64_t a, opd_value b, opd_generator *c) {
+    return opd_random_from_full_(self, a, b, c);
+}
+OPD_INLINE opd_tensor *opd_random_to__full(opd_tensor *self, int64_t a, opd_generator *b) {
+    return opd_random_to_full_(self, a, b);
+}
+OPD_INLINE opd_tensor *opd_bernoulli__full(opd_tensor *self, double a, opd_generator *b) {
+    return opd_bernoulli_full_(self, a, b);
+}
+OPD_INLINE opd_tensor *opd_bernoulli_Tensor__full(opd_tensor *self, opd_tensor *a, opd_generator *b) {
+    return opd_bernoulli_Tensor_full_(self, a, b);
+}
+OPD_INLINE opd_tensor *opd_copy__full(opd_tensor *self, opd_tensor *a, bool b) {
+    return opd_copy_full_(self, a, b);
+}
+OPD_INLINE opd_tensor *opd_as_strided__full(opd_tensor *self, opd_ints a, opd_ints b, opd_value c) {
+    return opd_as_strided_full_(self, a, b, c);
+}
+OPD_INLINE opd_tensor *opd_resize__full(opd_tensor *self, opd_ints a, opd_value b) {
+    return opd_resize_full_(self, a, b);
+}
+OPD_INLINE opd_tensor *opd_resize_as__full(opd_tensor *self, opd_tensor *a, opd_value b) {
+    return opd_resize_as_full_(self, a, b);
+}
+OPD_INLINE opd_tensor *opd__index_put_impl__full(opd_tensor *self, opd_tensors a, opd_tensor *b, bool c, bool d) {
+    return opd__index_put_impl_full_(self, a, b, c, d);
+}
 #ifdef __cplusplus
 }
 #endif
@@ -31344,11 +31387,10 @@ static opd_tensor *opdi_total_norm(opd_tensor *const *params, int n, double norm
     if (!norms) { return NULL; }
     for (i = 0; i < n; i++) {
         opd_tensor *g = opd_tensor_grad(params[i]);
-        if (g) { norms[have++] = opd_linalg_vector_norm_full(g, order, opd_ints_of(NULL, 0), false, no); }
+        if (g) { norms[have++] = opd_linalg_vector_norm_full(g, order, no, false, no); }
     }
     total = have == 0 ? opd_zeros(opd_ints_of(&none, 0), OPD_FLOAT32) :
-            opd_linalg_vector_norm_full(opd_stack(opd_tensors_of(norms, have)), order, opd_ints_of(NULL, 0), false,
-                                        no);
+            opd_linalg_vector_norm_full(opd_stack(opd_tensors_of(norms, have)), order, no, false, no);
     opdi_free(norms, (size_t)(n + 1) * sizeof *norms);
     return total;
 }
@@ -46776,7 +46818,7 @@ OPDI_KERNEL(nanmean) {
                         opd_dtype_cname((opd_scalar_type)t->dtype));
     }
     count = opd_sum_dim_full(opd_logical_not(opd_isnan(t)), dims, keep, OPD_NONE);
-    sum = opd_nansum_full(t, dims, keep, opd_call_args(call)[3]);
+    sum = opd_nansum_full(t, opd_value_of_ints(dims), keep, opd_call_args(call)[3]);
     return opd_return_tensor(call, opd_div(sum, count));
 }
 OPDI_COMPOSITE(nanmean,
@@ -46800,7 +46842,7 @@ static opd_tensor *opdi_trace_gradient(opd_tensor *g, opd_ints sizes) {
     return sizes.n == 2 ? opd_mul(g, opd_triu(opd_tril(opd_new_ones(g, sizes)))) : NULL;
 }
 OPDI_BW1(trace) { return opd_bw_return(bw, 0, opdi_trace_gradient(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 0))); }
-OPDI_CARD_WHOLE(trace, dims.n == 2 ? opd_sum_dim(opd_diagonal_full(all, 0, 1, 2), opd_ints_of(dims.data, 1))
+OPDI_CARD_WHOLE(trace, dims.n == 2 ? opd_sum_dim(opd_diagonal_full(all, 0, 1, 2), opd_ints_of(dims.data, 1), false)
                 : opd_trace(all), "trace(Tensor self) -> Tensor", trace, opdi_trace_backward, "", FP32_CPU,
                 "trace.out", "[3,3]; [2,4]")
 
@@ -47885,7 +47927,7 @@ OPDI_CARD_REDUCE(mode, "mode(Tensor self, int dim=-1, bool keepdim=False)" OPDI_
                  "[2,5], 1; [5,2], 0, True")
 static opd_tensor *opdi_batch_median(opd_tensor *all, bool skip_nan) {
     opd_tensor *rets[2];
-    return (skip_nan ? opd_nanmedian_dim(rets, all, 1) : opd_median_dim(rets, all, 1)) ? NULL : rets[0];
+    return (skip_nan ? opd_nanmedian_dim(rets, all, 1, false) : opd_median_dim(rets, all, 1, false)) ? NULL : rets[0];
 }
 OPDI_CARD_WHOLE(median, opdi_batch_median(opdi_batch_flat(all), false), "median(Tensor self) -> Tensor", median,
                 opdi_max_backward, "self, result", KEEP, "median.out", "[2,3]; [5]")
@@ -50351,7 +50393,7 @@ OPDI_BW1(convolution) {
     int i;
     for (i = 0; i < 3; i++) { mask[i] = opd_bw_needs(bw, i); }
     if (opd_convolution_backward(rets, g, opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 1),
-                                 mask[2] ? bias : opd_ints_of(NULL, 0), opdi_bw_ints(bw, 3),
+                                 mask[2] ? opd_value_of_ints(bias) : OPD_NONE, opdi_bw_ints(bw, 3),
                                  opdi_bw_ints(bw, 4), opdi_bw_ints(bw, 5), opd_bw_value(bw, 6).u.i != 0,
                                  opdi_bw_ints(bw, 7), opd_bw_value(bw, 8).u.i, opd_value_bools(mask, 3)) != 0) {
         return -1;
@@ -50491,7 +50533,7 @@ static opd_tensor *opdi_conv_back_again(opd_backward_call *bw, opd_tensor *x, op
     bool mask[3] = {false, false, false};
     opd_tensor *rets[3];
     mask[i] = true;
-    if (opd_convolution_backward(rets, opd_bw_tensor(bw, 0), x, w, opd_ints_of(NULL, 0), opdi_bw_ints(bw, 4),
+    if (opd_convolution_backward(rets, opd_bw_tensor(bw, 0), x, w, OPD_NONE, opdi_bw_ints(bw, 4),
                                  opdi_bw_ints(bw, 5), opdi_bw_ints(bw, 6), opd_bw_value(bw, 7).u.i != 0,
                                  opdi_bw_ints(bw, 8), opd_bw_value(bw, 9).u.i, opd_value_bools(mask, 3)) != 0) {
         return NULL;
@@ -50523,7 +50565,7 @@ static opd_tensor *opdi_conv_back_one(opd_call *call, opd_tensor *g, opd_tensor 
     opd_tensor *rets[3];
     mask[i] = true;
     return g && x && w &&
-        opd_convolution_backward(rets, g, x, w, opd_ints_of(NULL, 0), opd_arg_ints(call, 4), opd_arg_ints(call, 5),
+        opd_convolution_backward(rets, g, x, w, OPD_NONE, opd_arg_ints(call, 4), opd_arg_ints(call, 5),
                                  opd_arg_ints(call, 6), opd_arg_bool(call, 7), opd_arg_ints(call, 8), groups,
                                  opd_value_bools(mask, 3)) == 0 ? rets[i] : NULL;
 }
@@ -50546,7 +50588,7 @@ static opd_tensor *opdi_conv_back_batch(opd_call *call, int i, int *at) {
         int64_t dims[4];
         for (k = 0; k < one->ndim; k++) { if (k != 1) { dims[n++] = k + (dim[0] >= 0); } }
         if (dim[0] < 0) { *at = -1; }
-        return opd_sum_dim(dim[0] > 0 ? opd_batch_front(t[0], dim[0]) : t[0], opd_ints_of(dims, n));
+        return opd_sum_dim(dim[0] > 0 ? opd_batch_front(t[0], dim[0]) : t[0], opd_ints_of(dims, n), false);
     }
     if (dim[0] < 0 && dim[i ? 1 : 2] < 0) {
         *at = -1;
@@ -52979,7 +53021,7 @@ static int opdi_layer_norm_back_apart(opd_call *call) {
     for (i = 1; i < 3 && opd_ok(); i++) {
         if (!mask[i]) { continue; }
         r[i] = i == 1 ? opd_mul(g, opd_mul(opd_sub(x, mean), rstd)) : g;
-        if (rows) { r[i] = opd_sum_dim(r[i], opd_ints_of(dims, rows)); }
+        if (rows) { r[i] = opd_sum_dim(r[i], opd_ints_of(dims, rows), false); }
         r[i] = opd_to_dtype(r[i], OPDI_DTYPE(w ? w : x));
     }
     for (i = 0; i < 3; i++) {
@@ -57544,7 +57586,7 @@ static opd_tensor *opdi_bags_of(opd_tensor *bags, opd_tensor *offsets, opd_tenso
     if (!bags || !offsets || !x || bags->numel == x->numel) { return bags; }
     bags = opd_arange_full(opd_value_int(x->numel), opd_value_int(offsets->dtype), OPD_NONE,
                            opd_value_device(opd_tensor_device(offsets)), OPD_NONE);
-    bags = opd_searchsorted_full(offsets, bags, false, true, NULL, NULL);
+    bags = opd_searchsorted_full(offsets, bags, false, true, OPD_NONE, OPD_NONE);
     return opd_sub_Scalar(bags, opd_value_int(1));
 }
 /* Each index's row of g [bags, ..]; zeros where it is behind the last bag. */
@@ -57716,7 +57758,7 @@ static int opdi_multinomial_values(opd_tensor *p) {
     if (!opd_item_i64(right)) {
         return opd_fail(OPD_ERROR_ARGUMENT, "probability tensor contains either `inf`, `nan` or element < 0");
     }
-    sums = opd_min(opd_sum_dim(p, opd_ints_of(&last, 1)));
+    sums = opd_min(opd_sum_dim(p, opd_ints_of(&last, 1), false));
     return sums && opd_item_f64(sums) > 0 ? 0
         : opd_fail(OPD_ERROR_ARGUMENT, "invalid multinomial distribution (sum of probabilities <= 0)");
 }
@@ -57745,7 +57787,7 @@ OPDI_KERNEL(multinomial) {
                           0, 1, generator);
     u = opd_mul(opd_mul_Scalar(u, opd_value_float(1 - 1e-15)), opdi_range_dim(sums, -1, opd_size(sums, -1) - 1,
                                                                               opd_size(sums, -1)));
-    u = opd_searchsorted_full(sums, u, false, true, NULL, NULL);
+    u = opd_searchsorted_full(sums, u, false, true, OPD_NONE, OPD_NONE);
     return opd_return_tensor(call, opd_clamp_max(u, opd_value_int(opd_size(p, -1) - 1)));
 }
 OPDI_OP(multinomial) {
@@ -58282,7 +58324,7 @@ static int opdi_bucketize_searched(opd_call *call) {
                         seq->ndim);
     }
     return opd_return_tensor(call, opd_searchsorted_full(seq, opd_arg_tensor(call, 0), opd_arg_bool(call, 2),
-                                                         opd_arg_bool(call, 3), NULL, NULL));
+                                                         opd_arg_bool(call, 3), OPD_NONE, OPD_NONE));
 }
 static int opdi_bucketize_batch(opd_call *call) {
     opd_value args[OPD_MAX_ARGS], ret;
@@ -59693,10 +59735,10 @@ opd_tensor *opd_triu_full_(opd_tensor *self, int64_t diagonal) {
     const opd_value args[2] = {opd_value_tensor(self), opd_value_int(diagonal)};
     return opd_call_op(opd_op_typed(&op, "aten::triu_", "TTi"), args, 2);
 }
-opd_tensor *opd_tril_indices(int64_t row, int64_t col, int64_t offset, opd_scalar_type dtype) {
+opd_tensor *opd_tril_indices(int64_t row, int64_t col) {
     static opd_op *op;
-    const opd_value args[4] = {opd_value_int(row), opd_value_int(col), opd_value_int(offset), opd_value_dtype(dtype)};
-    return opd_call_op(opd_op_typed(&op, "aten::tril_indices", "Tiiii"), args, 4);
+    const opd_value args[2] = {opd_value_int(row), opd_value_int(col)};
+    return opd_call_op(opd_op_typed(&op, "aten::tril_indices", "Tii"), args, 2);
 }
 opd_tensor *opd_tril_indices_full(int64_t row, int64_t col, int64_t offset, opd_value dtype, opd_value layout,
                                   opd_value device, opd_value pin_memory) {
@@ -59705,10 +59747,10 @@ opd_tensor *opd_tril_indices_full(int64_t row, int64_t col, int64_t offset, opd_
                               pin_memory};
     return opd_call_op(opd_op_typed(&op, "aten::tril_indices", "TiiiVVVV"), args, 7);
 }
-opd_tensor *opd_triu_indices(int64_t row, int64_t col, int64_t offset, opd_scalar_type dtype) {
+opd_tensor *opd_triu_indices(int64_t row, int64_t col) {
     static opd_op *op;
-    const opd_value args[4] = {opd_value_int(row), opd_value_int(col), opd_value_int(offset), opd_value_dtype(dtype)};
-    return opd_call_op(opd_op_typed(&op, "aten::triu_indices", "Tiiii"), args, 4);
+    const opd_value args[2] = {opd_value_int(row), opd_value_int(col)};
+    return opd_call_op(opd_op_typed(&op, "aten::triu_indices", "Tii"), args, 2);
 }
 opd_tensor *opd_triu_indices_full(int64_t row, int64_t col, int64_t offset, opd_value dtype, opd_value layout,
                                   opd_value device, opd_value pin_memory) {
@@ -59879,10 +59921,10 @@ opd_tensor *opd_randint_like_low_full(opd_tensor *self, int64_t low, int64_t hig
                               pin_memory, memory_format};
     return opd_call_op(opd_op_typed(&op, "aten::randint_like.low_dtype", "TTiiVVVVV"), args, 8);
 }
-opd_tensor *opd_normal_(opd_tensor *self) {
+opd_tensor *opd_normal_(opd_tensor *self, double mean, double std) {
     static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::normal_", "TT"), args, 1);
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_float(mean), opd_value_float(std)};
+    return opd_call_op(opd_op_typed(&op, "aten::normal_", "TTdd"), args, 3);
 }
 opd_tensor *opd_normal_full_(opd_tensor *self, double mean, double std, opd_generator *generator) {
     static opd_op *op;
@@ -59890,10 +59932,10 @@ opd_tensor *opd_normal_full_(opd_tensor *self, double mean, double std, opd_gene
                               opd_value_generator(generator)};
     return opd_call_op(opd_op_typed(&op, "aten::normal_", "TTddG"), args, 4);
 }
-opd_tensor *opd_uniform_(opd_tensor *self) {
+opd_tensor *opd_uniform_(opd_tensor *self, double from, double to) {
     static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::uniform_", "TT"), args, 1);
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_float(from), opd_value_float(to)};
+    return opd_call_op(opd_op_typed(&op, "aten::uniform_", "TTdd"), args, 3);
 }
 opd_tensor *opd_uniform_full_(opd_tensor *self, double from, double to, opd_generator *generator) {
     static opd_op *op;
@@ -59901,10 +59943,10 @@ opd_tensor *opd_uniform_full_(opd_tensor *self, double from, double to, opd_gene
                               opd_value_generator(generator)};
     return opd_call_op(opd_op_typed(&op, "aten::uniform_", "TTddG"), args, 4);
 }
-opd_tensor *opd_exponential_(opd_tensor *self) {
+opd_tensor *opd_exponential_(opd_tensor *self, double lambd) {
     static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::exponential_", "TT"), args, 1);
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_float(lambd)};
+    return opd_call_op(opd_op_typed(&op, "aten::exponential_", "TTd"), args, 2);
 }
 opd_tensor *opd_exponential_full_(opd_tensor *self, double lambd, opd_generator *generator) {
     static opd_op *op;
@@ -59941,10 +59983,10 @@ opd_tensor *opd_random_to_full_(opd_tensor *self, int64_t to, opd_generator *gen
     const opd_value args[3] = {opd_value_tensor(self), opd_value_int(to), opd_value_generator(generator)};
     return opd_call_op(opd_op_typed(&op, "aten::random_.to", "TTiG"), args, 3);
 }
-opd_tensor *opd_bernoulli_(opd_tensor *self) {
+opd_tensor *opd_bernoulli_(opd_tensor *self, double p) {
     static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::bernoulli_.float", "TT"), args, 1);
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_float(p)};
+    return opd_call_op(opd_op_typed(&op, "aten::bernoulli_.float", "TTd"), args, 2);
 }
 opd_tensor *opd_bernoulli_full_(opd_tensor *self, double p, opd_generator *generator) {
     static opd_op *op;
@@ -59991,10 +60033,10 @@ opd_tensor *opd_bernoulli_p_full(opd_tensor *self, double p, opd_generator *gene
     const opd_value args[3] = {opd_value_tensor(self), opd_value_float(p), opd_value_generator(generator)};
     return opd_call_op(opd_op_typed(&op, "aten::bernoulli.p", "TTdG"), args, 3);
 }
-opd_tensor *opd_normal_functional(opd_tensor *self) {
+opd_tensor *opd_normal_functional(opd_tensor *self, double mean, double std) {
     static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::normal_functional", "TT"), args, 1);
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_float(mean), opd_value_float(std)};
+    return opd_call_op(opd_op_typed(&op, "aten::normal_functional", "TTdd"), args, 3);
 }
 opd_tensor *opd_normal_functional_full(opd_tensor *self, double mean, double std, opd_generator *generator) {
     static opd_op *op;
@@ -60002,10 +60044,10 @@ opd_tensor *opd_normal_functional_full(opd_tensor *self, double mean, double std
                               opd_value_generator(generator)};
     return opd_call_op(opd_op_typed(&op, "aten::normal_functional", "TTddG"), args, 4);
 }
-opd_tensor *opd_normal_Tensor_float(opd_tensor *mean) {
+opd_tensor *opd_normal_Tensor_float(opd_tensor *mean, double std) {
     static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(mean)};
-    return opd_call_op(opd_op_typed(&op, "aten::normal.Tensor_float", "TT"), args, 1);
+    const opd_value args[2] = {opd_value_tensor(mean), opd_value_float(std)};
+    return opd_call_op(opd_op_typed(&op, "aten::normal.Tensor_float", "TTd"), args, 2);
 }
 opd_tensor *opd_normal_Tensor_float_full(opd_tensor *mean, double std, opd_generator *generator) {
     static opd_op *op;
@@ -60032,11 +60074,10 @@ opd_tensor *opd_normal_Tensor_Tensor_full(opd_tensor *mean, opd_tensor *std, opd
     const opd_value args[3] = {opd_value_tensor(mean), opd_value_tensor(std), opd_value_generator(generator)};
     return opd_call_op(opd_op_typed(&op, "aten::normal.Tensor_Tensor", "TTTG"), args, 3);
 }
-opd_tensor *opd_normal(double mean, double std, opd_ints size, opd_generator *generator, opd_scalar_type dtype) {
+opd_tensor *opd_normal(double mean, double std, opd_ints size) {
     static opd_op *op;
-    const opd_value args[5] = {opd_value_float(mean), opd_value_float(std), opd_value_of_ints(size),
-                              opd_value_generator(generator), opd_value_dtype(dtype)};
-    return opd_call_op(opd_op_typed(&op, "aten::normal.float_float", "TddIGi"), args, 5);
+    const opd_value args[3] = {opd_value_float(mean), opd_value_float(std), opd_value_of_ints(size)};
+    return opd_call_op(opd_op_typed(&op, "aten::normal.float_float", "TddI"), args, 3);
 }
 opd_tensor *opd_normal_full(double mean, double std, opd_ints size, opd_generator *generator, opd_value dtype,
                             opd_value layout, opd_value device, opd_value pin_memory) {
@@ -60095,10 +60136,10 @@ opd_tensor *opd_select(opd_tensor *self, int64_t dim, int64_t index) {
     const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), opd_value_int(index)};
     return opd_call_op(opd_op_typed(&op, "aten::select.int", "TTii"), args, 3);
 }
-opd_tensor *opd_slice(opd_tensor *self) {
+opd_tensor *opd_slice(opd_tensor *self, int64_t dim, opd_value start, opd_value end, int64_t step) {
     static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::slice.Tensor", "TT"), args, 1);
+    const opd_value args[5] = {opd_value_tensor(self), opd_value_int(dim), start, end, opd_value_int(step)};
+    return opd_call_op(opd_op_typed(&op, "aten::slice.Tensor", "TTiVVi"), args, 5);
 }
 opd_tensor *opd_slice_full(opd_tensor *self, int64_t dim, opd_value start, opd_value end, int64_t step) {
     static opd_op *op;
@@ -60222,10 +60263,10 @@ opd_tensor *opd_clone_full(opd_tensor *self, opd_value memory_format) {
     const opd_value args[2] = {opd_value_tensor(self), memory_format};
     return opd_call_op(opd_op_typed(&op, "aten::clone", "TTV"), args, 2);
 }
-opd_tensor *opd_to_copy(opd_tensor *self) {
+opd_tensor *opd_to_copy(opd_tensor *self, opd_scalar_type dtype) {
     static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::_to_copy", "TT"), args, 1);
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_dtype(dtype)};
+    return opd_call_op(opd_op_typed(&op, "aten::_to_copy", "TTi"), args, 2);
 }
 opd_tensor *opd_to_copy_full(opd_tensor *self, opd_value dtype, opd_value layout, opd_value device,
                              opd_value pin_memory, bool non_blocking, opd_value memory_format) {
@@ -60769,10 +60810,10 @@ opd_tensor *opd_select_copy(opd_tensor *self, int64_t dim, int64_t index) {
     const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), opd_value_int(index)};
     return opd_call_op(opd_op_typed(&op, "aten::select_copy.int", "TTii"), args, 3);
 }
-opd_tensor *opd_slice_copy(opd_tensor *self) {
+opd_tensor *opd_slice_copy(opd_tensor *self, int64_t dim, opd_value start, opd_value end, int64_t step) {
     static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::slice_copy.Tensor", "TT"), args, 1);
+    const opd_value args[5] = {opd_value_tensor(self), opd_value_int(dim), start, end, opd_value_int(step)};
+    return opd_call_op(opd_op_typed(&op, "aten::slice_copy.Tensor", "TTiVVi"), args, 5);
 }
 opd_tensor *opd_slice_copy_full(opd_tensor *self, int64_t dim, opd_value start, opd_value end, int64_t step) {
     static opd_op *op;
@@ -62670,10 +62711,10 @@ opd_tensor *opd_sum_full(opd_tensor *self, opd_value dtype) {
     const opd_value args[2] = {opd_value_tensor(self), dtype};
     return opd_call_op(opd_op_typed(&op, "aten::sum", "TTV"), args, 2);
 }
-opd_tensor *opd_sum_dim(opd_tensor *self, opd_ints dim) {
+opd_tensor *opd_sum_dim(opd_tensor *self, opd_ints dim, bool keepdim) {
     static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_optional_ints(dim)};
-    return opd_call_op(opd_op_typed(&op, "aten::sum.dim_IntList", "TTI"), args, 2);
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_optional_ints(dim), opd_value_bool(keepdim)};
+    return opd_call_op(opd_op_typed(&op, "aten::sum.dim_IntList", "TTIb"), args, 3);
 }
 opd_tensor *opd_sum_dim_full(opd_tensor *self, opd_ints dim, bool keepdim, opd_value dtype) {
     static opd_op *op;
@@ -62685,10 +62726,10 @@ opd_tensor *opd_nansum(opd_tensor *self) {
     const opd_value args[1] = {opd_value_tensor(self)};
     return opd_call_op(opd_op_typed(&op, "aten::nansum", "TT"), args, 1);
 }
-opd_tensor *opd_nansum_full(opd_tensor *self, opd_ints dim, bool keepdim, opd_value dtype) {
+opd_tensor *opd_nansum_full(opd_tensor *self, opd_value dim, bool keepdim, opd_value dtype) {
     static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_optional_ints(dim), opd_value_bool(keepdim), dtype};
-    return opd_call_op(opd_op_typed(&op, "aten::nansum", "TTIbV"), args, 4);
+    const opd_value args[4] = {opd_value_tensor(self), dim, opd_value_bool(keepdim), dtype};
+    return opd_call_op(opd_op_typed(&op, "aten::nansum", "TTVbV"), args, 4);
 }
 opd_tensor *opd_mean(opd_tensor *self) {
     static opd_op *op;
@@ -62700,10 +62741,10 @@ opd_tensor *opd_mean_full(opd_tensor *self, opd_value dtype) {
     const opd_value args[2] = {opd_value_tensor(self), dtype};
     return opd_call_op(opd_op_typed(&op, "aten::mean", "TTV"), args, 2);
 }
-opd_tensor *opd_mean_dim(opd_tensor *self, opd_ints dim) {
+opd_tensor *opd_mean_dim(opd_tensor *self, opd_ints dim, bool keepdim) {
     static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_optional_ints(dim)};
-    return opd_call_op(opd_op_typed(&op, "aten::mean.dim", "TTI"), args, 2);
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_optional_ints(dim), opd_value_bool(keepdim)};
+    return opd_call_op(opd_op_typed(&op, "aten::mean.dim", "TTIb"), args, 3);
 }
 opd_tensor *opd_mean_dim_full(opd_tensor *self, opd_ints dim, bool keepdim, opd_value dtype) {
     static opd_op *op;
@@ -62720,10 +62761,10 @@ opd_tensor *opd_prod_full(opd_tensor *self, opd_value dtype) {
     const opd_value args[2] = {opd_value_tensor(self), dtype};
     return opd_call_op(opd_op_typed(&op, "aten::prod", "TTV"), args, 2);
 }
-opd_tensor *opd_prod_dim(opd_tensor *self, int64_t dim) {
+opd_tensor *opd_prod_dim(opd_tensor *self, int64_t dim, bool keepdim) {
     static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dim)};
-    return opd_call_op(opd_op_typed(&op, "aten::prod.dim_int", "TTi"), args, 2);
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), opd_value_bool(keepdim)};
+    return opd_call_op(opd_op_typed(&op, "aten::prod.dim_int", "TTib"), args, 3);
 }
 opd_tensor *opd_prod_dim_full(opd_tensor *self, int64_t dim, bool keepdim, opd_value dtype) {
     static opd_op *op;
@@ -62814,10 +62855,11 @@ int opd_std_mean_dim_full(opd_tensor **rets, opd_tensor *self, opd_ints dim, boo
                               opd_value_bool(keepdim)};
     return opd_call_tensors(opd_op_typed(&op, "aten::std_mean.dim", "NTIbb"), rets, args, 4);
 }
-opd_tensor *opd_var_correction(opd_tensor *self) {
+opd_tensor *opd_var_correction(opd_tensor *self, opd_ints dim, opd_value correction, bool keepdim) {
     static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::var.correction", "TT"), args, 1);
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_optional_ints(dim), correction,
+                              opd_value_bool(keepdim)};
+    return opd_call_op(opd_op_typed(&op, "aten::var.correction", "TTIVb"), args, 4);
 }
 opd_tensor *opd_var_correction_full(opd_tensor *self, opd_ints dim, opd_value correction, bool keepdim) {
     static opd_op *op;
@@ -62825,10 +62867,11 @@ opd_tensor *opd_var_correction_full(opd_tensor *self, opd_ints dim, opd_value co
                               opd_value_bool(keepdim)};
     return opd_call_op(opd_op_typed(&op, "aten::var.correction", "TTIVb"), args, 4);
 }
-opd_tensor *opd_std_correction(opd_tensor *self) {
+opd_tensor *opd_std_correction(opd_tensor *self, opd_ints dim, opd_value correction, bool keepdim) {
     static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::std.correction", "TT"), args, 1);
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_optional_ints(dim), correction,
+                              opd_value_bool(keepdim)};
+    return opd_call_op(opd_op_typed(&op, "aten::std.correction", "TTIVb"), args, 4);
 }
 opd_tensor *opd_std_correction_full(opd_tensor *self, opd_ints dim, opd_value correction, bool keepdim) {
     static opd_op *op;
@@ -62836,10 +62879,11 @@ opd_tensor *opd_std_correction_full(opd_tensor *self, opd_ints dim, opd_value co
                               opd_value_bool(keepdim)};
     return opd_call_op(opd_op_typed(&op, "aten::std.correction", "TTIVb"), args, 4);
 }
-int opd_var_mean_correction(opd_tensor **rets, opd_tensor *self) {
+int opd_var_mean_correction(opd_tensor **rets, opd_tensor *self, opd_ints dim, opd_value correction, bool keepdim) {
     static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_tensors(opd_op_typed(&op, "aten::var_mean.correction", "NT"), rets, args, 1);
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_optional_ints(dim), correction,
+                              opd_value_bool(keepdim)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::var_mean.correction", "NTIVb"), rets, args, 4);
 }
 int opd_var_mean_correction_full(opd_tensor **rets, opd_tensor *self, opd_ints dim, opd_value correction,
                                  bool keepdim) {
@@ -62848,10 +62892,11 @@ int opd_var_mean_correction_full(opd_tensor **rets, opd_tensor *self, opd_ints d
                               opd_value_bool(keepdim)};
     return opd_call_tensors(opd_op_typed(&op, "aten::var_mean.correction", "NTIVb"), rets, args, 4);
 }
-int opd_std_mean_correction(opd_tensor **rets, opd_tensor *self) {
+int opd_std_mean_correction(opd_tensor **rets, opd_tensor *self, opd_ints dim, opd_value correction, bool keepdim) {
     static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_tensors(opd_op_typed(&op, "aten::std_mean.correction", "NT"), rets, args, 1);
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_optional_ints(dim), correction,
+                              opd_value_bool(keepdim)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::std_mean.correction", "NTIVb"), rets, args, 4);
 }
 int opd_std_mean_correction_full(opd_tensor **rets, opd_tensor *self, opd_ints dim, opd_value correction,
                                  bool keepdim) {
@@ -62860,20 +62905,20 @@ int opd_std_mean_correction_full(opd_tensor **rets, opd_tensor *self, opd_ints d
                               opd_value_bool(keepdim)};
     return opd_call_tensors(opd_op_typed(&op, "aten::std_mean.correction", "NTIVb"), rets, args, 4);
 }
-opd_tensor *opd_amax(opd_tensor *self) {
+opd_tensor *opd_amax(opd_tensor *self, opd_ints dim, bool keepdim) {
     static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::amax", "TT"), args, 1);
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_of_ints(dim), opd_value_bool(keepdim)};
+    return opd_call_op(opd_op_typed(&op, "aten::amax", "TTIb"), args, 3);
 }
 opd_tensor *opd_amax_full(opd_tensor *self, opd_ints dim, bool keepdim) {
     static opd_op *op;
     const opd_value args[3] = {opd_value_tensor(self), opd_value_of_ints(dim), opd_value_bool(keepdim)};
     return opd_call_op(opd_op_typed(&op, "aten::amax", "TTIb"), args, 3);
 }
-opd_tensor *opd_amin(opd_tensor *self) {
+opd_tensor *opd_amin(opd_tensor *self, opd_ints dim, bool keepdim) {
     static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::amin", "TT"), args, 1);
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_of_ints(dim), opd_value_bool(keepdim)};
+    return opd_call_op(opd_op_typed(&op, "aten::amin", "TTIb"), args, 3);
 }
 opd_tensor *opd_amin_full(opd_tensor *self, opd_ints dim, bool keepdim) {
     static opd_op *op;
@@ -62890,20 +62935,20 @@ opd_tensor *opd_min(opd_tensor *self) {
     const opd_value args[1] = {opd_value_tensor(self)};
     return opd_call_op(opd_op_typed(&op, "aten::min", "TT"), args, 1);
 }
-int opd_max_dim(opd_tensor **rets, opd_tensor *self, int64_t dim) {
+int opd_max_dim(opd_tensor **rets, opd_tensor *self, int64_t dim, bool keepdim) {
     static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dim)};
-    return opd_call_tensors(opd_op_typed(&op, "aten::max.dim", "NTi"), rets, args, 2);
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), opd_value_bool(keepdim)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::max.dim", "NTib"), rets, args, 3);
 }
 int opd_max_dim_full(opd_tensor **rets, opd_tensor *self, int64_t dim, bool keepdim) {
     static opd_op *op;
     const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), opd_value_bool(keepdim)};
     return opd_call_tensors(opd_op_typed(&op, "aten::max.dim", "NTib"), rets, args, 3);
 }
-int opd_min_dim(opd_tensor **rets, opd_tensor *self, int64_t dim) {
+int opd_min_dim(opd_tensor **rets, opd_tensor *self, int64_t dim, bool keepdim) {
     static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dim)};
-    return opd_call_tensors(opd_op_typed(&op, "aten::min.dim", "NTi"), rets, args, 2);
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), opd_value_bool(keepdim)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::min.dim", "NTib"), rets, args, 3);
 }
 int opd_min_dim_full(opd_tensor **rets, opd_tensor *self, int64_t dim, bool keepdim) {
     static opd_op *op;
@@ -62967,40 +63012,40 @@ opd_tensor *opd_all(opd_tensor *self) {
     const opd_value args[1] = {opd_value_tensor(self)};
     return opd_call_op(opd_op_typed(&op, "aten::all", "TT"), args, 1);
 }
-opd_tensor *opd_any_dim(opd_tensor *self, int64_t dim) {
+opd_tensor *opd_any_dim(opd_tensor *self, int64_t dim, bool keepdim) {
     static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dim)};
-    return opd_call_op(opd_op_typed(&op, "aten::any.dim", "TTi"), args, 2);
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), opd_value_bool(keepdim)};
+    return opd_call_op(opd_op_typed(&op, "aten::any.dim", "TTib"), args, 3);
 }
 opd_tensor *opd_any_dim_full(opd_tensor *self, int64_t dim, bool keepdim) {
     static opd_op *op;
     const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), opd_value_bool(keepdim)};
     return opd_call_op(opd_op_typed(&op, "aten::any.dim", "TTib"), args, 3);
 }
-opd_tensor *opd_all_dim(opd_tensor *self, int64_t dim) {
+opd_tensor *opd_all_dim(opd_tensor *self, int64_t dim, bool keepdim) {
     static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dim)};
-    return opd_call_op(opd_op_typed(&op, "aten::all.dim", "TTi"), args, 2);
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), opd_value_bool(keepdim)};
+    return opd_call_op(opd_op_typed(&op, "aten::all.dim", "TTib"), args, 3);
 }
 opd_tensor *opd_all_dim_full(opd_tensor *self, int64_t dim, bool keepdim) {
     static opd_op *op;
     const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), opd_value_bool(keepdim)};
     return opd_call_op(opd_op_typed(&op, "aten::all.dim", "TTib"), args, 3);
 }
-opd_tensor *opd_any_dims(opd_tensor *self) {
+opd_tensor *opd_any_dims(opd_tensor *self, opd_ints dim, bool keepdim) {
     static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::any.dims", "TT"), args, 1);
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_optional_ints(dim), opd_value_bool(keepdim)};
+    return opd_call_op(opd_op_typed(&op, "aten::any.dims", "TTIb"), args, 3);
 }
 opd_tensor *opd_any_dims_full(opd_tensor *self, opd_ints dim, bool keepdim) {
     static opd_op *op;
     const opd_value args[3] = {opd_value_tensor(self), opd_value_optional_ints(dim), opd_value_bool(keepdim)};
     return opd_call_op(opd_op_typed(&op, "aten::any.dims", "TTIb"), args, 3);
 }
-opd_tensor *opd_all_dims(opd_tensor *self) {
+opd_tensor *opd_all_dims(opd_tensor *self, opd_ints dim, bool keepdim) {
     static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::all.dims", "TT"), args, 1);
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_optional_ints(dim), opd_value_bool(keepdim)};
+    return opd_call_op(opd_op_typed(&op, "aten::all.dims", "TTIb"), args, 3);
 }
 opd_tensor *opd_all_dims_full(opd_tensor *self, opd_ints dim, bool keepdim) {
     static opd_op *op;
@@ -63027,16 +63072,15 @@ opd_tensor *opd_linalg_vector_norm(opd_tensor *self) {
     const opd_value args[1] = {opd_value_tensor(self)};
     return opd_call_op(opd_op_typed(&op, "aten::linalg_vector_norm", "TT"), args, 1);
 }
-opd_tensor *opd_linalg_vector_norm_full(opd_tensor *self, opd_value ord, opd_ints dim, bool keepdim, opd_value dtype) {
+opd_tensor *opd_linalg_vector_norm_full(opd_tensor *self, opd_value ord, opd_value dim, bool keepdim, opd_value dtype) {
     static opd_op *op;
-    const opd_value args[5] = {opd_value_tensor(self), ord, opd_value_optional_ints(dim), opd_value_bool(keepdim),
-                              dtype};
-    return opd_call_op(opd_op_typed(&op, "aten::linalg_vector_norm", "TTVIbV"), args, 5);
+    const opd_value args[5] = {opd_value_tensor(self), ord, dim, opd_value_bool(keepdim), dtype};
+    return opd_call_op(opd_op_typed(&op, "aten::linalg_vector_norm", "TTVVbV"), args, 5);
 }
-opd_tensor *opd_norm_Scalar(opd_tensor *self) {
+opd_tensor *opd_norm_Scalar(opd_tensor *self, opd_value p) {
     static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::norm.Scalar", "TT"), args, 1);
+    const opd_value args[2] = {opd_value_tensor(self), p};
+    return opd_call_op(opd_op_typed(&op, "aten::norm.Scalar", "TTV"), args, 2);
 }
 opd_tensor *opd_norm_Scalar_full(opd_tensor *self, opd_value p) {
     static opd_op *op;
@@ -63048,10 +63092,10 @@ opd_tensor *opd_norm_dtype(opd_tensor *self, opd_value p, opd_scalar_type dtype)
     const opd_value args[3] = {opd_value_tensor(self), p, opd_value_int(dtype)};
     return opd_call_op(opd_op_typed(&op, "aten::norm.ScalarOpt_dtype", "TTVi"), args, 3);
 }
-opd_tensor *opd_norm_dim(opd_tensor *self, opd_value p, opd_ints dim) {
+opd_tensor *opd_norm_dim(opd_tensor *self, opd_value p, opd_ints dim, bool keepdim) {
     static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), p, opd_value_of_ints(dim)};
-    return opd_call_op(opd_op_typed(&op, "aten::norm.ScalarOpt_dim", "TTVI"), args, 3);
+    const opd_value args[4] = {opd_value_tensor(self), p, opd_value_of_ints(dim), opd_value_bool(keepdim)};
+    return opd_call_op(opd_op_typed(&op, "aten::norm.ScalarOpt_dim", "TTVIb"), args, 4);
 }
 opd_tensor *opd_norm_dim_full(opd_tensor *self, opd_value p, opd_ints dim, bool keepdim) {
     static opd_op *op;
@@ -63064,10 +63108,10 @@ opd_tensor *opd_norm_dim_dtype(opd_tensor *self, opd_value p, opd_ints dim, bool
                               opd_value_int(dtype)};
     return opd_call_op(opd_op_typed(&op, "aten::norm.ScalarOpt_dim_dtype", "TTVIbi"), args, 5);
 }
-opd_tensor *opd_frobenius_norm(opd_tensor *self, opd_ints dim) {
+opd_tensor *opd_frobenius_norm(opd_tensor *self, opd_ints dim, bool keepdim) {
     static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(dim)};
-    return opd_call_op(opd_op_typed(&op, "aten::frobenius_norm.dim", "TTI"), args, 2);
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_of_ints(dim), opd_value_bool(keepdim)};
+    return opd_call_op(opd_op_typed(&op, "aten::frobenius_norm.dim", "TTIb"), args, 3);
 }
 opd_tensor *opd_frobenius_norm_full(opd_tensor *self, opd_ints dim, bool keepdim) {
     static opd_op *op;
@@ -63094,10 +63138,10 @@ opd_tensor *opd_logsumexp_full(opd_tensor *self, opd_ints dim, bool keepdim) {
     const opd_value args[3] = {opd_value_tensor(self), opd_value_of_ints(dim), opd_value_bool(keepdim)};
     return opd_call_op(opd_op_typed(&op, "aten::logsumexp", "TTIb"), args, 3);
 }
-opd_tensor *opd_special_logsumexp(opd_tensor *self, opd_ints dim) {
+opd_tensor *opd_special_logsumexp(opd_tensor *self, opd_ints dim, bool keepdim) {
     static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(dim)};
-    return opd_call_op(opd_op_typed(&op, "aten::special_logsumexp", "TTI"), args, 2);
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_of_ints(dim), opd_value_bool(keepdim)};
+    return opd_call_op(opd_op_typed(&op, "aten::special_logsumexp", "TTIb"), args, 3);
 }
 opd_tensor *opd_special_logsumexp_full(opd_tensor *self, opd_ints dim, bool keepdim) {
     static opd_op *op;
@@ -63114,10 +63158,10 @@ opd_tensor *opd_nanmean(opd_tensor *self) {
     const opd_value args[1] = {opd_value_tensor(self)};
     return opd_call_op(opd_op_typed(&op, "aten::nanmean", "TT"), args, 1);
 }
-opd_tensor *opd_nanmean_full(opd_tensor *self, opd_ints dim, bool keepdim, opd_value dtype) {
+opd_tensor *opd_nanmean_full(opd_tensor *self, opd_value dim, bool keepdim, opd_value dtype) {
     static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_optional_ints(dim), opd_value_bool(keepdim), dtype};
-    return opd_call_op(opd_op_typed(&op, "aten::nanmean", "TTIbV"), args, 4);
+    const opd_value args[4] = {opd_value_tensor(self), dim, opd_value_bool(keepdim), dtype};
+    return opd_call_op(opd_op_typed(&op, "aten::nanmean", "TTVbV"), args, 4);
 }
 opd_tensor *opd_trace(opd_tensor *self) {
     static opd_op *op;
@@ -63291,10 +63335,10 @@ int opd_sort_full(opd_tensor **rets, opd_tensor *self, int64_t dim, bool descend
     const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), opd_value_bool(descending)};
     return opd_call_tensors(opd_op_typed(&op, "aten::sort", "NTib"), rets, args, 3);
 }
-int opd_sort_stable(opd_tensor **rets, opd_tensor *self, opd_value stable) {
+int opd_sort_stable(opd_tensor **rets, opd_tensor *self, opd_value stable, int64_t dim, bool descending) {
     static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), stable};
-    return opd_call_tensors(opd_op_typed(&op, "aten::sort.stable", "NTV"), rets, args, 2);
+    const opd_value args[4] = {opd_value_tensor(self), stable, opd_value_int(dim), opd_value_bool(descending)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::sort.stable", "NTVib"), rets, args, 4);
 }
 int opd_sort_stable_full(opd_tensor **rets, opd_tensor *self, opd_value stable, int64_t dim, bool descending) {
     static opd_op *op;
@@ -63322,20 +63366,20 @@ int opd_kthvalue_full(opd_tensor **rets, opd_tensor *self, int64_t k, int64_t di
     const opd_value args[4] = {opd_value_tensor(self), opd_value_int(k), opd_value_int(dim), opd_value_bool(keepdim)};
     return opd_call_tensors(opd_op_typed(&op, "aten::kthvalue", "NTiib"), rets, args, 4);
 }
-int opd_median_dim(opd_tensor **rets, opd_tensor *self, int64_t dim) {
+int opd_median_dim(opd_tensor **rets, opd_tensor *self, int64_t dim, bool keepdim) {
     static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dim)};
-    return opd_call_tensors(opd_op_typed(&op, "aten::median.dim", "NTi"), rets, args, 2);
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), opd_value_bool(keepdim)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::median.dim", "NTib"), rets, args, 3);
 }
 int opd_median_dim_full(opd_tensor **rets, opd_tensor *self, int64_t dim, bool keepdim) {
     static opd_op *op;
     const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), opd_value_bool(keepdim)};
     return opd_call_tensors(opd_op_typed(&op, "aten::median.dim", "NTib"), rets, args, 3);
 }
-int opd_nanmedian_dim(opd_tensor **rets, opd_tensor *self, int64_t dim) {
+int opd_nanmedian_dim(opd_tensor **rets, opd_tensor *self, int64_t dim, bool keepdim) {
     static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dim)};
-    return opd_call_tensors(opd_op_typed(&op, "aten::nanmedian.dim", "NTi"), rets, args, 2);
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), opd_value_bool(keepdim)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::nanmedian.dim", "NTib"), rets, args, 3);
 }
 int opd_nanmedian_dim_full(opd_tensor **rets, opd_tensor *self, int64_t dim, bool keepdim) {
     static opd_op *op;
@@ -63372,10 +63416,11 @@ opd_tensor *opd_argsort_full(opd_tensor *self, int64_t dim, bool descending) {
     const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), opd_value_bool(descending)};
     return opd_call_op(opd_op_typed(&op, "aten::argsort", "TTib"), args, 3);
 }
-opd_tensor *opd_argsort_stable(opd_tensor *self, bool stable) {
+opd_tensor *opd_argsort_stable(opd_tensor *self, bool stable, int64_t dim, bool descending) {
     static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_bool(stable)};
-    return opd_call_op(opd_op_typed(&op, "aten::argsort.stable", "TTb"), args, 2);
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_bool(stable), opd_value_int(dim),
+                              opd_value_bool(descending)};
+    return opd_call_op(opd_op_typed(&op, "aten::argsort.stable", "TTbib"), args, 4);
 }
 opd_tensor *opd_argsort_stable_full(opd_tensor *self, bool stable, int64_t dim, bool descending) {
     static opd_op *op;
@@ -63566,14 +63611,14 @@ opd_tensor *opd_convolution(opd_tensor *input, opd_tensor *weight, opd_tensor *b
     return opd_call_op(opd_op_typed(&op, "aten::convolution", "TTTTIIIbIi"), args, 9);
 }
 int opd_convolution_backward(opd_tensor **rets, opd_tensor *grad_output, opd_tensor *input, opd_tensor *weight,
-                             opd_ints bias_sizes, opd_ints stride, opd_ints padding, opd_ints dilation, bool transposed,
-                             opd_ints output_padding, int64_t groups, opd_value output_mask) {
+                             opd_value bias_sizes, opd_ints stride, opd_ints padding, opd_ints dilation,
+                             bool transposed, opd_ints output_padding, int64_t groups, opd_value output_mask) {
     static opd_op *op;
     const opd_value args[11] = {opd_value_tensor(grad_output), opd_value_tensor(input), opd_value_tensor(weight),
-                              opd_value_optional_ints(bias_sizes), opd_value_of_ints(stride),
-                              opd_value_of_ints(padding), opd_value_of_ints(dilation), opd_value_bool(transposed),
+                              bias_sizes, opd_value_of_ints(stride), opd_value_of_ints(padding),
+                              opd_value_of_ints(dilation), opd_value_bool(transposed),
                               opd_value_of_ints(output_padding), opd_value_int(groups), output_mask};
-    return opd_call_tensors(opd_op_typed(&op, "aten::convolution_backward", "NTTTIIIIbIiV"), rets, args, 11);
+    return opd_call_tensors(opd_op_typed(&op, "aten::convolution_backward", "NTTTVIIIbIiV"), rets, args, 11);
 }
 opd_tensor *opd_under_convolution(opd_tensor *input, opd_tensor *weight, opd_tensor *bias, opd_ints stride,
                                   opd_ints padding, opd_ints dilation, bool transposed, opd_ints output_padding,
@@ -63967,10 +64012,10 @@ opd_tensor *opd_upsample_nearest2d_backward_full(opd_tensor *grad_output, opd_in
                               opd_value_of_ints(input_size), scales_h, scales_w};
     return opd_call_op(opd_op_typed(&op, "aten::upsample_nearest2d_backward", "TTIIVV"), args, 5);
 }
-opd_tensor *opd_upsample_nearest2d_vec(opd_tensor *input, opd_ints output_size, opd_value scale_factors) {
+opd_tensor *opd_upsample_nearest2d_vec(opd_tensor *input, opd_value output_size, opd_value scale_factors) {
     static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(input), opd_value_optional_ints(output_size), scale_factors};
-    return opd_call_op(opd_op_typed(&op, "aten::upsample_nearest2d.vec", "TTIV"), args, 3);
+    const opd_value args[3] = {opd_value_tensor(input), output_size, scale_factors};
+    return opd_call_op(opd_op_typed(&op, "aten::upsample_nearest2d.vec", "TTVV"), args, 3);
 }
 opd_tensor *opd_upsample_bilinear2d(opd_tensor *self, opd_ints output_size, bool align_corners) {
     static opd_op *op;
@@ -63998,12 +64043,11 @@ opd_tensor *opd_upsample_bilinear2d_backward_full(opd_tensor *grad_output, opd_i
                               opd_value_of_ints(input_size), opd_value_bool(align_corners), scales_h, scales_w};
     return opd_call_op(opd_op_typed(&op, "aten::upsample_bilinear2d_backward", "TTIIbVV"), args, 6);
 }
-opd_tensor *opd_upsample_bilinear2d_vec(opd_tensor *input, opd_ints output_size, bool align_corners,
+opd_tensor *opd_upsample_bilinear2d_vec(opd_tensor *input, opd_value output_size, bool align_corners,
                                         opd_value scale_factors) {
     static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(input), opd_value_optional_ints(output_size),
-                              opd_value_bool(align_corners), scale_factors};
-    return opd_call_op(opd_op_typed(&op, "aten::upsample_bilinear2d.vec", "TTIbV"), args, 4);
+    const opd_value args[4] = {opd_value_tensor(input), output_size, opd_value_bool(align_corners), scale_factors};
+    return opd_call_op(opd_op_typed(&op, "aten::upsample_bilinear2d.vec", "TTVbV"), args, 4);
 }
 opd_tensor *opd_grid_sampler_2d(opd_tensor *input, opd_tensor *grid, int64_t interpolation_mode, int64_t padding_mode,
                                 bool align_corners) {
@@ -65132,10 +65176,10 @@ opd_tensor *opd_bincount_full(opd_tensor *self, opd_tensor *weights, int64_t min
     const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(weights), opd_value_int(minlength)};
     return opd_call_op(opd_op_typed(&op, "aten::bincount", "TTTi"), args, 3);
 }
-opd_tensor *opd_histc(opd_tensor *self) {
+opd_tensor *opd_histc(opd_tensor *self, int64_t bins) {
     static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::histc", "TT"), args, 1);
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(bins)};
+    return opd_call_op(opd_op_typed(&op, "aten::histc", "TTi"), args, 2);
 }
 opd_tensor *opd_histc_full(opd_tensor *self, int64_t bins, opd_value min, opd_value max) {
     static opd_op *op;
@@ -65278,11 +65322,11 @@ opd_tensor *opd_searchsorted(opd_tensor *sorted_sequence, opd_tensor *self) {
     return opd_call_op(opd_op_typed(&op, "aten::searchsorted.Tensor", "TTT"), args, 2);
 }
 opd_tensor *opd_searchsorted_full(opd_tensor *sorted_sequence, opd_tensor *self, bool out_int32, bool right,
-                                  const char *side, opd_tensor *sorter) {
+                                  opd_value side, opd_value sorter) {
     static opd_op *op;
     const opd_value args[6] = {opd_value_tensor(sorted_sequence), opd_value_tensor(self), opd_value_bool(out_int32),
-                              opd_value_bool(right), opd_value_str(side), opd_value_tensor(sorter)};
-    return opd_call_op(opd_op_typed(&op, "aten::searchsorted.Tensor", "TTTbbsT"), args, 6);
+                              opd_value_bool(right), side, sorter};
+    return opd_call_op(opd_op_typed(&op, "aten::searchsorted.Tensor", "TTTbbVV"), args, 6);
 }
 opd_tensor *opd_searchsorted_Scalar(opd_tensor *sorted_sequence, opd_value self) {
     static opd_op *op;

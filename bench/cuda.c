@@ -101,8 +101,8 @@ static opd_tensor *w_gelu(opd_tensor **in) { return opd_gelu(in[0]); }
 static opd_tensor *w_half(opd_tensor **in) { return opd_to_device(in[0], gpu, OPD_FLOAT16); }
 static opd_tensor *w_turn(opd_tensor **in) { return opd_contiguous(opd_transpose(in[0], 0, 1)); }
 static opd_tensor *w_sum(opd_tensor **in) { return opd_sum(in[0]); }
-static opd_tensor *w_sum_rows(opd_tensor **in) { return opd_sum_dim(in[0], OPD_INTS(1)); }
-static opd_tensor *w_sum_columns(opd_tensor **in) { return opd_sum_dim(in[0], OPD_INTS(0)); }
+static opd_tensor *w_sum_rows(opd_tensor **in) { return opd_sum_dim(in[0], OPD_INTS(1), false); }
+static opd_tensor *w_sum_columns(opd_tensor **in) { return opd_sum_dim(in[0], OPD_INTS(0), false); }
 static opd_tensor *w_softmax(opd_tensor **in) { return opd_softmax(in[0], -1); }
 static opd_tensor *w_layer_norm(opd_tensor **in) { return opd_layer_norm(in[0], OPD_INTS(opd_size(in[0], 1))); }
 static opd_tensor *w_mm(opd_tensor **in) { return opd_mm(in[0], in[1]); }

@@ -824,7 +824,7 @@ static void bench_vmap(void) {
         OPD_SCOPED;
         opd_tensor *in[2] = {values(OPD_INTS(128, n)), values(OPD_INTS(128, n))}, *out;
         if (!wanted_key(key[i][0])) { continue; }
-        MEASURE(sum, 2000, 1e3, OPD_SCOPE { opd_sum_dim(opd_mul(in[0], in[1]), OPD_INTS(1)); });
+        MEASURE(sum, 2000, 1e3, OPD_SCOPE { opd_sum_dim(opd_mul(in[0], in[1]), OPD_INTS(1), false); });
         BENCH(ROW(key[i][0], what[i], .unit = "us", .ops = 1e3, .peer = key[i][0], .peer_ops = 1e3,
                   .most = 1.5 * median(&sum), .note = "(1.5 times the next)"), 2000,
               OPD_SCOPE { opd_vmap(dot, NULL, in, 2, NULL, &out); });

@@ -62,7 +62,7 @@ static int bias_relu_elsewhere(opd_call *call) {
 /* dx = g where the result is positive; dbias = dx summed over all but the channels. */
 static int bias_relu_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_threshold_backward(opd_bw_grad(bw, 0), opd_bw_result(bw, 0), opd_value_int(0));
-    if (opd_bw_needs(bw, 1)) { opd_bw_return(bw, 1, opd_sum_dim(g, OPD_INTS(0, 2, 3))); }
+    if (opd_bw_needs(bw, 1)) { opd_bw_return(bw, 1, opd_sum_dim(g, OPD_INTS(0, 2, 3), false)); }
     return opd_bw_return(bw, 0, g);
 }
 

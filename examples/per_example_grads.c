@@ -117,7 +117,7 @@ int main(void) {
         took = now_ms() - start;
         for (k = 0; k < PARAMETERS && opd_ok(); k++) {
             opd_tensor *rows = opd_reshape(g[k], OPD_INTS(IMAGES, -1));
-            opd_tensor *sum = opd_sum_dim(opd_mul(rows, rows), OPD_INTS(1));
+            opd_tensor *sum = opd_sum_dim(opd_mul(rows, rows), OPD_INTS(1), false);
             numbers += opd_numel(in[k]);
             squares = squares ? opd_add(squares, sum) : sum;
         }

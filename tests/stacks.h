@@ -311,7 +311,7 @@ static opd_tensor *stack_plain(const stack_of *s, opd_tensor *x) {
     rows = plain_rows(y, leaf);
     if (kind != JVP && kind != DUAL) { return rows; }
     if (!rows || !(rows = opd_reshape(opd_mul(rows, opd_cos(x)), OPD_INTS(opd_numel(y), opd_numel(x))))) { return NULL; }
-    return opd_reshape(opd_sum_dim(rows, OPD_INTS(1)), opd_ints_of(opd_sizes(y), opd_ndim(y)));
+    return opd_reshape(opd_sum_dim(rows, OPD_INTS(1), false), opd_ints_of(opd_sizes(y), opd_ndim(y)));
 }
 
 /* The input of a stack: one example x, with those that each vmap goes over. */

@@ -126,7 +126,7 @@ TEST(lists_of_nothing) {
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "argument 'tensors' is a list of -1 elements");
     CHECK(opd_view(x, opd_ints_of(NULL, 2)) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "argument 'size' is a list of 2 elements at NULL");
-    CHECK(opd_sum_dim(x, opd_ints_of(NULL, -3)) == NULL);
+    CHECK(opd_sum_dim(x, opd_ints_of(NULL, -3), false) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "aten::sum.dim_IntList: argument 'dim' is a list of -3 elements");
     CHECK(opd_tensor_new(opd_ints_of(NULL, -1), OPD_FLOAT32) == NULL);
     CHECK_ERROR(OPD_ERROR_SHAPE, "");

@@ -441,10 +441,10 @@ static opd_tensor *of_view(int k, opd_tensor *x) {
     opd_tensor *two[2] = {NULL, NULL};
     switch (k) {
         case 0: return opd_sum(x);
-        case 1: case 2: case 3: return opd_sum_dim(x, OPD_INTS(k - 1));
-        case 4: return opd_sum_dim(x, OPD_INTS(0, 2));
+        case 1: case 2: case 3: return opd_sum_dim(x, OPD_INTS(k - 1), false);
+        case 4: return opd_sum_dim(x, OPD_INTS(0, 2), false);
         case 5: return opd_sum_dim_full(x, OPD_INTS(1, 2), true, OPD_NONE);
-        case 6: return opd_sum_dim(x, OPD_INTS(0, 1));
+        case 6: return opd_sum_dim(x, OPD_INTS(0, 1), false);
         case 7: return opd_amax_full(x, OPD_INTS(0), false);
         case 8: case 9: case 10: return opd_argmax_full(x, opd_value_int(k - 8), false);
         case 11: return opd_any_dim_full(x, 0, false);
@@ -501,7 +501,7 @@ TEST(windows_diagonals_and_what_is_expanded) {
                 t = k == 0 ? opd_unfold(t, 1, 8, 1) : k == 1 ? opd_unfold(t, 1, 16, 4) : k == 2 ? opd_unfold(t, 0, 8, 1)
                     : k == 3 ? opd_expand(opd_view(t, OPD_INTS(1, 16, 64)), OPD_INTS(8, 16, 64))
                     : opd_diagonal_full(opd_unfold(t, 1, 16, 1), 0, 0, 2);
-                on[device] = opd_sum_dim(t, OPD_INTS(d % opd_ndim(t)));
+                on[device] = opd_sum_dim(t, OPD_INTS(d % opd_ndim(t)), false);
             }
             (void)snprintf(what, sizeof what, "    view %d, dim %d", k, d);
             if (went_well(on[0] && on[1] ? 0 : -1)) { same_values(to_host(on[1]), on[0], 1e-5); }

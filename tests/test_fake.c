@@ -450,7 +450,7 @@ static double flops_of(opd_tensor *(*fn)(opd_tensor *x), opd_tensor *x) {
     return flops;
 }
 static opd_tensor *of_sum(opd_tensor *x) { return opd_sum(x); }
-static opd_tensor *of_rows(opd_tensor *x) { return opd_mean_dim(x, OPD_INTS(1)); }
+static opd_tensor *of_rows(opd_tensor *x) { return opd_mean_dim(x, OPD_INTS(1), false); }
 static opd_tensor *of_softmax(opd_tensor *x) { return opd_softmax(x, 1); }
 static opd_tensor *of_most(opd_tensor *x) { return opd_argmax(x); }
 static opd_tensor *of_norm(opd_tensor *x) { return opd_layer_norm(x, OPD_INTS(5)); }

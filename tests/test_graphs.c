@@ -1288,7 +1288,7 @@ TEST(defaults_overloads_and_constants_in_texts) {
     CHECK_OK();
     CHECK_INT(opd_graph_run(g, &x, 1, &y, 1), 1);
     CHECK(same(y, opd_sum_dim(opd_pow_Tensor_Scalar(opd_mul_Scalar(x, opd_value_int(2)), opd_value_int(2)),
-                              opd_ints_of(&last, 1))));
+                              opd_ints_of(&last, 1), false)));
     CHECK_INT(opd_graph_run(g, &x, 2, &y, 1), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "expected 1 inputs but got 2");
     opd_graph_free(g);

@@ -158,7 +158,7 @@ TEST(dims_of_inputs_and_outputs) {
     CHECK(same(map2(add, x, y, last, 0), opd_add(opd_t(x), y)));
     CHECK(same(map2(add, x, y, both, 1), opd_t(opd_add(opd_t(x), y))));
     CHECK(same(map2(add, x, y, both, -1), opd_t(opd_add(opd_t(x), y))));
-    CHECK(same(map2(dot, x, y, both, 0), opd_sum_dim(opd_mul(opd_t(x), y), OPD_INTS(1))));
+    CHECK(same(map2(dot, x, y, both, 0), opd_sum_dim(opd_mul(opd_t(x), y), OPD_INTS(1), false)));
     r = map2(add, x, count_up(0, OPD_INTS(2)), one, 0);
     CHECK(same(r, opd_add(opd_t(x), count_up(0, OPD_INTS(2)))));
     CHECK(same(map1(square, x), opd_mul(x, x)));
@@ -446,7 +446,7 @@ TEST(backward_through_vmap) {
     r = map2(dot, x, y, dims, 0);
     CHECK(opd_tensor_requires_grad(r) && opd_backward(opd_sum(r)) == 0);
     CHECK(same(opd_tensor_grad(x), opd_contiguous(opd_expand(opd_detach(y), OPD_INTS(2, 3)))));
-    CHECK(same(opd_tensor_grad(y), opd_sum_dim(opd_detach(x), OPD_INTS(0))));
+    CHECK(same(opd_tensor_grad(y), opd_sum_dim(opd_detach(x), OPD_INTS(0), false)));
 }
 
 TEST(gradients_in_batches) {
@@ -467,7 +467,7 @@ TEST(gradients_in_batches) {
     o.grad_outputs = NULL;
     more = opd_sum(got[0]);
     CHECK_INT(opd_autograd_grad(&more, 1, in, 1, &o, got), 0);          /* through the batch: also by what was given */
-    CHECK(same(opd_detach(got[0]), opd_detach(opd_add(opd_mul(opd_mul_Scalar(x, opd_value_int(6)), opd_sum_dim(g[0], OPD_INTS(0))), opd_mul_Scalar(opd_mul(x, x), opd_value_int(3))))));
+    CHECK(same(opd_detach(got[0]), opd_detach(opd_add(opd_mul(opd_mul_Scalar(x, opd_value_int(6)), opd_sum_dim(g[0], OPD_INTS(0), false)), opd_mul_Scalar(opd_mul(x, x), opd_value_int(3))))));
     o.grad_outputs = g;
     o.is_grads_batched = true;
     CHECK_INT(opd_autograd_grad(&y, 1, &u, 1, &o, got), 0);
@@ -911,8 +911,8 @@ TEST(random_programs) {
                 for (k = 0; k < 4; k++) {         /* gradients of the examples: in sum those of all */
                     opd_tensor *w = opd_detach(g[0][k]), *e = opd_detach(each[k]);
                     if (outer[k]) { w = opd_movedim(w, od[k], 0); }
-                    if (inner[k]) { w = opd_movedim(w, id[k] + outer[k], outer[k]); } else { e = opd_sum_dim(e, OPD_INTS(1)); }
-                    if (!outer[k]) { e = opd_sum_dim(e, OPD_INTS(0)); }
+                    if (inner[k]) { w = opd_movedim(w, id[k] + outer[k], outer[k]); } else { e = opd_sum_dim(e, OPD_INTS(1), false); }
+                    if (!outer[k]) { e = opd_sum_dim(e, OPD_INTS(0), false); }
                     CHECK_NEAR(opd_item_f64(opd_max(opd_abs(opd_sub(w, e)))), 0, 1e-7);
                 }
                 total = opd_sum(opd_mul(got, got));
@@ -1079,7 +1079,7 @@ static opd_tensor *much(opd_tensor *const *x) {
         y = opd_softmax(opd_mm(x[0], outside), 0);
     }
     z = opd_cumsum(opd_add(y, opd_mul(x[0], x[0])), 1);
-    return opd_sum_dim(add_to(opd_clone(z), y), OPD_INTS(0));
+    return opd_sum_dim(add_to(opd_clone(z), y), OPD_INTS(0), false);
 }
 static opd_tensor *much_nested(opd_tensor *const *x) { return map1(much, x[0]); }
 TEST_KEEPS(calls_fail_in_turn) {

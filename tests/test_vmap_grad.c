@@ -216,7 +216,7 @@ static void compare(number *f, unsigned batched, bool all) {
             argnums[k] = k;
             for (i = 0; i < 3; i++) { t[i] = grads[i][k]; }
             want[k] = together(t, 3, 0, FIRST);
-            if (!(batched >> f->slots[k] & 1)) { want[k] = opd_sum_dim(want[k], OPD_INTS(0)); }
+            if (!(batched >> f->slots[k] & 1)) { want[k] = opd_sum_dim(want[k], OPD_INTS(0), false); }
         }
         saying("the tape through vmap");
         memset(&b, 0, sizeof b);

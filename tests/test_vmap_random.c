@@ -304,7 +304,7 @@ TEST(dropout_drops_for_all_or_for_each) {
                 all_differ(r);
             }
             if (r && d->fn == draw_feature_dropout) {         /* whole planes: sums are 0 or all */
-                opd_tensor *s = opd_sum_dim(r, OPD_INTS(3, 4));
+                opd_tensor *s = opd_sum_dim(r, OPD_INTS(3, 4), false);
                 opd_tensor *right = opd_bitwise_xor(opd_eq_Scalar(s, OPD_V(0)), opd_eq_Scalar(s, OPD_V(98)));
                 (void)say(opd_item_f64(opd_sum(right)) == (double)opd_numel(right), "a plane is dropped in part");
             }

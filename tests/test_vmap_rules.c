@@ -129,7 +129,7 @@ static int sample_dot_cpu(opd_call *call) {
     opd_tensor *a = opd_arg_tensor(call, 0), *b = opd_arg_tensor(call, 1);
     calls++;
     if (opd_ndim(a) < 2) { return opd_fail(OPD_ERROR_SHAPE, "samples expected"); }
-    return opd_return_tensor(call, opd_sum_dim(opd_flatten_full(opd_mul(a, b), 1, -1), OPD_INTS(1)));
+    return opd_return_tensor(call, opd_sum_dim(opd_flatten_full(opd_mul(a, b), 1, -1), OPD_INTS(1), false));
 }
 static int own_matmul_cpu(opd_call *call) {
     calls++;
@@ -316,8 +316,8 @@ TEST(examples_stay_where_they_are) {
     CHECK_INT(opd_ndim(y), 3);
 }
 FN(all_dims, opd_sum_dim_full(in[0], OPD_INTS(), true, OPD_NONE))
-FN(last, opd_sum_dim(in[0], OPD_INTS(-3)))
-FN(too_far, opd_sum_dim(in[0], OPD_INTS(2)))
+FN(last, opd_sum_dim(in[0], OPD_INTS(-3), false))
+FN(too_far, opd_sum_dim(in[0], OPD_INTS(2), false))
 FN(twice, opd_flip(in[0], OPD_INTS(0, -2)))
 FN(no_matrix, opd_tril(opd_select(in[0], 0, 0)))
 FN(diagonal_of_number, opd_diag_embed(opd_sum(in[0])))

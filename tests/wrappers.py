@@ -47,6 +47,24 @@ C_TYPES = {
 }
 ANY = ('opd_value ', '', 'V')                                    # numbers, and what may be None
 
+# Short functions that do not take just what has no default: callers nearly always say more, or never do.
+TAKES = {
+    'tril_indices': 2, 'triu_indices': 2, 'normal_': 3, 'uniform_': 3, 'exponential_': 2, 'bernoulli_.float': 2,
+    'normal_functional': 3, 'normal.Tensor_float': 2, 'normal.float_float': 3, 'slice.Tensor': 5, '_to_copy': 2,
+    'slice_copy.Tensor': 5, 'sum.dim_IntList': 3, 'mean.dim': 3, 'prod.dim_int': 3, 'var.correction': 4,
+    'std.correction': 4, 'var_mean.correction': 4, 'std_mean.correction': 4, 'amax': 3, 'amin': 3, 'max.dim': 3,
+    'min.dim': 3, 'any.dim': 3, 'all.dim': 3, 'any.dims': 3, 'all.dims': 3, 'norm.Scalar': 2,
+    'norm.ScalarOpt_dim': 4, 'frobenius_norm.dim': 3, 'special_logsumexp': 3, 'sort.stable': 4, 'median.dim': 3,
+    'nanmedian.dim': 3, 'argsort.stable': 4, 'histc': 2,
+}
+
+# Optional arguments that are an opd_value, though their type would be as well.
+VALUES = {
+    ('nansum', 'dim'), ('nanmean', 'dim'), ('linalg_vector_norm', 'dim'), ('convolution_backward', 'bias_sizes'),
+    ('upsample_nearest2d.vec', 'output_size'), ('upsample_bilinear2d.vec', 'output_size'),
+    ('searchsorted.Tensor', 'side'), ('searchsorted.Tensor', 'sorter'),
+}
+
 DUMP = '''
 #include "opdispatch.h"
 #include <stdio.h>
@@ -109,6 +127,8 @@ class Schema:
         return 'dtype' in names and 'layout' in names and names[0] != 'self'
 
     def short(self):
+        if self.name in TAKES:
+            return TAKES[self.name]
         if self.makes():
             return [a[1] for a in self.args].index('dtype') + 1
         count = 0
@@ -119,9 +139,9 @@ class Schema:
 
 
 def c_type(schema, arg, short):
-    if short and arg[1] == 'dtype' and schema.makes():
+    if short and arg[1] == 'dtype' and (schema.makes() or schema.name in TAKES):
         return ('opd_scalar_type ', 'opd_value_dtype', 'i')
-    if arg[0] == 'bool[]':
+    if arg[0] == 'bool[]' or (schema.name, arg[1]) in VALUES:
         return ANY
     return C_TYPES.get(arg[0], ANY)
 
@@ -158,7 +178,8 @@ def names_of(name, schema):
     """(name, number of arguments) of the short function, and of the full one where that takes more."""
     count = schema.short()
     full = name[:-1] + '_full_' if name.endswith('_') else name + '_full'
-    return [(name, count)] + ([(full, len(schema.args))] if count < len(schema.args) else [])
+    more = count < len(schema.args) or schema.name in TAKES
+    return [(name, count)] + ([(full, len(schema.args))] if more else [])
 
 
 def head(name, schema, count):

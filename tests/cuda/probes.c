@@ -104,7 +104,7 @@ static int overlap(void) {
                 opd_tensor *t = g ? y : x;
                 t = k == 0 ? opd_unfold(t, 1, 8, 1) : k == 1 ? opd_unfold(t, 1, 16, 1) : k == 2 ? opd_unfold(t, 0, 8, 1)
                     : opd_expand(opd_view(t, OPD_INTS(1, 16, 67)), OPD_INTS(8, 16, 67));
-                r[g] = opd_sum_dim(t, OPD_INTS(d));
+                r[g] = opd_sum_dim(t, OPD_INTS(d), false);
             }
             (void)snprintf(text, sizeof text, "view %d, sum over dim %d", k, d);
             same(text, r[1], r[0], 1e-5);
@@ -115,7 +115,7 @@ static int overlap(void) {
 static opd_tensor *step(opd_tensor *x, opd_tensor *w, opd_tensor *k, opd_tensor *i) {
     opd_tensor *y = opd_convolution(x, k, NULL, OPD_INTS(1, 1), OPD_INTS(1, 1), OPD_INTS(1, 1), false, OPD_INTS(0, 0), 1);
     y = opd_softmax(opd_mm(opd_view(y, OPD_INTS(64, 64)), w), -1);
-    return opd_sum_dim(opd_index_select(y, 0, i), OPD_INTS(0));
+    return opd_sum_dim(opd_index_select(y, 0, i), OPD_INTS(0), false);
 }
 /* A capture of what was never run before, in a process where nothing was. */
 static int capture(void) {
