@@ -3326,7 +3326,6 @@ OPD_API opd_tensor *opd_permute(opd_tensor *self, opd_ints dims);
 OPD_API opd_tensor *opd_select(opd_tensor *self, int64_t dim, int64_t index);
 /* slice.Tensor: start to end of dim in steps */
 OPD_API opd_tensor *opd_slice(opd_tensor *self, int64_t dim, opd_value start, opd_value end, int64_t step);
-OPD_API opd_tensor *opd_slice_full(opd_tensor *self, int64_t dim, opd_value start, opd_value end, int64_t step);
 /* unsqueeze: a dim of size 1 before dim */
 OPD_API opd_tensor *opd_unsqueeze(opd_tensor *self, int64_t dim);
 /* squeeze: without the dims (these dims) of size 1 */
@@ -3565,7 +3564,6 @@ OPD_API opd_tensor *opd_permute_copy(opd_tensor *self, opd_ints dims);
 OPD_API opd_tensor *opd_select_copy(opd_tensor *self, int64_t dim, int64_t index);
 /* slice_copy.Tensor: slice, as a copy */
 OPD_API opd_tensor *opd_slice_copy(opd_tensor *self, int64_t dim, opd_value start, opd_value end, int64_t step);
-OPD_API opd_tensor *opd_slice_copy_full(opd_tensor *self, int64_t dim, opd_value start, opd_value end, int64_t step);
 /* unsqueeze_copy: unsqueeze, as a copy */
 OPD_API opd_tensor *opd_unsqueeze_copy(opd_tensor *self, int64_t dim);
 /* squeeze_copy: squeeze, as a copy */
@@ -4202,36 +4200,26 @@ OPD_API int opd_std_mean_dim(opd_tensor **rets, opd_tensor *self, opd_ints dim);
 OPD_API int opd_std_mean_dim_full(opd_tensor **rets, opd_tensor *self, opd_ints dim, bool unbiased, bool keepdim);
 /* var.correction: variance: the sum of squared deviations by n - correction (1) */
 OPD_API opd_tensor *opd_var_correction(opd_tensor *self, opd_ints dim, opd_value correction, bool keepdim);
-OPD_API opd_tensor *opd_var_correction_full(opd_tensor *self, opd_ints dim, opd_value correction, bool keepdim);
 /* std.correction: the root of var */
 OPD_API opd_tensor *opd_std_correction(opd_tensor *self, opd_ints dim, opd_value correction, bool keepdim);
-OPD_API opd_tensor *opd_std_correction_full(opd_tensor *self, opd_ints dim, opd_value correction, bool keepdim);
 /* var_mean.correction: var and mean */
 OPD_API int opd_var_mean_correction(opd_tensor **rets, opd_tensor *self, opd_ints dim, opd_value correction,
                                     bool keepdim);
-OPD_API int opd_var_mean_correction_full(opd_tensor **rets, opd_tensor *self, opd_ints dim, opd_value correction,
-                                        bool keepdim);
 /* std_mean.correction: std and mean */
 OPD_API int opd_std_mean_correction(opd_tensor **rets, opd_tensor *self, opd_ints dim, opd_value correction,
                                     bool keepdim);
-OPD_API int opd_std_mean_correction_full(opd_tensor **rets, opd_tensor *self, opd_ints dim, opd_value correction,
-                                        bool keepdim);
 /* amax: the greatest over dims; ties share the gradient */
 OPD_API opd_tensor *opd_amax(opd_tensor *self, opd_ints dim, bool keepdim);
-OPD_API opd_tensor *opd_amax_full(opd_tensor *self, opd_ints dim, bool keepdim);
 /* amin: the smallest over dims; ties share the gradient */
 OPD_API opd_tensor *opd_amin(opd_tensor *self, opd_ints dim, bool keepdim);
-OPD_API opd_tensor *opd_amin_full(opd_tensor *self, opd_ints dim, bool keepdim);
 /* max: the greatest: of all; over dim, and where; or of two tensors */
 OPD_API opd_tensor *opd_max(opd_tensor *self);
 /* min: the smallest: of all; over dim, and where; or of two tensors */
 OPD_API opd_tensor *opd_min(opd_tensor *self);
 /* max.dim: the greatest: of all; over dim, and where; or of two tensors */
 OPD_API int opd_max_dim(opd_tensor **rets, opd_tensor *self, int64_t dim, bool keepdim);
-OPD_API int opd_max_dim_full(opd_tensor **rets, opd_tensor *self, int64_t dim, bool keepdim);
 /* min.dim: the smallest: of all; over dim, and where; or of two tensors */
 OPD_API int opd_min_dim(opd_tensor **rets, opd_tensor *self, int64_t dim, bool keepdim);
-OPD_API int opd_min_dim_full(opd_tensor **rets, opd_tensor *self, int64_t dim, bool keepdim);
 /* argmax: where the greatest is: of all (counted through), or along dim */
 OPD_API opd_tensor *opd_argmax(opd_tensor *self);
 OPD_API opd_tensor *opd_argmax_full(opd_tensor *self, opd_value dim, bool keepdim);
@@ -4254,16 +4242,12 @@ OPD_API opd_tensor *opd_any(opd_tensor *self);
 OPD_API opd_tensor *opd_all(opd_tensor *self);
 /* any.dim: whether any is not 0 */
 OPD_API opd_tensor *opd_any_dim(opd_tensor *self, int64_t dim, bool keepdim);
-OPD_API opd_tensor *opd_any_dim_full(opd_tensor *self, int64_t dim, bool keepdim);
 /* all.dim: whether none is 0 */
 OPD_API opd_tensor *opd_all_dim(opd_tensor *self, int64_t dim, bool keepdim);
-OPD_API opd_tensor *opd_all_dim_full(opd_tensor *self, int64_t dim, bool keepdim);
 /* any.dims: whether any is not 0 */
 OPD_API opd_tensor *opd_any_dims(opd_tensor *self, opd_ints dim, bool keepdim);
-OPD_API opd_tensor *opd_any_dims_full(opd_tensor *self, opd_ints dim, bool keepdim);
 /* all.dims: whether none is 0 */
 OPD_API opd_tensor *opd_all_dims(opd_tensor *self, opd_ints dim, bool keepdim);
-OPD_API opd_tensor *opd_all_dims_full(opd_tensor *self, opd_ints dim, bool keepdim);
 /* count_nonzero.dim_IntList: how many are not 0 */
 OPD_API opd_tensor *opd_count_nonzero_dim(opd_tensor *self, opd_ints dim);
 /* count_nonzero: how many are not 0 */
@@ -4275,18 +4259,15 @@ OPD_API opd_tensor *opd_linalg_vector_norm_full(opd_tensor *self, opd_value ord,
                                         opd_value dtype);
 /* norm.Scalar: (sum |self|^p)^(1 / p) of all */
 OPD_API opd_tensor *opd_norm_Scalar(opd_tensor *self, opd_value p);
-OPD_API opd_tensor *opd_norm_Scalar_full(opd_tensor *self, opd_value p);
 /* norm.ScalarOpt_dtype: (sum |self|^p)^(1 / p) of all */
 OPD_API opd_tensor *opd_norm_dtype(opd_tensor *self, opd_value p, opd_scalar_type dtype);
 /* norm.ScalarOpt_dim: (sum |self|^p)^(1 / p) over dims */
 OPD_API opd_tensor *opd_norm_dim(opd_tensor *self, opd_value p, opd_ints dim, bool keepdim);
-OPD_API opd_tensor *opd_norm_dim_full(opd_tensor *self, opd_value p, opd_ints dim, bool keepdim);
 /* norm.ScalarOpt_dim_dtype: (sum |self|^p)^(1 / p) over dims */
 OPD_API opd_tensor *opd_norm_dim_dtype(opd_tensor *self, opd_value p, opd_ints dim, bool keepdim,
                                        opd_scalar_type dtype);
 /* frobenius_norm.dim: sqrt(sum |self|^2) over dims */
 OPD_API opd_tensor *opd_frobenius_norm(opd_tensor *self, opd_ints dim, bool keepdim);
-OPD_API opd_tensor *opd_frobenius_norm_full(opd_tensor *self, opd_ints dim, bool keepdim);
 /* dist: the p-norm of self - other */
 OPD_API opd_tensor *opd_dist(opd_tensor *self, opd_tensor *other);
 OPD_API opd_tensor *opd_dist_full(opd_tensor *self, opd_tensor *other, opd_value p);
@@ -4295,7 +4276,6 @@ OPD_API opd_tensor *opd_logsumexp(opd_tensor *self, opd_ints dim);
 OPD_API opd_tensor *opd_logsumexp_full(opd_tensor *self, opd_ints dim, bool keepdim);
 /* special_logsumexp: logsumexp */
 OPD_API opd_tensor *opd_special_logsumexp(opd_tensor *self, opd_ints dim, bool keepdim);
-OPD_API opd_tensor *opd_special_logsumexp_full(opd_tensor *self, opd_ints dim, bool keepdim);
 /* sum_to_size: the sum over what expand from size would have repeated */
 OPD_API opd_tensor *opd_sum_to_size(opd_tensor *self, opd_ints size);
 /* nanmean: the mean without NaN */
@@ -4358,7 +4338,6 @@ OPD_API int opd_sort(opd_tensor **rets, opd_tensor *self);
 OPD_API int opd_sort_full(opd_tensor **rets, opd_tensor *self, int64_t dim, bool descending);
 /* sort.stable: along dim in order, and where they were; stable: equal ones stay in order */
 OPD_API int opd_sort_stable(opd_tensor **rets, opd_tensor *self, opd_value stable, int64_t dim, bool descending);
-OPD_API int opd_sort_stable_full(opd_tensor **rets, opd_tensor *self, opd_value stable, int64_t dim, bool descending);
 /* topk: the k greatest (largest false: smallest) along dim, and where */
 OPD_API int opd_topk(opd_tensor **rets, opd_tensor *self, int64_t k);
 OPD_API int opd_topk_full(opd_tensor **rets, opd_tensor *self, int64_t k, int64_t dim, bool largest, bool sorted);
@@ -4367,10 +4346,8 @@ OPD_API int opd_kthvalue(opd_tensor **rets, opd_tensor *self, int64_t k);
 OPD_API int opd_kthvalue_full(opd_tensor **rets, opd_tensor *self, int64_t k, int64_t dim, bool keepdim);
 /* median.dim: the lower median of all, or along dim and where */
 OPD_API int opd_median_dim(opd_tensor **rets, opd_tensor *self, int64_t dim, bool keepdim);
-OPD_API int opd_median_dim_full(opd_tensor **rets, opd_tensor *self, int64_t dim, bool keepdim);
 /* nanmedian.dim: median without NaN */
 OPD_API int opd_nanmedian_dim(opd_tensor **rets, opd_tensor *self, int64_t dim, bool keepdim);
-OPD_API int opd_nanmedian_dim_full(opd_tensor **rets, opd_tensor *self, int64_t dim, bool keepdim);
 /* mode: the most frequent along dim, and where */
 OPD_API int opd_mode(opd_tensor **rets, opd_tensor *self);
 OPD_API int opd_mode_full(opd_tensor **rets, opd_tensor *self, int64_t dim, bool keepdim);
@@ -4383,7 +4360,6 @@ OPD_API opd_tensor *opd_argsort(opd_tensor *self);
 OPD_API opd_tensor *opd_argsort_full(opd_tensor *self, int64_t dim, bool descending);
 /* argsort.stable: where sort takes each element from */
 OPD_API opd_tensor *opd_argsort_stable(opd_tensor *self, bool stable, int64_t dim, bool descending);
-OPD_API opd_tensor *opd_argsort_stable_full(opd_tensor *self, bool stable, int64_t dim, bool descending);
 /* msort: sort along dim 0 */
 OPD_API opd_tensor *opd_msort(opd_tensor *self);
 
@@ -22206,8 +22182,8 @@ static int opdi_jvp_end(opd_jvp_call *jv, opd_call *call, bool apart) {
 static opdi_level *opdi_call_level(const opd_call *call) {
     return call->th->state.forward == OPDI_FORWARD_OPEN ? opdi_level_of(call->args, call->op->nargs) : NULL;
 }
-static struct opdi_gnode *opdi_trace_begin(opd_call *call);
-static int opdi_trace_done(opd_call *call, struct opdi_gnode *n, int rc);
+static struct opdi_gnode *opdi_trace_begin(opd_call *call, int64_t *waiting);
+static int opdi_trace_done(opd_call *call, struct opdi_gnode *n, int64_t waiting, int rc);
 //-- Whether the call is to become a node of the graph that is being recorded: those of a tape inside of a vmap are not.
 static bool opdi_tracing(const opd_call *call) {
     return call->th->tracer && (call->th->state.include & call->th->state.allow & OPD_BIT_OF(OPD_F_TRACER)) &&
@@ -22219,15 +22195,16 @@ static int opdi_forward_record_call(opd_call *call, const opdi_card *card, opd_t
     opdi_level *outer = th->level;
     const bool formula = self || (card && card->desc.backward);
     struct opdi_gnode *node = NULL;
+    int64_t waiting = 0;
     int rc;
     th->level = first->level;
     th->state.forward = first->state.forward;
-    if (opdi_tracing(call) && !(node = opdi_trace_begin(call))) { th->level = outer; return -1; }
+    if (opdi_tracing(call) && !(node = opdi_trace_begin(call, &waiting))) { th->level = outer; return -1; }
     /* operators that the kernel calls have no tangents of their own, as they are not recorded either */
     if (formula && !opdi_call_flags(call)) { th->state.allow &= ~OPDI_AUTOGRAD_BITS; }
     rc = self ? opdi_recording_inplace_kernel(call, card, self)
         : formula ? opdi_recording_kernel(call, card) : opdi_recording_fallback(call);
-    if (node) { rc = opdi_trace_done(call, node, rc); }
+    if (node) { rc = opdi_trace_done(call, node, waiting, rc); }
     th->level = outer;
     return rc;
 }
@@ -26482,7 +26459,6 @@ typedef struct opdi_gnode {
     void **frames;                                /* while it is recorded: where that is */
     int32_t nframes;
     bool fixed;                                   /* a constant or a list of them, see opdi_gnode_fix */
-    int64_t later;                                /* while it is recorded: how many others wait, see opdi_trace_later */
 } opdi_gnode;
 
 /* What a run does, one after another.  Its slots: those of its arguments, then the first of its results, then those of
@@ -26914,8 +26890,9 @@ static int opdi_trace_places(opd_graph *g) {
     return opd_ok() ? 0 : -1;
 }
 
-//-- A node for a call that is about to be made, of which nothing that it calls is recorded; and the end of that.
-static opdi_gnode *opdi_trace_begin(opd_call *call) {
+//-- A node for a call that is about to be made, of which nothing that it calls is recorded; NULL with an error.
+//-- *waiting: how many nodes wait for their hooks by then, see opdi_trace_later; opdi_trace_done is told.
+static opdi_gnode *opdi_trace_begin(opd_call *call, int64_t *waiting) {
     opdi_tracer *tr = call->th->tracer;
     const opd_op *op = call->op;
     opdi_gvalue *in[OPD_MAX_ARGS];
@@ -26928,17 +26905,17 @@ static opdi_gnode *opdi_trace_begin(opd_call *call) {
     if (!(n = opdi_gnode_new(tr->graph, OPDI_G_OP, op->nargs, op->nrets))) { return NULL; }
     memcpy(n->in, in, (size_t)op->nargs * sizeof *in);
     n->op = call->op;
-    n->later = tr->nwaiting;
+    *waiting = tr->nwaiting;
     return tr->locations && opdi_trace_frames(tr->graph, n) ? NULL : n;
 }
-//-- rc: what the call has given.
-static int opdi_trace_done(opd_call *call, opdi_gnode *n, int rc) {
+//-- Ends what opdi_trace_begin began.  rc: what the call has given.
+static int opdi_trace_done(opd_call *call, opdi_gnode *n, int64_t waiting, int rc) {
     opdi_tracer *tr = call->th->tracer;
     int i;
     if (rc == 0) { rc = opdi_traced_gives(tr, call, n); }
     if (rc == 0) { opdi_gnode_append(tr->graph, n); }
     for (i = 0; rc == 0 && i < call->op->nrets; i++) { rc = opdi_trace_result(tr, n, i, &call->rets[i]); }
-    return opdi_trace_waiting(tr, n->later, rc);
+    return opdi_trace_waiting(tr, waiting, rc);
 }
 
 //-- Whether a derivative that is taken inside of the recording may read what the call makes on the way: then that is
@@ -26979,16 +26956,17 @@ static int opdi_tracer_kernel(opd_call *call) {
     const opd_keyset below = opd_keyset_and(call->keys, opd_keyset_below(OPD_F_TRACER));
     const bool tangents = call->th->tracer && opdi_call_forward(call);
     opdi_gnode *n;
+    int64_t waiting;
     int rc;
     if (call->th->tracer && opdi_trace_inside(call, below)) { return opd_redispatch(call, below); }
     if (!call->th->tracer) { call->th->state.allow &= ~OPD_BIT_OF(OPD_F_TRACER); return opd_redispatch(call, below); }
-    if (!(n = opdi_trace_begin(call))) { return -1; }
+    if (!(n = opdi_trace_begin(call, &waiting))) { return -1; }
     rc = opd_redispatch(call, below);
     if (rc == 0 && tangents && opdi_traced_tangents(call)) {
         rc = opd_fail(OPD_ERROR_AUTOGRAD, "its kernel at Autograd computes tangents, which a graph that is being "
                       "recorded cannot see; give the operator a formula (.backward or .jvp)");
     }
-    return opdi_trace_done(call, n, rc);
+    return opdi_trace_done(call, n, waiting, rc);
 }
 
 static int opdi_trace_inputs(opdi_tracer *tr, opd_tensor *const *inputs, int n, const opd_trace_options *o,
@@ -29807,7 +29785,7 @@ static int opdi_gradients_start(const opdi_gradients *g, opd_tensor *const *grad
         if (!grad_outputs) {
             t = opdi_own(opdi_tensor_make(outs[i]->dims, NULL, outs[i]->ndim, (opd_scalar_type)outs[i]->dtype,
                                           opdi_place_of(outs[i])));
-            if (!opd_uniform_full_(t, -1, 1, NULL) || !opd_tensor_set_requires_grad(t, true)) { return -1; }
+            if (!opd_uniform_(t, -1, 1) || !opd_tensor_set_requires_grad(t, true)) { return -1; }
         } else if (!t) { return opd_fail(OPD_ERROR_ARGUMENT, "gradgradcheck: gradient %d is NULL", i); }
         all[g->ninputs + i] = t;
     }
@@ -41782,7 +41760,7 @@ static int opdi_slice_backward_kernel(opd_call *call) {
     return opdi_put_at(out, &g, offset, grad);
 }
 static int opdi_slice_backward_bw(opd_backward_call *bw) {
-    return opd_bw_return(bw, 0, opd_slice_full(opd_bw_grad(bw, 0), opd_bw_value(bw, 2).u.i, opd_bw_value(bw, 3),
+    return opd_bw_return(bw, 0, opd_slice(opd_bw_grad(bw, 0), opd_bw_value(bw, 2).u.i, opd_bw_value(bw, 3),
                                           opd_bw_value(bw, 4), opd_bw_value(bw, 5).u.i));
 }
 OPDI_CARD_PUT(slice_backward, "slice_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt start, "
@@ -42448,7 +42426,7 @@ static int opdi_tensor_split_sections(opd_call *call, opd_tensor *self, int64_t 
     if (!(list = opdi_list_room(n))) { return -1; }
     for (i = 0; i < n; i++, at = end) {
         end = at + opdi_sizes(self)[d] / n + (i < opdi_sizes(self)[d] % n);
-        if (!(list[i] = opd_slice_full(self, d, opd_value_int(at), opd_value_int(end), 1))) { return -1; }
+        if (!(list[i] = opd_slice(self, d, opd_value_int(at), opd_value_int(end), 1))) { return -1; }
     }
     return opd_return_tensors(call, list, n);
 }
@@ -42457,7 +42435,7 @@ static int opdi_tensor_split_indices(opd_call *call, opd_tensor *self, opd_ints 
     opd_tensor **list = opdi_list_room(at.n + 1);
     int64_t i;
     for (i = 0; list && i <= at.n; i++) {
-        list[i] = opd_slice_full(self, dim, opd_value_int(i ? at.data[i - 1] : 0),
+        list[i] = opd_slice(self, dim, opd_value_int(i ? at.data[i - 1] : 0),
                             i < at.n ? opd_value_int(at.data[i]) : OPD_NONE, 1);
         if (!list[i]) { return -1; }
     }
@@ -42542,7 +42520,7 @@ static opd_tensor *opdi_narrowed(opd_tensor *t, int64_t dim, int64_t start, int6
                        (long long)length, (long long)size);
         return NULL;
     }
-    return opd_slice_full(t, d, opd_value_int(start), opd_value_int(start + length), 1);
+    return opd_slice(t, d, opd_value_int(start), opd_value_int(start + length), 1);
 }
 static int opdi_narrow_kernel(opd_call *call) {
     return opd_return_tensor(call, opdi_narrowed(opd_arg_tensor(call, 0), opd_arg_int(call, 1), opd_arg_int(call, 2),
@@ -44230,7 +44208,7 @@ OPDI_CARD(leaky_relu, "leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Te
 /* x <= 0: (e^(x input_scale) - 1) alpha scale, else x scale */
 static opdi_params opdi_elu_params(opd_value alpha, opd_value scale, opd_value input_scale) {
     opdi_params s = opdi_no_params;
-    opdi_params_set(&s, 0, alpha);
+    opdi_params_set(&s, 0, alpha);                /* refuses what does not fit; the product replaces it */
     opdi_params_set_f64(&s, 0, opdi_number_f64(alpha) * opdi_number_f64(scale));
     opdi_params_set(&s, 1, scale);
     opdi_params_set(&s, 2, input_scale);
@@ -46021,7 +45999,7 @@ static opd_tensor *opdi_scatter_dim(opd_tensor *src, opd_ints sizes, int64_t dim
     return opd_call_op(add ? OPD_OP(&scatter_add, "aten::scatter_add") : OPD_OP(&scatter, "aten::scatter.src"), v, 4);
 }
 static opd_tensor *opdi_range_dim(opd_tensor *t, int64_t dim, int64_t begin, int64_t end) {
-    return opd_slice_full(t, dim, opd_value_int(begin), opd_value_int(end), 1);
+    return opd_slice(t, dim, opd_value_int(begin), opd_value_int(end), 1);
 }
 /* The product of all other elements along dim, times g: products from the left times products from the right. */
 static opd_tensor *opdi_prod_others(opd_tensor *g, opd_tensor *x, int64_t dim) {
@@ -46167,7 +46145,7 @@ static int opdi_var_backward_of(opd_backward_call *bw, bool root, bool with_mean
     if (g) {
         const double dof = (double)n - opdi_correction(opd_bw_value(bw, 2));
         g = opdi_unreduce(g, dims, opdi_bw_bool(bw, 3), x->ndim);
-        d = opd_mul(opdi_muls(g, 2.0 / dof), opd_sub(x, opd_mean_dim_full(x, dims, true, OPD_NONE)));
+        d = opd_mul(opdi_muls(g, 2.0 / dof), opd_sub(x, opd_mean_dim(x, dims, true)));
         if (!d) { return -1; }
     }
     if (gm) {
@@ -46349,7 +46327,7 @@ OPDI_KERNEL(argmin) { return opdi_reduce_arg(call, &opdi_the_argmin, "argmin"); 
 /* g shared out evenly among the elements of x that equal the extreme v (NaN equals NaN); g and v broadcast to x. */
 static opd_tensor *opdi_share(opd_tensor *g, opd_tensor *x, opd_tensor *v, opd_ints dims) {
     opd_tensor *mask = opd_logical_or(opd_eq(x, v), opd_logical_and(opd_isnan(x), opd_isnan(v)));
-    return opdi_where(mask, opd_expand_as(opd_div(g, opd_sum_dim_full(mask, dims, true, OPD_NONE)), x));
+    return opdi_where(mask, opd_expand_as(opd_div(g, opd_sum_dim(mask, dims, true)), x));
 }
 static opd_tensor *opdi_share_all(opd_tensor *g, opd_tensor *x, opd_tensor *v) {
     return opdi_share(g, x, v, opd_ints_of(NULL, 0));
@@ -46357,7 +46335,7 @@ static opd_tensor *opdi_share_all(opd_tensor *g, opd_tensor *x, opd_tensor *v) {
 /* The same without regard to NaN (scale_grad_by_count) */
 static opd_tensor *opdi_share_equal(opd_tensor *g, opd_tensor *x, opd_tensor *v, opd_ints dims) {
     opd_tensor *mask = opd_eq(x, v);
-    return opd_div(opd_mul(g, mask), opd_sum_dim_full(mask, dims, true, OPD_NONE));
+    return opd_div(opd_mul(g, mask), opd_sum_dim(mask, dims, true));
 }
 OPDI_BW1(max) {
     return opd_bw_return(bw, 0, opdi_share_all(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_result(bw, 0)));
@@ -46396,10 +46374,10 @@ OPDI_CARD_EXTREME(amin, "amin(Tensor self, int[1] dim=[], bool keepdim=False) ->
 static int opdi_batch_nonempty(opd_call *call, const char *name) {
     return opdi_reduce_nonempty(opd_arg_tensor(call, 0), opd_ints_of(NULL, 0), name);
 }
-OPDI_CARD_WHOLE(max, opdi_batch_nonempty(call, "max") ? NULL : opd_amax_full(all, dims, false),
+OPDI_CARD_WHOLE(max, opdi_batch_nonempty(call, "max") ? NULL : opd_amax(all, dims, false),
                 "max(Tensor self) -> Tensor", max, opdi_max_backward, "self, result", KEEP, "max.unary_out",
                 OPDI_CASES_ALL)
-OPDI_CARD_WHOLE(min, opdi_batch_nonempty(call, "min") ? NULL : opd_amin_full(all, dims, false),
+OPDI_CARD_WHOLE(min, opdi_batch_nonempty(call, "min") ? NULL : opd_amin(all, dims, false),
                 "min(Tensor self) -> Tensor", min, opdi_max_backward, "self, result", KEEP, "min.unary_out",
                 OPDI_CASES_ALL)
 #define OPDI_CASES_WHERE "[2,3], 1; [2,3,2], -2, True; []; [2,3]i5, 0"
@@ -46540,9 +46518,9 @@ OPDI_KERNEL(count_nonzero) {
 }
 #define OPDI_CARD_TRUTH(id, schema_, kernel_, out_, cases_)                                                 \
     OPDI_CARD_REDUCE(id, schema_, kernel_, OPD_NOT_DIFFERENTIABLE, "", KEEP, out_, cases_)
-OPDI_CARD_WHOLE(any, opd_any_dims_full(all, dims, false), "any(Tensor self) -> Tensor", any, OPD_NOT_DIFFERENTIABLE, "",
+OPDI_CARD_WHOLE(any, opd_any_dims(all, dims, false), "any(Tensor self) -> Tensor", any, OPD_NOT_DIFFERENTIABLE, "",
                 KEEP, "any.all_out", "[2,3]; [2,3]b")
-OPDI_CARD_WHOLE(all, opd_all_dims_full(all, dims, false), "all(Tensor self) -> Tensor", all, OPD_NOT_DIFFERENTIABLE, "",
+OPDI_CARD_WHOLE(all, opd_all_dims(all, dims, false), "all(Tensor self) -> Tensor", all, OPD_NOT_DIFFERENTIABLE, "",
                 KEEP, "all.all_out", "[2,3]; [2,3]b")
 OPDI_CARD_TRUTH(any_dim, "any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", any_dim, "any.out", "[2,3]b, 1")
 OPDI_CARD_TRUTH(all_dim, "all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", all_dim, "all.out", "[2,3]b, 1")
@@ -46654,7 +46632,7 @@ static opd_tensor *opdi_norm_gradient(opd_tensor *g, opd_tensor *x, double p, op
     if (p == 2) { return opd_mul(g, opdi_unless(opd_div(x, r), zero)); }
     if (p == OPDI_INF || p == -OPDI_INF) {
         opd_tensor *a = opd_abs(x), *mask = opd_logical_or(opd_eq(a, r), opd_isnan(a));
-        return opd_mul(opd_sgn(x), opd_mul(opd_div(g, opd_sum_dim_full(mask, dims, true, OPD_NONE)), mask));
+        return opd_mul(opd_sgn(x), opd_mul(opd_div(g, opd_sum_dim(mask, dims, true)), mask));
     }
     if (p < 1) {
         opd_tensor *s = opdi_unless(opd_mul(opd_sgn(x), opdi_pow_of(opd_abs(x), p - 1)),
@@ -46681,7 +46659,7 @@ OPDI_CARD_REDUCE(linalg_vector_norm, "linalg_vector_norm(Tensor self, Scalar ord
                  "bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", linalg_vector_norm,
                  opdi_norm_dims_backward, "self, result", SET_NOT_CPU, "linalg_vector_norm.out",
                  "[2,3]; [2,3], 3, (1); [2,3], 1.5, (0), True")
-OPDI_CARD_WHOLE(norm_Scalar, opd_norm_dim_full(all, opd_arg_value(call, 1), dims, false),
+OPDI_CARD_WHOLE(norm_Scalar, opd_norm_dim(all, opd_arg_value(call, 1), dims, false),
                 "norm.Scalar(Tensor self, Scalar p=2) -> Tensor", norm_Scalar, opdi_norm_all_backward, "self, result",
                 APPEND_NOT_CPU, "norm.Scalar_out", "[2,3]; [2,3], 3")
 OPDI_CARD_WHOLE(norm_ScalarOpt_dtype,
@@ -46708,14 +46686,14 @@ OPDI_KERNEL(frobenius_norm_dim) {
         return opd_fail(OPD_ERROR_ARGUMENT, "Expected at most 2 dimensions, but got %lld dimensions instead.",
                         (long long)dims.n);
     }
-    if (dims.n < 2) { return opd_return_tensor(call, opd_norm_dim_full(t, opd_value_int(2), dims, keep)); }
-    return opd_return_tensor(call, opd_sqrt(opd_sum_dim_full(opd_mul(t, t), dims, keep, OPD_NONE)));
+    if (dims.n < 2) { return opd_return_tensor(call, opd_norm_dim(t, opd_value_int(2), dims, keep)); }
+    return opd_return_tensor(call, opd_sqrt(opd_sum_dim(opd_mul(t, t), dims, keep)));
 }
 OPDI_COMPOSITE_AS(frobenius_norm_dim, FP32_NOT_CPU,
                   "frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor", NULL,
                   "frobenius_norm.out", "[2,3], (0,1); [2,3], (1), True")
 OPDI_KERNEL(dist) {
-    return opd_return_tensor(call, opd_norm_Scalar_full(opd_sub(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1)),
+    return opd_return_tensor(call, opd_norm_Scalar(opd_sub(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1)),
                                                    opd_arg_value(call, 2)));
 }
 OPDI_COMPOSITE_AS(dist, FP32_NOT_CPU, "dist(Tensor self, Tensor other, Scalar p=2) -> Tensor", NULL, "dist.out",
@@ -46803,7 +46781,7 @@ OPDI_KERNEL(sum_to_size) {
                         opdi_sizes_text(size.data, (int)size.n, a, sizeof a),
                         opdi_sizes_text(opdi_sizes(t), t->ndim, b, sizeof b));
     }
-    if (n) { t = opd_sum_dim_full(t, opd_ints_of(dims, n), true, OPD_NONE); }
+    if (n) { t = opd_sum_dim(t, opd_ints_of(dims, n), true); }
     return opd_return_tensor(call, t && lead > 0 ? opd_view(t, size) : t);
 }
 OPDI_COMPOSITE(sum_to_size, "sum_to_size(Tensor self, int[] size) -> Tensor", NULL, NULL,
@@ -46817,7 +46795,7 @@ OPDI_KERNEL(nanmean) {
         return opd_fail(OPD_ERROR_DTYPE, "nanmean(): expected input to have floating point or complex dtype but got %s",
                         opd_dtype_cname((opd_scalar_type)t->dtype));
     }
-    count = opd_sum_dim_full(opd_logical_not(opd_isnan(t)), dims, keep, OPD_NONE);
+    count = opd_sum_dim(opd_logical_not(opd_isnan(t)), dims, keep);
     sum = opd_nansum_full(t, opd_value_of_ints(dims), keep, opd_call_args(call)[3]);
     return opd_return_tensor(call, opd_div(sum, count));
 }
@@ -47353,7 +47331,7 @@ OPDI_BW1(_log_softmax) {
                                                                opd_bw_dtype(bw, 0)));
 }
 static opd_tensor *opdi_sum_keep(opd_tensor *t, int64_t dim) {
-    return opd_sum_dim_full(t, opd_ints_of(&dim, 1), true, OPD_NONE);
+    return opd_sum_dim(t, opd_ints_of(&dim, 1), true);
 }
 OPDI_BW1(_softmax_backward_data) {
     opd_tensor *g = opd_bw_grad(bw, 0), *go = opd_bw_tensor(bw, 0), *y = opd_bw_tensor(bw, 1);
@@ -47484,7 +47462,7 @@ static opd_tensor *opdi_cumprod_gradient(opd_tensor *g, opd_tensor *x, int64_t d
     for (k = 0; k < n; k++) {
         opd_tensor *others = opd_ones_like(opdi_range_dim(x, dim, 0, 1)), *part;
         if (k + 1 < n) { others = opdi_cat_dim(others, opd_cumprod(opdi_range_dim(x, dim, k + 1, n), dim), dim); }
-        if (k > 0) { others = opd_mul(others, opd_prod_dim_full(opdi_range_dim(x, dim, 0, k), dim, true, OPD_NONE)); }
+        if (k > 0) { others = opd_mul(others, opd_prod_dim(opdi_range_dim(x, dim, 0, k), dim, true)); }
         part = opdi_sum_keep(opd_mul(opdi_range_dim(g, dim, k, n), others), dim);
         result = result ? opdi_cat_dim(result, part, dim) : part;
         if (!result) { return NULL; }
@@ -47936,7 +47914,7 @@ OPDI_CARD_WHOLE(nanmedian, opdi_batch_median(opdi_batch_flat(all), true), "nanme
 static int opdi_sorted_part(opd_call *call, bool stable, int64_t dim, bool descending, int which) {
     opd_tensor *rets[2];
     opd_tensor *t = opd_arg_tensor(call, 0);
-    if (stable ? opd_sort_stable_full(rets, t, opd_value_bool(true), dim, descending)
+    if (stable ? opd_sort_stable(rets, t, opd_value_bool(true), dim, descending)
         : opd_sort_full(rets, t, dim, descending)) {
         return -1;
     }
@@ -50685,7 +50663,7 @@ static opd_tensor *opdi_conv_same(opd_tensor *x, opd_tensor *w, opd_tensor *bias
     y = opd_convolution(x, w, bias, stride, opd_ints_of(pad, nd), dilation, false, zero, groups);
     if (!uneven) { return y; }
     for (i = 0; i < nd; i++) {
-        if (skip[i]) { y = opd_slice_full(y, 2 + i, opd_value_int(1), OPD_NONE, 1); }
+        if (skip[i]) { y = opd_slice(y, 2 + i, opd_value_int(1), OPD_NONE, 1); }
     }
     return opd_contiguous(y);
 }
@@ -51435,7 +51413,7 @@ OPDI_KERNEL(adaptive_avg_pool) {
     }
     while (i < to.n && to.data[i] == 1) { i++; }
     if (i == to.n && self->ndim > to.n) {
-        return opd_return_tensor(call, opd_mean_dim_full(self, opd_ints_of(last, i), true, OPD_NONE));
+        return opd_return_tensor(call, opd_mean_dim(self, opd_ints_of(last, i), true));
     }
     return opd_return_tensor(call, to.n == 2 ? opd_under_adaptive_avg_pool2d(self, to)
                              : opd_under_adaptive_avg_pool3d(self, to));
@@ -54418,7 +54396,7 @@ OPDI_KERNEL(cosine_embedding_loss) {
 }
 static opd_tensor *opdi_norm_distance(opd_tensor *x, opd_tensor *y, double p, double eps, bool keep) {
     const int64_t last = OPDI_MAX((int)x->ndim, (int)y->ndim) - 1;
-    return opd_norm_dim_full(opdi_adds(opd_sub(x, y), eps), opd_value_float(p), opd_ints_of(&last, 1), keep);
+    return opd_norm_dim(opdi_adds(opd_sub(x, y), eps), opd_value_float(p), opd_ints_of(&last, 1), keep);
 }
 OPDI_KERNEL(pairwise_distance) {
     return opd_return_tensor(call, opdi_norm_distance(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1),
@@ -57897,7 +57875,7 @@ static int opdi_unique_flat(opd_call *call, bool sorts, bool inverse, bool count
             opd_result(call, 2, counts ? &n : &none, 1, OPD_INT64) ? 0 : -1;
     }
     flat = opdi_o_reshape(x, &x->numel, 1);
-    if (sorts && flat && x->numel && opd_sort_stable_full(sorted, flat, opd_value_bool(true), 0, false)) { return -1; }
+    if (sorts && flat && x->numel && opd_sort_stable(sorted, flat, opd_value_bool(true), 0, false)) { return -1; }
     if (sorted[0]) { flat = sorted[0]; }
     if (x->numel == 0) {
         r[0] = opd_clone(flat);
@@ -57942,12 +57920,12 @@ static int opdi_unique_slices(opd_call *call, int64_t along, bool sorts) {
     for (i = sorts ? flat[1] - 1 : -1; i >= 0 && rows; i--) {
         fresh = opdi_o_select(rows, 1, i);
         if (from) { fresh = opd_index_select(fresh, 0, from); }
-        if (opd_sort_stable_full(sorted, fresh, opd_value_bool(true), 0, false)) { return -1; }
+        if (opd_sort_stable(sorted, fresh, opd_value_bool(true), 0, false)) { return -1; }
         from = from ? opd_index_select(from, 0, sorted[1]) : sorted[1];
     }
     if (from) { rows = opd_index_select(rows, 0, from); }
     fresh = opdi_unique_differs(rows);
-    if (!fresh || opdi_unique_of(rows, opd_any_dim_full(fresh, 1, false), from, r)) { return -1; }
+    if (!fresh || opdi_unique_of(rows, opd_any_dim(fresh, 1, false), from, r)) { return -1; }
     sizes[0] = opdi_sizes(r[0])[0];
     r[0] = opdi_o_reshape(r[0], sizes, x->ndim);
     if (x->ndim && r[0]) { r[0] = opd_transpose(r[0], 0, dim); }
@@ -60141,11 +60119,6 @@ opd_tensor *opd_slice(opd_tensor *self, int64_t dim, opd_value start, opd_value 
     const opd_value args[5] = {opd_value_tensor(self), opd_value_int(dim), start, end, opd_value_int(step)};
     return opd_call_op(opd_op_typed(&op, "aten::slice.Tensor", "TTiVVi"), args, 5);
 }
-opd_tensor *opd_slice_full(opd_tensor *self, int64_t dim, opd_value start, opd_value end, int64_t step) {
-    static opd_op *op;
-    const opd_value args[5] = {opd_value_tensor(self), opd_value_int(dim), start, end, opd_value_int(step)};
-    return opd_call_op(opd_op_typed(&op, "aten::slice.Tensor", "TTiVVi"), args, 5);
-}
 opd_tensor *opd_unsqueeze(opd_tensor *self, int64_t dim) {
     static opd_op *op;
     const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dim)};
@@ -60811,11 +60784,6 @@ opd_tensor *opd_select_copy(opd_tensor *self, int64_t dim, int64_t index) {
     return opd_call_op(opd_op_typed(&op, "aten::select_copy.int", "TTii"), args, 3);
 }
 opd_tensor *opd_slice_copy(opd_tensor *self, int64_t dim, opd_value start, opd_value end, int64_t step) {
-    static opd_op *op;
-    const opd_value args[5] = {opd_value_tensor(self), opd_value_int(dim), start, end, opd_value_int(step)};
-    return opd_call_op(opd_op_typed(&op, "aten::slice_copy.Tensor", "TTiVVi"), args, 5);
-}
-opd_tensor *opd_slice_copy_full(opd_tensor *self, int64_t dim, opd_value start, opd_value end, int64_t step) {
     static opd_op *op;
     const opd_value args[5] = {opd_value_tensor(self), opd_value_int(dim), start, end, opd_value_int(step)};
     return opd_call_op(opd_op_typed(&op, "aten::slice_copy.Tensor", "TTiVVi"), args, 5);
@@ -62861,19 +62829,7 @@ opd_tensor *opd_var_correction(opd_tensor *self, opd_ints dim, opd_value correct
                               opd_value_bool(keepdim)};
     return opd_call_op(opd_op_typed(&op, "aten::var.correction", "TTIVb"), args, 4);
 }
-opd_tensor *opd_var_correction_full(opd_tensor *self, opd_ints dim, opd_value correction, bool keepdim) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_optional_ints(dim), correction,
-                              opd_value_bool(keepdim)};
-    return opd_call_op(opd_op_typed(&op, "aten::var.correction", "TTIVb"), args, 4);
-}
 opd_tensor *opd_std_correction(opd_tensor *self, opd_ints dim, opd_value correction, bool keepdim) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_optional_ints(dim), correction,
-                              opd_value_bool(keepdim)};
-    return opd_call_op(opd_op_typed(&op, "aten::std.correction", "TTIVb"), args, 4);
-}
-opd_tensor *opd_std_correction_full(opd_tensor *self, opd_ints dim, opd_value correction, bool keepdim) {
     static opd_op *op;
     const opd_value args[4] = {opd_value_tensor(self), opd_value_optional_ints(dim), correction,
                               opd_value_bool(keepdim)};
@@ -62885,21 +62841,7 @@ int opd_var_mean_correction(opd_tensor **rets, opd_tensor *self, opd_ints dim, o
                               opd_value_bool(keepdim)};
     return opd_call_tensors(opd_op_typed(&op, "aten::var_mean.correction", "NTIVb"), rets, args, 4);
 }
-int opd_var_mean_correction_full(opd_tensor **rets, opd_tensor *self, opd_ints dim, opd_value correction,
-                                 bool keepdim) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_optional_ints(dim), correction,
-                              opd_value_bool(keepdim)};
-    return opd_call_tensors(opd_op_typed(&op, "aten::var_mean.correction", "NTIVb"), rets, args, 4);
-}
 int opd_std_mean_correction(opd_tensor **rets, opd_tensor *self, opd_ints dim, opd_value correction, bool keepdim) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_optional_ints(dim), correction,
-                              opd_value_bool(keepdim)};
-    return opd_call_tensors(opd_op_typed(&op, "aten::std_mean.correction", "NTIVb"), rets, args, 4);
-}
-int opd_std_mean_correction_full(opd_tensor **rets, opd_tensor *self, opd_ints dim, opd_value correction,
-                                 bool keepdim) {
     static opd_op *op;
     const opd_value args[4] = {opd_value_tensor(self), opd_value_optional_ints(dim), correction,
                               opd_value_bool(keepdim)};
@@ -62910,17 +62852,7 @@ opd_tensor *opd_amax(opd_tensor *self, opd_ints dim, bool keepdim) {
     const opd_value args[3] = {opd_value_tensor(self), opd_value_of_ints(dim), opd_value_bool(keepdim)};
     return opd_call_op(opd_op_typed(&op, "aten::amax", "TTIb"), args, 3);
 }
-opd_tensor *opd_amax_full(opd_tensor *self, opd_ints dim, bool keepdim) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_of_ints(dim), opd_value_bool(keepdim)};
-    return opd_call_op(opd_op_typed(&op, "aten::amax", "TTIb"), args, 3);
-}
 opd_tensor *opd_amin(opd_tensor *self, opd_ints dim, bool keepdim) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_of_ints(dim), opd_value_bool(keepdim)};
-    return opd_call_op(opd_op_typed(&op, "aten::amin", "TTIb"), args, 3);
-}
-opd_tensor *opd_amin_full(opd_tensor *self, opd_ints dim, bool keepdim) {
     static opd_op *op;
     const opd_value args[3] = {opd_value_tensor(self), opd_value_of_ints(dim), opd_value_bool(keepdim)};
     return opd_call_op(opd_op_typed(&op, "aten::amin", "TTIb"), args, 3);
@@ -62940,17 +62872,7 @@ int opd_max_dim(opd_tensor **rets, opd_tensor *self, int64_t dim, bool keepdim) 
     const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), opd_value_bool(keepdim)};
     return opd_call_tensors(opd_op_typed(&op, "aten::max.dim", "NTib"), rets, args, 3);
 }
-int opd_max_dim_full(opd_tensor **rets, opd_tensor *self, int64_t dim, bool keepdim) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), opd_value_bool(keepdim)};
-    return opd_call_tensors(opd_op_typed(&op, "aten::max.dim", "NTib"), rets, args, 3);
-}
 int opd_min_dim(opd_tensor **rets, opd_tensor *self, int64_t dim, bool keepdim) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), opd_value_bool(keepdim)};
-    return opd_call_tensors(opd_op_typed(&op, "aten::min.dim", "NTib"), rets, args, 3);
-}
-int opd_min_dim_full(opd_tensor **rets, opd_tensor *self, int64_t dim, bool keepdim) {
     static opd_op *op;
     const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), opd_value_bool(keepdim)};
     return opd_call_tensors(opd_op_typed(&op, "aten::min.dim", "NTib"), rets, args, 3);
@@ -63017,17 +62939,7 @@ opd_tensor *opd_any_dim(opd_tensor *self, int64_t dim, bool keepdim) {
     const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), opd_value_bool(keepdim)};
     return opd_call_op(opd_op_typed(&op, "aten::any.dim", "TTib"), args, 3);
 }
-opd_tensor *opd_any_dim_full(opd_tensor *self, int64_t dim, bool keepdim) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), opd_value_bool(keepdim)};
-    return opd_call_op(opd_op_typed(&op, "aten::any.dim", "TTib"), args, 3);
-}
 opd_tensor *opd_all_dim(opd_tensor *self, int64_t dim, bool keepdim) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), opd_value_bool(keepdim)};
-    return opd_call_op(opd_op_typed(&op, "aten::all.dim", "TTib"), args, 3);
-}
-opd_tensor *opd_all_dim_full(opd_tensor *self, int64_t dim, bool keepdim) {
     static opd_op *op;
     const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), opd_value_bool(keepdim)};
     return opd_call_op(opd_op_typed(&op, "aten::all.dim", "TTib"), args, 3);
@@ -63037,17 +62949,7 @@ opd_tensor *opd_any_dims(opd_tensor *self, opd_ints dim, bool keepdim) {
     const opd_value args[3] = {opd_value_tensor(self), opd_value_optional_ints(dim), opd_value_bool(keepdim)};
     return opd_call_op(opd_op_typed(&op, "aten::any.dims", "TTIb"), args, 3);
 }
-opd_tensor *opd_any_dims_full(opd_tensor *self, opd_ints dim, bool keepdim) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_optional_ints(dim), opd_value_bool(keepdim)};
-    return opd_call_op(opd_op_typed(&op, "aten::any.dims", "TTIb"), args, 3);
-}
 opd_tensor *opd_all_dims(opd_tensor *self, opd_ints dim, bool keepdim) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_optional_ints(dim), opd_value_bool(keepdim)};
-    return opd_call_op(opd_op_typed(&op, "aten::all.dims", "TTIb"), args, 3);
-}
-opd_tensor *opd_all_dims_full(opd_tensor *self, opd_ints dim, bool keepdim) {
     static opd_op *op;
     const opd_value args[3] = {opd_value_tensor(self), opd_value_optional_ints(dim), opd_value_bool(keepdim)};
     return opd_call_op(opd_op_typed(&op, "aten::all.dims", "TTIb"), args, 3);
@@ -63082,22 +62984,12 @@ opd_tensor *opd_norm_Scalar(opd_tensor *self, opd_value p) {
     const opd_value args[2] = {opd_value_tensor(self), p};
     return opd_call_op(opd_op_typed(&op, "aten::norm.Scalar", "TTV"), args, 2);
 }
-opd_tensor *opd_norm_Scalar_full(opd_tensor *self, opd_value p) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), p};
-    return opd_call_op(opd_op_typed(&op, "aten::norm.Scalar", "TTV"), args, 2);
-}
 opd_tensor *opd_norm_dtype(opd_tensor *self, opd_value p, opd_scalar_type dtype) {
     static opd_op *op;
     const opd_value args[3] = {opd_value_tensor(self), p, opd_value_int(dtype)};
     return opd_call_op(opd_op_typed(&op, "aten::norm.ScalarOpt_dtype", "TTVi"), args, 3);
 }
 opd_tensor *opd_norm_dim(opd_tensor *self, opd_value p, opd_ints dim, bool keepdim) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), p, opd_value_of_ints(dim), opd_value_bool(keepdim)};
-    return opd_call_op(opd_op_typed(&op, "aten::norm.ScalarOpt_dim", "TTVIb"), args, 4);
-}
-opd_tensor *opd_norm_dim_full(opd_tensor *self, opd_value p, opd_ints dim, bool keepdim) {
     static opd_op *op;
     const opd_value args[4] = {opd_value_tensor(self), p, opd_value_of_ints(dim), opd_value_bool(keepdim)};
     return opd_call_op(opd_op_typed(&op, "aten::norm.ScalarOpt_dim", "TTVIb"), args, 4);
@@ -63109,11 +63001,6 @@ opd_tensor *opd_norm_dim_dtype(opd_tensor *self, opd_value p, opd_ints dim, bool
     return opd_call_op(opd_op_typed(&op, "aten::norm.ScalarOpt_dim_dtype", "TTVIbi"), args, 5);
 }
 opd_tensor *opd_frobenius_norm(opd_tensor *self, opd_ints dim, bool keepdim) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_of_ints(dim), opd_value_bool(keepdim)};
-    return opd_call_op(opd_op_typed(&op, "aten::frobenius_norm.dim", "TTIb"), args, 3);
-}
-opd_tensor *opd_frobenius_norm_full(opd_tensor *self, opd_ints dim, bool keepdim) {
     static opd_op *op;
     const opd_value args[3] = {opd_value_tensor(self), opd_value_of_ints(dim), opd_value_bool(keepdim)};
     return opd_call_op(opd_op_typed(&op, "aten::frobenius_norm.dim", "TTIb"), args, 3);
@@ -63139,11 +63026,6 @@ opd_tensor *opd_logsumexp_full(opd_tensor *self, opd_ints dim, bool keepdim) {
     return opd_call_op(opd_op_typed(&op, "aten::logsumexp", "TTIb"), args, 3);
 }
 opd_tensor *opd_special_logsumexp(opd_tensor *self, opd_ints dim, bool keepdim) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_of_ints(dim), opd_value_bool(keepdim)};
-    return opd_call_op(opd_op_typed(&op, "aten::special_logsumexp", "TTIb"), args, 3);
-}
-opd_tensor *opd_special_logsumexp_full(opd_tensor *self, opd_ints dim, bool keepdim) {
     static opd_op *op;
     const opd_value args[3] = {opd_value_tensor(self), opd_value_of_ints(dim), opd_value_bool(keepdim)};
     return opd_call_op(opd_op_typed(&op, "aten::special_logsumexp", "TTIb"), args, 3);
@@ -63340,11 +63222,6 @@ int opd_sort_stable(opd_tensor **rets, opd_tensor *self, opd_value stable, int64
     const opd_value args[4] = {opd_value_tensor(self), stable, opd_value_int(dim), opd_value_bool(descending)};
     return opd_call_tensors(opd_op_typed(&op, "aten::sort.stable", "NTVib"), rets, args, 4);
 }
-int opd_sort_stable_full(opd_tensor **rets, opd_tensor *self, opd_value stable, int64_t dim, bool descending) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), stable, opd_value_int(dim), opd_value_bool(descending)};
-    return opd_call_tensors(opd_op_typed(&op, "aten::sort.stable", "NTVib"), rets, args, 4);
-}
 int opd_topk(opd_tensor **rets, opd_tensor *self, int64_t k) {
     static opd_op *op;
     const opd_value args[2] = {opd_value_tensor(self), opd_value_int(k)};
@@ -63371,17 +63248,7 @@ int opd_median_dim(opd_tensor **rets, opd_tensor *self, int64_t dim, bool keepdi
     const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), opd_value_bool(keepdim)};
     return opd_call_tensors(opd_op_typed(&op, "aten::median.dim", "NTib"), rets, args, 3);
 }
-int opd_median_dim_full(opd_tensor **rets, opd_tensor *self, int64_t dim, bool keepdim) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), opd_value_bool(keepdim)};
-    return opd_call_tensors(opd_op_typed(&op, "aten::median.dim", "NTib"), rets, args, 3);
-}
 int opd_nanmedian_dim(opd_tensor **rets, opd_tensor *self, int64_t dim, bool keepdim) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), opd_value_bool(keepdim)};
-    return opd_call_tensors(opd_op_typed(&op, "aten::nanmedian.dim", "NTib"), rets, args, 3);
-}
-int opd_nanmedian_dim_full(opd_tensor **rets, opd_tensor *self, int64_t dim, bool keepdim) {
     static opd_op *op;
     const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), opd_value_bool(keepdim)};
     return opd_call_tensors(opd_op_typed(&op, "aten::nanmedian.dim", "NTib"), rets, args, 3);
@@ -63417,12 +63284,6 @@ opd_tensor *opd_argsort_full(opd_tensor *self, int64_t dim, bool descending) {
     return opd_call_op(opd_op_typed(&op, "aten::argsort", "TTib"), args, 3);
 }
 opd_tensor *opd_argsort_stable(opd_tensor *self, bool stable, int64_t dim, bool descending) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_bool(stable), opd_value_int(dim),
-                              opd_value_bool(descending)};
-    return opd_call_op(opd_op_typed(&op, "aten::argsort.stable", "TTbib"), args, 4);
-}
-opd_tensor *opd_argsort_stable_full(opd_tensor *self, bool stable, int64_t dim, bool descending) {
     static opd_op *op;
     const opd_value args[4] = {opd_value_tensor(self), opd_value_bool(stable), opd_value_int(dim),
                               opd_value_bool(descending)};

@@ -5768,7 +5768,7 @@ static int opdi_cu_list_add(const opdi_cu_list *p, opd_tensor *self, opd_tensor 
     if (!keys) { return -1; }
     if (n == 0) { return 0; }
     const opdi_cu_list_keys f = {*p, opdi_cu_data<int64_t>(keys), skip};
-    if (opdi_cu_each(p->nq, f) || opd_sort_stable_full(sorted, keys, opd_value_bool(true), 0, false)) { return -1; }
+    if (opdi_cu_each(p->nq, f) || opd_sort_stable(sorted, keys, opd_value_bool(true), 0, false)) { return -1; }
     return opd_dtype(self) == OPD_FLOAT32 ? opdi_cu_list_sums<float>(p, sorted, self, values, scale)
         : opd_dtype(self) == OPD_FLOAT64 ? opdi_cu_list_sums<double>(p, sorted, self, values, scale)
         : opdi_cu_list_sums<int64_t>(p, sorted, self, values, scale);

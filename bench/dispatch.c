@@ -436,7 +436,7 @@ static opd_tensor *link_tanh(opd_tensor *y, opd_tensor *w) { (void)w; return opd
 static opd_tensor *link_sigmoid(opd_tensor *y, opd_tensor *w) { (void)w; return opd_sigmoid(y); }
 static opd_tensor *link_clamp(opd_tensor *y, opd_tensor *w) { (void)w; return opd_clamp_full(y, OPD_V(-1), OPD_V(2)); }
 static opd_tensor *link_view(opd_tensor *y, opd_tensor *w) { (void)w; return opd_view(y, OPD_INTS(1)); }
-static opd_tensor *link_slice(opd_tensor *y, opd_tensor *w) { (void)w; return opd_slice_full(y, 0, OPD_NONE, OPD_NONE, 1); }
+static opd_tensor *link_slice(opd_tensor *y, opd_tensor *w) { (void)w; return opd_slice(y, 0, OPD_NONE, OPD_NONE, 1); }
 static opd_tensor *link_expand(opd_tensor *y, opd_tensor *w) { (void)w; return opd_expand(y, OPD_INTS(1)); }
 /* The first link of a write is a result, as leaves must not be written. */
 static opd_tensor *link_mul_(opd_tensor *y, opd_tensor *w) {
@@ -444,7 +444,7 @@ static opd_tensor *link_mul_(opd_tensor *y, opd_tensor *w) {
     return opd_tensor_is_leaf(y) ? opd_mul(y, w) : OPD_CALL(OPD_OP(&op, "aten::mul_.Tensor"), y, w);
 }
 static opd_tensor *link_mul_view(opd_tensor *y, opd_tensor *w) {
-    return opd_tensor_is_leaf(y) ? opd_mul(y, w) : link_mul_(opd_slice_full(y, 0, OPD_NONE, OPD_NONE, 1), w) ? y : NULL;
+    return opd_tensor_is_leaf(y) ? opd_mul(y, w) : link_mul_(opd_slice(y, 0, OPD_NONE, OPD_NONE, 1), w) ? y : NULL;
 }
 
 typedef opd_tensor *(*link_fn)(opd_tensor *, opd_tensor *);
@@ -748,7 +748,7 @@ static void bench_kernels(void) {
     bool was = opd_grad_set(false);
     OPD_SCOPED;
     opd_tensor *x = values(OPD_INTS(ELEMENTS)), *y = values(OPD_INTS(ELEMENTS)), *o = values(OPD_INTS(ELEMENTS));
-    opd_tensor *x2 = opd_slice_full(values(OPD_INTS(2 * ELEMENTS)), 0, OPD_NONE, OPD_NONE, 2);
+    opd_tensor *x2 = opd_slice(values(OPD_INTS(2 * ELEMENTS)), 0, OPD_NONE, OPD_NONE, 2);
     opd_tensor *hx = opd_to_dtype(x, OPD_BFLOAT16), *hy = opd_to_dtype(y, OPD_BFLOAT16), *ho = opd_clone(hx);
     opd_op *add_out = opd_find("aten::add.out"), *exp_out = opd_find("aten::exp.out");
     samples contiguous = {0}, direct = {0};

@@ -278,8 +278,8 @@ int main(void) {
     for (step = 0; step < 300 && opd_ok(); step++) {
         OPD_SCOPE {
             opd_tensor *x = opd_to_device(opd_randn(OPD_INTS(64, 2), OPD_FLOAT32), device, OPD_FLOAT32);
-            opd_tensor *goal = opd_mul(opd_slice_full(x, 1, opd_value_int(0), opd_value_int(1), 1),
-                                       opd_slice_full(x, 1, opd_value_int(1), opd_value_int(2), 1));
+            opd_tensor *goal = opd_mul(opd_slice(x, 1, opd_value_int(0), opd_value_int(1), 1),
+                                       opd_slice(x, 1, opd_value_int(1), opd_value_int(2), 1));
             opd_tensor *h = opd_relu(opd_add(opd_mm(x, w[0]), w[1]));
             opd_tensor *error = opd_sub(opd_mm(h, w[2]), goal), *mean = opd_mean(opd_mul(error, error));
             bool was;
@@ -295,7 +295,7 @@ int main(void) {
         }
     }
     OPD_SCOPE {
-        opd_print(opd_slice_full(w[0], 1, opd_value_int(0), opd_value_int(4), 1));
+        opd_print(opd_slice(w[0], 1, opd_value_int(0), opd_value_int(4), 1));
         opd_print(opd_zeros_full(OPD_INTS(2, 2), OPD_NONE, OPD_NONE, opd_value_str("npu"), OPD_NONE));
     }
     printf("loss %.4f at first, %.4f after %d steps; %d copies\n", first, loss, step, npu_copies);

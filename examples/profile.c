@@ -73,7 +73,7 @@ int main(int argc, char **argv) {
     double first = 0, last = 0;
     OPD_SCOPED;
     opd_tensor *x = opd_randn(OPD_INTS(POINTS, 2), OPD_FLOAT32);
-    opd_tensor *radius = opd_sum_dim_full(opd_mul(x, x), OPD_INTS(1), true, OPD_NONE);
+    opd_tensor *radius = opd_sum_dim(opd_mul(x, x), OPD_INTS(1), true);
     opd_tensor *y = opd_to_dtype(opd_lt_Scalar(radius, OPD_V(1.4)), OPD_FLOAT32);
     net n = {parameter(opd_randn(OPD_INTS(2, HIDDEN), OPD_FLOAT32)), parameter(opd_zeros(OPD_INTS(HIDDEN), OPD_FLOAT32)),
              parameter(opd_mul_Scalar(opd_randn(OPD_INTS(HIDDEN, 1), OPD_FLOAT32), OPD_V(0.1))),

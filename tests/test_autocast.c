@@ -276,9 +276,9 @@ TEST(dtype_arguments_that_are_given_stay) {
         DTYPE(opd_sum_full(h, opd_value_int(OPD_FLOAT16)), OPD_FLOAT16);
         DTYPE(opd_sum(on(opd_ones(OPD_INTS(3), OPD_INT64), NPU)), OPD_INT64);     /* not eligible */
         DTYPE(opd_softmax(h, 1), OPD_FLOAT32);
-        DTYPE(opd_norm_Scalar_full(h, opd_value_int(2)), OPD_FLOAT32);
-        DTYPE(opd_norm_Scalar_full(on(f32(OPD_INTS(3)), NPU), opd_value_int(2)), OPD_FLOAT32);
-        DTYPE(opd_norm_Scalar_full(on(in(f32(OPD_INTS(3)), OPD_FLOAT64), NPU), opd_value_int(2)), OPD_FLOAT64);
+        DTYPE(opd_norm_Scalar(h, opd_value_int(2)), OPD_FLOAT32);
+        DTYPE(opd_norm_Scalar(on(f32(OPD_INTS(3)), NPU), opd_value_int(2)), OPD_FLOAT32);
+        DTYPE(opd_norm_Scalar(on(in(f32(OPD_INTS(3)), OPD_FLOAT64), NPU), opd_value_int(2)), OPD_FLOAT64);
         DTYPE(opd_cross_entropy_loss(h, on(opd_ones(OPD_INTS(2), OPD_INT64), NPU)), OPD_FLOAT32);
     }
     CHECK_OK();

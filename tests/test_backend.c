@@ -337,7 +337,7 @@ TEST(out_of_memory_sticks) {
     CHECK(opd_add(t, t) == NULL && opd_tensor_new_on(OPD_INTS(1), OPD_FLOAT32, unit(0)) == NULL);
     CHECK(strstr(opd_error_message(), "Tried to allocate 32 bytes") != NULL);
     opd_error_clear();
-    CHECK_STR(printed(opd_slice_full(t, 0, opd_value_int(0), opd_value_int(2), 1)), "tensor([-2., -1.], device='npu:0')");
+    CHECK_STR(printed(opd_slice(t, 0, opd_value_int(0), opd_value_int(2), 1)), "tensor([-2., -1.], device='npu:0')");
     CHECK_OK();
 }
 static opd_tensor *some_work(void) {
@@ -483,7 +483,7 @@ TEST(random_numbers) {
     CHECK(opd_tensor_device(b).index == 1);
     CHECK_TENSOR(here(b), opd_data_f32(a), 0);
     opd_manual_seed(5);
-    CHECK_TENSOR(here(opd_normal_full_(opd_empty_like(b), 0, 1, NULL)), opd_data_f32(a), 0);
+    CHECK_TENSOR(here(opd_normal_(opd_empty_like(b), 0, 1)), opd_data_f32(a), 0);
 }
 /* Every way of copying: host and device, layouts, dtypes, broadcasting, units. */
 TEST(copies) {
@@ -510,13 +510,13 @@ TEST(copies) {
     CHECK(opd_tensor_device(opd_to_other(vec(2), d)).index == 1);
     /* into a part of a tensor: the rest stays */
     d = opd_zeros_full(OPD_INTS(3, 4), OPD_NONE, OPD_NONE, at(0), OPD_NONE);
-    CHECK(opd_copy_(opd_slice_full(d, 1, opd_value_int(0), opd_value_int(3), 2), opd_t(m)) != NULL);
+    CHECK(opd_copy_(opd_slice(d, 1, opd_value_int(0), opd_value_int(3), 2), opd_t(m)) != NULL);
     CHECK_STR(printed(d), "tensor([[-2.,  0.,  1.,  0.],\n        [-1.,  0.,  2.,  0.],\n        [ 0.,  0.,  3.,  0.]],"
               " device='npu:0')");
-    CHECK(opd_copy_(d, opd_slice_full(vec(4), 0, opd_value_int(0), opd_value_int(1), 1)) == d);
+    CHECK(opd_copy_(d, opd_slice(vec(4), 0, opd_value_int(0), opd_value_int(1), 1)) == d);
     CHECK(opd_item_f64(opd_select(opd_select(d, 0, 2), 0, 3)) == -2);
-    CHECK(opd_copy_(opd_slice_full(opd_select(d, 0, 0), 0, opd_value_int(0), opd_value_int(3), 1),
-                    opd_slice_full(opd_select(d, 0, 0), 0, opd_value_int(1), opd_value_int(4), 1)) == NULL);
+    CHECK(opd_copy_(opd_slice(opd_select(d, 0, 0), 0, opd_value_int(0), opd_value_int(3), 1),
+                    opd_slice(opd_select(d, 0, 0), 0, opd_value_int(1), opd_value_int(4), 1)) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "single memory location");
     CHECK(opd_copy_(d, vec(5)) == NULL);
     opd_error_clear();

@@ -419,8 +419,8 @@ TEST(long_rows_are_searched) {
             CHECK_INT(opd_kthvalue(b, y, k), 0);
             same_pair("kthvalue", a, b);
         }
-        CHECK_INT(opd_median_dim_full(a, x, 1, false), 0);
-        CHECK_INT(opd_median_dim_full(b, y, 1, false), 0);
+        CHECK_INT(opd_median_dim(a, x, 1, false), 0);
+        CHECK_INT(opd_median_dim(b, y, 1, false), 0);
         same_pair("median", a, b);
         a[0] = opd_nanmedian(x); b[0] = opd_nanmedian(y);
         a[1] = b[1] = NULL;
@@ -443,11 +443,11 @@ static opd_tensor *of_view(int k, opd_tensor *x) {
         case 0: return opd_sum(x);
         case 1: case 2: case 3: return opd_sum_dim(x, OPD_INTS(k - 1), false);
         case 4: return opd_sum_dim(x, OPD_INTS(0, 2), false);
-        case 5: return opd_sum_dim_full(x, OPD_INTS(1, 2), true, OPD_NONE);
+        case 5: return opd_sum_dim(x, OPD_INTS(1, 2), true);
         case 6: return opd_sum_dim(x, OPD_INTS(0, 1), false);
-        case 7: return opd_amax_full(x, OPD_INTS(0), false);
+        case 7: return opd_amax(x, OPD_INTS(0), false);
         case 8: case 9: case 10: return opd_argmax_full(x, opd_value_int(k - 8), false);
-        case 11: return opd_any_dim_full(x, 0, false);
+        case 11: return opd_any_dim(x, 0, false);
         case 12: return opd_add(x, x);
         case 13: return opd_contiguous(opd_transpose(x, 0, 2));
         case 14: return opd_to_dtype(x, OPD_FLOAT16);
@@ -986,7 +986,7 @@ TEST(the_current_device_stays) {
     STAYS(opd_item_f64(opd_sum(y)));
     STAYS(opd_nonzero(y));
     STAYS(opd_copy_(y, opd_ones(OPD_INTS(3), OPD_FLOAT64)));
-    STAYS(opd_uniform_full_(y, 0, 1, NULL));
+    STAYS(opd_uniform_(y, 0, 1));
     STAYS(opd_cumsum(y, 1));
     STAYS(opd_device_empty_cache(gpu(1)));
     STAYS(opd_device_memory(gpu(1)));
@@ -1156,7 +1156,7 @@ static void drawn(opd_tensor **into, opd_generator *g) {
     OPD_SCOPE {
         opd_tensor *parts[2];
         (void)opd_copy_(into[0], opd_dropout(opd_ones_like(into[0]), 0.5, true));
-        (void)opd_normal_full_(into[1], 1, 2, NULL);
+        (void)opd_normal_(into[1], 1, 2);
         (void)opd_random_from_full_(into[2], 0, OPD_V(1000), g);
         (void)opd_copy_(into[1], opd_add(into[1], opd_rand_like(into[1])));
         parts[0] = opd_exponential_full_(opd_empty_like(into[0]), 2, g);
@@ -1334,9 +1334,9 @@ static int a_second(opd_stream s, opd_tensor *x) { (void)x; return opd_capture_b
 static int a_seed(opd_stream s, opd_tensor *x) {
     static uint64_t seed = 99;
     (void)s;
-    (void)opd_uniform_full_(x, 0, 1, NULL);
+    (void)opd_uniform_(x, 0, 1);
     opd_manual_seed(seed++);
-    return opd_uniform_full_(x, 0, 1, NULL) == NULL;
+    return opd_uniform_(x, 0, 1) == NULL;
 }
 static int other_work(opd_stream s, opd_tensor *x) {
     opd_stream other = opd_stream_new(gpu(0));

@@ -603,7 +603,7 @@ TEST(results_without_derivative) {                /* test_non_differentiable */
     CHECK_INT(opd_dual_enter(), 0);
     foo = opd_make_dual(vec(1, 2), vec(3, 4));
     CHECK(!tangent_of(opd_eq(foo, vec(1, 3))) && !tangent_of(opd_argmax(foo)) && !tangent_of(opd_zeros_like(foo)));
-    CHECK(opd_max_dim_full(max, foo, 0, false) == 0 && opd_item_f64(tangent_of(max[0])) == 4 && !tangent_of(max[1]));
+    CHECK(opd_max_dim(max, foo, 0, false) == 0 && opd_item_f64(tangent_of(max[0])) == 4 && !tangent_of(max[1]));
     CHECK(is_2(tangent_of(opd_floor(foo)), 0, 0));
     CHECK_INT(opd_dual_exit(0), 0);
     CHECK_OK();
@@ -1012,7 +1012,7 @@ static int strict_forward(opd_context *ctx) {
     opd_tensor *x = opd_context_tensor(ctx, 0), *y = opd_context_tensor(ctx, 1), *z;
     switch (strict_case) {
     case WRITES: return opd_context_mark_dirty(ctx, x) || opd_context_return(ctx, mul_to(x, vec(2, 2)));
-    case RETURNS_VIEW: return opd_context_return(ctx, opd_slice_full(x, 0, OPD_V(0), OPD_V(1), 1));
+    case RETURNS_VIEW: return opd_context_return(ctx, opd_slice(x, 0, OPD_V(0), OPD_V(1), 1));
     case RETURNS_INPUT: return opd_context_return(ctx, x);
     case RETURNS_TWO: return opd_context_return(ctx, opd_mul(x, x)) || opd_context_return(ctx, opd_mul(y, y));
     default: z = opd_clone(x); return opd_context_mark_dirty(ctx, z) || opd_context_return(ctx, z);
@@ -1020,7 +1020,7 @@ static int strict_forward(opd_context *ctx) {
 }
 static int gives_double_y(opd_jvp_call *jv) {
     opd_tensor *t = opd_mul(opd_jvp_tangent(jv, 1), vec(2, 2));
-    return opd_jvp_return(jv, 0, strict_case == RETURNS_VIEW ? opd_slice_full(t, 0, OPD_V(0), OPD_V(1), 1) : t);
+    return opd_jvp_return(jv, 0, strict_case == RETURNS_VIEW ? opd_slice(t, 0, OPD_V(0), OPD_V(1), 1) : t);
 }
 static int gives_same(opd_jvp_call *jv) { return opd_jvp_return(jv, 0, opd_jvp_tangent(jv, 0)); }
 static int gives_written_copy(opd_jvp_call *jv) {
@@ -1028,9 +1028,9 @@ static int gives_written_copy(opd_jvp_call *jv) {
     return opd_jvp_return(jv, 0, opd_clone(t));
 }
 static int gives_nothing(opd_jvp_call *jv) { (void)jv; return 0; }
-static int gives_first_part(opd_jvp_call *jv) { return opd_jvp_return(jv, 0, opd_slice_full(opd_jvp_tangent(jv, 0), 0, OPD_V(0), OPD_V(1), 1)); }
-static int gives_last_part(opd_jvp_call *jv) { return opd_jvp_return(jv, 0, opd_slice_full(opd_jvp_tangent(jv, 0), 0, OPD_V(1), OPD_V(2), 1)); }
-static int gives_copied_part(opd_jvp_call *jv) { return opd_jvp_return(jv, 0, opd_clone(opd_slice_full(opd_jvp_tangent(jv, 0), 0, OPD_V(0), OPD_V(1), 1))); }
+static int gives_first_part(opd_jvp_call *jv) { return opd_jvp_return(jv, 0, opd_slice(opd_jvp_tangent(jv, 0), 0, OPD_V(0), OPD_V(1), 1)); }
+static int gives_last_part(opd_jvp_call *jv) { return opd_jvp_return(jv, 0, opd_slice(opd_jvp_tangent(jv, 0), 0, OPD_V(1), OPD_V(2), 1)); }
+static int gives_copied_part(opd_jvp_call *jv) { return opd_jvp_return(jv, 0, opd_clone(opd_slice(opd_jvp_tangent(jv, 0), 0, OPD_V(0), OPD_V(1), 1))); }
 static int gives_one_too_many(opd_jvp_call *jv) { opd_tensor *t = vec(1, 1);
     return opd_jvp_return(jv, 0, t) || opd_jvp_return(jv, 1, t) || opd_jvp_return(jv, 2, t); }
 static int gives_one(opd_jvp_call *jv) { return opd_jvp_return(jv, 0, vec(1, 1)); }

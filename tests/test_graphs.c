@@ -1000,7 +1000,7 @@ static int chain(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
         parts[0] = opd_tanh(out[0]);
         parts[1] = opd_neg(out[0]);
         out[0] = i % 2 ? opd_add(parts[0], parts[1])
-            : opd_slice_full(opd_cat(opd_tensors_of(parts, 2)), 0, opd_value_int(0), opd_value_int(1 << 18), 1);
+            : opd_slice(opd_cat(opd_tensors_of(parts, 2)), 0, opd_value_int(0), opd_value_int(1 << 18), 1);
     }
     return 1;
 }

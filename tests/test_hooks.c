@@ -592,13 +592,13 @@ TEST(saved_may_be_written) {                      /* test_basic, test_save_base_
         a = large();
         b = clone_of(a);
         out = opd_sum(square(b));
-        CHECK(sin_(opd_slice_full(b, 0, OPD_V(1), OPD_NONE, 1)) && sin_(opd_slice_full(b, 0, OPD_V(0), OPD_V(2), 1)));
+        CHECK(sin_(opd_slice(b, 0, OPD_V(1), OPD_NONE, 1)) && sin_(opd_slice(b, 0, OPD_V(0), OPD_V(2), 1)));
         CHECK_INT(opd_backward(out), 0);
         check_twice(a, 2);
 
         a = large();
         b = clone_of(a);
-        out = opd_sum(square(opd_slice_full(b, 0, OPD_NONE, OPD_NONE, 1)));
+        out = opd_sum(square(opd_slice(b, 0, OPD_NONE, OPD_NONE, 1)));
         CHECK(sin_(b) != NULL);
         CHECK_INT(opd_backward(out), 0);
         check_twice(a, 2);

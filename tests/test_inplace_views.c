@@ -41,7 +41,7 @@ static opd_tensor *make_view(opd_tensor *x, const char *op, const long *v, int n
     if (!strcmp(op, "view")) { return opd_view(x, opd_ints_of(s, 1)); }
     if (!strcmp(op, "transpose")) { return opd_transpose(x, s[0], s[1]); }
     if (!strcmp(op, "select")) { return opd_select(x, s[0], s[1]); }
-    if (!strcmp(op, "slice")) { return opd_slice_full(x, s[0], OPD_V(s[1]), OPD_V(s[2]), s[3]); }
+    if (!strcmp(op, "slice")) { return opd_slice(x, s[0], OPD_V(s[1]), OPD_V(s[2]), s[3]); }
     if (!strcmp(op, "unsqueeze")) { return opd_unsqueeze(x, s[0]); }
     if (!strcmp(op, "squeeze")) { return opd_squeeze(x); }
     if (!strcmp(op, "detach")) { return opd_detach(x); }
@@ -260,7 +260,7 @@ static opd_tensor *ones(opd_ints sizes, bool grad) {
 static opd_tensor *times(opd_tensor *a, opd_tensor *b) { return write_into(a, "mul_", b); }
 static opd_tensor *plus(opd_tensor *a, opd_tensor *b) { return write_into(a, "add_", b); }
 static opd_tensor *non_leaf(opd_tensor *t) { return opd_mul(t, ones(opd_ints_of(NULL, 0), false)); }
-static opd_tensor *part(opd_tensor *t, int64_t from, int64_t to) { return opd_slice_full(t, 0, OPD_V(from), OPD_V(to), 1); }
+static opd_tensor *part(opd_tensor *t, int64_t from, int64_t to) { return opd_slice(t, 0, OPD_V(from), OPD_V(to), 1); }
 static void check_all(const opd_tensor *t, const double *want) {
     opd_tensor *c = t ? opd_contiguous((opd_tensor *)(uintptr_t)t) : NULL;
     int64_t i;
@@ -485,13 +485,13 @@ TEST(backward_twice_through_a_written_view) {
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "Trying to backward through the graph a second time");
 }
 TEST(descriptions_of_views_written_in_place) {    /* the base is not written: its history stays */
-    opd_tensor *x = numbers(OPD_INTS(3, 3), true), *y = non_leaf(x), *v = part(opd_slice_full(y, 1, OPD_V(0), OPD_V(2), 1), 0, 2);
+    opd_tensor *x = numbers(OPD_INTS(3, 3), true), *y = non_leaf(x), *v = part(opd_slice(y, 1, OPD_V(0), OPD_V(2), 1), 0, 2);
     CHECK(OPD_CALL(aten("t_"), v) == v);
     CHECK_STR(opd_tensor_grad_fn(y), "MulBackward0");
     CHECK_INT(opd_backward(opd_sum(opd_mul(v, numbers(OPD_INTS(2, 2), false)))), 0);
     CHECK_GRAD(x, 1, 3, 0, 2, 4, 0, 0, 0, 0);
     y = non_leaf(x);
-    v = part(opd_slice_full(y, 1, OPD_V(0), OPD_V(2), 1), 0, 2);
+    v = part(opd_slice(y, 1, OPD_V(0), OPD_V(2), 1), 0, 2);
     CHECK(OPD_CALL(aten("t_"), v) == v && times(v, numbers(OPD_INTS(2, 2), false)) == v);
     CHECK_STR(opd_tensor_grad_fn(y), "CopySlices");
     CHECK_INT(opd_tensor_set_grad(x, NULL), 0);

@@ -273,7 +273,7 @@ TEST(kernels_outer) {
             bool right = true;
             for (i = 0; i < opd_numel(x); i++) { kn_set(x, i, kn_random()); }
             for (i = 0; i < opd_numel(y); i++) { kn_set(y, i, kn_random()); }
-            if (s[3]) { y = opd_slice_full(y, 2, opd_value_int(0), OPD_NONE, 2); }
+            if (s[3]) { y = opd_slice(y, 2, opd_value_int(0), OPD_NONE, 2); }
             r = opd_bmm(x, y);
             x = opd_contiguous(x); y = opd_contiguous(y);
             for (b = 0; b < n; b++) {

@@ -240,7 +240,7 @@ static int a_forms(void) {
 TEST(out_and_inplace) { every_allocation(a_forms, 1000); }
 
 static int a_lists(void) {
-    opd_tensor *a = some(10), *all = a ? opd_cat(OPD_TENSORS(a, opd_slice_full(a, 0, opd_value_int(1), opd_value_int(5), 1), a)) : NULL;
+    opd_tensor *a = some(10), *all = a ? opd_cat(OPD_TENSORS(a, opd_slice(a, 0, opd_value_int(1), opd_value_int(5), 1), a)) : NULL;
     return all && opd_stack(OPD_TENSORS(all, all)) ? 0 : -1;
 }
 TEST(lists) { every_allocation(a_lists, 1000); }

@@ -141,7 +141,7 @@ static void out_across_input(out_trial *t, int i, int64_t shift, int64_t step) {
             buffer = opd_zeros(OPD_INTS(n + shift), opd_dtype(in));
             moved = opd_view(opd_narrow(buffer, 0, 0, opd_numel(in)), opd_ints_of(opd_sizes(in), opd_ndim(in)));
             (void)opd_copy_(moved, in);
-            t->outs[i] = opd_view(opd_slice_full(buffer, 0, opd_value_int(shift), opd_value_int(shift + step * opd_numel(out)), step),
+            t->outs[i] = opd_view(opd_slice(buffer, 0, opd_value_int(shift), opd_value_int(shift + step * opd_numel(out)), step),
                                   opd_ints_of(opd_sizes(out), opd_ndim(out)));
             *t->place[k] = t->inputs[k] = moved;
             if (opd_ok()) { (void)run_form(t, true, false); }

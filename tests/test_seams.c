@@ -12,7 +12,7 @@ static opd_op *aten(const char *name) {
     return opd_find(full);
 }
 static opd_tensor *non_leaf(opd_tensor *t) { return opd_mul(t, of(1)); }
-static opd_tensor *part(opd_tensor *t, int64_t from, int64_t to) { return opd_slice_full(t, 0, OPD_V(from), OPD_V(to), 1); }
+static opd_tensor *part(opd_tensor *t, int64_t from, int64_t to) { return opd_slice(t, 0, OPD_V(from), OPD_V(to), 1); }
 static opd_tensor *times(opd_tensor *t, opd_tensor *by) { return OPD_CALL(aten("mul_.Tensor"), t, by); }
 static opd_tensor *plus(opd_tensor *t, opd_tensor *by) { return OPD_CALL(aten("add_.Tensor"), t, by); }
 static opd_tensor *exp_in(opd_tensor *t) { return OPD_CALL(aten("exp_"), t); }

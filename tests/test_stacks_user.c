@@ -172,13 +172,13 @@ static int write_backward(opd_backward_call *bw) {
     return opd_bw_needs(bw, 1) ? opd_bw_return(bw, 1, opd_mul(g, opd_mul(x, x))) : 0;
 }
 static opd_tensor *write_use(void *user, opd_tensor *x) {
-    opd_tensor *y = opd_cos(x), *v = opd_slice_full(y, -1, OPD_V(0), OPD_V(2), 1), *w = opd_slice_full(opd_sin(x), -1, OPD_V(1), OPD_V(3), 1);
+    opd_tensor *y = opd_cos(x), *v = opd_slice(y, -1, OPD_V(0), OPD_V(2), 1), *w = opd_slice(opd_sin(x), -1, OPD_V(1), OPD_V(3), 1);
     opd_value args[2], r[1];
     if (!opd_ok()) { return NULL; }
     args[0] = opd_value_tensor(v);
     args[1] = opd_value_tensor(w);
     if (user) { return opd_call_all(opd_find((const char *)user), r, args, 2) ? NULL : opd_mul(y, x); }
-    return opd_mul(opd_cat_full(OPD_TENSORS(opd_mul(opd_mul(v, v), w), opd_slice_full(y, -1, OPD_V(2), OPD_V(3), 1)), -1), x);
+    return opd_mul(opd_cat_full(OPD_TENSORS(opd_mul(opd_mul(v, v), w), opd_slice(y, -1, OPD_V(2), OPD_V(3), 1)), -1), x);
 }
 static int product_cpu(opd_call *call) {
     const opd_tensors l = opd_arg_tensors(call, 0);

@@ -28,7 +28,7 @@ TEST(views_share_memory) {
     CHECK(opd_tensor_same_storage(opd_reshape(opd_transpose(x, 0, 1), OPD_INTS(3, 2, 2, 2)), x));
     CHECK(!opd_tensor_same_storage(opd_reshape(opd_transpose(x, 0, 1), OPD_INTS(24)), x));
     CHECK(value_at(opd_select(opd_permute(x, OPD_INTS(2, 0, 1)), 0, 3), 4) == 19);
-    CHECK(value_at(opd_slice_full(x, -1, OPD_V(-3), OPD_V(100), 2), 3) == 7);
+    CHECK(value_at(opd_slice(x, -1, OPD_V(-3), OPD_V(100), 2), 3) == 7);
     CHECK(opd_contiguous(x) == x);
     CHECK(has_sizes(opd_unfold(x, 2, 2, 1), OPD_INTS(2, 3, 3, 2)));
     CHECK(value_at(opd_diagonal(opd_select(x, 0, 1)), 2) == 22);
@@ -51,8 +51,8 @@ TEST(views_refuse_what_does_not_fit) {
     FAILS(opd_permute(x, OPD_INTS(0)), "does not match");
     FAILS(opd_select(x, 1, 3), "index 3 out of range");
     FAILS(opd_select(x, 1, INT64_MIN), "out of range");
-    FAILS(opd_slice_full(x, 0, OPD_V(0), OPD_V(1), 0), "slice step must be positive");
-    CHECK(has_sizes(opd_slice_full(x, 1, OPD_V(INT64_MIN), OPD_V(INT64_MAX), INT64_MAX), OPD_INTS(2, 1)));
+    FAILS(opd_slice(x, 0, OPD_V(0), OPD_V(1), 0), "slice step must be positive");
+    CHECK(has_sizes(opd_slice(x, 1, OPD_V(INT64_MIN), OPD_V(INT64_MAX), INT64_MAX), OPD_INTS(2, 1)));
     FAILS(opd_expand(x, OPD_INTS(2, 4)), "must match the existing size (3) at non-singleton dimension 1");
     FAILS(opd_expand(x, OPD_INTS(3)), "the number of sizes provided (1) must be greater");
     FAILS(opd_expand(counted(OPD_INTS(1)), OPD_INTS(INT64_MAX, INT64_MAX)), "do not fit into memory");
@@ -96,9 +96,9 @@ TEST(factories_refuse_what_does_not_fit) {
     FAILS(opd_tril(counted(OPD_INTS(2))), "at least 2 dimensions");
     FAILS(opd_randint(0, OPD_INTS(2), OPD_INT64), "to be less than 'to'");
     FAILS(opd_randint(300, OPD_INTS(2), OPD_INT8), "out of bounds");
-    FAILS(opd_normal_full_(counted(OPD_INTS(2)), 0, -1, NULL), "std >= 0.0");
-    FAILS(opd_uniform_full_(counted(OPD_INTS(2)), 2, 1, NULL), "[from, to) range");
-    FAILS(opd_bernoulli_full_(counted(OPD_INTS(2)), 1.5, NULL), "in [0, 1]");
+    FAILS(opd_normal_(counted(OPD_INTS(2)), 0, -1), "std >= 0.0");
+    FAILS(opd_uniform_(counted(OPD_INTS(2)), 2, 1), "[from, to) range");
+    FAILS(opd_bernoulli_(counted(OPD_INTS(2)), 1.5), "in [0, 1]");
     FAILS(opd_rand(OPD_INTS(2), OPD_INT64), "not implemented for 'Long'");
     FAILS(opd_empty_full(OPD_INTS(2, 3), OPD_NONE, OPD_NONE, OPD_NONE, OPD_NONE, OPD_V(2)), "required rank 4");
 }
@@ -162,10 +162,10 @@ TEST(distributions) {
     check_moments(opd_rand(n, OPD_FLOAT16), 0.5, sqrt(1 / 12.0), 0, 0.9999);
     check_moments(opd_randn(n, OPD_FLOAT32), 0, 1, -7, 7);
     check_moments(opd_randn(n, OPD_FLOAT64), 0, 1, -7, 7);
-    check_moments(opd_normal_full_(opd_empty(n, OPD_FLOAT32), 3, 2, NULL), 3, 2, -12, 18);
-    check_moments(opd_uniform_full_(opd_t(opd_empty(n, OPD_FLOAT32)), -2, 4, NULL), 1, sqrt(3.0), -2, 4);
-    check_moments(opd_exponential_full_(opd_empty(n, OPD_FLOAT64), 2, NULL), 0.5, 0.5, 0, 20);
-    check_moments(opd_bernoulli_full_(opd_empty(n, OPD_FLOAT32), 0.25, NULL), 0.25, sqrt(0.1875), 0, 1);
+    check_moments(opd_normal_(opd_empty(n, OPD_FLOAT32), 3, 2), 3, 2, -12, 18);
+    check_moments(opd_uniform_(opd_t(opd_empty(n, OPD_FLOAT32)), -2, 4), 1, sqrt(3.0), -2, 4);
+    check_moments(opd_exponential_(opd_empty(n, OPD_FLOAT64), 2), 0.5, 0.5, 0, 20);
+    check_moments(opd_bernoulli_(opd_empty(n, OPD_FLOAT32), 0.25), 0.25, sqrt(0.1875), 0, 1);
     check_moments(opd_bernoulli(opd_full(n, OPD_V(0.25), OPD_FLOAT32)), 0.25, sqrt(0.1875), 0, 1);
     check_moments(opd_randint_low(-3, 7, n, OPD_INT64), 1.5, sqrt(99 / 12.0), -3, 6);
     check_moments(opd_random_(opd_empty(n, OPD_UINT8)), 127.5, sqrt(65535 / 12.0), 0, 255);

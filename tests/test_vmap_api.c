@@ -294,10 +294,10 @@ TEST(chunks_draw_the_same) {
 
 static opd_tensor *draw(opd_tensor *const *x) { (void)x; return opd_randn(OPD_INTS(4), OPD_FLOAT32); }
 static opd_tensor *draw_like(opd_tensor *const *x) { return opd_rand_like(x[0]); }
-static opd_tensor *draw_in_place(opd_tensor *const *x) { return opd_normal_full_(opd_clone(x[0]), 0, 1, NULL); }
+static opd_tensor *draw_in_place(opd_tensor *const *x) { return opd_normal_(opd_clone(x[0]), 0, 1); }
 static opd_tensor *drop(opd_tensor *const *x) { return opd_dropout(x[0], 0.5, true); }
 static opd_tensor *drop_not(opd_tensor *const *x) { return opd_dropout(x[0], 0.5, false); }
-static opd_tensor *outside_in_place(opd_tensor *const *x) { (void)x; return opd_normal_full_(outside, 0, 1, NULL); }
+static opd_tensor *outside_in_place(opd_tensor *const *x) { (void)x; return opd_normal_(outside, 0, 1); }
 static opd_tensor *mapped_random(one_fn fn, opd_tensor *x, opd_randomness r) {
     opd_tensor *out[OPD_TRANSFORM_OUTPUTS];
     opd_vmap_options o = none_given();
@@ -404,7 +404,7 @@ TEST(what_examples_cannot_do) {
     REFUSED(map1(data_tensor_of, x), data);
     REFUSED(map1(view_by_hand, x), data);
     outside = opd_gt_Scalar(count_up(0, OPD_INTS(4)), opd_value_float(1));
-    CHECK(same(map1(masked_by_outside, x), opd_slice_full(x, 1, opd_value_int(2), opd_value_int(4), 1)));
+    CHECK(same(map1(masked_by_outside, x), opd_slice(x, 1, opd_value_int(2), opd_value_int(4), 1)));
     outside = count_up(0, OPD_INTS(4));
     CHECK(!map1(sets_data, x));
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "incompatible tensor type");
@@ -493,7 +493,7 @@ TEST(gradients_in_batches) {
 /* y = x, of which one element is written: y[1] = exp(y[1]); the sum of squares. */
 static opd_tensor *written_part(opd_tensor *x) {
     opd_tensor *y = opd_mul_Scalar(x, opd_value_int(1));
-    if (!y || !OPD_CALL(opd_find("aten::exp_"), opd_slice_full(y, 0, opd_value_int(1), opd_value_int(2), 1))) { return NULL; }
+    if (!y || !OPD_CALL(opd_find("aten::exp_"), opd_slice(y, 0, opd_value_int(1), opd_value_int(2), 1))) { return NULL; }
     return opd_sum(opd_mul(y, y));
 }
 static int written_number(void *user, opd_tensor *const *in, int n, opd_tensor **out) { (void)user; (void)n; return (out[0] = written_part(in[0])) ? 1 : -1; }
@@ -766,7 +766,7 @@ TEST(operators_without_rules) {
         opd_library_close(impl);
     }
     CHECK_INT(opd_vmap_fallback_set(OPD_VMAP_FALLBACK_SILENT), OPD_VMAP_FALLBACK_ERROR);
-    CHECK(same(map1(own_pair, x), opd_add(x, opd_sum_dim_full(x, OPD_INTS(1), true, OPD_NONE))));
+    CHECK(same(map1(own_pair, x), opd_add(x, opd_sum_dim(x, OPD_INTS(1), true))));
     own_name = "vtest::write_";
     want = opd_add_Scalar(x, opd_value_float(1));
     CHECK(same(map2(own, x, NULL, last, 1), want) && same(x, want));
@@ -809,7 +809,7 @@ static opd_tensor *run_step(const step *s, opd_tensor *const *r) {
     case 4: return opd_softmax(a, s->dim);
     case 5: return opd_mul_Scalar(opd_cumsum(a, s->dim), opd_value_float(0.3));
     case 6: return opd_flip(a, OPD_INTS(0, -1));
-    case 7: return opd_add(a, opd_sum_dim_full(b, opd_ints_of(&dim, 1), true, OPD_NONE));
+    case 7: return opd_add(a, opd_sum_dim(b, opd_ints_of(&dim, 1), true));
     case 8: return opd_index_select(a, s->dim, opd_tensor_from(back, OPD_INTS(3), OPD_INT64));
     case 9: return opd_where_self(opd_gt(a, b), a, opd_t(b));
     case 10: return opd_narrow(opd_cat(opd_tensors_of(pair, 2)), 0, 1 + s->dim, 3);
@@ -817,12 +817,12 @@ static opd_tensor *run_step(const step *s, opd_tensor *const *r) {
     case 12: t = opd_add(a, opd_zeros_like(b)); return t ? add_to(t, b) : NULL;
     case 13: t = opd_add(a, opd_zeros_like(b)); return t && mul_to(opd_select(t, s->dim, 1), opd_select(b, 0, 2)) ? t : NULL;
     case 14: return opd_reshape(opd_t(a), opd_ints_of(three, 2));
-    case 15: return opd_expand(opd_slice_full(a, s->dim, opd_value_int(1), opd_value_int(2), 1), opd_ints_of(three, 2));
+    case 15: return opd_expand(opd_slice(a, s->dim, opd_value_int(1), opd_value_int(2), 1), opd_ints_of(three, 2));
     case 16: return opd_mul(a, opd_sigmoid(opd_sum(b)));
     case 17: return opd_tanh(opd_matmul(a, opd_select(b, 0, 1))) ? opd_mul(a, opd_unsqueeze(opd_matmul(a, opd_select(b, 0, 1)), s->dim)) : NULL;
     case 18: return opd_tril_full(opd_add(a, b), s->dim);
     case 19: return opd_roll_full(a, OPD_INTS(1), OPD_INTS(1));
-    case 20: return opd_sub(a, opd_mean_dim_full(b, OPD_INTS(0, 1), true, OPD_NONE));
+    case 20: return opd_sub(a, opd_mean_dim(b, OPD_INTS(0, 1), true));
     case 21: return opd_copy_(opd_sub(a, b), b);
     case 22: t = opd_unsqueeze(opd_unsqueeze(b, 0), 0);
              return opd_squeeze(opd_tanh(opd_conv2d_full(opd_unsqueeze(opd_unsqueeze(a, 0), 0), t, NULL, OPD_INTS(1, 1), OPD_INTS(1, 1), OPD_INTS(1, 1), 1)));

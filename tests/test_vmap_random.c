@@ -521,7 +521,7 @@ TEST(operators_of_ones_own) {
 
 //-- memory --------------------------------------------------------------------------------------------------------------
 
-DRAW(randomly, opd_add(opd_dropout(opd_add(opd_normal_full_(opd_clone(x), 0, 1, NULL), opd_rand(OPD_INTS(7), OPD_FLOAT32)), 0.5, true), opd_normal_Tensor_float_full(opd_randn_like(y), 1, NULL)))
+DRAW(randomly, opd_add(opd_dropout(opd_add(opd_normal_(opd_clone(x), 0, 1), opd_rand(OPD_INTS(7), OPD_FLOAT32)), 0.5, true), opd_normal_Tensor_float(opd_randn_like(y), 1)))
 /* x [3, 3, 7, 7] of each example, y [7] of all. */
 static opd_tensor *draw_indexed(opd_tensor *x, opd_tensor *y, opd_ints size, opd_generator *g) {
     opd_tensor *at = opd_to_dtype(opd_select(opd_select(opd_select(x, 0, 0), 0, 0), 0, 0), OPD_INT64), *list[2], *a, *b;

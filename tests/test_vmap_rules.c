@@ -315,7 +315,7 @@ TEST(examples_stay_where_they_are) {
     CHECK(same(mapped(in_place, 1, y, 0, NULL, 0, NULL), opd_reshape(opd_mul(y, opd_transpose(y, 1, 2)), OPD_INTS(4, 1, 3, 3))));
     CHECK_INT(opd_ndim(y), 3);
 }
-FN(all_dims, opd_sum_dim_full(in[0], OPD_INTS(), true, OPD_NONE))
+FN(all_dims, opd_sum_dim(in[0], OPD_INTS(), true))
 FN(last, opd_sum_dim(in[0], OPD_INTS(-3), false))
 FN(too_far, opd_sum_dim(in[0], OPD_INTS(2), false))
 FN(twice, opd_flip(in[0], OPD_INTS(0, -2)))

@@ -178,8 +178,7 @@ def names_of(name, schema):
     """(name, number of arguments) of the short function, and of the full one where that takes more."""
     count = schema.short()
     full = name[:-1] + '_full_' if name.endswith('_') else name + '_full'
-    more = count < len(schema.args) or schema.name in TAKES
-    return [(name, count)] + ([(full, len(schema.args))] if more else [])
+    return [(name, count)] + ([(full, len(schema.args))] if count < len(schema.args) else [])
 
 
 def head(name, schema, count):
