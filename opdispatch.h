@@ -211,15 +211,23 @@
      >>schema          lexer, parser, printer, alias sets, argument binding
      >>keys            dispatch keys, alias keys, key sets
      >>observers       who is told of calls: registration, sampling, callbacks
-     >>dispatcher      operators, kernels, computed tables, libraries, calls, dumps
+     >>registry        operators, kernels, computed tables, libraries, listeners
+     >>definitions     cards and C functions become operators
+     >>calls           calls, by operator and by base name, and what a kernel sees of one
+     >>dumps           tables and registrations as text, a call explained
      >>tensors         storage, sizes and strides, results of kernels, derived forms
      >>backends        devices from outside
-     >>autograd        nodes, the generic kernels, the engine, grad modes
+     >>tape            nodes, the generic kernels, views, writes in place
+     >>functions       custom functions, what is differentiable once, what a formula reads
+     >>engine          the walk from the last node to the first
      >>forward         dual tensors, levels, tangents of results
      >>autocast        regions, policies, the cache of cast weights
-     >>transforms      the layer stack: vmap, batching rules, derivatives of functions
+     >>layers          the layer stack: batched tensors, and calls through the layers
+     >>batching        batching rules: how an operator is run on a batch of examples
+     >>transforms      vmap, derivatives of functions, Jacobians
      >>fake            programs that run on shapes alone, and what they would cost
      >>graphs          recording operators into a graph, printing it, passes, running it
+     >>graphtext       graphs from text and by hand
      >>gradcheck       gradients against finite differences
      >>opcheck         whether an operator does what its schema and registrations say
      >>pictures        the backward graph as Graphviz DOT
@@ -228,8 +236,31 @@
      >>exchange        DLPack, .npy, .npz, safetensors, saved graphs
      >>hooks           handles of nodes, hooks, saved-tensor hooks, checkpoints, anomaly mode
      >>profiler        records of events, the table, the trace file
-     >>kernels         instruction sets, threads, half precision, vector math, matrix product, convolution, random
+     >>kernels         threads, half precision, vector math, matrix product, convolution, random numbers
+     >>loops           tensor iteration: promotion, broadcasting, block loops, copies
      >>operators       the cards: everything about one operator in one place
+     >>op:create       making tensors: of a value, of numbers in a row, at random
+     >>op:view         views: the same elements under other sizes, parts, dims
+     >>op:copy         conversions, repetitions, copies of views, diagonal matrices
+     >>op:pointwise    the formulas' loops and the generic kernel
+     >>op:unary        pointwise operators of one tensor
+     >>op:binary       pointwise operators of two and more tensors, and what derivatives call
+     >>op:reduce       sums, products, extremes, variances, norms over dims
+     >>op:lines        along one dim: softmax, running sums, sorting
+     >>op:linalg       products of matrices
+     >>op:distance     distances between rows
+     >>op:fft          discrete Fourier transforms
+     >>op:conv         convolution
+     >>op:pool         pooling
+     >>op:resample     windows as columns, pixels as channels, other sizes, sampling at places
+     >>op:norm         normalisation and dropout
+     >>op:loss         losses, similarities, gates with parameters
+     >>op:index        by indices: gather, scatter, rows, masks
+     >>op:join         joining and padding
+     >>op:embed        embedding, bags of rows
+     >>op:sets         counting, unique, writing through views, searching
+     >>op:train        steps of optimizers, and what a gradient scaler does
+     >>builtins        the list of all cards, and their registration
      >>typed           the kernels that are compiled for several types
      >>wrappers        the typed functions of the built-in operators
 
@@ -6160,7 +6191,7 @@ static inline int opd_caught() {
 #define OPDI_MAIN_PASS
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>platform   allocation, atomics, threads, errors, log, scopes' stack
+//  >>platform     allocation, atomics, threads, errors, log, scopes' stack
 //
 //  What the rest stands on: the C library and, unless OPD_NO_THREADS, pthreads.  One private function allocates
 //  (opdi_alloc); one structure per thread (opdi_thread) holds everything that is thread-local.  Knows nothing of
@@ -7338,7 +7369,7 @@ static void opdi_arena_free(opdi_arena *a) {
 }
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>values     dtypes, devices, what a tensor is
+//  >>values       dtypes, devices, what a tensor is
 //
 //  What a dtype is and which one two of them meet in (c10/core/ScalarType.h), devices by name (c10/core/Device.cpp) and
 //  tensors as text, character by character as torch/_tensor_str.py writes them.  Reads elements where they lie and
@@ -7640,7 +7671,7 @@ static int64_t opdi_element_i64(const opd_tensor *t, int64_t offset) {
 }
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>schema     lexer, parser, printer, alias sets, argument binding
+//  >>schema       lexer, parser, printer, alias sets, argument binding
 //
 //  Text of an operator declaration to opd_schema and back (torch/csrc/jit/frontend/function_schema_parser.cpp,
 //  aten/src/ATen/core/function_schema.cpp).  Uses the platform only.
@@ -9810,7 +9841,7 @@ OPD_API bool opd_schema_may_contain_alias(const opd_schema *s, int a, int b, boo
 OPDI_COLD_END
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>keys       dispatch keys, alias keys, key sets
+//  >>keys         dispatch keys, alias keys, key sets
 //
 //  Names and numbers of keys, what an alias key stands for, and the arithmetic of key sets (c10/core/DispatchKey.h,
 //  c10/core/DispatchKeySet.cpp).  Everything follows from the tables below.  Uses errors only; knows no operators.
@@ -10262,7 +10293,7 @@ opd_dispatch_state opd_inference_set(bool on) {
 }
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>observers  who is told of calls: registration, sampling, callbacks
+//  >>observers    who is told of calls: registration, sampling, callbacks
 //
 //  at::RecordFunction.  Each thread has a list of the observers that concern it, under a lock of its own that nobody
 //  else takes but who adds and removes one; the call path reads one word, th->observed, with the pending error.
@@ -10604,11 +10635,10 @@ void opd_span_close(opd_span *span) {
 OPDI_COLD_END
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>dispatcher operators, kernels, computed tables, libraries, calls, dumps
+//  >>registry     operators, kernels, computed tables, libraries, listeners
 //
-//  Which kernel a call runs, and the call itself.  Registration is under one lock; tables are computed at an operator's
-//  first call, published whole and never changed, so that calls take no lock.  Uses schemas and keys; knows of tensors
-//  their key set, of autograd that a call may skip its keys when nothing requires grad.
+//  Which kernel a call runs. Registration is under one lock; tables are computed at an operator's first call,
+//  published whole and never changed, so that calls take no lock. Uses schemas and keys; knows nothing of tensors.
 //----------------------------------------------------------------------------------------------------------------------
 
 #define OPDI_MAX_RETURNS 16
@@ -12307,6 +12337,13 @@ int opd_register_jvp(opd_library *lib, const char *name, opd_jvp_fn jvp) {
     return opdi_register_part(lib, name, OPDI_KEY_JVP, (opd_kernel)(void (*)(void))jvp, "opd_register_jvp");
 }
 
+//----------------------------------------------------------------------------------------------------------------------
+//  >>definitions  cards and C functions become operators
+//
+//  Takes an opd_op_desc apart: the schema, one registration for each kernel, the forms in place and with out=. Uses
+//  the registry.
+//----------------------------------------------------------------------------------------------------------------------
+
 //== C functions =======================================================================================================
 
 /* Types that no operator takes are named, with the one to use (c10/core/op_registration/infer_schema.h). */
@@ -12882,6 +12919,13 @@ int opd_define(opd_library *lib, const opd_op_desc *desc) {
 }
 
 OPDI_COLD_END
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>calls        calls, by operator and by base name, and what a kernel sees of one
+//
+//  A call finds its slot in the operator's table and runs the kernel. Knows of tensors their key set, of autograd
+//  that a call may skip its keys when nothing requires grad.
+//----------------------------------------------------------------------------------------------------------------------
 
 //== calls =============================================================================================================
 //
@@ -14265,6 +14309,10 @@ int opd_return_value(opd_call *call, opd_value v) {
 
 OPDI_COLD_BEGIN
 
+//----------------------------------------------------------------------------------------------------------------------
+//  >>dumps        tables and registrations as text, a call explained
+//----------------------------------------------------------------------------------------------------------------------
+
 //== dumps =============================================================================================================
 
 typedef struct opdi_text { char *buf; size_t cap, n; } opdi_text;
@@ -14639,7 +14687,7 @@ int opd_check_invariants(void) {
 OPDI_COLD_END
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>tensors    storage, sizes and strides, results of kernels, derived forms
+//  >>tensors      storage, sizes and strides, results of kernels, derived forms
 //
 //  A tensor is one block: header, sizes, strides, storage header, few data; more data are a block of their own.  Its
 //  references are counted; the block goes when the last tensor that looks at the storage goes.  Uses the dispatcher; of
@@ -16513,7 +16561,7 @@ OPD_API void opd_print(const opd_tensor *t) {
 OPDI_COLD_END
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>backends   devices from outside
+//  >>backends     devices from outside
 //
 //  What a program registers for a kind of device, and all that is done through it: memory, copies, the current device
 //  round a kernel, operators run on the CPU instead.  Uses tensors and the dispatcher; no kernel of ours touches memory
@@ -17575,11 +17623,11 @@ int opd_cpu_fallback(opd_call *call) {
 OPDI_COLD_END
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>autograd   nodes, the generic kernels, the engine, grad modes
+//  >>tape         nodes, the generic kernels, views, writes in place
 //
-//  One kernel at the Autograd key serves every operator that has a formula: it calls the operator below, saves what the
-//  card names and links a node.  The engine walks nodes from the last to the first.  Formulas use public operators.
-//  Knows cards and tensors; no operator by name but add, sum and copies, through the dispatcher.
+//  One kernel at the Autograd key serves every operator that has a formula: it calls the operator below, saves what
+//  the card names and links a node. Knows cards and tensors; no operator by name but add, sum and copies, through the
+//  dispatcher.
 //----------------------------------------------------------------------------------------------------------------------
 
 /* Where a gradient goes: a node's input, or (bit 0 set) a leaf.  0: nobody wants it. */
@@ -19127,6 +19175,13 @@ struct opd_backward_call {
 
 static int opdi_forward_function(opd_context *ctx);
 
+//----------------------------------------------------------------------------------------------------------------------
+//  >>functions    custom functions, what is differentiable once, what a formula reads
+//
+//  Nodes whose backward is a function of the program, and how formulas fetch saved values and give gradients.
+//  Formulas use public operators.
+//----------------------------------------------------------------------------------------------------------------------
+
 //== custom functions ==================================================================================================
 //
 //  A context is made for a call, filled by forward or set-up, and then kept by the node, behind the tensors that were
@@ -20214,6 +20269,13 @@ int opd_bw_return_at(opd_backward_call *bw, int i, int k, opd_tensor *grad) {
 }
 int opd_bw_return(opd_backward_call *bw, int i, opd_tensor *grad) { return opd_bw_return_at(bw, i, 0, grad); }
 
+//----------------------------------------------------------------------------------------------------------------------
+//  >>engine       the walk from the last node to the first
+//
+//  Counts what each node waits for, runs the nodes that wait for nothing, adds gradients up and writes them to
+//  leaves.
+//----------------------------------------------------------------------------------------------------------------------
+
 //== the engine ========================================================================================================
 //
 //  Finds everything reachable (a task for each node and leaf, made in a depth-first search with its own stack), counts
@@ -21296,7 +21358,7 @@ int opd_tensor_set_grad(opd_tensor *t, opd_tensor *grad) {
 OPDI_COLD_END
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>forward    dual tensors, levels, tangents of results
+//  >>forward      dual tensors, levels, tangents of results
 //
 //  A tangent belongs to a storage: it lies in memory as the storage does, and what looks at a part of the one has the
 //  same part of the other as its tangent.  So views and writes in place need no bookkeeping.  Tensors that share memory
@@ -22484,7 +22546,7 @@ static int opdi_forward_record(const opdi_derivative *formula, opd_tensor *const
 OPDI_COLD_END
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>autocast   regions, policies, the cache of cast weights
+//  >>autocast     regions, policies, the cache of cast weights
 //
 //  Every tensor has its backend's autocast key, and every thread excludes it until a region begins: what is off costs
 //  nothing.  A region is a number, of a list of what regions can say, among the thread's modes: the dispatcher puts it
@@ -22776,7 +22838,7 @@ static bool opdi_autocast_eligible(const opd_tensor *t, int device) {
     return its == device || (its == OPD_XLA && device == OPD_CUDA);
 }
 
-//-- A call that comes to the tape of a vmap layer, and from there to its rule (see >>transforms); recorded is what the
+//-- A call that comes to the tape of a vmap layer, and from there to its rule (see >>layers); recorded is what the
 //-- rule calls.
 #define OPDI_BACK_BIT OPD_BIT_OF(OPD_F_DYNAMIC_LAYER_BACK)
 static void opdi_back_keys(opdi_state *state) {
@@ -23089,10 +23151,10 @@ static int opdi_autocast_of_fakes(opd_call *call) {
 }
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>transforms the layer stack: vmap, batching rules, derivatives of functions
+//  >>layers       the layer stack: batched tensors, and calls through the layers
 //
-//  A thread has a stack of layers; the innermost sees a call first.  A vmap layer takes what is batched at its level
-//  out of its wrapper and runs the operator's batching rule, which calls operators that the layers around see.  A grad
+//  A thread has a stack of layers; the innermost sees a call first. A vmap layer takes what is batched at its level
+//  out of its wrapper and runs the operator's batching rule, which calls operators that the layers around see. A grad
 //  or jvp layer has no wrappers: it is the tape on the tensors as they are in its layer, so only calls with a vmap
 //  layer somewhere pass here, by two keys: DynamicLayerFront, above everything, picks the layer; DynamicLayerBack,
 //  below the autograd keys, hands the call on to the layer around.
@@ -23570,6 +23632,13 @@ static int opdi_back_kernel(opd_call *call) {
 static int opdi_batch_yield(const opd_op *op, const opd_value *args, int i);
 static bool opdi_any_listed(const opd_call *call);
 static bool opdi_composite_slot(opd_op *op, opdi_slot *slot);
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>batching     batching rules: how an operator is run on a batch of examples
+//
+//  Rules for families of operators, the loop over examples for those that have none, and the helpers that rules are
+//  written with.
+//----------------------------------------------------------------------------------------------------------------------
 
 //== batching rules ====================================================================================================
 
@@ -24587,6 +24656,10 @@ static int opdi_batch_random(opd_call *call, const opdi_card *card) {
     }
     return opdi_batch_draw_once(call);
 }
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>transforms   vmap, derivatives of functions, Jacobians
+//----------------------------------------------------------------------------------------------------------------------
 
 //== vmap ==============================================================================================================
 
@@ -25951,7 +26024,7 @@ int opd_hessian(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int 
 OPDI_COLD_END
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>fake       programs that run on shapes alone, and what they would cost
+//  >>fake         programs that run on shapes alone, and what they would cost
 //
 //  A fake is a meta tensor whose storage knows the device that it stands for.  The kernel at the Fake key, below the
 //  tape, puts fakes in place of real tensors and runs the operator at Meta; what is made there gets the device of the
@@ -26420,10 +26493,10 @@ size_t opd_cost_print(const opd_cost *cost, char *buf, size_t cap) {
 OPDI_COLD_END
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>graphs     recording operators into a graph, printing it, passes, running it
+//  >>graphs       recording operators into a graph, printing it, passes, running it
 //
-//  A graph is a list of nodes over values; constants and lists are nodes too, as in TorchScript's text.  The kernel at
-//  the Tracer key records a call and redispatches.  Knows operators by their schemas alone.
+//  A graph is a list of nodes over values; constants and lists are nodes too, as in TorchScript's text. The kernel at
+//  the Tracer key records a call and redispatches. Knows operators by their schemas alone.
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_COLD_BEGIN
@@ -27690,6 +27763,10 @@ int opd_graph_function(void *graph, opd_tensor *const *inputs, int ninputs, opd_
     return opd_graph_run(g, inputs, ninputs, outputs, g ? OPDI_MIN(g->noutputs, OPD_TRANSFORM_OUTPUTS) : 1);
 }
 
+//----------------------------------------------------------------------------------------------------------------------
+//  >>graphtext    graphs from text and by hand
+//----------------------------------------------------------------------------------------------------------------------
+
 //== reading the text ==================================================================================================
 
 typedef struct opdi_gnamed { const char *name; opdi_gvalue *value; int32_t suffix; } opdi_gnamed;
@@ -28926,7 +29003,7 @@ static int opdi_trace_check(const opd_graph *g, opd_transform_fn fn, void *user,
 OPDI_COLD_END
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>gradcheck  gradients against finite differences
+//  >>gradcheck    gradients against finite differences
 //
 //  A Jacobian is compared along directions of the input (a) and of the output (b): all unit vectors, or in fast mode
 //  one random vector of each.  numerical[a][b] = b . (f(x + eps a) - f(x - eps a)) / 2 eps; analytical[a][b] =
@@ -29832,7 +29909,7 @@ int opd_gradgradcheck(opd_gradcheck_fn fn, void *user, opd_tensor *const *inputs
 OPDI_COLD_END
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>opcheck    whether an operator does what its schema and registrations say
+//  >>opcheck      whether an operator does what its schema and registrations say
 //
 //  A trial is the operator with tensors of certain sizes; each sub-test calls it on fresh copies of them.  What goes
 //  wrong in a sub-test is an error, to which the operator's and the sub-test's name are added.  Uses calls, graphs,
@@ -30620,7 +30697,7 @@ int opd_opcheck(opd_op *op, const opd_value *args, int nargs, const opd_opcheck_
 OPDI_COLD_END
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>pictures   the backward graph as Graphviz DOT
+//  >>pictures     the backward graph as Graphviz DOT
 //
 //  Everything that can be reached from some tensors gets a number in the order in which it is found; then one statement
 //  for each vertex and each edge.  Reads nodes, changes nothing.
@@ -30844,7 +30921,7 @@ size_t opd_graph_dot(opd_tensor *const *tensors, int n, const opd_graph_options 
 OPDI_COLD_END
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>training   optimizers, the gradient scaler, clipping, learning rates
+//  >>training     optimizers, the gradient scaler, clipping, learning rates
 //
 //  Parameters and what is known of them; the steps themselves are operators (>>op:train).  Uses public functions
 //  and the tensors' gradients.  Follows torch/optim, torch/nn/utils/clip_grad.py, torch/optim/lr_scheduler.py.
@@ -31506,7 +31583,7 @@ double opd_lr_one_cycle(int64_t step, const opd_one_cycle *cycle) {
 OPDI_COLD_END
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>plugins    loading libraries of operators, compiling at run time
+//  >>plugins      loading libraries of operators, compiling at run time
 //
 //  A loaded library is a record with the addresses it is mapped at.  By address a kernel, a formula or a deleter finds
 //  the library it is in and pins it: kernels while they are registered, nodes and foreign storages while they live.
@@ -32491,7 +32568,7 @@ opd_plugin *opd_load_inline(const char *name, const char *source, const char *fl
 OPDI_COLD_END
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>exchange   DLPack, .npy, .npz, safetensors, saved graphs
+//  >>exchange     DLPack, .npy, .npz, safetensors, saved graphs
 //
 //  Tensors and graphs from and for other programs.  Files are read where they are mapped, and nothing of them is
 //  believed before it is checked against what there is; what is written is there whole or not at all.  Uses tensors,
@@ -34623,7 +34700,7 @@ opd_graph *opd_graph_load(const char *path) {
 OPDI_COLD_END
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>hooks      handles of nodes, hooks, saved-tensor hooks, checkpoints, anomaly mode
+//  >>hooks        handles of nodes, hooks, saved-tensor hooks, checkpoints, anomaly mode
 //
 //  What few nodes and leaves have stands in an opdi_extra, which a leaf finds through its opdi_meta, and a node through
 //  its pointer to the formula: a flag says that the formula is the first member of one.  So a graph without hooks pays
@@ -36731,7 +36808,7 @@ static int opdi_anomaly_check(const opd_node *n, opd_tensor *const *out) {
 OPDI_COLD_END
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>profiler   records of events, the table, the trace file
+//  >>profiler     records of events, the table, the trace file
 //
 //  An observer (see >>observers) that writes a record for each event, in lists by thread; rows and arrows are worked
 //  out at the end.  Uses the public interface of observers and tensors, and the thread's count of bytes.
@@ -37266,7 +37343,7 @@ int opd_profile_write_trace(const opd_profile *p, const char *path) {
 OPDI_COLD_END
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>kernels    instruction sets, threads, half precision, vector math, matrix product, convolution, random numbers
+//  >>kernels      threads, half precision, vector math, matrix product, convolution, random numbers
 //
 //  Loops on raw pointers that the operators are made of.  This part uses the platform section (allocation, errors)
 //  and knows nothing of tensors.  Code for AVX2 and AVX-512 is compiled by target attributes and chosen at run time,
@@ -39088,11 +39165,13 @@ OPD_UNUSED static void opdi_fill_normal_f64(int64_t n, double *out, uint64_t key
     opdi_fill_random(3, n, out, key, at);
 }
 
-//== tensor iteration: promotion, broadcasting, block loops, copies ====================================================
+//----------------------------------------------------------------------------------------------------------------------
+//  >>loops        tensor iteration: promotion, broadcasting, block loops, copies
 //
 //  What all pointwise kernels stand on.  A loop is written for float, double and int64_t over contiguous memory;
 //  everything else (other dtypes, strides, broadcasting, threads) is brought to it here, a block of elements at a time.
 //  Uses tensors and the thread pool; knows no operator.  Follows at::TensorIterator in what it computes.
+//----------------------------------------------------------------------------------------------------------------------
 
 #if defined(__GNUC__) && !defined(__clang__) && !defined(__TINYC__)
 #define OPDI_IVDEP _Pragma("GCC ivdep")
@@ -39992,18 +40071,18 @@ static int opdi_copy(opd_tensor *dst, const opd_tensor *src) {
 }
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>operators  the cards: everything about one operator in one place
+//  >>operators    the cards: everything about one operator in one place
 //
-//  Each card fills an opd_op_desc.  Kernels take results from opd_result, formulas call public operators.  The list of
-//  all cards, opdi_cards, is printed by tests/wrappers.py from the comments in >>api:op:...: a card that is not in the
-//  list is an unused function, a name in it without a card does not compile.
+//  Each card fills an opd_op_desc. Kernels take results from opd_result, formulas call public operators. The list of
+//  all cards, opdi_cards, is printed by tests/wrappers.py from the comments in >>api:op:...: a card that is not in
+//  the list is an unused function, a name in it without a card does not compile.
 //----------------------------------------------------------------------------------------------------------------------
 
 #define OPDI_OP(name) static void opdi_card_##name(opd_op_desc *op)
 
-//======================================================================================================================
-//  >>op:create  making tensors
-//======================================================================================================================
+//----------------------------------------------------------------------------------------------------------------------
+//  >>op:create    making tensors: of a value, of numbers in a row, at random
+//----------------------------------------------------------------------------------------------------------------------
 
 /* One kernel for every backend. */
 OPDI_COLD_BEGIN
@@ -41212,9 +41291,9 @@ OPDI_CARD_DRAW(normal_Tensor_Tensor, "normal.Tensor_Tensor(Tensor mean, Tensor s
                opdi_normal_tensor_kernel, "normal.Tensor_Tensor_out", "[2,3], [2,3]+")
 OPDI_COLD_END
 
-//======================================================================================================================
-//  >>op:view  views and copies
-//======================================================================================================================
+//----------------------------------------------------------------------------------------------------------------------
+//  >>op:view      views: the same elements under other sizes, parts, dims
+//----------------------------------------------------------------------------------------------------------------------
 
 //== helpers ===========================================================================================================
 OPDI_COLD_BEGIN
@@ -42682,6 +42761,10 @@ static int opdi_broadcast_tensors_kernel(opd_call *call) {
 OPDI_CARD_VIEWS(broadcast_tensors, "broadcast_tensors(Tensor[] tensors) -> Tensor[]", opdi_broadcast_tensors_kernel,
                 "{[3],[2,1]}")
 
+//----------------------------------------------------------------------------------------------------------------------
+//  >>op:copy      conversions, repetitions, copies of views, diagonal matrices
+//----------------------------------------------------------------------------------------------------------------------
+
 //== to ================================================================================================================
 
 static int opdi_to_device_kernel(opd_call *call) {
@@ -43363,14 +43446,12 @@ OPDI_CARD_VIEWS(atleast_3d_Sequence, "atleast_3d.Sequence(Tensor[] tensors) -> T
                 opdi_at_least_all_kernel, "{[],[2]}")
 OPDI_COLD_END
 
-//======================================================================================================================
-//  >>op:pointwise  pointwise operators
-//======================================================================================================================
-
-//== the pointwise operators ===========================================================================================
+//----------------------------------------------------------------------------------------------------------------------
+//  >>op:pointwise the formulas' loops and the generic kernel
 //
 //  Loops are expanded from OPD_FORMULAS_* (see >>api:formulas); one generic kernel checks, promotes, makes the result
-//  and runs them, at CPU and at Meta alike.  A card names its formula, its rule and its derivative.
+//  and runs them, at CPU and at Meta alike. A card names its formula, its rule and its derivative.
+//----------------------------------------------------------------------------------------------------------------------
 
 //== integer helpers: defined for every input, division by zero noted ==================================================
 
@@ -43905,6 +43986,10 @@ static opd_tensor *opdi_sinc_derivative(opd_tensor *g, opd_tensor *x) {
     return opd_mul(g, opdi_unless(d, opd_eq_Scalar(x, opd_value_int(0))));
 }
 
+//----------------------------------------------------------------------------------------------------------------------
+//  >>op:unary     pointwise operators of one tensor
+//----------------------------------------------------------------------------------------------------------------------
+
 //== cards =============================================================================================================
 
 #ifndef OPDI_OP
@@ -44424,6 +44509,10 @@ OPDI_CARD(logit_backward, "logit_backward(Tensor grad_output, Tensor self, float
           "logit_backward.grad_input(Tensor grad_output, Tensor self, float? eps=None, *, "
           "Tensor(a!) grad_input) -> Tensor(a!)",
           "[2,3], [2,3]u, 0.1")
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>op:binary    pointwise operators of two and more tensors, and what derivatives call
+//----------------------------------------------------------------------------------------------------------------------
 
 //== add, sub, rsub, mul ===============================================================================================
 
@@ -45361,9 +45450,9 @@ OPDI_COMPOSITE(ldexp_Tensor, "ldexp.Tensor(Tensor self, Tensor other) -> Tensor"
 
 OPDI_COLD_END
 
-//======================================================================================================================
-//  >>op:reduce  reductions, softmax, scans, sorting
-//======================================================================================================================
+//----------------------------------------------------------------------------------------------------------------------
+//  >>op:reduce    sums, products, extremes, variances, norms over dims
+//----------------------------------------------------------------------------------------------------------------------
 
 OPDI_LOOPS_BEGIN
 
@@ -46699,6 +46788,10 @@ OPDI_KERNEL(dist) {
 OPDI_COMPOSITE_AS(dist, FP32_NOT_CPU, "dist(Tensor self, Tensor other, Scalar p=2) -> Tensor", NULL, "dist.out",
                   "[2,3], [3]; [2,3], [2,3], 3")
 
+//----------------------------------------------------------------------------------------------------------------------
+//  >>op:lines     along one dim: softmax, running sums, sorting
+//----------------------------------------------------------------------------------------------------------------------
+
 //== logsumexp =========================================================================================================
 
 OPDI_COLD_END
@@ -47931,9 +48024,9 @@ OPDI_COMPOSITE(argsort_stable,
 OPDI_COMPOSITE(msort, "msort(Tensor self) -> Tensor", NULL, "msort.out", "[3,2]")
 OPDI_COLD_END
 
-//======================================================================================================================
-//  >>op:linalg  matrix products
-//======================================================================================================================
+//----------------------------------------------------------------------------------------------------------------------
+//  >>op:linalg    products of matrices
+//----------------------------------------------------------------------------------------------------------------------
 
 //== what the rooms below share ========================================================================================
 OPDI_COLD_BEGIN
@@ -48888,6 +48981,10 @@ OPDI_OP(kron) {
 }
 OPDI_COLD_END
 
+//----------------------------------------------------------------------------------------------------------------------
+//  >>op:distance  distances between rows
+//----------------------------------------------------------------------------------------------------------------------
+
 //== distances between rows: _cdist_forward, _pdist_forward ============================================================
 //
 //  d_ij = (sum_k |x_ik - y_jk|^p)^(1/p).  Of one matrix the pairs i < j, one after another.  The gradient of a row of x
@@ -49301,6 +49398,10 @@ OPDI_OP(pdist) {
 }
 OPDI_COLD_END
 
+//----------------------------------------------------------------------------------------------------------------------
+//  >>op:fft       discrete Fourier transforms
+//----------------------------------------------------------------------------------------------------------------------
+
 //== discrete Fourier transforms: _fft_r2c, _fft_c2r, _fft_c2c =========================================================
 //
 //  Of lines along one dim after another, in double: those of eight neighbours at a time, so that a step is the same
@@ -49701,15 +49802,12 @@ OPDI_OP(_fft_c2r) {
 }
 OPDI_COLD_END
 
-//======================================================================================================================
-//  >>op:nn  convolution, pooling, normalisation, losses, dropout
-//======================================================================================================================
-
-//== convolution and pooling ===========================================================================================
+//----------------------------------------------------------------------------------------------------------------------
+//  >>op:conv      convolution
 //
-//  Everything is done on contiguous tensors of a compute type, one to three spatial dims (fewer are given leading ones
-//  of size
-//  1).  A transposed convolution is the gradient of a convolution with respect to its input.
+//  Everything is done on contiguous tensors of a compute type, one to three spatial dims (fewer are given leading
+//  ones of size 1). A transposed convolution is the gradient of a convolution with respect to its input.
+//----------------------------------------------------------------------------------------------------------------------
 
 /* A convolution x [n, c, in] with w [oc, c / groups, k] to y [n, oc, out]. */
 typedef struct opdi_vol {
@@ -50726,6 +50824,10 @@ OPDI_CONV_ND(conv_transpose3d_input, "conv_transpose3d.input(Tensor input, Tenso
              "stride=1, int[3] padding=0, "
              "int[3] output_padding=0, int groups=1, int[3] dilation=1) -> Tensor", 3, true, "[1,2,2,2,2], [2,1,2,2,2]")
 
+//----------------------------------------------------------------------------------------------------------------------
+//  >>op:pool      pooling
+//----------------------------------------------------------------------------------------------------------------------
+
 //== pooling: windows and loops ========================================================================================
 
 /* Planes [in] to planes [out]: output o of dim i covers lo[i][o], lo + d, .. below hi[i][o]; an average divides by the
@@ -51455,6 +51557,10 @@ OPDI_OP(adaptive_max_pool1d) {
     opdi_card_above(op, "adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)",
                     opdi_adaptive_max_pool1d_kernel, OPD_AUTOCAST_KEEP, NULL, "[1,2,5], 2");
 }
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>op:resample  windows as columns, pixels as channels, other sizes, sampling at places
+//----------------------------------------------------------------------------------------------------------------------
 
 //== im2col, col2im, pixel_shuffle =====================================================================================
 
@@ -52356,11 +52462,13 @@ OPDI_OP(grid_sampler) {
 }
 OPDI_COLD_END
 
-//== end of convolution and pooling ====================================================================================
+//----------------------------------------------------------------------------------------------------------------------
+//  >>op:norm      normalisation and dropout
+//----------------------------------------------------------------------------------------------------------------------
 
-//== normalisation, losses, dropout ====================================================================================
+//== what the rooms of layers, losses and indices share ================================================================
 //
-//  First what this room and the next share: conversions to contiguous memory, results that begin as a copy of self, and
+//  Conversions to contiguous memory, results that begin as a copy of self, and
 //  public operators called by name.
 
 static opd_tensor *opdi_packed(opd_tensor *t) { return t ? opdi_dense_as(t, (opd_scalar_type)t->dtype) : NULL; }
@@ -53578,6 +53686,10 @@ OPDI_OP(feature_dropout) {
 OPDI_OP(feature_dropout_) { opdi_describe_composite(op, "feature_dropout_(Tensor(a!) self, float p, bool train) -> "
                                                     "Tensor(a!)", opdi_dropout_kernel, OPD_AUTOCAST_KEEP, ""); }
 
+//----------------------------------------------------------------------------------------------------------------------
+//  >>op:loss      losses, similarities, gates with parameters
+//----------------------------------------------------------------------------------------------------------------------
+
 //== nll_loss and cross_entropy_loss ===================================================================================
 
 enum { OPDI_REDUCE_NONE = 0, OPDI_REDUCE_MEAN = 1, OPDI_REDUCE_SUM = 2 };
@@ -54612,9 +54724,9 @@ OPDI_OP(prelu_backward) {
 }
 OPDI_COLD_END
 
-//======================================================================================================================
-//  >>op:index  indexing, joining, scattering
-//======================================================================================================================
+//----------------------------------------------------------------------------------------------------------------------
+//  >>op:index     by indices: gather, scatter, rows, masks
+//----------------------------------------------------------------------------------------------------------------------
 
 //== results that begin as a copy of self ==============================================================================
 
@@ -56525,6 +56637,10 @@ OPDI_KERNEL(where) {
 OPDI_OP(where) { opdi_describe_composite(op, "where(Tensor condition) -> Tensor[]", opdi_where_kernel,
                                          OPD_AUTOCAST_KEEP, "[2,3]b; []b"); }
 
+//----------------------------------------------------------------------------------------------------------------------
+//  >>op:join      joining and padding
+//----------------------------------------------------------------------------------------------------------------------
+
 //== joining ===========================================================================================================
 
 static bool opdi_cat_skips(const opd_tensor *t) { return t->ndim == 1 && t->numel == 0; }
@@ -57099,6 +57215,10 @@ OPDI_OP(pad) {
                         "[2,3,4], (1,2); [2,3,4], (1,2), 'reflect'; [2,3,4], (1,2), 'circular'");
 }
 
+//----------------------------------------------------------------------------------------------------------------------
+//  >>op:embed     embedding, bags of rows
+//----------------------------------------------------------------------------------------------------------------------
+
 //== embedding, one_hot ================================================================================================
 
 static int opdi_embedding_index(const opd_tensor *x, const char *name) {
@@ -57642,6 +57762,10 @@ OPDI_OP(_embedding_bag_per_sample_weights_backward) {
                             "[3,2], [5,2], [4]i5, [3]i1, [4]i3, 0; [1,3], [5,3], [4]i5, [1]i1, [0]i1, 0, 2");
     op->out = "_embedding_bag_per_sample_weights_backward.out";
 }
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>op:sets      counting, unique, writing through views, searching
+//----------------------------------------------------------------------------------------------------------------------
 
 //== bincount, multinomial =============================================================================================
 
@@ -58342,9 +58466,9 @@ OPDI_OP(bucketize_Scalar) {
 OPDI_COLD_END
 
 
-//======================================================================================================================
-//  >>op:train  one step of an optimizer
-//======================================================================================================================
+//----------------------------------------------------------------------------------------------------------------------
+//  >>op:train     steps of optimizers, and what a gradient scaler does
+//----------------------------------------------------------------------------------------------------------------------
 
 //== the fused steps: SGD, Adam, AdamW =================================================================================
 //
@@ -58761,7 +58885,11 @@ OPDI_CARD_STEP(_amp_update_scale_, "_amp_update_scale_(Tensor(a!) self, Tensor(b
                opdi_amp_update_kernel, "[]+, []i5, []+, 2.0, 0.5, 3; [1]+, [1]i1, [1]+, 2.0, 0.5, 1")
 OPDI_COLD_END
 
-//== the list of all cards, and their registration =====================================================================
+//----------------------------------------------------------------------------------------------------------------------
+//  >>builtins     the list of all cards, and their registration
+//
+//  A built-in operator is registered when somebody first asks for its name or for all; opdi_cards is the list.
+//----------------------------------------------------------------------------------------------------------------------
 
 static void (*const opdi_cards[])(opd_op_desc *op) = {
     opdi_card_empty_memory_format, opdi_card_empty_strided, opdi_card_zeros, opdi_card_ones, opdi_card_full,
@@ -59085,7 +59213,7 @@ OPDI_COLD_END
 #endif
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>typed      the kernels that are compiled for several types
+//  >>typed        the kernels that are compiled for several types
 //
 //  They stand in their rooms, where they are left out at first.  Here the file includes itself, once for each type, and
 //  then they are all that is read: OPDI_T is the type, OPDI_TYPED(f) opdi_f_f32, OPDI_FN(f) the C function f for it.
@@ -59131,7 +59259,7 @@ OPDI_LOOPS_END
 #endif /* OPDISPATCH_IMPLEMENTATION */
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>wrappers   the typed functions of the built-in operators
+//  >>wrappers     the typed functions of the built-in operators
 //
 //  Printed by tests/wrappers.py; in the implementation, and in each plug-in for itself.
 //----------------------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ set -u
 names='macros_visible symbols symbols_cxx included_twice other_places beside_dlpack two_files cxx_with_c_implementation
 cxx_implementation static_in_two_files no_threads no_simd no_cache no_everything fast_math
 std11_c_implementation std11_c_declarations std11_cxx_implementation std11_cxx_declarations'
-[ -n "${RUN_AGAIN:-}" ] || names="contents includes macro_names foreign_names function_length line_length wrappers build_lines tcc $names"
+[ -n "${RUN_AGAIN:-}" ] || names="contents rooms includes macro_names foreign_names function_length line_length wrappers build_lines tcc $names"
 
 if [ "${1:-}" = --list ]; then printf '%s\n' $names; exit 0; fi
 only=${1:-}
@@ -104,13 +104,18 @@ implementation_object_cxx() {
 # The first comment's contents list names the anchors of the banners, in their order; "see >>x" leads somewhere.
 check_contents() {
     first_comment | sed -n 's/^[ *]*\(>>[A-Za-z0-9_:]*\).*/\1/p' >"$tmp/listed"
-    sed -n 's/^\/\/-* *\(>>[A-Za-z0-9_:]*\).*/\1/p' "$header" | grep -v '^>>op:' >"$tmp/anchors"
+    sed -n 's/^\/\/-* *\(>>[A-Za-z0-9_:]*\).*/\1/p' "$header" >"$tmp/anchors"
     [ -s "$tmp/listed" ] || echo "the first comment has no contents list"
     diff "$tmp/listed" "$tmp/anchors" | sed -n 's/^< /listed, but no such banner here: /p; s/^> /banner not listed here: /p' | head -n 8
     sort "$tmp/anchors" | uniq -d | sed 's/^/anchor twice: /'
-    { cat "$tmp/anchors"; grep -o -E -- '-- *>>op:[A-Za-z0-9_]+' "$header" | sed 's/^-- *//'; } | sort -u >"$tmp/known"
+    sort -u "$tmp/anchors" >"$tmp/known"
     grep -o -E 'see >>[A-Za-z0-9_:]+' "$header" | sed 's/^see //; s/:$//' | sort -u | comm -23 - "$tmp/known" |
         sed 's/^/leads nowhere: see /' | head -n 4
+}
+# No room is longer than a reader can keep in mind; what tests/wrappers.py prints is read by nobody.
+check_rooms() {
+    awk 'function ends() { if (NR - at > 2200 && name != ">>wrappers") { printf "room %s has %d lines\n", name, NR - at } }
+         /^\/\/  >>/ { ends(); name = $2; at = NR } END { ends() }' "$header"
 }
 check_includes() {
     public_part | awk 'code { print } /\*\//{ code = 1 }' | sed -n 's/^ *# *include *[<"]\([^>"]*\)[>"].*/\1/p' |
