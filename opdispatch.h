@@ -10646,7 +10646,7 @@ OPDI_COLD_END
 #define OPDI_MAX_DEPTH 400
 static int32_t opdi_depth_limit = OPDI_MAX_DEPTH;  /* 0 while calls are shown: then each takes the rare way */
 
-/* Where something was registered; with line 0 a text of the caller's. */
+/* The place of a registration: file and line, or with line 0 a text that the caller gave in place of a file. */
 typedef struct opdi_origin { const char *file; int32_t line; } opdi_origin;
 
 /* A registered kernel, behind its opdi_registration. */
@@ -10674,7 +10674,7 @@ typedef struct opdi_table {
     opd_kernel jvp;                               /* an opd_jvp_fn registered by itself; NULL: the card's */
 } opdi_table;
 
-/* What a node runs in backward. */
+/* The backward formula that a node runs, and the facts about it that recording needs. */
 typedef struct opdi_derivative {
     const char *name;
     opd_backward_fn fn;
@@ -10712,8 +10712,8 @@ typedef struct opdi_card {
     struct opdi_card *next;                       /* in its operator's list */
 } opdi_card;
 
-/* Entries stay for ever, as handles do; of one that is not defined any more what is behind the pointers is given back.
-   What is read for a look-up and a call is in front. */
+/* An operator.  Entries are never freed, so handles stay valid; when an operator is undefined, only what its pointers
+   lead to is given back.  The fields that a look-up and a call read come first. */
 struct opd_op {
     opdi_table *table;                            /* NULL: not computed, or undefined */
     const char *name;                             /* "ns::name.overload": the text of its opdi_op_name */
@@ -10749,8 +10749,8 @@ struct opd_op {
     opdi_card *bare;                              /* a list: made for an operator without a card, to say so */
 };
 
-/* A name of an operator, of overloads, or of both; its text is behind the struct.  Names lie beside names, so that a
-   look-up among very many reads one place of the table and one of these.  They stay for ever, as entries do. */
+/* A name: of an operator, of a set of overloads, or of both.  Its text follows the struct.  Names are allocated side by
+   side, so that a look-up among very many touches one place of the table and one of these.  They are never freed. */
 typedef struct opdi_op_name {
     opd_op *defined;                              /* the operator, while it is defined */
     opd_op *op;                                   /* also otherwise; NULL: the name is only one of overloads */
@@ -10760,7 +10760,7 @@ typedef struct opdi_op_name {
     int32_t changes;                              /* operators with this base name defined and undone */
 } opdi_op_name;
 
-/* One thing a library did, newest first. */
+/* One registration that a library made.  A library lists its registrations newest first. */
 typedef struct opdi_registration {
     opdi_gone gone;                               /* once it is undone */
     int32_t kind;                                 /* 0 definition, 1 kernel, 2 fallback, 3 user pointer of a card */
@@ -10808,19 +10808,19 @@ struct opd_call {
 
 #define OPDI_FLAGS_KNOWN 256u
 
-/* A derived form is what was called. */
+/* Returns the name of the operator that the program called: inside of a derived form, that of the form. */
 static const char *opdi_call_name(const opd_call *call) {
     return (call->targets && call->outer ? call->outer : call)->op->name;
 }
 static int opdi_call_scope_depth(const opd_call *call) { return call->scope_depth; }
 static opdi_thread *opdi_call_thread(const opd_call *call) { return call->th; }
 
-/* Names: open addressing, read without a lock and published whole, the slots behind the struct.  One that has become
-   too small is out of use. */
+/* The hash table of names: open addressing, the slots behind the struct.  It is read without a lock; a larger copy is
+   published whole, and the old table is then out of use. */
 typedef struct opdi_names { opdi_gone gone; size_t mask, used; } opdi_names;
 typedef struct opdi_name_slot { opdi_op_name *name; uint64_t hash; } opdi_name_slot;
 
-/* Memory of what stays for ever: pieces beside each other in the order in which they are made. */
+/* Memory that is never given back, cut off blocks piece by piece. */
 typedef struct opdi_lasting { char *at; size_t left; void *blocks; } opdi_lasting;
 
 static struct {
@@ -10883,6 +10883,7 @@ static const char *opdi_arg_print(const opdi_arg *arg, char *buf, size_t cap) {
     return buf;
 }
 
+/* Fails: tables replace fallthrough kernels, so that nobody calls this one. */
 int opd_fallthrough(opd_call *call) {
     (void)call;
     return opd_fail(OPD_ERROR_KERNEL, "a fallthrough kernel was called");
@@ -10896,7 +10897,8 @@ OPDI_COLD_BEGIN
 
 //== out of use ========================================================================================================
 
-/* Stamps what has just been taken out of use.  Under the registry's lock. */
+/* Puts an object that has just been taken out of use on the list of those that wait until no call can be inside of them
+   any more; give_back frees it then.  Under the registry's lock. */
 static void opdi_gone_add(opdi_gone *gone, void (*give_back)(opdi_gone *gone)) {
     if (!opdi_registry.gone) { opdi_registry.gone_end = &opdi_registry.gone; }
     gone->next = NULL;
@@ -10909,7 +10911,8 @@ static void opdi_gone_add(opdi_gone *gone, void (*give_back)(opdi_gone *gone)) {
 }
 
 #define OPDI_MANY_GONE 20000
-/* Gives back what no call can be inside any more.  Not under the lock: destructors may register. */
+/* Gives back the objects that no call can be inside of any more.  Must not be called under the lock: destructors may
+   register. */
 static void opdi_gone_give_back(void) {
     opdi_gone *first, **end;
     uint64_t oldest;
@@ -10942,12 +10945,13 @@ static void opdi_gone_give_back(void) {
 }
 
 static void opdi_table_give_back(opdi_gone *gone) { opdi_free(gone, sizeof(opdi_table)); }
-//-- One that was never entered, or is out of use.
+//-- Frees a registration that was never entered, or that is out of use.
 static void opdi_registration_free(opdi_registration *r) {
     opdi_kernel *k = r->kernel;
     if (k && k->plugin) { opdi_plugin_let_go(k->plugin); }
     opdi_free(r, sizeof *r + (k ? sizeof *k : 0));
 }
+/* Frees a kernel's registration and destroys the kernel's user pointer. */
 static void opdi_kernel_give_back(opdi_gone *gone) {
     opdi_registration *r = (opdi_registration *)(void *)gone;
     if (r->kernel->destroy) { r->kernel->destroy(r->kernel->user); }
@@ -10972,6 +10976,7 @@ void opd_block_link(opd_block *block) {
 
 static const char *const opdi_kind_names[] = {"", "OPD_LIBRARY", "OPD_LIBRARY_FRAGMENT", "OPD_LIBRARY_IMPL"};
 
+/* Opens the library of a block and runs the block.  Errors stay pending. */
 static void opdi_block_run(opd_block *b) {
     opdi_thread *th = opdi_self();
     opd_call *current = th->current;
@@ -10985,8 +10990,10 @@ static void opdi_block_run(opd_block *b) {
     th->current = current;
 }
 
-//-- Runs the blocks that nobody has run yet, the built-in operators first.  A thread that comes second waits.  Under a
-//-- pending error nothing is run: the next use does it.  Without memory for the built-in operators, likewise.
+//-- Registers the built-in operators, then runs the library blocks that nobody has run yet.  A second thread waits
+//-- until the first is done.  While an error is pending, or when there is no memory for the built-in operators, no
+//-- block is run and the next use tries again.  The first error of a block is left pending; the blocks behind it run
+//-- nevertheless.
 OPDI_NOINLINE static void opdi_start(void) {
     opdi_thread *th = opdi_self();
     char message[sizeof th->message];
@@ -11028,7 +11035,7 @@ OPDI_COLD_END
 
 //== names =============================================================================================================
 
-/* Eight bytes at a time: a look-up is on the path of calls by name. */
+/* Hash of n bytes, eight at a time: calls by name look up a name each time. */
 static inline uint64_t opdi_hash(const char *s, size_t n) {
     uint64_t h = n, w = 0;
     for (; n >= 8; n -= 8, s += 8) {
@@ -11046,9 +11053,11 @@ static inline opdi_name_slot *opdi_names_at(const opdi_names *t, uint64_t i) {
 }
 
 static inline const char *opdi_name_text(const opdi_op_name *name) { return (const char *)(name + 1); }
-/* That of an entry's name or base name. */
+/* Returns the opdi_op_name that stands in front of the text of an operator's name or base name. */
 static inline opdi_op_name *opdi_name_of(const char *text) { return (opdi_op_name *)(uintptr_t)text - 1; }
 
+//-- Returns the entry of the n bytes at `name` in table t, or NULL. Safe without the lock, while the thread is inside a
+//-- call.
 static inline opdi_op_name *opdi_names_find(const opdi_names *t, const char *name, size_t n) {
     const uint64_t hash = opdi_hash(name, n);
     opdi_op_name *found = NULL;
@@ -11062,7 +11071,7 @@ static inline opdi_op_name *opdi_names_find(const opdi_names *t, const char *nam
     return found;
 }
 
-/* Without the lock, as a call. */
+/* Looks a name up in the published table, without the lock; returns NULL if it is not known. */
 static inline opdi_op_name *opdi_lookup_name(const char *name, size_t n) {
     opdi_thread *th = opdi_self();
     const uint64_t was = opdi_enter(th);
@@ -11077,7 +11086,7 @@ static inline opd_op *opdi_lookup(const char *name, size_t n) {
 
 OPDI_COLD_BEGIN
 
-//-- As in PyTorch (aten/src/ATen/core/dispatch/ObservedOperators.cpp).
+//-- True for the operators that observers are not told of, as in PyTorch (ATen/core/dispatch/ObservedOperators.cpp).
 static bool opdi_is_unobserved(const char *base) {
     static const char *const names[] = {"aten::size", "aten::is_leaf", "aten::output_nr", "aten::_version",
                                         "aten::is_complex"};
@@ -11101,8 +11110,8 @@ static void opdi_names_put(opdi_names *t, opdi_op_name *name, uint64_t hash) {
     OPDI_PUBLISH(&opdi_names_at(t, i)->name, name);
 }
 
-//-- Room for one more in a table, which is at most half full.  Without memory it becomes fuller, but never full: then
-//-- -1 with an error.
+//-- Makes room for one more name: a table is doubled when it is half full.  Without memory for that the old one fills
+//-- up, and when it is full too: -1 with an error.  Under the lock.
 static int opdi_names_reserve(void) {
     opdi_names *old = opdi_registry.names, *t;
     const size_t mask = old ? old->mask * 2 + 1 : 511;
@@ -11124,7 +11133,7 @@ static int opdi_names_reserve(void) {
     return 0;
 }
 
-//-- The next of all entries, from *i = 0 on; NULL at their end.  Under the lock.
+//-- Iterates over all operators, defined or not: begin with *i = 0; returns NULL at the end.  Under the lock.
 static opd_op *opdi_entries(size_t *i) {
     const opdi_names *t = opdi_registry.names;
     const opdi_op_name *name;
@@ -11136,7 +11145,7 @@ static opd_op *opdi_entries(size_t *i) {
     return op;
 }
 
-//-- n bytes, zero, that are never given back.
+//-- Returns n zeroed bytes that are never given back, or NULL with an error.
 static void *opdi_lasting_alloc(opdi_lasting *m, size_t n) {
     const size_t block = 60000;
     char *p;
@@ -11154,7 +11163,7 @@ static void *opdi_lasting_alloc(opdi_lasting *m, size_t n) {
     return memset(p, 0, n);
 }
 
-//-- The n bytes as a name, made if it is new; NULL: no memory.
+//-- Returns the name with these n bytes, made if it is new; NULL without memory.  Under the lock.
 static opdi_op_name *opdi_name_make(const char *text, size_t n) {
     opdi_op_name *name = opdi_names_find(opdi_registry.names, text, n);
     if (name || opdi_names_reserve()) { return name; }
@@ -11166,7 +11175,8 @@ static opdi_op_name *opdi_name_make(const char *text, size_t n) {
     return name;
 }
 
-//-- The entry of a name, made if it is new.  Entries stay for ever, so handles are always valid.  Under the lock.
+//-- Returns the operator named `text`, made if it is new; NULL without memory.  Entries are never freed, so handles
+//-- stay valid.  Under the lock.
 static opd_op *opdi_entry(const char *text) {
     const size_t n = strlen(text), length = strcspn(text, ".");
     opdi_op_name *name = opdi_name_make(text, n), *base;
@@ -11187,7 +11197,7 @@ static opd_op *opdi_entry(const char *text) {
     return op;
 }
 
-//-- The overloads of a name are others now.  Under the lock.
+//-- Notes that the overloads of op's base name have changed, so that lists of them are made anew.  Under the lock.
 static void opdi_overloads_changed(const opd_op *op) {
     int32_t *changes = &opdi_name_of(op->base_name)->changes;
     OPDI_PUBLISH(changes, *changes + 1);
@@ -11195,8 +11205,8 @@ static void opdi_overloads_changed(const opd_op *op) {
 
 static int opdi_lower(char c) { return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c; }
 
-/* Edit distance, with upper and lower case alike, or `most` + 1 when it is more than `most`, which is at most 3: for
-   "did you mean".  Only cells near the diagonal can be so small. */
+/* Edit distance of two names, ignoring case; `most` + 1 when it is more than `most`, which is at most 3.  For "did you
+   mean".  Only cells near the diagonal can be so small. */
 static int opdi_distance(const char *a, const char *b, int most) {
     int row[2][72], i, j, na = (int)strlen(a), nb = (int)strlen(b);
     if (na > 64 || nb > 64 || abs(na - nb) > most) { return most + 1; }
@@ -11217,14 +11227,14 @@ static int opdi_distance(const char *a, const char *b, int most) {
     return OPDI_MIN(row[na & 1][nb], most + 1);
 }
 
-/* A bit for each letter, whatever its case, and some for the rest: what is near has nearly the same. */
+/* Returns a set of bits, one for each letter in s whatever its case: similar names have nearly the same bits. */
 static uint32_t opdi_letters(const char *s) {
     uint32_t all = 0;
     for (; *s; s++) { all |= (uint32_t)1 << (*s & 31); }
     return all;
 }
 
-/* The four nearest names, the overloads of a base name before others. */
+/* The four names that are nearest to one that was not found; overloads of that very name have distance 0. */
 typedef struct opdi_near { const char *names[4]; int distances[4], n; } opdi_near;
 
 static void opdi_near_add(opdi_near *best, const char *name, int d) {
@@ -11239,6 +11249,8 @@ static void opdi_near_add(opdi_near *best, const char *name, int d) {
     best->distances[i] = d;
 }
 
+//-- Fails with "no operator named ...", which names similar operators, or says that nothing is registered in its
+//-- namespace; returns -1.
 static int opdi_not_found(const char *name) {
     const size_t length = strlen(name);
     const uint32_t letters = opdi_letters(name);
@@ -11282,13 +11294,14 @@ OPDI_COLD_END
 
 static inline bool opdi_is_defined(const opd_op *op) { return OPDI_ACQUIRE(&op->definition) != NULL; }
 
-/* An operator that has something: a definition, or kernels. */
+/* Returns the operator of a name if it has a definition or kernels, else NULL. */
 static inline opd_op *opdi_lookup_used(const char *name, size_t n) {
     opd_op *op = opdi_lookup(name, n);
     return op && (opdi_is_defined(op) || OPDI_ACQUIRE(&op->kernels)) ? op : NULL;
 }
 
-/* The same where it is not there yet, or another thread may have registered only half of it. */
+/* Finds an operator that may not be registered yet: waits for a thread that is in the middle of registering it, and
+   registers the built-in operators of this name.  Returns NULL if there is none. */
 OPDI_NOINLINE OPDI_COLD static opd_op *opdi_find_waiting(const char *name, size_t n) {
     opd_op *op = opdi_lookup_used(name, n);
     if (op && OPDI_ACQUIRE(&opdi_registry.making) && OPDI_LOAD(&opdi_registry.starter) != opdi_self()) {
@@ -11299,7 +11312,8 @@ OPDI_NOINLINE OPDI_COLD static opd_op *opdi_find_waiting(const char *name, size_
     return op;
 }
 
-/* What is defined, read from its name alone; NULL: it has to be looked at closer. */
+/* Returns the defined operator of a name with one look-up; NULL if it is not there or other threads are registering, so
+   that opdi_find_waiting has to decide. */
 static inline opd_op *opdi_find_defined(const char *name, size_t n) {
     const opdi_op_name *found;
     opdi_started();
@@ -11313,6 +11327,8 @@ opd_op *opd_find_quiet(const char *name) {
     return OPDI_LIKELY(op || !name) ? op : opdi_find_waiting(name, n);
 }
 
+/* Finds a defined operator as opdi_find_waiting does; returns NULL with an error if it is not defined, and at once if
+   an error is pending. */
 OPDI_NOINLINE OPDI_COLD static opd_op *opdi_find_slow(const char *name, size_t n) {
     opd_op *op = opd_ok() ? opdi_find_waiting(name, n) : NULL;
     if (!opd_ok() || (op && opdi_is_defined(op))) { return opd_ok() ? op : NULL; }
@@ -11357,6 +11373,7 @@ opd_op *opd_op_builtin(opd_op_id id) {
     return op;
 }
 
+/* Returns 1 if an argument of type t may be passed as the C type that letter c of a signature stands for, else 0. */
 static int opdi_signature_type(const opdi_type *t, char c) {
     const opdi_type *inner = t->kind == OPDI_TYPE_OPTIONAL ? t->elems[0] : t;
     const opdi_type *elem = inner->kind == OPDI_TYPE_LIST ? inner->elems[0] : NULL;
@@ -11376,7 +11393,7 @@ static int opdi_signature_type(const opdi_type *t, char c) {
     }
 }
 
-/* A letter's type in the words of schemas. */
+/* Returns the schema's word for the C type that letter c of a signature stands for. */
 static const char *opdi_signature_word(char c) {
     static const char words[] = "TTensor\0iint\0dfloat\0bbool\0sstr\0DDevice\0GGenerator?\0Iint[]\0Ffloat[]\0"
         "LTensor[]\0VScalar\0";
@@ -11392,6 +11409,7 @@ static int opdi_signature_error(const opd_op *op, const char *what, int i, char 
                     "Type mismatch in %s %d: accessed as '%c'.", decl, what, i, c);
 }
 
+/* Compares an operator's schema with a C signature (first letter: the return); 0, or -1 with an error. */
 static int opdi_op_check(const opd_op *op, const char *signature) {
     int i, nargs = signature ? (int)strlen(signature) - 1 : -1;
     char r = signature ? signature[0] : 0;
@@ -11431,7 +11449,7 @@ opd_op *opd_op_look_up(opd_op **handle, const char *name, const char *signature)
 
 //== computed tables ===================================================================================================
 
-/* How a slot was chosen: the tags of PyTorch's dumps. */
+/* The rule by which the kernel of a slot was chosen, with the words of PyTorch's dumps. */
 typedef enum opdi_chosen {
     OPDI_CHOSEN_KERNEL, OPDI_CHOSEN_DEFAULT, OPDI_CHOSEN_NESTED, OPDI_CHOSEN_AMBIGUOUS, OPDI_CHOSEN_MATH,
     OPDI_CHOSEN_AUTOGRAD, OPDI_CHOSEN_BATCHED, OPDI_CHOSEN_FALLBACK, OPDI_CHOSEN_MISSING
@@ -11439,13 +11457,14 @@ typedef enum opdi_chosen {
 static const char *const opdi_chosen_names[] = {"kernel", "default backend kernel", "nested kernel",
     "ambiguous autogradother", "math kernel", "autograd kernel", "batched kernel", "backend fallback", "missing"};
 
+//-- Returns the newest kernel registered at exactly this key, or NULL.
 static opdi_kernel *opdi_direct(const opd_op *op, opd_key key) {
     opdi_kernel *k = op->kernels;
     while (k && k->key != key) { k = k->next; }
     return k;
 }
 
-//-- Some kernel is registered for a backend that the autograd slot `key` sits above, or one for every backend.
+//-- True if a kernel is registered for a backend whose autograd key is `key`, or one for every backend.
 static bool opdi_has_backend_kernel(const opd_op *op, opd_key key) {
     const opdi_kernel *k;
     for (k = op->kernels; k; k = k->next) {
@@ -11462,14 +11481,16 @@ static bool opdi_is_autocast_slot(int slot) {
 
 #define OPDI_OPTAG_FORMULA (1u << 23)             /* a pointwise card of ours; not seen outside */
 static bool opdi_backend_pointwise(int backend);
-//-- A pointwise operator of ours at a device that runs formulas: its kernel is the one at Meta.
+//-- True if op is a built-in pointwise operator and `key` that of a device that runs formulas: its Meta kernel then
+//-- serves as its kernel there.
 static bool opdi_runs_formula(const opd_op *op, opd_key key) {
     const opdi_card *card = OPDI_ACQUIRE(&op->card);
     return card && (card->desc.tags & OPDI_OPTAG_FORMULA) && !card->base && key > OPD_KEY_CPU && key < OPD_KEY_META &&
            opdi_backend_pointwise((int)(key - OPD_KEY_CPU));
 }
 
-//-- The kernel for one slot, in the order of precedence of OperatorEntry::computeDispatchTableEntryWithDebug.
+//-- Returns the kernel of one slot, or NULL, and by which rule it was chosen.  The order of precedence is that of
+//-- OperatorEntry::computeDispatchTableEntryWithDebug.
 static opdi_kernel *opdi_compute_slot(const opd_op *op, opd_key key, opdi_chosen *how) {
     opdi_kernel *k;
     bool undefined = key == OPD_KEY_UNDEFINED;
@@ -11517,11 +11538,13 @@ OPDI_NOINLINE static int opdi_ambiguous_kernel(opd_call *call) {
 }
 
 static uint32_t opdi_on_the_cpu;                  /* opd_cpu_fallback_set: a bit for each backend */
+//-- True if the program asked that operators without a kernel for this device run on the CPU.
 static bool opdi_cpu_stands_in(uint32_t slot) {
     return slot > OPD_KEY_CPU && slot < OPD_KEY_CPU + OPD_META &&
            (OPDI_LOAD(&opdi_on_the_cpu) >> (slot - OPD_KEY_CPU) & 1);
 }
-//-- The slot of keys for which nothing is registered: names what is, real kernels first.
+//-- The kernel of slots for which nothing is registered: falls back to the CPU where that was asked for, otherwise
+//-- fails with an error that lists the kernels that exist.
 OPDI_NOINLINE static int opdi_missing_kernel(opd_call *call) {
     char have[1200];
     bool none;
@@ -11558,7 +11581,8 @@ OPDI_NOINLINE static int opdi_missing_kernel(opd_call *call) {
                     call->op->name, have);
 }
 
-//-- The fallback of a slot, for a kernel of every backend that has nothing to do with this call.
+//-- Runs the fallback of the call's slot, for a kernel registered for every backend that has nothing to do with this
+//-- call.
 static int opdi_hidden_fallback(opd_call *call) {
     const opdi_kernel *k;
     opd_kernel fn;
@@ -11570,16 +11594,16 @@ static int opdi_hidden_fallback(opd_call *call) {
     return fn(call);
 }
 
-//-- An autograd kernel of ours, which only passes a call on when nothing requires grad.
+//-- True if the slot holds one of our autograd kernels, which only pass a call on when nothing requires grad.
 static bool opdi_slot_skips(const opdi_slot *s) {
     return s->fn == opdi_autograd_kernel || s->fn == opdi_autograd_fallback || s->fn == opdi_autograd_inplace_kernel ||
            s->fn == opdi_autograd_out_kernel || s->fn == opdi_autograd_registered;
 }
 
-//-- In place of every kernel when a tensor is gone.
 static int opdi_any_dead_value(const opd_value *v, int n, const char *who);
 static int opdi_dead_argument(opd_call *call);
-//-- Takes a slot out of the masks from `first` on.
+//-- Clears a slot's functionality in the 16 masks of a table that begin at `first` (0: nothing requires grad, 16:
+//-- something does).
 static void opdi_mask_out(opdi_table *table, int slot, int first) {
     int b;
     if (slot >= OPD_KEY_BACKEND_BASE) {
@@ -11595,6 +11619,7 @@ static int opdi_device_arg(const opd_op *op, const opd_value *args);
 static int opdi_by_device(const opd_op *op, const opdi_table *table, const opd_value *args);
 static void opdi_guard_slot(const opd_op *op, opdi_table *table, int slot, opdi_chosen how);
 
+//-- Computes an operator's table: a kernel for each slot, and which functionalities a call skips.  Under the lock.
 static void opdi_fill_table(const opd_op *op, opdi_table *table) {
     bool casts = false;
     int slot;
@@ -11625,7 +11650,7 @@ static void opdi_fill_table(const opd_op *op, opdi_table *table) {
     table->jvp = opdi_direct(op, OPDI_KEY_JVP) ? opdi_direct(op, OPDI_KEY_JVP)->fn : NULL;
 }
 
-//-- The table of an operator, computed at its first call; NULL with an error when it is not defined.
+//-- Returns the table of an operator, which is computed at its first call; NULL with an error if it is not defined.
 OPDI_NOINLINE static const opdi_table *opdi_table_make(opd_op *op) {
     opdi_table *table = NULL;
     bool defined;
@@ -11643,7 +11668,7 @@ OPDI_NOINLINE static const opdi_table *opdi_table_make(opd_op *op) {
     return table;
 }
 
-//-- After a registration: the table is out of use, the next call computes a new one.
+//-- Takes the table of an operator out of use after a registration; the next call computes a new one.  Under the lock.
 static void opdi_table_retire(opd_op *op) {
     opdi_table *old = op->table;
     if (!old) { return; }
@@ -11658,12 +11683,14 @@ static void opdi_tables_retire_all(void) {
 
 //== libraries =========================================================================================================
 
-//-- Ends the message of an error that a library's work raised; always -1.
+//-- Adds to the pending error in which library block it occurred; always returns -1.
 static int opdi_library_error(const opd_library *lib) {
     return opdi_fail_more(" (Error occurred while processing %s block at %s:%d)", opdi_kind_names[lib->kind], lib->file,
                           lib->line);
 }
 
+//-- Checks kind, namespace and key, and lists the library.  NULL with an error, also for a second OPD_LIBRARY of a
+//-- namespace.
 opd_library *opd_library_open(opd_library_kind kind, const char *ns, const char *key, const char *file, int line) {
     opd_library *lib, *other;
     opd_key k = OPD_KEY_INVALID;
@@ -11721,7 +11748,7 @@ opd_library *opd_library_open(opd_library_kind kind, const char *ns, const char 
     return lib;
 }
 
-/* "registered at FILE:LINE"; returns buf. */
+/* Writes "registered at FILE:LINE", or the text of the place; returns buf. */
 static const char *opdi_place_text(opdi_origin place, char *buf, size_t cap) {
     if (place.line) { (void)snprintf(buf, cap, "registered at %s:%d", place.file, (int)place.line); }
     else { (void)snprintf(buf, cap, "%s", place.file); }
@@ -11774,11 +11801,11 @@ static void opdi_tell(opd_op *op, bool defined) {
 
 //-- Runs of registration, under the lock.
 
-/* The memory of a C signature ends with the last that is registered. */
+/* Forgets the C signature of an operator that has neither a definition nor kernels any more. */
 static void opdi_forget_signature(opd_op *op) {
     if (!op->definition && !op->kernels) { op->signature[0] = 0; }
 }
-/* The newest kernel that is made of a C function; NULL: none, or none any more. */
+/* Returns the newest kernel that is made of a C function, or NULL. */
 static const opdi_kernel *opdi_typed_kernel(const opd_op *op) {
     const opdi_kernel *k = op->kernels;
     while (k && !k->typed) { k = k->next; }
@@ -11790,6 +11817,8 @@ static opdi_origin opdi_typed_place(const opd_op *op) {
     return k ? k->place : gone;
 }
 
+//-- Undoes definition r of an operator.  With the last one the operator is not defined any more: its table, card and
+//-- name are withdrawn.  Under the lock.
 static void opdi_undefine(opd_op *op, opdi_registration *r) {
     opdi_registration **p = &op->definition;
     if (*p == r && !r->newer) { opdi_tell(op, false); }
@@ -11810,6 +11839,7 @@ static void opdi_undefine(opd_op *op, opdi_registration *r) {
     opdi_overloads_changed(op);
 }
 
+//-- Takes a kernel out of its operator's list and the table out of use.  Under the lock.
 static void opdi_kernel_remove(opd_op *op, opdi_kernel *kernel) {
     opdi_kernel **p = &op->kernels;
     while (*p && *p != kernel) { p = &(*p)->next; }
@@ -11818,8 +11848,8 @@ static void opdi_kernel_remove(opd_op *op, opdi_kernel *kernel) {
     opdi_table_retire(op);
 }
 
-//-- Frees the schema of an operator that is not defined any more, when no call can be inside that began at `stamp` or
-//-- before.  Nodes of a tape know their cards, and by these the schema: it stays with them.  Under the lock.
+//-- Frees the schema of an operator that is not defined any more, if no call can be inside that began at `stamp` or
+//-- before.  The schema stays if the operator has cards: nodes of a tape know these.  Under the lock.
 static void opdi_schema_let_go(opd_op *op, uint64_t stamp) {
     if (op->definition || op->undefined > stamp || op->cards || op->bare) { return; }
     opd_schema_free(op->schema);
@@ -11874,10 +11904,10 @@ static const opdi_type *opdi_strip_optional(const opdi_type *t) {
     return t->kind == OPDI_TYPE_OPTIONAL ? t->elems[0] : t;
 }
 
-//-- "Any", and a type variable: every value, tensors among them, which then do not take part in dispatch.
+//-- True for types that take every value, "Any" and type variables.  Tensors given for them take no part in dispatch.
 static bool opdi_takes_all(const opdi_type *t) { return opdi_type_is_any(t) || t->kind == OPDI_TYPE_VAR; }
 
-//-- Which tags bind to a type as they are.
+//-- Returns the tags of values that bind to a type without conversion, a bit for each.
 static uint16_t opdi_accepts(const opdi_type *type) {
     const opdi_type *t = opdi_strip_optional(type), *e = t->kind == OPDI_TYPE_LIST ? t->elems[0] : NULL;
     unsigned none = type->kind == OPDI_TYPE_OPTIONAL ? 1u << OPD_TAG_NONE : 0,
@@ -11897,7 +11927,7 @@ static uint16_t opdi_accepts(const opdi_type *type) {
     }
 }
 
-//-- The written argument that result i is; -1: none.
+//-- Returns the index of the written argument that result i is, or -1.
 static int opdi_ret_alias(const opd_schema *s, int i) {
     const opdi_alias *ra = s->returns[i].type->alias;
     int j, found = -1;
@@ -11909,6 +11939,8 @@ static int opdi_ret_alias(const opd_schema *s, int i) {
     return found;
 }
 
+//-- Works out for each argument which tags bind as they are, and for each result which argument it is; -1 without
+//-- memory.
 static int opdi_schema_accepts(opd_schema *s) {
     uint16_t *accepts = (uint16_t *)opdi_arena_alloc(&s->arena, ((size_t)s->nargs + 1) * sizeof *accepts);
     int8_t *ret_alias = (int8_t *)opdi_arena_alloc(&s->arena, OPDI_MAX_RETURNS);
@@ -11921,7 +11953,7 @@ static int opdi_schema_accepts(opd_schema *s) {
     return 0;
 }
 
-//-- What the call path wants to know about a schema, worked out once.
+//-- Copies from the schema into the operator what the call path reads.
 static void opdi_op_describe(opd_op *op) {
     const opd_schema *s = op->schema;
     int i;
@@ -11948,7 +11980,8 @@ static void opdi_op_describe(opd_op *op) {
     }
 }
 
-//-- Puts the library's namespace in front of a name, or checks the one that is there.
+//-- Writes the qualified name to `out`: puts the library's namespace in front, or checks the one that is there.  `what`
+//-- names the kind of text in errors.
 static int opdi_qualify(const opd_library *lib, const char *name, const char *what, char *out, size_t cap) {
     const char *colons = strstr(name, "::");
     size_t n = colons ? (size_t)(colons - name) : 0;
@@ -11969,7 +12002,7 @@ static int opdi_qualify(const opd_library *lib, const char *name, const char *wh
     return 0;
 }
 
-//-- With a kernel, but for a definition.
+//-- Makes a registration, with a kernel behind it unless it is a definition (kind 0); NULL without memory.
 static opdi_registration *opdi_registration_new(opd_library *lib, int kind, opd_key key, opd_kernel fn) {
     const size_t n = sizeof(opdi_registration) + (kind ? sizeof(opdi_kernel) : 0);
     opdi_registration *r = (opdi_registration *)opdi_alloc(n);
@@ -11998,9 +12031,9 @@ static bool opdi_schema_says_same(const opd_schema *a, const opd_schema *b) {
     return n == m && n < sizeof text[0] && strcmp(text[0], text[1]) == 0;
 }
 
-/* Gives an operator that is not defined a schema.  One that it had before must not be inside a call when it changes:
-   1 then, with the lock given back for a while; -1 with an error when waiting is no use, or was long enough (a call may
-   wait for this thread).  0: the schema is taken. */
+/* Gives an undefined operator its schema.  0: the schema is taken.  1: a call may still be inside that knows the
+   operator's earlier, different schema; the lock was given up for a moment, try again.  -1 with an error: waiting is of
+   no use, or was long enough (such a call may wait for this thread). */
 static int opdi_schema_set(opd_op *op, opd_schema *schema, int *patience) {
     const bool same = op->schema && opdi_schema_says_same(op->schema, schema);
     const uint64_t inside = opdi_self()->inside, oldest = op->schema && !same ? opdi_oldest_call() : UINT64_MAX;
@@ -12038,6 +12071,7 @@ static const char *opdi_inferred_print(const char *signature, char *buf, size_t 
 
 static int opdi_typed_error(const opd_op *op, const char *signature, opdi_origin place, const opd_schema *schema,
                             opdi_origin declared, const char *format, ...) OPD_PRINTF_LIKE(6, 7);
+//-- Fails because a kernel made of a C function does not fit the schema; says both schemas, their places and why.
 static int opdi_typed_error(const opd_op *op, const char *signature, opdi_origin place, const opd_schema *schema,
                             opdi_origin declared, const char *format, ...) {
     char text[2][512], places[2][200], why[200];
@@ -12053,7 +12087,7 @@ static int opdi_typed_error(const opd_op *op, const char *signature, opdi_origin
                     opdi_place_text(place, places[1], sizeof places[1]), why);
 }
 
-/* The C signature of a kernel against those before it, and against the schema where there is one. */
+/* Checks the C signature of a kernel against those registered before it, and against the schema unless that is NULL. */
 static int opdi_check_typed(const opd_op *op, const char *signature, opdi_origin place, const opd_schema *schema,
                             opdi_origin declared) {
     const int nargs = (int)strlen(signature) - 1, nrets = signature[0] != 'v';
@@ -12088,7 +12122,7 @@ static int opdi_check_typed(const opd_op *op, const char *signature, opdi_origin
     return 0;
 }
 
-/* Links a definition whose schema is set. */
+/* Enters the first definition of an operator whose schema is set: publishes it and tells listeners.  Under the lock. */
 static void opdi_definition_add(opd_op *op, opdi_registration *r) {
     r->op = op;
     op->prev_defined = opdi_registry.last_defined;
@@ -12103,7 +12137,7 @@ static void opdi_definition_add(opd_op *op, opdi_registration *r) {
     opdi_tell(op, true);
 }
 
-/* A second definition: an error, or one more of the same.  0 when the schema is not needed any more. */
+/* Enters a second definition if that is allowed and says the same, otherwise fails.  Does not take the schema. */
 static int opdi_definition_again(opd_op *op, opdi_registration *r, const opd_schema *schema, bool allowed) {
     char text[512], places[2][300];
     opdi_registration *last = op->definition;
@@ -12122,7 +12156,7 @@ static int opdi_definition_again(opd_op *op, opdi_registration *r, const opd_sch
                     opdi_place_text(last->place, places[1], sizeof places[1]));
 }
 
-/* Enters a parsed schema under its name.  Takes the schema, also when it fails. */
+/* Defines an operator by a parsed schema, which is taken also on failure.  NULL with an error. */
 static opd_op *opdi_def_schema(opd_library *lib, opd_schema *schema, const opd_def_options *options) {
     char name[256], local[200];
     opdi_registration *r = NULL;
@@ -12162,7 +12196,8 @@ static opd_op *opdi_def_schema(opd_library *lib, opd_schema *schema, const opd_d
     return NULL;
 }
 
-//-- An open library; otherwise an error.  (A closed one whose memory has become another library's cannot be told.)
+//-- True if a library is open; otherwise false with an error. (A closed one whose memory is another library's by now
+//-- cannot be told.)
 static bool opdi_library_usable(const opd_library *lib, const char *what) {
     const opd_library *l;
     if (!opd_ok()) { return false; }
@@ -12179,6 +12214,7 @@ void opd_library_at(opd_library *lib, const char *file, int line) {
     lib->place.line = line;
 }
 
+/* Defines an operator by the text of its schema; NULL with an error that names the library block. */
 static opd_op *opdi_def_text(opd_library *lib, const char *text, const opd_def_options *options) {
     opd_schema *schema;
     opd_op *op = NULL;
@@ -12207,7 +12243,8 @@ int opd_def_with(opd_library *lib, const char *schema, const opd_def_options *op
 
 int opd_def(opd_library *lib, const char *schema) { return opd_def_with(lib, schema, NULL); }
 
-/* Said once a process: another kernel is active now.  Not at Meta, where PyTorch expects it.  Not under the lock. */
+/* Warns, once a process, that a kernel replaces another at the same key; never for Meta, where PyTorch expects it.
+   Must not be called under the lock. */
 static void opdi_warn_override(const opd_op *op, opd_key key, const char *before, const char *now) {
     bool warned;
     if (!*before || key == OPD_KEY_META) { return; }
@@ -12222,7 +12259,8 @@ static void opdi_warn_override(const opd_op *op, opd_key key, const char *before
              opd_key_name(key), before, now);
 }
 
-/* Adds a kernel to an operator that may not be defined yet; signature: of its C function, or NULL. */
+/* Adds a kernel to an operator, which may not be defined yet.  `signature` is that of its C function, or NULL. -1 with
+   an error, and then `user` stays the caller's. */
 static int opdi_impl_typed(opd_library *lib, const char *name, opd_key key, opd_kernel fn, void *user,
                            void (*destroy)(void *user), const char *signature) {
     opdi_registration *r = opdi_registration_new(lib, 1, key, fn);
@@ -12260,6 +12298,8 @@ static int opdi_impl_at(opd_library *lib, const char *name, opd_key key, opd_ker
     return opdi_impl_typed(lib, name, key, fn, user, destroy, NULL);
 }
 
+/* Checks name and key of opd_impl, registers built-in operators of that name, and adds the kernel.  Without a key it is
+   composite. */
 static int opdi_impl_checked(opd_library *lib, const char *name, const char *key_name, opd_kernel fn, void *user,
                              void (*destroy)(void *user), const char *signature) {
     char qualified[256];
@@ -12296,7 +12336,8 @@ int opd_impl(opd_library *lib, const char *name, opd_kernel kernel) {
     return opd_impl_key(lib, name, NULL, kernel, NULL, NULL);
 }
 
-//-- The parts of a card by themselves: at keys of their own, whatever that of the library is.
+//-- Registers a part of a card by itself (fake kernel, batching rule, jvp) at its own key, whatever the library's key.
+//-- `what` names the caller in errors.
 static int opdi_register_part(opd_library *lib, const char *name, opd_key key, opd_kernel fn, const char *what) {
     char qualified[256], place[200];
     const opdi_kernel *meta, *implicit;
@@ -12346,7 +12387,8 @@ int opd_register_jvp(opd_library *lib, const char *name, opd_jvp_fn jvp) {
 
 //== C functions =======================================================================================================
 
-/* Types that no operator takes are named, with the one to use (c10/core/op_registration/infer_schema.h). */
+/* Checks the signature of a C function; the error for a type that operators do not take names the one to use
+   (c10/core/op_registration/infer_schema.h). */
 static int opdi_function_check(const opd_function *f, const char *what) {
     const char *p, *found;
     if (!f || !f->kernel || !f->signature || strlen(f->signature) > 9) {
@@ -12364,6 +12406,8 @@ static int opdi_function_check(const opd_function *f, const char *what) {
     return 0;
 }
 
+//-- Defines an operator by a name or schema and a C function, which becomes its composite kernel.  On failure nothing
+//-- is left.
 static int opdi_def_function(opd_library *lib, const char *name, const opd_function *f) {
     const opdi_registration *before = lib->registrations;
     const opd_def_options options = {0, strchr(name, '(') ? OPD_ALIAS_FROM_SCHEMA : OPD_ALIAS_CONSERVATIVE, 0};
@@ -12394,14 +12438,14 @@ int opd_impl_function(opd_library *lib, const char *name, const char *key, const
     return 0;
 }
 
-//-- A fallback of ours at the key of a backend for which PyTorch has none: one from outside takes its place.
+//-- True for a built-in fallback at a key for which PyTorch has none: a program's own fallback may take its place.
 static bool opdi_fallback_yields(const opdi_kernel *k) {
     const int b = opdi_key_backend(k->key), f = opdi_key_functionality(k->key);
     return !k->next && (f == OPD_F_AUTOGRAD_NESTED_TENSOR || ((f == OPD_F_AUTOGRAD || f == OPD_F_AUTOCAST) &&
            (b == OPD_HIP || b == OPD_IPU || b == OPD_VE || (b >= OPD_PRIVATEUSE1 && b <= OPD_PRIVATEUSE3))));
 }
 
-//-- One fallback for one runtime key.
+//-- Registers a fallback at one runtime key; an error if there is one that does not yield.
 static int opdi_fallback_at(opd_library *lib, opd_key key, opd_kernel fn) {
     opdi_registration *r = opdi_registration_new(lib, 2, key, fn);
     opdi_kernel *k = r ? r->kernel : NULL, *other = NULL;
@@ -12425,6 +12469,8 @@ static int opdi_fallback_at(opd_library *lib, opd_key key, opd_kernel fn) {
                     opdi_place_text(lib->place, places[1], sizeof places[1]));
 }
 
+//-- Checks the library of a fallback and registers it at the library's key, or at each key that an alias key stands
+//-- for.
 static int opdi_fallback_checked(opd_library *lib, opd_kernel kernel) {
     uint8_t slots[OPD_KEY_SLOTS];
     const opdi_registration *before = lib->registrations;
@@ -12459,6 +12505,7 @@ int opd_fallback(opd_library *lib, opd_kernel kernel) {
 
 //== cards =============================================================================================================
 
+//-- Returns the index of the argument whose name is the n bytes at `name`, or -1.
 static int opdi_arg_index(const opd_schema *s, const char *name, size_t n) {
     int i;
     for (i = 0; i < s->nargs; i++) {
@@ -12467,7 +12514,7 @@ static int opdi_arg_index(const opd_schema *s, const char *name, size_t n) {
     return -1;
 }
 
-//-- Which result a save entry names: "result", "result1", or the result's own name.
+//-- Returns the index of the result that a save entry names, or -1: "result", "result1", or the result's own name.
 static int opdi_result_index(const opd_schema *s, const char *name, size_t n) {
     int i;
     for (i = 0; i < s->nreturns; i++) {
@@ -12478,7 +12525,7 @@ static int opdi_result_index(const opd_schema *s, const char *name, size_t n) {
     return i >= 0 && i < s->nreturns ? i : -1;
 }
 
-//-- Goes on to the next name of a list, behind a comma.
+//-- Moves *p behind the comma, to the next name of a list; an error if the comma is missing.
 static int opdi_card_next(const char **p, const opd_schema *s, const char *what) {
     *p += strspn(*p, " ");
     if (**p && **p != ',') {
@@ -12488,7 +12535,8 @@ static int opdi_card_next(const char **p, const opd_schema *s, const char *what)
     return 0;
 }
 
-//-- "self, other(self), result": names from the schema, each with an optional condition.
+//-- Parses `save`, such as "self, other(self), result": names from the schema, each with an optional condition (the
+//-- argument whose gradient must be wanted).
 static int opdi_card_save(opdi_card *card, const opd_schema *s) {
     const char *p = card->desc.save ? card->desc.save : "";
     while (*p) {
@@ -12520,7 +12568,7 @@ static int opdi_card_save(opdi_card *card, const opd_schema *s) {
     return 0;
 }
 
-//-- "weight, total_weight": arguments and results without a derivative.
+//-- Parses `constant`, such as "weight, total_weight": arguments and results that have no derivative.
 static int opdi_card_constant(opdi_card *card, const opd_schema *s) {
     const char *p = card->desc.constant ? card->desc.constant : "";
     while (*p) {
@@ -12538,7 +12586,7 @@ static int opdi_card_constant(opdi_card *card, const opd_schema *s) {
     return 0;
 }
 
-//-- "native_layer_norm" -> "NativeLayerNormBackward0"
+//-- Writes the name of an operator's node: "native_layer_norm" gives "NativeLayerNormBackward0".
 static void opdi_node_name(const char *op, char *out, size_t cap) {
     size_t n = 0;
     bool up = true;
@@ -12553,7 +12601,7 @@ static void opdi_node_name(const char *op, char *out, size_t cap) {
 static int opdi_missing_formula(opd_backward_call *bw);
 static int opdi_warn_formula(opd_backward_call *bw);
 
-//-- Names of nodes, and their formulas.
+//-- Fills in what a card takes from its operator: names of nodes, formulas, which arguments are tensors.
 static void opdi_card_init(opdi_card *card, opd_op *op) {
     card->op = op;
     memset(card->save_if, -1, sizeof card->save_if);
@@ -12574,7 +12622,8 @@ static void opdi_card_init(opdi_card *card, opd_op *op) {
     card->list_args = op->list_args;
 }
 
-//-- What nodes keep: arguments that are no tensors, lists (for their length), and what the card saves.
+//-- Lays out what nodes of a card keep (arguments that are no tensors, lists for their length, and what the card saves)
+//-- and which argument has which edge.
 static void opdi_card_layout(opdi_card *card) {
     uint64_t all = card->nargs == 64 ? ~(uint64_t)0 : ((uint64_t)1 << card->nargs) - 1;
     int i;
@@ -12589,13 +12638,14 @@ static void opdi_card_layout(opdi_card *card) {
     card->nresults = (uint8_t)opdi_popcount(card->save_results);
 }
 
-//-- Nodes of both look the same.
+//-- True if nodes of both cards have the same layout.
 static bool opdi_card_same_layout(const opdi_card *a, const opdi_card *b) {
     return a->nargs == b->nargs && a->tensor_args == b->tensor_args && a->list_args == b->list_args &&
         a->kept_args == b->kept_args;
 }
 
-//-- A card of an undone definition that says the same: used again, so that defining and undoing does not grow.
+//-- Returns a card of an earlier, undone definition that equals `card`, or NULL. It is used again, so that defining and
+//-- undoing in a loop does not grow.
 static opdi_card *opdi_card_known(const opdi_card *card) {
     opdi_card *c;
     for (c = card->op->cards; c; c = c->next) {
@@ -12612,8 +12662,8 @@ static opdi_card *opdi_card_known(const opdi_card *card) {
     return c;
 }
 
-//-- The card of an operator that has just been defined; base and inplace for a derived form.
-//-- own: it says everything about the operator, not only what a kernel at Autograd needs.
+//-- Makes the card of an operator that has just been defined; NULL with an error. base, inplace: of a derived form.
+//-- own: the card becomes the operator's; otherwise only a kernel at Autograd uses it.
 static opdi_card *opdi_card_new(opd_op *op, const opd_op_desc *desc, opdi_card *base, bool inplace, bool own) {
     opdi_card *card = (opdi_card *)opdi_alloc(sizeof *card), *known;
     int i;
@@ -12655,7 +12705,8 @@ static int opdi_derived_kernel(opd_call *call);
 static int opdi_derived_composite(opd_call *call);
 static int opdi_derived_list(opd_call *call);
 
-//-- The schema of a derived form: the functional one's arguments, with self written (in-place) or with out arguments.
+//-- Makes the schema of a derived form from the functional schema f, with self written (inplace) or an out argument; a
+//-- `name` that is a whole schema is parsed instead.  NULL with an error.
 static opd_schema *opdi_derived_schema(const opd_schema *f, const char *ns, const char *name, bool inplace) {
     char text[1600], item[600];
     size_t n = (size_t)snprintf(text, sizeof text, "%s(", name);
@@ -12683,7 +12734,7 @@ static opd_schema *opdi_derived_schema(const opd_schema *f, const char *ns, cons
     return opdi_schema_parse(text, strlen(text), ns, true);
 }
 
-//-- A form that writes a list of tensors in the place of one that returns a list.
+//-- True if form `own` writes one list of tensors, where the functional f returns one.
 static bool opdi_derives_list(const opd_schema *f, const opd_schema *own) {
     int i, lists = 0, written = 0;
     for (i = 0; i < own->nargs; i++) {
@@ -12694,7 +12745,8 @@ static bool opdi_derives_list(const opd_schema *f, const opd_schema *own) {
         f->returns[0].type->kind == OPDI_TYPE_LIST;
 }
 
-//-- A derived form can be when it writes as many tensors as there are results, and knows every argument.
+//-- Checks that a form can be derived: it writes one tensor for each result of f and has every argument of f that has
+//-- no default.
 static int opdi_derive_check(const opd_schema *f, const opd_schema *own, const char *name, bool inplace) {
     int i, k, written = 0;
     const char *why = NULL;
@@ -12726,8 +12778,8 @@ static uint32_t opdi_desc_tags(const opd_op_desc *desc) {
            (desc->vmap == OPD_BATCH_POINTWISE ? (uint32_t)OPD_OPTAG_POINTWISE : 0u);
 }
 
-//-- Registers an in-place or out= form of a functional card: one kernel for every backend (or a composite one), the
-//-- autograd kernel that fits, and the kernel that counts versions.
+//-- Defines an in-place or out= form of a functional card and registers its kernels: one for every backend (or a
+//-- composite one), the matching autograd kernel, and the kernel that counts versions.
 static int opdi_derive(opd_library *lib, opdi_card *base, const char *name, bool inplace) {
     opd_op_desc desc = base->desc;
     opd_schema *schema = opdi_derived_schema(base->op->schema, lib->ns, name, inplace);
@@ -12756,11 +12808,11 @@ static int opdi_derive(opd_library *lib, opdi_card *base, const char *name, bool
                         NULL);
 }
 
-//-- All its kernels are the composite one, which is differentiated through what it calls.
+//-- True if the composite kernel is the only one: it is differentiated through the operators it calls.
 static bool opdi_desc_decomposes(const opd_op_desc *d) {
     return d->composite && !d->cpu && !d->cuda && !d->any && !d->function;
 }
-//-- What would never be used, and so is a mistake.
+//-- Refuses combinations of a desc's fields of which one would never be used.
 static int opdi_check_desc(const opd_op *op, const opd_op_desc *d) {
     const bool formula = d->backward && d->backward != opd_not_differentiable;
     if (d->autograd && formula) {
@@ -12775,7 +12827,8 @@ static int opdi_check_desc(const opd_op *op, const opd_op_desc *d) {
                    "would never run. A kernel with a formula of its own is `any`", op->name) : 0;
 }
 
-//-- From the top down: whatever other threads see of it meanwhile, no kernel runs without what belongs above it.
+//-- Registers the kernels of a card from the top key down, so that no kernel that another thread sees meanwhile runs
+//-- without those that belong above it.
 static int opdi_define_kernels(opd_library *lib, opdi_card *card, void *user) {
     const opd_op_desc *d = &card->desc;
     const char *name = card->op->name;
@@ -12797,7 +12850,7 @@ static int opdi_define_kernels(opd_library *lib, opdi_card *card, void *user) {
     return d->out ? opdi_derive(lib, card, d->out, false) : 0;
 }
 
-//-- The user pointer of a card is destroyed when its definition is undone.
+//-- Makes the library destroy the card's user pointer when the definition is undone.
 static int opdi_hold_user(opd_library *lib, const opd_op_desc *desc) {
     opdi_registration *r;
     if (!desc->destroy) { return 0; }
@@ -12810,7 +12863,7 @@ static int opdi_hold_user(opd_library *lib, const opd_op_desc *desc) {
     return 0;
 }
 
-//-- A set-up sees what a functional operator was given and gave.
+//-- Fails unless op is functional (writes nothing, returns no views): setup_context sees only arguments and results.
 static int opdi_check_functional(const opd_op *op) {
     int i;
     bool wrong = op->written_args != 0 || op->nrets < 1;
@@ -12828,8 +12881,8 @@ static int opdi_check_setup(const opd_op *op, const opd_op_desc *desc) {
     return opdi_check_functional(op);
 }
 
-/* A formula that is registered by itself.  Its card is made by the first call that records: the operator may be defined
-   later than this, and defined anew. */
+/* A formula registered by itself (opd_register_autograd).  Its card is made by the first call that records, since the
+   operator may be defined later, and defined anew. */
 typedef struct opdi_late_formula { opd_op_desc desc; opdi_card *card; } opdi_late_formula;
 
 static void opdi_late_formula_free(void *formula) { opdi_free(formula, sizeof(opdi_late_formula)); }
@@ -12839,6 +12892,8 @@ OPDI_NOINLINE static opdi_card *opdi_late_formula_card(opdi_late_formula *f, opd
     if (card) { OPDI_PUBLISH(&f->card, card); }
     return card;
 }
+//-- The autograd kernel of a formula registered by itself: makes the card if the operator is new or changed, then
+//-- records as usual.
 static int opdi_autograd_registered(opd_call *call) {
     opdi_late_formula *f = (opdi_late_formula *)call->user;
     opdi_card *card = OPDI_ACQUIRE(&f->card);
@@ -12850,6 +12905,7 @@ static int opdi_autograd_registered(opd_call *call) {
 }
 static int opdi_no_setup(opd_context *ctx) { (void)ctx; return 0; }
 
+//-- Registers the formula as a kernel at Autograd that owns it; the operator need not be defined yet.
 int opd_register_autograd(opd_library *lib, const char *name, opd_backward_fn backward, opd_setup_fn setup_context) {
     char qualified[256];
     opdi_late_formula *f;
@@ -12878,7 +12934,7 @@ int opd_register_autograd(opd_library *lib, const char *name, opd_backward_fn ba
 
 static int opdi_function_check(const opd_function *f, const char *what);
 
-//-- By its schema, or by a name and the type of its C function.
+//-- Defines the operator of a desc, by its schema or by a name and the signature of its C function; NULL with an error.
 static opd_op *opdi_define_schema(opd_library *lib, const opd_op_desc *desc, const opd_def_options *options) {
     char inferred[300], text[600];
     const opd_function *f = desc->function;
@@ -12895,6 +12951,8 @@ static opd_op *opdi_define_schema(opd_library *lib, const opd_op_desc *desc, con
     return opdi_def_text(lib, text, options);
 }
 
+//-- Defines an operator and registers all that the desc says; on failure everything is undone and `user` stays the
+//-- caller's.
 int opd_define(opd_library *lib, const opd_op_desc *desc) {
     const opdi_registration *before;
     opd_def_options options;
@@ -12929,8 +12987,21 @@ OPDI_COLD_END
 
 //== calls =============================================================================================================
 //
-//  bind (tags of the arguments against the schema; anything else goes through opdi_bind), unite the key sets of the
-//  tensor arguments, find the slot, run the kernel in a scope of its own, hand the results to the caller's scope.
+//  A call binds its arguments (compares their tags with the schema's; opdi_bind converts what differs), unites the key
+//  sets of the tensor arguments, finds the slot, runs the kernel in a scope of its own, and hands the results to the
+//  caller's scope.  Who calls whom, and when; each way ends in opdi_invoke_here:
+//
+//    opd_call_all    all arguments given, no lists, a table ..... opdi_call_united > opdi_invoke_here (> opdi_call_owned)
+//      |             defaults or lists, no table or no room ..... opdi_call_filled > opdi_call_united
+//      |             arguments of other kinds, too many or few .. opdi_call_filled > opdi_call_slow > opdi_call_given
+//      '             error, observers, no arrays, new thread .... opdi_call_rare > opdi_call_watched, then ...
+//    ..rare          nobody observes after all, arrays there .... opdi_call_filled
+//    ..watched       observed, or an array is missing ........... opdi_call_otherwise > opdi_call_given
+//    opd_call_keywords ........................ opdi_call_keywords > opdi_call_given
+//    opdi_call_given binds .................... opdi_call_bound (tells observers) > opdi_call_with > opdi_call_united
+//    opd_overloads_call binds the first fit ... opdi_call_bound
+//    opd_call_at names the slot ............... opdi_call_at > opdi_invoke
+//    opd_redispatch in a kernel, by keys ...... opdi_redispatch_in > opdi_invoke_here
 
 static void opdi_ret_block_free(opd_value *v);
 static int opdi_ret_block_own(opdi_thread *th, opd_value *v);
@@ -12954,8 +13025,8 @@ static bool opdi_is_number(const opd_value *v) {
 
 static int opdi_bind_value(const opdi_type *type, const opd_value *v, opd_value *out);
 
-//-- Elements of another kind than the list's, one by one: 0 done, 1 does not fit, -1 failed.  want: the list's tag,
-//-- which says as what its elements are kept.
+//-- Converts a list element by element to the element type: 0 done, 1 does not fit, -1 failed. want: the tag of the
+//-- list to make, which says how its elements are stored.
 static int opdi_bind_elements(const opdi_type *type, const opd_value *v, opd_tag want, opd_value *out) {
     opd_value one, element, *values = (opd_value *)opdi_scope_alloc((size_t)v->n * sizeof *values);
     int64_t *ints = (int64_t *)(void *)values;    /* the same room: none needs more than a value */
@@ -12977,7 +13048,8 @@ static int opdi_bind_elements(const opdi_type *type, const opd_value *v, opd_tag
     return 0;
 }
 
-//-- A number where the schema says a list of numbers.  int[3] x=1 repeats a single one.
+//-- Binds a single number to a list of numbers with a size: for int[3], 1 becomes [1, 1, 1].  0 done, 1 does not fit,
+//-- -1 failed.
 static int opdi_bind_list(const opdi_type *t, const opd_value *v, opd_value *out) {
     const int32_t want = t->elems[0]->kind;
     opd_value one;
@@ -13001,7 +13073,7 @@ static bool opdi_is_list(const opd_value *v) {
            v->tag == OPD_TAG_LIST;
 }
 
-//-- A list of tensors that has a None where the type has none.
+//-- True if v is a list of tensors with a NULL where the type is Tensor[], not Tensor?[].
 static bool opdi_has_null(const opdi_type *type, const opd_value *v) {
     const opdi_type *t = opdi_strip_optional(type);
     int32_t k;
@@ -13012,14 +13084,15 @@ static bool opdi_has_null(const opdi_type *type, const opd_value *v) {
     return k < v->n;
 }
 
-//-- The tag with which a list of these elements comes to a kernel.
+//-- Returns the tag of the list that a kernel gets for elements of this type.
 static opd_tag opdi_list_tag(const opdi_type *element) {
     return element->kind == OPDI_TYPE_INT ? OPD_TAG_INTS : element->kind == OPDI_TYPE_FLOAT ? OPD_TAG_FLOATS
         : element->kind == OPDI_TYPE_BOOL ? OPD_TAG_BOOLS
         : opdi_strip_optional(element)->kind == OPDI_TYPE_TENSOR ? OPD_TAG_TENSORS : OPD_TAG_LIST;
 }
 
-//-- What is given for a list.  An empty one fits every type.
+//-- Binds a value to list type t: a list, or a number that is repeated.  An empty list fits every type.  0 done, 1 does
+//-- not fit, -1 failed.
 static int opdi_bind_as_list(const opdi_type *t, const opd_value *v, opd_value *out) {
     const opd_tag want = opdi_list_tag(t->elems[0]);
     if (!opdi_is_list(v)) { return opdi_bind_list(t, v, out); }
@@ -13040,7 +13113,7 @@ static int opdi_bind_complex(const opd_value *v, opd_value *out) {
     return 0;
 }
 
-//-- The first of a Union's types that takes it.
+//-- Binds a value to the first of a Union's types that takes it; 1 if none does.
 static int opdi_bind_union(const opdi_type *t, const opd_value *v, opd_value *out) {
     int32_t k;
     int rc = 1;
@@ -13092,7 +13165,7 @@ static int opdi_bind_value(const opdi_type *type, const opd_value *v, opd_value 
     }
 }
 
-//-- A NULL in a list of tensors is allowed where the schema says Tensor?[].
+//-- Handles a NULL element in a list of tensors: 0 where the schema says Tensor?[], otherwise -1 with an error.
 OPDI_NOINLINE static int opdi_null_element(const opd_op *op, int i, const opd_value *v) {
     const opdi_type *t = opdi_strip_optional(op->schema->args[i].type);
     if (v->u.tensors && t->elems[0]->kind == OPDI_TYPE_OPTIONAL) { return 0; }
@@ -13101,7 +13174,7 @@ OPDI_NOINLINE static int opdi_null_element(const opd_op *op, int i, const opd_va
                     op->schema->args[i].name);
 }
 
-/* What a caller gives.  `keywords`: in the form that has them, where keyword-only arguments are that. */
+/* The arguments that a caller gives.  `keywords`: the call may name arguments, and keyword-only ones must be named. */
 typedef struct opdi_given {
     const opd_value *args;
     const opd_keyword *kw;
@@ -13110,11 +13183,13 @@ typedef struct opdi_given {
     bool numbers;                                 /* a number may stand for a tensor */
 } opdi_given;
 
-/* Why it cannot be bound. */
+/* The reasons why arguments cannot be bound. */
 typedef enum opdi_unbound {
     OPDI_BOUND = 0, OPDI_TOO_MANY, OPDI_BY_POSITION, OPDI_MISSING, OPDI_WRONG_TYPE, OPDI_UNKNOWN_KEYWORD, OPDI_TWICE
 } opdi_unbound;
 
+//-- Returns the value given for argument i, which is `a`: by position or, counting *used up, by name; NULL if it is
+//-- left out.
 static const opd_value *opdi_given_at(const opdi_given *g, const opdi_arg *a, int i, int *used) {
     int k;
     if (i < g->nargs && g->args[i].tag != OPD_TAG_DEFAULT) { return &g->args[i]; }
@@ -13124,8 +13199,8 @@ static const opd_value *opdi_given_at(const opdi_given *g, const opdi_arg *a, in
     return NULL;
 }
 
-/* Binds what is given in the order of the schema: defaults, coercions, wrapped numbers.  OPDI_BOUND, -1 failed with an
-   error, or why it cannot, without one; *at is the argument. */
+/* Binds the given arguments in the order of the schema: fills in defaults, converts, wraps numbers as tensors.  Returns
+   OPDI_BOUND; the reason why it cannot, without an error, and *at is the argument; or -1 with an error. */
 static int opdi_bind(const opd_op *op, const opdi_given *g, opd_value *out, int *at) {
     int i, rc, used = 0;
     *at = 0;
@@ -13164,6 +13239,7 @@ static int opdi_bind(const opd_op *op, const opdi_given *g, opd_value *out, int 
     return used < g->nkw ? OPDI_TWICE : OPDI_BOUND;
 }
 
+//-- Writes a value for an error message, long lists shortened; returns buf.
 static const char *opdi_value_print(const opd_value *v, char *buf, size_t cap) {
     opdi_writer w = {buf, cap - 1, 0, false};
     int i;
@@ -13187,9 +13263,8 @@ static const char *opdi_value_print(const opd_value *v, char *buf, size_t cap) {
     return buf;
 }
 
-//-- Records the error that opdi_bind found; -1.
-//-- Adds to the error of a call that another overload takes what was given.
 static opd_overloads *opdi_overloads_of(const char *name, size_t n);
+//-- Adds to the pending error that another overload takes these arguments, if one does; returns -1.
 static int opdi_fail_overload(const opd_op *op, const opd_value *args, int nargs) {
     opdi_thread *th = opdi_self();
     const opd_code code = th->error;
@@ -13204,6 +13279,7 @@ static int opdi_fail_overload(const opd_op *op, const opd_value *args, int nargs
     th->error = code;
     return !other || other == op ? -1 : opdi_fail_more("\n%s takes these arguments", other->name);
 }
+//-- Fails with the reason `why` that opdi_bind returned for the argument (or keyword) `at`; returns -1.
 static int opdi_bind_error(const opd_op *op, const opdi_given *g, int why, int at) {
     char type[256], value[128], decl[700];
     const opdi_arg *a = op->nargs ? &op->schema->args[at] : NULL;
@@ -13247,8 +13323,7 @@ static int opdi_bind_error(const opd_op *op, const opdi_given *g, int why, int a
 
 OPDI_COLD_END
 
-//-- What the tensor arguments say together.
-/* backend: where there is one */
+/* The united keys, backends and flags of the tensor arguments.  `backend`: valid when there is only one. */
 typedef struct opdi_union { uint64_t functionality; uint32_t backends, flags, backend; } opdi_union;
 
 static inline void opdi_unite(opdi_union *u, const opd_tensor *t) {
@@ -13272,8 +13347,8 @@ OPDI_NOINLINE static int opdi_unite_lists(opdi_union *u, const opd_op *op, const
     return 0;
 }
 
-//-- Unites the arguments and compares their tags with the schema's on the way: 0 all as expected, 1 some other kind is
-//-- there (None, or one that binding has to convert), -1 failed.
+//-- Unites the tensor arguments and compares the tags of all with the schema's on the way: 0 all as expected, 1 another
+//-- kind is there (None, or one that binding has to convert), -1 failed.
 OPDI_FORCE_INLINE static int opdi_unite_direct(opdi_union *u, const opd_op *op, const opd_value *args) {
     uint64_t functionality = 0;
     opdi_traits traits;
@@ -13296,7 +13371,7 @@ OPDI_FORCE_INLINE static int opdi_unite_direct(opdi_union *u, const opd_op *op, 
     u->backend = traits.f.backend;
     return !fits;
 }
-//-- The same where there may be lists.
+//-- Unites the arguments as opdi_unite_direct does, lists of tensors included.
 OPDI_FORCE_INLINE static int opdi_unite_args(opdi_union *u, const opd_op *op, const opd_value *args) {
     const int rc = opdi_unite_direct(u, op, args);
     return OPDI_UNLIKELY(op->list_args != 0) && opdi_unite_lists(u, op, args) ? -1 : rc;
@@ -13304,7 +13379,7 @@ OPDI_FORCE_INLINE static int opdi_unite_args(opdi_union *u, const opd_op *op, co
 
 OPDI_COLD_BEGIN
 
-//-- The same of arguments that were bound.  What stands where the schema says Any is no tensor argument.
+//-- Unites bound arguments as opdi_unite_args does.  A tensor given where the schema says Any does not take part.
 OPDI_NOINLINE static int opdi_unite_bound(opdi_union *u, const opd_op *op, const opd_value *bound) {
     opd_value shown[OPD_MAX_ARGS];
     int i;
@@ -13315,7 +13390,7 @@ OPDI_NOINLINE static int opdi_unite_bound(opdi_union *u, const opd_op *op, const
     return opdi_unite_args(u, op, shown);
 }
 
-//-- No argument requires grad by its flags, but views are among them: whether one's base does.
+//-- True if an argument is a view whose base requires grad, which the view's own flags may not say yet.
 OPDI_NOINLINE static bool opdi_views_require_grad(const opd_op *op, const opd_value *args) {
     uint64_t m;
     for (m = op->tensor_args | op->list_args; m; m &= m - 1) {
@@ -13330,7 +13405,8 @@ OPDI_NOINLINE static bool opdi_views_require_grad(const opd_op *op, const opd_va
     }
     return false;
 }
-//-- Whether the autograd kernels of a call with a view, or while a level of forward mode is open, have something to do.
+//-- Returns 1 if the autograd kernels of a call with a view, or while a level of forward mode is open, have something
+//-- to do.
 OPDI_NOINLINE static int opdi_wants_autograd(const opdi_thread *th, const opd_call *c, unsigned flags) {
     if (th->state.forward == OPDI_FORWARD_OPEN) { return 1; }
     return !th->state.no_grad && ((flags & OPDI_REQUIRES_GRAD) ||
@@ -13352,6 +13428,7 @@ static void opdi_rets_drop(opd_call *c) {
     c->cursor = 0;
 }
 
+//-- Drops the results of a kernel that failed, or gave too few, and makes sure that an error is pending; returns -1.
 OPDI_NOINLINE static int opdi_call_failed(opd_call *c, int rc) {
     if (opd_ok()) {
         if (rc) {
@@ -13367,7 +13444,7 @@ OPDI_NOINLINE static int opdi_call_failed(opd_call *c, int rc) {
     return -1;
 }
 
-//-- Too deep: names the operator and key that came back to itself, if one did.
+//-- Fails because calls are nested too deep; names the operator and key whose kernel calls itself, if one does.
 OPDI_NOINLINE static int opdi_too_deep(const opd_call *c) {
     const opd_call *o;
     if (opdi_is_left_at(c->th, c)) { return opdi_forget_left(c->th); }
@@ -13380,7 +13457,7 @@ OPDI_NOINLINE static int opdi_too_deep(const opd_call *c) {
     return opd_fail(OPD_ERROR_KERNEL, "%s: calls are nested deeper than %d", c->op->name, OPDI_MAX_DEPTH);
 }
 
-//-- Shows a hop; whatever a log function calls is not shown.
+//-- Logs one hop of a call for opd_dispatch_trace_set.  Calls made by a log function are not shown.
 static void opdi_show_hop(const opd_call *c) {
     const opd_call *o = c->outer;
     const bool again = o && o->op == c->op && o->args == c->args && o->rets == c->rets;
@@ -13393,7 +13470,8 @@ static void opdi_show_hop(const opd_call *c) {
     c->th->showing = false;
 }
 
-//-- Beyond the limit of depth: too deep, or shown; or a call that is no older than the one it is made in.
+//-- Handles a call whose depth is above the limit or whose frame is not above its caller's: -1 if it is too deep, 0
+//-- after it was shown.
 OPDI_NOINLINE static int opdi_beyond_limit(const opd_call *c) {
     if (c->depth > OPDI_MAX_DEPTH || opdi_is_left_at(c->th, c)) { return opdi_too_deep(c); }
     if (c->depth <= OPDI_LOAD(&opdi_depth_limit)) { return 0; }
@@ -13409,19 +13487,20 @@ bool opd_dispatch_trace_set(bool on) {
 
 OPDI_COLD_END
 
-//-- A kernel left scopes of its own open.
+//-- Closes the scopes that a kernel opened and left open.
 OPDI_NOINLINE static void opdi_scopes_forgotten(opdi_thread *th, int32_t depth, int64_t mark) {
     th->scope_depth = depth;
     th->scope_mark = OPDI_MIN(th->scope_mark, mark);
 }
 
-//-- What a kernel has made goes.
+//-- Releases what a kernel left in its scope.
 OPDI_NOINLINE static void opdi_kernel_unwind(opdi_thread *th, const opd_call *c) {
     th->ending = opd_op_name(c->op);
     opdi_scope_unwind(th, c->mark);
     th->ending = NULL;
 }
-//-- Runs a slot's kernel in a scope of its own and puts back the thread's state.
+//-- Runs a slot's kernel in a scope of its own and restores the thread's state after it; -1 with the results dropped if
+//-- it failed.
 OPDI_FORCE_INLINE static int opdi_invoke_here(opdi_thread *th, opd_call *c, const opdi_slot *slot) {
     const uint64_t include = th->state.include, allow = th->state.allow, modes = opdi_modes_get(&th->state);
     const int64_t mark = th->top;
@@ -13457,8 +13536,8 @@ OPDI_NOINLINE static int opdi_invoke(opdi_thread *th, opd_call *c, const opdi_sl
     return opdi_invoke_here(th, c, slot);
 }
 
-//-- The slot for the united keys under this thread's state; sets c->keys and c->slot.  The usual cases go without bit
-//-- scans.  grad: 16 when autograd kernels have something to do, else 0.
+//-- Returns the slot for the united keys under this thread's state and sets c->keys, c->flags and c->slot.  The usual
+//-- cases go without bit scans. grad: 16 when autograd kernels have something to do, else 0.
 OPDI_FORCE_INLINE static const opdi_slot *opdi_slot_for(const opdi_thread *th, opd_call *c, const opdi_table *table,
                                                         const opdi_union *u, unsigned grad) {
     const unsigned backend = u->backends & (u->backends - 1) ? (unsigned)opdi_top_bit(u->backends) : u->backend;
@@ -13472,7 +13551,7 @@ OPDI_FORCE_INLINE static const opdi_slot *opdi_slot_for(const opdi_thread *th, o
     c->slot = (opd_key)slot;
     return &table->slots[slot];
 }
-//-- With a view, or while a level of forward mode is open.
+//-- Finds the slot of a call with a view, or while a level of forward mode is open.
 OPDI_NOINLINE static const opdi_slot *opdi_find_slot_asking(const opdi_thread *th, opd_call *c, const opdi_table *table,
                                                             opdi_union u) {
     return opdi_slot_for(th, c, table, &u, opdi_wants_autograd(th, c, u.flags) ? 16 : 0);
@@ -13485,7 +13564,7 @@ OPDI_FORCE_INLINE static const opdi_slot *opdi_find_slot(const opdi_thread *th, 
     return opdi_slot_for(th, c, table, u, (u->flags & OPDI_REQUIRES_GRAD) && !th->state.no_grad ? 16 : 0);
 }
 
-//-- Results go to the caller's scope; room for them was reserved before the call.
+//-- Gives the results to the caller's scope, where room for them was reserved; -1 if the tensors of a list found none.
 static inline int opdi_rets_own(opdi_thread *th, opd_call *c) {
     int i, rc = 0;
     for (i = 0; c->owned; i++, c->owned >>= 1) {
@@ -13496,10 +13575,12 @@ static inline int opdi_rets_own(opdi_thread *th, opd_call *c) {
     return rc;
 }
 
+//-- Gives results to the caller's scope like opdi_rets_own, but reserves room first; on failure they are dropped.
 OPDI_NOINLINE static int opdi_call_owned(opdi_thread *th, opd_call *c) {
     if (opdi_scope_reserve(th, OPDI_MAX_RETURNS)) { opdi_rets_drop(c); return -1; }
     return opdi_rets_own(th, c);
 }
+//-- Runs a call whose tensor arguments are united: finds the slot, invokes the kernel, takes the results.
 OPDI_FORCE_INLINE static int opdi_call_united(opdi_thread *th, opd_op *op, const opdi_table *table, const opdi_union *u,
                                               opd_value *rets, const opd_value *args) {
     opd_call c;
@@ -13515,14 +13596,14 @@ OPDI_FORCE_INLINE static int opdi_call_united(opdi_thread *th, opd_op *op, const
     }
     return opdi_call_owned(th, &c);
 }
-//-- The same for who is not in a hurry.
+//-- Runs a call like opdi_call_united, not inlined, and reserves room in the scope first.
 OPDI_NOINLINE static int opdi_call_with(opdi_thread *th, opd_op *op, const opdi_table *table, const opdi_union *u,
                                         opd_value *rets, const opd_value *args) {
     return opdi_scope_reserve(th, OPDI_MAX_RETURNS) ? -1 : opdi_call_united(th, op, table, u, rets, args);
 }
 
-//-- The same with arguments that were bound; wrapped numbers and lists made since `mark` live until the call is over.
-//-- watched: as an event, whose observers see every argument.
+//-- Runs a call with bound arguments.  Wrapped numbers and lists that binding made since `mark` are released when the
+//-- call is over. watched: the call is an event, whose observers see every argument.
 static int opdi_call_bound(opdi_thread *th, opd_op *op, const opdi_table *table, opd_value *rets,
                            const opd_value *bound, int64_t mark, bool watched) {
     const int64_t top = th->top;
@@ -13550,7 +13631,7 @@ static int opdi_call_bound(opdi_thread *th, opd_op *op, const opdi_table *table,
     return rc;
 }
 
-//-- The same with what the caller gave.
+//-- Binds the given arguments and runs the call; -1 with an error, also when they cannot be bound.
 OPDI_NOINLINE static int opdi_call_given(opdi_thread *th, opd_op *op, const opdi_table *table, opd_value *rets,
                                          const opdi_given *g, bool watched) {
     opd_value bound[OPD_MAX_ARGS];
@@ -13560,7 +13641,8 @@ OPDI_NOINLINE static int opdi_call_given(opdi_thread *th, opd_op *op, const opdi
     if (th->top != mark) { opdi_scope_remove(th, mark, th->top); }
     return rc < 0 ? -1 : opdi_bind_error(op, g, rc, at);
 }
-//-- A call failed: nothing is where its results would be.  How many they are is not known of what is no operator: one.
+//-- Sets the results of a failed call to None; returns -1.  An operator that is NULL or undefined counts as one with
+//-- one result.
 OPDI_NOINLINE static int opdi_no_rets(const opd_op *op, opd_value *rets) {
     const int n = op && opdi_is_defined(op) ? OPDI_LOAD(&op->nrets) : 1;
     int i;
@@ -13573,14 +13655,15 @@ static int opdi_bind_all(const opd_op *op, const opd_value *args, int nargs, opd
     int at, rc = opdi_bind(op, &g, bound, &at);
     return rc > 0 ? opdi_bind_error(op, &g, rc, at) : rc;
 }
+//-- Runs a call by position whose arguments have to be converted or checked one by one.
 OPDI_NOINLINE static int opdi_call_slow(opdi_thread *th, opd_op *op, const opdi_table *table, opd_value *rets,
                                         const opd_value *args, int nargs) {
     const opdi_given g = {args, NULL, nargs, 0, false, true};
     return opdi_call_given(th, op, table, rets, &g, false);
 }
 
-//-- The same where trailing arguments may be left out, for which their defaults stand in, and where there may be lists;
-//-- ends the call that began at `was`.
+//-- Runs a call in which trailing arguments may be left out (their defaults stand in) and lists may be given, or whose
+//-- table is not made yet.  Ends the call that began at `was`.
 OPDI_NOINLINE static int opdi_call_filled(opdi_thread *th, opd_op *op, opd_value *rets, const opd_value *args,
                                           int nargs, uint64_t was) {
     const opdi_table *table = OPDI_ACQUIRE(&op->table);
@@ -13608,11 +13691,13 @@ OPDI_NOINLINE static int opdi_call_filled(opdi_thread *th, opd_op *op, opd_value
     return rc ? opdi_no_rets(op, rets) : 0;
 }
 
+//-- True if observers are told of this call on this thread (they may ask for a sample of calls).
 static bool opdi_is_watched(opdi_thread *th, const opd_op *op) {
     if (!OPDI_LOAD(&th->observed) || !opdi_observe_on(th) || !op || op->unobserved) { return false; }
     if (OPDI_LOAD(&th->observed) == OPDI_OBSERVE_SKIP && th->skip > 0) { th->skip--; return false; }
     return true;
 }
+//-- Runs a call that is observed, or that has no arrays for its arguments or results.
 OPDI_NOINLINE static int opdi_call_otherwise(opdi_thread *th, opd_op *op, opd_value *rets, const opd_value *args,
                                              int nargs, bool watched) {
     const opdi_given g = {args, NULL, nargs, 0, false, true};
@@ -13621,7 +13706,8 @@ OPDI_NOINLINE static int opdi_call_otherwise(opdi_thread *th, opd_op *op, opd_va
     if (!table && !(table = opdi_table_make(op))) { return -1; }
     return opdi_call_given(th, op, table, rets ? rets : unwanted, &g, watched);
 }
-//-- An error is pending, or somebody observes, or an array is not there: 1 when the call goes on as always.
+//-- Handles a pending error (-1), observers, and missing arrays.  Returns 1 if the call has to go on as an ordinary
+//-- one.
 OPDI_NOINLINE static int opdi_call_watched(opdi_thread *th, opd_op *op, opd_value *rets, const opd_value *args,
                                            int nargs) {
     bool watched;
@@ -13631,7 +13717,8 @@ OPDI_NOINLINE static int opdi_call_watched(opdi_thread *th, opd_op *op, opd_valu
     return opdi_call_otherwise(th, op, rets, args, nargs, watched);
 }
 
-//-- A call on a thread that has not made one, with an error pending, while somebody observes, or without its arrays.
+//-- Runs a call on a thread that has not made one yet, with an error pending, while somebody observes, or without
+//-- arrays.
 OPDI_NOINLINE static int opdi_call_rare(opd_op *op, opd_value *rets, const opd_value *args, int nargs) {
     opdi_thread *th = opdi_self();
     const uint64_t was = opdi_enter(th);
@@ -13687,7 +13774,7 @@ int opd_call_tensors(opd_op *op, opd_tensor **out, const opd_value *args, int na
 
 OPDI_COLD_BEGIN
 
-//-- No kernel of a device that has data gets a tensor without.
+//-- Fails if a tensor of the meta device, which has no data, is given to a kernel of a device that has data.
 static int opdi_check_at(const opd_op *op, opd_key key, const opd_value *args) {
     const opd_keyset keys = opdi_keyset_of(key);
     opdi_union u = {0, 0, 0, 0};
@@ -13696,6 +13783,7 @@ static int opdi_check_at(const opd_op *op, opd_key key, const opd_value *args) {
     return opd_fail(OPD_ERROR_ARGUMENT, "%s: a call at %s with a tensor of the meta device, which has no data",
                     op->name, opd_key_name(key));
 }
+//-- Binds the arguments and runs the kernel of one slot, whatever the keys of the arguments.
 static int opdi_call_at(opdi_thread *th, opd_op *op, opd_key key, opd_value *rets, const opd_value *args, int nargs) {
     const opdi_table *table = OPDI_ACQUIRE(&op->table);
     opd_value bound[OPD_MAX_ARGS], unwanted[OPDI_MAX_RETURNS];
@@ -13744,6 +13832,7 @@ opd_tensors opd_call_list(opd_op *op, const opd_value *args, int nargs) {
     return v.tag == OPD_TAG_TENSORS ? opd_tensors_of(v.u.tensors, v.n) : opd_tensors_of(NULL, 0);
 }
 
+//-- Runs a call whose arguments are given by position and by name.
 static int opdi_call_keywords(opd_op *op, opd_value *rets, const opd_value *args, int nargs, const opd_keyword *kw,
                               int nkw) {
     const opdi_given g = {args, kw, nargs, nkw, true, true};
@@ -13782,7 +13871,8 @@ static void opdi_overload_list_give_back(opdi_gone *gone) {
     opdi_free(gone, sizeof *l + (size_t)l->n * sizeof(opd_op *));
 }
 
-//-- In the order of definition, derived forms behind the others, in the order of what they were derived from.
+//-- Compares overloads for qsort: in the order of definition, derived forms behind all others and among themselves in
+//-- the order of what they were derived from.
 static int opdi_overload_order(const void *x, const void *y) {
     const opd_op *const a = *(opd_op *const *)x, *const b = *(opd_op *const *)y;
     const opd_op *const own_a = a->card && a->card->base ? a->card->base->op : a;
@@ -13793,7 +13883,8 @@ static int opdi_overload_order(const void *x, const void *y) {
     return a->rank < b->rank ? -1 : a->rank > b->rank;
 }
 
-//-- PyTorch's order where several overloads take the same arguments; their names, "-" the one without.
+//-- The order of PyTorch where several overloads take the same arguments: base name, then overload names; "-" is the
+//-- overload without a name.
 static const char *const opdi_overload_orders[] = {
     "aten::range step - out out_", "aten::var - dim correction correction_out out",
     "aten::std - dim correction correction_out out", "aten::any - dim dims out dims_out all_out",
@@ -13801,6 +13892,7 @@ static const char *const opdi_overload_orders[] = {
     ("aten::normal Tensor_float Tensor_float_out float_Tensor_out float_Tensor Tensor_Tensor Tensor_Tensor_out "
      "float_float float_float_out out")
 };
+//-- Moves the overloads that the table above lists for this base name to the front, in its order.
 static void opdi_overloads_reorder(const char *name, opd_op **ops, int64_t n) {
     const size_t length = strlen(name);
     int64_t at = 0, k;
@@ -13822,7 +13914,7 @@ static void opdi_overloads_reorder(const char *name, opd_op **ops, int64_t n) {
     }
 }
 
-//-- Lists what is defined now.  NULL: no memory.  Under the lock.
+//-- Lists the overloads that are defined now; NULL without memory.  Under the lock.
 static opdi_overload_list *opdi_overloads_list_now(const opd_overloads *set) {
     opdi_overload_list *l;
     opd_op *op, **at;
@@ -13843,7 +13935,8 @@ static opdi_overload_list *opdi_overloads_list_now(const opd_overloads *set) {
     return l;
 }
 
-//-- Called as a call: what it gives stays until the caller leaves.
+//-- Returns the list of a set's overloads, made anew if operators were defined or undone; NULL with an error.  The
+//-- caller is inside a call (opdi_enter), and the list stays until it leaves.
 static const opdi_overload_list *opdi_overloads_list(opd_overloads *set) {
     opdi_overload_list *l, *old;
     if (OPDI_ACQUIRE(&set->changes) == OPDI_ACQUIRE(&set->name->changes)) { return OPDI_ACQUIRE(&set->list); }
@@ -13866,7 +13959,7 @@ static const opdi_overload_list *opdi_overloads_list(opd_overloads *set) {
     return l;
 }
 
-//-- The set of a base name that is among the operators, made if it is new.
+//-- Returns the set of overloads of a base name that some operator has, made if it is new; otherwise NULL.
 static opd_overloads *opdi_overloads_of(const char *name, size_t n) {
     static const char numbers[] = "add add_ sub sub_ mul mul_ div div_ divide divide_ multiply multiply_ subtract "
                                   "subtract_ true_divide true_divide_ floor_divide floor_divide_ copy_ to "
@@ -13913,7 +14006,7 @@ opd_op *opd_overloads_at(opd_overloads *set, int i) {
     return op;
 }
 
-//-- Says of each overload why not; NULL.
+//-- Fails with the reason why each overload does not take the arguments; returns NULL.
 static opd_op *opdi_overloads_error(const opd_overloads *set, const opdi_overload_list *l, const opdi_given *g) {
     char text[2000];
     const char *name = opdi_name_text(set->name);
@@ -13936,7 +14029,8 @@ static opd_op *opdi_overloads_error(const opd_overloads *set, const opdi_overloa
     return NULL;
 }
 
-//-- The first overload that takes what is given, bound.  A number stands for a tensor only where no overload takes it.
+//-- Returns the first overload that takes the given arguments, and binds them; NULL with an error.  A number stands for
+//-- a tensor only where no overload takes it as a number.
 static opd_op *opdi_overloads_bind(opd_overloads *set, opdi_given *g, opd_value *bound) {
     const opdi_overload_list *l = set ? opdi_overloads_list(set) : NULL;
     int i, at, pass;
@@ -13995,7 +14089,7 @@ int opd_call_keywords(opd_op *op, opd_value *rets, const opd_value *args, int na
 
 OPDI_COLD_END
 
-//-- The kernel of these keys in one table.
+//-- Runs the kernel that a table has for these keys with the arguments of `call`; its results are those of `call`.
 static inline int opdi_redispatch_in(const opdi_table *table, opd_call *call, opd_keyset keys) {
     opdi_thread *th = call->th;
     opd_call c;
@@ -14040,7 +14134,7 @@ int opd_call_nargs(const opd_call *call) { return call->op->nargs; }
 const opd_value *opd_call_args(const opd_call *call) { return call->args; }
 opd_value *opd_call_rets(opd_call *call) { return call->rets; }
 
-//-- Argument i, or NULL with an error when it is not of that kind.
+//-- Returns argument i if it has this tag; NULL if it is None, and NULL with an error if it is of another kind.
 static inline const opd_value *opdi_arg_of(const opd_call *call, int i, int32_t tag) {
     if (OPDI_UNLIKELY((unsigned)i >= (unsigned)call->op->nargs)) {
         (void)opd_fail(OPD_ERROR_KERNEL, "the kernel asks for argument %d of %d", i, call->op->nargs);
@@ -14078,7 +14172,7 @@ const char *opd_arg_str(const opd_call *call, int i) {
     const opd_value *v = opdi_arg_of(call, i, OPD_TAG_STR);
     return v ? v->u.s : NULL;
 }
-//-- The same for a list, which must have memory for its elements.
+//-- Returns argument i like opdi_arg_of, for the tag of a list, which must have memory for its elements.
 static const opd_value *opdi_arg_list(const opd_call *call, int i, int32_t tag) {
     const opd_value *v = opdi_arg_of(call, i, tag);
     if (!v || OPDI_LIKELY(v->n >= 0 && (v->n == 0 || v->u.object))) { return v; }
@@ -14117,7 +14211,8 @@ opd_device opd_arg_device(const opd_call *call, int i, opd_device if_none) {
 
 //== results ===========================================================================================================
 
-//-- List, string and complex results travel in a block: the header is in front of what the value points to.
+//-- Frees the block in which a list, string or complex result travels (its header is in front of what the value points
+//-- to), and drops the tensors in it.
 OPDI_COLD_BEGIN
 static void opdi_ret_block_free(opd_value *v) {
     opdi_block *b;
@@ -14132,7 +14227,8 @@ static void opdi_ret_block_free(opd_value *v) {
 }
 OPDI_COLD_END
 
-//-- Bytes that a copy of what v points to takes, what lists hold included; -1 when tensors are inside, or too much.
+//-- Returns the bytes that a copy of what v points to takes, contents of lists included; -1 when tensors are inside, or
+//-- it is nested too deep.
 OPDI_COLD_BEGIN
 static int64_t opdi_value_bytes(const opd_value *v, int depth) {
     const int64_t n = v->n;
@@ -14155,7 +14251,7 @@ static int64_t opdi_value_bytes(const opd_value *v, int depth) {
     }
 }
 
-//-- Copies it to `at`, points v there and returns the end.
+//-- Copies what v points to to `at` and points v there; returns the end of the copy.
 static char *opdi_value_copy(opd_value *v, char *at) {
     size_t bytes = (size_t)(v->tag == OPD_TAG_LIST ? v->n * (int64_t)sizeof(opd_value) : opdi_value_bytes(v, 0));
     size_t given = v->tag == OPD_TAG_STR ? strlen(v->u.s) + 1 : v->tag == OPD_TAG_BOOLS ? (size_t)v->n : bytes;
@@ -14168,7 +14264,8 @@ static char *opdi_value_copy(opd_value *v, char *at) {
     return end;
 }
 
-//-- Gives such a block, and the tensors in it, to the innermost scope.  Room was reserved for the block alone.
+//-- Gives the block of a result, and the tensors in it, to the innermost scope.  The caller has reserved room for the
+//-- block alone.
 static int opdi_ret_block_own(opdi_thread *th, opd_value *v) {
     opdi_block *b = (opdi_block *)(uintptr_t)v->u.object - 1;
     int32_t i;
@@ -14186,7 +14283,7 @@ static int opdi_ret_block_own(opdi_thread *th, opd_value *v) {
     return 0;
 }
 
-//-- Index of the next result, or -1 with an error when all are there.
+//-- Returns the index of the next result, or -1 with an error when all are there.
 static int opdi_next_result(opd_call *call) {
     if (call->cursor >= call->op->nrets) {
         return opd_fail(OPD_ERROR_KERNEL, "the kernel returns more than the %d result(s) of the schema",
@@ -14202,7 +14299,7 @@ static int opdi_return_error(const opd_call *call, int i, const char *kind) {
                     kind, i, type);
 }
 
-//-- What opd_return_tensor does not do on the way: mistakes, and a result that opd_result has made.
+//-- Handles what opd_return_tensor leaves aside: mistakes, and a result that opd_result has made already.
 OPDI_NOINLINE static int opdi_return_other(opd_call *call, opd_tensor *t) {
     const opd_op *op = call->op;
     int i = call->cursor;
@@ -14237,7 +14334,7 @@ int opd_return_tensor(opd_call *call, opd_tensor *t) {
     return 0;
 }
 
-//-- A block for result i with room for bytes, after its header.
+//-- Returns room for `bytes` behind the header of a new block for a result, or NULL.
 static void *opdi_ret_block(size_t bytes) {
     opdi_block *b = (opdi_block *)opdi_alloc(bytes + sizeof *b);
     if (!b) { return NULL; }
@@ -14245,6 +14342,8 @@ static void *opdi_ret_block(size_t bytes) {
     return b + 1;
 }
 
+//-- Copies the list into a block and retains its tensors: the block is owned by the call until the caller's scope takes
+//-- it.
 int opd_return_tensors(opd_call *call, opd_tensor *const *list, int64_t n) {
     const opdi_type *t;
     opd_tensor **copy;
@@ -14271,7 +14370,7 @@ int opd_return_tensors(opd_call *call, opd_tensor *const *list, int64_t n) {
     return 0;
 }
 
-//-- Copies what a value points to into a block; the value then points there.
+//-- Copies what a value points to into a block and points the value there; -1 with an error.
 static int opdi_ret_copy(opd_value *v) {
     int64_t bytes = opdi_value_bytes(v, 0);
     void *p;
@@ -14286,6 +14385,7 @@ static int opdi_ret_copy(opd_value *v) {
     return 0;
 }
 
+//-- Converts the value to the type of the next result; strings, lists and complex numbers are copied.
 int opd_return_value(opd_call *call, opd_value v) {
     const opdi_type *t;
     opd_value bound = v;
@@ -14334,7 +14434,8 @@ static opdi_text opdi_text_of(char *buf, size_t cap) {
     return t;
 }
 
-/* "CPU [registered at ...], ...": the operator's own kernels, then one word on the fallbacks. */
+/* Writes the operator's own kernels, "CPU [registered at ...], ...", and how many fallbacks there are; returns the
+   length.  Under the lock. */
 static size_t opdi_table_text(const opd_op *op, char *buf, size_t cap) {
     opdi_text t = opdi_text_of(buf, cap);
     char place[300];
@@ -14351,6 +14452,7 @@ static size_t opdi_table_text(const opd_op *op, char *buf, size_t cap) {
 
 static const char *const opdi_alias_kinds[] = {"FROM_SCHEMA", "CONSERVATIVE", "PURE_FUNCTION", "INTERNAL_SPECIAL_CASE"};
 
+//-- Writes name, schema and every registered kernel, the inactive ones too; returns the length, also beyond cap.
 size_t opd_dump(const opd_op *op, char *buf, size_t cap) {
     opdi_text t = opdi_text_of(buf, cap);
     char schema[1024], place[300];
@@ -14452,7 +14554,8 @@ static const struct { uint32_t tag; const char *names; } opdi_builtin_tags[] = {
      "rrelu rrelu_with_noise scaled_dot_product_attention uniform "},
 };
 
-//-- Under the registry's lock.
+//-- Returns the tags of an operator: those of its definition and, for a built-in one, those of the table above.  Under
+//-- the registry's lock.
 static uint32_t opdi_tags_of(const opd_op *op) {
     const size_t count = sizeof opdi_builtin_tags / sizeof *opdi_builtin_tags;
     uint32_t tags = op->definition ? op->definition->tags : 0;
@@ -14488,6 +14591,7 @@ bool opd_schema_is_nondeterministic(const opd_schema *schema, const opd_value *v
     return i == schema->nargs || !opdi_known(values, i) || values[i].u.i != 0;
 }
 
+/* True if an operator passes the filter; `key` is the filter's key.  Under the lock. */
 static bool opdi_filter_takes(const opd_op_filter *f, const opd_op *op, opd_key key) {
     const size_t n = f->ns ? strlen(f->ns) : 0;
     if (f->dangling ? op->definition || !op->kernels : !op->definition) { return false; }
@@ -14497,6 +14601,7 @@ static bool opdi_filter_takes(const opd_op_filter *f, const opd_op *op, opd_key 
     return (f->tags & ~opdi_tags_of(op)) == 0;
 }
 
+/* Counts the operators that pass the filter and writes the first `cap` of them. */
 size_t opd_op_list(const opd_op_filter *filter, opd_op **ops, size_t cap) {
     const opd_key key = filter && filter->key ? opd_key_parse(filter->key) : OPD_KEY_UNDEFINED;
     opd_op_filter all;
@@ -14520,6 +14625,7 @@ size_t opd_op_list(const opd_op_filter *filter, opd_op **ops, size_t cap) {
     return n;
 }
 
+/* Counts operators, kernels, fallbacks, libraries and what waits to be given back, in one walk under the lock. */
 opd_registry_info opd_registry_stats(void) {
     opd_registry_info info;
     const opd_library *lib;
@@ -14543,7 +14649,8 @@ opd_registry_info opd_registry_stats(void) {
 
 //== explaining a call =================================================================================================
 
-/* "argument 'self', element 1 of 'list'": which tensors carry any of these bits. */
+/* Writes which arguments carry any of these functionalities or, with 0, this backend: "argument 'self', argument
+   'list'[1]". */
 static void opdi_explain_carriers(opdi_text *t, const opd_op *op, const opd_value *args, uint64_t functionality,
                                   int backend) {
     const char *comma = "";
@@ -14562,7 +14669,7 @@ static void opdi_explain_carriers(opdi_text *t, const opd_op *op, const opd_valu
     }
 }
 
-/* The kernel at a key, and where it is from. */
+/* Writes the kernel that runs at a key, by which rule and where it was registered. */
 static void opdi_explain_kernel(opdi_text *t, const opd_op *op, opd_key key) {
     char place[300];
     opdi_chosen how;
@@ -14571,7 +14678,7 @@ static void opdi_explain_kernel(opdi_text *t, const opd_op *op, opd_key key) {
     else { opdi_text_add(t, "%s", how == OPDI_CHOSEN_AMBIGUOUS ? "an error: ambiguous" : "an error: no kernel"); }
 }
 
-/* Why a key that the arguments or the thread bring takes no part; NULL when it does. */
+/* Returns why a functionality that the arguments or the thread bring takes no part in the call; NULL if it does. */
 static const char *opdi_explain_mask(const opdi_thread *th, const opdi_table *table, int f, int backend, bool grad) {
     if (!(th->state.allow & OPD_BIT_OF(f))) {
         return OPDI_DEFAULT_ALLOW & OPD_BIT_OF(f) ? "excluded on this thread" : "excluded on this thread, by default";
@@ -14582,6 +14689,7 @@ static const char *opdi_explain_mask(const opdi_thread *th, const opdi_table *ta
         : "left out: no argument requires grad, or grad mode is off";
 }
 
+/* Writes backends and keys of a call, highest first, and for each where it comes from and which kernel it has. */
 static void opdi_explain_keys(opdi_text *t, const opdi_thread *th, const opd_op *op, const opdi_table *table,
                               const opd_value *args, const opdi_union *u) {
     const uint64_t all = u->functionality | th->state.include;
@@ -14624,6 +14732,8 @@ static void opdi_explain_keys(opdi_text *t, const opdi_thread *th, const opd_op 
     opdi_text_add(t, "\n");
 }
 
+/* Writes the schema of an operator and what a call with these arguments would do; returns the length, 0 with an
+   error. */
 static size_t opdi_explain(opdi_thread *th, opd_op *op, const opd_value *args, int nargs, char *buf, size_t cap) {
     opdi_text t = opdi_text_of(buf, cap);
     opd_value bound[OPD_MAX_ARGS];
@@ -14657,7 +14767,7 @@ size_t opd_explain(opd_op *op, const opd_value *args, int nargs, char *buf, size
     return n;
 }
 
-//-- One operator: its published table against the registrations.
+//-- Compares an operator's published table with its registrations; returns what is wrong, or NULL.
 static const char *opdi_check_op(const opd_op *op) {
     opdi_table fresh;
     const opdi_table *table = op->table;
