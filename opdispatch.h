@@ -12991,7 +12991,7 @@ OPDI_COLD_END
 //  sets of the tensor arguments, finds the slot, runs the kernel in a scope of its own, and hands the results to the
 //  caller's scope.  Who calls whom, and when; each way ends in opdi_invoke_here:
 //
-//    opd_call_all    all arguments given, no lists, a table ..... opdi_call_united > opdi_invoke_here (> opdi_call_owned)
+//    opd_call_all    all arguments given, no lists, a table ..... opdi_call_united > opdi_invoke_here, opdi_call_owned
 //      |             defaults or lists, no table or no room ..... opdi_call_filled > opdi_call_united
 //      |             arguments of other kinds, too many or few .. opdi_call_filled > opdi_call_slow > opdi_call_given
 //      '             error, observers, no arrays, new thread .... opdi_call_rare > opdi_call_watched, then ...
@@ -17740,11 +17740,12 @@ OPDI_COLD_END
 //  dispatcher.
 //----------------------------------------------------------------------------------------------------------------------
 
-/* Where a gradient goes: a node's input, or (bit 0 set) a leaf.  0: nobody wants it. */
+/* An edge of the graph, where a gradient goes: the input `nr` of a node, or (bit 0 set) a leaf.  0: nobody wants the
+   gradient. */
 typedef struct opdi_edge { uintptr_t vertex; uint32_t nr, spare; } opdi_edge;
 
-/* One block: the struct, edges, kept arguments, saved results, and for each forward result dtype, backend, ndim, sizes.
-   A kept tensor's version when it was saved is in its value's n. */
+/* A node of the tape.  It is one block: the struct, its edges, kept arguments, saved results, and for each forward
+   result dtype, backend, ndim, sizes.  The version that a kept tensor had when it was saved is in its value's n. */
 struct opd_node {
     int32_t refs;
     uint16_t nedges;
@@ -17783,6 +17784,7 @@ static inline opd_tensor *opdi_edge_leaf(uintptr_t v) { return (opd_tensor *)(v 
 
 static opdi_mutex opdi_own_lock = OPDI_MUTEX_INIT;
 
+//-- Retains a tensor that its own node saves; a weak reference to the node becomes a strong one again.
 OPDI_NOINLINE static void opdi_own_retain(opd_tensor *t) {
     if (opdi_is_dead(t)) { (void)opdi_dead_error(t, "to be held"); return; }
     opdi_lock(&opdi_own_lock);
@@ -17794,7 +17796,8 @@ OPDI_NOINLINE static void opdi_own_retain(opd_tensor *t) {
     opdi_unlock(&opdi_own_lock);
 }
 
-//-- True when the last reference is gone.
+//-- Drops a reference of a tensor that its own node saves; when only the node holds it, its reference to the node
+//-- becomes weak.  True when the last reference is gone.
 OPDI_NOINLINE static bool opdi_own_drop(opd_tensor *t) {
     opd_node *node = NULL;
     int32_t left;
@@ -17814,7 +17817,7 @@ OPDI_NOINLINE static bool opdi_own_drop(opd_tensor *t) {
     return left == 0;
 }
 
-//-- The node lets go of its own result.
+//-- Drops the reference that a node holds to its own result.
 static void opdi_own_forget(opd_tensor *t) {
     int32_t left;
     opdi_lock(&opdi_own_lock);
@@ -17826,24 +17829,25 @@ static void opdi_own_forget(opd_tensor *t) {
 
 //== nodes =============================================================================================================
 
-/* A write into a view: a node of the base that keeps the operator's own (see opdi_slices_bw). */
+/* The formula of a write into a view: a node of the base that keeps the operator's own node (see opdi_slices_bw). */
 static int opdi_slices_bw(opd_backward_call *bw);
 static const opdi_derivative opdi_slices_formula = {"CopySlices", opdi_slices_bw, NULL, NULL, false, false, false};
+//-- Returns the operator's own node inside of a CopySlices node; NULL for other nodes.
 static opd_node *opdi_slices_inner(const opd_node *n) {
     return n->formula->fn == opdi_slices_bw ? (opd_node *)opdi_kept(n)->u.object : NULL;
 }
 
-//-- The card of the forward operator; NULL: there is none.
+//-- Returns the card of the forward operator, or NULL.
 static const opdi_card *opdi_node_card(const opd_node *n) {
     const opd_node *inner = opdi_slices_inner(n);
     return (inner ? inner : n)->formula->card;
 }
 
-/* nodes to free: a list, so that a long chain is freed without recursion */
+/* Nodes to free: a list, so that a long chain is freed without recursion. */
 static OPDI_TLS opd_node *opdi_dead;
 static OPDI_TLS bool opdi_reaping;
 
-//-- What a saved-tensor hook gave in place of a tensor: a kept value's tag, and bit 0 of an element of a kept list.
+//-- Marks of a value that a saved-tensor hook packed: the tag of a kept value, and bit 0 of an element of a kept list.
 #define OPDI_TAG_PACKED (OPD_TAG_COUNT + 1)
 #define OPDI_PACKED ((uintptr_t)1)
 struct opdi_parcel;
@@ -17855,7 +17859,7 @@ static inline struct opdi_parcel *opdi_parcel_at(const opd_tensor *element) {
     return (uintptr_t)element & OPDI_PACKED ? (struct opdi_parcel *)((uintptr_t)element & ~OPDI_PACKED) : NULL;
 }
 
-//-- Drops the tensors that node n keeps in v; a result of its own it forgets.
+//-- Drops the tensors that node n keeps in v, and forgets results of its own.
 static void opdi_kept_drop(const opd_node *n, opd_value *v) {
     int32_t k;
     if (v->tag == OPDI_TAG_PACKED) { opdi_parcel_drop((struct opdi_parcel *)v->u.object); return; }
@@ -17872,10 +17876,11 @@ static void opdi_kept_drop(const opd_node *n, opd_value *v) {
     }
 }
 
-//-- Values that hold nothing: one load says so of most.
+//-- True for values that hold no memory.  Cheap, as most values are such.
 static inline bool opdi_is_plain(const opd_value *v) {
     return (1u << OPD_TAG_NONE | 1u << OPD_TAG_INT | 1u << OPD_TAG_FLOAT | 1u << OPD_TAG_BOOL) >> v->tag & 1;
 }
+//-- Returns the bytes of memory that belong to a kept value; 0 for tensors and plain values.
 static size_t opdi_kept_bytes(const opd_value *v) {
     switch (v->tag) {
     case OPD_TAG_INTS: return (size_t)v->n * sizeof(int64_t);
@@ -17888,7 +17893,7 @@ static size_t opdi_kept_bytes(const opd_value *v) {
     }
 }
 
-//-- Drops saved tensors; list lengths and plain values stay.
+//-- Drops the saved tensors of a node; lengths of lists and plain values stay.
 static void opdi_node_free_saved(opd_node *n) {
     opd_value *v = opdi_kept(n);
     opd_node *inner = opdi_slices_inner(n);
@@ -17904,8 +17909,8 @@ static void opdi_node_free_saved(opd_node *n) {
     }
 }
 
-//-- A backward goes into a node that has saved something, and out again; false: that is freed.  Several may be inside
-//-- (threads, nested ones); the last to leave frees what one of them wants freed.
+//-- Enters a node that has saved something, for a backward; false if that is freed already.  Several may be inside
+//-- (threads, nested backwards); the last one that leaves frees it if one of them wants it freed.
 static bool opdi_saved_enter(opd_node *n) {
     uint8_t was = OPDI_ACQUIRE(&n->saved);
     do {
@@ -17916,10 +17921,12 @@ static bool opdi_saved_enter(opd_node *n) {
     } while (!OPDI_EXCHANGE(&n->saved, &was, (uint8_t)(was + OPDI_SAVED_USER)));
     return true;
 }
+//-- True if what a node saved is freed and no backward is inside.
 static bool opdi_saved_gone(const opd_node *n) {
     const uint8_t now = OPDI_ACQUIRE(&n->saved);
     return (now & OPDI_SAVED_FREED) && now < OPDI_SAVED_USER;
 }
+//-- Leaves a node that opdi_saved_enter entered; free: its saved values are not needed any more.
 static void opdi_saved_leave(opd_node *n, bool free) {
     uint8_t was = OPDI_ACQUIRE(&n->saved), now;
     do {
@@ -17928,13 +17935,14 @@ static void opdi_saved_leave(opd_node *n, bool free) {
     if ((now & OPDI_SAVED_FREED) && now < OPDI_SAVED_USER) { opdi_node_free_saved(n); }
 }
 
-//-- What user code may change, and is put back.
+//-- The thread's state that user code may change.  It is saved before such code runs, and restored after it.
 typedef struct opdi_frame {
     opdi_state state;
     int64_t mark, scope_mark;
     int32_t scope_depth;
     opd_node *node;
 } opdi_frame;
+//-- Saves the thread's state and opens a scope.
 static inline void opdi_frame_enter(opdi_thread *th, opdi_frame *f) {
     f->state = th->state;
     f->mark = th->top;
@@ -17944,6 +17952,7 @@ static inline void opdi_frame_enter(opdi_thread *th, opdi_frame *f) {
     th->scope_mark = f->mark;
     th->scope_depth = f->scope_depth + 1;
 }
+//-- Restores the thread's state and releases what was made since opdi_frame_enter.
 static inline void opdi_frame_leave(opdi_thread *th, const opdi_frame *f) {
     th->state = f->state;
     th->node = f->node;
@@ -17954,7 +17963,7 @@ static inline void opdi_frame_leave(opdi_thread *th, const opdi_frame *f) {
 
 static void opdi_context_free(opd_context *ctx);
 
-//-- A kept value, whatever it is; objects are the node's to let go of.
+//-- Releases a kept value, whatever it is; objects are left to the node.
 static void opdi_kept_gone(const opd_node *n, opd_value *v) {
     opd_value old = *v;
     const size_t bytes = opdi_kept_bytes(v);
@@ -17962,6 +17971,7 @@ static void opdi_kept_gone(const opd_node *n, opd_value *v) {
     *v = opd_value_none();
     if (bytes) { opdi_free(old.u.object, bytes); } else { opdi_kept_drop(n, &old); }
 }
+//-- Frees a node without references: what it keeps, its edges, context, hooks, and its hold on the plug-in.
 static void opdi_node_destroy(opd_node *n) {
     opdi_edge *e = opdi_edges(n);
     opd_value *v = opdi_kept(n);
@@ -17983,6 +17993,7 @@ static void opdi_node_destroy(opd_node *n) {
     if (OPDI_UNLIKELY(plugin != NULL)) { opdi_plugin_let_go(plugin); }
 }
 
+//-- Drops a reference to a node.  Nodes are freed one after another, so that long chains need no deep stack.
 static void opdi_node_release(opd_node *node) {
     if (OPDI_ACQUIRE(&node->refs) != 1 && opdi_ref_down(&node->refs) != 0) { return; }
     node->task = (struct opdi_task *)(void *)opdi_dead;
@@ -17997,13 +18008,13 @@ static void opdi_node_release(opd_node *node) {
     opdi_reaping = false;
 }
 
-//-- t's history is up to date from here on.  0, or -1 with an error.
+//-- Brings the history of t up to date if t is a view; 0, or -1 with an error.
 static int opdi_view_refresh(opd_tensor *t);
 static inline int opdi_refresh(opd_tensor *t) {
     return OPDI_UNLIKELY(t->flags & OPDI_IS_VIEW) ? opdi_view_refresh(t) : 0;
 }
 
-//-- t has been refreshed; e is empty.
+//-- Points the empty edge e to the history of t, if t requires grad. t must have been refreshed.
 static inline void opdi_edge_to(opdi_edge *e, opd_tensor *t) {
     if (!t || !(t->flags & OPDI_REQUIRES_GRAD)) { return; }
     if (t->grad_fn) {
@@ -18016,6 +18027,7 @@ static inline void opdi_edge_to(opdi_edge *e, opd_tensor *t) {
     }
 }
 
+//-- Notes in a node dtype, place and sizes of its forward results.
 static void opdi_node_describe(opd_node *n, opd_tensor *const *outs) {
     int64_t *meta = opdi_node_metas(n);
     int i, k;
@@ -18034,7 +18046,8 @@ static int opdi_anomaly;                          /* OPD_ANOMALY_*: see opd_anom
 static int opdi_trace_node(opd_node *n);
 #define OPDI_MAX_EDGES 60000                      /* tensors that go into one node, or come out of it */
 #define OPDI_NODE_ROOM 4                          /* dims that a write in place may add */
-//-- Room for everything; edges and values empty.  One reference.
+//-- Makes a node with room for everything, edges and kept values empty; NULL with an error. room: numbers to spare in
+//-- its description.  The caller owns the one reference.
 static opd_node *opdi_node_make(const opdi_derivative *formula, int nedges, int nkept, int nresults,
                                 opd_tensor *const *outs, int nouts, int room) {
     opdi_thread *th = opdi_self();
@@ -18065,7 +18078,8 @@ static opd_node *opdi_node_make(const opdi_derivative *formula, int nedges, int 
     return n;
 }
 
-//-- Dtype, backend and sizes of a node's forward result nr; NULL when it was undefined.
+//-- Returns the description of a node's forward result nr (dtype, backend, ndim; then sizes), or NULL if that was
+//-- undefined.
 static const int64_t *opdi_node_meta(const opd_node *n, uint32_t nr) {
     const int64_t *m = opdi_node_metas(n);
     if (n->flags & OPDI_NODE_EVEN) { m += nr * (1 + (*m >> 24)); nr = 0; }
@@ -18073,7 +18087,7 @@ static const int64_t *opdi_node_meta(const opd_node *n, uint32_t nr) {
     return *m < 0 ? NULL : m;
 }
 
-//-- A result that its own node keeps.
+//-- Returns a kept value for a result that its own node saves, with a reference.
 static opd_value opdi_keep_result(opd_tensor *t) {
     opd_value v = opd_value_tensor(t);
     opdi_retain(t);
@@ -18081,8 +18095,8 @@ static opd_value opdi_keep_result(opd_tensor *t) {
     return v;
 }
 
-//-- What a node keeps in the place of t: a reference, NULL with an error.  Of a view a copy that does not know the
-//-- base, as the base may get a history that leads to the node.
+//-- Returns what a node keeps for t, a reference; NULL with an error.  For a view it is a copy that does not know the
+//-- base, since the base may get a history that leads to the node.
 static opd_tensor *opdi_kept_form(opd_tensor *t) {
     opd_tensor *c;
     /* derivatives of functions take any tensors */
@@ -18105,15 +18119,15 @@ static opd_tensor *opdi_kept_form(opd_tensor *t) {
     return c;
 }
 
-//-- A fake of t's sizes and dtype.
+//-- Returns a tensor without memory that has the sizes and dtype of t; NULL with an error.
 static opd_tensor *opdi_sizes_form(const opd_tensor *t) {
     return opdi_tensor_make(t->dims, NULL, t->ndim, (opd_scalar_type)t->dtype, OPD_META);
 }
 
 #define OPDI_WRITTEN_SINCE 1                      /* n of a kept value: its tensor was let go of, as it is void */
 
-//-- Copies an argument into a node: tensors are retained with their version (dropped when save is false), memory
-//-- copied.
+//-- Copies an argument into a node: retains tensors and notes their versions (save false: leaves them out; sizes: keeps
+//-- only their sizes), copies memory.  0, or -1 with an error.
 static int opdi_keep_form(opd_value *out, const opd_value *v, bool save, bool sizes) {
     size_t bytes;
     int32_t k;
@@ -18159,12 +18173,24 @@ static int opdi_keep_value(opd_value *out, const opd_value *v, bool save) {
 }
 
 //== recording =========================================================================================================
+//
+//  How a call comes onto the tape:
+//    opdi_autograd_kernel      the kernel at Autograd of operators with a formula; tangents > opdi_forward_kernel
+//      opdi_recording_kernel     nothing requires grad > opdi_below_autograd only; it writes > opdi_recording_writes;
+//                                otherwise the call below, opdi_unalias_results, and then
+//        opdi_record               lists the result tensors in a row for
+//          opdi_record_outs          opdi_node_make, opdi_link_edges (to the arguments' histories), opdi_save_args
+//                                    (what the card keeps), opdi_attach (results get the node as their history)
+//    opdi_autograd_registered  formula registered by itself: makes the card > opdi_autograd_kernel
+//    opdi_autograd_fallback    no formula > opdi_not_implemented_in or opdi_warn_in > opdi_record, a node that fails
+//    opd_autograd_record       by hand > opdi_record_by_hand; opd_autograd_apply: > opdi_function_record
 
+//-- True if t requires grad, or is a view whose base does.
 static bool opdi_requires_grad(const opd_tensor *t) {
     return t && ((t->flags & OPDI_REQUIRES_GRAD) ||
                  ((t->flags & OPDI_IS_VIEW) && (opdi_view_record_of(t)->base->flags & OPDI_REQUIRES_GRAD)));
 }
-//-- Whether the tape, here or below a vmap, follows t.
+//-- True if t, or a tensor below the vmaps that wrap t, requires grad.
 static bool opdi_tracked(const opd_tensor *t) {
     for (; t && (t->flags & OPDI_BATCHED); t = opdi_batched_of(t)->value) {
         if (opdi_requires_grad(t)) { return true; }
@@ -18180,7 +18206,7 @@ bool opd_grad_set(bool on) {
     return was;
 }
 
-//-- 0 when a call is not to be recorded, else the united flags of its arguments, with OPDI_REQUIRES_GRAD.
+//-- Returns 0 if a call is not to be recorded, else the united flags of its arguments, with OPDI_REQUIRES_GRAD.
 OPDI_NOINLINE static unsigned opdi_call_flags(const opd_call *call) {
     opdi_union u;
     if (call->th->state.no_grad || opdi_unite_args(&u, call->op, call->args) < 0) { return 0; }
@@ -18189,7 +18215,7 @@ OPDI_NOINLINE static unsigned opdi_call_flags(const opd_call *call) {
     return u.flags & OPDI_REQUIRES_GRAD ? u.flags : 0;
 }
 
-//-- The histories of a call's views are up to date from here on.
+//-- Brings the histories of a call's views up to date; 0, or -1 with an error.
 OPDI_NOINLINE static int opdi_refresh_args(const opd_call *call) {
     uint64_t m;
     for (m = call->op->tensor_args | call->op->list_args; m; m &= m - 1) {
@@ -18204,7 +18230,7 @@ OPDI_NOINLINE static int opdi_refresh_args(const opd_call *call) {
 }
 
 static struct opdi_level *opdi_level_of(const opd_value *args, int n);
-//-- True when forward mode has to do with this call.
+//-- True if forward mode takes part in this call: a level is open and an argument has a tangent.
 static inline bool opdi_call_forward(const opd_call *call) {
     return OPDI_UNLIKELY(call->th->state.forward == OPDI_FORWARD_OPEN) &&
         opdi_level_of(call->args, call->op->nargs) != NULL;
@@ -18227,6 +18253,7 @@ static bool opdi_arg_requires_grad(const opd_value *v) {
     return false;
 }
 
+//-- Returns how many edges the node of a call needs: one for each tensor argument and element of a list.
 static int opdi_count_edges(const opd_op *op, const opd_value *args) {
     int n = op->ntensors;
     uint64_t m;
@@ -18237,7 +18264,7 @@ static int opdi_count_edges(const opd_op *op, const opd_value *args) {
     return n;
 }
 
-//-- Edges in schema order, lists flattened.
+//-- Points the edges of n to the arguments' histories, in the order of the schema, lists flattened.
 static void opdi_link_edges(opd_node *n, const opd_op *op, const opd_value *args) {
     opdi_edge *e = opdi_edges(n);
     uint64_t m;
@@ -18250,6 +18277,7 @@ static void opdi_link_edges(opd_node *n, const opd_op *op, const opd_value *args
     }
 }
 
+//-- Copies into n the arguments that its card keeps; 0, or -1 with an error.
 static int opdi_save_args(opd_node *n, const opdi_card *card, const opd_value *args) {
     opd_value *kept = opdi_kept(n);
     uint64_t m;
@@ -18266,7 +18294,7 @@ static int opdi_save_args(opd_node *n, const opdi_card *card, const opd_value *a
     return 0;
 }
 
-//-- The first cap of the result tensors of a call, flat, into outs; how many there are.
+//-- Writes the first cap result tensors of a call to outs, lists flattened; returns how many there are.
 static int64_t opdi_flat_results(const opd_call *call, opd_tensor **outs, int64_t cap) {
     int64_t n = 0;
     int32_t k;
@@ -18285,7 +18313,7 @@ static int64_t opdi_flat_results(const opd_call *call, opd_tensor **outs, int64_
 
 static void opdi_box_follow(opd_tensor *t);
 static int opdi_node_pack(opd_node *n);
-//-- Ties a result to a node; takes a reference for it.
+//-- Makes t a result of node n, unless it has a history or a dtype without gradients. t holds a reference to n.
 static void opdi_attach(opd_tensor *t, opd_node *n, int nr) {
     if (!t || t->grad_fn ||
         !(opd_dtype_is_floating((opd_scalar_type)t->dtype) || opd_dtype_is_complex((opd_scalar_type)t->dtype))) {
@@ -18298,11 +18326,12 @@ static void opdi_attach(opd_tensor *t, opd_node *n, int nr) {
     if (OPDI_UNLIKELY(t->meta != NULL) && t->meta->retained) { opdi_box_follow(t); }
 }
 
-//-- A result that somebody else holds too (an argument that comes back, one tensor returned twice) or that has a
-//-- history becomes a tensor of its own.  *t is ours when `owned`.
+//-- True if a result belongs to the call alone.  One that somebody else holds too (an argument that comes back, a
+//-- tensor returned twice) or that has a history is replaced by opdi_unalias. owned: *t is ours.
 static inline bool opdi_is_own(const opd_tensor *t, bool owned) {
     return owned && OPDI_ACQUIRE(&t->refs) == 1 && !(t->flags & OPDI_REQUIRES_GRAD);
 }
+//-- Replaces a result that does not belong to the call alone by an alias of it; 0, or -1 with an error.
 OPDI_NOINLINE static int opdi_unalias(opd_tensor **t, bool owned) {
     opd_tensor *old = *t, *v;
     if (!old || opdi_is_own(old, owned)) { return 0; }
@@ -18313,6 +18342,7 @@ OPDI_NOINLINE static int opdi_unalias(opd_tensor **t, bool owned) {
     if (owned) { opdi_drop(old); }
     return 0;
 }
+//-- Replaces those results of a call by aliases that do not belong to it alone; 0, or -1 with an error.
 static int opdi_unalias_results(opd_call *call) {
     const opd_op *op = call->op;
     int32_t i, k;
@@ -18340,7 +18370,8 @@ static void opdi_context_end_call(opd_context *ctx);
 static bool opdi_context_constant(const opd_context *ctx, const opd_tensor *t);
 static int opdi_attach_missing(const opd_call *call, opd_node *n, opd_tensor *t, int nr);
 
-//-- Makes the node of a call and ties its results, flat in outs, to it.
+//-- Makes the node of a call, saves what its card asks for and ties the results, flat in outs, to it; 0, or -1 with an
+//-- error.
 static int opdi_record_outs(opd_call *call, const opdi_card *card, const opdi_derivative *formula,
                             const opd_value *args, opd_tensor *const *outs, int nouts) {
     const opd_op *op = call->op;
@@ -18387,7 +18418,8 @@ static int opdi_record_outs(opd_call *call, const opdi_card *card, const opdi_de
 }
 
 #define OPDI_INLINE_OUTPUTS 64
-//-- After the call below.
+//-- Records a call whose kernel has run; args may hold other values for the formula than the call's.  0, or -1 with an
+//-- error.
 static int opdi_record(opd_call *call, const opdi_card *card, const opdi_derivative *formula, const opd_value *args) {
     opd_tensor *few[OPDI_INLINE_OUTPUTS], **outs = few;
     int64_t n = opdi_flat_results(call, few, OPDI_INLINE_OUTPUTS);
@@ -18401,11 +18433,12 @@ static int opdi_record(opd_call *call, const opdi_card *card, const opdi_derivat
     return rc;
 }
 
+//-- Runs the call at the keys below Autograd.
 static inline int opdi_below_autograd(opd_call *call) {
     return opd_redispatch(call, opd_keyset_and(call->keys, opd_keyset_below(OPD_F_AUTOGRAD_OTHER)));
 }
 
-//-- Refuses an argument that requires grad though the formula does not differentiate by it.
+//-- Refuses an argument that requires grad although the formula does not differentiate by it.
 static int opdi_check_constant(const opd_call *call, const opdi_card *card) {
     uint64_t m;
     for (m = card->constant_args; m; m &= m - 1) {
@@ -18421,7 +18454,7 @@ static int opdi_check_constant(const opd_call *call, const opdi_card *card) {
 
 static int opdi_recording_writes(opd_call *call, const opdi_card *card);
 
-//-- The kernel at Autograd of every operator that has a formula.
+//-- Runs and records a call of an operator that has a formula; nothing is recorded when nothing requires grad.
 static int opdi_recording_kernel(opd_call *call, const opdi_card *card) {
     /* the dispatcher has just looked */
     const unsigned seen = OPDI_FLAGS_KNOWN | OPDI_REQUIRES_GRAD;
@@ -18457,7 +18490,7 @@ opd_autograd_fallback_mode opd_autograd_fallback_set(opd_autograd_fallback_mode 
     return was;
 }
 
-//-- t is among the call's written arguments (not in their lists).
+//-- True if t is one of the call's written arguments; their lists are not searched.
 static bool opdi_writes_it(const opd_call *call, const opd_tensor *t) {
     uint64_t m;
     for (m = t ? call->op->written_args : 0; m; m &= m - 1) {
@@ -18467,7 +18500,7 @@ static bool opdi_writes_it(const opd_call *call, const opd_tensor *t) {
     return false;
 }
 
-//-- Which edge of its node the written t has.
+//-- Returns the index of the edge that the written argument t has in the node of the call.
 static int opdi_written_edge(const opd_call *call, const opd_tensor *t) {
     uint64_t m;
     int e = 0;
@@ -18478,20 +18511,21 @@ static int opdi_written_edge(const opd_call *call, const opd_tensor *t) {
     }
     return e;
 }
-//-- The written arguments that come back as results.
+//-- Returns which written arguments come back as results, a bit for each.
 static uint64_t opdi_written_returned(const opd_op *op) {
     uint64_t m = 0;
     int i;
     for (i = 0; i < op->nrets; i++) { m |= op->ret_alias[i] >= 0 ? (uint64_t)1 << op->ret_alias[i] : 0; }
     return m & op->written_args;
 }
-//-- The first argument that is written and does not come back as a result; -1: there is none.
+//-- Returns the first argument that is written and does not come back as a result, or -1.
 static int opdi_written_unseen(const opd_op *op) {
     const uint64_t m = op->written_args & ~opdi_written_returned(op);
     return m ? opdi_low_bit(m) : -1;
 }
 
-//-- What forbids the writes of a call that has no formula, before anything is written.
+//-- Refuses the writes of a call without a formula, where recording them cannot work; 0, or -1 with an error.  Runs
+//-- before anything is written.
 static int opdi_check_unwritten(const opd_call *call) {
     const opd_op *op = call->op;
     const int unseen = opdi_written_unseen(op);
@@ -18510,7 +18544,7 @@ static int opdi_check_unwritten(const opd_call *call) {
                     "OPD_NOT_DIFFERENTIABLE", op->name, op->schema->args[unseen].name);
 }
 
-//-- Schemas that such a node cannot serve.
+//-- Refuses schemas with several results that are views, which one node cannot serve.
 static int opdi_check_one_alias(const opd_op *op) {
     int i, n = 0;
     for (i = 0; i < op->nrets; i++) {
@@ -18523,6 +18557,8 @@ static int opdi_check_one_alias(const opd_op *op) {
                     "with inputs aren't supported. Please rewrite your function as a composite function.", op->name);
 }
 
+//-- Runs a call without a formula by the kernel that `table` has below Autograd, and records a node whose backward
+//-- fails with "not implemented".
 static int opdi_not_implemented_in(const opdi_table *table, opd_call *call) {
     opdi_card *card = OPDI_ACQUIRE(&call->op->card);
     if (opdi_refresh_args(call) || opdi_check_one_alias(call->op) || opdi_check_unwritten(call)) { return -1; }
@@ -18553,8 +18589,8 @@ static opd_tensor *opdi_warn_hook(opd_tensor *grad, void *user) {
 }
 
 static int opdi_rebase_to(opd_tensor *t, opd_node *n, int nr, int edge);
-//-- Result nr of a call without a formula: n becomes its history, or of what was written and returned the newest.  A
-//-- warning leaves histories alone, and comes when backward passes them.
+//-- Gives result nr of a call without a formula its history: the node n; what was written and returned is rebased to n.
+//-- A node that only warns leaves histories alone: the warning comes when backward passes it.
 static int opdi_attach_missing(const opd_call *call, opd_node *n, opd_tensor *t, int nr) {
     const bool written = opdi_writes_it(call, t), warns = n->formula == &n->formula->card->warning;
     if (!warns && written) { return opdi_rebase_to(t, n, nr, opdi_written_edge(call, t)); }
@@ -18567,7 +18603,8 @@ static int opdi_attach_missing(const opd_call *call, opd_node *n, opd_tensor *t,
     return 0;
 }
 
-//-- PyTorch's "warn" mode.  What the kernel records itself stays.
+//-- Runs a call without a formula in PyTorch's "warn" mode: what the kernel records itself stays, and a node warns in
+//-- backward.
 static int opdi_warn_in(const opdi_table *table, opd_call *call) {
     opdi_card *card = OPDI_ACQUIRE(&call->op->card);
     if (opdi_redispatch_in(table, call, opd_keyset_and(call->keys, opd_keyset_below(OPD_F_AUTOGRAD_OTHER)))) {
@@ -18580,7 +18617,7 @@ static int opdi_warn_in(const opdi_table *table, opd_call *call) {
     return opdi_record(call, card, &card->warning, call->args);
 }
 
-//-- The kernel at Autograd where nothing is registered: an operator that would need a formula gets a node that says so
+//-- Handles a call at Autograd where nothing is registered: if something requires grad it gets a node that complains
 //-- when backward comes to it.
 static int opdi_recording_fallback(opd_call *call) {
     const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
@@ -18596,7 +18633,7 @@ static int opdi_autograd_fallback(opd_call *call) {
 }
 OPDI_COLD_END
 
-//-- out= forms do not record.
+//-- The kernel at Autograd of out= forms, which are never recorded: an error if something requires grad.
 static int opdi_autograd_out_kernel(opd_call *call) {
     if (opdi_call_forward(call)) { return opdi_forward_unable(call, "_out", "because it is an out= function"); }
     if (!opdi_call_flags(call)) { return opdi_below_autograd(call); }
@@ -18610,8 +18647,8 @@ static int opdi_autograd_out_kernel(opd_call *call) {
 //  new history from the base's when it is asked for and the storage's version is not that of its last one.
 
 OPDI_COLD_BEGIN
-//-- What forbids writing into a view that did not come about in the usual way; or (indirect) using it, after its base
-//-- or another view was written to.  -1.
+//-- Fails because view v must not be written into, by how it was made, or (indirect) used after its base or another
+//-- view was written to; returns -1.
 static int opdi_view_error(const opd_tensor *v, bool indirect) {
     static const char *const why[] = {
         "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving "
@@ -18642,8 +18679,8 @@ static int opdi_view_error(const opd_tensor *v, bool indirect) {
                     why[creation - 1]);
 }
 
-//-- Where a view lies in its base: ndim, dtype, bytes from the base's first element, sizes, strides; behind them the
-//-- base's strides.  Returns how many.
+//-- Writes where a view lies in its base to p: ndim, dtype, bytes from the base's first element, sizes, strides; then
+//-- the base's strides.  Returns how many numbers that are.
 #define OPDI_MAX_SLICE (3 + 3 * OPD_MAX_DIMS)
 static int opdi_slice_pack(const opd_tensor *view, const opd_tensor *base, int64_t *p /*[OPDI_MAX_SLICE]*/) {
     const size_t n = view->ndim;
@@ -18655,7 +18692,8 @@ static int opdi_slice_pack(const opd_tensor *view, const opd_tensor *base, int64
     return 3 + 2 * (int)n + base->ndim;
 }
 
-//-- The part of t, which has the base's geometry, that p says.  Real and complex tensors look at each other in pairs.
+//-- Returns the part of t at the place p, where t has the geometry of p's base; NULL with an error.  Real and complex
+//-- tensors look at each other as pairs.
 static opd_tensor *opdi_slice_of(opd_tensor *t, const int64_t *p) {
     const opd_scalar_type dtype = (opd_scalar_type)p[1];
     const bool pairs = opd_dtype_is_complex(dtype) && !opd_dtype_is_complex((opd_scalar_type)t->dtype);
@@ -18676,7 +18714,8 @@ static opd_tensor *opdi_slice_of(opd_tensor *t, const int64_t *p) {
 static int opdi_as_strided_bw(opd_backward_call *bw);
 static void opdi_leave_node(opd_tensor *self);
 
-//-- A tensor with the memory and geometry of v, a view of base, and the history that makes it one.  A reference.
+//-- Returns a new tensor with the memory and geometry of v, and the history of a view of base; a reference, or NULL
+//-- with an error.
 static opd_tensor *opdi_view_replayed(opd_tensor *v, opd_tensor *base) {
     int64_t p[OPDI_MAX_SLICE];
     opd_tensor *t;
@@ -18695,7 +18734,7 @@ static opd_tensor *opdi_view_replayed(opd_tensor *v, opd_tensor *base) {
     }
     return t;
 }
-//-- The same while grad mode is on, whatever the thread's state is.
+//-- Calls opdi_view_replayed with grad mode on, whatever the thread's state is.
 static opd_tensor *opdi_view_replay(opd_tensor *v, opd_tensor *base) {
     opdi_thread *th = opdi_self();
     const opdi_state state = th->state;
@@ -18710,14 +18749,14 @@ static opd_tensor *opdi_view_replay(opd_tensor *v, opd_tensor *base) {
     return t;
 }
 
-//-- Refuses a view whose base has come to other memory.
+//-- Refuses a view whose base has got other memory.
 static int opdi_check_base(const opd_tensor *v) {
     return v->storage == opdi_view_record_of(v)->base->storage ? 0
         : opd_fail(OPD_ERROR_AUTOGRAD, "the base of a view that was modified inplace has other memory since it was "
                    "resized or given other data; it cannot follow the view's history, nor the view its");
 }
 
-//-- The history of a view whose base has none any more: it stays one, and leads nowhere.
+//-- Gives a view whose base has lost its history a history of its own that leads nowhere; 0, or -1 with an error.
 static int opdi_view_loose(opd_tensor *t) {
     static const opdi_derivative loose = {"AsStridedBackward0", opdi_as_strided_bw, NULL, NULL, false, false, false};
     opd_node *n = opdi_node_make(&loose, 0, 0, 0, &t, 1, 0);
@@ -18728,6 +18767,8 @@ static int opdi_view_loose(opd_tensor *t) {
 }
 
 static opdi_mutex opdi_view_lock = OPDI_MUTEX_INIT;
+//-- Gives a view a new history from its base if the memory was written since it got its last one; 0, or -1 with an
+//-- error.
 static int opdi_view_refresh(opd_tensor *v) {
     opdi_view_record *r = opdi_view_record_of(v);
     const uint32_t version = OPDI_LOAD(&v->storage->version);
@@ -18758,7 +18799,8 @@ static int opdi_view_refresh(opd_tensor *v) {
 OPDI_COLD_END
 
 static bool opdi_diff_is_input(const opd_tensor *t);
-//-- What forbids writing into self while grad mode is on and something requires grad.
+//-- Refuses a write into self that autograd cannot record: into a leaf that requires grad, a view of one, or a view
+//-- that was made in a way that forbids it.  For grad mode, when something requires grad.
 static int opdi_check_inplace(const opd_tensor *self) {
     if (self->flags & OPDI_IS_VIEW) {
         const opdi_view_record *r = opdi_view_record_of(self);
@@ -18777,8 +18819,18 @@ static int opdi_check_inplace(const opd_tensor *self) {
 }
 
 //== writes ============================================================================================================
+//
+//  How a write in place comes onto the tape:
+//    opdi_autograd_inplace_kernel   writes self; tangents > opdi_forward_inplace_kernel
+//      opdi_recording_inplace_kernel  nothing requires grad > opdi_below_autograd only; otherwise, before the call
+//        opdi_check_inplace             refuses leaves, and views that must not be written
+//        opdi_inplace_args              puts a copy of self where the formula reads its old value
+//        opdi_inplace_node              makes the node; self is a view > opdi_slices_node: the base's node around it
+//        and after it                   opdi_rebase gives self the node as its history, opdi_slices_attach the base
+//      opdi_recording_writes          several are written > opdi_record > opdi_attach_missing > opdi_rebase_to
+//    opdi_version_kernel            below Autograd, counts the writes, so that saved values can tell that they are void
 
-//-- A copy of t without history, in the graph that is being recorded.  A reference.
+//-- Returns a copy of t without history that the graph being recorded knows; a reference, or NULL.
 static opd_tensor *opdi_traced_clone(opd_tensor *t) {
     opdi_thread *th = opdi_self();
     const opdi_state state = th->state;
@@ -18789,7 +18841,7 @@ static opd_tensor *opdi_traced_clone(opd_tensor *t) {
     th->state = state;
     return c ? opd_keep(c) : NULL;
 }
-//-- A copy of t without history.  A reference.
+//-- Returns a copy of t without history; a reference, or NULL with an error.
 static opd_tensor *opdi_bare_copy(const opd_tensor *t) {
     opd_tensor *c;
     if (t->flags & OPDI_BATCHED) { return opdi_batch_clone(t); }
@@ -18800,7 +18852,8 @@ static opd_tensor *opdi_bare_copy(const opd_tensor *t) {
 }
 
 static int opdi_forward_copy(opd_tensor *copy, opd_tensor *t);
-//-- The value that self had, for a formula that reads it: a copy with self's history.
+//-- Returns a copy of self with its history, for a formula that reads the value before the write; it belongs to the
+//-- scope.  NULL with an error.
 static opd_tensor *opdi_inplace_original(opd_tensor *self) {
     opd_tensor *t = opdi_bare_copy(self);
     if (!t) { return NULL; }
@@ -18813,7 +18866,7 @@ static opd_tensor *opdi_inplace_original(opd_tensor *self) {
     return opdi_forward_copy(opdi_own(t), self) ? NULL : t;
 }
 
-//-- self leaves its old node: if that one has saved it as its own result, the saved value is void from now on.
+//-- Takes self off its node.  If the node had saved self as its own result, that saved value is void from now on.
 static void opdi_leave_node(opd_tensor *self) {
     opd_node *old = self->grad_fn;
     if (!old) { return; }
@@ -18832,7 +18885,8 @@ static void opdi_leave_node(opd_tensor *self) {
     opdi_node_release(old);
 }
 
-//-- A node that has saved self as its own result keeps another tensor with its memory and history from here on.
+//-- Makes a node that has saved self as its own result keep another tensor with the same memory and history instead; 0,
+//-- or -1.
 static int opdi_own_replace(opd_tensor *self) {
     opd_node *old = self->grad_fn;
     opd_tensor *t;
@@ -18849,7 +18903,7 @@ static int opdi_own_replace(opd_tensor *self) {
     }
     return 0;
 }
-//-- self becomes a leaf that requires no grad.
+//-- Makes self a leaf that requires no grad; 0, or -1 with an error.
 static int opdi_detach_here(opd_tensor *self) {
     opd_node *old = self->grad_fn;
     if (opdi_own_replace(self)) { return -1; }
@@ -18859,7 +18913,8 @@ static int opdi_detach_here(opd_tensor *self) {
     return 0;
 }
 
-//-- A node for the write: its edges are those of the arguments before it.  A reference.
+//-- Makes the node of a write into self, before the write; kept tensors that share self's memory are left out as void.
+//-- Returns a reference, or NULL with an error.
 static opd_node *opdi_inplace_node(const opd_call *call, const opdi_card *card, opd_tensor *self,
                                    const opd_value *args) {
     opd_node *n = opdi_node_make(&card->formula, opdi_count_edges(call->op, args), card->nkept,
@@ -18881,9 +18936,9 @@ static opd_node *opdi_inplace_node(const opd_call *call, const opdi_card *card, 
     return n;
 }
 
-//-- t is about to get a history that begins with n.  A node in it that has saved t, as it was before, would hold itself
-//-- through t; what it saved is void, so it lets go.  The same with an edge to t, a leaf that requires grad no more.
-//-- Looks only at nodes that are near, as such a graph is a mistake.
+//-- Lets nodes near n go of t, which is about to get a history that begins with n: a node there that has saved t as it
+//-- was before would hold itself through t, and what it saved is void.  Edges to t, a leaf until now, are cut likewise.
+//-- Only near nodes are looked at, since such a graph is a mistake.
 #define OPDI_NEAR 64
 static void opdi_void_saved(const opd_node *n, opd_tensor *t) {
     const opd_node *seen[OPDI_NEAR + 1], *at = n;
@@ -18909,14 +18964,15 @@ static void opdi_void_saved(const opd_node *n, opd_tensor *t) {
     }
 }
 
-//-- Which results' values n, the node of a write into self, has to keep.
+//-- True if the node of a write has to keep the value of result i.
 static bool opdi_keeps_result(const opdi_card *card, const opd_value *args, int i) {
     const int when = card->save_result_if[i];
     return (card->save_results >> i & 1) && (when < 0 || opdi_arg_requires_grad(&args[when]));
 }
 
-//-- The base's node for a write into its view self, whose own node is n and edge there `edge`.  The base has edge 0,
-//-- what stood there comes to `edge`, which edge 0 notes.  A reference.
+//-- Makes the base's node (CopySlices) for a write into its view self, whose own node is n; self is n's edge `edge`.
+//-- Edge 0 of the new node leads to the base and notes `edge`; what n has at 0 comes to `edge`.  Returns a reference,
+//-- or NULL.
 static opd_node *opdi_slices_make(opd_tensor *self, opd_node *n, int edge) {
     opd_tensor *base = opdi_view_record_of(self)->base;
     int64_t p[OPDI_MAX_SLICE];
@@ -18939,7 +18995,8 @@ static opd_node *opdi_slices_make(opd_tensor *self, opd_node *n, int edge) {
     s->saved = n->saved;
     return s;
 }
-//-- The same with what n keeps of the result.
+//-- Makes the base's node as opdi_slices_make does, and saves in n the results that the card asks for; a reference, or
+//-- NULL.
 static opd_node *opdi_slices_node(const opd_call *call, const opdi_card *card, opd_tensor *self, const opd_value *args,
                                   opd_node *n) {
     opd_node *s = opdi_slices_make(self, n, 0);
@@ -18959,7 +19016,7 @@ static opd_node *opdi_slices_node(const opd_call *call, const opdi_card *card, o
     return s;
 }
 
-//-- After the write into a view: the base is the result of s.
+//-- Makes the base of view self the result of s, after the write.
 static void opdi_slices_attach(opd_tensor *self, opd_node *s, opd_node *n) {
     opdi_view_record *r = opdi_view_record_of(self);
     const uint32_t version = OPDI_LOAD(&self->storage->version);
@@ -18972,7 +19029,8 @@ static void opdi_slices_attach(opd_tensor *self, opd_node *s, opd_node *n) {
     for (i = 0; i < n->nresults; i++) { opdi_saved_results(n)[i].n = (int32_t)version; }
 }
 
-//-- t, which was written to and had edge `edge` of n, is result nr of n from here on; of a view, the base learns of it.
+//-- Makes t, which was written to and has edge `edge` of n, result nr of n; for a view the base gets the history.  0,
+//-- or -1.
 static int opdi_rebase_to(opd_tensor *t, opd_node *n, int nr, int edge) {
     opd_node *s;
     if (!(t->flags & OPDI_IS_VIEW)) {
@@ -18987,7 +19045,7 @@ static int opdi_rebase_to(opd_tensor *t, opd_node *n, int nr, int edge) {
     return 0;
 }
 
-//-- After the write: self is the node's result.
+//-- Makes self the result of n after the write, and saves the results that the card asks for.
 static void opdi_rebase(opd_call *call, const opdi_card *card, opd_tensor *self, const opd_value *args, opd_node *n) {
     int i, r = 0;
     opdi_node_describe(n, &self);                 /* squeeze_ and its like change the sizes */
@@ -19006,7 +19064,8 @@ static void opdi_rebase(opd_call *call, const opdi_card *card, opd_tensor *self,
     }
 }
 
-//-- What forbids the writes of a recorded call, but that into the first argument.
+//-- Refuses writes of a recorded call into arguments other than the first that autograd cannot record; 0, or -1 with an
+//-- error.
 OPDI_NOINLINE static int opdi_check_written(const opd_call *call) {
     const opd_op *op = call->op;
     const uint64_t back = opdi_written_returned(op);
@@ -19037,7 +19096,8 @@ OPDI_NOINLINE static int opdi_check_written(const opd_call *call) {
                     "OPD_NOT_DIFFERENTIABLE", op->name, op->schema->args[opdi_low_bit(op->written_args)].name);
 }
 
-//-- Puts copies of what is written and comes back where the formula reads it: as it was before the call.
+//-- Copies the call's arguments to args; where the formula reads memory that the call writes and returns, puts copies
+//-- with the values before the call.  0, or -1 with an error.
 static int opdi_written_args(const opd_call *call, const opdi_card *card, opd_value *args) {
     const uint64_t back = opdi_written_returned(call->op);
     uint64_t w, m;
@@ -19067,7 +19127,8 @@ static int opdi_written_args(const opd_call *call, const opdi_card *card, opd_va
     return 0;
 }
 
-//-- Operators that write other arguments than the first, or several: each that comes back is a result of the node.
+//-- Runs and records a call that writes other arguments than the first, or several: each that comes back is a result of
+//-- the node.
 OPDI_NOINLINE static int opdi_recording_writes(opd_call *call, const opdi_card *card) {
     opd_value args[OPD_MAX_ARGS];
     const opd_value *given = call->args;
@@ -19084,7 +19145,8 @@ OPDI_NOINLINE static int opdi_recording_writes(opd_call *call, const opdi_card *
     return opdi_unalias_results(call) ? -1 : opdi_record(call, card, &card->formula, args);
 }
 
-//-- Puts a copy of what self was where the formula reads it: as self, or as another argument that is the same tensor.
+//-- Copies the call's arguments to args; where the formula reads self, puts a copy with the value before the write.  0,
+//-- or -1.
 static int opdi_inplace_args(const opd_call *call, const opdi_card *card, opd_tensor *self, opd_value *args) {
     opd_tensor *original = NULL;
     uint64_t m;
@@ -19106,15 +19168,15 @@ static int opdi_inplace_args(const opd_call *call, const opdi_card *card, opd_te
     return 0;
 }
 
-//-- Whether self, a view, still lies where `was` says.
+//-- True if the view self still lies where `was` (of opdi_slice_pack) says.
 static bool opdi_slice_same(const opd_tensor *self, const opd_value *was) {
     int64_t now[OPDI_MAX_SLICE];
     const int n = opdi_slice_pack(self, opdi_view_record_of(self)->base, now);
     return n == was->n && memcmp(now, was->u.ints, (size_t)n * sizeof *now) == 0;
 }
 
-//-- The kernel at Autograd of operators that write self: the functional formula, tied to self afterwards, or to the
-//-- base of which self is a view.
+//-- Runs and records a call that writes self: the functional formula's node is tied to self afterwards, or to the base
+//-- of which self is a view.
 static int opdi_recording_inplace_kernel(opd_call *call, const opdi_card *card, opd_tensor *self) {
     opd_value args[OPD_MAX_ARGS];
     const int ndim = self ? self->ndim : 0;
@@ -19162,7 +19224,7 @@ static int opdi_autograd_inplace_kernel(opd_call *call) {
 
 OPDI_COLD_BEGIN
 
-//-- A node recorded by hand: its formula stands behind it in the same kind of block.
+//-- The formula of nodes that are recorded by hand, with its name.
 typedef struct opdi_hand { opdi_derivative formula; struct opdi_hand *next; char name[64]; } opdi_hand;
 static opdi_hand *opdi_hands;                     /* one for each (name, function): few, kept */
 
@@ -19172,6 +19234,7 @@ static opdi_hand *opdi_hand_known(const char *name, opd_backward_fn fn, bool con
                  strcmp(h->name, name) != 0)) { h = h->next; }
     return h;
 }
+//-- Returns the formula for a name and function, made at their first use and kept; NULL without memory.
 static const opdi_derivative *opdi_hand_formula(const char *name, opd_backward_fn fn, bool context, bool once) {
     opdi_hand *h = opdi_hand_known(name, fn, context, once);
     if (h) { return &h->formula; }
@@ -19195,6 +19258,8 @@ static const opdi_derivative *opdi_hand_formula(const char *name, opd_backward_f
     return h ? &h->formula : NULL;
 }
 
+//-- Checks the arguments of opd_autograd_record, then makes the node and ties the results to it, if an input requires
+//-- grad.  A result that is saved too makes no cycle.
 static int opdi_record_by_hand(const char *name, opd_backward_fn backward, opd_tensor *const *inputs, int ninputs,
                                opd_tensor *const *saved, int nsaved, const opd_value *values, int nvalues,
                                opd_tensor *const *results, int nresults) {
@@ -19347,7 +19412,7 @@ static void opdi_listed_free(opdi_listed *l) {
     l->t = NULL;
     l->n = 0;
 }
-//-- The list becomes its first `keep` tensors and these n.
+//-- Replaces a list by its first `keep` tensors and these n; 0, or -1 with an error and the list unchanged.
 static int opdi_listed_set(opdi_listed *l, int32_t keep, opd_tensor *const *t, int32_t n) {
     opdi_listed made;
     int32_t i;
@@ -19388,7 +19453,7 @@ static void opdi_kept_free(opd_value *v) {
     *v = opd_value_none();
 }
 
-//-- What only the call needs.
+//-- Releases what a context needs only during its call: outputs, edges, lists of tensors.
 static void opdi_context_end_call(opd_context *ctx) {
     int32_t i;
     for (i = 0; i < ctx->cap && ctx->outputs; i++) {
@@ -19435,7 +19500,7 @@ opd_value opd_context_output(const opd_context *ctx, int i) {
     return ctx && ctx->outputs && i >= 0 && i < ctx->noutputs ? ctx->outputs[i] : opd_value_none();
 }
 
-//-- Refuses what belongs into forward (or set-up).
+//-- Refuses `what` outside of a function's forward (or, unless forward_only, its set-up).
 static int opdi_context_during(const opd_context *ctx, const char *what, bool forward_only) {
     if (!opd_ok()) { return -1; }
     if (!ctx) { return opd_fail(OPD_ERROR_ARGUMENT, "%s: the context is NULL", what); }
@@ -19444,6 +19509,7 @@ static int opdi_context_during(const opd_context *ctx, const char *what, bool fo
                     forward_only ? "" : " or setup_context", ctx->name);
 }
 
+//-- Adds an output; a tensor is retained, other values are copied.  0, or -1 with an error.
 int opd_context_return_value(opd_context *ctx, opd_value v) {
     if (opdi_context_during(ctx, "opd_context_return", true)) { return -1; }
     if (v.tag == OPD_TAG_TENSORS) {
@@ -19574,7 +19640,7 @@ int opd_context_maybe_clear_saved_tensors(opd_context *ctx) {
     return 0;
 }
 
-//-- Runs forward or set-up, with grad mode off, in a scope of its own.
+//-- Runs forward or set-up with grad mode off, in a scope of its own; 0, or -1 with an error that names it.
 static int opdi_context_run(opd_context *ctx, int (*fn)(opd_context *), bool *during, const char *what) {
     opdi_thread *th = opdi_self();
     opdi_frame frame;
@@ -19592,13 +19658,14 @@ static int opdi_context_run(opd_context *ctx, int (*fn)(opd_context *), bool *du
     return opd_ok() ? 0 : opdi_fail_more(" [in the %s of %s]", what, ctx->name);
 }
 
-//-- What a node keeps for a context.
+//-- Returns how many kept values a node needs for a context: what that saved, and itself.
 static int opdi_context_room(const opd_context *ctx) { return ctx ? ctx->save.n + 1 : 0; }
 static bool opdi_context_constant(const opd_context *ctx, const opd_tensor *t) {
     return t && opdi_is_listed(&ctx->constant, t);
 }
 
-//-- The node takes the context and what it saved; its results are tied afterwards.  On failure it takes nothing.
+//-- Gives a node the context and what that saved; results are tied to the node afterwards.  On failure (-1) it takes
+//-- nothing.
 static int opdi_context_keep(opd_context *ctx, opd_node *n, opd_tensor *const *outs, int nouts) {
     opd_value *v = &opdi_kept(n)[n->nkept - 1 - ctx->save.n];
     int32_t i, k;
@@ -19619,7 +19686,7 @@ static int opdi_context_keep(opd_context *ctx, opd_node *n, opd_tensor *const *o
     ctx->node = n;
     return 0;
 }
-//-- A result that is saved makes no cycle.
+//-- Marks saved tensors that are results of the context's own node, so that they make no cycle.
 static void opdi_context_tie(const opd_context *ctx) {
     int32_t i;
     for (i = 0; i < ctx->save.n; i++) {
@@ -19627,7 +19694,7 @@ static void opdi_context_tie(const opd_context *ctx) {
     }
 }
 
-//-- After a recorded call of an operator: its context, filled by its set-up.
+//-- Returns the context of an operator's call that is recorded, filled by its set-up; NULL with an error.
 static opd_context *opdi_context_setup(const opd_op *op, const opdi_card *card, const opd_value *args,
                                        opd_value *rets) {
     opd_context *ctx = opdi_context_new(op->nargs, 0);
@@ -19645,7 +19712,8 @@ static opd_context *opdi_context_setup(const opd_op *op, const opdi_card *card, 
     return ctx;
 }
 
-//-- Whether an input requires grad while grad mode is on; the histories of views are up to date then.  -1: an error.
+//-- Returns 1 if grad mode is on and an input requires grad, else 0; brings views' histories up to date.  -1 with an
+//-- error.
 static int opdi_function_wanted(const opd_context *ctx) {
     int32_t i, k;
     int wanted = 0;
@@ -19661,7 +19729,7 @@ static int opdi_function_wanted(const opd_context *ctx) {
     return wanted;
 }
 
-//-- Whether an input has a tangent; -1: though there is no jvp.
+//-- Returns 1 if an input has a tangent, else 0; -1 with an error if one has and the function has no jvp.
 static int opdi_function_dual(const opd_context *ctx) {
     if (OPDI_LIKELY(opdi_self()->state.forward != OPDI_FORWARD_OPEN)) { return 0; }
     if (!opdi_level_of(ctx->inputs, ctx->ninputs)) { return 0; }
@@ -19670,7 +19738,7 @@ static int opdi_function_dual(const opd_context *ctx) {
                    "with forward mode AD. (%s)", ctx->name);
 }
 
-//-- Edges to the inputs, before forward may change them.
+//-- Makes the edges to the inputs, before forward may change these; 0, or -1 with an error.
 static int opdi_function_edges(opd_context *ctx) {
     int32_t i, k;
     const int32_t n = ctx->first[ctx->ninputs];
@@ -19703,7 +19771,7 @@ static bool opdi_is_input(const opd_context *ctx, const opd_tensor *t) {
     return false;
 }
 
-//-- What forbids returning t, which was written to.
+//-- Refuses an output t that forward has written to, where its history could not be right.
 static int opdi_check_dirty(const opd_context *ctx, const opd_tensor *t, bool input) {
     if ((t->flags & OPDI_REQUIRES_GRAD) && !t->grad_fn) {
         return opd_fail(OPD_ERROR_AUTOGRAD,
@@ -19729,7 +19797,8 @@ static int opdi_check_dirty(const opd_context *ctx, const opd_tensor *t, bool in
     return opdi_check_inplace(t);
 }
 
-//-- Makes every output a tensor that may get this function's history; tied: those that will.  How many; -1.
+//-- Makes each output a tensor that may get this function's history; tied[i]: output i will.  Returns how many will, or
+//-- -1.
 static int opdi_function_wrap(opd_context *ctx, bool wanted, bool *tied) {
     int32_t i, n = 0;
     for (i = 0; i < ctx->dirty.n; i++) {
@@ -19770,7 +19839,8 @@ static int opdi_function_wrap(opd_context *ctx, bool wanted, bool *tied) {
     return n;
 }
 
-//-- The node, with everything that was promised to it: a reference in ctx->node, also when the ties fail.
+//-- Makes the function's node and ties the outputs to it; 0 or -1. ctx->node is then a reference, also when tying
+//-- failed.
 static int opdi_function_record(opd_context *ctx, const opdi_derivative *formula, const bool *tied, opd_tensor **outs) {
     opd_node *n;
     int32_t i;
@@ -19794,7 +19864,7 @@ static int opdi_function_record(opd_context *ctx, const opdi_derivative *formula
     return rc || (opdi_self()->packer && opdi_node_pack(n)) ? -1 : 0;
 }
 
-//-- Hands the outputs to the innermost scope.
+//-- Gives the first cap outputs to the innermost scope.
 static int opdi_function_deliver(opd_context *ctx, opd_value *outputs, int cap) {
     int32_t i;
     for (i = 0; i < ctx->noutputs && i < cap; i++) {
@@ -19818,7 +19888,8 @@ static int opdi_function_missing(opd_backward_call *bw) {
                     "backward mode AD.", bw->node->formula->name);
 }
 
-//-- After forward and set-up.  Takes the context.
+//-- Finishes a function after forward and set-up: records it and hands out the outputs.  Takes the context.  Returns
+//-- how many outputs there are, or -1.
 static int opdi_function_finish(opd_context *ctx, const opdi_derivative *formula, bool wanted, opd_value *outputs,
                                 int cap) {
     const int n = ctx->noutputs;
@@ -19840,6 +19911,7 @@ static int opdi_function_finish(opd_context *ctx, const opdi_derivative *formula
 
 static int opdi_function_layer(opd_context *ctx);
 static int opdi_function_compute(opd_context *ctx);
+//-- Runs forward, set-up and recording of a function.  Takes the context.  Returns how many outputs there are, or -1.
 static int opdi_function_call(opd_context *ctx, opd_value *outputs, int cap) {
     const opdi_derivative *formula;
     char name[64];
@@ -19859,7 +19931,7 @@ static int opdi_function_call(opd_context *ctx, opd_value *outputs, int cap) {
     return opdi_function_finish(ctx, formula, wanted != 0, outputs, cap);
 }
 
-//-- The same as a span.
+//-- Calls the function as opdi_function_call does, and tells observers of it as a span.
 static int opdi_function_observed(opd_context *ctx, opd_value *outputs, int cap) {
     opdi_thread *th = opdi_self();
     opdi_observing b;
@@ -19875,6 +19947,8 @@ static int opdi_function_observed(opd_context *ctx, opd_value *outputs, int cap)
     return n;
 }
 
+//-- Checks the arguments of opd_autograd_apply and runs the function in a new context; returns how many outputs there
+//-- are, or -1.
 static int opdi_autograd_apply(const opd_autograd_function *fn, opd_value *outputs, int cap, const opd_value *inputs,
                                int n) {
     opdi_thread *th = opdi_self();
