@@ -51380,41 +51380,51 @@ static opd_tensor *opdi_pool_pick(opd_tensor *x, opd_tensor *at, int nd) {
     v[2] = opd_value_tensor(opdi_reshape_to(at, rest, n + 1));
     return opdi_reshape_to(opd_call_op(OPD_OP(&gather, "aten::gather"), v, 3), opdi_sizes(at), at->ndim);
 }
-#define OPDI_MAX_POOL_ND(nd)                                                                                \
-    OPDI_KERNEL(max_pool##nd##d_with_indices) {                                                             \
-        opdi_windows v;                                                                                        \
-        opd_tensor *x = opd_arg_tensor(call, 0);                                                            \
-        if (opdi_pool_read(call, 1, &v, x, nd, "max_pool" #nd "d", true, 5) != 0) { return -1; }            \
-        return opdi_pool_forward(call, &v, x, true, false, false, true, "max_pool" #nd "d");                \
-    }                                                                                                       \
-    OPDI_BW1(max_pool##nd##d_with_indices) {                                                                \
-        return opd_bw_return(bw, 0, opd_max_pool##nd##d_with_indices_backward(opd_bw_grad(bw, 0),           \
-                opd_bw_tensor(bw, 0), opdi_bw_ints(bw, 1),                                                  \
-            opdi_bw_ints(bw, 2), opdi_bw_ints(bw, 3), opdi_bw_ints(bw, 4), opd_bw_value(bw, 5).u.i != 0,    \
-                    opd_bw_result(bw, 1)));                                                                 \
-    }                                                                                                       \
-    OPDI_KERNEL(max_pool##nd##d_with_indices_backward) {                                                    \
-        opdi_windows v;                                                                                        \
-        opd_tensor *x = opd_arg_tensor(call, 1);                                                            \
-        if (opdi_pool_read(call, 2, &v, x, nd, "max_pool" #nd "d", true, 6) != 0) { return -1; }            \
-        return opdi_pool_backward(call, &v, opd_arg_tensor(call, 0), x, opd_arg_tensor(call, 7), false, false, \
-                                  "max_pool" #nd "d_backward");                                             \
-    }                                                                                                       \
-    OPDI_BW1(max_pool##nd##d_with_indices_backward) {                                                       \
-        opd_tensor *g = opd_bw_grad(bw, 0);                                                                 \
-        OPDI_GIVE(0, opdi_pool_pick(g, opd_bw_tensor(bw, 7), nd));                                          \
-        OPDI_GIVE(1, opd_zeros_like(g));                                                                    \
-        return 0;                                                                                           \
-    }                                                                                                       \
-    OPDI_KERNEL(max_pool##nd##d) {                                                                          \
-        opd_tensor *rets[2];                                                                                \
-        if (opd_max_pool##nd##d_with_indices_full(rets, opd_arg_tensor(call, 0), opd_arg_ints(call, 1),     \
-                                                  opd_arg_ints(call, 2), opd_arg_ints(call, 3),             \
-                                                  opd_arg_ints(call, 4), opd_arg_bool(call, 5)) != 0) { return -1; } \
-        return opd_return_tensor(call, rets[0]);                                                            \
-    }
-OPDI_MAX_POOL_ND(2)
-OPDI_MAX_POOL_ND(3)
+/* What two and three dims share; g: gradients. */
+static int opdi_max_pool_of(opd_call *call, int nd) {
+    const char *name = nd == 2 ? "max_pool2d" : "max_pool3d";
+    opd_tensor *x = opd_arg_tensor(call, 0);
+    opdi_windows v;
+    if (opdi_pool_read(call, 1, &v, x, nd, name, true, 5) != 0) { return -1; }
+    return opdi_pool_forward(call, &v, x, true, false, false, true, name);
+}
+static int opdi_max_pool_backward_of(opd_call *call, int nd) {
+    opd_tensor *x = opd_arg_tensor(call, 1);
+    opdi_windows v;
+    if (opdi_pool_read(call, 2, &v, x, nd, nd == 2 ? "max_pool2d" : "max_pool3d", true, 6) != 0) { return -1; }
+    return opdi_pool_backward(call, &v, opd_arg_tensor(call, 0), x, opd_arg_tensor(call, 7), false, false,
+                              nd == 2 ? "max_pool2d_backward" : "max_pool3d_backward");
+}
+static int opdi_max_pool_gradient(opd_backward_call *bw, int nd) {
+    opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0);
+    return opd_bw_return(bw, 0, (nd == 2 ? opd_max_pool2d_with_indices_backward : opd_max_pool3d_with_indices_backward)
+                         (g, x, opdi_bw_ints(bw, 1), opdi_bw_ints(bw, 2), opdi_bw_ints(bw, 3), opdi_bw_ints(bw, 4),
+                          opd_bw_value(bw, 5).u.i != 0, opd_bw_result(bw, 1)));
+}
+/* Of a maximum's gradient: argument `at` holds the positions. */
+static int opdi_max_pool_backward_gradient(opd_backward_call *bw, int nd, int at) {
+    opd_tensor *g = opd_bw_grad(bw, 0);
+    OPDI_GIVE(0, opdi_pool_pick(g, opd_bw_tensor(bw, at), nd));
+    OPDI_GIVE(1, opd_zeros_like(g));
+    return 0;
+}
+static int opdi_max_pool_values(opd_call *call, int nd) {
+    opd_tensor *rets[2];
+    if ((nd == 2 ? opd_max_pool2d_with_indices_full : opd_max_pool3d_with_indices_full)
+        (rets, opd_arg_tensor(call, 0), opd_arg_ints(call, 1), opd_arg_ints(call, 2), opd_arg_ints(call, 3),
+         opd_arg_ints(call, 4), opd_arg_bool(call, 5)) != 0) { return -1; }
+    return opd_return_tensor(call, rets[0]);
+}
+OPDI_KERNEL(max_pool2d_with_indices) { return opdi_max_pool_of(call, 2); }
+OPDI_KERNEL(max_pool3d_with_indices) { return opdi_max_pool_of(call, 3); }
+OPDI_BW1(max_pool2d_with_indices) { return opdi_max_pool_gradient(bw, 2); }
+OPDI_BW1(max_pool3d_with_indices) { return opdi_max_pool_gradient(bw, 3); }
+OPDI_KERNEL(max_pool2d_with_indices_backward) { return opdi_max_pool_backward_of(call, 2); }
+OPDI_KERNEL(max_pool3d_with_indices_backward) { return opdi_max_pool_backward_of(call, 3); }
+OPDI_BW1(max_pool2d_with_indices_backward) { return opdi_max_pool_backward_gradient(bw, 2, 7); }
+OPDI_BW1(max_pool3d_with_indices_backward) { return opdi_max_pool_backward_gradient(bw, 3, 7); }
+OPDI_KERNEL(max_pool2d) { return opdi_max_pool_values(call, 2); }
+OPDI_KERNEL(max_pool3d) { return opdi_max_pool_values(call, 3); }
 #define OPDI_MAX_ARGS(n) "Tensor self, int[" n "] kernel_size, int[" n "] stride=[], int[" n "] padding=0, " \
                          "int[" n "] dilation=1, bool ceil_mode=False"
 #define OPDI_MAX_SCHEMA(n) "max_pool" n "d_with_indices(" OPDI_MAX_ARGS(n) ") -> (Tensor, Tensor)"
@@ -51515,41 +51525,45 @@ static int opdi_pool_override(const opd_call *call, int i, opdi_windows *v) {
     v->divisor = opd_arg_int(call, i);
     return v->divisor ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "divisor must be not zero");
 }
-#define OPDI_AVG_POOL_ND(nd)                                                                                \
-    OPDI_KERNEL(avg_pool##nd##d) {                                                                          \
-        opdi_windows v;                                                                                        \
-        opd_tensor *x = opd_arg_tensor(call, 0);                                                            \
-        if (opdi_pool_read(call, 1, &v, x, nd, "avg_pool" #nd "d", false, 4) != 0 ||                        \
-            opdi_pool_override(call, 6, &v) != 0) {                                                         \
-            return -1;                                                                                      \
-        }                                                                                                   \
-        return opdi_pool_forward(call, &v, x, false, false, opd_arg_bool(call, 5), true, "avg_pool" #nd "d"); \
-    }                                                                                                       \
-    OPDI_BW1(avg_pool##nd##d) {                                                                             \
-        return opd_bw_return(bw, 0, opd_avg_pool##nd##d_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0),  \
-                                                                 opdi_bw_ints(bw, 1), opdi_bw_ints(bw, 2),  \
-            opdi_bw_ints(bw, 3), opd_bw_value(bw, 4).u.i != 0, opd_bw_value(bw, 5).u.i != 0, opd_bw_value(bw, 6))); \
-    }                                                                                                       \
-    OPDI_KERNEL(avg_pool##nd##d_backward) {                                                                 \
-        opdi_windows v;                                                                                        \
-        opd_tensor *x = opd_arg_tensor(call, 1);                                                            \
-        if (opdi_pool_read(call, 2, &v, x, nd, "avg_pool" #nd "d", false, 5) != 0 ||                        \
-            opdi_pool_override(call, 7, &v) != 0) {                                                         \
-            return -1;                                                                                      \
-        }                                                                                                   \
-        return opdi_pool_backward(call, &v, opd_arg_tensor(call, 0), x, NULL, false, opd_arg_bool(call, 6), \
-                                  "avg_pool" #nd "d_backward");                                             \
-    }                                                                                                       \
-    OPDI_BW1(avg_pool##nd##d_backward) {                                                                    \
-        opd_tensor *g = opd_bw_grad(bw, 0);                                                                 \
-        OPDI_GIVE(0, opd_avg_pool##nd##d_full(g, opdi_bw_ints(bw, 2), opdi_bw_ints(bw, 3), opdi_bw_ints(bw, 4), \
-                                              opd_bw_value(bw, 5).u.i != 0,                                 \
-                                              opd_bw_value(bw, 6).u.i != 0, opd_bw_value(bw, 7)));          \
-        OPDI_GIVE(1, opd_zeros_like(g));                                                                    \
-        return 0;                                                                                           \
+static int opdi_avg_pool_of(opd_call *call, int nd) {
+    const char *name = nd == 2 ? "avg_pool2d" : "avg_pool3d";
+    opd_tensor *x = opd_arg_tensor(call, 0);
+    opdi_windows v;
+    if (opdi_pool_read(call, 1, &v, x, nd, name, false, 4) != 0 || opdi_pool_override(call, 6, &v) != 0) { return -1; }
+    return opdi_pool_forward(call, &v, x, false, false, opd_arg_bool(call, 5), true, name);
+}
+static int opdi_avg_pool_backward_of(opd_call *call, int nd) {
+    opd_tensor *x = opd_arg_tensor(call, 1);
+    opdi_windows v;
+    if (opdi_pool_read(call, 2, &v, x, nd, nd == 2 ? "avg_pool2d" : "avg_pool3d", false, 5) != 0 ||
+        opdi_pool_override(call, 7, &v) != 0) {
+        return -1;
     }
-OPDI_AVG_POOL_ND(2)
-OPDI_AVG_POOL_ND(3)
+    return opdi_pool_backward(call, &v, opd_arg_tensor(call, 0), x, NULL, false, opd_arg_bool(call, 6),
+                              nd == 2 ? "avg_pool2d_backward" : "avg_pool3d_backward");
+}
+static int opdi_avg_pool_gradient(opd_backward_call *bw, int nd) {
+    return opd_bw_return(bw, 0, (nd == 2 ? opd_avg_pool2d_backward : opd_avg_pool3d_backward)
+                         (opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opdi_bw_ints(bw, 1), opdi_bw_ints(bw, 2),
+                          opdi_bw_ints(bw, 3), opd_bw_value(bw, 4).u.i != 0, opd_bw_value(bw, 5).u.i != 0,
+                          opd_bw_value(bw, 6)));
+}
+static int opdi_avg_pool_backward_gradient(opd_backward_call *bw, int nd) {
+    opd_tensor *g = opd_bw_grad(bw, 0);
+    OPDI_GIVE(0, (nd == 2 ? opd_avg_pool2d_full : opd_avg_pool3d_full)
+              (g, opdi_bw_ints(bw, 2), opdi_bw_ints(bw, 3), opdi_bw_ints(bw, 4), opd_bw_value(bw, 5).u.i != 0,
+               opd_bw_value(bw, 6).u.i != 0, opd_bw_value(bw, 7)));
+    OPDI_GIVE(1, opd_zeros_like(g));
+    return 0;
+}
+OPDI_KERNEL(avg_pool2d) { return opdi_avg_pool_of(call, 2); }
+OPDI_KERNEL(avg_pool3d) { return opdi_avg_pool_of(call, 3); }
+OPDI_BW1(avg_pool2d) { return opdi_avg_pool_gradient(bw, 2); }
+OPDI_BW1(avg_pool3d) { return opdi_avg_pool_gradient(bw, 3); }
+OPDI_KERNEL(avg_pool2d_backward) { return opdi_avg_pool_backward_of(call, 2); }
+OPDI_KERNEL(avg_pool3d_backward) { return opdi_avg_pool_backward_of(call, 3); }
+OPDI_BW1(avg_pool2d_backward) { return opdi_avg_pool_backward_gradient(bw, 2); }
+OPDI_BW1(avg_pool3d_backward) { return opdi_avg_pool_backward_gradient(bw, 3); }
 #define OPDI_AVG_SCHEMA(n) "avg_pool" n "d(Tensor self, int[" n "] kernel_size, int[" n "] stride=[], int[" n "] " \
         "padding=0, bool ceil_mode=False, "                                                                 \
                            "bool count_include_pad=True, int? divisor_override=None) -> Tensor"
@@ -51622,38 +51636,48 @@ static int opdi_adaptive_backward(opd_call *call, int nd, opd_tensor *at, const 
     if (opdi_adaptive_read(&v, x, nd, opd_ints_of(opdi_sizes(g) + g->ndim - nd, nd), name) != 0) { return -1; }
     return opdi_pool_backward(call, &v, g, x, at, true, false, name);
 }
-#define OPDI_ADAPTIVE_ND(nd)                                                                                \
-    OPDI_KERNEL(_adaptive_avg_pool##nd##d) {                                                                \
-        return opdi_adaptive_forward(call, nd, false, "adaptive_avg_pool" #nd "d"); }                       \
-    OPDI_BW1(_adaptive_avg_pool##nd##d) {                                                                   \
-        return opd_bw_return(bw, 0, opd_adaptive_avg_pool##nd##d_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0))); \
-    }                                                                                                       \
-    OPDI_KERNEL(_adaptive_avg_pool##nd##d_backward) {                                                       \
-        return opdi_adaptive_backward(call, nd, NULL, "adaptive_avg_pool" #nd "d_backward"); }              \
-    OPDI_BW1(_adaptive_avg_pool##nd##d_backward) {                                                          \
-        opd_tensor *g = opd_bw_grad(bw, 0);                                                                 \
-        const opd_ints s = opd_bw_sizes(bw, 0);                                                             \
-        if (s.n >= nd) { OPDI_GIVE(0, opd_under_adaptive_avg_pool##nd##d(g, opd_ints_of(s.data + s.n - nd, nd))); } \
-        OPDI_GIVE(1, opd_zeros_like(g));                                                                    \
-        return 0;                                                                                           \
-    }                                                                                                       \
-    OPDI_KERNEL(adaptive_max_pool##nd##d) {                                                                 \
-        return opdi_adaptive_forward(call, nd, true, "adaptive_max_pool" #nd "d"); }                        \
-    OPDI_BW1(adaptive_max_pool##nd##d) {                                                                    \
-        return opd_bw_return(bw, 0, opd_adaptive_max_pool##nd##d_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), \
-                                                                          opd_bw_result(bw, 1)));           \
-    }                                                                                                       \
-    OPDI_KERNEL(adaptive_max_pool##nd##d_backward) {                                                        \
-        return opdi_adaptive_backward(call, nd, opd_arg_tensor(call, 2), "adaptive_max_pool" #nd "d_backward"); \
-    }                                                                                                       \
-    OPDI_BW1(adaptive_max_pool##nd##d_backward) {                                                           \
-        opd_tensor *g = opd_bw_grad(bw, 0);                                                                 \
-        OPDI_GIVE(0, opdi_pool_pick(g, opd_bw_tensor(bw, 2), nd));                                          \
-        OPDI_GIVE(1, opd_zeros_like(g));                                                                    \
-        return 0;                                                                                           \
+static int opdi_adaptive_avg_gradient(opd_backward_call *bw, int nd) {
+    return opd_bw_return(bw, 0, (nd == 2 ? opd_adaptive_avg_pool2d_backward : opd_adaptive_avg_pool3d_backward)
+                         (opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0)));
+}
+static int opdi_adaptive_avg_backward_gradient(opd_backward_call *bw, int nd) {
+    const opd_ints s = opd_bw_sizes(bw, 0);
+    opd_tensor *g = opd_bw_grad(bw, 0);
+    if (s.n >= nd) {
+        OPDI_GIVE(0, (nd == 2 ? opd_under_adaptive_avg_pool2d : opd_under_adaptive_avg_pool3d)
+                  (g, opd_ints_of(s.data + s.n - nd, nd)));
     }
-OPDI_ADAPTIVE_ND(2)
-OPDI_ADAPTIVE_ND(3)
+    OPDI_GIVE(1, opd_zeros_like(g));
+    return 0;
+}
+static int opdi_adaptive_max_gradient(opd_backward_call *bw, int nd) {
+    return opd_bw_return(bw, 0, (nd == 2 ? opd_adaptive_max_pool2d_backward : opd_adaptive_max_pool3d_backward)
+                         (opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_result(bw, 1)));
+}
+OPDI_KERNEL(_adaptive_avg_pool2d) { return opdi_adaptive_forward(call, 2, false, "adaptive_avg_pool2d"); }
+OPDI_KERNEL(_adaptive_avg_pool3d) { return opdi_adaptive_forward(call, 3, false, "adaptive_avg_pool3d"); }
+OPDI_BW1(_adaptive_avg_pool2d) { return opdi_adaptive_avg_gradient(bw, 2); }
+OPDI_BW1(_adaptive_avg_pool3d) { return opdi_adaptive_avg_gradient(bw, 3); }
+OPDI_KERNEL(_adaptive_avg_pool2d_backward) {
+    return opdi_adaptive_backward(call, 2, NULL, "adaptive_avg_pool2d_backward");
+}
+OPDI_KERNEL(_adaptive_avg_pool3d_backward) {
+    return opdi_adaptive_backward(call, 3, NULL, "adaptive_avg_pool3d_backward");
+}
+OPDI_BW1(_adaptive_avg_pool2d_backward) { return opdi_adaptive_avg_backward_gradient(bw, 2); }
+OPDI_BW1(_adaptive_avg_pool3d_backward) { return opdi_adaptive_avg_backward_gradient(bw, 3); }
+OPDI_KERNEL(adaptive_max_pool2d) { return opdi_adaptive_forward(call, 2, true, "adaptive_max_pool2d"); }
+OPDI_KERNEL(adaptive_max_pool3d) { return opdi_adaptive_forward(call, 3, true, "adaptive_max_pool3d"); }
+OPDI_BW1(adaptive_max_pool2d) { return opdi_adaptive_max_gradient(bw, 2); }
+OPDI_BW1(adaptive_max_pool3d) { return opdi_adaptive_max_gradient(bw, 3); }
+OPDI_KERNEL(adaptive_max_pool2d_backward) {
+    return opdi_adaptive_backward(call, 2, opd_arg_tensor(call, 2), "adaptive_max_pool2d_backward");
+}
+OPDI_KERNEL(adaptive_max_pool3d_backward) {
+    return opdi_adaptive_backward(call, 3, opd_arg_tensor(call, 2), "adaptive_max_pool3d_backward");
+}
+OPDI_BW1(adaptive_max_pool2d_backward) { return opdi_max_pool_backward_gradient(bw, 2, 2); }
+OPDI_BW1(adaptive_max_pool3d_backward) { return opdi_max_pool_backward_gradient(bw, 3, 2); }
 #define OPDI_ADAPTIVE_CARDS(nd, avg_autocast, max_autocast, x, y)                                           \
     OPDI_OP(_adaptive_avg_pool##nd##d) {                                                                    \
         opdi_card_pool(op, "_adaptive_avg_pool" #nd "d(Tensor self, SymInt[" #nd "] output_size) -> Tensor", \
