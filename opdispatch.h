@@ -2862,132 +2862,8 @@ OPD_INLINE bool opd_guard_broken(const char *file, int line) {
     X(gcd, 2, S, OPD_H(gcd)(x, y)) \
     X(lcm, 2, S, OPD_H(lcm)(x, y))
 
-/* Helpers of the float formulas; QUAL is `static inline`, or `static __device__`. */
-#define OPD_FORMULA_HELPERS_FLOAT(QUAL) \
-    /* Python's floor division, computed so that it agrees with remainder (at::native::div_floor_kernel) */ \
-    QUAL OPD_T OPD_H(div_floor)(OPD_T x, OPD_T y) { \
-        OPD_T mod, q, f; \
-        if (y == 0) { return x / y; } \
-        mod = OPD_FN(fmod)(x, y); \
-        q = (x - mod) / y; \
-        if (mod != 0 && (y < 0) != (mod < 0)) { q -= 1; } \
-        if (q == 0) { return OPD_FN(copysign)((OPD_T)0, x / y); } \
-        f = OPD_FN(floor)(q); \
-        return q - f > (OPD_T)0.5 ? f + 1 : f; \
-    } \
-    QUAL OPD_T OPD_H(remainder)(OPD_T x, OPD_T y) { \
-        OPD_T mod = OPD_FN(fmod)(x, y); \
-        return mod != 0 && (y < 0) != (mod < 0) ? mod + y : mod; \
-    } \
-    QUAL OPD_T OPD_H(clamp)(OPD_T x, OPD_T y, OPD_T z) { \
-        OPD_T m = x > y || x != x ? x : y; \
-        return m < z || m != m ? m : z; \
-    } \
-    QUAL OPD_T OPD_H(relu6)(OPD_T x) { return x < 0 ? 0 : x > 6 ? 6 : x; } \
-    QUAL OPD_T OPD_H(logaddexp)(OPD_T x, OPD_T y) { \
-        OPD_T m = x > y || x != x ? x : y; \
-        if (x == y && OPD_FN(fabs)(x) == (OPD_T)INFINITY) { return x; } \
-        return m + OPD_FN(log1p)(OPD_FN(exp)(-OPD_FN(fabs)(x - y))); \
-    } \
-    QUAL OPD_T OPD_H(logaddexp2)(OPD_T x, OPD_T y) { \
-        OPD_T m = x > y || x != x ? x : y; \
-        if (x == y && OPD_FN(fabs)(x) == (OPD_T)INFINITY) { return x; } \
-        return m + OPD_FN(log1p)(OPD_FN(exp2)(-OPD_FN(fabs)(x - y))) * (OPD_T)1.44269504088896340736; \
-    } \
-    /* sqrt(2 / pi) (x + 0.044715 x^3) */ \
-    QUAL OPD_T OPD_H(gelu_inner)(OPD_T x) { \
-        return (OPD_T)0.79788456080286535588 * (x + (OPD_T)0.044715 * x * x * x); \
-    } \
-    /* Phi(x) + x phi(x) */ \
-    QUAL OPD_T OPD_H(gelu_slope)(OPD_T x) { \
-        return (OPD_T)0.5 * (1 + OPD_FN(erf)(x * (OPD_T)0.70710678118654752440)) + \
-               x * OPD_FN(exp)((OPD_T)-0.5 * x * x) * (OPD_T)0.39894228040143267794; \
-    } \
-    QUAL OPD_T OPD_H(gelu_tanh_slope)(OPD_T x) { \
-        OPD_T t = OPD_FN(tanh)(OPD_H(gelu_inner)(x)); \
-        OPD_T inner = (OPD_T)0.79788456080286535588 * (1 + 3 * (OPD_T)0.044715 * x * x); \
-        return (OPD_T)0.5 * (1 + t) + (OPD_T)0.5 * x * (1 - t * t) * inner; \
-    } \
-    QUAL OPD_T OPD_H(silu_slope)(OPD_T x) { \
-        OPD_T s = 1 / (1 + OPD_FN(exp)(-x)); \
-        return s * (1 + x * (1 - s)); \
-    } \
-    QUAL OPD_T OPD_H(mish_slope)(OPD_T x) { \
-        OPD_T s = 1 / (1 + OPD_FN(exp)(-x)), t = OPD_FN(tanh)(OPD_FN(log1p)(OPD_FN(exp)(x))); \
-        return t + x * s * (1 - t * t); \
-    } \
-    /* e / (1 + e), e = exp(-|x|) */ \
-    QUAL OPD_T OPD_H(exp_ratio)(OPD_T x) { \
-        OPD_T e = OPD_FN(exp)(-OPD_FN(fabs)(x)); \
-        return e / (1 + e); \
-    } \
-    QUAL OPD_T OPD_H(logit)(OPD_T x, OPD_T low, OPD_T high) { \
-        OPD_T p = x < low ? low : x > high ? high : x; \
-        return p == 1 ? (OPD_T)INFINITY : OPD_FN(log)(p / (1 - p)); \
-    } \
-    /* the neighbour of a bfloat16 is one of its own kind: one step of the upper bits of a float32 */ \
-    QUAL OPD_T OPD_H(nextafter_bf16)(OPD_T x, OPD_T y) { \
-        union { float f; uint32_t u; } v; \
-        if (x != x || y != y) { return x + y; } \
-        if (x == y) { return y; } \
-        v.f = (float)x; \
-        v.u = x == 0 ? 0x00010000u | (y < 0 ? 0x80000000u : 0u) : (x > 0) == (y > x) ? v.u + 0x00010000u \
-            : v.u - 0x00010000u; \
-        return (OPD_T)v.f; \
-    }
-
-/* Helpers of the integer formulas, named OPD_HELPER(name), defined for every input.  OPD_NOTES is a further parameter,
-   OPD_PASS_NOTES hands it on, or both are empty; OPD_NOTE(k) notes a division, 1: by zero, 2: of the smallest number
-   OPD_SMALLEST by -1. */
-#define OPD_FORMULA_HELPERS_INT(QUAL) \
-    QUAL OPD_T OPD_HELPER(div_trunc)(OPD_T x, OPD_T y OPD_NOTES) { \
-        if (y == 0) { OPD_NOTE(1); return 0; } \
-        if (y != -1) { return x / y; } \
-        if (x == OPD_SMALLEST) { OPD_NOTE(2); } \
-        return OPD_NEG(x); \
-    } \
-    QUAL OPD_T OPD_HELPER(fmod)(OPD_T x, OPD_T y OPD_NOTES) { \
-        if (y == 0) { OPD_NOTE(1); return 0; } \
-        return y == -1 ? 0 : x % y; \
-    } \
-    QUAL OPD_T OPD_HELPER(div_floor)(OPD_T x, OPD_T y OPD_NOTES) { \
-        OPD_T q = OPD_HELPER(div_trunc)(x, y OPD_PASS_NOTES); \
-        return y != 0 && y != -1 && x % y != 0 && (x < 0) != (y < 0) ? q - 1 : q; \
-    } \
-    QUAL OPD_T OPD_HELPER(remainder)(OPD_T x, OPD_T y OPD_NOTES) { \
-        OPD_T r = OPD_HELPER(fmod)(x, y OPD_PASS_NOTES); \
-        return r != 0 && (r < 0) != (y < 0) ? r + y : r; \
-    } \
-    /* at::native::powi: a negative power of anything but 1 and -1 is 0 */ \
-    QUAL OPD_T OPD_HELPER(pow)(OPD_T x, OPD_T y) { \
-        uint64_t r = 1, b = (uint64_t)x; \
-        if (y < 0) { return x == 1 ? 1 : x == -1 ? (y & 1 ? -1 : 1) : 0; } \
-        for (; y; y >>= 1) { if (y & 1) { r *= b; } b *= b; } \
-        return (OPD_T)r; \
-    } \
-    QUAL OPD_T OPD_HELPER(clamp)(OPD_T x, OPD_T y, OPD_T z) { \
-        OPD_T m = x > y ? x : y; \
-        return m < z ? m : z; \
-    } \
-    /* shifts by a negative count or past the width push everything out (PyTorch from 2.0 on) */ \
-    QUAL OPD_T OPD_HELPER(shift_left)(OPD_T x, OPD_T y) { \
-        return y < 0 || y > 63 ? 0 : (OPD_T)((uint64_t)x << y); \
-    } \
-    QUAL OPD_T OPD_HELPER(shift_right)(OPD_T x, OPD_T y) { \
-        int k = y < 0 || y > 63 ? 63 : (int)y; \
-        return x < 0 ? (OPD_T)~(~(uint64_t)x >> k) : (OPD_T)((uint64_t)x >> k); \
-    } \
-    QUAL OPD_T OPD_HELPER(gcd)(OPD_T x, OPD_T y) { \
-        uint64_t a = x < 0 ? 0 - (uint64_t)x : (uint64_t)x, b = y < 0 ? 0 - (uint64_t)y : (uint64_t)y, t; \
-        while (b) { t = a % b; a = b; b = t; } \
-        return (OPD_T)a; \
-    } \
-    QUAL OPD_T OPD_HELPER(lcm)(OPD_T x, OPD_T y) { \
-        OPD_T g = OPD_HELPER(gcd)(x, y), r; \
-        if (g == 0) { return 0; } \
-        r = OPD_MUL(g == -1 ? OPD_NEG(x) : x / g, y); \
-        return r < 0 ? OPD_NEG(r) : r; \
-    }
+/* The helpers OPD_H(name) that formulas call are at the end of the declarations: with OPD_FORMULA_HELPERS_FLOAT or
+   OPD_FORMULA_HELPERS_INT defined, this file gives them when it is included again, for the OPD_T of then. */
 
 /* The number of a formula: OPD_FORMULA_add; the same for every type.  OPD_FORMULA_copy is no row: its input, which may
    be complex, as the result's dtype. */
@@ -6183,12 +6059,148 @@ static inline int opd_caught() {
 #endif
 
 #endif /* OPDISPATCH_H */
+
+//== helpers of the formulas ===========================================================================================
+
+/* Of the float formulas; OPD_FORMULA_QUALIFIERS is `static inline`, or `static __device__ inline`. */
+#if defined(OPD_FORMULA_HELPERS_FLOAT)
+#undef OPD_FORMULA_HELPERS_FLOAT
+/* Python's floor division, computed so that it agrees with remainder (at::native::div_floor_kernel) */
+OPD_FORMULA_QUALIFIERS OPD_T OPD_H(div_floor)(OPD_T x, OPD_T y) {
+    OPD_T mod, q, f;
+    if (y == 0) { return x / y; }
+    mod = OPD_FN(fmod)(x, y);
+    q = (x - mod) / y;
+    if (mod != 0 && (y < 0) != (mod < 0)) { q -= 1; }
+    if (q == 0) { return OPD_FN(copysign)((OPD_T)0, x / y); }
+    f = OPD_FN(floor)(q);
+    return q - f > (OPD_T)0.5 ? f + 1 : f;
+}
+OPD_FORMULA_QUALIFIERS OPD_T OPD_H(remainder)(OPD_T x, OPD_T y) {
+    OPD_T mod = OPD_FN(fmod)(x, y);
+    return mod != 0 && (y < 0) != (mod < 0) ? mod + y : mod;
+}
+OPD_FORMULA_QUALIFIERS OPD_T OPD_H(clamp)(OPD_T x, OPD_T y, OPD_T z) {
+    OPD_T m = x > y || x != x ? x : y;
+    return m < z || m != m ? m : z;
+}
+OPD_FORMULA_QUALIFIERS OPD_T OPD_H(relu6)(OPD_T x) { return x < 0 ? 0 : x > 6 ? 6 : x; }
+OPD_FORMULA_QUALIFIERS OPD_T OPD_H(logaddexp)(OPD_T x, OPD_T y) {
+    OPD_T m = x > y || x != x ? x : y;
+    if (x == y && OPD_FN(fabs)(x) == (OPD_T)INFINITY) { return x; }
+    return m + OPD_FN(log1p)(OPD_FN(exp)(-OPD_FN(fabs)(x - y)));
+}
+OPD_FORMULA_QUALIFIERS OPD_T OPD_H(logaddexp2)(OPD_T x, OPD_T y) {
+    OPD_T m = x > y || x != x ? x : y;
+    if (x == y && OPD_FN(fabs)(x) == (OPD_T)INFINITY) { return x; }
+    return m + OPD_FN(log1p)(OPD_FN(exp2)(-OPD_FN(fabs)(x - y))) * (OPD_T)1.44269504088896340736;
+}
+/* Sqrt(2 / pi) (x + 0.044715 x^3). */
+OPD_FORMULA_QUALIFIERS OPD_T OPD_H(gelu_inner)(OPD_T x) {
+    return (OPD_T)0.79788456080286535588 * (x + (OPD_T)0.044715 * x * x * x);
+}
+/* Phi(x) + x phi(x) */
+OPD_FORMULA_QUALIFIERS OPD_T OPD_H(gelu_slope)(OPD_T x) {
+    return (OPD_T)0.5 * (1 + OPD_FN(erf)(x * (OPD_T)0.70710678118654752440)) +
+           x * OPD_FN(exp)((OPD_T)-0.5 * x * x) * (OPD_T)0.39894228040143267794;
+}
+OPD_FORMULA_QUALIFIERS OPD_T OPD_H(gelu_tanh_slope)(OPD_T x) {
+    OPD_T t = OPD_FN(tanh)(OPD_H(gelu_inner)(x));
+    OPD_T inner = (OPD_T)0.79788456080286535588 * (1 + 3 * (OPD_T)0.044715 * x * x);
+    return (OPD_T)0.5 * (1 + t) + (OPD_T)0.5 * x * (1 - t * t) * inner;
+}
+OPD_FORMULA_QUALIFIERS OPD_T OPD_H(silu_slope)(OPD_T x) {
+    OPD_T s = 1 / (1 + OPD_FN(exp)(-x));
+    return s * (1 + x * (1 - s));
+}
+OPD_FORMULA_QUALIFIERS OPD_T OPD_H(mish_slope)(OPD_T x) {
+    OPD_T s = 1 / (1 + OPD_FN(exp)(-x)), t = OPD_FN(tanh)(OPD_FN(log1p)(OPD_FN(exp)(x)));
+    return t + x * s * (1 - t * t);
+}
+/* E / (1 + e), e = exp(-|x|). */
+OPD_FORMULA_QUALIFIERS OPD_T OPD_H(exp_ratio)(OPD_T x) {
+    OPD_T e = OPD_FN(exp)(-OPD_FN(fabs)(x));
+    return e / (1 + e);
+}
+OPD_FORMULA_QUALIFIERS OPD_T OPD_H(logit)(OPD_T x, OPD_T low, OPD_T high) {
+    OPD_T p = x < low ? low : x > high ? high : x;
+    return p == 1 ? (OPD_T)INFINITY : OPD_FN(log)(p / (1 - p));
+}
+/* The neighbour of a bfloat16 is one of its own kind: one step of the upper bits of a float32. */
+OPD_FORMULA_QUALIFIERS OPD_T OPD_H(nextafter_bf16)(OPD_T x, OPD_T y) {
+    union { float f; uint32_t u; } v;
+    if (x != x || y != y) { return x + y; }
+    if (x == y) { return y; }
+    v.f = (float)x;
+    v.u = x == 0 ? 0x00010000u | (y < 0 ? 0x80000000u : 0u) : (x > 0) == (y > x) ? v.u + 0x00010000u
+        : v.u - 0x00010000u;
+    return (OPD_T)v.f;
+}
+#endif
+/* Of the integer formulas, named OPD_HELPER(name), defined for every input.  OPD_NOTES is a further parameter,
+   OPD_PASS_NOTES hands it on, or both are empty; OPD_NOTE(k) notes a division, 1: by zero, 2: of the smallest number
+   OPD_SMALLEST by -1. */
+#if defined(OPD_FORMULA_HELPERS_INT)
+#undef OPD_FORMULA_HELPERS_INT
+OPD_FORMULA_QUALIFIERS OPD_T OPD_HELPER(div_trunc)(OPD_T x, OPD_T y OPD_NOTES) {
+    if (y == 0) { OPD_NOTE(1); return 0; }
+    if (y != -1) { return x / y; }
+    if (x == OPD_SMALLEST) { OPD_NOTE(2); }
+    return OPD_NEG(x);
+}
+OPD_FORMULA_QUALIFIERS OPD_T OPD_HELPER(fmod)(OPD_T x, OPD_T y OPD_NOTES) {
+    if (y == 0) { OPD_NOTE(1); return 0; }
+    return y == -1 ? 0 : x % y;
+}
+OPD_FORMULA_QUALIFIERS OPD_T OPD_HELPER(div_floor)(OPD_T x, OPD_T y OPD_NOTES) {
+    OPD_T q = OPD_HELPER(div_trunc)(x, y OPD_PASS_NOTES);
+    return y != 0 && y != -1 && x % y != 0 && (x < 0) != (y < 0) ? q - 1 : q;
+}
+OPD_FORMULA_QUALIFIERS OPD_T OPD_HELPER(remainder)(OPD_T x, OPD_T y OPD_NOTES) {
+    OPD_T r = OPD_HELPER(fmod)(x, y OPD_PASS_NOTES);
+    return r != 0 && (r < 0) != (y < 0) ? r + y : r;
+}
+/* At::native::powi: a negative power of anything but 1 and -1 is 0. */
+OPD_FORMULA_QUALIFIERS OPD_T OPD_HELPER(pow)(OPD_T x, OPD_T y) {
+    uint64_t r = 1, b = (uint64_t)x;
+    if (y < 0) { return x == 1 ? 1 : x == -1 ? (y & 1 ? -1 : 1) : 0; }
+    for (; y; y >>= 1) { if (y & 1) { r *= b; } b *= b; }
+    return (OPD_T)r;
+}
+OPD_FORMULA_QUALIFIERS OPD_T OPD_HELPER(clamp)(OPD_T x, OPD_T y, OPD_T z) {
+    OPD_T m = x > y ? x : y;
+    return m < z ? m : z;
+}
+/* Shifts by a negative count or past the width push everything out (PyTorch from 2.0 on). */
+OPD_FORMULA_QUALIFIERS OPD_T OPD_HELPER(shift_left)(OPD_T x, OPD_T y) {
+    return y < 0 || y > 63 ? 0 : (OPD_T)((uint64_t)x << y);
+}
+OPD_FORMULA_QUALIFIERS OPD_T OPD_HELPER(shift_right)(OPD_T x, OPD_T y) {
+    int k = y < 0 || y > 63 ? 63 : (int)y;
+    return x < 0 ? (OPD_T)~(~(uint64_t)x >> k) : (OPD_T)((uint64_t)x >> k);
+}
+OPD_FORMULA_QUALIFIERS OPD_T OPD_HELPER(gcd)(OPD_T x, OPD_T y) {
+    uint64_t a = x < 0 ? 0 - (uint64_t)x : (uint64_t)x, b = y < 0 ? 0 - (uint64_t)y : (uint64_t)y, t;
+    while (b) { t = a % b; a = b; b = t; }
+    return (OPD_T)a;
+}
+OPD_FORMULA_QUALIFIERS OPD_T OPD_HELPER(lcm)(OPD_T x, OPD_T y) {
+    OPD_T g = OPD_HELPER(gcd)(x, y), r;
+    if (g == 0) { return 0; }
+    r = OPD_MUL(g == -1 ? OPD_NEG(x) : x / g, y);
+    return r < 0 ? OPD_NEG(r) : r;
+}
+#endif
+
 //======================================================================================================================
 //  Stop here if you are only interested in the API: what follows is the implementation.
 //======================================================================================================================
 #if defined(OPDISPATCH_IMPLEMENTATION) && !defined(OPDI_IMPLEMENTED)
 #define OPDI_IMPLEMENTED
 #define OPDI_MAIN_PASS
+#if !defined(OPDISPATCH_FILE)
+#define OPDISPATCH_FILE "opdispatch.h"            /* define it where this file has another name */
+#endif
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>platform     allocation, atomics, threads, errors, log, scopes' stack
@@ -43712,6 +43724,8 @@ static inline int64_t opdi_wrap_mul(int64_t x, int64_t y) { return (int64_t)((ui
 #define OPDI_LOOP_F64(name, inputs, kind, formula) OPDI_LOOP_F64_##kind(name, inputs, formula)
 #define OPDI_LOOP_I64(name, inputs, kind, formula) OPDI_LOOP_I64_##kind(name, inputs, formula)
 
+#undef OPDI_MAIN_PASS                             /* this file again gives the helpers only */
+#define OPD_FORMULA_QUALIFIERS static inline
 #define OPD_ADD(x, y) ((x) + (y))
 #define OPD_SUB(x, y) ((x) - (y))
 #define OPD_MUL(x, y) ((x) * (y))
@@ -43719,7 +43733,8 @@ static inline int64_t opdi_wrap_mul(int64_t x, int64_t y) { return (int64_t)((ui
 #define OPD_T float
 #define OPD_FN(name) name##f
 #define OPD_H(name) opdi_f32_h_##name
-OPD_FORMULA_HELPERS_FLOAT(static inline)
+#define OPD_FORMULA_HELPERS_FLOAT
+#include OPDISPATCH_FILE
 OPD_FORMULAS_ALL(OPDI_LOOP_F32)
 OPD_FORMULAS_FLOAT(OPDI_LOOP_F32)
 #undef OPD_T
@@ -43728,7 +43743,8 @@ OPD_FORMULAS_FLOAT(OPDI_LOOP_F32)
 #define OPD_T double
 #define OPD_FN(name) name
 #define OPD_H(name) opdi_f64_h_##name
-OPD_FORMULA_HELPERS_FLOAT(static inline)
+#define OPD_FORMULA_HELPERS_FLOAT
+#include OPDISPATCH_FILE
 OPD_FORMULAS_ALL(OPDI_LOOP_F64)
 OPD_FORMULAS_FLOAT(OPDI_LOOP_F64)
 #undef OPD_T
@@ -43759,7 +43775,8 @@ OPD_FORMULAS_FLOAT(OPDI_LOOP_F64)
 #define OPDI_H_gcd(x, y) opdi_h_i64_gcd(x, y)
 #define OPDI_H_lcm(x, y) opdi_h_i64_lcm(x, y)
 #define OPDI_H_clamp(x, y, z) opdi_h_i64_clamp(x, y, z)
-OPD_FORMULA_HELPERS_INT(static inline)
+#define OPD_FORMULA_HELPERS_INT
+#include OPDISPATCH_FILE
 OPD_FORMULAS_ALL(OPDI_LOOP_I64)
 OPD_FORMULAS_INT(OPDI_LOOP_I64)
 #undef OPD_T
@@ -43769,6 +43786,8 @@ OPD_FORMULAS_INT(OPDI_LOOP_I64)
 #undef OPD_PASS_NOTES
 #undef OPD_NOTE
 #undef OPD_SMALLEST
+#undef OPD_FORMULA_QUALIFIERS
+#define OPDI_MAIN_PASS
 #undef OPD_ADD
 #undef OPD_SUB
 #undef OPD_MUL
@@ -59429,9 +59448,6 @@ OPDI_COLD_END
 //----------------------------------------------------------------------------------------------------------------------
 
 #undef OPDI_MAIN_PASS
-#if !defined(OPDISPATCH_FILE)
-#define OPDISPATCH_FILE "opdispatch.h"            /* define it where this file has another name */
-#endif
 OPDI_LOOPS_BEGIN
 #define OPDI_T float
 #define OPDI_TYPED(name) opdi_##name##_f32
@@ -59463,6 +59479,7 @@ OPDI_LOOPS_BEGIN
 #undef OPDI_LOWEST
 #undef OPDI_IS_NAN
 OPDI_LOOPS_END
+#define OPDI_MAIN_PASS
 
 #endif /* OPDISPATCH_IMPLEMENTATION */
 
@@ -59472,8 +59489,7 @@ OPDI_LOOPS_END
 //  Printed by tests/wrappers.py; in the implementation, and in each plug-in for itself.
 //----------------------------------------------------------------------------------------------------------------------
 
-#if (defined(OPDISPATCH_IMPLEMENTATION) || defined(OPDISPATCH_PLUGIN)) && !defined(OPDISPATCH_WRAPPERS) && \
-    !defined(OPDI_TYPED)
+#if (defined(OPDI_MAIN_PASS) || defined(OPDISPATCH_PLUGIN)) && !defined(OPDISPATCH_WRAPPERS)
 #define OPDISPATCH_WRAPPERS
 
 static const char *const opd_builtin_names[] = {
@@ -65716,6 +65732,7 @@ OPDI_COLD_END
 }
 #endif
 #endif /* OPDISPATCH_WRAPPERS */
+#undef OPDI_MAIN_PASS
 
 /*
    This software is available under two licences: choose whichever you prefer.

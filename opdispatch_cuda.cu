@@ -1273,6 +1273,7 @@ template <int F, typename C> struct opdi_cu_pw_formula;
             return (OPD_T)(formula); \
         } \
     };
+#define OPD_FORMULA_QUALIFIERS static __device__ inline
 #define OPD_ADD(x, y) ((x) + (y))
 #define OPD_SUB(x, y) ((x) - (y))
 #define OPD_MUL(x, y) ((x) * (y))
@@ -1280,7 +1281,8 @@ template <int F, typename C> struct opdi_cu_pw_formula;
 #define OPD_T float
 #define OPD_FN(name) name##f
 #define OPD_H(name) opdi_cu_f32_##name
-OPD_FORMULA_HELPERS_FLOAT(static __device__ inline)
+#define OPD_FORMULA_HELPERS_FLOAT
+#include "opdispatch.h"
 OPD_FORMULAS_ALL(OPDI_CU_FORMULA)
 OPD_FORMULAS_FLOAT(OPDI_CU_FORMULA)
 #undef OPD_T
@@ -1289,7 +1291,8 @@ OPD_FORMULAS_FLOAT(OPDI_CU_FORMULA)
 #define OPD_T double
 #define OPD_FN(name) name
 #define OPD_H(name) opdi_cu_f64_##name
-OPD_FORMULA_HELPERS_FLOAT(static __device__ inline)
+#define OPD_FORMULA_HELPERS_FLOAT
+#include "opdispatch.h"
 OPD_FORMULAS_ALL(OPDI_CU_FORMULA)
 OPD_FORMULAS_FLOAT(OPDI_CU_FORMULA)
 #undef OPD_T
@@ -1310,7 +1313,8 @@ OPD_FORMULAS_FLOAT(OPDI_CU_FORMULA)
 #define OPD_PASS_NOTES
 #define OPD_NOTE(k)                               /* the result is 0, as in PyTorch it is anything */
 #define OPD_SMALLEST INT64_MIN
-OPD_FORMULA_HELPERS_INT(static __device__ inline)
+#define OPD_FORMULA_HELPERS_INT
+#include "opdispatch.h"
 OPD_FORMULAS_ALL(OPDI_CU_FORMULA)
 OPD_FORMULAS_INT(OPDI_CU_FORMULA)
 #undef OPD_T

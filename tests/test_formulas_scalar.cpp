@@ -75,6 +75,7 @@ template <typename C> static void put(void *p, opd_scalar_type t, C v) {
 //-- the formulas ------------------------------------------------------------------------------------------------------
 
 struct numbers { const opd_pointwise *p; };
+#define OPD_FORMULA_QUALIFIERS static inline
 #define OPD_ADD(x, y) ((x) + (y))
 #define OPD_SUB(x, y) ((x) - (y))
 #define OPD_MUL(x, y) ((x) * (y))
@@ -83,7 +84,8 @@ struct numbers { const opd_pointwise *p; };
 #define OPD_T float
 #define OPD_FN(name) name##f
 #define OPD_H(name) f32_##name
-OPD_FORMULA_HELPERS_FLOAT(static inline)
+#define OPD_FORMULA_HELPERS_FLOAT
+#include "../opdispatch.h"
 static float formula_f32(int f, float x, float y, float z, float a, float b, float c) {
     (void)y; (void)z; (void)a; (void)b; (void)c;
     switch (f) { OPD_FORMULAS_ALL(CASE) OPD_FORMULAS_FLOAT(CASE) default: CHECK(!"a formula without a float form"); return 0; }
@@ -94,7 +96,8 @@ static float formula_f32(int f, float x, float y, float z, float a, float b, flo
 #define OPD_T double
 #define OPD_FN(name) name
 #define OPD_H(name) f64_##name
-OPD_FORMULA_HELPERS_FLOAT(static inline)
+#define OPD_FORMULA_HELPERS_FLOAT
+#include "../opdispatch.h"
 static double formula_f64(int f, double x, double y, double z, double a, double b, double c) {
     (void)y; (void)z; (void)a; (void)b; (void)c;
     switch (f) { OPD_FORMULAS_ALL(CASE) OPD_FORMULAS_FLOAT(CASE) default: CHECK(!"a formula without a double form"); return 0; }
@@ -118,7 +121,8 @@ static double formula_f64(int f, double x, double y, double z, double a, double 
 #define OPD_SMALLEST smallest
 static int noted;
 static int64_t smallest;
-OPD_FORMULA_HELPERS_INT(static inline)
+#define OPD_FORMULA_HELPERS_INT
+#include "../opdispatch.h"
 static int64_t formula_i64(int f, int64_t x, int64_t y, int64_t z, int64_t a, int64_t b, int64_t c) {
     (void)y; (void)z; (void)a; (void)b; (void)c;
     switch (f) { OPD_FORMULAS_ALL(CASE) OPD_FORMULAS_INT(CASE) default: CHECK(!"a formula without an integer form"); return 0; }
