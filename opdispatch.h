@@ -20008,7 +20008,7 @@ opd_tensor *opd_autograd_call(const opd_autograd_function *fn, const opd_value *
     return got >= 0 && out.tag == OPD_TAG_TENSOR ? out.u.t : NULL;
 }
 
-//-- A formula gives a gradient for what is no tensor.
+//-- Fails because a custom formula gave gradient i for an input that is no tensor, or does not exist; returns -1.
 static int opdi_context_wrong_return(const opd_backward_call *bw, int i) {
     const opd_context *ctx = opd_bw_context(bw);
     if (i < 0 || i >= ctx->ninputs) {
@@ -20020,7 +20020,8 @@ static int opdi_context_wrong_return(const opd_backward_call *bw, int i) {
                     "corresponding forward input was not a Variable", bw->node->formula->name, i + 1);
 }
 
-//-- Zeros for an output that nobody used: a reference; NULL when it was no tensor.
+//-- Returns zeros for an output that nobody used, by its description `meta`; a reference, or NULL when it was no
+//-- tensor.
 static opd_tensor *opdi_zeros_of(const int64_t *meta) {
     opd_tensor *g, *zero;
     if (!meta || !opd_ok()) { return NULL; }
@@ -20043,7 +20044,8 @@ static int opdi_twice(opd_backward_call *bw) {
 }
 static const opdi_derivative opdi_twice_formula = {"Error", opdi_twice, NULL, NULL, false, false, false};
 
-//-- The tensors that the formula can read, in the innermost scope: the gradients, and what was saved.  How many; -1.
+//-- Lists in *reads, in the innermost scope, the tensors that a formula can read: the gradients, and what was saved.
+//-- Returns how many, or -1.
 static int opdi_once_reads(opd_backward_call *bw, opd_tensor ***reads) {
     const opd_node *from = bw->node;
     opd_context *ctx = opd_bw_context(bw);
@@ -20066,6 +20068,8 @@ static int opdi_once_reads(opd_backward_call *bw, opd_tensor ***reads) {
 }
 static int opdi_once_deeper(const opd_node *from, opd_tensor **t, opd_tensor *const *reads, int n, int below);
 
+//-- Runs a formula that is differentiable once, with grad mode off; if a graph of the gradients is wanted, ties them to
+//-- a node that fails.  0, or -1 with an error.
 static int opdi_call_once(opd_backward_call *bw) {
     opdi_thread *th = opdi_self();
     const opd_node *from = bw->node;
@@ -20107,8 +20111,8 @@ OPDI_COLD_END
 
 static bool opdi_wants_any(const opd_node *n);
 static int opdi_fetch_saved(opd_backward_call *bw);
-//-- Runs a formula, but not where none of its gradients is wanted, and not on what cannot be had as it was saved.  A
-//-- function runs always, and asks for what it saved itself.
+//-- Runs the formula of a node after fetching what it saved; does nothing if none of its gradients is wanted.  The
+//-- formula of a custom function always runs, and fetches what it saved itself.  0, or -1 with an error.
 static inline int opdi_run_fn(opd_backward_call *bw) {
     const opdi_derivative *formula = bw->node->formula;
     bw->fetched = NULL;
@@ -20131,8 +20135,8 @@ static int opdi_missing_formula(opd_backward_call *bw) {
                     "a composite kernel, or OPD_NOT_DIFFERENTIABLE", bw->node->formula->card->op->name);
 }
 
-//-- A card for an operator that was defined without one: its nodes only say that a formula is missing.  Kept, one for
-//-- each layout of arguments that the operator has had.
+//-- Returns a card for an operator that was defined without one, whose nodes only say that a formula is missing; NULL
+//-- with an error.  Such cards are kept, one for each layout of arguments that the operator has had.
 static opdi_card *opdi_bare_card(opd_op *op) {
     opdi_card *card = (opdi_card *)opdi_alloc(sizeof *card), *known;
     if (!card) { return NULL; }
@@ -20153,6 +20157,7 @@ static opdi_card *opdi_bare_card(opd_op *op) {
     return known ? known : card;
 }
 
+//-- Writes dtype and sizes of t, "[Float [2, 3]]", for messages; returns buf.
 static const char *opdi_tensor_kind(const opd_tensor *t, char *buf, size_t cap) {
     char sizes[200];
     snprintf(buf, cap, "[%s %s]", opd_dtype_cname((opd_scalar_type)t->dtype),
@@ -20161,6 +20166,7 @@ static const char *opdi_tensor_kind(const opd_tensor *t, char *buf, size_t cap) 
 }
 
 OPDI_COLD_BEGIN
+//-- Fails because a saved tensor was written to since it was saved; returns NULL.
 OPDI_NOINLINE static opd_tensor *opdi_fail_written(const opd_tensor *t, uint32_t now, uint32_t version) {
     char kind[256], of[160] = "";
     if (t->grad_fn) {
@@ -20176,7 +20182,7 @@ OPDI_NOINLINE static opd_tensor *opdi_fail_written(const opd_tensor *t, uint32_t
 }
 OPDI_COLD_END
 
-//-- A saved tensor, if nobody wrote to it since.
+//-- Returns the tensor of a saved value; NULL with an error if it was written to since, NULL if none was saved.
 static opd_tensor *opdi_unpack(const opd_node *node, const opd_value *v, uint32_t version) {
     uint32_t now;
     if (v->tag == OPDI_TAG_PACKED) {
@@ -20194,7 +20200,7 @@ static opd_tensor *opdi_unpack(const opd_node *node, const opd_value *v, uint32_
     return OPDI_LIKELY(now == version) ? v->u.t : opdi_fail_written(v->u.t, now, version);
 }
 
-//-- Where argument i is kept; NULL when it is not.
+//-- Returns where argument i of a node recorded by hand is kept, or NULL.
 OPDI_NOINLINE static const opd_value *opdi_bw_kept_by_hand(const opd_backward_call *bw, int i) {
     const bool context = bw->node->formula->context;          /* the last; saved twice is its first place */
     const opd_value *v = i >= 0 && i < bw->node->nkept - context ? &opdi_kept(bw->node)[i] : NULL;
@@ -20206,7 +20212,7 @@ static inline const opd_value *opdi_bw_kept(const opd_backward_call *bw, int i) 
     return i < 0 || i >= OPD_MAX_ARGS || card->kept_at[i] < 0 ? NULL : &opdi_kept(bw->node)[card->kept_at[i]];
 }
 
-//-- Edge of element k of argument i; -1 when there is none.
+//-- Returns the edge of element k of argument i, or -1.
 OPDI_NOINLINE static int opdi_bw_edge_of(const opd_backward_call *bw, int i, int k) {
     const opdi_card *card = bw->node->formula->card;
     uint64_t below, m;
@@ -20241,12 +20247,13 @@ opd_tensor *opd_bw_grad(opd_backward_call *bw, int i) {
     return bw->grads[i];
 }
 
-//-- A kept value as it was fetched before the formula ran.
+//-- Returns the fetched form of the kept value v, or v itself if it is as it was kept.
 static inline const opd_value *opdi_fetched(const opd_backward_call *bw, const opd_value *v) {
     return OPDI_LIKELY(!bw->fetched) || !v ? v : &bw->fetched[v - opdi_kept(bw->node)];
 }
 
-//-- A program's formula asks for what is not kept.  (The rows of pointwise operators share one that asks for all.)
+//-- Fails because the formula of a program's operator asks for argument i, which its card does not save. (Built-in
+//-- formulas may ask: rows of pointwise operators share one that reads all.)
 OPDI_NOINLINE static void opdi_bw_unsaved(const opd_backward_call *bw, int i) {
     const opdi_card *card = bw->node->formula->card;
     if (!card || strncmp(card->op->name, "aten::", 6) == 0) { return; }
@@ -20274,7 +20281,8 @@ opd_value opd_bw_value(opd_backward_call *bw, int i) {
     return v ? *v : opd_value_none();
 }
 
-//-- The result t of a write into a view, with the history that it has: the view's, of the base after the write.
+//-- Returns the saved result t of a write into a view with its history as a view of the base after the write; NULL with
+//-- an error.
 static opd_tensor *opdi_slices_result(opd_backward_call *bw, opd_tensor *t) {
     const int64_t *meta = opdi_node_meta(bw->base, 0), *p = opdi_kept(bw->base)[1].u.ints;
     const int ndim = (int)(*meta >> 24);
@@ -20304,7 +20312,7 @@ opd_tensor *opd_bw_result(opd_backward_call *bw, int i) {
 }
 
 OPDI_COLD_BEGIN
-//-- Room for what is not as it was kept.
+//-- Returns the place for the fetched form of kept value `at`, in a copy of the node's values; NULL without memory.
 static opd_value *opdi_fetch_room(opd_backward_call *bw, int at) {
     const size_t n = (size_t)bw->node->nkept + bw->node->nresults;
     if (!bw->fetched && (bw->fetched = (opd_value *)opdi_scope_alloc(n * sizeof(opd_value))) != NULL) {
@@ -20312,6 +20320,7 @@ static opd_value *opdi_fetch_room(opd_backward_call *bw, int at) {
     }
     return bw->fetched ? &bw->fetched[at] : NULL;
 }
+//-- Fetches a kept list: checks that nobody wrote to its tensors, and unpacks those that a hook packed; 0 or -1.
 static int opdi_fetch_list(opd_backward_call *bw, int at) {
     const opd_value *v = &opdi_kept(bw->node)[at];
     const uint32_t *versions = v->u.tensors ? (const uint32_t *)(const void *)(v->u.tensors + v->n) : NULL;
@@ -20328,7 +20337,8 @@ static int opdi_fetch_list(opd_backward_call *bw, int at) {
     to->u.tensors = opdi_parcel_list(v, !opdi_self()->state.no_grad).data;
     return to->u.tensors ? 0 : -1;
 }
-//-- The same of what is seldom as it should be: of one that is gone, was written to, is with hooks, or in a list.
+//-- Fetches a kept value that needs more than a look: one that is void, was written to, was packed by hooks, belongs to
+//-- a write into a view, or is a list.  0, or -1 with an error.
 OPDI_NOINLINE static int opdi_fetch_other(opd_backward_call *bw, int at, bool history) {
     const opd_value *v = &opdi_kept(bw->node)[at];
     opd_value *to;
@@ -20347,7 +20357,8 @@ OPDI_NOINLINE static int opdi_fetch_other(opd_backward_call *bw, int at, bool hi
 }
 OPDI_COLD_END
 
-//-- Fetches a kept value, and checks that nobody wrote to it since; that it has a history still, where it had one.
+//-- Fetches kept value `at` and checks that nobody wrote to it since it was saved; history: it had one then and must
+//-- have it still.  0, or -1 with an error.
 static inline int opdi_fetch(opd_backward_call *bw, int at, bool history) {
     const opd_value *v = &opdi_kept(bw->node)[at];
     if (OPDI_LIKELY(v->tag == OPD_TAG_TENSOR && OPDI_LOAD(&v->u.t->storage->version) == (uint32_t)v->n) &&
@@ -20356,6 +20367,7 @@ static inline int opdi_fetch(opd_backward_call *bw, int at, bool history) {
         (v->tag == OPD_TAG_NONE && v->n == OPDI_WRITTEN_SINCE) ? opdi_fetch_other(bw, at, history) : 0;
 }
 static int opdi_trace_saved(const opd_backward_call *bw);
+//-- Fetches the saved arguments and results of a node before its formula runs; 0, or -1 with an error.
 static int opdi_fetch_saved(opd_backward_call *bw) {
     const opd_node *n = bw->node;
     const opdi_card *card = n->formula->card;
@@ -20375,7 +20387,7 @@ static int opdi_fetch_saved(opd_backward_call *bw) {
     return OPDI_UNLIKELY(opdi_self()->tracer != NULL) ? opdi_trace_saved(bw) : 0;
 }
 
-//-- Whether any gradient that the formula of n can give goes anywhere.
+//-- True if any edge of n leads somewhere, so that a gradient of its formula is wanted.
 static bool opdi_wants_any(const opd_node *n) {
     const opdi_edge *e = opdi_edges(n);
     int i;
@@ -20395,7 +20407,8 @@ bool opd_bw_needs(const opd_backward_call *bw, int i) {
     return false;
 }
 
-//-- What the other end of an edge looks like: sizes, number of dims, dtype; false when nobody wants the gradient.
+//-- Tells what the other end of an edge looks like: sizes, number of dims, dtype, place; false when nobody wants the
+//-- gradient.
 static bool opdi_edge_meta(const opdi_edge *e, const int64_t **sizes, int *ndim, opd_scalar_type *dtype, int *place) {
     if (e->vertex & OPDI_LEAF) {
         const opd_tensor *t = opdi_edge_leaf(e->vertex);
@@ -20443,6 +20456,7 @@ opd_device opd_bw_device(const opd_backward_call *bw, int i) {
                              : OPD_CPU);
 }
 
+//-- Takes the gradient for element k of argument i, replacing one given before; one that nobody wants is ignored.
 int opd_bw_return_at(opd_backward_call *bw, int i, int k, opd_tensor *grad) {
     int e = opdi_bw_edge(bw, i, k);
     if (!opd_ok()) { return -1; }
@@ -20479,6 +20493,17 @@ int opd_bw_return(opd_backward_call *bw, int i, opd_tensor *grad) { return opd_b
 //  holds the gradients that have arrived.  The first engine at work in the process marks nodes and leaves with their
 //  tasks; any other (a nested backward, another thread) finds them through a hash table, so they never meet.
 //  What one node gives is checked as a whole before any of it is sent on or added to a leaf.
+//
+//    opd_backward_with, opdi_autograd_grad   check; opdi_captures_make notes what is asked for
+//      opdi_engine_run                         options; too many backwards inside each other > opdi_engine_elsewhere
+//        opdi_engine_here                        this thread's state, and in it:
+//          opdi_engine_start                       opdi_discover makes tasks, opdi_root_grad, opdi_count_deps
+//          opdi_run_task, until none is ready      opdi_hooks_before, opdi_task_capture, opdi_hooks_after
+//            opdi_run_formula                        > opdi_call_formula > opdi_run_fn > the formula; opdi_validate_all
+//            opdi_send                               opdi_task_add; when all have arrived > opdi_task_done:
+//                                                    nodes become ready, leaves > opdi_accumulate
+//          opdi_finals_run, opdi_engine_end        callbacks; what was made is freed
+//      opdi_captures_end                       hands out what was asked for
 
 typedef struct opdi_task {
     uintptr_t vertex;
@@ -20490,10 +20515,10 @@ typedef struct opdi_task {
     opd_tensor *grads[1];                         /* ngrads of them, references */
 } opdi_task;
 
-/* Tasks stand in blocks, in the order of the search, which is often that of the run. */
+/* Memory of tasks, in the order of the search, which is often that of the run. */
 typedef struct opdi_task_block { struct opdi_task_block *next; size_t bytes; } opdi_task_block;
 
-/* One of `inputs`.  In the order of vertices, so that a task finds its own. */
+/* A gradient that the caller asked for.  Captures are sorted by vertex, so that a task finds its own. */
 typedef struct opdi_capture { uintptr_t vertex; uint32_t nr; int index; opd_tensor *grad; } opdi_capture;
 
 typedef struct opdi_engine {
@@ -20525,11 +20550,13 @@ static void opdi_gatherings_drop(opdi_engine *en);
 static int opdi_anomaly_check(const opd_node *n, opd_tensor *const *out);
 static void opdi_anomaly_report(const opd_node *n);
 
+//-- Returns where the first engine notes the task of a node or leaf.
 static struct opdi_task **opdi_task_home(uintptr_t vertex) {
     if (!(vertex & OPDI_LEAF)) { return &opdi_edge_node(vertex)->task; }
     return &opdi_edge_leaf(vertex)->meta->task;
 }
 
+//-- Returns the slot of a vertex in the engine's hash table: where it is, or where it would go.
 static int64_t opdi_hash_slot(const opdi_engine *en, uintptr_t vertex) {
     uint64_t h = (uint64_t)vertex * 0x9E3779B97F4A7C15u;
     int64_t i = (int64_t)(h >> 20) & (en->hash_cap - 1);
@@ -20537,6 +20564,7 @@ static int64_t opdi_hash_slot(const opdi_engine *en, uintptr_t vertex) {
     return i;
 }
 
+//-- Doubles the engine's hash table; 0, or -1 without memory.
 static int opdi_hash_grow(opdi_engine *en) {
     opdi_task **old = en->hash, *t;
     int64_t old_cap = en->hash_cap;
@@ -20549,13 +20577,15 @@ static int opdi_hash_grow(opdi_engine *en) {
     return 0;
 }
 
+//-- Returns the task of a node or leaf, or NULL if the engine has none.
 static opdi_task *opdi_task_find(const opdi_engine *en, uintptr_t vertex) {
     if (!en->first) { return en->hash_cap ? en->hash[opdi_hash_slot(en, vertex)] : NULL; }
     if ((vertex & OPDI_LEAF) && !OPDI_ACQUIRE(&opdi_edge_leaf(vertex)->meta)) { return NULL; }
     return *opdi_task_home(vertex);
 }
 
-//-- A block that has room for a task; each is twice as large as the one before, up to a limit.
+//-- Makes a block with room for a task; each is twice as large as the one before, up to a limit.  0, or -1 without
+//-- memory.
 OPDI_NOINLINE static int opdi_task_room(opdi_engine *en, size_t bytes) {
     size_t size = en->blocks ? OPDI_MIN(2 * en->blocks->bytes, (size_t)1 << 18) : 1024;
     opdi_task_block *b;
@@ -20568,6 +20598,7 @@ OPDI_NOINLINE static int opdi_task_room(opdi_engine *en, size_t bytes) {
     en->end = (char *)b + size;
     return 0;
 }
+//-- Makes the task of a node or leaf and enters it; NULL without memory.
 static opdi_task *opdi_task_make(opdi_engine *en, uintptr_t vertex) {
     int n = vertex & OPDI_LEAF ? 1 : opdi_edge_node(vertex)->noutputs;
     size_t bytes = sizeof(opdi_task) + (size_t)OPDI_MAX(n - 1, 0) * sizeof(opd_tensor *);
@@ -20594,8 +20625,8 @@ static inline opdi_task *opdi_task_at(opdi_engine *en, uintptr_t vertex) {
     return t ? t : opdi_task_make(en, vertex);
 }
 
-//-- Depth-first from one root.  With inputs given, a task is needed when it is captured or leads to one that is; else
-//-- all are, and their edges are counted on the way.
+//-- Makes the tasks of all that can be reached from a root, depth-first.  With inputs given, a task is needed when it
+//-- is captured or leads to one that is; otherwise all are needed, and their edges are counted on the way.  0, or -1.
 static int opdi_discover(opdi_engine *en, uintptr_t root) {
     opdi_task *t = opdi_task_at(en, root);
     if (!t) { return -1; }
@@ -20624,6 +20655,7 @@ static int opdi_discover(opdi_engine *en, uintptr_t root) {
     return 0;
 }
 
+//-- Counts for each needed task the edges of needed tasks that lead to it.
 static void opdi_count_deps(opdi_engine *en) {
     opdi_task *t;
     for (t = en->tasks; t; t = t->next) {
@@ -20636,6 +20668,7 @@ static void opdi_count_deps(opdi_engine *en) {
     }
 }
 
+//-- Returns the order in which tasks run: leaves first, then nodes, the youngest first.
 static uint64_t opdi_task_order(const opdi_task *t) {
     return t->vertex & OPDI_LEAF ? UINT64_MAX : opdi_node_sequence(opdi_edge_node(t->vertex));
 }
@@ -20671,7 +20704,7 @@ static opdi_task *opdi_heap_pop(opdi_engine *en) {
     return top;
 }
 
-//-- The same beside the heap.
+//-- Adds a task to those that are ready: beside the heap if nothing is there, which most chains never leave.  0 or -1.
 static inline int opdi_ready_push(opdi_engine *en, opdi_task *t) {
     if (en->ready) { return opdi_heap_push(en, t); }
     en->ready = t;
@@ -20684,12 +20717,12 @@ static inline opdi_task *opdi_ready_pop(opdi_engine *en) {
     return t;
 }
 
-//-- Nobody but n holders can see t: whoever let go of it before, on any thread, is through with it.
+//-- True if nobody but n holders can see t: whoever let go of it before, on any thread, is through with it.
 static bool opdi_held_by(const opd_tensor *t, int n) {
     return OPDI_ACQUIRE(&t->refs) == n && OPDI_ACQUIRE(&t->storage->refs) == 1 && t->storage->block_bytes != OPDI_AGAIN;
 }
 
-//-- a + b; in place when nobody else can see a.
+//-- Returns a + b, computed in place when nobody else can see a; NULL with an error.
 static opd_tensor *opdi_grad_sum(opdi_engine *en, opd_tensor *a, opd_tensor *b) {
     static opd_op *add, *add_inplace;
     opd_value v[3];
@@ -20702,7 +20735,7 @@ static opd_tensor *opdi_grad_sum(opdi_engine *en, opd_tensor *a, opd_tensor *b) 
         : opd_call_op(OPD_OP(&add, "aten::add.Tensor"), v, 3);
 }
 
-//-- Adds a gradient that has arrived; takes the reference.
+//-- Adds a gradient that has arrived to input nr of a task; takes the reference.  0, or -1 with an error.
 static int opdi_task_add(opdi_engine *en, opdi_task *t, uint32_t nr, opd_tensor *grad) {
     opd_tensor *sum;
     if (!t->grads[nr]) { t->grads[nr] = grad; return 0; }
@@ -20716,7 +20749,7 @@ static int opdi_task_add(opdi_engine *en, opdi_task *t, uint32_t nr, opd_tensor 
     return sum ? 0 : -1;
 }
 
-//-- Sums a broadcast gradient down to the sizes it should have: aten::sum_to_size.
+//-- Returns a broadcast gradient summed down to these sizes, as aten::sum_to_size does; NULL with an error.
 static opd_tensor *opdi_sum_to(opd_tensor *g, const int64_t *sizes, int ndim) {
     static opd_op *sum, *view;
     int64_t dims[OPD_MAX_DIMS];
@@ -20747,7 +20780,8 @@ static bool opdi_expands(const int64_t *from, int nfrom, const int64_t *to, int 
     return true;
 }
 
-//-- Makes one gradient of a formula fit its edge: sizes, dtype, device.  A borrowed tensor, or NULL with an error.
+//-- Makes gradient i of a formula fit its edge: sizes, dtype, device.  Returns a borrowed tensor, or NULL with an
+//-- error.
 static opd_tensor *opdi_validate(const opd_node *n, int i, opd_tensor *g) {
     static opd_op *to;
     const int64_t *sizes;
@@ -20790,7 +20824,7 @@ static opd_tensor *opdi_validate(const opd_node *n, int i, opd_tensor *g) {
     return g;
 }
 
-//-- Whether g has examples of a layer of which `whole` has none.
+//-- True if g has examples of a vmap layer of which `whole` has none.
 static bool opdi_more_examples(const opd_tensor *g, const opd_tensor *whole) {
     for (; g->flags & OPDI_BATCHED; g = opdi_batched_of(g)->value) {
         const opd_tensor *w = whole;
@@ -20801,7 +20835,7 @@ static bool opdi_more_examples(const opd_tensor *g, const opd_tensor *whole) {
     }
     return false;
 }
-//-- A copy of `whole` with these strides, one for each example of it and of g.
+//-- Returns a copy of `whole` with these strides for each example that it or g has; NULL with an error.
 static opd_tensor *opdi_with_examples(opd_tensor *whole, opd_tensor *g, opd_ints strides) {
     const opd_ints none = opd_ints_of(NULL, 0);
     opd_tensor *like = opd_add(opd_new_zeros(g, none), opd_new_zeros(whole, none));
@@ -20809,8 +20843,8 @@ static opd_tensor *opdi_with_examples(opd_tensor *whole, opd_tensor *g, opd_ints
     return z ? opd_copy_(z, whole) : NULL;
 }
 
-//-- CopySlices: the gradient of the base, in which that of the view, as it was before the write, takes the place of the
-//-- one after it.
+//-- Runs CopySlices: the gradient of the base is the incoming one, with the part of the view replaced by what the inner
+//-- formula gives for the view before the write.  0, or -1 with an error.
 static int opdi_slices_run(opd_backward_call *bw, opd_tensor **out) {
     opd_node *n = opdi_slices_inner(bw->node);
     const int64_t *meta = opdi_node_meta(bw->node, 0), *p = opdi_kept(bw->node)[1].u.ints;
@@ -20863,7 +20897,7 @@ static void opdi_set_grad(opdi_meta *m, opd_tensor *grad) {
     if (old) { opdi_drop(old); }
 }
 
-//-- A copy of g with the layout of t, without history.
+//-- Returns a copy of g with the layout of t, without history; a reference, or NULL with an error.
 static opd_tensor *opdi_grad_clone(const opd_tensor *t, const opd_tensor *g) {
     opd_tensor *c;
     if (g->flags & (OPDI_BATCHED | OPDI_TRACED)) { return opdi_bare_copy(g); }
@@ -20878,7 +20912,7 @@ static bool opdi_same_layout(const opd_tensor *a, const opd_tensor *b) {
            memcmp(a->dims + a->ndim, b->dims + b->ndim, (size_t)a->ndim * sizeof *a->dims) == 0);
 }
 
-//-- A copy of g with its history, in the layout of t.
+//-- Returns a copy of g with its history, in the layout of t; a reference, or NULL with an error.
 static opd_tensor *opdi_grad_clone_recorded(const opd_tensor *t, opd_tensor *g) {
     static opd_op *clone, *copy;
     opd_value v[3];
@@ -20899,8 +20933,8 @@ OPDI_NOINLINE static int opdi_fake_gradient(void) {
     return opd_fail(OPD_ERROR_AUTOGRAD, "the gradient of a real tensor would be a fake: take it as a fake first "
                     "(opd_fake_tensor)");
 }
-//-- AccumulateGrad: the gradient of a leaf is taken over, copied or added to.  Takes a reference of g, which `held`
-//-- others have too, who only look at it.
+//-- Accumulates g into the gradient of leaf t: takes it over, copies or adds it.  Takes a reference of g, which `held`
+//-- others have too, who only look at it.  0, or -1 with an error.
 static int opdi_accumulate_here(opdi_engine *en, opd_tensor *t, opd_tensor *g, int held) {
     opdi_meta *m = t->meta;
     opd_tensor *sum;
@@ -20926,7 +20960,8 @@ static int opdi_accumulate_here(opdi_engine *en, opd_tensor *t, opd_tensor *g, i
     opdi_drop(g);
     return sum ? 0 : -1;
 }
-//-- One thread at a time, as several may have this leaf; the addition may come back here on the same thread.
+//-- The lock of accumulation, as several threads may have the same leaf.  The thread that holds it may enter again: an
+//-- addition can lead back here.
 static opdi_mutex opdi_accumulate_lock = OPDI_MUTEX_INIT;
 static opdi_thread *opdi_accumulate_holder;
 static bool opdi_accumulate_enter(opdi_thread *th) {
@@ -20948,7 +20983,7 @@ static int opdi_accumulate(opdi_engine *en, opd_tensor *t, opd_tensor *g, int he
 }
 
 OPDI_COLD_BEGIN
-//-- The same as an event, by the name that PyTorch's node has.
+//-- Accumulates like opdi_accumulate, and tells observers of it under the name that PyTorch's node has.
 OPDI_NOINLINE static int opdi_accumulate_observed(opdi_engine *en, opd_tensor *t, opd_tensor *g, int held) {
     const opd_value grads = opd_value_tensors(&g, 1);
     opdi_thread *th = opdi_self();
@@ -20977,7 +21012,7 @@ static int opdi_compare_captures(const void *a, const void *b) {
     if (x->vertex != y->vertex) { return x->vertex < y->vertex ? -1 : 1; }
     return x->index < y->index ? -1 : x->index > y->index;
 }
-//-- Takes the gradients that were asked for.
+//-- Keeps those gradients of a task that the caller asked for.
 static void opdi_task_capture(opdi_engine *en, opdi_task *t) {
     int low = 0, high = en->ncaptures;
     while (low < high) {
@@ -20993,7 +21028,8 @@ static void opdi_task_capture(opdi_engine *en, opdi_task *t) {
     }
 }
 
-//-- All gradients of a task have arrived: leaves accumulate at once, nodes wait their turn.
+//-- Handles a task whose gradients have all arrived: leaves accumulate at once, nodes become ready.  0, or -1 with an
+//-- error.
 static int opdi_task_done(opdi_engine *en, opdi_task *t) {
     opd_tensor *g = t->grads[0];
     if (!(t->vertex & OPDI_LEAF)) { return opdi_ready_push(en, t); }
@@ -21008,7 +21044,7 @@ static int opdi_task_done(opdi_engine *en, opdi_task *t) {
     return opdi_accumulate_any(en, opdi_edge_leaf(t->vertex), g, 0);
 }
 
-//-- Makes what a formula gave fit the edges; the references in `out` are replaced.
+//-- Makes all gradients of a formula fit their edges; the references in `out` are replaced.  0, or -1 with an error.
 static int opdi_validate_all(const opd_node *n, opd_tensor **out) {
     int i;
     for (i = 0; i < n->nedges; i++) {
@@ -21022,7 +21058,7 @@ static int opdi_validate_all(const opd_node *n, opd_tensor **out) {
     return 0;
 }
 
-//-- Sends gradients along the edges; takes those that somebody wants.
+//-- Sends gradients along the edges of n to its tasks; takes those that somebody wants out of `out`.  0 or -1.
 static int opdi_send(opdi_engine *en, const opd_node *n, opd_tensor **out) {
     int i, rc = 0;
     for (i = 0; i < n->nedges && rc == 0; i++) {
@@ -21046,7 +21082,7 @@ static int opdi_call_formula(opd_backward_call *bw) {
 }
 
 OPDI_COLD_BEGIN
-//-- A node as an event.
+//-- Runs the formula of a node and tells observers of it.
 OPDI_NOINLINE static int opdi_formula_observed(opd_backward_call *bw) {
     const opd_value grads = opd_value_tensors(bw->grads, bw->node->noutputs);
     const opd_value out = opd_value_tensors(bw->out, bw->node->nedges);
@@ -21065,7 +21101,8 @@ OPDI_NOINLINE static int opdi_formula_observed(opd_backward_call *bw) {
 }
 OPDI_COLD_END
 
-//-- The formula of a node whose saved values cannot go away meanwhile.
+//-- Runs the formula of a node, whose saved values stay meanwhile, and makes the gradients fit; they are freed
+//-- afterwards unless the graph is retained.  0, or -1 with an error.
 static int opdi_run_formula(opdi_engine *en, opd_node *n, opd_tensor **grads, opd_tensor **out) {
     const bool saved = OPDI_LOAD(&n->saved) != OPDI_NOTHING_SAVED;
     opd_backward_call bw;
@@ -21082,7 +21119,8 @@ static int opdi_run_formula(opdi_engine *en, opd_node *n, opd_tensor **grads, op
     return rc;
 }
 
-//-- The error that ended a backward: where, and in anomaly mode how it came there.
+//-- Adds to the pending error in which node it occurred, and in anomaly mode reports where that was recorded; returns
+//-- -1.
 OPDI_COLD_BEGIN
 OPDI_NOINLINE static int opdi_node_failed(const opd_node *n) {
     const opdi_card *card = opdi_node_card(n);
@@ -21093,7 +21131,8 @@ OPDI_NOINLINE static int opdi_node_failed(const opd_node *n) {
 OPDI_COLD_END
 
 #define OPDI_INLINE_EDGES 16
-//-- Runs one node in a scope of its own.
+//-- Runs one task: hooks, captures and the formula of its node in a scope of its own, then sends what it gave.  0 or
+//-- -1.
 static int opdi_run_task(opdi_engine *en, opdi_task *t) {
     opdi_thread *th = opdi_self();
     opd_node *n = opdi_edge_node(t->vertex);
@@ -21139,6 +21178,7 @@ static int opdi_run_task(opdi_engine *en, opdi_task *t) {
     return rc;
 }
 
+//-- Frees what an engine has made: marks, gradients, tasks, tables, and callbacks that have not run.
 static void opdi_engine_end(opdi_engine *en) {
     opdi_task *t;
     int i;
@@ -21161,7 +21201,8 @@ static void opdi_engine_end(opdi_engine *en) {
     if (en->gatherings) { opdi_gatherings_drop(en); }
 }
 
-//-- The gradient of root i: the one given, checked, or ones for a single element.  A reference.
+//-- Returns the gradient of root i, a reference: the one given, checked, or a one for a single element.  NULL with an
+//-- error.
 OPDI_COLD_BEGIN
 static opd_tensor *opdi_root_grad(const opd_tensor *t, opd_tensor *given, int i) {
     opd_tensor *g, *one;
@@ -21209,7 +21250,7 @@ OPDI_COLD_END
 static uintptr_t opdi_root_vertex(const opd_tensor *t) {
     return t->grad_fn ? (uintptr_t)t->grad_fn : (uintptr_t)t | OPDI_LEAF;
 }
-//-- Discovers from all roots and puts their gradients in place.
+//-- Finds all tasks from the roots, puts the roots' gradients in place, and makes ready what can begin.  0 or -1.
 static int opdi_engine_start(opdi_engine *en, opd_tensor *const *outputs, int n, opd_tensor *const *grads) {
     opdi_task *t;
     int i;
@@ -21241,7 +21282,7 @@ static int opdi_engine_start(opdi_engine *en, opd_tensor *const *outputs, int n,
     return 0;
 }
 
-//-- The gradients that are asked for: tensors, or ends of edges.
+//-- Notes which gradients the caller asks for, by tensors or by edges; 0, or -1 with an error.
 OPDI_COLD_BEGIN
 static int opdi_captures_make(opdi_engine *en, opd_tensor *const *inputs, const opd_edge *edges, int n) {
     int i;
@@ -21268,7 +21309,8 @@ static int opdi_captures_make(opdi_engine *en, opd_tensor *const *inputs, const 
     return 0;
 }
 
-//-- Drops what was captured, or hands it to the innermost scope through grads.
+//-- Gives the captured gradients to the innermost scope through grads, or drops them if not ok; returns 0 if they were
+//-- given.
 static int opdi_captures_end(opdi_engine *en, opd_tensor **grads, bool ok) {
     int i;
     for (i = 0; i < en->ncaptures; i++) {
@@ -21281,6 +21323,7 @@ static int opdi_captures_end(opdi_engine *en, opd_tensor **grads, bool ok) {
 }
 OPDI_COLD_END
 
+//-- Runs an engine on this thread from the roots to the end; 0, or -1 with an error.
 static int opdi_engine_here(opdi_engine *en, opd_tensor *const *outputs, int n, opd_tensor *const *grads) {
     opdi_thread *th = opdi_self();
     struct opdi_engine *outer = th->engine;
@@ -21324,6 +21367,7 @@ typedef struct opdi_elsewhere {
     int n, rc;
 } opdi_elsewhere;
 
+//-- Runs an engine on a helper thread with the state of the thread that waits for it, and hands the error back.
 static void *opdi_engine_thread(void *arg) {
     opdi_elsewhere *e = (opdi_elsewhere *)arg;
     opdi_thread *th = opdi_self(), *from = e->from;
@@ -21391,6 +21435,7 @@ static int opdi_engine_run(opdi_engine *en, opd_tensor *const *outputs, int n, c
 }
 
 OPDI_COLD_BEGIN
+//-- Runs the engine from the outputs and accumulates into leaves, or only into options->inputs; 0, or -1 with an error.
 int opd_backward_with(opd_tensor *const *outputs, int n, const opd_backward_options *options) {
     opdi_engine en;
     int rc = 0;
@@ -21431,7 +21476,7 @@ int opd_backward(opd_tensor *t) {
     return opd_backward_with(&t, 1, NULL);
 }
 
-//-- Zeros for what no gradient came to.
+//-- Returns zeros for a capture that no gradient came to, or NULL.
 static opd_tensor *opdi_capture_zeros(const opdi_capture *c) {
     const int64_t *sizes;
     opd_scalar_type dtype;
@@ -21443,7 +21488,8 @@ static opd_tensor *opdi_capture_zeros(const opdi_capture *c) {
     return opd_zeros_like(opdi_own(opdi_tensor_make(sizes, NULL, ndim, dtype, place)));
 }
 
-//-- once: create_graph records what the formulas do, but this graph is not retained.
+//-- Computes the gradients of inputs (or options->input_edges) into grads. once: create_graph records what the formulas
+//-- do, but this graph is not retained. serial: the layer whose derivative it is.  0, or -1 with an error.
 static int opdi_autograd_grad(opd_tensor *const *outputs, int n, opd_tensor *const *inputs, int ninputs,
                               const opd_backward_options *options, bool once, uint32_t serial, opd_tensor **grads) {
     const opd_edge *edges = options ? options->input_edges : NULL;
@@ -21503,6 +21549,7 @@ const char *opd_tensor_grad_fn(const opd_tensor *t) {
     return n ? n->formula->name : NULL;
 }
 
+//-- Sets the flag of a leaf; returns t, or NULL with an error.
 opd_tensor *opd_tensor_set_requires_grad(opd_tensor *t, bool on) {
     if (!opd_ok() || opdi_null_tensor(t, "opd_tensor_set_requires_grad") ||
         opdi_inside_transform("You are attempting to call Tensor.requires_grad_() (or perhaps using "
@@ -21531,6 +21578,7 @@ opd_tensor *opd_tensor_set_requires_grad(opd_tensor *t, bool on) {
     return t;
 }
 
+//-- Replaces the gradient of t, after checking that it fits; the slot of the running layer is the one that is set.
 int opd_tensor_set_grad(opd_tensor *t, opd_tensor *grad) {
     opd_tensor *old;
     opdi_meta *m;
@@ -21587,14 +21635,14 @@ static uint64_t opdi_family_of(const opd_tensor *t) {
     const opdi_meta *m = OPDI_ACQUIRE(&t->meta);
     return m ? OPDI_LOAD(&m->family) : 0;
 }
-//-- v, which shares t's memory, is in its family.
+//-- Puts v, which shares t's memory, into t's family; 0, or -1 without memory.
 static int opdi_family_pass(opd_tensor *v, const opd_tensor *t) {
     const uint64_t family = opdi_family_of(t);
     opdi_meta *m = family != opdi_family_of(v) ? opdi_meta_of(v) : NULL;
     if (m) { OPDI_STORE(&m->family, family); }
     return m || family == opdi_family_of(v) ? 0 : -1;
 }
-//-- Apart from all that shares its memory so far.
+//-- Puts t into a new family, apart from all that share its memory so far; 0, or -1 without memory.
 static int opdi_family_new(opd_tensor *t) {
     static uint64_t families;
     opdi_meta *m = opdi_meta_of(t);
@@ -21603,12 +21651,12 @@ static int opdi_family_new(opd_tensor *t) {
     return 0;
 }
 
-//-- Numbers of one kind: the same dtype, or complex ones and their parts.
+//-- True if a and b hold numbers of one kind: the same dtype, or complex numbers and their parts.
 static bool opdi_same_numbers(const opd_tensor *a, const opd_tensor *b) {
     const int x = OPDI_MIN(a->dtype, b->dtype), y = OPDI_MAX(a->dtype, b->dtype);
     return x == y || (x == OPD_FLOAT32 && y == OPD_COMPLEX64) || (x == OPD_FLOAT64 && y == OPD_COMPLEX128);
 }
-//-- t's entry in a level; the lock is held.
+//-- Returns t's entry in a level, or NULL; the lock is held.
 static opdi_dual *opdi_dual_at(const opd_tensor *t, const opdi_level *level) {
     const uint64_t family = opdi_family_of(t);
     opdi_dual *d = level ? t->storage->duals : NULL;
@@ -21616,7 +21664,7 @@ static opdi_dual *opdi_dual_at(const opd_tensor *t, const opdi_level *level) {
     return d && opdi_same_numbers(d->tangent, t) ? d : NULL;
 }
 static opdi_dual *opdi_dual_find(const opd_tensor *t) { return opdi_dual_at(t, opdi_self()->dual); }
-//-- Whether t has a tangent in any level.
+//-- True if t has a tangent in any level.
 static bool opdi_is_dual(const opd_tensor *t) {
     const uint64_t family = opdi_family_of(t);
     const opdi_dual *d;
@@ -21633,7 +21681,7 @@ static void opdi_dual_unlink(opdi_dual *d) {
     if (d->after) { d->after->at = d->at; }
 }
 
-//-- A storage goes.
+//-- Drops all tangents of a storage that is about to be freed.
 static void opdi_duals_drop(opdi_storage *s) {
     opdi_dual *d;
     opdi_lock(&opdi_dual_lock);
@@ -21646,6 +21694,7 @@ static void opdi_duals_drop(opdi_storage *s) {
     }
 }
 
+//-- Closes the innermost level and drops its tangents.
 static void opdi_level_end(opdi_thread *th) {
     opdi_level *level = th->level;
     opdi_dual *d, **p, *gone;
@@ -21665,7 +21714,7 @@ static void opdi_level_end(opdi_thread *th) {
     opdi_free(level, sizeof *level);
 }
 
-//-- The tangent becomes t's in a level; takes a reference.
+//-- Makes `tangent` that of t's storage in a level, which holds a reference to it; 0, or -1 without memory.
 static int opdi_dual_put(opdi_level *level, opd_tensor *t, opd_tensor *tangent) {
     opdi_dual *d = (opdi_dual *)opdi_alloc(sizeof *d);
     if (!d) { return -1; }
@@ -21685,8 +21734,8 @@ static int opdi_dual_put(opdi_level *level, opd_tensor *t, opd_tensor *tangent) 
     return 0;
 }
 
-//-- A tangent's part of t's storage lies as t does: both look at their storages in the same way, and the storages are
-//-- of one size.  A tangent for more examples than t has is one for each, if t is all of its storage.
+//-- True if tensor a lies in its storage exactly as t does in its own, and both storages are of one size.  A tangent
+//-- for more examples than t has is congruent if t is all of its storage.
 static bool opdi_congruent(const opd_tensor *a, const opd_tensor *t) {
     int i;
     if (a->dtype != t->dtype || !opdi_has_sizes(a, t->dims, t->ndim) || opdi_place_of(a) != opdi_place_of(t)) {
@@ -21706,6 +21755,7 @@ static bool opdi_congruent(const opd_tensor *a, const opd_tensor *t) {
     return true;
 }
 
+//-- True if t has a tangent in the level that is worked on.
 static bool opdi_has_tangent(const opd_tensor *t) {
     bool has;
     if (!t || !OPDI_ACQUIRE(&t->storage->duals)) { return false; }
@@ -21714,7 +21764,8 @@ static bool opdi_has_tangent(const opd_tensor *t) {
     opdi_unlock(&opdi_dual_lock);
     return has;
 }
-//-- The innermost level, among those that compute tangents in the running call, in which one of the values has one.
+//-- Returns the innermost level in which one of the values has a tangent, among those that compute tangents in the
+//-- running call; NULL if there is none.
 static opdi_level *opdi_level_of(const opd_value *args, int n) {
     const opdi_thread *th = opdi_self();
     opdi_level *level = th->level;
@@ -21737,9 +21788,10 @@ static opdi_level *opdi_level_of(const opd_value *args, int n) {
     return NULL;
 }
 
-//-- Work on a level's tangents: what is called meanwhile belongs to the levels around it.
+//-- The thread's state while a level's tangents are computed: operators called meanwhile belong to the levels around
+//-- it.
 typedef struct opdi_within { opdi_level *level, *dual; opdi_state state; } opdi_within;
-//-- Tangents are computed by the levels inside layer `floor`; 0: by all.
+//-- Lets only the levels inside of layer `floor` compute tangents; 0: all levels.
 static inline void opdi_forward_at(opdi_thread *th, int32_t floor) {
     const bool open = th->level && th->level->layer > floor;
     th->floor = floor;
@@ -21762,7 +21814,7 @@ static void opdi_within_leave(opdi_thread *th, const opdi_within *w) {
 
 static opd_ints opdi_strides_of(const opd_tensor *t) { return opd_ints_of(t->dims + t->ndim, t->ndim); }
 
-//-- The tangent of t's storage, in the innermost scope.  NULL: none, or an error.
+//-- Returns the tangent of t's storage, in the innermost scope; NULL if there is none, or with an error.
 static opd_tensor *opdi_tangent_whole(const opd_tensor *t) {
     opdi_dual *d;
     opd_tensor *whole = NULL;
@@ -21773,7 +21825,7 @@ static opd_tensor *opdi_tangent_whole(const opd_tensor *t) {
     opdi_unlock(&opdi_dual_lock);
     return opdi_own(whole);
 }
-//-- The same memory in t's dtype: complex numbers for their parts, or the other way round.
+//-- Returns the memory of a tangent as numbers of t's dtype: complex numbers for their parts, or the other way round.
 static opd_tensor *opdi_tangent_retyped(opd_tensor *whole, const opd_tensor *t) {
     const int64_t n = whole->storage->bytes / (int64_t)opd_dtype_size((opd_scalar_type)whole->dtype);
     const int64_t sizes[2] = {n / 2, 2}, strides[2] = {2, 1};
@@ -21789,7 +21841,7 @@ static opd_tensor *opdi_tangent_retyped(opd_tensor *whole, const opd_tensor *t) 
     return opd_view_as_real(opd_as_strided_full(whole, opd_ints_of(&n, 1), opd_ints_of(strides + 1, 1),
                                                 opd_value_int(0)));
 }
-//-- t's part of it; forward mode is off.
+//-- Returns the part of a storage's tangent that belongs to t; NULL with an error.  Forward mode is off.
 static opd_tensor *opdi_tangent_part(opd_tensor *whole, const opd_tensor *t) {
     if (whole && whole->dtype != t->dtype && !(whole = opdi_tangent_retyped(whole, t))) { return NULL; }
     return !whole || opdi_congruent(whole, t) ? whole : opd_as_strided_full(
@@ -21797,7 +21849,7 @@ static opd_tensor *opdi_tangent_part(opd_tensor *whole, const opd_tensor *t) {
 }
 static opd_tensor *opdi_tangent_of(const opd_tensor *t) { return opdi_tangent_part(opdi_tangent_whole(t), t); }
 
-//-- Nobody else sees g's memory.
+//-- True if nobody but the caller sees g's memory.
 static bool opdi_held_alone(const opd_tensor *g) {
     int32_t n = 1;
     if (!(g->flags & OPDI_BATCHED)) { return opdi_held_by(g, 1); }
@@ -21807,7 +21859,8 @@ static bool opdi_held_alone(const opd_tensor *g) {
     return OPDI_ACQUIRE(&g->refs) == 1 && OPDI_ACQUIRE(&g->storage->refs) == n;
 }
 
-//-- Memory for a tangent, of t's dtype and place; a recording gets to know of it.
+//-- Returns a new tensor for a tangent, of t's dtype and place, as an operator's result if a graph is being recorded;
+//-- NULL with an error.
 static opd_tensor *opdi_tangent_room(const opd_tensor *t, const int64_t *dims, const int64_t *strides, int ndim) {
     const opd_value none = opd_value_none(), dtype = opd_value_int(t->dtype);
     if (!opdi_self()->tracer) {
@@ -21817,7 +21870,7 @@ static opd_tensor *opdi_tangent_room(const opd_tensor *t, const int64_t *dims, c
                                             opd_value_device(opd_tensor_device(t)), none)
         : opd_empty_full(opd_ints_of(dims, ndim), dtype, none, opd_value_device(opd_tensor_device(t)), none, none);
 }
-//-- Zeros that lie as t does, one for each example of t and of g.
+//-- Returns zeros that lie as t does for each example that t or g has, or NULL with an error.
 static opd_tensor *opdi_tangent_batched(const opd_tensor *t, const opd_tensor *g) {
     const opd_tensor *wraps[OPDI_MAX_LAYERS], *p;
     int32_t more[OPDI_MAX_LAYERS];
@@ -21861,8 +21914,8 @@ static opd_tensor *opdi_tangent_batched(const opd_tensor *t, const opd_tensor *g
     return NULL;
 }
 
-//-- Another tangent for t's storage, in which t's part is g: g itself, when nobody else has it (or `as_is`) and it lies
-//-- in memory as t does.
+//-- Makes a tangent for t's storage in which t's part is g: g itself, if nobody else has it (or `as_is`) and it lies in
+//-- memory as t does.  NULL with an error.
 static opd_tensor *opdi_tangent_make(const opd_tensor *t, opd_tensor *g, bool as_is) {
     const int64_t n = t->storage->bytes / (int64_t)opd_dtype_size((opd_scalar_type)t->dtype);
     const bool batched = OPDI_UNLIKELY((t->flags | g->flags) & OPDI_BATCHED) != 0;
@@ -21882,7 +21935,8 @@ static opd_tensor *opdi_tangent_make(const opd_tensor *t, opd_tensor *g, bool as
     return part && opd_copy_(part, g) ? z : NULL;
 }
 
-//-- A copy of a tangent in which t's part is g, recorded.  One that lies otherwise than in rows is looked at as a row.
+//-- Returns a copy of a tangent in which t's part is g, recorded on the tape.  A tangent that is not contiguous is
+//-- treated as a row.  NULL with an error.
 static opd_tensor *opdi_tangent_scatter(opd_tensor *whole, const opd_tensor *t, opd_tensor *g) {
     const opd_ints sizes = opd_ints_of(whole->dims, whole->ndim), strides = opdi_strides_of(whole);
     const bool rows = (whole->flags & OPDI_CONTIGUOUS) != 0;
@@ -21893,7 +21947,7 @@ static opd_tensor *opdi_tangent_scatter(opd_tensor *whole, const opd_tensor *t, 
     return rows ? whole : opd_as_strided_full(whole, sizes, strides, opd_value_int(0));
 }
 
-//-- The same of a tangent with examples.  NULL: not of this one, or an error.
+//-- Returns a copy of a tangent with examples in which t's part is g; NULL if it cannot be copied so, or with an error.
 static opd_tensor *opdi_tangent_rewritten(opd_tensor *whole, const opd_tensor *t, opd_tensor *g) {
     opd_tensor *copy = opdi_more_examples(g, whole) ? opdi_with_examples(whole, g, opdi_strides_of(whole))
         : opd_mul_Scalar(whole, opd_value_int(1)), *part;      /* lies as it does, also among other examples */
@@ -21901,7 +21955,8 @@ static opd_tensor *opdi_tangent_rewritten(opd_tensor *whole, const opd_tensor *t
     part = opdi_tangent_part(copy, t);
     return part && opd_copy_(part, g) ? copy : NULL;
 }
-//-- t's tangent is to be g: written into the one that is there, or put in its place when the tape may need that.
+//-- Makes g the tangent of t: writes it into the one that is there, or puts a new one in its place when the tape may
+//-- need the old one.  0, or -1 with an error.
 static int opdi_tangent_give(opd_tensor *t, opd_tensor *g, bool as_is) {
     opd_tensor *whole = opdi_tangent_whole(t), *part = opdi_tangent_part(whole, t), *with, *old = NULL;
     opdi_dual *d;
@@ -21937,7 +21992,7 @@ static int opdi_tangent_give(opd_tensor *t, opd_tensor *g, bool as_is) {
 
 //== levels ============================================================================================================
 
-//-- Opens a level: of the public functions, or of a layer of transforms.
+//-- Opens a level, of the public functions or (transform) of a layer of transforms; 0, or -1 without memory.
 static int opdi_level_begin(opdi_thread *th, bool transform) {
     opdi_level *level = (opdi_level *)opdi_alloc(sizeof *level);
     if (!level) { return -1; }
@@ -21977,7 +22032,7 @@ bool opd_forward_grad_set(bool on) {
     return was;
 }
 
-//-- A view of t with t's history, without a tangent in the level that is worked on.
+//-- Returns an alias of t with t's history, without a tangent in the level that is worked on; NULL with an error.
 static opd_tensor *opdi_primal_of(opd_tensor *t) {
     opd_tensor *v = opd_alias(t);
     opdi_level *level;
@@ -22006,7 +22061,7 @@ static bool opdi_dual_dtype(const opd_tensor *t, const char *what) {
     return false;
 }
 
-//-- The dual of both in the level that is worked on.
+//-- Returns a dual of both tensors in the level that is worked on; NULL with an error.
 static opd_tensor *opdi_make_dual(opd_tensor *primal, opd_tensor *tangent) {
     opd_tensor *dual;
     if (opdi_has_tangent(primal)) {
@@ -22069,14 +22124,14 @@ struct opd_jvp_call {
     uint32_t constant;                            /* results without a derivative */
 };
 
-//-- Room for n tensors in the innermost scope.
+//-- Returns room for n tensors in the innermost scope, all NULL; NULL with an error.
 static opd_tensor **opdi_scope_tensors(int n) {
     opd_tensor **list = (opd_tensor **)opdi_scope_alloc(((size_t)n + 1) * sizeof *list);
     if (list) { memset(list, 0, ((size_t)n + 1) * sizeof *list); }
     return list;
 }
 
-//-- Which edge element k of argument i is; -1: none.
+//-- Returns the index of element k of argument i among the inputs of a forward formula, or -1.
 static int opdi_jvp_edge(const opd_jvp_call *jv, int i, int k) {
     const opd_op *op = jv->op;
     int e = 0, j;
@@ -22129,7 +22184,7 @@ static int opdi_forward_missing(const opd_call *call) {
     return opdi_forward_unable(call, "", "because it has not been implemented yet.");
 }
 
-//-- A context for such a node, of an operator whose formula has a set-up.
+//-- Returns the context of an operator whose formula has a set-up, for a node of opdi_jvp_node; NULL with an error.
 static opd_context *opdi_jvp_setup(const opd_jvp_call *jv) {
     opd_value rets[OPDI_MAX_RETURNS];
     int i;
@@ -22144,8 +22199,8 @@ static opd_context *opdi_jvp_setup(const opd_jvp_call *jv) {
     return opdi_context_setup(jv->op, jv->card, jv->args, rets);
 }
 
-//-- A node as the tape would have it, for the time of its formula.  wanted: the one edge whose gradient is, or -1:
-//-- those with a tangent.
+//-- Makes a node as the tape would have it, for as long as its formula runs. wanted: the one edge whose gradient is
+//-- wanted; -1: all edges with a tangent.  Returns a reference, or NULL with an error.
 static opd_node *opdi_jvp_node(opd_jvp_call *jv, int wanted) {
     const opdi_card *card = jv->card;
     const bool formula = card && card->desc.backward;
@@ -22195,7 +22250,7 @@ static opd_node *opdi_jvp_node(opd_jvp_call *jv, int wanted) {
     return n;
 }
 
-//-- Runs a node's formula on grads; what it gives, made to fit its edges, goes into out, in the innermost scope.
+//-- Runs a node's formula on grads; what it gives goes into out, in the innermost scope.  0, or -1 with an error.
 static int opdi_jvp_formula(opd_node *n, opd_tensor **grads, opd_tensor **out) {
     opd_backward_call bw;
     int i, rc;
@@ -22212,7 +22267,8 @@ static int opdi_jvp_formula(opd_node *n, opd_tensor **grads, opd_tensor **out) {
     return rc;
 }
 
-//-- vjp(v) is linear in v, and the derivative of <vjp(v), t> by v is jvp(t).
+//-- Computes the tangents of results into out by differentiating the backward formula: vjp(v) is linear in v, and the
+//-- derivative of <vjp(v), t> by v is jvp(t).  0, or -1 with an error.
 static int opdi_jvp_twice(opd_node *n, opd_tensor *const *tangents, opd_tensor *const *results, int nresults,
                           uint32_t constant, opd_tensor **out) {
     opdi_thread *th = opdi_self();
@@ -22280,13 +22336,14 @@ int opd_jvp_backward(opd_jvp_call *jv) {
     return rc;
 }
 
-//-- A tangent as a gradient of the result: its sizes and dtype.
+//-- Returns a tangent in the sizes and dtype of the result, as if it were its gradient; NULL with an error.
 static opd_tensor *opdi_spread(opd_tensor *t, const opd_tensor *result) {
     if (t && t->dtype != result->dtype) { t = opd_to_dtype(t, (opd_scalar_type)result->dtype); }
     return !t || opdi_has_sizes(t, result->dims, result->ndim) ? t
         : opd_expand(t, opd_ints_of(result->dims, result->ndim));
 }
 
+//-- Gives the tangent of a pointwise result: the sum of what the backward formula makes of each input's tangent alone.
 int opd_jvp_pointwise(opd_jvp_call *jv) {
     opd_tensor *result = jv->results[0], *sum = NULL, *grad, **gave = opdi_scope_tensors(jv->ninputs);
     int e, rc = gave ? 0 : -1;
@@ -22312,11 +22369,13 @@ int opd_jvp_pointwise(opd_jvp_call *jv) {
     return rc ? rc : opd_jvp_return(jv, 0, sum);
 }
 
-//-- The argument's tangent, or zeros; an index itself, also in a list of indices (which may have gaps).
+//-- Returns the tangent of input e, or zeros like it; an index is returned itself, also in a list that may have gaps
+//-- (not `listed`).
 static opd_tensor *opdi_linear_arg(const opd_jvp_call *jv, int e, bool listed) {
     opd_tensor *t = jv->inputs[e];
     return jv->tangents[e] ? jv->tangents[e] : opdi_differentiable(t) || listed ? opd_zeros_like(t) : t;
 }
+//-- Gives the tangents of a linear operator's results: the operator itself, called with the tangents.
 int opd_jvp_linear(opd_jvp_call *jv) {
     const opd_op *op = jv->op;
     opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
@@ -22349,7 +22408,7 @@ int opd_jvp_linear(opd_jvp_call *jv) {
     return 0;
 }
 
-//-- Collects inputs and their tangents.
+//-- Begins a forward formula: collects the tensor arguments and their tangents.  0, or -1 with an error.
 static int opdi_jvp_begin(opd_jvp_call *jv, const opdi_card *card, opd_op *op, const opd_value *args) {
     int i, e = 0;
     int32_t k;
@@ -22379,7 +22438,8 @@ static int opdi_jvp_begin(opd_jvp_call *jv, const opdi_card *card, opd_op *op, c
     return 0;
 }
 
-//-- What is registered by itself, or the card's, or what its formula gives; NULL: nothing.
+//-- Returns the forward formula of an operator: the one registered by itself, else the card's, else one made of the
+//-- backward formula; NULL if there is none.
 static opd_jvp_fn opdi_jvp_rule(const opd_jvp_call *jv) {
     const opdi_table *table = OPDI_ACQUIRE(&jv->op->table);
     const opd_op_desc *d = jv->card ? &jv->card->desc : NULL;
@@ -22395,7 +22455,8 @@ static int opdi_jvp_run(opd_jvp_call *jv, opd_jvp_fn rule) {
     return opd_ok() ? 0 : opdi_fail_more(" [in the forward derivative of %s]", jv->op->name);
 }
 
-//-- Results that are views of an argument are in its family, or in one of their own when they have no derivative.
+//-- True if result r is a view of an input; puts it into that input's family, or (apart) into a new one, as it has no
+//-- derivative. *rc becomes -1 without memory.
 static bool opdi_jvp_is_view(opd_tensor *const *inputs, int n, opd_tensor *r, bool apart, int *rc) {
     int e;
     for (e = 0; e < n; e++) {
@@ -22407,7 +22468,8 @@ static bool opdi_jvp_is_view(opd_tensor *const *inputs, int n, opd_tensor *r, bo
     return false;
 }
 
-//-- Tangents for the results of a call that has been made.
+//-- Gives the results of a call that has run their tangents. apart: the operator has no derivative.  0, or -1 with an
+//-- error.
 static int opdi_jvp_end(opd_jvp_call *jv, opd_call *call, bool apart) {
     opd_jvp_fn rule;
     int i, rc = 0;
@@ -22436,18 +22498,20 @@ static int opdi_jvp_end(opd_jvp_call *jv, opd_call *call, bool apart) {
     return rc;
 }
 
-//-- The level whose turn it is; NULL: all had theirs.
+//-- Returns the next level whose tangents the call has to take, or NULL.
 static opdi_level *opdi_call_level(const opd_call *call) {
     return call->th->state.forward == OPDI_FORWARD_OPEN ? opdi_level_of(call->args, call->op->nargs) : NULL;
 }
 static struct opdi_gnode *opdi_trace_begin(opd_call *call, int64_t *waiting);
 static int opdi_trace_done(opd_call *call, struct opdi_gnode *n, int64_t waiting, int rc);
-//-- Whether the call is to become a node of the graph that is being recorded: those of a tape inside of a vmap are not.
+//-- True if the call is to become a node of the graph that is being recorded. (Calls of a tape inside of a vmap are
+//-- not.)
 static bool opdi_tracing(const opd_call *call) {
     return call->th->tracer && (call->th->state.include & call->th->state.allow & OPD_BIT_OF(OPD_F_TRACER)) &&
         !(call->keys.functionality & OPD_BIT_OF(OPD_F_DYNAMIC_LAYER_BACK));
 }
-//-- The call, recorded or not, when all levels have taken their tangents: it sees what it saw at first.
+//-- Runs the call, and records it if it has to be, when all levels have taken their tangents; it sees the state that it
+//-- saw at first.  0, or -1 with an error.
 static int opdi_forward_record_call(opd_call *call, const opdi_card *card, opd_tensor *self, const opdi_within *first) {
     opdi_thread *th = call->th;
     opdi_level *outer = th->level;
@@ -22467,7 +22531,8 @@ static int opdi_forward_record_call(opd_call *call, const opdi_card *card, opd_t
     return rc;
 }
 
-//-- The call with tangents of the level that is worked on; the rules belong to the levels around, which come first.
+//-- Runs a call and computes its tangents in the level that is worked on.  Levels around come first, and the rules
+//-- belong to these.  0, or -1 with an error.
 static int opdi_forward_call(opd_call *call, const opdi_card *card, const opdi_within *first) {
     opdi_thread *th = call->th;
     const opdi_state state = th->state;
@@ -22484,7 +22549,7 @@ static int opdi_forward_call(opd_call *call, const opdi_card *card, const opdi_w
     th->state = state;
     return rc ? rc : opdi_jvp_end(&jv, call, card && card->desc.backward == opd_not_differentiable);
 }
-//-- At Autograd, an argument has a tangent.  card NULL: the operator has no formula.
+//-- Runs a call at Autograd in which an argument has a tangent. card NULL: the operator has no formula.
 OPDI_NOINLINE static int opdi_forward_kernel(opd_call *call, const opdi_card *card) {
     opdi_thread *th = call->th;
     opdi_within within;
@@ -22497,7 +22562,7 @@ OPDI_NOINLINE static int opdi_forward_kernel(opd_call *call, const opdi_card *ca
     return rc;
 }
 
-//-- The arguments as they are before self is written: what lies in its memory is copied.
+//-- Replaces the arguments that lie in self's memory by copies, before self is written; 0, or -1 with an error.
 static int opdi_forward_originals(const opd_op *op, const opd_tensor *self, opd_value *args) {
     uint64_t m;
     int32_t k;
@@ -22515,7 +22580,7 @@ static int opdi_forward_originals(const opd_op *op, const opd_tensor *self, opd_
     return 0;
 }
 
-//-- The same of what writes self: the functional form's rule, for self.
+//-- Runs a call that writes self, and gives self the tangent that the rule of the functional form computes.  0, or -1.
 static int opdi_forward_write(opd_call *call, const opdi_card *card, opd_tensor *self, const opdi_within *first) {
     opdi_thread *th = call->th;
     const opdi_state state = th->state;
@@ -22568,7 +22633,7 @@ OPDI_NOINLINE static int opdi_forward_inplace_kernel(opd_call *call, const opdi_
     return rc;
 }
 
-//-- copy, without history, takes over t's tangents.
+//-- Gives `copy`, a copy of t without history, copies of t's tangents in all levels; 0, or -1 with an error.
 static int opdi_forward_copy(opd_tensor *copy, opd_tensor *t) {
     opdi_thread *th = opdi_self();
     const opd_value v = opd_value_tensor(t);
@@ -22587,7 +22652,8 @@ static int opdi_forward_copy(opd_tensor *copy, opd_tensor *t) {
     return rc;
 }
 
-//-- Output r of a custom function was an input and written to; version: of its tangent before the jvp.
+//-- Checks the tangent that a jvp gave for an input that the function wrote to: it must be the input's tangent, changed
+//-- in place since `version`.
 static int opdi_check_dirty_tangent(opd_tensor *tangent, const opd_tensor *given, uint32_t version) {
     if (OPDI_LOAD(&tangent->storage->version) == version) {
         return opd_fail(OPD_ERROR_AUTOGRAD, "An inplace custom Function is not modifying the forward mode gradients "
@@ -22599,7 +22665,8 @@ static int opdi_check_dirty_tangent(opd_tensor *tangent, const opd_tensor *given
                    "If the forward is modifying an input inplace, then the jvp function must modify the gradient "
                    "inplace and return it as-is.");
 }
-//-- Output r is a view of an input that has a tangent.
+//-- Checks the tangent that a jvp gave for output r, a view of an input with a tangent: it must be the same view of
+//-- that.
 static int opdi_check_view_tangent(const opd_tensor *r, const opd_tensor *given) {
     const opd_tensor *part = opdi_tangent_of(r);
     if (!part) { return -1; }
@@ -22636,7 +22703,7 @@ static int opdi_forward_output(const opd_context *ctx, opd_jvp_call *jv, int i, 
     return rc || opdi_tangent_give(r, jv->out[i], false) ? -1 : 0;
 }
 
-//-- Tangents for the outputs of a custom function, by its jvp.
+//-- Runs the jvp of a custom function and gives its outputs their tangents; 0, or -1 with an error.
 static int opdi_forward_outputs(opd_context *ctx) {
     uint32_t *versions;
     opd_jvp_call jv;
@@ -22689,7 +22756,8 @@ static int opdi_forward_function(opd_context *ctx) {
     return rc;
 }
 
-//-- opd_autograd_record: what it is told to tie to a formula gets tangents by that formula.
+//-- Gives results that opd_autograd_record has tied to a formula their tangents, by that formula; 0, or -1 with an
+//-- error.
 static int opdi_forward_record(const opdi_derivative *formula, opd_tensor *const *inputs, int ninputs,
                                opd_tensor *const *saved, int nsaved, const opd_value *values, int nvalues,
                                opd_tensor *const *results, int nresults) {
@@ -22754,14 +22822,15 @@ OPDI_COLD_BEGIN
 
 //== regions ===========================================================================================================
 
-/* What the regions around a call say, for each device. */
+/* The state of autocast that the regions around a call make: for each device whether it is on, and its dtype. */
 typedef struct opdi_autocast_state {
     uint16_t on;                 /* bit: device */
     uint8_t no_cache;
     int8_t dtype[OPD_BACKEND_COUNT];              /* 0: the device's default */
 } opdi_autocast_state;
 #define OPDI_AUTOCAST_STATES 1024
-/* Entries never change and never go, so that a number is enough.  at[0], outside of regions: the excluded keys tell. */
+/* The states that regions have had.  Entries never change and never go, so that a thread's state is a number. at[0]
+   stands for no region: then the excluded keys tell. */
 static struct { opdi_mutex lock; int n; opdi_autocast_state at[OPDI_AUTOCAST_STATES]; } opdi_autocasts = {
     OPDI_MUTEX_INIT, 1, {{0xffff, 0, {0}}}};
 static uint32_t opdi_autocast_supported[OPD_BACKEND_COUNT];      /* bit: dtype; 0: nobody said */
@@ -22778,7 +22847,7 @@ static bool opdi_autocast_is_on(const opdi_thread *th, int device) {
     return opdi_autocast_allowed(th) && (opdi_autocast_here(th)->on >> device & 1);
 }
 
-//-- The number of a state; 0 with an error.
+//-- Returns the number of a state, which is entered if it is new; 0 with an error.
 static uint16_t opdi_autocast_number(const opdi_autocast_state *s) {
     int i;
     opdi_lock(&opdi_autocasts.lock);
@@ -22803,12 +22872,13 @@ static opd_scalar_type opdi_autocast_dtype_of(const opdi_thread *th, int device)
     return dtype ? (opd_scalar_type)dtype : opdi_autocast_default(device);
 }
 
-//-- The dtypes that regions of a device may have, as bits.
+//-- Returns the dtypes that regions of a device may have, a bit for each.
 static uint32_t opdi_autocast_dtypes(int device) {
     const uint32_t declared = OPDI_LOAD(&opdi_autocast_supported[device]);
     return declared ? declared : 1u << OPD_BFLOAT16 | 1u << OPD_FLOAT16 |
         (device == OPD_CUDA || device == OPD_HIP ? 1u << OPD_FLOAT32 : 0u);
 }
+//-- Warns that a region's dtype is not supported on the device, so that the region is off; returns 0.
 static int opdi_autocast_unsupported(int device) {
     static const opd_scalar_type all[] = {OPD_BFLOAT16, OPD_FLOAT16, OPD_FLOAT32};
     char name[32], names[64];
@@ -22826,7 +22896,7 @@ static int opdi_autocast_unsupported(int device) {
     return 0;
 }
 
-//-- Whether a region of that device can be on: 1; 0 after a warning; -1 with an error.
+//-- Checks whether a region of a device can be on: 1 yes, 0 no and a warning was given, -1 with an error.
 static int opdi_autocast_check(opd_backend device, opd_scalar_type dtype) {
     if ((unsigned)device >= OPD_BACKEND_COUNT || opdi_autocast_default((int)device) == OPD_DTYPE_NONE) {
         return opd_fail(OPD_ERROR_ARGUMENT, "User specified an unsupported autocast device_type '%s'",
@@ -22845,6 +22915,7 @@ static int opdi_autocast_check(opd_backend device, opd_scalar_type dtype) {
     return opdi_autocast_unsupported((int)device);
 }
 
+//-- Opens a region for one device inside of those that are open; `open` stays false with an error.
 opd_autocast_region opd_autocast_begin(opd_backend device, opd_scalar_type dtype, bool enabled, int cache) {
     opdi_thread *th = opdi_self();
     opdi_autocast_state s = *opdi_autocast_here(th);
@@ -22954,7 +23025,7 @@ static bool opdi_cast_fits(const opdi_cast *c, opd_scalar_type dtype, const opd_
     return c->source == t && c->cast->dtype == (int8_t)dtype && c->data == t->data &&
            c->version == OPDI_LOAD(&t->storage->version);
 }
-//-- The entry of t, as a reference to its cast; NULL: none.
+//-- Returns a reference to the kept cast of t to dtype, or NULL.
 static opd_tensor *opdi_cast_find(opd_scalar_type dtype, const opd_tensor *t) {
     const opdi_cast *c;
     opd_tensor *cast = NULL;
@@ -22964,7 +23035,7 @@ static opd_tensor *opdi_cast_find(opd_scalar_type dtype, const opd_tensor *t) {
     opdi_unlock(&opdi_casts.lock);
     return cast;
 }
-//-- Puts a cast in, in place of one of t as it was earlier.
+//-- Keeps a cast of t, in place of one made when t had another value; 0, or -1 without memory.
 static int opdi_cast_add(opd_tensor *t, opd_tensor *cast, uint32_t version) {
     opdi_cast *c = (opdi_cast *)opdi_alloc(sizeof *c), **at, *old;
     if (!c) { return -1; }
@@ -22987,7 +23058,7 @@ static int opdi_cast_add(opd_tensor *t, opd_tensor *cast, uint32_t version) {
 static bool opdi_cast_castable(const opd_tensor *t) {
     return t && opd_dtype_is_floating((opd_scalar_type)t->dtype) && t->dtype != OPD_FLOAT64;
 }
-//-- The device that decides: of a fake the one that it stands for.
+//-- Returns the device whose region decides on t; for a fake tensor the one that it stands for.
 static int opdi_cast_device(const opd_tensor *t) {
     return t->backend == OPD_META ? (int)opd_tensor_device(t).type : t->backend;
 }
@@ -23000,7 +23071,8 @@ static opd_tensor *opdi_cast_make(opd_scalar_type dtype, opd_tensor *t) {
     v[5] = opd_value_bool(false);
     return opd_call_op(opd_op_builtin(OPD_OP__to_copy), v, 7);
 }
-//-- A cast that is kept is that of a weight as it lies there: what transforms and traces differentiate by are views.
+//-- True if the cast of t may be kept: only of plain float32 weights that require grad, to the region's dtype.
+//-- Transforms and traces differentiate by views, whose casts are not kept.
 static bool opdi_cast_cacheable(const opdi_thread *th, opd_scalar_type dtype, const opd_tensor *t) {
     return th->state.autocast && !opdi_autocast_here(th)->no_cache && !th->state.inference && !th->state.forward &&
            t->dtype == OPD_FLOAT32 && dtype == opdi_autocast_dtype_of(th, opdi_cast_device(t)) &&
@@ -23034,15 +23106,15 @@ static bool opdi_autocast_eligible(const opd_tensor *t, int device) {
     return its == device || (its == OPD_XLA && device == OPD_CUDA);
 }
 
-//-- A call that comes to the tape of a vmap layer, and from there to its rule (see >>layers); recorded is what the
-//-- rule calls.
+//-- Sets the keys for a call on the tape of a vmap layer that goes on to the batching rule (see >>layers); the
+//-- operators that the rule calls are recorded.
 #define OPDI_BACK_BIT OPD_BIT_OF(OPD_F_DYNAMIC_LAYER_BACK)
 static void opdi_back_keys(opdi_state *state) {
     state->include |= OPDI_BACK_BIT;
     state->allow &= ~(OPD_BIT_OF(OPD_F_BATCHED) | OPD_BIT_OF(OPD_F_TRACER));
 }
 
-//-- The kernel below the autocast keys, with other arguments of the same kinds.
+//-- Runs the call below the autocast keys with other arguments of the same kinds.
 static int opdi_autocast_again(opd_call *call, const opd_value *args) {
     opdi_thread *th = call->th;
     const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
@@ -23069,6 +23141,7 @@ static int opdi_autocast_again(opd_call *call, const opd_value *args) {
     return rc;
 }
 
+//-- Replaces a list by one whose eligible tensors are cast to dtype; 0, or -1 with an error.
 static int opdi_autocast_cast_list(opd_value *v, int device, opd_scalar_type dtype) {
     opd_tensor **list = NULL;
     int32_t k;
@@ -23085,7 +23158,7 @@ static int opdi_autocast_cast_list(opd_value *v, int device, opd_scalar_type dty
     if (list) { v->u.tensors = list; }
     return 0;
 }
-//-- Calls again with every eligible argument cast that the operator does not write.
+//-- Runs the call below autocast with all eligible arguments cast to dtype, except those that the operator writes.
 static int opdi_autocast_cast(opd_call *call, opd_scalar_type dtype) {
     const opd_op *op = call->op;
     const int device = opdi_autocast_device(call);
@@ -23122,7 +23195,7 @@ static int opdi_autocast_set_dtype(opd_call *call) {
     return opdi_autocast_again(call, args);
 }
 
-//-- The overload that has these arguments and then a dtype.
+//-- Returns the overload of op that has the same arguments and then a dtype; NULL with an error.
 static opd_op *opdi_autocast_overload(const opd_op *op) {
     opd_overloads *all = opd_overloads_find(op->base_name);
     opd_op *other;
@@ -23152,7 +23225,7 @@ static int opdi_autocast_append_dtype(opd_call *call) {
     return 0;
 }
 
-//-- at::autocast::prioritize: 0, or -1 with an error.
+//-- Widens *dtype by that of t as at::autocast::prioritize does; 0, or -1 with an error.
 static int opdi_autocast_widen(const opdi_thread *th, opd_scalar_type *dtype, const opd_tensor *t, int device) {
     const opd_scalar_type lower = opdi_autocast_dtype_of(th, device);
     const opd_scalar_type next = (opd_scalar_type)t->dtype;
@@ -23214,7 +23287,7 @@ static int opdi_policy_on(opd_autocast policy, int device) {
     const int p = (int)policy;
     return device == OPD_CPU && p >> 4 ? p >> 4 : p & 15;
 }
-//-- The kernel that a card asks for; NULL: none.
+//-- Returns the autocast kernel that an operator's card asks for on a device, or NULL.
 static opdi_kernel *opdi_autocast_policy(const opd_op *op, int device) {
     const opdi_card *card = op->card;
     const int p = card && !card->base && opdi_autocast_default(device) != OPD_DTYPE_NONE
@@ -23227,6 +23300,7 @@ static int opdi_check_policy(opd_autocast policy) {
         : opd_fail(OPD_ERROR_REGISTER, "%d is no policy of autocast", p);
 }
 
+//-- Registers the policy's kernel at the autocast key of each device that it names; on failure nothing is left.
 int opd_register_autocast(opd_library *lib, const char *name, opd_backend device, opd_autocast policy) {
     const opdi_registration *before;
     char qualified[256];
@@ -23257,7 +23331,7 @@ OPDI_COLD_END
 //== custom functions ==================================================================================================
 
 OPDI_COLD_BEGIN
-//-- Copies of a function's inputs, cast; they live as long as forward.
+//-- Returns copies of a function's inputs, cast to dtype, which live as long as forward runs; NULL with an error.
 static opd_value *opdi_custom_cast(const opd_context *ctx, int device, opd_scalar_type dtype) {
     opd_value *cast = (opd_value *)opdi_scope_alloc((size_t)(ctx->ninputs + 1) * sizeof *cast);
     int i;
@@ -23269,6 +23343,7 @@ static opd_value *opdi_custom_cast(const opd_context *ctx, int device, opd_scala
     }
     return cast;
 }
+//-- Runs forward with autocast off and inputs cast, if asked and a region is on; notes the region for opd_custom_bwd.
 int opd_custom_fwd(opd_context *ctx, opd_backend device, opd_scalar_type cast_inputs, opd_setup_fn forward) {
     opd_autocast_region region;
     const opd_value *inputs;
@@ -23309,8 +23384,8 @@ int opd_custom_bwd(opd_backward_call *bw, opd_backward_fn backward) {
 }
 OPDI_COLD_END
 
-//-- What stands at the autocast keys of a table: the registered kernel, passed by where the device's autocast is off.
-//-- (A call at that very key comes without a region.)
+//-- The kernel at the autocast keys of a table: runs the registered kernel, or passes the call on where the device's
+//-- autocast is off. (A call at that very key comes without a region.)
 static int opdi_autocast_kernel(opd_call *call) {
     const opdi_kernel *k = (const opdi_kernel *)call->user;
     const opdi_thread *th = call->th;
@@ -23320,7 +23395,7 @@ static int opdi_autocast_kernel(opd_call *call) {
     call->user = k->user;
     return k->fn(call);
 }
-//-- At the autocast key of meta tensors: what fakes among them would do on the device that they stand for.
+//-- The kernel at the autocast key of meta tensors: does what fakes among the arguments would do on their device.
 static int opdi_autocast_of_fakes(opd_call *call) {
     const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
     const opdi_slot *slot = NULL;
