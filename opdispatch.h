@@ -23436,7 +23436,7 @@ static void opdi_random_get(opd_generator *g, uint64_t state[2]);
 static void opdi_random_set(opd_generator *g, const uint64_t state[2]);
 
 typedef enum opdi_layer_kind { OPDI_LAYER_VMAP, OPDI_LAYER_GRAD, OPDI_LAYER_JVP } opdi_layer_kind;
-/* In front of it stands an opdi_block, whose handle in the scope stack keeps it. */
+/* A layer of transforms.  It lives in a block of the scope stack, whose handle keeps it. */
 typedef struct opdi_layer {
     struct opdi_layer *outer, *inner;
     opdi_thread *th;
@@ -23458,7 +23458,7 @@ typedef struct opdi_layer {
 #define OPDI_FRONT_BIT OPD_BIT_OF(OPD_F_DYNAMIC_LAYER_FRONT)
 #define OPDI_BATCHED_BIT OPD_BIT_OF(OPD_F_BATCHED)
 
-//-- Calls on this thread go to `layer` first.
+//-- Makes `layer` the one that calls on this thread go to first; NULL: none.
 static inline void opdi_layer_set(opdi_thread *th, opdi_layer *layer) {
     th->layer = layer;
     if (layer && layer->vmaps) { th->state.include |= OPDI_FRONT_BIT; }
@@ -23467,6 +23467,7 @@ static inline void opdi_layer_set(opdi_thread *th, opdi_layer *layer) {
 
 //== The stack of layers ===============================================================================================
 
+//-- Enters a new innermost layer; it belongs to the scope.  NULL with an error.
 static opdi_layer *opdi_layer_push(opdi_layer_kind kind, int64_t size, opd_randomness randomness) {
     opdi_thread *th = opdi_self();
     opdi_layer *layer;
@@ -23502,7 +23503,7 @@ static opdi_layer *opdi_layer_push(opdi_layer_kind kind, int64_t size, opd_rando
     return layer;
 }
 
-//-- The handle of a layer leaves the scope stack; those inside it are gone by then.
+//-- Takes a layer off the thread when its handle leaves the scope stack; the layers inside of it are gone by then.
 static void opdi_layer_gone(void *block) {
     opdi_layer *layer = (opdi_layer *)block;
     opdi_thread *th = layer->th;
@@ -23513,7 +23514,8 @@ static void opdi_layer_gone(void *block) {
     while (th->level && th->level != layer->forward) { opdi_level_end(th); }
 }
 
-//-- Refuses a write into what the function of the innermost grad or jvp has neither made nor been given.
+//-- Refuses a write into a tensor that the function of the innermost grad or jvp has neither made nor been given; 0, or
+//-- -1 with an error.
 static int opdi_is_captured(opdi_thread *th, const opd_tensor *t) {
     const opdi_layer *layer = th->layer ? th->layer : th->rule;
     const uint32_t born = t->storage->born;
@@ -23530,7 +23532,7 @@ static int opdi_is_captured(opdi_thread *th, const opd_tensor *t) {
                     "Tensor(s) as inputs.", th->current ? th->current->op->name : "");
 }
 
-//-- Whether n is of the tape of a grad layer: an input, or recorded inside.  Leaves that are no inputs are not.
+//-- True if node (or leaf) n is on the tape of a grad layer: an input of it, or recorded inside.  Other leaves are not.
 static bool opdi_layer_has(const opdi_layer *layer, const opd_node *n) {
     const uintptr_t v = (uintptr_t)n;             /* a leaf has a bit in it */
     int i;
@@ -23543,14 +23545,14 @@ static bool opdi_layer_has(const opdi_layer *layer, const opd_node *n) {
     return !(v & OPDI_LEAF) && opdi_node_sequence(n) >= layer->since &&
         n->sequence >> OPDI_SEQUENCE_BITS == opdi_thread_number(layer->th);
 }
-//-- The innermost grad layer to whose tape n belongs; n NULL: the innermost.  Its serial, or 0.
+//-- Returns the serial of the innermost grad layer on whose tape n is; n NULL: of the innermost grad layer.  0: none.
 static uint32_t opdi_serial_of(const opd_node *n) {
     const opdi_layer *l = opdi_self()->layer;
     while (l && (l->kind != OPDI_LAYER_GRAD || (n && !opdi_layer_has(l, n)))) { l = l->outer; }
     return l ? l->serial : 0;
 }
 
-//-- Takes the innermost layer away: its handle, wherever it is.
+//-- Takes the innermost layer away by removing its handle, wherever that is in the scope stack.
 static void opdi_layer_pop(opdi_layer *layer) {
     opdi_thread *th = layer->th;
     const uintptr_t h = (uintptr_t)((opdi_block *)(void *)layer - 1) | OPDI_HANDLE_BLOCK;
@@ -23560,7 +23562,7 @@ static void opdi_layer_pop(opdi_layer *layer) {
     }
 }
 
-//-- The layer of that level and those that were left open inside it.
+//-- Ends the layer of this level and those that were left open inside of it.
 static void opdi_layers_end(int level) {
     opdi_thread *th = opdi_self();
     while (th->layer && th->layer->level >= level) { opdi_layer_pop(th->layer); }
@@ -23576,7 +23578,8 @@ bool opd_tensor_is_batched(const opd_tensor *t) {
 
 //== batched tensors ===================================================================================================
 
-//-- One example of value, whose dim counts the examples of a vmap layer.  Takes hold of value; a reference.
+//-- Makes the tensor that stands for one example of `value`, whose dim `dim` counts the examples of the vmap layer at
+//-- `level`.  It holds `value`.  A reference, or NULL without memory.
 static opd_tensor *opdi_batch_wrap(opd_tensor *value, int dim, int level) {
     const int ndim = value->ndim - 1;
     opd_tensor *t = (opd_tensor *)opdi_alloc(sizeof *t + 2 * (size_t)ndim * sizeof(int64_t) +
@@ -23618,7 +23621,7 @@ static opd_tensor *opdi_batch_wrap(opd_tensor *value, int dim, int level) {
 static inline bool opdi_batched_at(const opd_tensor *t, int level) {
     return t && (t->flags & OPDI_BATCHED) && opdi_batched_of(t)->level == level;
 }
-//-- Whether a tensor of the call is batched at that level.
+//-- True if a tensor argument, or one in a list, is batched at this level.
 static bool opdi_any_batched(const opd_op *op, const opd_value *args, int level) {
     uint64_t m;
     int32_t k;
@@ -23712,7 +23715,8 @@ int opd_batch_return_list(opd_call *call, opd_tensor *const *list, int64_t n, in
     return out ? opd_return_tensors(call, out, n) : -1;
 }
 
-//-- A result of any kind that the operator gave of all examples at once.  What is no tensor belongs to none of them.
+//-- Returns a result that an operator gave for all examples at once, which are at `dim`.  A result that is no tensor is
+//-- an error, as it belongs to no example.
 static int opdi_batch_missing(const opd_call *call, const char *why);
 static int opdi_batch_give(opd_call *call, const opd_value *v, int dim) {
     if (v->tag == OPD_TAG_TENSOR) { return opd_batch_return(call, v->u.t, dim); }
@@ -23722,8 +23726,20 @@ static int opdi_batch_give(opd_call *call, const opd_value *v, int dim) {
 }
 
 //== calls through the layers ==========================================================================================
+//
+//  How a call travels while a vmap layer is open:
+//    opdi_front_kernel       at DynamicLayerFront, above all keys; opdi_layer_of finds the layer of the call
+//      opdi_vmap_call          no tape and no tangents inside of that layer: right to its rule
+//      opdi_call_again         otherwise the call once more: at the tape inside, whose kernels record it, and
+//        opdi_back_kernel        below that, at DynamicLayerBack > opdi_vmap_call
+//                              a call of no layer goes on as an ordinary one
+//    opdi_vmap_call          opdi_rule_begin (the layers around are in place), the rule, opdi_rule_end, opdi_batch_tie
+//      opdi_batched_rule       the card's rule; random > opdi_batch_random; in-place and out= > opdi_batch_derived;
+//                              without a rule: views > opd_batch_view, others > opd_batch_decompose > opd_batch_loop
+//    opdi_batched_kernel     at FuncTorchBatched without its layer: an error, a tensor has escaped
 
-//-- The same call once more, as the layers are done with it: below them, or (`back`) at the tape of a vmap layer.
+//-- Runs the call once more when the layers are done with it: below them, or (`back`) on the tape of a vmap layer.  0
+//-- or -1.
 static int opdi_call_again(opd_call *call, bool back) {
     opdi_state *state = &call->th->state;
     const uint64_t include = state->include, allow = state->allow;
@@ -23750,7 +23766,7 @@ static int opdi_call_again(opd_call *call, bool back) {
     return rc;
 }
 
-//-- A kernel of the same call, with a state of its own.
+//-- Runs another kernel of the same call, with a call struct of its own; its results are those of `call`.
 static int opdi_call_slot(opd_call *call, const opdi_slot *slot, opd_key key) {
     opd_call c;
     int rc;
@@ -23776,7 +23792,8 @@ static bool opdi_op_is_random(opd_op *op) {
 }
 
 static int opdi_detach_kernel(opd_call *call);
-//-- Results that look at an argument's memory are views of it for the tape of the layers inside, but what detach gives.
+//-- Makes results that share an argument's memory views of it for the tape of the layers inside; results of detach are
+//-- not.
 static void opdi_batch_tie(opd_call *call) {
     const opd_op *op = call->op;
     const opdi_card *card = OPDI_ACQUIRE(&op->card);
@@ -23802,7 +23819,8 @@ static void opdi_batch_tie(opd_call *call) {
 
 static int opdi_batched_kernel(opd_call *call);
 static int opdi_batched_rule(opd_call *call);
-//-- Under the layers around a vmap layer, and their modes: where its batching rules run.
+//-- The thread's state before a batching rule.  Rules run under the layers around their vmap layer, and under their
+//-- modes.
 typedef struct opdi_ruling {
     opdi_layer *layer, *rule;
     struct opdi_level *level;
@@ -23833,7 +23851,7 @@ static inline void opdi_rule_end(opdi_thread *th, const opdi_ruling *was) {
     th->floor = was->floor;
 }
 
-//-- At a vmap layer: the batching rule.
+//-- Runs the batching rule of a call for a vmap layer; 0, or -1 with an error.
 static int opdi_vmap_call(opd_call *call, opdi_layer *layer) {
     opdi_thread *th = call->th;
     const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
@@ -23848,7 +23866,8 @@ static int opdi_vmap_call(opd_call *call, opdi_layer *layer) {
     return rc;
 }
 
-//-- The innermost vmap layer that has to do with the call; NULL: none has.
+//-- Returns the innermost vmap layer that takes part in the call (something is batched there, or it is random); NULL if
+//-- none.
 static opdi_layer *opdi_layer_of(const opd_call *call) {
     opdi_layer *layer = call->th->layer;
     while (layer && (layer->kind != OPDI_LAYER_VMAP || (!opdi_any_batched(call->op, call->args, layer->level) &&
@@ -23856,13 +23875,14 @@ static opdi_layer *opdi_layer_of(const opd_call *call) {
     return layer;
 }
 
-//-- Whether a level that takes tangents, or by whose rules they are being computed, was opened inside a layer.
+//-- True if a level of forward mode was opened inside of a layer.
 static inline bool opdi_level_inside(const struct opdi_level *level, const opdi_layer *layer) {
     return level && level->layer > layer->level;
 }
 
-//-- Above everything: the tape inside of the vmap layer that the call belongs to has it first, then that layer's rule.
-//-- What belongs to none is an ordinary call: the tape is one for all layers.
+//-- The kernel at DynamicLayerFront, above everything: hands the call to the tape inside of the vmap layer that it
+//-- belongs to, or right to that layer's rule.  A call that belongs to none is an ordinary one: the tape is one for all
+//-- layers.
 static int opdi_front_kernel(opd_call *call) {
     opdi_thread *th = call->th;
     opdi_layer *const rule = th->rule, *const layer = opdi_layer_of(call), *l = th->layer;
@@ -23890,7 +23910,7 @@ static int opdi_front_kernel(opd_call *call) {
     return rc;
 }
 
-//-- Below the tape.
+//-- The kernel at DynamicLayerBack, below the tape: runs the rule of the call's vmap layer.
 static int opdi_back_kernel(opd_call *call) {
     opdi_layer *layer = opdi_layer_of(call);
     const uint64_t allow = call->th->state.allow | ~OPD_BIT_OF(OPD_F_AUTOCAST);       /* what it has cast stays so */
@@ -23917,7 +23937,7 @@ static int opdi_batch_missing(const opd_call *call, const char *why) {
     return opd_fail(OPD_ERROR_ARGUMENT, "Batching rule not implemented for %s%s", call->op->name, why);
 }
 
-//-- self is written, and something of more examples than it has goes in.
+//-- Fails because a tensor without examples is written with something that has examples; returns -1.
 static int opdi_batch_no_room(const opd_call *call, const char *arg) {
     return opd_fail(OPD_ERROR_ARGUMENT, "vmap: %s(%s, *extra_args) is not possible because there exists a Tensor "
                     "`other` in extra_args that has more elements than `%s`. This happened due to `other` being "
@@ -23941,7 +23961,7 @@ static int opdi_batch_check_written(const opd_call *call) {
     return 0;
 }
 
-//-- A kernel made of operators, with this layer still in place.
+//-- Runs a kernel that is composed of operators with the rule's layer still in place, so that these are batched.
 static int opdi_batch_slot(opd_call *call, const opdi_slot *slot) {
     opdi_thread *th = call->th;
     opdi_layer *const rule = th->rule, *const top = th->layer;
@@ -23960,7 +23980,8 @@ static int opdi_batch_as(opd_call *call, opd_kernel fn) {
     return opdi_batch_slot(call, &slot);
 }
 
-//-- Composite operators: the kernel that is there.
+//-- The rule of composite operators: runs their kernel, whose operators are batched; without one, loops over the
+//-- examples.
 int opd_batch_decompose(opd_call *call) {
     const opdi_card *card = OPDI_ACQUIRE(&call->op->card);
     opdi_slot slot = {NULL, NULL};
@@ -23973,7 +23994,8 @@ int opd_batch_decompose(opd_call *call) {
     return slot.fn || opdi_composite_slot(call->op, &slot) ? opdi_batch_slot(call, &slot) : opd_batch_loop(call);
 }
 
-//-- value, whose examples come first, with ones put in so that an example has ndim dims.
+//-- Returns `value`, whose examples are in front, with dims of size 1 behind them so that an example has ndim dims;
+//-- NULL with an error.
 static opd_tensor *opdi_batch_pad(opd_tensor *value, int ndim) {
     int64_t sizes[OPD_MAX_DIMS + 1];
     int i, n = 0;
@@ -23984,9 +24006,9 @@ static opd_tensor *opdi_batch_pad(opd_tensor *value, int ndim) {
     return opd_view(value, opd_ints_of(sizes, n));
 }
 
-//-- The arguments of a pointwise call whose examples are not along the same dim, or which have fewer dims than others:
-//-- the examples in front, and aligned.  ndim: the most dims of an example; zero_dim: some have none and another dtype;
-//-- such a tensor yields to others in promotion, which all its examples in one would not.  0, or -1.
+//-- Aligns the arguments of a pointwise call whose examples lie along different dims or have different numbers of dims:
+//-- puts examples in front. ndim: the most dims of an example. zero_dim: some examples have no dims and another dtype:
+//-- such a tensor yields to others in promotion, which all its examples in one tensor would not.  0, or -1.
 static int opdi_batch_align(opd_call *call, opd_value *args, int ndim, bool zero_dim) {
     const opd_op *op = call->op;
     uint64_t m;
@@ -24009,7 +24031,8 @@ static int opdi_batch_align(opd_call *call, opd_value *args, int ndim, bool zero
     return 0;
 }
 
-//-- Every element of the result depends on one element of each argument.
+//-- The rule of pointwise operators: each element of a result depends on one element of each argument, so that one call
+//-- serves all examples.
 int opd_batch_pointwise(opd_call *call) {
     opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
     opd_op *op = call->op;
@@ -24052,7 +24075,7 @@ int opd_batch_pointwise(opd_call *call) {
 
 OPDI_COLD_BEGIN
 
-//-- The dtype that batched argument i, one example of which has no dims, is to have beside the others; -1: its own.
+//-- Returns the dtype that batched argument i, whose examples have no dims, has to get beside the others; -1: its own.
 static int opdi_batch_yield(const opd_op *op, const opd_value *args, int i) {
     const opd_scalar_type own = (opd_scalar_type)args[i].u.t->dtype;
     int dtype = -1;
@@ -24068,7 +24091,7 @@ static int opdi_batch_yield(const opd_op *op, const opd_value *args, int i) {
     return dtype;
 }
 
-//-- Whether a tensor in a list is batched.
+//-- True if a tensor in a list is batched at the rule's layer.
 static bool opdi_any_listed(const opd_call *call) {
     uint64_t m;
     int32_t k;
@@ -24081,7 +24104,7 @@ static bool opdi_any_listed(const opd_call *call) {
     return false;
 }
 
-//-- The kernel of an operator for CompositeImplicitAutograd, where that is what its Autograd keys run.
+//-- Finds the operator's CompositeImplicitAutograd kernel, if that is what its Autograd keys run; true if there is one.
 static bool opdi_composite_slot(opd_op *op, opdi_slot *slot) {
     opdi_chosen how;
     const opdi_kernel *k;
@@ -24101,7 +24124,7 @@ opd_vmap_fallback opd_vmap_fallback_set(opd_vmap_fallback mode) {
 }
 int64_t opd_vmap_fallback_count(void) { return OPDI_LOAD(&opdi_fallback_calls); }
 
-//-- A program's operator for which OPD_BATCH_LOOP is the rule that was asked for.
+//-- True if OPD_BATCH_LOOP was asked for as the rule of a program's operator, so that looping is no reason to warn.
 static bool opdi_loop_is_rule(const opd_op *op) {
     const opdi_table *table = OPDI_ACQUIRE(&op->table);
     const opdi_card *card = OPDI_ACQUIRE(&op->card);
@@ -24109,7 +24132,7 @@ static bool opdi_loop_is_rule(const opd_op *op) {
            (card && card->desc.vmap == opd_batch_loop && strncmp(op->name, "aten::", 6) != 0);
 }
 
-//-- Counts a call that runs example by example, and says so the first time.
+//-- Counts a call that runs example by example and warns at its first time; -1 with an error where that is forbidden.
 static int opdi_batch_slow(opd_call *call) {
     const int mode = OPDI_LOAD(&opdi_fallback_mode_vmap);
     (void)OPDI_ADD(&opdi_fallback_calls, (int64_t)1);
@@ -24125,7 +24148,7 @@ static int opdi_batch_slow(opd_call *call) {
     return 0;
 }
 
-//-- The arguments of example k.  0, or -1.
+//-- Writes the arguments of example k to args; 0, or -1 with an error.
 static int opdi_batch_example(opd_call *call, opd_value *args, int64_t k) {
     const opd_op *op = call->op;
     const int level = call->th->rule->level;
@@ -24153,7 +24176,8 @@ static int opdi_batch_example(opd_call *call, opd_value *args, int64_t k) {
     return 0;
 }
 
-//-- The examples' result i, all of them, at dim 0: rets[k * nrets + i], element j of a list.
+//-- Stacks result i (element j of it, if a list) of all n examples at dim 0; result i of example k is rets[k * nrets +
+//-- i].  NULL if it is undefined in all, or with an error.
 static opd_tensor *opdi_batch_stack(opd_call *call, const opd_value *rets, int64_t n, int i, int32_t j) {
     opd_tensor **all = opdi_scope_tensors((int)n);
     int64_t k;
@@ -24170,7 +24194,8 @@ static opd_tensor *opdi_batch_stack(opd_call *call, const opd_value *rets, int64
     return all && all[0] ? opd_stack(opd_tensors_of(all, n)) : NULL;
 }
 
-//-- Gives the results of n examples; `none`: they are of one that is not there, as there are no examples at all.
+//-- Returns the stacked results of n examples as the call's. none: there are no examples, and rets are those of a
+//-- made-up one.
 static int opdi_batch_collect(opd_call *call, const opd_value *rets, int64_t n, bool none) {
     const opd_op *op = call->op;
     int i;
@@ -24196,7 +24221,7 @@ static int opdi_batch_collect(opd_call *call, const opd_value *rets, int64_t n, 
     return 0;
 }
 
-//-- What the loop cannot do.
+//-- Refuses operators that the loop over examples cannot serve: other results than tensors, views, unbatched writes.
 static int opdi_batch_check_loop(opd_call *call) {
     const opd_op *op = call->op;
     int i;
@@ -24211,7 +24236,7 @@ static int opdi_batch_check_loop(opd_call *call) {
     return opdi_batch_check_written(call);
 }
 
-//-- Calls the operator with an example made of ones.
+//-- Calls the operator with a made-up example of ones; 0, or -1 with an error.
 static int opdi_batch_ones(opd_call *call, opd_value *rets) {
     const opd_op *op = call->op;
     const int level = call->th->rule->level;
@@ -24236,13 +24261,13 @@ static int opdi_batch_ones(opd_call *call, opd_value *rets) {
     }
     return opd_call_all(call->op, rets, args, op->nargs);
 }
-//-- No examples: the results have the sizes that those of that one have.
+//-- Gives the results for no examples at all: with the sizes that a made-up example's results have.
 static int opdi_batch_empty(opd_call *call) {
     opd_value rets[OPDI_MAX_RETURNS];
     return opdi_batch_ones(call, rets) ? -1 : opdi_batch_collect(call, rets, 1, true);
 }
 
-//-- The operator once for each example.
+//-- Runs the operator once for each example and stacks the results; 0, or -1 with an error.
 static int opdi_batch_each(opd_call *call) {
     const opdi_layer *layer = call->th->rule;
     opd_value args[OPD_MAX_ARGS], *rets;
@@ -24257,21 +24282,22 @@ static int opdi_batch_each(opd_call *call) {
     return rets ? opdi_batch_collect(call, rets, layer->size, false) : -1;
 }
 
-//-- Runs the operator for each example.  Works for every operator whose results are tensors or lists of them and that
-//-- is no view: also for lists, for writes in place, and for no examples at all, which upstream's refuses.
+//-- The rule that runs the operator once for each example.  It serves every operator whose results are tensors or lists
+//-- of them and that is no view: also lists, writes in place, and no examples at all, which PyTorch's refuses.
 int opd_batch_loop(opd_call *call) {
     if (!call->th->rule) { return opd_fail(OPD_ERROR_KERNEL, "opd_batch_loop: no batching rule is running"); }
     return opdi_batch_check_loop(call) || opdi_batch_slow(call) ? -1 : opdi_batch_each(call);
 }
 
-//-- Sizes or dtypes that a rule is not made for: where they are wrong the operator itself says so.
+//-- Handles sizes or dtypes that a rule is not made for: if they are wrong, the operator itself says so; otherwise
+//-- loops.
 static int opdi_batch_unfit(opd_call *call) {
     opd_value rets[OPDI_MAX_RETURNS];
     return opdi_batch_ones(call, rets) ? -1 : opd_batch_loop(call);
 }
 
-//-- What is called until opdi_untaped_end comes to the layer that t is batched at without a tape inside it: results
-//-- have no history there, but those that the layers around record.  0, or -1 with an error and nothing begun.
+//-- Lets calls until opdi_untaped_end come to the layer that t is batched at without the tapes inside of it: their
+//-- results have no history there, only what the layers around record.  0, or -1 with an error and nothing begun.
 static int opdi_untaped_begin(const opd_tensor *t, opdi_ruling *was) {
     opdi_thread *th = opdi_self();
     opdi_layer *layer = th->layer;
@@ -24291,7 +24317,7 @@ static void opdi_untaped_end(const opdi_ruling *was) {
     th->layer->bare = false;
     opdi_rule_end(th, was);
 }
-//-- A copy of t without history; a reference.
+//-- Returns a copy of batched t without history; a reference, or NULL with an error.
 static opd_tensor *opdi_batch_clone(const opd_tensor *t) {
     opdi_ruling was;
     opd_tensor *c;
@@ -24310,7 +24336,7 @@ static int opdi_batch_copy(opd_tensor *dst, const opd_tensor *src) {
     opdi_untaped_end(&was);
     return rc;
 }
-//-- What as_strided gives of t, without history; a reference.
+//-- Returns the part of batched t that as_strided gives, without history; a reference, or NULL with an error.
 static opd_tensor *opdi_batch_part(opd_tensor *t, opd_ints sizes, opd_ints strides, int64_t offset) {
     opdi_ruling was;
     opd_tensor *part;
@@ -24320,7 +24346,7 @@ static opd_tensor *opdi_batch_part(opd_tensor *t, opd_ints sizes, opd_ints strid
     return part ? opdi_shallow_copy(part) : NULL;
 }
 
-//-- Whether an element of any example is NaN, or is not zero.
+//-- True if an element of any example of t is NaN (nan), or is not zero.
 static bool opdi_any_element(opd_tensor *t, bool nan) {
     opdi_thread *th = opdi_self();
     opdi_layer *const layer = th->layer, *const rule = th->rule;
@@ -24339,7 +24365,7 @@ static bool opdi_any_element(opd_tensor *t, bool nan) {
     return found;
 }
 
-//-- One example of t as a tensor of its own, for what looks at sizes and strides only.
+//-- Returns one example of t as a plain tensor, for operators that look at sizes and strides only; NULL with an error.
 static opd_tensor *opdi_batch_alias(const opd_tensor *t) {
     opd_tensor *one;
     if (t->numel && t->storage->bytes == 0) {     /* of no examples: memory of its own */
@@ -24354,7 +24380,7 @@ static opd_tensor *opdi_batch_alias(const opd_tensor *t) {
 }
 
 static int opdi_redescribe(opd_tensor *t, const int64_t *sizes, const int64_t *strides, int ndim, int64_t offset);
-//-- Gives batched t another value, with the examples in front.
+//-- Gives batched t another value, which has the examples in front; 0, or -1 with an error.
 static int opdi_batch_become(opd_tensor *t, opd_tensor *value) {
     opdi_batched *b = opdi_batched_of(t);
     opd_tensor *was = b->value;
@@ -24366,7 +24392,7 @@ static int opdi_batch_become(opd_tensor *t, opd_tensor *value) {
     return 0;
 }
 
-//-- A view operator runs on one example; what it does to that one's geometry is done to all.
+//-- The rule of view operators: runs the operator on one example, and does to all what it does to that one's geometry.
 int opd_batch_view(opd_call *call) {
     const opd_op *op = call->op;
     const opdi_layer *layer = call->th->rule;
@@ -24419,10 +24445,10 @@ int opd_batch_view(opd_call *call) {
     return ret.tag == OPD_TAG_TENSORS ? opd_batch_return_list(call, out, n, 0) : opd_batch_return(call, out[0], 0);
 }
 
-//-- Questions about sizes and the like: one example's.
+//-- The rule of questions about sizes and the like: answers for one example.
 static int opdi_batch_ask(opd_call *call) { return OPDI_ACQUIRE(&call->op->card)->desc.any(call); }
 
-//-- The numbers decide what the result's sizes are.
+//-- The rule of operators whose result's sizes depend on data: an error.
 static int opdi_batch_dynamic(opd_call *call) {
     return opd_fail(OPD_ERROR_ARGUMENT, "vmap: We do not support batching operators that can output dynamic shape. "
                     "Attempted to vmap over %s.", call->op->name);
@@ -24433,12 +24459,13 @@ static int opdi_batch_item(opd_call *call) {
                     "(%s).", call->op->name);
 }
 
-//-- detach_: of the value.
+//-- The rule of detach_: detaches the value that holds all examples.
 static int opdi_batch_detach_(opd_call *call) {
     opd_tensor *t = opd_arg_tensor(call, 0), *v = opd_detach(opdi_batch_front_arg(call, 0));
     return !v || opdi_batch_become(t, v) ? -1 : opd_return_tensor(call, t);
 }
-//-- resize_, resize_as_: what there is of each example, if that is enough.
+//-- The rule of resize_ and resize_as_: keeps what there is of each example; asking for more elements than that is an
+//-- error.
 static int opdi_batch_resize(opd_call *call) {
     opd_tensor *t = opd_arg_tensor(call, 0);
     const opd_value *to = &call->args[1];
@@ -24454,7 +24481,7 @@ static int opdi_batch_resize(opd_call *call) {
 
 OPDI_COLD_END
 
-//-- Whether the schema says that a result looks at an argument's memory.
+//-- True if the schema says that a result is a view of an argument.
 static bool opdi_is_view_op(const opd_op *op) {
     int i;
     for (i = 0; i < op->nrets; i++) {
@@ -24463,12 +24490,13 @@ static bool opdi_is_view_op(const opd_op *op) {
     return false;
 }
 
-//-- What an operator's arguments have to do with dims, by their names in ATen.
+//-- How an operator deals with dims, which opdi_dims_learn reads from the names of its arguments (ATen's are meant).
 enum { OPDI_DIMS_KNOWN = 1, OPDI_DIMS_VIEW = 2, OPDI_DIMS_MORE = 4, OPDI_DIMS_NONE = 8, OPDI_DIMS_ANY = 16 };
 static bool opdi_is_one_of(const char *name, const char *const *names) {
     while (*names && strcmp(name, *names) != 0) { names++; }
     return *names != NULL;
 }
+//-- Notes which arguments of op name dims or sizes; returns the OPDI_DIMS_ bits.
 static int opdi_dims_learn(opd_op *op) {
     static const char *const dims[] = {"dim", "dims", "dim0", "dim1", "dim2", "dimension", NULL};
     static const char *const sizes[] = {"input_sizes", "self_sizes", NULL};
@@ -24491,13 +24519,14 @@ static int opdi_dims_learn(opd_op *op) {
     return what;
 }
 
-/* 1, 2, ... : the dims of an example behind the examples'; one without dims gets one.  Puts them into dims[64]. */
+/* Returns 1, 2, ..., the dims of an example behind that of the examples, in dims[64]; an example without dims gets
+   one. */
 static opd_ints opdi_batch_all_dims(int ndim, int64_t *dims) {
     int n;
     for (n = 0; n < OPDI_MAX(ndim, 1); n++) { dims[n] = n + 1; }
     return opd_ints_of(dims, n);
 }
-//-- value as [examples, elements of one].
+//-- Returns `value` as [examples, elements of one]; NULL with an error.
 static opd_tensor *opdi_batch_flat(opd_tensor *value) {
     int64_t sizes[2], i;
     if (!value || value->ndim == 2) { return value; }
@@ -24506,8 +24535,9 @@ static opd_tensor *opdi_batch_flat(opd_tensor *value) {
     return value->ndim == 1 ? opd_unsqueeze(value, 1) : opd_reshape(value, opd_ints_of(sizes, 2));
 }
 
-//-- Puts the dims that argument v names behind the examples'.  ndim: how many may be named; self: of an example.
-//-- dims[64]: room for a list.  0; -1: failed; 1: None, which is all elements in a row.
+//-- Shifts the dims that argument v names by one, behind that of the examples. ndim: how many may be named; self: dims
+//-- of an example; dims[64]: room for a list.  Returns 0, -1 with an error, or 1 for None, which is all elements in a
+//-- row.
 static int opdi_batch_shift(const opd_call *call, opd_value *v, int i, int ndim, int self, int what, int64_t *dims) {
     int32_t k, n = v->tag == OPD_TAG_INTS ? v->n : 0;
     if (v->tag == OPD_TAG_INT) {
@@ -24528,7 +24558,7 @@ static int opdi_batch_shift(const opd_call *call, opd_value *v, int i, int ndim,
     *v = opd_value_ints(dims, n);
     return 0;
 }
-//-- first, and behind it the rest, in room[64].  No data: failed.
+//-- Returns `first` and behind it `rest`, in room[64]; without data if that is too long, with an error.
 static opd_ints opdi_batch_ints(int64_t first, opd_ints rest, int64_t *room) {
     if (rest.n >= OPD_MAX_DIMS) {
         (void)opd_fail(OPD_ERROR_SHAPE, "vmap: the examples together have more than %d dimensions", OPD_MAX_DIMS);
@@ -24538,7 +24568,8 @@ static opd_ints opdi_batch_ints(int64_t first, opd_ints rest, int64_t *room) {
     if (rest.n) { memcpy(room + 1, rest.data, (size_t)rest.n * sizeof *room); }
     return opd_ints_of(room, rest.n + 1);
 }
-//-- A result of examples that have no dims (what is 1), or whose dims were one (2), of `ndim`.
+//-- Gives a result its dims back that was computed of examples without dims (what 1) or with all dims in one (2:
+//-- keepdim of ndim dims); NULL with an error.
 static opd_tensor *opdi_batch_restore(opd_tensor *r, int what, int ndim, int64_t size) {
     int64_t sizes[OPD_MAX_DIMS + 1];
     int k;
@@ -24549,8 +24580,8 @@ static opd_tensor *opdi_batch_restore(opd_tensor *r, int what, int ndim, int64_t
     return opd_reshape(r, opd_ints_of(sizes, ndim + 1));
 }
 
-//-- Operators that work along dims of their tensors, named by arguments that are called dim and so on, or along the
-//-- last ones; or that are told the sizes of the result: examples in front.
+//-- The rule of operators that work along dims of their tensors (named by arguments like dim, or the last ones) or are
+//-- told the sizes of the result: puts the examples in front.
 int opd_batch_shift_dim(opd_call *call) {
     opd_op *op = call->op;
     opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
@@ -24602,7 +24633,7 @@ int opd_batch_shift_dim(opd_call *call) {
     return 0;
 }
 
-//-- Two factors as torch.matmul's, whose dims before the last two broadcast: the examples are one more.
+//-- The rule of products like torch.matmul, whose dims before the last two broadcast: the examples are one dim more.
 int opd_batch_matmul(opd_call *call) {
     opd_op *op = call->op;
     opd_value args[OPD_MAX_ARGS];
@@ -24631,7 +24662,8 @@ int opd_batch_matmul(opd_call *call) {
 
 OPDI_COLD_BEGIN
 
-//-- t, whose dims `at` and the next count examples and n of each, in one or (split) the other way round.
+//-- Merges the dims `at` and at + 1 of t, which count the examples and what each has; opdi_batch_split splits them
+//-- again, n of each.
 static opd_tensor *opdi_batch_merge(opd_tensor *t, int at) { return opd_flatten_full(t, at, at + 1); }
 static opd_tensor *opdi_batch_split(opd_tensor *t, int at, int64_t n) {
     int64_t sizes[OPD_MAX_DIMS + 1];
@@ -24643,8 +24675,7 @@ static opd_tensor *opdi_batch_split(opd_tensor *t, int at, int64_t n) {
     }
     return opd_reshape(t, opd_ints_of(sizes, k));
 }
-//-- Of the arguments given, the examples of those in `folded` become more samples of the batch that is their first
-//-- dim, or, where the operator also takes single samples and has such, that batch.
+//-- Splits a result's first dim into the examples and n of each; 0, or -1 with an error.
 static int opdi_batch_split_result(opd_value *v, int64_t n) {
     opd_tensor **list = v->tag == OPD_TAG_TENSORS ? opdi_scope_tensors(v->n) : NULL;
     int32_t k;
@@ -24653,6 +24684,8 @@ static int opdi_batch_split_result(opd_value *v, int64_t n) {
     if (list) { v->u.tensors = list; }
     return opd_ok() ? 0 : -1;
 }
+//-- Runs a call for all examples at once by making those of the arguments in `folded` more samples of the batch that is
+//-- their first dim; single: there is no such dim, and the examples become the batch.  0, or -1.
 static int opdi_batch_fold(opd_call *call, const opd_value *given, uint64_t folded, bool single) {
     opd_op *op = call->op;
     opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
@@ -24685,7 +24718,7 @@ static int opdi_batch_fold(opd_call *call, const opd_value *given, uint64_t fold
     return 0;
 }
 int opd_batch_fold(opd_call *call) { return opdi_batch_fold(call, call->args, ~(uint64_t)0, false); }
-//-- The same of an operator of images with nd dims and channels, a batch of them or one.
+//-- Folds the examples as opdi_batch_fold does, for operators of images with nd dims and channels, batched or single.
 static int opdi_batch_fold_nd(opd_call *call, int nd) {
     uint64_t m;
     int ndim = 0;
@@ -24699,21 +24732,21 @@ static int opdi_batch_fold_nd(opd_call *call, int nd) {
 static int opdi_batch_fold_1d(opd_call *call) { return opdi_batch_fold_nd(call, 1); }
 static int opdi_batch_fold_2d(opd_call *call) { return opdi_batch_fold_nd(call, 2); }
 static int opdi_batch_fold_3d(opd_call *call) { return opdi_batch_fold_nd(call, 3); }
-//-- Examples beside the channels that are the second dim: [N, B C, ...].
+//-- Returns t with its examples beside the channels, its second dim: [N, B C, ...]; NULL with an error.
 static opd_tensor *opdi_batch_channels(opd_tensor *t, int dim) {
     if (t && dim < 0) { t = opd_batch_front(t, -1); dim = 0; }
     if (t && dim != 1) { t = opd_movedim(t, dim, 1); }
     return opdi_batch_merge(t, 1);
 }
 
-//-- The argument of that name; -1.
+//-- Returns the index of the argument with this name, or -1.
 static int opdi_batch_named(const opd_op *op, const char *name) {
     int i;
     for (i = op->nargs; i-- > 0 && strcmp(op->schema->args[i].name, name) != 0;) { }
     return i;
 }
 
-//-- A fresh tensor's sizes (and strides) with room for the examples in front.
+//-- Puts the number of examples in front of the sizes (and strides) that a factory is given; 0, or -1 with an error.
 static int opdi_batch_enlarge(opd_call *call, opd_value *args, int at) {
     const int64_t n = args[at].n;
     const bool strided = opdi_batch_named(call->op, "stride") == at + 1 && args[at + 1].n == n;
@@ -24737,7 +24770,7 @@ static int opdi_batch_enlarge(opd_call *call, opd_value *args, int at) {
     return 0;
 }
 
-//-- Factories, which take sizes from an argument, or from a tensor, and values from the random numbers or nowhere.
+//-- The rule of factories, which take sizes from an argument or a tensor, and values from random numbers or nowhere.
 int opd_batch_factory(opd_call *call) {
     opd_op *op = call->op;
     opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
@@ -24765,7 +24798,7 @@ int opd_batch_factory(opd_call *call) {
     return opd_batch_return(call, rets[0].u.t, dim);
 }
 
-//-- Whether a tape around records the call: where a value requires grad.
+//-- True if a tape records the call: a tensor, or a value that it is an example of, requires grad.
 static bool opdi_batch_records(const opd_call *call) {
     uint64_t m;
     if (call->th->state.no_grad) { return false; }
@@ -24777,7 +24810,8 @@ static bool opdi_batch_records(const opd_call *call) {
     }
     return false;
 }
-//-- A copy in place of t, which is written to after formulas have saved it.
+//-- Puts a copy in place of t among the arguments, as t is written to after formulas have saved it; 0, or -1 with an
+//-- error.
 static int opdi_batch_apart(const opd_op *op, opd_value *args, opd_tensor *t) {
     opd_tensor *was = opd_clone(t);
     int i;
@@ -24787,7 +24821,7 @@ static int opdi_batch_apart(const opd_op *op, opd_value *args, opd_tensor *t) {
     return was ? 0 : -1;
 }
 
-//-- An in-place or out= form without a rule of its own: the functional form, then a copy.
+//-- The rule of in-place and out= forms: runs the functional form and copies the results to where they belong.
 static int opdi_batch_derived(opd_call *call, const opdi_card *card) {
     opdi_thread *th = call->th;
     opdi_layer *const rule = th->rule, *const top = th->layer;
@@ -24829,8 +24863,8 @@ static int opdi_batch_escaped(const opd_call *call) {
 OPDI_COLD_END
 
 static int opdi_batch_random(opd_call *call, const opdi_card *card);
-//-- The kernel at FuncTorchBatched of every operator: its card's rule; what has none is composed of others, or goes
-//-- The batching rule of an operator's card; what has none is composed of others, or goes through the loop.
+//-- Runs the batching rule of an operator's card; an operator without one is composed of others, or loops over
+//-- examples.
 static int opdi_batched_rule(opd_call *call) {
     const opdi_card *card = OPDI_ACQUIRE(&call->op->card);
     opd_vmap_rule rule = card ? card->desc.vmap : NULL;
@@ -24842,7 +24876,8 @@ static int opdi_batched_rule(opd_call *call) {
     if (!rule) { rule = opdi_is_view_op(call->op) ? opd_batch_view : opd_batch_decompose; }
     return rule(call);
 }
-//-- The kernel at FuncTorchBatched of every operator; a call that comes here without its layer has what escaped.
+//-- The kernel at FuncTorchBatched of every operator.  A call that comes here without its layer has a tensor that
+//-- escaped.
 static int opdi_batched_kernel(opd_call *call) {
     const opdi_layer *layer = call->th->rule;
     return layer && (opdi_op_is_random(call->op) || opdi_any_batched(call->op, call->args, layer->level))
@@ -24851,7 +24886,7 @@ static int opdi_batched_kernel(opd_call *call) {
 
 OPDI_COLD_BEGIN
 
-//-- One draw cannot serve examples whose parameters differ; self of a draw in place is none.
+//-- Refuses one draw for all examples if their parameters differ; what the draw writes does not count.
 static int opdi_batch_check_same(const opd_call *call) {
     const opd_op *op = call->op;
     uint64_t m;
@@ -24864,7 +24899,7 @@ static int opdi_batch_check_same(const opd_call *call) {
                                  "tensor input");
 }
 
-//-- One draw for all examples.
+//-- Draws once for all examples; 0, or -1 with an error.
 static int opdi_batch_draw_once(opd_call *call) {
     opd_op *op = call->op;
     opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
@@ -24882,7 +24917,7 @@ static int opdi_batch_draw_once(opd_call *call) {
     return 0;
 }
 
-//-- Draws for each element, in place or with parameters that are tensors: bernoulli_, normal.
+//-- The rule of draws for each element, in place or with parameters that are tensors: bernoulli_, normal.
 static int opdi_batch_drawn(opd_call *call) {
     const opd_op *op = call->op;
     const opd_value *const was = call->args;
@@ -24906,8 +24941,8 @@ static int opdi_batch_drawn(opd_call *call) {
     return rc;
 }
 
-//-- Random operators: refused, drawn once for all examples, or for each.  Their rules also run for
-//-- calls where nothing is batched.
+//-- Runs a random operator as the layer's randomness says: refuses, draws once for all examples, or for each.  Also
+//-- called when nothing is batched.
 static int opdi_batch_random(opd_call *call, const opdi_card *card) {
     const opd_vmap_rule rule = card ? card->desc.vmap : NULL;
     if (card && card->base) {
@@ -24961,6 +24996,7 @@ int opd_vmap_begin(int64_t batch_size, opd_randomness randomness) {
     return layer ? layer->level : -1;
 }
 
+//-- Wraps t for the vmap layer at `level`, its examples along in_dim; NULL with an error.
 opd_tensor *opd_vmap_wrap(opd_tensor *t, int in_dim, int level) {
     opdi_layer *layer;
     int dim;
@@ -24983,6 +25019,8 @@ opd_tensor *opd_vmap_wrap(opd_tensor *t, int in_dim, int level) {
     return opdi_own(opdi_batch_wrap(t, dim, level));
 }
 
+//-- Takes t out of the vmap layer at `level`, examples along out_dim; a tensor that has none is expanded.  NULL with an
+//-- error.
 opd_tensor *opd_vmap_unwrap(opd_tensor *t, int out_dim, int level) {
     opdi_thread *th = opdi_self();
     opdi_layer *layer, *const top = th->layer, *const rule = th->rule;
@@ -25025,7 +25063,8 @@ int opd_vmap_end(int level) {
 
 OPDI_COLD_BEGIN
 
-//-- torch.autograd.grad with is_grads_batched: the backward once, with gradients that are batched.
+//-- Computes gradients with is_grads_batched: runs the backward once, with gradients that are batched; 0, or -1 with an
+//-- error.
 static int opdi_grad_batched(opd_tensor *const *outputs, int n, opd_tensor *const *inputs, int ninputs,
                              const opd_backward_options *options, opd_tensor **grads) {
     opd_backward_options o = *options;
@@ -25063,7 +25102,7 @@ static int opdi_grad_batched(opd_tensor *const *outputs, int n, opd_tensor *cons
     return rc;
 }
 
-//-- vmap of a function: what every piece of it needs.
+//-- The arguments of opd_vmap, for each of its chunks.
 typedef struct opdi_mapped {
     opd_transform_fn fn;
     void *user;
@@ -25080,7 +25119,7 @@ static int opdi_mapped_in(const opdi_mapped *m, int i) {
 static int opdi_mapped_out(const opdi_mapped *m, int i) {
     return !m->o->out_dims ? 0 : m->o->out_dims[m->o->nout_dims == 1 ? 0 : i];
 }
-/* "vmap(f, in_dims=(0, None), ...)(<inputs>)" */
+/* Writes "vmap(f, in_dims=(0, None), ...)(<inputs>)" for messages; returns buf. */
 static const char *opdi_mapped_text(const opdi_mapped *m, char *buf, size_t cap) {
     opdi_text t = opdi_text_of(buf, cap);
     int i;
@@ -25095,7 +25134,7 @@ static const char *opdi_mapped_text(const opdi_mapped *m, char *buf, size_t cap)
     return buf;
 }
 
-//-- What is wrong with input `at`, or (-1) with all of them.
+//-- Fails because input `at`, or (-1) the inputs together, cannot be mapped over; `mapped` of them have examples.
 OPDI_NOINLINE static int opdi_mapped_wrong(const opdi_mapped *m, int at, int mapped) {
     char text[256], list[256];
     opdi_text sizes = opdi_text_of(list, sizeof list);
@@ -25131,7 +25170,7 @@ OPDI_NOINLINE static int opdi_mapped_wrong(const opdi_mapped *m, int at, int map
     return opd_fail(OPD_ERROR_ARGUMENT, "vmap: Expected all tensors to have the same size in the mapped dimension, got "
                     "sizes [%s] for the mapped dimension", list);
 }
-//-- Checks what is given and finds the number of examples.
+//-- Checks the arguments of opd_vmap and finds the number of examples; 0, or -1 with an error.
 static int opdi_mapped_check(opdi_mapped *m) {
     bool differ = false;
     int i, n = 0;
@@ -25157,7 +25196,7 @@ static int opdi_mapped_check(opdi_mapped *m) {
     return n == 0 || differ ? opdi_mapped_wrong(m, -1, n) : 0;
 }
 
-//-- What fn gave, or how many; -1.
+//-- Checks the outputs of a transformed function; returns their number n, or -1 with an error.
 static int opdi_outputs_check(int n, opd_tensor *const *out, const char *who, const char *name) {
     int i;
     if (n < 0 || !opd_ok()) {
@@ -25176,8 +25215,8 @@ static int opdi_outputs_check(int n, opd_tensor *const *out, const char *who, co
     return n;
 }
 
-//-- A transform's outputs to its caller.  When it failed there are none: NULL in those that there would have been, as
-//-- far as that is known: `least`, or more where fn had written more.
+//-- Gives a transform's outputs to its caller; returns n.  When it failed (n < 0) the caller gets NULLs: as many as are
+//-- known, `least` or more if fn had written more.
 static int opdi_outputs_give(opd_tensor **outputs, opd_tensor *const *made, int n, int least) {
     int i, count = n < 0 ? least : n;
     for (i = count; n < 0 && i < OPD_TRANSFORM_OUTPUTS; i++) { if (made[i]) { count = i + 1; } }
@@ -25185,7 +25224,7 @@ static int opdi_outputs_give(opd_tensor **outputs, opd_tensor *const *made, int 
     return n;
 }
 
-//-- One pass over the examples [from, from + count), all of them when count is the size.
+//-- Runs the function once for the examples [from, from + count); returns the number of outputs, or -1.
 static int opdi_mapped_pass(const opdi_mapped *m, int64_t from, int64_t count, opd_tensor **outputs) {
     opd_tensor **in = opdi_scope_tensors(m->ninputs);
     int i, n = -1, level = -1;
@@ -25216,7 +25255,7 @@ static int opdi_mapped_pass(const opdi_mapped *m, int64_t from, int64_t count, o
     return n;
 }
 
-//-- The same in pieces, joined along each output's dim.
+//-- Runs the function chunk by chunk and joins the outputs along their dims; returns their number, or -1.
 static int opdi_mapped_chunks(const opdi_mapped *m, opd_tensor **outputs) {
     const int64_t step = m->o->chunk_size, count = (m->size + step - 1) / step;
     opd_tensor **parts[OPD_TRANSFORM_OUTPUTS], *out[OPD_TRANSFORM_OUTPUTS] = {NULL};
@@ -25247,6 +25286,7 @@ static int opdi_mapped_chunks(const opdi_mapped *m, opd_tensor **outputs) {
     return n;
 }
 
+//-- Checks the arguments of opd_vmap and runs the function at once or in chunks; returns the number of outputs, or -1.
 static int opdi_vmap(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                      const opd_vmap_options *options, opd_tensor **outputs) {
     opd_vmap_options none;
@@ -25302,7 +25342,7 @@ typedef struct opdi_diff {
     const char *packers;                          /* the message by which saved-tensor hooks were forbidden before */
 } opdi_diff;
 
-//-- Which inputs: from the options; all when they name none and `all`.
+//-- Notes by which inputs to differentiate: those of the options; all if they name none and `all`, else the first.
 static int opdi_diff_argnums(opdi_diff *d, bool all) {
     const opd_transform_options *o = d->o;
     const int n = o->argnums || o->nargnums ? o->nargnums : all ? d->nin : 1;
@@ -25328,7 +25368,7 @@ static int opdi_diff_argnums(opdi_diff *d, bool all) {
     return 0;
 }
 
-//-- What is asked for; fills the struct.  0, or -1.
+//-- Fills the struct with what is asked for, after checking it; 0, or -1 with an error.
 static int opdi_diff_make(opdi_diff *d, const char *who, opd_transform_fn fn, void *user, opd_tensor *const *inputs,
                             int ninputs, const opd_transform_options *options, bool all) {
     static const opd_transform_options none = {NULL, 0, 0, 0, OPD_RANDOM_ERROR, false};
@@ -25354,9 +25394,11 @@ static int opdi_diff_make(opdi_diff *d, const char *who, opd_transform_fn fn, vo
 static int opdi_trace_outside(opd_tensor *t);
 static int opdi_identity_bw(opd_backward_call *bw);
 static const opdi_derivative opdi_input_formula = {"AliasBackward0", opdi_identity_bw, NULL, NULL, false, false, false};
-//-- Whether t is an input that is differentiated by, and outside, too: for the function inside a leaf.
+//-- True if t is an input that is differentiated by and is followed by the tape outside, too; for the function it is a
+//-- leaf.
 static bool opdi_diff_is_input(const opd_tensor *t) { return t->grad_fn && t->grad_fn->formula == &opdi_input_formula; }
-//-- t where something outside follows it: no view of it, as writes outside are none of the function's inside.
+//-- Returns an alias of t, which the tape outside follows, linked to t by a node.  It is no view: what is written
+//-- outside does not concern the function.  NULL with an error.
 static opd_tensor *opdi_diff_link(opdi_diff *d, opd_tensor *t) {
     opd_tensor *alias = opdi_own(opdi_shallow_copy(t));
     opd_node *n = alias ? opdi_node_make(&opdi_input_formula, 1, 0, 0, &alias, 1, 0) : NULL;
@@ -25367,8 +25409,8 @@ static opd_tensor *opdi_diff_link(opdi_diff *d, opd_tensor *t) {
     d->linked = true;
     return alias;
 }
-//-- What t, an input or a view of one, is outside, where that is followed: a view of what was given.  NULL: it is none;
-//-- or there was an error.
+//-- Returns what t is outside if it is a linked input or a view of one: the given tensor, or the same view of it.  NULL
+//-- if it is neither, or with an error.
 static opd_tensor *opdi_diff_unlink(const opdi_diff *d, opd_tensor *t) {
     opd_tensor *base = t->flags & OPDI_IS_VIEW ? opdi_view_record_of(t)->base : t, *v;
     int i;
@@ -25379,7 +25421,7 @@ static opd_tensor *opdi_diff_unlink(const opdi_diff *d, opd_tensor *t) {
     if (v && !(v->flags & OPDI_IS_VIEW)) { opdi_view_tie(v, d->given[i], opdi_view_record_of(t)->creation); }
     return v;
 }
-//-- Input i in a place of its own on the tape.
+//-- Returns an alias of input i with a place of its own on the tape; NULL with an error.
 static opd_tensor *opdi_diff_alias(opdi_diff *d, int i) {
     opd_tensor *t = d->in[i], *alias;
     if (!t) {
@@ -25403,7 +25445,7 @@ static opd_tensor *opdi_diff_alias(opdi_diff *d, int i) {
     return alias;
 }
 
-//-- Enters a layer; with aliases, of a tape.
+//-- Enters a layer; for a grad layer the inputs become aliases.  0, or -1 with an error.
 static int opdi_diff_enter(opdi_diff *d, opdi_layer_kind kind) {
     opdi_thread *th = opdi_self();
     int i;
@@ -25436,7 +25478,7 @@ static void opdi_diff_leave(opdi_diff *d) {
     d->layer = NULL;
 }
 
-//-- Calls the function inside; how many outputs it gives, without the aux ones.  -1.
+//-- Calls the function inside of the layer; returns how many outputs it gives without the aux ones, or -1.
 static int opdi_diff_call(opdi_diff *d, opd_tensor **out) {
     const int n = opdi_outputs_check(d->fn(d->user, d->in, d->nin, out), out, d->who, "fn");
     if (n < 0 || n > d->o->naux) { return n < 0 ? -1 : n - d->o->naux; }
@@ -25448,7 +25490,7 @@ static int opdi_diff_call(opdi_diff *d, opd_tensor **out) {
 //-- A set of nodes, in the order in which they were put in.
 typedef struct opdi_nodes { const opd_node **list; int32_t *slots; int32_t n, cap; } opdi_nodes;
 
-//-- The slot of n, or the empty one where it goes.
+//-- Returns the slot of node n, or the empty one where it goes.
 static int32_t *opdi_nodes_slot(const opdi_nodes *s, const opd_node *n) {
     uint32_t h = (uint32_t)((uintptr_t)n / 16) % (2 * (uint32_t)s->cap);
     while (s->slots[h] && s->list[s->slots[h] - 1] != n) { h = h + 1 < 2 * (uint32_t)s->cap ? h + 1 : 0; }
@@ -25475,17 +25517,17 @@ static int opdi_nodes_put(opdi_nodes *s, const opd_node *n) {
     return 0;
 }
 
-//-- A leaf of this layer, or of one inside it that is gone.
+//-- True if a leaf belongs to this layer, or to one inside of it that is gone.
 static bool opdi_diff_mine(const opdi_diff *d, const opd_tensor *leaf) {
     int i;
     for (i = 0; i < d->nby && d->by[i] != leaf; i++) { }
     return i < d->nby || (leaf->output_nr && leaf->output_nr > d->serial);
 }
-//-- Recorded inside, by this thread.
+//-- True if n was recorded inside of the layer, by this thread.
 static bool opdi_diff_inside(const opdi_diff *d, const opd_node *n) {
     return opdi_node_sequence(n) >= d->since && n->sequence >> OPDI_SEQUENCE_BITS == opdi_thread_number(opdi_self());
 }
-//-- Whether t's history leads to what was there before: 1, 0; -1: no memory.
+//-- Returns 1 if t's history leads out of the layer, to something that was there before, else 0; -1 without memory.
 static int opdi_diff_leads_out(const opdi_diff *d, const opd_tensor *t) {
     opdi_nodes seen;
     int32_t i;
@@ -25508,7 +25550,7 @@ static int opdi_diff_leads_out(const opdi_diff *d, const opd_tensor *t) {
 }
 
 static opd_tensor *opdi_diff_result(const opdi_diff *d, opd_tensor *t);
-//-- The same of t's tangents, which have histories of their own.
+//-- Replaces t's tangents, which have histories of their own, by what they are outside (see opdi_diff_result); 0 or -1.
 static int opdi_diff_tangents(const opdi_diff *d, const opd_tensor *t) {
     opdi_level *level;
     for (level = opdi_self()->level; level; level = level->outer) {
@@ -25533,8 +25575,8 @@ static int opdi_diff_tangents(const opdi_diff *d, const opd_tensor *t) {
     return 0;
 }
 
-//-- What is differentiable once has computed *t, a reference, of what it read: where something follows that, or its
-//-- tangents in a level, *t is the result of a node that fails.
+//-- Makes *t, a reference, the result of a node that fails, if a tape follows one of the n tensors in `reads` (or its
+//-- tangent in a level) from which a formula that is differentiable once has computed *t.  0 or -1.
 static int opdi_once_tie(const opd_node *from, opd_tensor **t, opd_tensor *const *reads, int n, opdi_level *level) {
     const opd_value name = opd_value_str(from->formula->name);
     opd_node *twice = opdi_node_make(&opdi_twice_formula, 2 * n, 1, 0, t, 1, 0);
@@ -25556,7 +25598,8 @@ static int opdi_once_tie(const opd_node *from, opd_tensor **t, opd_tensor *const
     opdi_node_release(twice);
     return rc;
 }
-//-- The same of *t's tangents, in the levels that are open outside of the layer `below` and inside of *t's.
+//-- Ties t's tangents as opdi_once_tie does, in the levels that are open outside of layer `below` and inside of t's
+//-- own.
 static int opdi_once_tangents(const opd_node *from, const opd_tensor *t, opd_tensor *const *reads, int n, int below) {
     const int above = t->flags & OPDI_BATCHED ? opdi_batched_of(t)->level : 0;
     opdi_level *level;
@@ -25584,8 +25627,7 @@ static int opdi_once_tangents(const opd_node *from, const opd_tensor *t, opd_ten
     }
     return rc;
 }
-//-- The same of the layers around: of *t's tangents, and of its value for the layers around the vmap that it is batched
-//-- at.
+//-- Ties *t as opdi_once_tie does for the layers around: its tangents, and the value of which it is an example.
 static int opdi_once_deeper(const opd_node *from, opd_tensor **t, opd_tensor *const *reads, int n, int below) {
     opd_tensor **outside, *value;
     int i, rc;
@@ -25607,14 +25649,16 @@ static int opdi_once_deeper(const opd_node *from, opd_tensor **t, opd_tensor *co
     return rc;
 }
 
-//-- Whether t's history, if it has one, is something outside too: 1, 0; -1: an error.
+//-- Returns 1 if t may keep its history outside of the layer (or has none), 0 if it leads nowhere there, -1 with an
+//-- error.
 static int opdi_diff_keeps(const opdi_diff *d, const opd_tensor *t) {
     const opd_tensor *base = !t->grad_fn && (t->flags & OPDI_IS_VIEW) ? opdi_view_record_of(t)->base : t;
     if (!opdi_requires_grad(t)) { return 1; }
     if (base->grad_fn ? !opdi_diff_inside(d, base->grad_fn) : !opdi_diff_mine(d, base)) { return 1; }
     return d->around.no_grad ? 0 : opdi_diff_leads_out(d, t);
 }
-//-- What t is outside: itself, or without its history when nobody there follows that.  NULL: an error.
+//-- Returns what t is outside of the layer: itself, or an alias without history if nobody there follows that.  NULL
+//-- with an error.
 static opd_tensor *opdi_diff_result(const opdi_diff *d, opd_tensor *t) {
     const opdi_batched *b = t && t->flags & OPDI_BATCHED ? opdi_batched_of(t) : NULL;
     opd_tensor *value = NULL, *v;
@@ -25630,7 +25674,8 @@ static opd_tensor *opdi_diff_result(const opdi_diff *d, opd_tensor *t) {
     return v && opdi_family_pass(v, t) == 0 ? v : NULL;
 }
 
-//-- The function d, called once with aliases: what it gives, and what pulls cotangents back to the inputs.
+//-- A derivative that a program holds: of a function that was called once with aliases (vjp), or that will be called
+//-- again with each tangent (linearize).
 struct opd_derivative {
     opdi_diff d;
     opd_tensor **outs;                            /* of a vjp: with their histories */
@@ -25638,7 +25683,7 @@ struct opd_derivative {
     int nouts, vmaps;
 };
 
-//-- Outputs that can be differentiated.
+//-- Refuses outputs of a dtype without derivatives.
 static int opdi_diff_check(const opdi_diff *d, opd_tensor *const *out, int n) {
     int i;
     for (i = 0; i < n; i++) {
@@ -25649,7 +25694,8 @@ static int opdi_diff_check(const opdi_diff *d, opd_tensor *const *out, int n) {
     return 0;
 }
 
-//-- Enters, calls, leaves; the outputs and what was passed on as they are outside.  How many outputs; -1.
+//-- Calls the function inside of a grad layer and writes its outputs and aux ones as they are outside; returns how
+//-- many, or -1.
 static int opdi_vjp_make(opd_derivative *v, opd_tensor **outputs) {
     opdi_diff *d = &v->d;
     opd_tensor *out[OPD_TRANSFORM_OUTPUTS] = {NULL};
@@ -25670,7 +25716,7 @@ static opd_derivative *opdi_derivative_new(void) {
     if (v) { memset(v, 0, sizeof *v); }
     return v;
 }
-//-- Gives the innermost scope's results to the one around.
+//-- Hands n outputs of the innermost scope to the scope around; returns n, or -1.
 static int opdi_diff_hand(opd_tensor *const *outputs, int n) {
     int i;
     for (i = 0; i < n; i++) {
@@ -25682,11 +25728,11 @@ static int opdi_diff_room(const void *outputs, const void *other, const char *wh
     return outputs && other ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "%s: where the results go is NULL", who);
 }
 
-//-- How many outputs there are at least: one, and what is passed on.
+//-- Returns how many outputs a transform has at least: one, and the aux ones.
 static int opdi_least_outputs(const opd_transform_options *o) {
     return 1 + (o ? OPDI_MIN(OPDI_MAX(o->naux, 0), OPD_TRANSFORM_OUTPUTS - 1) : 0);
 }
-//-- The same of what gives a gradient for each argnum in place of one output.
+//-- Returns how many outputs a transform has at least that gives a gradient for each argnum in place of one output.
 static int opdi_least_gradients(const opd_transform_options *o) {
     const int by = o && o->nargnums > 0 ? OPDI_MIN(o->nargnums, OPD_TRANSFORM_OUTPUTS) : 1;
     return by + opdi_least_outputs(o) - 1;
@@ -25703,7 +25749,8 @@ int opd_vjp(opd_transform_fn fn, void *user, opd_tensor *const *primals, int n, 
     return opdi_outputs_give(outputs, out, rc, opdi_least_outputs(options));
 }
 
-//-- Cotangents of the outputs, or NULL for zeros, to gradients of the inputs.
+//-- Pulls cotangents of the outputs (NULL: zeros; no array: ones) back to gradients of the inputs; returns how many, or
+//-- -1.
 static int opdi_vjp_pull(opd_derivative *v, opd_tensor *const *cotangents, unsigned flags, opd_tensor **grads) {
     opdi_thread *th = opdi_self();
     opdi_diff d = v->d;
@@ -25740,7 +25787,8 @@ static int opdi_vjp_pull(opd_derivative *v, opd_tensor *const *cotangents, unsig
     return d.nby;
 }
 
-//-- fn's one output, a number, and its gradients; `value`: it stands between them and the rest.
+//-- Writes the gradients of a function with one output, a number, then (value) that output, then the aux ones; returns
+//-- how many, or -1.
 static int opdi_diff_grad(opdi_diff *d, bool value, opd_tensor **outputs) {
     opd_tensor *out[OPD_TRANSFORM_OUTPUTS], *grads[OPD_TRANSFORM_OUTPUTS];
     opd_derivative v;
@@ -25786,7 +25834,8 @@ int opd_grad_and_value(opd_transform_fn fn, void *user, opd_tensor *const *input
 
 //== forward ===========================================================================================================
 
-//-- fn at the primals d->in with tangents, NULL where there is none: its outputs and their tangents.
+//-- Calls the function at the primals d->in with tangents (NULL: none) and writes outputs and their tangents; returns
+//-- how many outputs there are with the aux ones, or -1.
 static int opdi_jvp_make(opdi_diff *d, opd_tensor *const *tangents, opd_tensor **outputs, opd_tensor **out_tangents) {
     opdi_thread *th = opdi_self();
     opdi_within within;
@@ -25818,7 +25867,7 @@ static int opdi_jvp_make(opdi_diff *d, opd_tensor *const *tangents, opd_tensor *
     return rc ? -1 : n + d->o->naux;
 }
 
-//-- A tangent for each primal, each of its kind.
+//-- Checks that each tangent fits its primal: sizes, dtype, device.
 static int opdi_jvp_check(const opdi_diff *d, opd_tensor *const *tangents, const char *who) {
     char a[256], b[256];
     int i;
@@ -25851,6 +25900,7 @@ static int opdi_jvp_check(const opdi_diff *d, opd_tensor *const *tangents, const
     return 0;
 }
 
+//-- Runs the function in forward mode; outputs and tangents are handed to the caller's scope.
 int opd_jvp(opd_transform_fn fn, void *user, opd_tensor *const *primals, opd_tensor *const *tangents, int n,
             const opd_transform_options *options, opd_tensor **outputs, opd_tensor **out_tangents) {
     opd_tensor *out[OPD_TRANSFORM_OUTPUTS] = {NULL}, *along[OPD_TRANSFORM_OUTPUTS] = {NULL};
@@ -25872,6 +25922,7 @@ int opd_jvp(opd_transform_fn fn, void *user, opd_tensor *const *primals, opd_ten
     return opdi_outputs_give(outputs, out, rc, opdi_least_outputs(options));
 }
 
+//-- Calls the function once and keeps its primals for later tangents; returns how many outputs there are, or -1.
 static int opdi_linearize(opd_transform_fn fn, void *user, opd_tensor *const *primals, int n,
                           const opd_transform_options *options, opd_tensor **outputs, opd_derivative **jvp) {
     opd_derivative *v = opd_ok() ? opdi_derivative_new() : NULL;
@@ -25900,6 +25951,7 @@ int opd_linearize(opd_transform_fn fn, void *user, opd_tensor *const *primals, i
     return opdi_outputs_give(outputs, out, n, opdi_least_outputs(options));
 }
 
+//-- Applies a derivative to cotangents (vjp) or tangents (linearize); returns how many tensors it gives, or -1.
 static int opdi_derivative_call(opd_derivative *v, opd_tensor *const *in, int n, unsigned flags, opd_tensor **out) {
     opd_tensor *outputs[OPD_TRANSFORM_OUTPUTS];
     opd_scope scope;
@@ -25934,7 +25986,8 @@ int opd_derivative_call(opd_derivative *v, opd_tensor *const *in, int n, unsigne
 
 //== custom functions under vmap =======================================================================================
 
-//-- The innermost vmap layer that one of a function's inputs is batched at; forward mode is that of the layers inside.
+//-- Finds the innermost vmap layer that an input of a custom function is batched at; forward mode is that of the layers
+//-- inside.
 static int opdi_function_layer(opd_context *ctx) {
     opdi_layer *layer = opdi_self()->layer;
     int i;
@@ -25957,20 +26010,21 @@ static int opdi_function_layer(opd_context *ctx) {
     return 0;
 }
 
-//-- Element k of a value; an element of a list, or the tensor.
+//-- Returns tensor k of a value: an element of a list, or the tensor itself.
 static opd_tensor *opdi_value_tensor(const opd_value *v, int32_t k) {
     return v->tag == OPD_TAG_TENSORS ? v->u.tensors[k] : v->u.t;
 }
 static int32_t opdi_value_tensors(const opd_value *v) {
     return v->tag == OPD_TAG_TENSORS ? v->n : v->tag == OPD_TAG_TENSOR;
 }
-//-- v with other tensors: those of `list`, in the innermost scope.
+//-- Returns v with the tensors of `list`, which lies in the innermost scope, in place of its own.
 static opd_value opdi_value_with(const opd_value *v, opd_tensor **list) {
     return v->tag == OPD_TAG_TENSORS ? opd_value_tensors(list, v->n) : v->tag == OPD_TAG_TENSOR && list[0]
         ? opd_value_tensor(list[0]) : *v;
 }
 
-//-- The function for each example, by the layers around; examples of outputs that are tensors are stacked.
+//-- Applies a custom function to each example under the layers around and stacks outputs that are tensors; returns how
+//-- many outputs there are, or -1.
 static int opdi_function_loop(opd_context *ctx, const opd_value *values, const int *dims, opd_value *outputs) {
     const int64_t size = opd_batch_size(), runs = OPDI_MAX(size, 1);
     opd_value *args = (opd_value *)opdi_scope_alloc(((size_t)ctx->ninputs + 1) * sizeof *args);
@@ -26009,13 +26063,13 @@ static int opdi_function_loop(opd_context *ctx, const opd_value *values, const i
     return n;
 }
 
-//-- Whether t, or what it is an example of, has a tangent.
+//-- True if t, or a value that it is an example of, has a tangent.
 static bool opdi_is_dual_inside(const opd_tensor *t) {
     while (t && (t->flags & OPDI_BATCHED) && !opdi_is_dual(t)) { t = opdi_batched_of(t)->value; }
     return t && opdi_is_dual(t);
 }
-//-- By the function's rule, or by the loop where something outside follows an input; -2: neither, forward may run as it
-//-- is.
+//-- Computes a custom function's outputs by its vmap rule, or by the loop if something outside follows an input;
+//-- returns how many, -1 with an error, or -2: neither, forward may run as it is.
 static int opdi_function_outside(opd_context *ctx, opd_value *outputs, int *out_dims) {
     opdi_thread *th = opdi_self();
     opd_value *values = (opd_value *)opdi_scope_alloc(((size_t)ctx->ninputs + 1) * sizeof *values);
@@ -26057,7 +26111,7 @@ static int opdi_function_outside(opd_context *ctx, opd_value *outputs, int *out_
     return opd_ok() ? n : -1;
 }
 
-//-- The outputs of a function with batched inputs, in place of its forward.
+//-- Computes the outputs of a custom function with batched inputs, in place of its forward; 0, or -1 with an error.
 static int opdi_function_compute(opd_context *ctx) {
     opdi_thread *th = opdi_self();
     opd_value outputs[OPD_TRANSFORM_OUTPUTS];
@@ -26083,7 +26137,8 @@ static int opdi_function_compute(opd_context *ctx) {
 
 //== Jacobians =========================================================================================================
 
-//-- Rows [first, first + rows) of the identity matrix, the columns that are t's elements, each row of t's sizes.
+//-- Returns rows [first, first + rows) of an identity matrix: the columns offset ... that belong to t's elements, each
+//-- row of t's sizes.  NULL with an error.
 static opd_tensor *opdi_basis(const opd_tensor *t, int64_t first, int64_t rows, int64_t offset) {
     const opd_value none = opd_value_none(), dtype = opd_value_int(OPD_INT64);
     const opd_value device = opd_value_device(opd_tensor_device(t));
@@ -26104,7 +26159,8 @@ static opd_tensor *opdi_basis(const opd_tensor *t, int64_t first, int64_t rows, 
     return row ? opd_reshape(row, opd_ints_of(sizes, t->ndim + 1)) : NULL;
 }
 
-//-- What the Jacobian's rows are: of `what`, n tensors with as many elements; one derivative by each of them.
+//-- A Jacobian while it is computed.  Its rows belong to the elements of the n tensors `what`; each row is one
+//-- derivative.
 typedef struct opdi_jacobian {
     opdi_diff *d;
     opd_derivative *vjp;                          /* jacrev; NULL: jacfwd */
@@ -26114,7 +26170,8 @@ typedef struct opdi_jacobian {
     opd_tensor *aux[OPD_TRANSFORM_OUTPUTS];
 } opdi_jacobian;
 
-//-- The rows for a basis: through the vjp, or through the function.
+//-- Computes the rows for a basis, by the vjp or by calling the function in forward mode; returns how many tensors, or
+//-- -1.
 static int opdi_jacobian_apply(opdi_jacobian *j, opd_tensor **basis, opd_tensor **out) {
     opd_tensor *all[OPD_TRANSFORM_OUTPUTS];
     opdi_diff d;
@@ -26127,7 +26184,8 @@ static int opdi_jacobian_apply(opdi_jacobian *j, opd_tensor **basis, opd_tensor 
     return n < 0 ? -1 : n - d.o->naux;
 }
 
-//-- Rows [first, first + count), each tensor of them with the rows in front.  How many tensors; -1.
+//-- Computes rows [first, first + count) at once, under a vmap; each tensor has the rows in front.  Returns how many
+//-- tensors, or -1.
 static int opdi_jacobian_rows(opdi_jacobian *j, int64_t first, int64_t count, opd_tensor **out) {
     opd_tensor **basis = opdi_scope_tensors(j->n);
     const bool single = j->d->o->chunk_size == 1 && count > 0;
@@ -26151,7 +26209,7 @@ static int opdi_jacobian_rows(opdi_jacobian *j, int64_t first, int64_t count, op
     return n;
 }
 
-//-- All rows.
+//-- Computes all rows, in chunks if the options say so; returns how many tensors, or -1.
 static int opdi_jacobian_all(opdi_jacobian *j, opd_tensor **out) {
     const int64_t given = j->d->o->chunk_size, step = given > 0 ? given : OPDI_MAX(j->rows, 1);
     const int64_t count = OPDI_MAX((j->rows + step - 1) / step, 1);
@@ -26174,7 +26232,8 @@ static int opdi_jacobian_all(opdi_jacobian *j, opd_tensor **out) {
     return n;
 }
 
-//-- The part of `rows` that belongs to t: of the sizes t's elements, then those of a row; or the other way round.
+//-- Returns the block of `rows` that belongs to t: t's sizes, then those of a row; or (last) the other way round.  NULL
+//-- with an error.
 static opd_tensor *opdi_jacobian_part(opd_tensor *rows, const opd_tensor *t, int64_t offset, bool last) {
     const int inner = rows->ndim - 1;
     int64_t sizes[2 * OPD_MAX_DIMS];
@@ -26206,7 +26265,7 @@ static int opdi_jacobian_check(const opdi_diff *d) {
     return 0;
 }
 
-//-- The Jacobian's blocks, output by output, and what was passed on behind them.
+//-- Writes the Jacobian's blocks, output by output, then the aux outputs; returns how many, or -1.
 static int opdi_jacobian_make(opdi_diff *d, bool reverse, opd_tensor **outputs) {
     opd_derivative v;
     opdi_jacobian j;
@@ -26303,7 +26362,7 @@ OPDI_COLD_END
 //----------------------------------------------------------------------------------------------------------------------
 
 #define OPDI_FAKE_SIZES 16
-/* A real tensor, held, and its fake. */
+/* A real tensor, which is held, and the fake that stands for it. */
 typedef struct opdi_faked { opd_tensor *real, *fake; } opdi_faked;
 typedef struct opdi_fake {
     struct opdi_fake *outer;
@@ -26324,7 +26383,7 @@ struct opd_cost {
 
 OPDI_COLD_BEGIN
 
-//-- A storage of meta: what it stands for; inside a kernel its bytes count.
+//-- Notes for which device a new storage of meta stands; inside of a kernel its bytes are counted.
 OPDI_NOINLINE static void opdi_fake_born(opdi_storage *s) {
     opdi_thread *th = opdi_self();
     opdi_fake *f = th->fake;
@@ -26341,7 +26400,7 @@ static int64_t opdi_faked_at(const opdi_fake *f, const opd_tensor *t) {
     while (f->map[i].real && f->map[i].real != t) { i = (i + 1) & (f->size - 1); }
     return i;
 }
-//-- Bytes of the real ones that the mode around has not seen.
+//-- Returns the bytes of those real tensors that the mode around has not seen.
 static int64_t opdi_fake_given_also(const opdi_fake *f) {
     int64_t bytes = 0, i;
     for (i = 0; i < f->size; i++) {
@@ -26368,6 +26427,7 @@ opd_fake_block opd_fake_begin(void) {
     b.guard = opd_keys_include(opd_keyset_make(OPD_BIT_OF(OPD_F_FAKE), 0));
     return b;
 }
+//-- Ends a mode, with those that were begun inside of it and not ended, and lets its tensors go.
 void opd_fake_end(opd_fake_block *b) {
     opdi_thread *th = opdi_self();
     opdi_fake *f = b ? (opdi_fake *)b->mode : NULL, *m;
@@ -26421,7 +26481,7 @@ static int opdi_faked_grow(opdi_fake *f) {
     if (old.map) { opdi_free(old.map, (size_t)old.size * sizeof *old.map); }
     return 0;
 }
-//-- The fake of t, which the mode holds; numbers and fakes are themselves.
+//-- Returns the fake of t, which the mode holds; t itself if it is a fake or a wrapped number.  NULL without memory.
 static opd_tensor *opdi_fake_of(opd_tensor *t) {
     opdi_fake *f = opdi_self()->fake;
     opdi_faked *e;
@@ -26451,6 +26511,8 @@ opd_tensor *opd_fake_tensor(opd_tensor *t) {
     return opdi_own(opd_keep(fake));
 }
 
+//-- Returns a size for a result whose size depends on data, `max` if there is one, and notes the bounds; -1 with an
+//-- error.
 static int64_t opdi_fake_size(int64_t min, int64_t max) {
     opdi_fake *f = opdi_self()->fake;
     const int64_t value = max >= 0 ? max : min;
@@ -26474,7 +26536,7 @@ static int64_t opdi_fake_size(int64_t min, int64_t max) {
 }
 int64_t opd_fake_new_size(opd_call *call, int64_t min, int64_t max) { (void)call; return opdi_fake_size(min, max); }
 
-//-- The device of a call's tensors: 0, or -1 with an error where there are two.
+//-- Finds the device of a call's tensors; 0, or -1 with an error where there are two.
 static int opdi_fake_place(const opd_call *call, const opd_value *args, int *place) {
     const opd_tensor *first = NULL;
     int i;
@@ -26499,7 +26561,8 @@ static int opdi_fake_place(const opd_call *call, const opd_value *args, int *pla
     }
     return 0;
 }
-//-- Fakes in place of the real tensors among a call's arguments, and meta in place of its device, which is the place.
+//-- Replaces the real tensors among a call's arguments by fakes, and its device argument by meta; *place is the device
+//-- that results stand for.  0, or -1 with an error.
 static int opdi_fake_args(const opd_call *call, opd_value *args, int *place) {
     const opd_device meta = opd_device_of(OPD_META, -1);
     int i;
@@ -26555,7 +26618,7 @@ static void opdi_cost_add(opd_cost *cost, const opd_op *op, double flops, int64_
     cost->rows[i].flops += flops;
     cost->rows[i].bytes += bytes;
 }
-//-- Whether " a b c " has the name; an in-place form's is that without its "_".
+//-- True if the list " a b c " has this name; the "_" of an in-place form is left out.
 static bool opdi_cost_listed(const char *list, const char *name) {
     const size_t whole = strlen(name), n = whole - (whole > 1 && name[whole - 1] == '_');
     const char *at;
@@ -26564,7 +26627,7 @@ static bool opdi_cost_listed(const char *list, const char *name) {
     }
     return false;
 }
-//-- The elements of the largest tensor, those of a list together.
+//-- Returns the number of elements of the largest tensor; those of a list count together.
 static double opdi_cost_elements(const opd_value *v, int n) {
     double most = 0;
     int i;
@@ -26579,7 +26642,8 @@ static double opdi_cost_elements(const opd_value *v, int n) {
     }
     return most;
 }
-//-- Two for each product: of an argument's last dim there are as many products in each element of the result.
+//-- Returns the flops of products: two for each, where each element of the result sums as many products as an
+//-- argument's last dim has.  0 for other operators.
 static double opdi_cost_products(const opd_call *call, const opd_value *args) {
     static const struct { const char *name; int arg; } products[] = {
         {" mm bmm mv dot vdot matmul linear ", 0}, {" addmm baddbmm addbmm addmv ", 1}};
@@ -26605,6 +26669,7 @@ static double opdi_cost_products(const opd_call *call, const opd_value *args) {
     }
     return 0;
 }
+//-- Returns the flops of a call: by its card, of products, or one for each element of what is pointwise or sums.
 static double opdi_cost_flops(const opd_call *call, const opd_value *args) {
     static const char copies[] = " fill zero copy clone _to_copy _conj_physical ";
     static const char sums[] =
@@ -26640,13 +26705,13 @@ static void opdi_cost_call(opdi_fake *f, const opd_call *call, const opd_value *
     opdi_cost_add(f->cost, call->op, opdi_cost_flops(call, args), bytes);
 }
 
-//-- Its kernel calls operators, which come here by themselves.
+//-- True if an operator's kernel is composite: the operators that it calls come to the Fake key by themselves.
 static bool opdi_fake_is_composite(const opd_op *op) {
     const opdi_table *table = OPDI_ACQUIRE(&op->table);
     return table && table->slots[OPD_KEY_META].fn != opdi_missing_kernel &&
            table->slots[OPD_KEY_META].fn == table->slots[OPD_KEY_AUTOGRAD_CPU].fn;
 }
-//-- The kernel at Fake.
+//-- The kernel at the Fake key: runs the call at Meta with fakes in place of real tensors, and counts its cost.
 static int opdi_fake_kernel(opd_call *call) {
     opdi_thread *th = call->th;
     opdi_fake *f = th->fake;
@@ -26732,7 +26797,7 @@ opd_cost_row opd_cost_at(const opd_cost *cost, int i) {
     memset(&none, 0, sizeof none);
     return cost && i >= 0 && i < cost->nrows ? cost->rows[i] : none;
 }
-//-- "12.3 M": three digits and a unit.
+//-- Writes a number with three digits and a unit, "12.3 M"; returns buf.
 static const char *opdi_cost_number(double v, double step, const char *unit, char *buf, size_t cap) {
     static const char prefixes[] = " kMGTPE";
     int i = 0;
