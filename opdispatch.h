@@ -26839,7 +26839,8 @@ OPDI_COLD_BEGIN
 
 typedef enum opdi_gkind { OPDI_G_OP, OPDI_G_CONSTANT, OPDI_G_LIST, OPDI_G_TUPLE, OPDI_G_UNPACK } opdi_gkind;
 
-/* What is known of a value.  tag: OPD_TAG_*; NONE is NoneType; LIST with tuple set is the tuple of the outputs. */
+/* A value of a graph, and what is known of it. tag: OPD_TAG_*; NONE is NoneType; LIST made by a tuple node is the tuple
+   of the outputs. */
 typedef struct opd_graph_value {
     const char *name;                             /* "x.1", or NULL: its number */
     opd_graph *graph;                             /* NULL: it has been taken away */
@@ -26856,6 +26857,7 @@ typedef struct opd_graph_value {
     uint8_t nesting;                              /* lists: of lists */
 } opdi_gvalue;
 
+//-- A node of a graph: it makes the values `out` of the values `in`.
 typedef struct opdi_gnode {
     struct opdi_gnode *next, *prev;
     opdi_gkind kind;
@@ -26870,12 +26872,13 @@ typedef struct opdi_gnode {
     bool fixed;                                   /* a constant or a list of them, see opdi_gnode_fix */
 } opdi_gnode;
 
-/* What a run does, one after another.  Its slots: those of its arguments, then the first of its results, then those of
-   what has its last use here. */
+/* One step of a run.  Its slots, in the plan's `slots` from `slots` on: those of its arguments, then that of its first
+   result, then those of values that have their last use here (ndrop of them). */
 typedef struct opdi_gstep {
     const opdi_gnode *node;                       /* an operator, a list of what is not constant, or parts of a list */
     int32_t slots, nin, nout, ndrop;
 } opdi_gstep;
+//-- The plan of a graph's runs: one block with the steps and the slots that they use.
 typedef struct opdi_gplan {
     size_t bytes, scratch;                        /* of this; for the lists that a run makes */
     int32_t nslots, nsteps, nrest;
@@ -26905,7 +26908,7 @@ static opd_graph *opdi_graph_new(void) {
     return g;
 }
 
-//-- It has changed: the next run works out anew what to do.
+//-- Notes that a graph has changed: the next run makes a new plan.
 static void opdi_graph_changed(opd_graph *g) {
     if (g->plan) { opdi_free(g->plan, g->plan->bytes); }
     g->plan = NULL;
@@ -26927,12 +26930,14 @@ void opd_graph_free(opd_graph *g) {
     opdi_free(g, sizeof *g);
 }
 
+//-- Returns n zeroed bytes of the graph's arena, never NULL for n = 0; NULL without memory.
 static void *opdi_graph_alloc(opd_graph *g, size_t n) {
     void *p = opdi_arena_alloc(&g->arena, n + 8);
     if (p) { memset(p, 0, n + 8); }
     return p;
 }
 
+//-- Makes a value of node n (NULL: an input) with the next number; NULL without memory.
 static opdi_gvalue *opdi_gvalue_new(opd_graph *g, opdi_gnode *n, int32_t tag) {
     opdi_gvalue *v = (opdi_gvalue *)opdi_graph_alloc(g, sizeof *v);
     if (!v) { return NULL; }
@@ -26944,7 +26949,7 @@ static opdi_gvalue *opdi_gvalue_new(opd_graph *g, opdi_gnode *n, int32_t tag) {
     return v;
 }
 
-//-- What is known of a tensor.
+//-- Notes in v what is known of tensor t: dtype, sizes, strides, device, requires_grad; 0, or -1 without memory.
 static int opdi_gvalue_describe(opd_graph *g, opdi_gvalue *v, const opd_tensor *t) {
     v->tag = OPD_TAG_TENSOR;
     v->dims = (int64_t *)opdi_graph_alloc(g, 2 * (size_t)t->ndim * sizeof(int64_t));
@@ -26958,7 +26963,7 @@ static int opdi_gvalue_describe(opd_graph *g, opdi_gvalue *v, const opd_tensor *
     return 0;
 }
 
-//-- A node with room for inputs and outputs.
+//-- Makes a node with room for inputs and outputs, not in the graph yet; NULL without memory.
 static opdi_gnode *opdi_gnode_new(opd_graph *g, opdi_gkind kind, int32_t nin, int32_t nout) {
     opdi_gnode *n = (opdi_gnode *)opdi_graph_alloc(g, sizeof *n);
     if (!n) { return NULL; }
@@ -26970,6 +26975,7 @@ static opdi_gnode *opdi_gnode_new(opd_graph *g, opdi_gkind kind, int32_t nin, in
     n->out = n->in + nin;
     return n;
 }
+//-- Puts a node into the graph, at the place where nodes are inserted.
 static void opdi_gnode_append(opd_graph *g, opdi_gnode *n) {
     const bool counted = g->counted;
     int i;
@@ -26982,7 +26988,7 @@ static void opdi_gnode_append(opd_graph *g, opdi_gnode *n) {
     g->counted = counted;
 }
 
-//-- A constant: the node and its value.  NULL: out of memory.
+//-- Adds a constant and returns its value; NULL without memory.  A tensor is held.
 static opdi_gvalue *opdi_graph_constant(opd_graph *g, const opd_value *v) {
     opdi_gnode *n = opdi_gnode_new(g, OPDI_G_CONSTANT, 0, 1);
     opdi_gvalue *out = n ? opdi_gvalue_new(g, n, v->tag) : NULL;
@@ -27002,7 +27008,7 @@ static opdi_gvalue *opdi_graph_constant(opd_graph *g, const opd_value *v) {
     return out;
 }
 
-//-- A list of values; word is its elements' type.
+//-- Adds a list or tuple of values and returns its value; word is the type of its elements.  NULL without memory.
 static opdi_gvalue *opdi_graph_list(opd_graph *g, opdi_gkind kind, int32_t tag, const char *word,
                                     opdi_gvalue *const *values, int32_t count) {
     opdi_gnode *n = opdi_gnode_new(g, kind, count, 1);
@@ -27016,9 +27022,20 @@ static opdi_gvalue *opdi_graph_list(opd_graph *g, opdi_gkind kind, int32_t tag, 
 }
 
 //== recording =========================================================================================================
+//
+//  How a call is recorded while a function is traced:
+//    opdi_trace_once             opdi_trace_inputs makes the inputs' values; the function runs with the Tracer key
+//      opdi_tracer_kernel          at Tracer, above the tape, for each call:
+//        opdi_trace_inside           a derivative may read what the call makes: its parts are recorded, not the call
+//        opdi_trace_begin            opdi_trace_arg for each argument: a known value, a constant, a list; from here on
+//                                    nothing is recorded, while the kernels run (opd_redispatch)
+//        opdi_trace_done             opdi_traced_gives (no numbers may leave), opdi_trace_result for each result,
+//                                    opdi_trace_waiting (saved-tensor hooks, see opdi_trace_later)
+//      opdi_forward_record_call    a call with tangents begins and ends its node here, when all levels had their turn
+//      opdi_trace_outputs          the outputs' values; then opd_graph_dce removes what nobody uses
 
 typedef struct opdi_traced { opd_tensor *tensor; opdi_gvalue *value; } opdi_traced;
-/* What a node of the tape has saved inside of a node of the graph waits for the hooks until that is recorded. */
+/* A node of the tape whose saved values wait for saved-tensor hooks until the call that is being recorded is done. */
 typedef struct opdi_waiting { opd_node *node; struct opdi_packer *packer; } opdi_waiting;
 /* The recording of this thread: which tensor is which value.  The tensors are held, so their addresses stay theirs. */
 typedef struct opdi_tracer {
@@ -27057,7 +27074,7 @@ static int opdi_traced_put(opdi_tracer *tr, opd_tensor *t, opdi_gvalue *v) {
     tr->map[i].value = v;
     return 0;
 }
-//-- v, another tensor with t's memory, is the same value.
+//-- Makes v, another tensor with t's memory, the same value of the graph, if t is one; 0, or -1 without memory.
 static int opdi_traced_copy(opd_tensor *v, const opd_tensor *t) {
     opdi_tracer *tr = opdi_self()->tracer;
     opdi_gvalue *value = tr ? opdi_traced_value(tr, t) : NULL;
@@ -27067,8 +27084,8 @@ static int opdi_grow(void **block, int64_t n, int64_t *cap, size_t size);
 static struct opdi_packer *opdi_packer_keep(struct opdi_packer *p);
 static void opdi_packer_release(struct opdi_packer *p);
 static int opdi_node_pack_by(struct opdi_packer *packer, opd_node *n);
-//-- The hooks get what n has saved when the call that is being recorded is: then its tensors are known, and what hooks
-//-- make of them is recorded, too.
+//-- Puts off the packing of what n has saved until the call that is being recorded is done: then its tensors are known,
+//-- and what the hooks make of them is recorded, too.  0, or -1 without memory.
 static int opdi_trace_later(opdi_tracer *tr, opd_node *n, struct opdi_packer *packer) {
     void *waiting = tr->waiting;
     if (opdi_grow(&waiting, tr->nwaiting, &tr->waiting_cap, sizeof *tr->waiting)) { return -1; }
@@ -27077,7 +27094,8 @@ static int opdi_trace_later(opdi_tracer *tr, opd_node *n, struct opdi_packer *pa
     tr->waiting[tr->nwaiting++].packer = opdi_packer_keep(packer);
     return 0;
 }
-//-- Those that wait, but the first `left`, have their turn, or after an error none.
+//-- Packs the saved values of nodes that wait, except for the first `left`; after an error (rc) they are only dropped.
+//-- Returns rc, or -1 if packing failed.
 static int opdi_trace_waiting(opdi_tracer *tr, int64_t left, int rc) {
     int64_t i;
     for (i = left; i < tr->nwaiting; i++) {
@@ -27089,6 +27107,7 @@ static int opdi_trace_waiting(opdi_tracer *tr, int64_t left, int rc) {
     tr->nwaiting = left;
     return rc;
 }
+//-- Frees what a recording has: waiting nodes, and the table, whose tensors are released.
 static void opdi_tracer_end(opdi_tracer *tr) {
     int64_t i;
     (void)opdi_trace_waiting(tr, 0, -1);
@@ -27103,7 +27122,7 @@ static void opdi_tracer_end(opdi_tracer *tr) {
     tr->size = 0;
 }
 
-//-- Whether a value is another one when the inputs are.
+//-- True if a value depends on the graph's inputs: it is no constant, and no list of constants.
 static bool opdi_gvalue_follows(const opdi_gvalue *v) {
     int32_t k;
     bool follows = false;
@@ -27111,7 +27130,8 @@ static bool opdi_gvalue_follows(const opdi_gvalue *v) {
     for (k = 0; k < v->node->nin && !follows; k++) { follows = opdi_gvalue_follows(v->node->in[k]); }
     return follows;
 }
-//-- The C value of a traced tensor is about to leave the recording: 0 when that is allowed.
+//-- Refuses that the C value of traced tensor v leaves the recording, or warns where that is allowed; 0, or -1 with an
+//-- error.  `what` is read.
 static int opdi_traced_leaves(const opdi_tracer *tr, const opdi_gvalue *v, const char *what) {
     const char *const op = v->node && v->node->op ? v->node->op->base_name : "";
     if (tr->allow_constants) {
@@ -27123,14 +27143,15 @@ static int opdi_traced_leaves(const opdi_tracer *tr, const opdi_gvalue *v, const
                     "made of it would be a constant of the graph. Register an operator whose kernel reads it "
                     "(opd_define) and call that", what, *op ? "a result of " : "an input of the graph", op);
 }
-//-- Asked for the data of t outside of a kernel of what is one node: 0 when that is allowed.
+//-- Checks whether the data of t may be read: not those of a traced tensor outside of kernels.  0, or -1 with an error.
 static int opdi_traced_read(const opd_tensor *t) {
     const opdi_thread *th = opdi_self();
     const opdi_gvalue *v = th->tracer && (th->state.allow & OPD_BIT_OF(OPD_F_TRACER))
         ? opdi_traced_value(th->tracer, t) : NULL;
     return v && opdi_gvalue_follows(v) ? opdi_traced_leaves(th->tracer, v, "the data") : 0;
 }
-//-- The operator of a node gives C values of what is recorded.  Those of PyTorch's own that only look at sizes may.
+//-- Checks the results of a recorded call: plain numbers made of traced tensors leave the recording.  Operators of
+//-- PyTorch's own that only look at sizes may give them.  0, or -1 with an error.
 static int opdi_traced_gives(const opdi_tracer *tr, const opd_call *call, const opdi_gnode *n) {
     const opd_op *op = call->op;
     int i, k;
@@ -27149,7 +27170,7 @@ static int opdi_traced_gives(const opdi_tracer *tr, const opd_call *call, const 
     return 0;
 }
 
-//-- The value of one tensor argument: what is recorded, or a constant.
+//-- Returns the value of a tensor argument: the one that is recorded, or a new constant; NULL with an error.
 static opdi_gvalue *opdi_trace_tensor(opdi_tracer *tr, opd_tensor *t) {
     opdi_gvalue *v = t ? opdi_traced_value(tr, t) : NULL;
     opd_value c = t ? opd_value_tensor(t) : opd_value_none();
@@ -27164,13 +27185,14 @@ static opdi_gvalue *opdi_trace_tensor(opdi_tracer *tr, opd_tensor *t) {
     return v;
 }
 
-//-- Before a derivative is taken by t: one from outside is a constant of the graph, before it seems to require grad.
+//-- Makes t, by which a derivative is about to be taken, a constant of the graph if it is from outside, before it seems
+//-- to require grad; 0, or -1 with an error.
 static int opdi_trace_outside(opd_tensor *t) {
     while (t->flags & OPDI_BATCHED) { t = opdi_batched_of(t)->value; }
     return opdi_requires_grad(t) || opdi_trace_tensor(opdi_self()->tracer, t) ? 0 : -1;
 }
 
-//-- Whether a formula reads no more than the sizes of what is kept at i.
+//-- True if the formula of n reads only the sizes of kept value i.
 static bool opdi_kept_for_sizes(const opd_node *n, int i) {
     const opdi_card *card = n->formula->card;
     uint64_t m;
@@ -27179,8 +27201,8 @@ static bool opdi_kept_for_sizes(const opd_node *n, int i) {
     }
     return false;
 }
-//-- What a formula is about to read, of a node that was recorded while the graph was: an operator made of others is one
-//-- node of the graph, and what it made on the way would become a constant.
+//-- Refuses saved values that a formula is about to read, if they were made inside of an operator that is one node of
+//-- the graph: they would become constants.  Concerns nodes of the tape that are recorded while the graph is.
 static int opdi_trace_saved(const opd_backward_call *bw) {
     const opdi_thread *th = opdi_self();
     const opd_node *n = bw->node;
@@ -27207,7 +27229,7 @@ static int opdi_trace_saved(const opd_backward_call *bw) {
     return 0;
 }
 
-//-- The value of one argument.
+//-- Returns the value of one argument: of a tensor, a constant, or a list of values; NULL with an error.
 static opdi_gvalue *opdi_trace_arg(opdi_tracer *tr, const opd_value *v) {
     opdi_gvalue **list, *out;
     const char *word = v->tag == OPD_TAG_INTS ? "int" : v->tag == OPD_TAG_FLOATS ? "float" : v->tag == OPD_TAG_BOOLS
@@ -27231,7 +27253,7 @@ static opdi_gvalue *opdi_trace_arg(opdi_tracer *tr, const opd_value *v) {
     return out;
 }
 
-//-- Result v of a node: its value, and which tensors it stands for.
+//-- Makes the value of result i of a node and notes which tensors it stands for; a list is unpacked.  0, or -1.
 static int opdi_trace_result(opdi_tracer *tr, opdi_gnode *n, int i, const opd_value *v) {
     opdi_gvalue *out = opdi_gvalue_new(tr->graph, n, v->tag);
     opdi_gnode *unpack;
@@ -27252,13 +27274,15 @@ static int opdi_trace_result(opdi_tracer *tr, opdi_gnode *n, int i, const opd_va
     return 0;
 }
 
-//-- Where calls were made, see >>hooks.  The first `cap` of the addresses that this thread's calls return to, innermost
-//-- first; and "FILE:LINE" for the calls before n addresses, "" in this header, "?" where nobody knows.
+//-- Tells where calls were made, see >>hooks. opdi_frames writes the first `cap` addresses that this thread's calls
+//-- return to, innermost first. opdi_places writes "FILE:LINE" for the calls before n addresses: "" in this header, "?"
+//-- where nobody knows.
 #define OPDI_FRAMES 48
 #define OPDI_PLACE 256
 static int opdi_frames(void **frames, int cap);
 static void opdi_places(void *const *addresses, int n, char (*places)[OPDI_PLACE]);
 
+//-- Notes in a node where it is recorded; 0, or -1 without memory.
 static int opdi_trace_frames(opd_graph *g, opdi_gnode *n) {
     void *frames[OPDI_FRAMES];
     n->nframes = opdi_frames(frames, OPDI_FRAMES);
@@ -27270,7 +27294,8 @@ static int opdi_trace_by_address(const void *a, const void *b) {
     const uintptr_t x = (uintptr_t)*(void *const *)a, y = (uintptr_t)*(void *const *)b;
     return x < y ? -1 : x > y;
 }
-//-- All addresses are asked for at once: most are those of many nodes.
+//-- Gives all nodes the text of their places; 0, or -1 with an error.  All addresses are looked up at once, since most
+//-- are those of many nodes.
 static int opdi_trace_places(opd_graph *g) {
     opdi_gnode *n;
     char (*places)[OPDI_PLACE];
@@ -27299,8 +27324,8 @@ static int opdi_trace_places(opd_graph *g) {
     return opd_ok() ? 0 : -1;
 }
 
-//-- A node for a call that is about to be made, of which nothing that it calls is recorded; NULL with an error.
-//-- *waiting: how many nodes wait for their hooks by then, see opdi_trace_later; opdi_trace_done is told.
+//-- Makes the node of a call that is about to run; nothing that it calls is recorded.  NULL with an error. *waiting:
+//-- how many tape nodes wait for their hooks by then (see opdi_trace_later), for opdi_trace_done.
 static opdi_gnode *opdi_trace_begin(opd_call *call, int64_t *waiting) {
     opdi_tracer *tr = call->th->tracer;
     const opd_op *op = call->op;
@@ -27317,7 +27342,7 @@ static opdi_gnode *opdi_trace_begin(opd_call *call, int64_t *waiting) {
     *waiting = tr->nwaiting;
     return tr->locations && opdi_trace_frames(tr->graph, n) ? NULL : n;
 }
-//-- Ends what opdi_trace_begin began.  rc: what the call has given.
+//-- Ends what opdi_trace_begin began: adds the node and its results to the graph. rc: what the call returned.  0 or -1.
 static int opdi_trace_done(opd_call *call, opdi_gnode *n, int64_t waiting, int rc) {
     opdi_tracer *tr = call->th->tracer;
     int i;
@@ -27327,8 +27352,8 @@ static int opdi_trace_done(opd_call *call, opdi_gnode *n, int64_t waiting, int r
     return opdi_trace_waiting(tr, waiting, rc);
 }
 
-//-- Whether a derivative that is taken inside of the recording may read what the call makes on the way: then that is
-//-- recorded, and not the call.
+//-- True if a derivative that is taken inside of the recording may read what the call makes on the way: then its parts
+//-- are recorded, and not the call.
 static bool opdi_trace_inside(opd_call *call, opd_keyset below) {
     const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
     const int backend = opdi_top_bit((below.backends & OPDI_BACKEND_MASK) | 1);
@@ -27344,8 +27369,8 @@ static bool opdi_trace_inside(opd_call *call, opd_keyset below) {
     return fn == opdi_autograd_kernel || fn == opdi_autograd_inplace_kernel || fn == opdi_autograd_fallback ||
         fn == opdi_autograd_out_kernel || fn == opdi_autograd_registered || fn == opd_autograd_not_implemented;
 }
-//-- Whether the kernels of a call, which is one node of the graph, gave its results tangents; views have those of what
-//-- they look at.
+//-- True if the kernels of a call that is one node of the graph gave a result a tangent.  Views have that of what they
+//-- look at.
 static bool opdi_traced_tangents(const opd_call *call) {
     int i, k;
     for (i = 0; i < call->op->nrets; i++) {
@@ -27359,8 +27384,8 @@ static bool opdi_traced_tangents(const opd_call *call) {
     }
     return false;
 }
-//-- The kernel at Tracer.  A call with tangents is left to forward mode, see opdi_forward_record_call: what computes
-//-- the tangents is recorded too.
+//-- The kernel at Tracer: records a call as a node.  A call with tangents is left to forward mode
+//-- (opdi_forward_record_call), so that what computes the tangents is recorded too.
 static int opdi_tracer_kernel(opd_call *call) {
     const opd_keyset below = opd_keyset_and(call->keys, opd_keyset_below(OPD_F_TRACER));
     const bool tangents = call->th->tracer && opdi_call_forward(call);
@@ -27378,6 +27403,7 @@ static int opdi_tracer_kernel(opd_call *call) {
     return opdi_trace_done(call, n, waiting, rc);
 }
 
+//-- Makes the inputs of a graph; in: the tensors that the function gets for them.  0, or -1 with an error.
 static int opdi_trace_inputs(opdi_tracer *tr, opd_tensor *const *inputs, int n, const opd_trace_options *o,
                              opd_tensor **in) {
     opd_graph *g = tr->graph;
@@ -27400,6 +27426,7 @@ static int opdi_trace_inputs(opdi_tracer *tr, opd_tensor *const *inputs, int n, 
     return 0;
 }
 
+//-- Makes the function's outputs those of the graph, as one value, a tuple or a list; 0, or -1 with an error.
 static int opdi_trace_outputs(opdi_tracer *tr, opd_tensor *const *out, int n, bool list) {
     opd_graph *g = tr->graph;
     int i;
@@ -27427,6 +27454,7 @@ static int opdi_trace_outputs(opdi_tracer *tr, opd_tensor *const *out, int n, bo
 static int opdi_trace_check(const opd_graph *g, opd_transform_fn fn, void *user, opd_tensor *const *inputs, int n,
                             const opd_trace_options *o);
 
+//-- Runs the function while it is recorded; returns the graph, which the caller frees, or NULL with an error.
 static opd_graph *opdi_trace_once(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                                   const opd_trace_options *o) {
     opdi_thread *th = opdi_self();
@@ -27485,6 +27513,7 @@ opd_graph *opd_graph_trace(opd_transform_fn fn, void *user, opd_tensor *const *i
 static void opdi_gvalue_name(opdi_text *t, const opdi_gvalue *v) {
     if (v->name) { opdi_text_add(t, "%%%s", v->name); } else { opdi_text_add(t, "%%%d", v->id); }
 }
+//-- Writes the type of a value as TorchScript does.
 static void opdi_gvalue_type(opdi_text *t, const opdi_gvalue *v) {
     static const char *const words[OPD_TAG_COUNT] = {"NoneType", "Tensor", "int", "float", "bool", "complex", "str",
                                                      "Device", "Any", "int[]", "float[]", "bool[]", "Tensor[]",
@@ -27512,7 +27541,7 @@ static void opdi_gvalue_type(opdi_text *t, const opdi_gvalue *v) {
     } else { opdi_text_add(t, "%s", words[v->tag]); }
 }
 
-//-- " 1  2 [ CPUFloatType{2} ]": at most ten elements of at most one dim; else <Tensor>.
+//-- Writes a constant tensor, " 1 2 [ CPUFloatType{2} ]", if it has at most ten elements and one dim; else <Tensor>.
 static void opdi_graph_print_tensor(opdi_text *t, const opd_tensor *x) {
     char text[512];
     int64_t i;
@@ -27537,7 +27566,8 @@ static void opdi_graph_print_tensor(opdi_text *t, const opd_tensor *x) {
     }
 }
 
-//-- full: with overloads, and tensors as the numbers of constants (which *full counts).
+//-- Writes a node in a line. full: not NULL for a file: overloads are written, and tensors as numbers of constants,
+//-- which *full counts.
 static void opdi_gnode_print(opdi_text *t, const opdi_gnode *n, int64_t *full) {
     static const char *const prims[] = {"", "prim::Constant", "prim::ListConstruct", "prim::TupleConstruct",
                                         "prim::ListUnpack"};
@@ -27574,7 +27604,7 @@ static void opdi_gnode_print(opdi_text *t, const opdi_gnode *n, int64_t *full) {
     opdi_text_add(t, n->place ? ") # %s\n" : ")\n", n->place);
 }
 
-//-- For the file: where an operator that is not built in comes from, in a line of its own.
+//-- Writes, for a file, where an operator that is not built in comes from, in a line of its own.
 static void opdi_gorigin_print(opdi_text *t, const opd_op *op) {
     char text[600];
     const opdi_registration *d;
@@ -27594,6 +27624,7 @@ static void opdi_gorigin_print(opdi_text *t, const opd_op *op) {
     if (n) { opdi_text_add(t, "# %s %s\n", op->name, text); }
 }
 
+//-- Writes a graph to buf, cut at cap; returns the length of the whole. full: as a file has it.
 static size_t opdi_graph_text(const opd_graph *g, char *buf, size_t cap, bool full) {
     opdi_text t = opdi_text_of(buf, cap);
     const opdi_gnode *n;
@@ -27638,6 +27669,7 @@ int opd_graph_count(const opd_graph *g, const char *name) {
 
 //== passes ============================================================================================================
 
+//-- Takes a node out of the graph; its values belong to no graph any more.
 static void opdi_gnode_remove(opd_graph *g, opdi_gnode *n) {
     int i;
     opdi_graph_changed(g);
@@ -27648,6 +27680,7 @@ static void opdi_gnode_remove(opd_graph *g, opdi_gnode *n) {
     if (n->kind == OPDI_G_CONSTANT && n->constant.tag == OPD_TAG_TENSOR) { opd_release(n->constant.u.t); }
 }
 
+//-- Counts how often each value is used.
 static void opdi_graph_count_uses(opd_graph *g) {
     opdi_gnode *n;
     int i;
@@ -27663,7 +27696,7 @@ static void opdi_graph_count_uses(opd_graph *g) {
     g->counted = true;
 }
 
-//-- Whether a node does more than make its results.
+//-- True if a node does more than make its results, so that it stays although nobody uses them.
 static bool opdi_gnode_stays(const opdi_gnode *n) {
     return n->kind == OPDI_G_OP && (n->op->written_args || n->op->nrets == 0 ||
                                     (n->op->definition && n->op->definition->alias == OPD_ALIAS_CONSERVATIVE));
@@ -27705,11 +27738,11 @@ static bool opdi_gconstant_equal(const opd_value *a, const opd_value *b) {
     }
 }
 
-//-- Once does for a node; writes: the graph has some.
+//-- True if doing a node once is enough for all that are the same. writes: the graph has nodes that write.
 static bool opdi_gnode_merges(const opdi_gnode *n, bool writes) {
     return n->kind != OPDI_G_OP || (!writes && !opdi_gnode_stays(n) && !opdi_op_is_random(n->op));
 }
-//-- b, which merges, does again what a has done.
+//-- True if b, which merges, does again what a has done.
 static bool opdi_gnode_same(const opdi_gnode *a, const opdi_gnode *b) {
     if (a->kind != b->kind || a->op != b->op || a->nin != b->nin || a->nout != b->nout) { return false; }
     if (a->kind == OPDI_G_CONSTANT) { return opdi_gconstant_equal(&a->constant, &b->constant); }
@@ -27726,7 +27759,7 @@ static size_t opdi_gnode_hash(const opdi_gnode *n) {
     for (i = 0; i < n->nin; i++) { h = (h ^ (h >> 29) ^ (uint64_t)(uintptr_t)n->in[i]) * 0x9e3779b97f4a7c15u; }
     return (size_t)(h ^ (h >> 32));
 }
-//-- Takes away nodes that do again what one in the table has done.
+//-- Removes nodes that do again what one before them has done; returns how many, or -1 without memory.
 static int opdi_graph_cse(opd_graph *g) {
     const bool writes = opdi_graph_writes(g);
     opdi_gnode *n, *next, **table;
@@ -27761,14 +27794,14 @@ int opd_graph_cse(opd_graph *g) {
     return gone;
 }
 
-//-- Notes whether a node is a constant, or a list of those.
+//-- Notes and returns whether a node is a constant or a list of constants.
 static bool opdi_gnode_fix(opdi_gnode *n) {
     int32_t i;
     n->fixed = n->kind == OPDI_G_CONSTANT || n->kind == OPDI_G_LIST;
     for (i = 0; i < n->nin && n->fixed; i++) { n->fixed = n->in[i]->node && n->in[i]->node->fixed; }
     return n->fixed;
 }
-//-- Slots for all values.  Returns how many; *lists: bytes for the lists.
+//-- Numbers the slots of all values; returns how many there are. *lists: bytes for the lists that nodes make.
 static int32_t opdi_graph_number(opd_graph *g, size_t *lists) {
     opdi_gnode *n;
     int32_t slots = 0, i;
@@ -27782,7 +27815,7 @@ static int32_t opdi_graph_number(opd_graph *g, size_t *lists) {
     return slots;
 }
 static opd_value opdi_gnode_list(const opdi_gnode *n, const opd_value *vals, char **at);
-//-- An operator of constants, called: 1 when it is a constant now.
+//-- Calls an operator whose arguments are all constants; 1 if the node is a constant now, 0 if not, -1 with an error.
 static int opdi_gnode_fold(opd_graph *g, opdi_gnode *n, const opd_value *vals) {
     opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
     opd_scope scope = opd_scope_open();
@@ -27804,6 +27837,7 @@ static int opdi_gnode_fold(opd_graph *g, opdi_gnode *n, const opd_value *vals) {
     opdi_graph_changed(g);
     return 1;
 }
+//-- Replaces operators of constants by their results; returns how many nodes are gone, or -1 with an error.
 static int opdi_graph_fold(opd_graph *g) {
     size_t bytes;
     const int32_t slots = opdi_graph_number(g, &bytes);
@@ -27853,13 +27887,13 @@ static int opdi_graph_wrong(const opd_graph *g, opd_tensor *const *inputs, int n
 
 //== running ===========================================================================================================
 
-//-- The run holds a reference of it.
+//-- True for values that a run makes and holds a reference of.
 static bool opdi_gvalue_made(const opdi_gvalue *v) {
     return v->node && (v->node->kind == OPDI_G_OP || v->node->kind == OPDI_G_UNPACK);
 }
-//-- Nodes that runs have no step for: constants, lists of them, and the tuple of the outputs.
+//-- True for nodes without a step in runs: constants, lists of them, and the tuple of the outputs.
 static bool opdi_gnode_rests(const opdi_gnode *n) { return n->fixed || n->kind == OPDI_G_TUPLE; }
-//-- Memory for slots, steps, and lists.
+//-- Allocates a plan: slots, steps, and lists of constants; NULL without memory.
 static opdi_gplan *opdi_gplan_new(opd_graph *g) {
     opdi_gplan *p;
     opdi_gnode *n;
@@ -27883,7 +27917,8 @@ static opdi_gplan *opdi_gplan_new(opd_graph *g) {
     p->rest = p->slots + refs + (size_t)slots;
     return p;
 }
-//-- One use of v is over: what goes with the last one.  A list holds what is in it.
+//-- Counts one use of v as over; after the last one its slot is added to those that are let go, and for a list those in
+//-- it.
 static void opdi_gplan_used(opdi_gplan *p, opdi_gvalue *v, int32_t *n) {
     const opdi_gnode *l = v->node && v->node->kind == OPDI_G_LIST ? v->node : NULL;
     int32_t k;
@@ -27891,6 +27926,8 @@ static void opdi_gplan_used(opdi_gplan *p, opdi_gvalue *v, int32_t *n) {
     if (opdi_gvalue_made(v)) { p->slots[(*n)++] = v->slot; }
     for (k = 0; l && k < l->nin; k++) { opdi_gplan_used(p, l->in[k], n); }
 }
+//-- Works out what a run does, step by step, and when values are let go; NULL without memory.  The uses are counted
+//-- down.
 static opdi_gplan *opdi_gplan_make(opd_graph *g) {
     opdi_gplan *p = opdi_gplan_new(g);
     opdi_gnode *n;
@@ -27929,7 +27966,7 @@ static opdi_gplan *opdi_gplan_make(opd_graph *g) {
     }
     return p;
 }
-//-- What runs of g do, worked out by the first one.
+//-- Returns the plan of a graph, made by its first run; NULL without memory.
 static opdi_mutex opdi_plan_lock = OPDI_MUTEX_INIT;
 static const opdi_gplan *opdi_graph_plan(const opd_graph *graph) {
     opd_graph *g = (opd_graph *)(uintptr_t)graph;
@@ -27942,7 +27979,7 @@ static const opdi_gplan *opdi_graph_plan(const opd_graph *graph) {
     return p;
 }
 
-//-- A value of a run goes.
+//-- Releases a value of a run.
 static void opdi_graph_let_go(opd_value *v) {
     opd_value old = *v;
     *v = opd_value_none();
@@ -27971,7 +28008,7 @@ static void opdi_glist_set(const opd_value *list, int32_t k, const opd_value *e)
     default: ((opd_value *)at)[k] = *e; break;
     }
 }
-//-- The list a node makes, of values at vals, in memory at `at`; moves it on.
+//-- Returns the list that a node makes of the values in vals, in the memory at *at, which moves on.
 static opd_value opdi_gnode_list(const opdi_gnode *n, const opd_value *vals, char **at) {
     opd_value v = opd_value_none();
     int32_t k;
@@ -27983,8 +28020,8 @@ static opd_value opdi_gnode_list(const opdi_gnode *n, const opd_value *vals, cha
     return v;
 }
 
-//-- A call whose values do not fit as they are, that is observed, or whose operator was defined anew.  What it gives
-//-- is the scope's: the run takes what it needs.
+//-- Runs a node as an ordinary call: its values do not fit as they are, it is observed, or its operator was defined
+//-- anew.  Results belong to the run.  0, or -1 with an error.
 OPDI_NOINLINE static int opdi_graph_call(const opdi_gnode *n, opd_value *rets, const opd_value *args) {
     opd_scope scope = opd_scope_open();
     opd_value given[OPDI_MAX_RETURNS];
@@ -28008,7 +28045,7 @@ OPDI_NOINLINE static int opdi_graph_call(const opdi_gnode *n, opd_value *rets, c
     opd_scope_close(&scope);
     return rc;
 }
-//-- One operator: results are references in the slots.
+//-- Runs the operator of one step; the results are references in the slots.  0, or -1 with an error.
 OPDI_FORCE_INLINE static int opdi_graph_step(opdi_thread *th, const opdi_gstep *s, const int32_t *slots,
                                              opd_value *vals) {
     opd_value args[OPD_MAX_ARGS], *const rets = &vals[slots[s->nin]];
@@ -28062,6 +28099,8 @@ static int opdi_graph_steps(opdi_thread *th, const opdi_gplan *p, opd_value *val
     return 0;
 }
 
+//-- Runs the plan on slots of this run's own, so that several threads may run one graph; returns the number of outputs,
+//-- or -1.
 int opd_graph_run(const opd_graph *g, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs, int cap) {
     opdi_thread *th = opdi_self();
     const uint64_t was = opdi_enter(th);
@@ -28118,6 +28157,8 @@ typedef struct opdi_gparser {
 } opdi_gparser;
 
 static int opdi_gparse_fail(opdi_gparser *p, const char *format, ...) OPD_PRINTF_LIKE(2, 3);
+//-- Fails with the line of the text, or the function by which a graph is built; an error that is pending stays.
+//-- Returns -1.
 static int opdi_gparse_fail(opdi_gparser *p, const char *format, ...) {
     char text[600];
     va_list ap;
@@ -28131,7 +28172,7 @@ static int opdi_gparse_fail(opdi_gparser *p, const char *format, ...) {
                     (int)OPDI_MIN(strcspn(p->at, "\n"), 40), p->at);
 }
 
-//-- Blanks within a line, or over lines; comments count as blanks.
+//-- Skips blanks and comments, also over lines if `lines`.
 static void opdi_gparse_blanks(opdi_gparser *p, bool lines) {
     for (;; p->at++) {
         if (*p->at == '#') { p->at += strcspn(p->at, "\n"); }
@@ -28139,6 +28180,7 @@ static void opdi_gparse_blanks(opdi_gparser *p, bool lines) {
         if (*p->at != ' ' && *p->at != '\t' && *p->at != '\r') { return; }
     }
 }
+//-- True if a token follows, which is skipped then.
 static bool opdi_gparse_is(opdi_gparser *p, const char *token) {
     const size_t n = strlen(token);
     opdi_gparse_blanks(p, false);
@@ -28162,7 +28204,7 @@ static int opdi_gparse_int(opdi_gparser *p, int64_t *v) {
 #define OPDI_GRAPH_NAME "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_."
 static size_t opdi_gparse_word(const char *at) { return strspn(at, OPDI_GRAPH_NAME); }
 
-//-- Where a name is, or is to be.
+//-- Returns the slot where a name is, or where it would go.
 static opdi_gnamed *opdi_gnamed_slot(opdi_gnamed *names, int64_t size, const char *name, size_t n) {
     int64_t i = (int64_t)(opdi_hash(name, n) >> 16) & (size - 1);
     while (names[i].name && (strncmp(names[i].name, name, n) != 0 || names[i].name[n])) { i = (i + 1) & (size - 1); }
@@ -28186,14 +28228,16 @@ static int opdi_gparse_grow(opdi_gparser *p) {
     return 0;
 }
 
-//-- A name like that one and with a number, as setDebugName makes it (x, x.1, x.2), that is free.
+//-- Returns the length of a name without its number (x.1), and that number, or 1.  Values whose name is taken get the
+//-- next number, as setDebugName does it (x, x.1, x.2).
 static int opdi_gname_base(const char *name, int32_t *suffix) {
     const char *const dot = strrchr(name, '.');
     const bool numbered = dot && dot[1] && strspn(dot + 1, "0123456789") == strlen(dot + 1) && strlen(dot) < 8;
     *suffix = numbered ? (int32_t)strtol(dot + 1, NULL, 10) : 1;
     return (int)(numbered ? (size_t)(dot - name) : strlen(name));
 }
-//-- In a text who has the name gives it up.
+//-- Renames the value that has the name in `slot`, as in a text a name belongs to the last value that takes it; 0 or
+//-- -1.
 static int opdi_gparse_rename(opdi_gparser *p, opdi_gnamed *slot) {
     opdi_gvalue *old = slot->value;
     int32_t suffix;
@@ -28211,7 +28255,8 @@ static int opdi_gparse_rename(opdi_gparser *p, opdi_gnamed *slot) {
     return 0;
 }
 
-//-- From here on the text means v by its name.  A name that is a number is the value's own, and nobody else's.
+//-- Enters v by its name: from here on the text means v by it.  A number as a name is the value's own number, which no
+//-- other may have.  0, or -1 with an error.
 static int opdi_gparse_enter(opdi_gparser *p, opdi_gvalue *v) {
     const char *const name = v->name;
     opdi_gnamed *slot;
@@ -28234,7 +28279,7 @@ static int opdi_gparse_enter(opdi_gparser *p, opdi_gvalue *v) {
     p->graph->next_id = OPDI_MAX(p->graph->next_id, (int32_t)id + 1);
     return 0;
 }
-//-- "%name": a new value, for opdi_gparse_enter.
+//-- Reads "%name" of a new value, which opdi_gparse_enter enters later; NULL with an error.
 static opdi_gvalue *opdi_gparse_new(opdi_gparser *p, opdi_gnode *node) {
     opdi_gvalue *v;
     size_t n;
@@ -28247,6 +28292,7 @@ static opdi_gvalue *opdi_gparse_new(opdi_gparser *p, opdi_gnode *node) {
     p->at += n;
     return v;
 }
+//-- Reads "%name" of a value that there is; NULL with an error.
 static opdi_gvalue *opdi_gparse_use(opdi_gparser *p) {
     const opdi_gnamed *slot;
     size_t n;
@@ -28261,7 +28307,7 @@ static opdi_gvalue *opdi_gparse_use(opdi_gparser *p) {
     return slot->value;
 }
 
-//-- "(2, 3, strides=[3, 1], requires_grad=0, device=cpu)" behind a dtype's name.
+//-- Reads "(2, 3, strides=[3, 1], requires_grad=0, device=cpu)" behind the name of a dtype; 0, or -1 with an error.
 static int opdi_gparse_shape(opdi_gparser *p, opdi_gvalue *v) {
     int64_t dims[2 * OPD_MAX_DIMS], x;
     int ndim = 0, n = -1;
@@ -28305,7 +28351,7 @@ static int opdi_gparse_shape(opdi_gparser *p, opdi_gvalue *v) {
     return 0;
 }
 
-//-- A value's type; *word is that of a list's elements.
+//-- Reads a value's type; *word becomes the type of a list's elements.  0, or -1 with an error.
 static int opdi_gparse_type(opdi_gparser *p, opdi_gvalue *v, const char **word, int depth) {
     static const struct { const char *word; int32_t tag, list; } words[] = {
         {"Tensor", OPD_TAG_TENSOR, OPD_TAG_TENSORS}, {"int", OPD_TAG_INT, OPD_TAG_INTS},
@@ -28349,7 +28395,8 @@ static int opdi_gparse_type(opdi_gparser *p, opdi_gvalue *v, const char **word, 
     }
     return opdi_gparse_fail(p, "expected a type");
 }
-//-- "%name : type"; without a type OPD_TAG_DEFAULT, until it is known what makes it.
+//-- Reads "%name : type"; without a type the tag is OPD_TAG_DEFAULT, until it is known what makes the value.  NULL with
+//-- an error.
 static opdi_gvalue *opdi_gparse_declare(opdi_gparser *p, opdi_gnode *node, const char **word) {
     opdi_gvalue *v = opdi_gparse_new(p, node);
     *word = "Tensor";
@@ -28359,7 +28406,7 @@ static opdi_gvalue *opdi_gparse_declare(opdi_gparser *p, opdi_gnode *node, const
     return v;
 }
 
-//-- A number as written: int64 where it is one.
+//-- Reads a number: an int64 if it is written as one, else a float.  0, or -1 with an error.
 static int opdi_gparse_number(opdi_gparser *p, opd_value *v) {
     char *end;
     const char *at, *start;
@@ -28377,7 +28424,7 @@ static int opdi_gparse_number(opdi_gparser *p, opd_value *v) {
     return errno ? opdi_gparse_fail(p, "a number out of range") : 0;
 }
 
-//-- A tensor: "{1}", " 1  2 [ CPUFloatType{2} ]", or "$3" of a saved graph's.
+//-- Reads a tensor: "{1}", " 1 2 [ CPUFloatType{2} ]", or "$3" of a saved graph; NULL with an error.
 static opd_tensor *opdi_gparse_tensor(opdi_gparser *p, const opdi_gvalue *type) {
     opd_value list[10];
     opd_tensor *t;
@@ -28410,7 +28457,7 @@ static opd_tensor *opdi_gparse_tensor(opdi_gparser *p, const opdi_gvalue *type) 
     return t;
 }
 
-//-- "[value=...]" of a constant of that type.
+//-- Reads "[value=...]" of a constant, whose type is declared or told by the text; 0, or -1 with an error.
 static int opdi_gparse_constant(opdi_gparser *p, opdi_gnode *n) {
     opdi_gvalue *v = n->out[0];
     opd_value c = opd_value_none();
@@ -28477,7 +28524,7 @@ static int opdi_gparse_constant(opdi_gparser *p, opdi_gnode *n) {
     return opdi_gparse_want(p, "]");
 }
 
-//-- What a value of a schema's type is.
+//-- Returns the tag of a value of a schema's type.
 static int32_t opdi_gtag_of(const opdi_type *type) {
     const opdi_type *t = opdi_strip_optional(type);
     const opdi_type *e = t->kind == OPDI_TYPE_LIST ? opdi_strip_optional(t->elems[0]) : t;
@@ -28493,12 +28540,13 @@ static int32_t opdi_gtag_of(const opdi_type *type) {
     default: return e == t ? OPD_TAG_OBJECT : OPD_TAG_LIST;
     }
 }
-//-- A constant number where one of aten's wants a tensor: when it runs, the call makes a wrapped number of it.
+//-- True if v is a constant number where an operator of aten wants a tensor: the call then makes a wrapped number of
+//-- it.
 static bool opdi_gnumber_for_tensor(const opd_op *op, int i, const opdi_gvalue *v) {
     return op->wraps_numbers && !(op->written_args >> i & 1) && v->node && v->node->kind == OPDI_G_CONSTANT &&
         opdi_strip_optional(op->schema->args[i].type)->kind == OPDI_TYPE_TENSOR && opdi_is_number(&v->node->constant);
 }
-//-- Whether a value may stand for argument i, NULL for its default; a constant int becomes a float where one is wanted.
+//-- True if a value may be argument i of op; NULL stands for its default. convert: constant numbers may be converted.
 static bool opdi_gmatch_one(const opd_op *op, int i, const opdi_gvalue *v, bool convert) {
     const opdi_type *const t = opdi_strip_optional(op->schema->args[i].type);
     if (!v) { return op->schema->args[i].has_default; }
@@ -28510,7 +28558,8 @@ static bool opdi_gmatch_one(const opd_op *op, int i, const opdi_gvalue *v, bool 
         (op->accepts[i] >> OPD_TAG_FLOAT & 1);
 }
 static void opdi_gvalue_type(opdi_text *t, const opdi_gvalue *v);
-//-- Whether an operator takes these values and gives nout results (-1: any number); if not, why, in PyTorch's words.
+//-- True if an operator takes these n values and gives nout results (-1: any number); otherwise writes why not, in
+//-- PyTorch's words.
 static bool opdi_gmatch(const opd_op *op, opdi_gvalue *const *in, int n, int nout, bool convert, opdi_text *why) {
     char text[100];
     int i;
@@ -28535,7 +28584,7 @@ static bool opdi_gmatch(const opd_op *op, opdi_gvalue *const *in, int n, int nou
     } else { return true; }
     return false;
 }
-//-- An operator that is not there: a saved graph says where it was from.
+//-- Fails because an operator is not there, with the place that a saved graph gives for it.
 static void opdi_gparse_unknown(opdi_gparser *p, const char *name) {
     const size_t n = strlen(name);
     const char *at = p->text;
@@ -28547,7 +28596,8 @@ static void opdi_gparse_unknown(opdi_gparser *p, const char *name) {
                            at ? " (when the graph was saved it was " : "",
                            at ? (int)OPDI_MIN(strcspn(at + n + 3, "\n"), 300) : 0, at ? at + n + 3 : "", at ? ")" : "");
 }
-//-- The overload of a name that takes these values; a name with an overload is that one.
+//-- Returns the overload of a name that takes these values; a name with an overload means that one.  NULL with an
+//-- error.
 static opd_op *opdi_gparse_op(opdi_gparser *p, const char *name, opdi_gvalue *const *in, int n, int nout) {
     const char *colons = strstr(name, "::");
     opd_op *op = colons && strchr(colons, '.') ? opd_find_quiet(name) : NULL;
@@ -28574,12 +28624,12 @@ static opd_op *opdi_gparse_op(opdi_gparser *p, const char *name, opdi_gvalue *co
     return NULL;
 }
 
-//-- A list's type of its elements; the word for it.
+//-- The types of lists: tag of the list, tag of its elements, and the word for these.
 static const struct { int32_t list, element; const char *word; } opdi_glists[] = {
     {OPD_TAG_INTS, OPD_TAG_INT, "int"}, {OPD_TAG_FLOATS, OPD_TAG_FLOAT, "float"}, {OPD_TAG_BOOLS, OPD_TAG_BOOL, "bool"},
     {OPD_TAG_TENSORS, OPD_TAG_TENSOR, "Tensor"}, {OPD_TAG_LIST, -1, "Scalar"}};
 
-//-- A value as constants of the graph: lists as one for each element.
+//-- Adds a value as constants of the graph, a list as one for each element; returns its value, or NULL with an error.
 static opdi_gvalue *opdi_graph_constants(opd_graph *g, const opd_value *v) {
     opdi_gvalue **list;
     int32_t k;
@@ -28594,7 +28644,8 @@ static opdi_gvalue *opdi_graph_constants(opd_graph *g, const opd_value *v) {
     return opdi_graph_list(g, OPDI_G_LIST, v->tag, opdi_glists[t].word, list, v->n);
 }
 
-//-- Fills in what is left out, and converts constants.
+//-- Sets the inputs of a node: adds constants for arguments that are left out, and converts constant ints to floats
+//-- where these are wanted.  0, or -1 with an error.
 static int opdi_gparse_bind(opdi_gparser *p, opdi_gnode *n, opd_op *op, opdi_gvalue **in, int count) {
     int i;
     for (i = 0; i < op->nargs; i++) {
@@ -28607,7 +28658,7 @@ static int opdi_gparse_bind(opdi_gparser *p, opdi_gnode *n, opd_op *op, opdi_gva
     }
     return 0;
 }
-//-- The results are of the types that the schema says, where they have one.
+//-- Checks that declared types of results are those of the schema, and fills in the others; 0, or -1 with an error.
 static int opdi_gparse_results(opdi_gparser *p, const opdi_gnode *n) {
     char text[100] = "", type[100];
     int i;
@@ -28625,7 +28676,8 @@ static int opdi_gparse_results(opdi_gparser *p, const opdi_gnode *n) {
     return 0;
 }
 
-//-- A list's elements are what its type says.
+//-- Checks that a list's elements are of its type, which is told by the first if it is not declared; 0, or -1 with an
+//-- error.
 static int opdi_gparse_list(opdi_gparser *p, opdi_gnode *n) {
     opdi_gvalue *l = n->out[0];
     int i, t = 0;
@@ -28647,7 +28699,7 @@ static int opdi_gparse_list(opdi_gparser *p, opdi_gnode *n) {
     }
     return 0;
 }
-//-- What the nodes of TorchScript's own take and give.
+//-- Checks the inputs and results of a list, tuple or unpacking node; 0, or -1 with an error.
 static int opdi_gparse_prim(opdi_gparser *p, opdi_gnode *n) {
     int i;
     if (n->kind == OPDI_G_LIST) { return opdi_gparse_list(p, n); }
@@ -28671,7 +28723,7 @@ static int opdi_gparse_prim(opdi_gparser *p, opdi_gnode *n) {
     }
     return 0;
 }
-//-- Room for one more in an array of n pointers, which lives as long as the innermost scope.
+//-- Makes room for one more in an array of n pointers, which lives as long as the innermost scope; 0, or -1.
 static int opdi_gparse_room(opdi_gvalue ***list, int n) {
     opdi_gvalue **more;
     if (n & (n - 1) || (n && n < 16)) { return 0; }
@@ -28681,6 +28733,7 @@ static int opdi_gparse_room(opdi_gvalue ***list, int n) {
     return 0;
 }
 
+//-- Reads one node and adds it to the graph; 0, or -1 with an error.
 static int opdi_gparse_node(opdi_gparser *p) {
     static const char *const prims[] = {"prim::Constant", "prim::ListConstruct", "prim::TupleConstruct",
                                         "prim::ListUnpack"};
@@ -28749,7 +28802,7 @@ static int opdi_gparse_node(opdi_gparser *p) {
     return opdi_gparse_prim(p, n);
 }
 
-//-- "# FILE:LINE" behind a node.
+//-- Reads "# FILE:LINE" behind a node; 0, or -1 without memory.
 static int opdi_gparse_place(opdi_gparser *p, opdi_gnode *n) {
     size_t len;
     while (*p->at == ' ') { p->at++; }
@@ -28761,6 +28814,7 @@ static int opdi_gparse_place(opdi_gparser *p, opdi_gnode *n) {
     return 0;
 }
 
+//-- Reads a whole graph: inputs, nodes, what is returned; 0, or -1 with an error.
 static int opdi_gparse_body(opdi_gparser *p) {
     opd_graph *g = p->graph;
     opdi_gvalue **in = NULL;
@@ -28833,7 +28887,7 @@ opd_graph *opd_graph_parse(const char *text) {
 
 //== building by hand ==================================================================================================
 
-/* One step: what it has added goes again when it fails. */
+/* One step of building a graph by hand.  What it has added is removed again if it fails. */
 typedef struct opdi_gbuild {
     opdi_gparser p;                               /* what checks texts checks here, too */
     opd_scope scope;
@@ -28866,7 +28920,8 @@ static int opdi_gbuild_end(opdi_gbuild *b, bool done) {
     opdi_leave(opdi_self(), b->was);
     return done ? 0 : -1;
 }
-//-- Values that may be used where the next node goes; NULL among them stands for a default.
+//-- Checks that values belong to the graph and are made before the place where the next node goes; defaults: NULL may
+//-- stand for a default.  0, or -1 with an error.
 static int opdi_gbuild_values(opdi_gbuild *b, opdi_gvalue *const *values, int n, bool defaults) {
     const opd_graph *g = b->p.graph;
     const opdi_gnode *at, *m;
@@ -28934,7 +28989,7 @@ opd_graph_value *opd_graph_list(opd_graph *g, const char *element, opd_graph_val
     }
     return opdi_gbuild_end(&b, done) ? NULL : v;
 }
-//-- What was not built: no values.
+//-- Sets the n values of a step that failed to NULL; returns -1.
 static int opdi_gbuild_nothing(opd_graph_value **values, int n) {
     int i;
     for (i = 0; values && i < n; i++) { values[i] = NULL; }
@@ -28996,7 +29051,7 @@ int opd_graph_call(opd_graph *g, const char *name, opd_graph_value *const *args,
     return opd_graph_call_op(g, op, args, nargs, results, cap);
 }
 
-//-- names of values: a graph that is built by hand has a table, made by the first who asks, of those it has had.
+//-- Names of values.  A graph that is built by hand has a table of all names it has had, made by the first who asks.
 
 typedef struct opdi_gnames { int64_t size, used; opdi_gnamed *slots; /* behind the struct */ } opdi_gnames;
 
@@ -29015,7 +29070,8 @@ static void opdi_gnames_put_value(opdi_gnames *t, opdi_gvalue *v) {
     if (v->name) { (void)opdi_gnames_put(t, v->name, v); }
 }
 
-//-- A table of the names that there are, with room for more, and the suffixes that an older one knows.
+//-- Makes a table of the graph's names with room for `more`, and the suffixes that an older one knows; NULL without
+//-- memory.
 static opdi_gnames *opdi_gnames_make(const opd_graph *g, const opdi_gnames *old, int64_t more) {
     int64_t count = g->ninputs + more, size = 64, k;
     const opdi_gnode *n;
@@ -29035,7 +29091,7 @@ static opdi_gnames *opdi_gnames_make(const opd_graph *g, const opdi_gnames *old,
     }
     return t;
 }
-//-- The graph's table, with room for `more`.  NULL: out of memory.
+//-- Returns the graph's table of names with room for `more`; NULL without memory.
 static opdi_gnames *opdi_graph_names(opd_graph *g, int64_t more) {
     opdi_gnames *t = g->names;
     if (t && 2 * (t->used + more) <= t->size) { return t; }
@@ -29044,7 +29100,7 @@ static opdi_gnames *opdi_graph_names(opd_graph *g, int64_t more) {
     return g->names = t;
 }
 
-//-- The value of that name.  Values that have gone, or have another name by now, are still in the table.
+//-- Returns the value of that name, or NULL. (The table still has values that are gone or have another name by now.)
 static opdi_gvalue *opdi_gnames_find(const opd_graph *g, const opdi_gnames *t, const char *name) {
     opdi_gvalue *const v = opdi_gnamed_slot(t->slots, t->size, name, strlen(name))->value;
     return v && v->graph == g && v->name && strcmp(v->name, name) == 0 ? v : NULL;
@@ -29069,7 +29125,8 @@ opd_graph_value *opd_graph_find(opd_graph *g, const char *name) {
     return NULL;
 }
 
-//-- A name like that one and with the lowest number that is free.  `suffix` in the slot of "x": no lower x.N is free.
+//-- Returns a name like that one with the lowest number that is free; NULL without memory.  `suffix` in the slot of "x"
+//-- says that no lower x.N is free.
 static char *opdi_graph_free_name(opd_graph *g, opdi_gnames *t, const char *name) {
     int32_t suffix, from;
     const int base = opdi_gname_base(name, &from);
@@ -29082,7 +29139,7 @@ static char *opdi_graph_free_name(opd_graph *g, opdi_gnames *t, const char *name
     if (from <= OPDI_MAX(slot->suffix, 1)) { slot->suffix = suffix; }
     return out;
 }
-//-- A value gives its name up.
+//-- Notes that the name of v is free from now on.
 static void opdi_gnames_release(opd_graph *g, const opdi_gvalue *v) {
     opdi_gnames *const t = g->names;
     opdi_gnamed *slot;
@@ -29095,7 +29152,7 @@ static void opdi_gnames_release(opd_graph *g, const opdi_gvalue *v) {
     if (slot->name) { slot->suffix = OPDI_MIN(slot->suffix, suffix); }
 }
 
-//-- Name and type of a value.
+//-- Gives a value a name and a type, either of which may be NULL; 0, or -1 with an error and nothing changed.
 static int opdi_gbuild_describe(opdi_gbuild *b, opdi_gvalue *v, const char *name, const char *type) {
     opd_graph *g = b->p.graph;
     opdi_gvalue to = *v, *old = NULL;
@@ -29138,6 +29195,7 @@ int opd_graph_describe(opd_graph *g, opd_graph_value *value, const char *name, c
     return opdi_gbuild_end(&b, done);
 }
 
+//-- Adds an input behind those that there are; NULL with an error.
 opd_graph_value *opd_graph_input(opd_graph *g, const char *name, const char *type) {
     opdi_gbuild b;
     opdi_gvalue *v = NULL, **more = NULL;
@@ -29171,6 +29229,7 @@ int opd_graph_insert_before(opd_graph *g, opd_graph_value *value) {
     return done ? 0 : -1;
 }
 
+//-- Replaces the outputs; the tuple or list that was returned before goes.  0, or -1 with an error.
 int opd_graph_output(opd_graph *g, opd_graph_value *const *values, int n, bool list) {
     opdi_gbuild b;
     opdi_gnode *at, *old;
@@ -29210,6 +29269,7 @@ int opd_graph_output(opd_graph *g, opd_graph_value *const *values, int n, bool l
     return done ? 0 : -1;
 }
 
+//-- Removes the node of a value, or an input, unless it is used; 0, or -1 with an error.
 int opd_graph_erase(opd_graph *g, opd_graph_value *value) {
     opdi_gbuild b;
     bool done;
@@ -29246,7 +29306,7 @@ int opd_graph_erase(opd_graph *g, opd_graph_value *value) {
     return 0;
 }
 
-//-- check_trace: a second trace, and what both give.
+//-- Fails because a second trace differs from the first; names the first line that does.
 static int opdi_trace_differs(const char *a, const char *b) {
     const char *la = a, *lb = b;
     while (*a && *a == *b) {
@@ -29257,7 +29317,7 @@ static int opdi_trace_differs(const char *a, const char *b) {
                     "First diverging operator:\n- %.*s\n+ %.*s", (int)OPDI_MIN(strcspn(la, "\n"), 400), la,
                     (int)OPDI_MIN(strcspn(lb, "\n"), 400), lb);
 }
-//-- Whether two tensors have close values: 1, 0, or -1 failed.
+//-- Returns 1 if two tensors have close values, 0 if not, -1 with an error.
 static int opdi_trace_close(opd_tensor *x, opd_tensor *y, double tolerance) {
     opd_tensor *p = opd_to_dtype(x, OPD_FLOAT64), *q = opd_to_dtype(y, OPD_FLOAT64), *close;
     const opd_value most = opd_value_float(tolerance);
@@ -29266,7 +29326,7 @@ static int opdi_trace_close(opd_tensor *x, opd_tensor *y, double tolerance) {
     close = opd_all(close);
     return close ? opd_item_i64(close) != 0 : -1;
 }
-//-- The graphs have one text: what tensors there are stand in the same places.
+//-- Compares the constant tensors of two graphs with the same text; 0, or -1 with an error if they differ.
 static int opdi_trace_constants(const opd_graph *g, const opd_graph *again, double tolerance) {
     const opdi_gnode *a = g->first, *b = again->first;
     int close = 1;
@@ -29280,7 +29340,7 @@ static int opdi_trace_constants(const opd_graph *g, const opd_graph *again, doub
         "Tensor-valued Constant nodes differed in value across invocations. This often indicates that the tracer has "
         "encountered untraceable code.");
 }
-//-- The inputs for one more run; where the graph writes, copies of them.
+//-- Returns the inputs for one more run: copies of them if the graph writes; NULL with an error.
 static opd_tensor *const *opdi_trace_fresh(const opd_graph *g, opd_tensor *const *inputs, int n) {
     opd_tensor **in;
     int i;
@@ -29292,6 +29352,8 @@ static opd_tensor *const *opdi_trace_fresh(const opd_graph *g, opd_tensor *const
     }
     return in;
 }
+/* Compares a graph with a second trace, and its outputs with the function's; 0, or -1 with an error.  Different outputs
+   are only warned of. */
 static int opdi_trace_compare(const opd_graph *g, const opd_graph *again, opd_transform_fn fn, void *user,
                               opd_tensor *const *inputs, int n, double tolerance) {
     const size_t size = opd_graph_print(g, NULL, 0) + 1, other = opd_graph_print(again, NULL, 0) + 1;
