@@ -14820,7 +14820,7 @@ OPDI_COLD_END
     (OPD_BIT_OF(OPD_F_DENSE) | OPD_BIT_OF(OPD_F_AD_INPLACE_OR_VIEW) | OPD_BIT_OF(OPD_F_AUTOGRAD) |          \
      OPD_BIT_OF(OPD_F_AUTOCAST))
 
-/* What few tensors have. */
+/* Parts of a tensor that few tensors have. */
 typedef struct opdi_meta {
     opd_tensor *grad;            /* accumulated gradient of a leaf */
     struct opdi_task *task;      /* the backward that is at work on this leaf */
@@ -14833,8 +14833,8 @@ typedef struct opdi_meta {
     struct opdi_box *retained;   /* where the gradient of a result goes: see opd_tensor_retain_grad */
 } opdi_meta;
 
-//-- What t is a view of; NULL: nothing.  A view of integers or bools, which autograd never looks at, knows its base and
-//-- nothing else.
+//-- Returns the tensor that t is a view of, or NULL. A view of integers or bools, which autograd never looks at, knows
+//-- its base and nothing else.
 static opd_tensor *opdi_view_base(const opd_tensor *t) {
     const bool whole = !t->storage || t->storage->block == (const void *)t || (t->meta && t->meta->home);
     return whole ? NULL : opdi_view_record_of(t)->base;
@@ -14861,14 +14861,15 @@ static opd_tensor *opdi_host_copy(const opd_tensor *t);
 static bool opdi_device_fill(opd_tensor *t, opd_value v, int *rc);
 static bool opdi_on_device(const opd_tensor *t) { return t->backend != OPD_CPU && t->backend != OPD_META; }
 
-//-- More data than this has a block of its own, so that what has the header of a tensor is small: see opdi_free_late.
-//-- Room in front keeps data whose bytes are a power of two from all beginning at one place of a page.
+//-- The most bytes of data that lie in a tensor's block.  More have a block of their own, so that blocks with a
+//-- tensor's header are small: see opdi_free_late.  Room in front keeps data whose bytes are a power of two from all
+//-- beginning at the same place of a page.
 #define OPDI_TOGETHER 256
 #define OPDI_IN_FRONT 192
 static inline bool opdi_is_apart(const opdi_storage *s) {
     return s->bytes > OPDI_TOGETHER && s->data && !s->device && s->block_bytes >= 0;
 }
-//-- Gives s, whose bytes are known, such data; on meta none.
+//-- Gives storage s, whose bytes are known, a block of data of its own; on meta none.  0, or -1 without memory.
 OPDI_NOINLINE static int opdi_data_apart(opdi_storage *s, int backend) {
     char *block;
     s->data = NULL;
@@ -14882,6 +14883,7 @@ OPDI_NOINLINE static void opdi_apart_free(opdi_storage *s) {
     if (opdi_is_apart(s)) { opdi_free(s->data - OPDI_IN_FRONT, (size_t)s->bytes + OPDI_IN_FRONT); }
 }
 
+//-- Drops a reference to a storage; with the last one its data and the block that it lies in go.
 static void opdi_storage_drop(opdi_storage *s) {
     if (OPDI_ACQUIRE(&s->refs) != 1 && opdi_ref_down(&s->refs) != 0) { return; }
     if (OPDI_UNLIKELY(OPDI_ACQUIRE(&s->duals) != NULL)) { opdi_duals_drop(s); }
@@ -14898,8 +14900,9 @@ static void opdi_storage_drop(opdi_storage *s) {
     }
 }
 
-//-- A tensor that is gone, while nobody has its memory: what a handle kept for too long still finds.  Its only key runs
-//-- opdi_dead_argument in place of every kernel, its dtype is none, its flags lead out of the short ways.
+//-- The tensor that is written over one that is gone, for as long as nobody else has its memory: a handle that was kept
+//-- for too long still finds it.  Its only key runs opdi_dead_argument in place of every kernel, its dtype is none, its
+//-- flags lead out of the fast paths.
 static opdi_storage opdi_dead_storage = {1 << 30, 0, NULL, 0, NULL, 0, NULL, 0, 0, 0, 0};
 static const opd_tensor opdi_dead_tensor = {
     0, OPD_DTYPE_NONE, 0, 0, OPD_BIT_OF(OPDI_DEAD_KEY), &opdi_dead_storage, NULL, NULL, 0, NULL, NULL, 0,
@@ -14908,10 +14911,10 @@ static const opd_tensor opdi_dead_tensor = {
 static inline bool opdi_is_dead(const opd_tensor *t) { return t->functionality >= OPD_BIT_OF(OPDI_DEAD_KEY); }
 #define OPDI_DEAD_TEXT "is gone: %s (opd_keep, opd_assign and opd_scope_return hold a tensor for longer)"
 static const char opdi_released[] = "";           /* th->ending while the last opd_release runs */
-//-- Where plug-ins were that are unmapped: their texts are not there any more.  Under the registry's lock.
+//-- The addresses where unmapped plug-ins were, whose texts are not there any more.  Under the registry's lock.
 static uintptr_t opdi_unmapped_begin = UINTPTR_MAX, opdi_unmapped_end;
-//-- Why t is gone, which is what opdi_thread.ending was then: the place of a scope, an operator whose kernel has
-//-- returned, or nothing that is known.
+//-- Writes why t is gone, by what opdi_thread.ending was then: the place of a scope, an operator whose kernel has
+//-- returned, or nothing that is known.  Returns the text.
 static const char *opdi_dead_why(const opd_tensor *t, char *buf, size_t cap) {
     const uintptr_t at = (uintptr_t)t->data;
     if (t->data == opdi_released) { return "it was released by the last who had kept it"; }
@@ -14927,7 +14930,7 @@ OPDI_NOINLINE static int opdi_dead_error(const opd_tensor *t, const char *who) {
     return opd_fail(OPD_ERROR_ARGUMENT, "%s: the tensor " OPDI_DEAD_TEXT, who, opdi_dead_why(t, why, sizeof why));
 }
 
-//-- Whether t is NULL or gone; the second is an error.
+//-- Returns true, for a tensor that is NULL or gone; the second is an error.
 OPDI_NOINLINE static bool opdi_is_nothing(const opd_tensor *t, const char *who) {
     if (t) { (void)opdi_dead_error(t, who); }
     return true;
@@ -14935,7 +14938,7 @@ OPDI_NOINLINE static bool opdi_is_nothing(const opd_tensor *t, const char *who) 
 static inline bool opdi_is_none(const opd_tensor *t, const char *who) {
     return OPDI_UNLIKELY(!t || opdi_is_dead(t)) && opdi_is_nothing(t, who);
 }
-//-- An error where one of a list is gone.
+//-- Returns -1 with an error if a tensor of a list is gone, else 0.
 static int opdi_any_dead(opd_tensor *const *list, int64_t n, const char *who) {
     int64_t i;
     for (i = 0; list && i < n; i++) { if (list[i] && opdi_is_dead(list[i])) { return opdi_dead_error(list[i], who); } }
@@ -14950,7 +14953,8 @@ static int opdi_any_dead_value(const opd_value *v, int n, const char *who) {
     return rc;
 }
 
-//-- The last reference is gone.  The block may live on, as the storage of views.
+//-- Frees a tensor whose last reference is gone, and then its gradient and base if these were its alone.  Its block may
+//-- live on, as the storage of views.
 static inline bool opdi_drop_last(opd_tensor *t);
 static void opdi_let_go(opd_tensor *t);
 OPDI_NOINLINE static void opdi_tensor_free(opd_tensor *t) {
@@ -14990,7 +14994,7 @@ static inline void opdi_retain(opd_tensor *t) {
     opdi_ref_up(&t->refs);
 }
 
-//-- Lets go of a reference: true when it was the last.
+//-- Drops a reference; true if it was the last.
 static inline bool opdi_drop_last(opd_tensor *t) {
     if (OPDI_UNLIKELY(OPDI_LOAD(&t->flags) & OPDI_SAVED_BY_OWN)) { return opdi_own_drop(t); }
     return OPDI_ACQUIRE(&t->refs) == 1 || opdi_ref_down(&t->refs) == 0;
@@ -15014,7 +15018,7 @@ OPDI_NOINLINE static void opdi_release_last(opd_tensor *t) {
 void opd_release(opd_tensor *t) {
     if (t && opdi_drop_last(t)) { opdi_release_last(t); }
 }
-//-- What a function failed to make: the places for it are empty.
+//-- Sets the n tensors that a function failed to make to NULL; returns -1.
 static int opdi_no_tensors(opd_tensor **list, int n) {
     int i;
     for (i = 0; list && i < n; i++) { list[i] = NULL; }
@@ -15042,7 +15046,7 @@ opd_tensor *opd_scope_return(opd_tensor *t) {
     return t;
 }
 
-//-- Takes the handles [from, to) out of the stack and releases them: what binding made for a call that is over.
+//-- Takes the handles [from, to) out of the scope stack and releases them: what binding made for a call that is over.
 static void opdi_scope_remove(opdi_thread *th, int64_t from, int64_t to) {
     uintptr_t gone[8];
     while (to > from) {
@@ -15065,7 +15069,7 @@ OPDI_NOINLINE static void opdi_root_warn(opdi_thread *th, const opd_op *op) {
 
 //== making tensors ====================================================================================================
 
-//-- "[2, 3]"
+//-- Writes sizes as "[2, 3]"; returns buf.
 static const char *opdi_sizes_text(const int64_t *sizes, int ndim, char *buf, size_t cap) {
     opdi_text t = opdi_text_of(buf, cap);
     int i;
@@ -15075,7 +15079,7 @@ static const char *opdi_sizes_text(const int64_t *sizes, int ndim, char *buf, si
     return buf;
 }
 
-//-- Number of elements; -1 with an error for a negative size or one that does not fit into memory.
+//-- Fails because sizes are negative, too many, or do not fit into memory; returns -1.
 OPDI_NOINLINE static int64_t opdi_count_error(const int64_t *sizes, int ndim) {
     char text[256];
     int i;
@@ -15092,6 +15096,8 @@ OPDI_NOINLINE static int64_t opdi_count_error(const int64_t *sizes, int ndim) {
     return opd_fail(OPD_ERROR_SHAPE, "the sizes %s do not fit into memory", text);
 }
 OPDI_COLD_END
+//-- Returns the number of elements that sizes have; -1 with an error if their bytes are more than 2^62 or a size is
+//-- negative.
 static inline int64_t opdi_count(const int64_t *sizes, int ndim, size_t element) {
     const uint64_t limit = (uint64_t)1 << 62;
     uint64_t n = element;
@@ -15109,7 +15115,8 @@ static inline int64_t opdi_count(const int64_t *sizes, int ndim, size_t element)
     return zero ? 0 : (int64_t)(n >> opdi_low_bit(element));
 }
 
-//-- Elements from the first to the last that sizes and strides reach, plus one; 0 when there are none; -1: overflow.
+//-- Returns the number of elements from the first to the last that sizes and strides reach; 0 without elements, -1 on
+//-- overflow.
 static int64_t opdi_extent(const int64_t *sizes, const int64_t *strides, int ndim) {
     uint64_t last = 0;
     int i;
@@ -15137,7 +15144,7 @@ static bool opdi_strides_contiguous(const int64_t *sizes, const int64_t *strides
     return true;
 }
 
-//-- Sizes added and multiplied: what is too large for int64_t stays its largest, what is below 0 stays that, and
+//-- Adds and multiplies sizes: a result that is too large for int64_t is the largest one, a negative size stays so, and
 //-- opdi_count refuses both.  Most are small, and need no division.
 static inline int64_t opdi_size_plus(int64_t a, int64_t b) { return a > INT64_MAX - b ? INT64_MAX : a + b; }
 static inline int64_t opdi_size_times(int64_t a, int64_t b) {
@@ -15192,10 +15199,10 @@ static inline void opdi_tensor_init(opd_tensor *t, opd_scalar_type dtype, int ba
     t->dims = (int64_t *)(void *)(t + 1);
 }
 
-/* Of a tensor with memory, also where a size_t has 32 bits; of one without. */
+/* The most bytes of a tensor with memory, also where a size_t has 32 bits, and of one without memory. */
 #define OPDI_MOST_BYTES (OPDI_MIN((uint64_t)INT64_MAX, (uint64_t)SIZE_MAX) / 2)
 #define OPDI_MOST_META ((uint64_t)INT64_MAX / 2)
-//-- A fresh tensor with one reference, owned by the caller; backend is an opdi_place.
+//-- Makes a tensor with one reference, which is the caller's; backend is an opdi_place.  NULL with an error.
 static opd_tensor *opdi_tensor_make(const int64_t *sizes, const int64_t *strides, int ndim, opd_scalar_type dtype,
                                     int backend) {
     size_t element = opd_dtype_size(dtype), head, align, at, bytes, block;
@@ -15243,7 +15250,8 @@ static opd_tensor *opdi_tensor_make(const int64_t *sizes, const int64_t *strides
     return t;
 }
 
-//-- A tensor that looks at s, with room for a view's record.  Not checked against its bounds.
+//-- Makes a tensor that looks at storage s, with room for a view's record.  Bounds are not checked, and no reference to
+//-- s is taken.  NULL without memory.
 static opd_tensor *opdi_tensor_on(opdi_storage *s, char *data, const int64_t *sizes, const int64_t *strides, int ndim,
                                   opd_scalar_type dtype, int backend) {
     int64_t numel = opdi_count(sizes, ndim, opd_dtype_size(dtype));
@@ -15266,12 +15274,12 @@ static bool opdi_differentiable(const opd_tensor *t) {
     return opd_dtype_is_floating((opd_scalar_type)t->dtype) || opd_dtype_is_complex((opd_scalar_type)t->dtype);
 }
 
-//-- v, on t's storage, has just been made: it is an inference tensor when t is one.  Takes hold of the storage.
+//-- Makes v, which has just been made, hold t's storage; v is an inference tensor if t is one.
 static void opdi_share_storage(opd_tensor *v, const opd_tensor *t) {
     opdi_ref_up(&t->storage->refs);
     v->functionality = (v->functionality & ~OPDI_GRAD_KEYS) | (t->functionality & OPDI_GRAD_KEYS);
 }
-//-- Another tensor with t's memory and geometry and without history.  A reference.
+//-- Returns another tensor with t's memory and geometry, without history; a reference, or NULL with an error.
 static opd_tensor *opdi_batch_wrap(opd_tensor *value, int dim, int level);
 static opd_tensor *opdi_batch_clone(const opd_tensor *t);
 static int opdi_batch_copy(opd_tensor *dst, const opd_tensor *src);
@@ -15288,8 +15296,7 @@ static opd_tensor *opdi_shallow_copy(const opd_tensor *t) {
     return v;
 }
 
-//-- Ties v, which has just been made on t's storage, to t: what is written into one of them, the other's history
-//-- follows.
+//-- Makes v, which has just been made on t's storage, a view of t: when one is written, the other's history follows.
 static void opdi_view_tie(opd_tensor *v, opd_tensor *t, unsigned creation) {
     const opdi_view_record *from = t->flags & OPDI_IS_VIEW ? opdi_view_record_of(t) : NULL;
     opdi_view_record *r = opdi_view_record_of(v);
@@ -15313,14 +15320,14 @@ static void opdi_view_of(opd_tensor *v, opd_tensor *t) {
     opdi_view_tie(v, t, OPDI_UNLIKELY(state->inference) ? OPDI_VIEW_INFERENCE
                   : state->no_grad ? OPDI_VIEW_NO_GRAD : OPDI_VIEW_DEFAULT);
 }
-//-- v is one of several views that a call returns.
+//-- Marks v as one of several views that a call returns; returns v.
 static opd_tensor *opdi_view_of_many(opd_tensor *v) {
     opdi_view_record *r = v && v->flags & OPDI_IS_VIEW ? opdi_view_record_of(v) : NULL;
     const opdi_state *state = &opdi_self()->state;
     if (r && !state->no_grad && r->creation != OPDI_VIEW_INFERENCE) { r->creation = OPDI_VIEW_MULTI_OUTPUT; }
     return v;
 }
-//-- v is no view any more but a tensor that shares memory.
+//-- Makes v no view any more, but a tensor that shares memory.
 static void opdi_view_untie(opd_tensor *v) {
     opd_tensor *base = opdi_view_base(v);
     if (!base) { return; }
@@ -15328,8 +15335,8 @@ static void opdi_view_untie(opd_tensor *v) {
     opdi_view_record_of(v)->base = NULL;
     opdi_drop(base);
 }
-//-- A view that view operators return: sizes and strides of t's storage at an offset (elements) from t's first element.
-//-- Known to stay inside.  Belongs to the innermost scope.
+//-- Returns a view of t, as view operators do: sizes and strides, at an offset (elements) from t's first element, which
+//-- are known to stay inside.  It belongs to the innermost scope; NULL with an error.
 static opd_tensor *opdi_view(opd_tensor *t, const int64_t *sizes, const int64_t *strides, int ndim, int64_t offset) {
     opd_tensor *v = opdi_tensor_on(t->storage, t->data
                                    ? t->data + offset * (int64_t)opd_dtype_size((opd_scalar_type)t->dtype) : NULL,
@@ -15342,7 +15349,7 @@ static opd_tensor *opdi_view(opd_tensor *t, const int64_t *sizes, const int64_t 
 
 OPDI_COLD_BEGIN
 
-//-- An error inside a transform.
+//-- Fails with this text inside of a transform; otherwise returns 0.
 static int opdi_inside_transform(const char *text) {
     return opdi_self()->layer ? opd_fail(OPD_ERROR_AUTOGRAD, "%s", text) : 0;
 }
@@ -15374,12 +15381,13 @@ static int opdi_null_tensor(const opd_tensor *t, const char *who) {
     return t ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "%s: the tensor is NULL", who);
 }
 
-//-- An error when all examples of a vmap are in t.
+//-- Fails if t stands for an example of a vmap, so that its memory has all of them; otherwise returns 0.
 static int opdi_is_example(const opd_tensor *t) {
     return t->flags & OPDI_BATCHED
         ? opd_fail(OPD_ERROR_ARGUMENT, "accessing `data` under vmap transform is not allowed") : 0;
 }
 
+//-- Checks sizes, strides and offset (from the storage's first element), then makes the view.
 opd_tensor *opd_tensor_view(opd_tensor *t, const int64_t *sizes, const int64_t *strides, int ndim, int64_t offset) {
     opd_tensor *v;
     int64_t extent, own = opd_offset(t), element;
@@ -15415,7 +15423,7 @@ opd_tensor *opd_tensor_view(opd_tensor *t, const int64_t *sizes, const int64_t *
     return v;
 }
 
-//-- Whether a caller's list of sizes can be read.
+//-- True if a caller's list of sizes can be read; otherwise false with an error.
 static bool opdi_sizes_given(opd_ints sizes) {
     if (sizes.n >= 0 && sizes.n <= OPD_MAX_DIMS && (sizes.data || sizes.n == 0)) { return true; }
     (void)opd_fail(OPD_ERROR_SHAPE, "a tensor has at most %d dimensions, not %lld%s", OPD_MAX_DIMS, (long long)sizes.n,
@@ -15441,6 +15449,8 @@ opd_tensor *opd_tensor_from(const void *data, opd_ints sizes, opd_scalar_type dt
     return t;
 }
 
+//-- Makes a tensor on a caller's memory after checking sizes, strides and alignment; a reference, or NULL with an error
+//-- and the memory still the caller's.
 static opd_tensor *opdi_tensor_wrap(void *data, opd_ints sizes, const int64_t *strides, opd_scalar_type dtype,
                                     void (*deleter)(void *data, void *user), void *user) {
     int64_t numel, extent, limit, most, own[2 * OPD_MAX_DIMS];
@@ -15522,7 +15532,8 @@ OPDI_COLD_END
 
 //== reading tensors ===================================================================================================
 
-//-- NULL, which failed calls return, has no elements, no dims and no dtype; nor has what is gone, which is an error.
+//-- Questions to tensors.  NULL, which failed calls return, has no elements, no dims and no dtype; nor has a tensor
+//-- that is gone, which is an error.
 int opd_ndim(const opd_tensor *t) { return opdi_is_none(t, "opd_ndim") ? 0 : t->ndim; }
 const int64_t *opd_sizes(const opd_tensor *t) { return opdi_is_none(t, "opd_sizes") ? NULL : t->dims; }
 const int64_t *opd_strides(const opd_tensor *t) { return opdi_is_none(t, "opd_strides") ? NULL : t->dims + t->ndim; }
@@ -15588,6 +15599,8 @@ int64_t opd_size(const opd_tensor *t, int dim) {
 }
 
 static int opdi_traced_read(const opd_tensor *t);
+//-- Fails because the host cannot read the data of t as this dtype; returns NULL. A traced tensor's data may be
+//-- allowed.
 OPDI_NOINLINE static void *opdi_data_error(const opd_tensor *t, opd_scalar_type dtype) {
     if (!t) { (void)opd_fail(OPD_ERROR_ARGUMENT, "the data of a NULL tensor was asked for"); }
     else if (opdi_is_dead(t)) { (void)opdi_dead_error(t, "its data"); }
@@ -15642,7 +15655,8 @@ static int opdi_item_check(const opd_tensor *t) {
     if (OPDI_UNLIKELY(t->flags & OPDI_TRACED)) { return opdi_traced_read(t); }
     return 0;
 }
-//-- t, which has one element, where it can be read: of a device a copy at `room`, described by *one.  NULL: failed.
+//-- Returns t, which has one element, where it can be read: for a device, *one describes a copy in `room`.  NULL with
+//-- an error.
 static const opd_tensor *opdi_item_of(const opd_tensor *t, opd_tensor *one, double *room /*[2]*/) {
     if (opdi_item_check(t)) { return NULL; }
     if (OPDI_LIKELY(t->backend == OPD_CPU)) { return t; }
@@ -15706,7 +15720,7 @@ OPDI_COLD_BEGIN
 
 //== resizing ==========================================================================================================
 
-//-- A storage of its own for bytes, with one reference.
+//-- Makes a storage with memory for bytes and one reference; NULL without memory.
 static opdi_storage *opdi_storage_make(int64_t bytes, int backend /* place */) {
     const bool apart = backend == OPD_META || bytes > OPDI_TOGETHER;
     const size_t head = (sizeof(opdi_storage) + 63) & ~(size_t)63;
@@ -15726,7 +15740,8 @@ static opdi_storage *opdi_storage_make(int64_t bytes, int backend /* place */) {
     return s;
 }
 
-//-- The bytes of t's storage that these sizes need, 0 without elements; -1: it cannot have them.
+//-- Returns the bytes of t's storage that these sizes need, 0 without elements; -1 with an error if it cannot have
+//-- them.
 static int64_t opdi_resize_bytes(const opd_tensor *t, const int64_t *sizes, int ndim) {
     const size_t element = opd_dtype_size((opd_scalar_type)t->dtype);
     const int64_t numel = opdi_count(sizes, ndim, element), first = opd_offset(t);
@@ -15738,7 +15753,7 @@ static int64_t opdi_resize_bytes(const opd_tensor *t, const int64_t *sizes, int 
     }
     return opd_fail(OPD_ERROR_SHAPE, "Trying to resize storage that is not resizable");
 }
-//-- Gives t other sizes, contiguous, as resize_ does; memory grows when it has to, and what was there is kept.
+//-- Gives t other sizes, contiguous, as resize_ does; memory grows if it has to, and what was there is kept.  0 or -1.
 static int opdi_resize(opd_tensor *t, const int64_t *sizes, int ndim) {
     const int64_t need = opdi_resize_bytes(t, sizes, ndim);
     const size_t element = opd_dtype_size((opd_scalar_type)t->dtype);
@@ -15779,7 +15794,7 @@ static int opdi_resize(opd_tensor *t, const int64_t *sizes, int ndim) {
 //== the same memory, another count of writes ==========================================================================
 
 static void opdi_storage_root_drop(void *data, void *root) { (void)data; opdi_storage_drop((opdi_storage *)root); }
-//-- A storage with the memory of s, which it holds.  One reference.
+//-- Makes a storage with the memory of s, which it holds, and a version of its own; one reference, or NULL.
 static opdi_storage *opdi_storage_again(opdi_storage *s, uint32_t version) {
     opdi_foreign *f = (opdi_foreign *)opdi_alloc(sizeof *f);
     if (!f) { return NULL; }
@@ -15819,7 +15834,7 @@ opd_tensor *opd_tensor_data(opd_tensor *t) {
 
 static int opdi_own_replace(opd_tensor *self);
 static bool opdi_is_dual(const opd_tensor *t);
-//-- What forbids giving t the data of `data`.
+//-- Checks that t may be given the data of `data`; 0, or -1 with an error.
 static int opdi_check_set_data(const opd_tensor *t, const opd_tensor *data) {
     if (opdi_plain_tensor(t, "opd_tensor_set_data") || opdi_null_tensor(data, "opd_tensor_set_data")) { return -1; }
     if (t->flags & OPDI_BATCHED) {
@@ -15841,6 +15856,7 @@ static int opdi_check_set_data(const opd_tensor *t, const opd_tensor *data) {
         : opd_fail(OPD_ERROR_AUTOGRAD, "cannot set the data of a variable that has a forward grad");
 }
 
+//-- Makes t look at the memory of `data`; t keeps its version, its history and its identity.
 int opd_tensor_set_data(opd_tensor *t, opd_tensor *data) {
     const bool more = data && t && 2 * data->ndim > t->room;
     int64_t *dims = NULL;
@@ -15877,7 +15893,7 @@ OPDI_COLD_END
 
 //== results of kernels ================================================================================================
 
-//-- More than one element may sit at one address: a stride of zero, or strides that do not nest.
+//-- True if more than one element of t may lie at one address: a stride is zero, or strides do not nest.
 OPDI_COLD_BEGIN
 static bool opdi_overlaps_itself(const opd_tensor *t) {
     const int64_t *sizes = t->dims, *strides = t->dims + t->ndim;
@@ -15913,8 +15929,8 @@ static bool opdi_same_place(const opd_tensor *a, const opd_tensor *b) {
     return a->data == b->data && a->ndim == b->ndim && a->dtype == b->dtype &&
         memcmp(a->dims, b->dims, 2 * (size_t)a->ndim * sizeof *a->dims) == 0;
 }
-//-- Whether writing t as it is would change what is still to be read of `out`s memory.  An elementwise kernel may write
-//-- where it reads, and tells itself what lies otherwise within two blocks without gaps.
+//-- True if writing `out` while t is read would change what is still to be read.  An elementwise kernel may write where
+//-- it reads, and copes by itself with two blocks without gaps that lie otherwise.
 static bool opdi_reads(const opd_call *call, const opd_tensor *t, const opd_tensor *out) {
     if ((call->elementwise && t == out) || !opdi_same_memory(t, out)) { return false; }
     return !call->elementwise || (!opdi_same_place(t, out) && !(opdi_is_dense(t) && opdi_is_dense(out)));
@@ -15940,7 +15956,7 @@ static inline bool opdi_has_sizes(const opd_tensor *t, const int64_t *sizes, int
     return true;
 }
 
-//-- What forbids that result i with these sizes and dtype goes into the call's target; nothing of it changes here.
+//-- Checks that result i with these sizes and dtype may go into the call's target, which stays unchanged; 0 or -1.
 static int opdi_check_target(const opd_call *call, int i, const int64_t *sizes, int ndim, opd_scalar_type dtype) {
     const opd_tensor *out = call->targets[i];
     const opd_scalar_type have = (opd_scalar_type)out->dtype;
@@ -15964,8 +15980,8 @@ static int opdi_check_target(const opd_call *call, int i, const int64_t *sizes, 
     return opdi_resize_bytes(out, sizes, ndim) < 0 ? -1 : 0;
 }
 
-//-- The out= tensor or self, or a temporary where it cannot be written directly: it has another size or dtype, or
-//-- memory that an input has.
+//-- Returns the tensor that a kernel writes result i to: the out= tensor or self, or a temporary if that has another
+//-- size or dtype or shares memory with an input.  NULL with an error.
 static opd_tensor *opdi_result_target(opd_call *call, int i, const int64_t *sizes, int ndim, opd_scalar_type dtype) {
     opd_tensor *out = call->targets[i], *temp;
     const bool fits = out->dtype == dtype && opdi_has_sizes(out, sizes, ndim);
@@ -15982,7 +15998,7 @@ static opd_tensor *opdi_result_target(opd_call *call, int i, const int64_t *size
     return temp;
 }
 
-//-- In an in-place form, makes argument 0 the result where no other argument looks at its memory.
+//-- Makes argument 0 the result of an in-place form if no other argument looks at its memory; true if it did.
 static bool opdi_updates_self(opd_call *call) {
     opd_tensor *self = call->args[0].u.t;
     int i, k;
@@ -16005,7 +16021,7 @@ static bool opdi_is_factory(const opd_op *op) {
 }
 
 static bool opdi_mixes_devices(const opd_op *op);
-//-- Outside of a fake mode: with meta tensors come no others but single numbers.
+//-- Refuses other tensors than single numbers beside meta tensors, outside of a fake mode; 0, or -1 with an error.
 OPDI_NOINLINE static int opdi_check_meta(const opd_call *call) {
     int i;
     int32_t k;
@@ -16021,6 +16037,7 @@ OPDI_NOINLINE static int opdi_check_meta(const opd_call *call) {
     }
     return 0;
 }
+//-- Makes result i of a call, or points it at the target of a derived form; the call owns it.  NULL with an error.
 opd_tensor *opd_result_strided(opd_call *call, int i, const int64_t *sizes, const int64_t *strides, int ndim,
                                opd_scalar_type dtype, opd_device device) {
     opd_tensor *t;
@@ -16044,7 +16061,7 @@ opd_tensor *opd_result_strided(opd_call *call, int i, const int64_t *sizes, cons
     return t;
 }
 
-//-- Where the results of a call live: the highest backend among its arguments, the CPU without any.
+//-- Returns the device of a call's results: the highest backend among its arguments, or the CPU.
 static opd_device opdi_call_device(const opd_call *call) {
     return opd_device_of(call->keys.backends ? (opd_backend)opdi_top_bit(call->keys.backends) : OPD_CPU, -1);
 }
@@ -16055,8 +16072,8 @@ opd_tensor *opd_result(opd_call *call, int i, const int64_t *sizes, int ndim, op
 
 //== derived forms =====================================================================================================
 
-//-- The functional form's arguments out of a derived call's.  What the derived form lacks has its default; a dtype or
-//-- device it lacks is the target's.
+//-- Writes the arguments of the functional form for a derived call: one that the derived form lacks has its default, a
+//-- dtype or device that it lacks is the target's.  Returns 0.
 static int opdi_derived_args(const opd_call *call, const opdi_card *card, opd_tensor *target, opd_value *args) {
     const opd_op *base = card->base->op;
     int i;
@@ -16071,7 +16088,7 @@ static int opdi_derived_args(const opd_call *call, const opdi_card *card, opd_te
     return 0;
 }
 
-//-- Where t lies once it has the sizes of `got` (NULL: as it is); false: with gaps, or in memory of its own.
+//-- Tells where t lies once it has the sizes of `got` (NULL: as it is); false if it has gaps, or will get other memory.
 static bool opdi_target_span(const opd_tensor *t, const opd_tensor *got, const char **begin, const char **end) {
     const int64_t size = (int64_t)opd_dtype_size((opd_scalar_type)t->dtype);
     const bool as_is = !got || opdi_has_sizes(t, got->dims, got->ndim);
@@ -16082,7 +16099,7 @@ static bool opdi_target_span(const opd_tensor *t, const opd_tensor *got, const c
     *end = t->data + numel * size;
     return true;
 }
-//-- What is written must not be written twice: the out tensors, with the sizes of what was got (NULL: as they are).
+//-- Refuses out tensors that share memory, with the sizes of what was got for them (NULL: as they are); 0, or -1.
 static int opdi_check_apart(opd_tensor *const *to, opd_tensor *const *got, int n) {
     const char *begin[2], *end[2];
     int i, k;
@@ -16098,7 +16115,7 @@ static int opdi_check_apart(opd_tensor *const *to, opd_tensor *const *got, int n
     }
     return 0;
 }
-//-- An out= tensor is no number, and has no data only where the arguments have none.
+//-- Checks an out= tensor: it is no number, and is on meta only if the arguments are; 0, or -1 with an error.
 static int opdi_check_out(const opd_call *call, int arg, const opd_tensor *out) {
     const char *name = call->op->schema->args[arg].name;
     const opd_tensor *other = NULL;
@@ -16119,7 +16136,8 @@ static int opdi_check_out(const opd_call *call, int arg, const opd_tensor *out) 
                                  "least two devices, %s and meta! (argument '%s')", opdi_device_names[other->backend],
                                  name);
 }
-//-- The tensors a derived call writes: self, or the out arguments in order; -1: they cannot be written.
+//-- Lists the tensors that a derived call writes: self, or the out arguments in order; returns how many, -1 with an
+//-- error.
 static int opdi_derived_targets(const opd_call *call, const opdi_card *card, opd_tensor **targets) {
     uint64_t m = call->op->written_args;
     int n = 0;
@@ -16131,7 +16149,7 @@ static int opdi_derived_targets(const opd_call *call, const opdi_card *card, opd
     return n > 1 && opdi_check_apart(targets, NULL, n) ? -1 : n;
 }
 
-//-- Gives the targets what the kernel has put elsewhere, after everything that forbids it is looked at.
+//-- Copies to the targets what the kernel has put elsewhere, after checking that all may be written; 0, or -1.
 static int opdi_derived_settle(opd_call *call) {
     opd_tensor *got[OPDI_MAX_RETURNS], **to = call->targets;
     const int n = call->op->nrets;
@@ -16165,8 +16183,8 @@ static int opdi_derived_settle(opd_call *call) {
     return 0;
 }
 
-//-- In-place and out= forms, every backend: the functional kernel runs with its results pointed at the targets; what it
-//-- had to put into a temporary (another dtype, overlap) is copied over.
+//-- The kernel of in-place and out= forms on every backend: runs the functional kernel with its results pointed at the
+//-- targets, and copies what had to go into a temporary (another dtype, overlap).
 static int opdi_derived_kernel(opd_call *call) {
     const opdi_card *card = (const opdi_card *)call->user;
     opd_op *base = card->base->op;
@@ -16196,7 +16214,7 @@ static int opdi_derived_kernel(opd_call *call) {
     return rc;
 }
 
-//-- What was computed is copied into the tensor that is to have it, which may get its sizes.
+//-- Copies what was computed into the tensor `to`, which may get its sizes if `resize`; 0, or -1 with an error.
 static int opdi_derived_copy(opd_tensor *to, opd_tensor *got, bool resize) {
     static opd_op *copy;
     opd_value args[3];
@@ -16221,7 +16239,7 @@ static int opdi_derived_copy(opd_tensor *to, opd_tensor *got, bool resize) {
     return opd_call_op(OPD_OP(&copy, "aten::copy_"), args, 3) ? 0 : -1;
 }
 
-//-- The same above a composite form: compute, then copy_, which autograd sees.
+//-- The kernel of in-place and out= forms of a composite operator: computes, then copies by copy_, which autograd sees.
 static int opdi_derived_composite(opd_call *call) {
     const opdi_card *card = (const opdi_card *)call->user;
     opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
@@ -16248,7 +16266,7 @@ static int opdi_derived_composite(opd_call *call) {
 }
 
 static opd_tensor **opdi_scope_tensors(int n);
-//-- A list of out tensors: the functional form's results are copied over.
+//-- The kernel of out= forms with a list of tensors: copies the functional form's results over.
 static int opdi_derived_list(opd_call *call) {
     const opdi_card *card = (const opdi_card *)call->user;
     const opd_tensors out = opd_arg_tensors(call, opdi_low_bit(call->op->written_args));
@@ -16278,7 +16296,7 @@ static int opdi_derived_list(opd_call *call) {
     return 0;
 }
 
-//-- With a fake among the arguments there is nothing to write into a tensor that has memory.
+//-- Refuses a write into a tensor that has memory, when an argument is a fake; 0, or -1 with an error.
 static int opdi_check_fakes(const opd_op *op, const opd_value *args) {
     uint64_t m;
     if (strcmp(op->schema->name, "copy_") == 0) { return 0; }                /* which says it its own way */
@@ -16298,7 +16316,7 @@ static int opdi_check_fakes(const opd_op *op, const opd_value *args) {
 
 static int opdi_mutation_write(struct opdi_mutation *m, const opd_tensor *t);
 static int opdi_is_captured(opdi_thread *th, const opd_tensor *t);
-//-- Counts a write into t, or (check) says whether there may be one.
+//-- Counts a write into t, or (check) checks that there may be one; 0, or -1 with an error.
 static int opdi_version_up(opdi_thread *th, opd_tensor *t, bool check) {
     if (OPDI_UNLIKELY(opdi_is_inference(t))) {
         return !check || th->state.inference ? 0
@@ -16323,7 +16341,7 @@ static int opdi_versions_up(const opd_call *call, bool check) {
     }
     return 0;
 }
-//-- At ADInplaceOrView: counts a write of every written argument once the operator below is done.
+//-- The kernel at ADInplaceOrView: counts a write of each written argument once the operator below is done.
 static int opdi_version_kernel(opd_call *call) {
     if ((call->keys.backends >> OPD_META & 1) && opdi_check_fakes(call->op, call->args)) { return -1; }
     if (opdi_versions_up(call, true)) { return -1; }
@@ -16336,6 +16354,7 @@ static int opdi_version_kernel(opd_call *call) {
 
 OPDI_COLD_BEGIN
 
+/* Counts writes, and ties a first result that shares an argument's memory as a view without a formula. */
 int opd_inplace_or_view_not_implemented(opd_call *call) {
     const opd_op *op = call->op;
     bool tied = false;
@@ -16372,8 +16391,8 @@ int opd_inplace_or_view_not_implemented(opd_call *call) {
 
 enum { OPDI_PRINT_WHOLE = 0, OPDI_PRINT_FIXED, OPDI_PRINT_SCI, OPDI_PRINT_INT, OPDI_PRINT_BOOL };
 
-/* How the numbers of a tensor, or the real or imaginary parts of a complex one, are written.  The first pass over the
-   elements collects what is below `width`; floats that are zero or not finite do not count. */
+/* The format of the numbers of a tensor, or of the real or imaginary parts.  The first pass over the elements collects
+   what stands below `width`; floats that are zero or not finite do not count. */
 typedef struct opdi_print_column {
     int mode;                    /* one of the above */
     int width;                   /* numbers are filled up to this on the left */
@@ -16442,7 +16461,7 @@ static int opdi_print_number(const opdi_printer *p, int column, int64_t offset, 
     return (int)strlen(out);
 }
 
-/* First pass: takes one number into account. */
+/* Takes one number into account, in the first pass. */
 static void opdi_print_measure(opdi_printer *p, int column, int64_t offset) {
     opdi_print_column *c = &p->columns[column];
     char text[OPDI_PRINT_TEXT];
@@ -16465,12 +16484,12 @@ static void opdi_print_measure(opdi_printer *p, int column, int64_t offset) {
     }
 }
 
-/* How many of n are left out after the first OPDI_PRINT_EDGE. */
+/* Returns how many of n elements are left out after the first OPDI_PRINT_EDGE. */
 static int64_t opdi_print_gap(const opdi_printer *p, int64_t n) {
     return p->summarize && n > 2 * OPDI_PRINT_EDGE ? n - 2 * OPDI_PRINT_EDGE : 0;
 }
 
-/* First pass over the elements shown.  As deep as there are dimensions: 64 at most. */
+/* Runs the first pass over the elements that are shown.  Recurses once per dimension: 64 at most. */
 static void opdi_print_scan(opdi_printer *p, int dim, int64_t offset) {
     int64_t i, n, gap, step;
     int column;
@@ -16494,7 +16513,7 @@ static void opdi_print_choose(opdi_print_column *c) {
     c->width = c->widths[c->mode];
 }
 
-/* Second pass: one element.  A complex one is "1.+2.j": only the real part is filled up. */
+/* Writes one element.  A complex one is "1.+2.j": only the real part is filled up. */
 static void opdi_print_element(opdi_printer *p, int64_t offset) {
     char text[OPDI_PRINT_TEXT];
     int n = opdi_print_number(p, 0, offset, text);
@@ -16508,13 +16527,14 @@ static void opdi_print_element(opdi_printer *p, int64_t offset) {
     }
 }
 
-/* Elements on a line of the last dimension. */
+/* Returns how many elements of the last dimension go on a line. */
 static int64_t opdi_print_per_line(const opdi_printer *p, int indent) {
     int length = p->columns[0].width + 2;
     if (p->ncolumns == 2) { length += p->columns[1].width + 1; }
     return OPDI_MAX(1, (OPDI_PRINT_LINE - indent) / length);
 }
 
+/* Writes the elements of dims from `dim` on, in brackets. */
 static void opdi_print_elements(opdi_printer *p, int dim, int64_t offset, int indent) {
     bool last = dim + 1 == p->t->ndim;
     int64_t i, n, gap, step, per_line, count = 0;
@@ -16555,7 +16575,7 @@ static void opdi_print_suffix(opdi_printer *p, size_t *line_length, int indent, 
     opdi_puts(p, text);
 }
 
-/* "size=(2, 3)", "size=(5,)", "size=()".  out holds all OPD_MAX_DIMS sizes of 20 digits. */
+/* Writes "size=(2, 3)", "size=(5,)" or "size=()"; out has room for OPD_MAX_DIMS sizes of 20 digits. */
 static void opdi_print_sizes(const opd_tensor *t, char *out /*[cap]*/, size_t cap) {
     size_t at = (size_t)snprintf(out, cap, "size=(");
     int i;
@@ -16565,7 +16585,7 @@ static void opdi_print_sizes(const opd_tensor *t, char *out /*[cap]*/, size_t ca
     if (at < cap) { (void)snprintf(out + at, cap - at, "%s", t->ndim == 1 ? ",)" : ")"); }
 }
 
-/* What follows the contents.  `shown`: the elements were written. */
+/* Writes what follows the contents: device, size, dtype, grad_fn. shown: the elements were written. */
 static void opdi_print_suffixes(opdi_printer *p, size_t line_length, int indent, bool shown) {
     const opd_tensor *t = p->t;
     opd_scalar_type dtype = (opd_scalar_type)t->dtype;
@@ -16610,7 +16630,7 @@ static void opdi_print_contents(opdi_printer *p, int indent) {
     opdi_print_elements(p, 0, 0, indent);
 }
 
-/* BatchedTensor(lvl=1, bdim=0, value=...), what it has in it four columns further right. */
+/* Writes BatchedTensor(lvl=1, bdim=0, value=...), with what it has in it four columns further right. */
 static void opdi_print_batched(opdi_printer *p) {
     const opdi_batched *b = opdi_batched_of(p->t);
     const size_t n = opd_tensor_print(b->value, NULL, 0);
@@ -16630,7 +16650,8 @@ static void opdi_print_batched(opdi_printer *p) {
     opdi_free(text, n + 1);
 }
 
-/* Of another device: a copy on the host is read.  What cannot be read is written as PyTorch writes meta tensors. */
+/* Reads a copy on the host if t is on another device.  What cannot be read is written as PyTorch writes meta
+   tensors. */
 OPD_API size_t opd_tensor_print(const opd_tensor *t, char *buf, size_t cap) {
     const int indent = 7;                                                  /* strlen("tensor(") */
     opdi_printer p;
@@ -16749,7 +16770,7 @@ static opdi_backend *opdi_device_find(opd_device device, int *index) {
 
 //== registering =======================================================================================================
 
-//-- Why this name cannot be given to a backend; NULL: it can.
+//-- Returns why this name cannot be given to a backend, or NULL.
 static const char *opdi_name_refused(opd_backend backend, const char *name) {
     const opdi_given_name *g = opdi_given_name_of((int)backend);
     size_t n = 0;
@@ -16783,7 +16804,8 @@ static void opdi_name_give(opd_backend backend, const char *name) {
     OPDI_PUBLISH(&g->name, (const char *)g->text[7]);
 }
 
-//-- Under opdi_backend_lock; the caller gives back what is out of use when it has let go of that.
+//-- Makes a backend registered or not, and takes all tables out of use.  Under opdi_backend_lock; the caller gives back
+//-- what is out of use when it has let go of that.
 static void opdi_backend_publish(opd_backend backend, int on) {
     opdi_lock(&opdi_registry.lock);
     OPDI_PUBLISH(&opdi_backends[backend].registered, on);
@@ -16794,6 +16816,7 @@ static void opdi_backend_publish(opd_backend backend, int on) {
 int opd_backend_register_first(opd_backend backend, const opd_backend_desc *desc) {
     return opd_backend_register_sized(backend, desc, offsetof(opd_backend_desc, pointwise));
 }
+//-- Checks and copies a desc of `size` bytes, which may be that of an older header.
 int opd_backend_register_sized(opd_backend backend, const opd_backend_desc *given, size_t size) {
     const char *wrong = NULL;
     opd_backend_desc whole, *desc = given ? &whole : NULL;
@@ -16828,7 +16851,7 @@ int opd_backend_register_sized(opd_backend backend, const opd_backend_desc *give
                             opdi_device_name((int)backend), desc && desc->name ? desc->name : "", wrong) : 0;
 }
 
-//-- What a plug-in registered (NULL: whoever did).
+//-- Unregisters a backend, only if this plug-in registered it (NULL: whoever did); 0, or -1 with an error.
 static int opdi_backend_unregister(opd_backend backend, const opd_plugin *only) {
     opdi_backend *b;
     opd_backend_desc desc;
@@ -16859,7 +16882,8 @@ static int opdi_backend_unregister(opd_backend backend, const opd_plugin *only) 
 }
 int opd_backend_unregister(opd_backend backend) { return opdi_backend_unregister(backend, NULL); }
 
-//-- A plug-in has been unloaded: its backends go, those with memory in use when the last of it is freed.
+//-- Unregisters the backends of a plug-in that has been unloaded; those with memory in use go when the last of it is
+//-- freed.
 static void opdi_backends_unload(const opd_plugin *plugin) {
     int i;
     for (i = OPD_CPU + 1; i < OPD_META; i++) {
@@ -16983,7 +17007,7 @@ bool opd_device_debug_set(opd_backend backend, bool on) {
 
 //== events and captures ===============================================================================================
 
-//-- The backend of a device that has what `fn` is; NULL with an error.
+//-- Returns the device's backend if its desc has a function at offset `at`; NULL with an error.  `what` names that.
 static opdi_backend *opdi_device_with(opd_device *device, size_t at, const char *what) {
     opdi_backend *b = opdi_device_find(*device, &device->index);
     void (*fn)(void);
@@ -17009,7 +17033,7 @@ void opd_device_event_free(opd_device_event e) {
     const opdi_backend *b = e.id ? opdi_backend_of(e.device.type) : NULL;
     if (b && b->desc.event_free) { b->desc.event_free(b->desc.user, e.device.index, e.id); }
 }
-//-- One of a device is used with a stream of it: -1 with an error for another one's.
+//-- Checks that stream s belongs to `device`; 0, or -1 with an error.  `what` is used with it.
 static int opdi_stream_check(const char *what, opd_device device, opd_stream s) {
     char one[48], two[48];
     if (s.device.type == device.type && s.device.index == device.index) { return 0; }
@@ -17089,7 +17113,7 @@ void opd_capture_free(opd_capture *c) {
 
 //== memory ============================================================================================================
 
-//-- One block more, or less, in the books.
+//-- Counts a block of device memory that was made (bytes > 0) or freed.
 static void opdi_device_count_bytes(opdi_backend *b, int index, int64_t bytes) {
     opd_memory *m = &b->memory[index];
     opdi_lock(&opdi_backend_lock);
@@ -17099,7 +17123,7 @@ static void opdi_device_count_bytes(opdi_backend *b, int index, int64_t bytes) {
     m->peak = OPDI_MAX(m->peak, m->live);
     opdi_unlock(&opdi_backend_lock);
 }
-//-- Memory of a device for s, which describes it then.
+//-- Allocates device memory for storage s, which describes it then; 0, or -1 with an error.
 static int opdi_device_alloc(opdi_storage *s, opdi_backend *b, int type, int index, size_t bytes) {
     s->device = (uint8_t)type;
     s->index = (int8_t)index;
@@ -17140,7 +17164,8 @@ static opdi_storage *opdi_device_storage(int64_t bytes, int place) {
     return s;
 }
 
-//-- opdi_tensor_make for a device: the block has the header, sizes and storage header only.
+//-- Makes a tensor on a device, as opdi_tensor_make does; the block has header, sizes and storage header only.  NULL
+//-- with an error.
 static opd_tensor *opdi_device_tensor(const int64_t *sizes, const int64_t *strides, int ndim, opd_scalar_type dtype,
                                       opd_device device) {
     const size_t element = opd_dtype_size(dtype);
@@ -17208,7 +17233,7 @@ opd_tensor *opd_tensor_new_pinned(opd_ints sizes, opd_scalar_type dtype, opd_bac
     return opd_tensor_wrap(data, sizes, NULL, dtype, opdi_pinned_free, (void *)(intptr_t)backend);
 }
 
-//-- The argument of the running kernel that t is, for an error; NULL: none.
+//-- Returns the name of the running kernel's argument that is t, or NULL.
 static const char *opdi_argument_named(const opd_call *call, const opd_tensor *t) {
     int i, k;
     for (i = 0; call && i < call->op->nargs; i++) {
@@ -17220,7 +17245,7 @@ static const char *opdi_argument_named(const opd_call *call, const opd_tensor *t
     }
     return NULL;
 }
-//-- TensorIterator's and c10::impl::check_and_update_common_device's.
+//-- Fails because t is not on device a, with the texts of TensorIterator and c10::impl::check_and_update_common_device.
 static int opdi_device_differs(const opd_call *call, opd_device a, const opd_tensor *t) {
     char one[48], two[48];
     const char *argument = opdi_argument_named(call, t);
@@ -17244,7 +17269,7 @@ void *opd_device_data(const opd_tensor *t, opd_backend backend) {
 
 //== copies ============================================================================================================
 
-//-- Bytes in a row from one memory to another; a storage of NULL is the host's.
+//-- Copies bytes in a row from one memory to another; a storage of NULL is the host.  0, or -1 with an error.
 static int opdi_device_move(const opdi_storage *dst, char *to, const opdi_storage *src, const char *from,
                             size_t bytes) {
     const int d = dst ? dst->device : 0, s = src ? src->device : 0;
@@ -17263,18 +17288,18 @@ static int opdi_device_move(const opdi_storage *dst, char *to, const opdi_storag
                            (b->desc.user, to, d ? dst->index : -1, from, s ? src->index : -1, bytes),
                            d ? d : s, "copy");
 }
-//-- Bytes from t's first element to its last.
+//-- Returns the bytes from t's first element to the end of its last.
 static size_t opdi_span(const opd_tensor *t) {
     return (size_t)opdi_extent(t->dims, t->dims + t->ndim, t->ndim) * opd_dtype_size((opd_scalar_type)t->dtype);
 }
-//-- A copy of t in the host's memory with t's strides and one reference; NULL with an error.
+//-- Returns a copy of t in the host's memory with t's strides; a reference, or NULL with an error.
 static opd_tensor *opdi_host_copy(const opd_tensor *t) {
     opd_tensor *h = opdi_tensor_make(t->dims, t->dims + t->ndim, t->ndim, (opd_scalar_type)t->dtype, OPD_CPU);
     if (h && opdi_device_move(NULL, h->data, t->storage, t->data, opdi_span(t))) { opdi_drop(h); return NULL; }
     return h;
 }
 
-//-- Whether the backend has a kernel of its own for one of our operators.
+//-- True if the backend has a kernel of its own for a built-in operator, whose kernel is `ours`.
 static bool opdi_device_has(opd_op *op, int backend, opd_kernel ours) {
     opdi_thread *th = opdi_self();
     const uint64_t was = opdi_enter(th);
@@ -17285,7 +17310,7 @@ static bool opdi_device_has(opd_op *op, int backend, opd_kernel ours) {
     opdi_leave(th, was);
     return own;
 }
-//-- Calls op below autograd and the counting of versions.
+//-- Calls op below autograd and the counting of versions; 0, or -1 with an error.
 static int opdi_device_call(opd_op *op, const opd_value *args, int nargs) {
     opd_key_guard guard = opd_keys_exclude(opd_keyset_make(OPDI_AUTOGRAD_BITS | OPD_BIT_OF(OPD_F_AD_INPLACE_OR_VIEW),
                                                            0));
@@ -17298,7 +17323,7 @@ static int opdi_copy__kernel(opd_call *call);
 static int opdi_fill_Scalar_kernel(opd_call *call);
 static int opdi_check_partial_overlap(const opd_tensor *a, const opd_tensor *b);
 
-//-- The device's fill_, where it has one; false: it has none.
+//-- Fills t by the device's own fill_; false if it has none.
 static bool opdi_device_fill(opd_tensor *t, opd_value v, int *rc) {
     static opd_op *op;
     opd_value args[2];
@@ -17309,12 +17334,14 @@ static bool opdi_device_fill(opd_tensor *t, opd_value v, int *rc) {
     return true;
 }
 
-//-- dst = src within one device, by the backend's function for formulas; src may be a number on the host.
+//-- Copies src to dst within one device, by the backend's function for formulas; src may be a number on the host.  0 or
+//-- -1.
 static int opdi_copy_by_formula(opd_tensor *dst, const opd_tensor *src);
 static bool opdi_like(const opd_tensor *a, const opd_tensor *b) {
     return a->dtype == b->dtype && opdi_has_sizes(a, b->dims, b->ndim) && (a->flags & b->flags & OPDI_CONTIGUOUS);
 }
-//-- dst = src from one memory to another, where a device with formulas is on either side: by contiguous tensors.
+//-- Copies src to dst between two memories, by contiguous tensors, where a device with formulas is on either side; 0 or
+//-- -1.
 static int opdi_copy_packed(opd_tensor *dst, const opd_tensor *src) {
     const bool from = opdi_on_device(src), at_source = from && (!(src->flags & OPDI_CONTIGUOUS) ||
                                                                 src->dtype != dst->dtype);
@@ -17342,7 +17369,7 @@ static int opdi_copy_packed(opd_tensor *dst, const opd_tensor *src) {
     return rc;
 }
 
-//-- What the host does for opdi_device_copy: converts, strides, broadcasts.
+//-- Copies src to dst by way of the host, which converts, strides and broadcasts; 0, or -1 with an error.
 static int opdi_copy_by_host(opd_tensor *dst, const opd_tensor *src) {
     opd_tensor *from = opdi_on_device(src) ? opdi_host_copy(src) : (opd_tensor *)(uintptr_t)src, *to = dst;
     int rc = from ? 0 : -1;
@@ -17356,8 +17383,8 @@ static int opdi_copy_by_host(opd_tensor *dst, const opd_tensor *src) {
     if (to && to != dst) { opdi_drop(to); }
     return rc;
 }
-//-- opdi_copy where one side is on a device: at once where the elements lie alike, else with the device's own copy_
-//-- within a device, else by way of the host.
+//-- Copies src to dst where one side is on a device: at once if the elements lie alike, else by the device's own copy_
+//-- within a device, else by way of the host.  0, or -1 with an error.
 static int opdi_device_copy(opd_tensor *dst, const opd_tensor *src) {
     static opd_op *op;
     const bool within = opdi_place_of(dst) == opdi_place_of(src);
@@ -17389,7 +17416,7 @@ static int opdi_device_copy(opd_tensor *dst, const opd_tensor *src) {
 
 //== round a kernel ====================================================================================================
 
-//-- Operators of ours that take tensors of several devices.
+//-- True for operators that take tensors of several devices: some of ours, and all of programs, which look themselves.
 static bool opdi_mixes_devices(const opd_op *op) {
     static const char *const names[] = {"copy", "copy_", "resize_as", "resize_as_", "is_same_size", "index",
                                         "index_put", "index_put_", "_index_put_impl_"};
@@ -17400,7 +17427,7 @@ static bool opdi_mixes_devices(const opd_op *op) {
     }
     return false;
 }
-//-- One tensor more of a call: -1 with an error when it is elsewhere than those before it.  place: -1 at first.
+//-- Takes one tensor more of a call into *place (-1 at first); -1 with an error if it is elsewhere than those before.
 static int opdi_place_check(const opd_call *call, const opd_tensor *t, bool mixes, int backend, int *place) {
     const int here = opdi_place_of(t);
     if (t->backend == OPD_CPU && (mixes || t->ndim == 0)) { return 0; }
@@ -17411,7 +17438,7 @@ static int opdi_place_check(const opd_call *call, const opd_tensor *t, bool mixe
     if (*place < 0) { *place = here; }
     return *place == here ? 0 : opdi_device_differs(call, opdi_place_device(*place), t);
 }
-//-- The place of a call's tensors, or of its Device argument; 0: nothing says one.  -1 with an error.
+//-- Returns the place of a call's tensors, or of its Device argument; 0 if nothing says one, -1 with an error.
 static int opdi_call_place(const opd_call *call, bool mixes, int backend) {
     int place = -1, i, k;
     for (i = 0; i < call->op->nargs; i++) {
@@ -17427,13 +17454,16 @@ static int opdi_call_place(const opd_call *call, bool mixes, int backend) {
     }
     return OPDI_MAX(place, 0);
 }
-//-- What the table now says stands behind a slot of ours; sets the user pointer that belongs to it.
+//-- Returns the kernel that the table now has behind a guarding slot of ours, and sets the user pointer that belongs to
+//-- it; NULL with an error.
 static opd_kernel opdi_behind(opd_call *call, int i) {
     const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
     if (!table && !(table = opdi_table_make(call->op))) { return NULL; }
     call->user = table->slots[call->slot].user;
     return table->behind[i] ? table->behind[i] : table->slots[call->slot].fn;
 }
+//-- Runs the kernel behind a device's slot with that device current, and restores the one before. mixes: tensors of
+//-- several devices are fine.
 static int opdi_device_round(opd_call *call, bool mixes) {
     const int type = (int)(call->slot - OPD_KEY_CPU), place = opdi_call_place(call, mixes, type);
     opdi_backend *b = opdi_backend_of(type);
@@ -17456,14 +17486,14 @@ static int opdi_device_round(opd_call *call, bool mixes) {
 static int opdi_device_kernel(opd_call *call) { return opdi_device_round(call, false); }
 static int opdi_device_mixed_kernel(opd_call *call) { return opdi_device_round(call, true); }
 
-//-- The argument that is a device; -1: none.
+//-- Returns the index of the argument that is a device, or -1.
 static int opdi_device_arg(const opd_op *op, const opd_value *args) {
     int i = op->nargs - 1;
     while (i >= 0 && args[i].tag != OPD_TAG_DEVICE) { i--; }
     return i;
 }
-//-- The device whose kernel a call without tensors means: the one that is named, or the CPU.  -1: the kernel of every
-//-- backend, which serves what is not registered and has no kernel of its own.
+//-- Returns the device whose kernel a call without tensors means: the one that is named, or the CPU; -1 for the kernel
+//-- of every backend, which serves devices that are not registered and have no kernel of their own.
 static int opdi_by_device(const opd_op *op, const opdi_table *table, const opd_value *args) {
     const int i = opdi_device_arg(op, args);
     const int type = i < 0 || (unsigned)args[i].u.device.type >= OPD_BACKEND_COUNT ? OPD_CPU : args[i].u.device.type;
@@ -17471,8 +17501,8 @@ static int opdi_by_device(const opd_op *op, const opdi_table *table, const opd_v
     return any == opdi_missing_kernel || opdi_backend_of(type) || (own != any && own != opdi_missing_kernel)
         ? type : -1;
 }
-//-- An operator without tensors, called with a device: as if a tensor of that device were among its arguments
-//-- (BackendSelect).
+//-- The kernel of operators without tensors that are called with a device: goes on as if a tensor of that device were
+//-- among the arguments (BackendSelect).
 static int opdi_by_device_kernel(opd_call *call) {
     const opd_kernel fn = opdi_behind(call, 15);
     const opdi_table *table = fn ? OPDI_ACQUIRE(&call->op->table) : NULL;
@@ -17480,14 +17510,14 @@ static int opdi_by_device_kernel(opd_call *call) {
     if (type < 0) { return fn ? fn(call) : -1; }
     return opd_redispatch(call, opd_keyset_make(OPD_BIT_OF(OPD_F_DENSE), (uint64_t)1 << type));
 }
-//-- Whether a device has a kernel of its own.
+//-- True if an operator has a kernel registered for one device.
 static bool opdi_has_device_kernel(const opd_op *op) {
     const opdi_kernel *k;
     for (k = op->kernels; k; k = k->next) { if (k->key >= OPD_KEY_CPU && k->key < OPD_KEY_CPU + 16) { return true; } }
     return false;
 }
 
-//-- Puts these round the kernels of a table, where a backend is registered.
+//-- Puts the guarding kernels above in front of a slot's kernel, where a backend is registered.
 static void opdi_guard_slot(const opd_op *op, opdi_table *table, int slot, opdi_chosen how) {
     opdi_slot *s = &table->slots[slot];
     const int type = slot - OPD_KEY_CPU;
@@ -17511,7 +17541,7 @@ static void opdi_guard_slot(const opd_op *op, opdi_table *table, int slot, opdi_
 //== results by the Meta kernel ========================================================================================
 
 #define OPDI_STAND_INS 8
-/* Tensors without memory in place of a call's own; they live as long as this, and nothing keeps them. */
+/* Tensors without memory in place of a call's own; they live as long as this struct, and nothing may keep them. */
 typedef struct opdi_stand_ins {
     opd_tensor *fakes, **real, few[OPDI_STAND_INS], *few_real[OPDI_STAND_INS];
     int n;
@@ -17532,6 +17562,7 @@ static opd_tensor *opdi_stand_in(opdi_stand_ins *s, opd_tensor *t) {
     f->backend_bit = (uint16_t)(1u << OPD_META);
     return f;
 }
+//-- Writes the arguments of a call with stand-ins in place of its tensors; 0, or -1 without memory.
 static int opdi_stand_ins_for(const opd_call *call, opdi_stand_ins *s, opd_value *args) {
     int64_t n = 0;
     int i, k;
@@ -17556,13 +17587,13 @@ static int opdi_stand_ins_for(const opd_call *call, opdi_stand_ins *s, opd_value
     }
     return 0;
 }
-//-- A tensor of the device like f, or what f stands for; a reference.
+//-- Returns the tensor that f stands for, or a new one like f on the device; a reference, or NULL with an error.
 static opd_tensor *opdi_stood_for(const opdi_stand_ins *s, const opd_tensor *f, int place) {
     if (f >= s->fakes && f < s->fakes + s->n) { opd_tensor *t = s->real[f - s->fakes]; opdi_retain(t); return t; }
     return opdi_tensor_make(f->dims, f->flags & OPDI_CONTIGUOUS ? NULL : f->dims + f->ndim, f->ndim,
                             (opd_scalar_type)f->dtype, place);
 }
-//-- Result i of the call, which the Meta kernel gave as v.
+//-- Makes result i of the call like v, which the Meta kernel gave; update: result 0 may be argument 0.  0, or -1.
 static int opdi_result_like_fake(opd_call *call, const opdi_stand_ins *s, int i, opd_value v, bool update) {
     const int place = opdi_place(opdi_call_device(call));
     const opd_tensor *f = v.tag == OPD_TAG_TENSOR ? v.u.t : NULL;
@@ -17593,6 +17624,7 @@ static int opdi_result_like_fake(opd_call *call, const opdi_stand_ins *s, int i,
     return 0;
 }
 
+//-- Runs the Meta kernel with stand-ins for the arguments and makes results like those it gives; 0 or -1.
 static int opdi_results_from_fake(opd_call *call, bool update) {
     const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
     const opd_call was = *call;
@@ -17640,10 +17672,10 @@ opd_tensor *opd_result_update(opd_call *call) {
 
 //== the CPU instead ===================================================================================================
 
-//-- t, or its copy on the host, which belongs to the scope.
+//-- Returns t, or its copy on the host, which belongs to the scope; NULL with an error.
 static opd_tensor *opdi_on_host(opd_tensor *t) { return t && opdi_on_device(t) ? opdi_own(opdi_host_copy(t)) : t; }
 
-//-- The same for a value: a list is a new one; a device is the CPU.
+//-- Writes a value as the host may use it: tensors copied to the host, a new list, the CPU as the device.  0, or -1.
 static int opdi_value_on_host(const opd_value *v, opd_value *out) {
     opd_tensor **list;
     int k;
@@ -17659,13 +17691,13 @@ static int opdi_value_on_host(const opd_value *v, opd_value *out) {
     out->u.tensors = list;
     return list ? 0 : -1;
 }
-//-- What the operator has written on the host goes back.
+//-- Copies to t what an operator has written into its copy on the host; 0, or -1 with an error.
 static int opdi_written_back(opd_tensor *t, const opd_tensor *host) {
     if (t == host || !t) { return 0; }
     if (!opdi_has_sizes(t, host->dims, host->ndim) && opdi_resize(t, host->dims, host->ndim)) { return -1; }
     return opdi_copy(t, host);
 }
-//-- A result of the host's on the device.
+//-- Returns a host's result as a tensor at `place`; NULL with an error.
 static opd_tensor *opdi_on_place(opd_tensor *t, int place) {
     opd_tensor *d;
     if (!t || place == OPD_CPU) { return t; }
@@ -17692,7 +17724,7 @@ static int opdi_return_from_host(opd_call *call, int i, const opd_value *v, int 
     }
     return list ? opd_return_tensors(call, list, v->n) : -1;
 }
-//-- Results that are views of an argument have it annotated, without a write.
+//-- True if a result is a view of an argument: it is annotated as an alias, without a write.
 static bool opdi_returns_view(const opd_op *op) {
     int i;
     for (i = 0; i < op->nrets; i++) {
@@ -17715,6 +17747,7 @@ bool opd_cpu_fallback_set(opd_backend backend, bool on) {
 static int64_t opdi_cpu_fallbacks;
 int64_t opd_cpu_fallback_count(void) { return OPDI_LOAD(&opdi_cpu_fallbacks); }
 
+//-- Runs the operator on copies of its arguments on the CPU, and copies back what it wrote and returns.
 int opd_cpu_fallback(opd_call *call) {
     opd_op *const op = call->op;
     const int type = call->slot >= OPD_KEY_CPU && call->slot < OPD_KEY_CPU + OPD_BACKEND_COUNT
