@@ -7857,8 +7857,8 @@ OPDI_NOINLINE static void opdi_lex_bad(opdi_lexer *lx) {
     opdi_syntax_error(lx, &lx->cur, what);
 }
 
-/* Steps over blanks, comments and, inside brackets, newlines.  Outside of them newlines are one token: true with
-   lx->cur set.  "# type:" is none of the comments. */
+/* Steps over blanks, comments and, inside of brackets, newlines.  Elsewhere newlines in a row are one token: true with
+   lx->cur set.  "# type:" is not a comment. */
 static bool opdi_lex_blank(opdi_lexer *lx) {
     const char *newline = NULL, *line = lx->at;
     for (;;) {
@@ -7898,7 +7898,7 @@ static bool opdi_word_in(const char *w, int n, const char *list) {
     return false;
 }
 
-/* Kind of a word: identifier, or one of TorchScript's keywords. */
+/* Returns the kind of a word: an identifier, or one of TorchScript's keywords. */
 static int opdi_word_kind(const char *w, int n) {
     const char *keywords = NULL;
     if (n < 2 || n > 8) return OPDI_TOKEN_IDENT;
@@ -7927,7 +7927,7 @@ static int opdi_word_kind(const char *w, int n) {
     return opdi_word_in(w, n, keywords) ? OPDI_TOKEN_KEYWORD : OPDI_TOKEN_IDENT;
 }
 
-/* Behind the exponent at c, where there is one. */
+/* Returns the place behind the exponent at c, which begins with this letter; c if there is none. */
 static const char *opdi_lex_exponent(const char *c, const char *end, char letter) {
     const char *e = c + 1;
     if (end - c < 2 || (*c | 32) != letter) return c;
@@ -7937,8 +7937,8 @@ static const char *opdi_lex_exponent(const char *c, const char *end, char letter
     return e;
 }
 
-/* Bytes of the number at s: digits, fraction, exponent; or the same with 0x; with a j behind for an imaginary
-   one.  0: no number. */
+/* Returns the bytes of the number at s, 0 if there is none: digits, fraction, exponent, or these after 0x; a j behind
+   marks an imaginary number. */
 static int opdi_lex_number(const char *s, const char *end) {
     const char *c = s;
     if (end - s > 2 && s[0] == '0' && (s[1] | 32) == 'x') {
@@ -7965,7 +7965,7 @@ static int opdi_lex_number(const char *s, const char *end) {
     return (int)(c - s);
 }
 
-/* Bytes of the string literal at s with its quotes.  0: not closed. */
+/* Returns the bytes of the string literal at s with its quotes; 0 if it is not closed. */
 static int opdi_lex_string(const char *s, const char *end) {
     const char quote = s[0];
     const int q = end - s > 2 && s[1] == quote && s[2] == quote ? 3 : 1;
@@ -7978,7 +7978,7 @@ static int opdi_lex_string(const char *s, const char *end) {
     return 0;
 }
 
-/* Bytes of the operator at the lexer, and its kind.  0: none. */
+/* Returns the bytes of the operator at the lexer, and its kind; 0 if there is none. */
 static int opdi_lex_operator(const opdi_lexer *lx, int *kind) {
     const char a = opdi_lex_peek(lx, 0), b = opdi_lex_peek(lx, 1), c = opdi_lex_peek(lx, 2);
     *kind = OPDI_TOKEN_OPERATOR;
@@ -8043,7 +8043,7 @@ static inline bool opdi_lex_next_if(opdi_lexer *lx, int kind) {
     return true;
 }
 
-/* "expected X but found 'Y' here"; nothing when the lexer has complained already.  -1. */
+/* Fails with "expected X but found 'Y' here", unless the lexer has complained already; returns -1. */
 OPDI_NOINLINE static int opdi_lex_unexpected(const opdi_lexer *lx, int kind) {
     opdi_token wanted;
     char what[160], a[8], b[64];
@@ -8076,7 +8076,7 @@ typedef struct opdi_name {
     int nns, nname, noverload;
 } opdi_name;
 
-/* name := IDENT ['::' IDENT] ['.' IDENT] */
+/* Reads name := IDENT ['::' IDENT] ['.' IDENT]; 0, or -1 with an error. */
 static int opdi_lex_name(opdi_lexer *lx, opdi_name *out) {
     opdi_token tok;
     if (opdi_lex_expect(lx, OPDI_TOKEN_IDENT, &tok) < 0) return -1;
@@ -8101,7 +8101,7 @@ static int opdi_lex_name(opdi_lexer *lx, opdi_name *out) {
     return 0;
 }
 
-//-- That a text is an operator's name and nothing else: 0, or -1 with the parser's error.
+//-- Checks that a text is an operator's name and nothing else; 0, or -1 with the parser's error.
 static int opdi_check_name(const char *text) {
     opdi_lexer lx;
     opdi_name name;
@@ -8195,7 +8195,7 @@ static const opdi_type opdi_none_type = {OPDI_TYPE_NONE, -1, 0, 0, "NoneType", N
 
 static bool opdi_type_is_any(const opdi_type *t) { return t->kind == OPDI_TYPE_OTHER && strcmp(t->word, "Any") == 0; }
 
-/* Whether two types are one.  A type variable is like every other; unions are sorted. */
+/* True if two types are the same.  A type variable equals every other; unions are sorted. */
 static bool opdi_type_same(const opdi_type *a, const opdi_type *b) {
     int i;
     if (a->kind != b->kind || a->nelems != b->nelems) return false;
@@ -8215,7 +8215,7 @@ static bool opdi_union_has_numbers(const opdi_type *const *members, int n) {
     return found == 3;
 }
 
-/* Whether every value of type a is one of type b (isSubtypeOf): lists and dictionaries only of the same elements. */
+/* True if every value of type a is one of type b (isSubtypeOf); lists and dictionaries only with the same elements. */
 static bool opdi_type_fits(const opdi_type *a, const opdi_type *b) {
     int i;
     if (opdi_type_is_any(b)) return true;
@@ -8243,17 +8243,17 @@ static bool opdi_type_fits(const opdi_type *a, const opdi_type *b) {
     return opdi_type_same(a, b);
 }
 
-/* From TUPLE on. */
+/* The text that composite types begin with, from OPDI_TYPE_TUPLE on. */
 static const char *const opdi_type_heads[] = {"(", "Dict(", "Union(", "Future(", "RRef(", "Await("};
 
-/* What the text of a type begins with; `list` that of a list, NULL: its element's. */
+/* Returns the first token of a type's text; for a list: `list`, or the token of its element if that is NULL. */
 static const char *opdi_type_head(const opdi_type *t, const char *list) {
     while (t->kind == OPDI_TYPE_OPTIONAL || (t->kind == OPDI_TYPE_LIST && list == NULL)) t = t->elems[0];
     return t->kind == OPDI_TYPE_LIST ? list : t->kind >= OPDI_TYPE_TUPLE ? opdi_type_heads[t->kind - OPDI_TYPE_TUPLE] :
            t->word;
 }
 
-/* Order of the members of a union: by kind, as in PyTorch's list of them, then by text. */
+/* Compares two members of a union: by kind, in the order of PyTorch's list of kinds, then by text. */
 static int opdi_type_order(const opdi_type *a, const opdi_type *b, bool by_kind) {
     static const char *const kinds[] = {
         "Any", "AnyEnumType", "Tensor", "Storage", "(", "[", "Dict(", "float", "complex", "Future(", "Await(", "RRef(",
@@ -8274,7 +8274,7 @@ static int opdi_type_order(const opdi_type *a, const opdi_type *b, bool by_kind)
     return order;
 }
 
-/* A composite type with n elements. */
+/* Makes a composite type with n elements, in the arena; NULL with an error. */
 static opdi_type *opdi_type_new(opdi_parser *p, opdi_type_kind kind, const opdi_type *const *elems, int n) {
     opdi_type *t;
     const opdi_type **slots;
@@ -8297,7 +8297,7 @@ static opdi_type *opdi_type_new(opdi_parser *p, opdi_type_kind kind, const opdi_
     return t;
 }
 
-/* set := ('*' | IDENT) ('|' IDENT)*, into a list in the arena; its length, or -1. */
+/* Reads set := ('*' | IDENT) ('|' IDENT)* into a list in the arena; returns its length, or -1 with an error. */
 static int opdi_parse_alias_set(opdi_parser *p, const char *const **out) {
     const char *names[OPDI_MAX_ALIAS_SETS], **list;
     bool wildcard = false;
@@ -8320,7 +8320,7 @@ static int opdi_parse_alias_set(opdi_parser *p, const char *const **out) {
     return n;
 }
 
-/* A bare "!": an anonymous set of its own, written, without an after-set. */
+/* Makes the annotation of a bare "!": an anonymous set of its own, written, without an after-set.  0 or -1. */
 static int opdi_parse_alias_bare(opdi_parser *p, opdi_alias *a) {
     char name[16];
     const char **list = (const char **)opdi_arena_alloc(p->arena, sizeof *list);
@@ -8333,7 +8333,8 @@ static int opdi_parse_alias_bare(opdi_parser *p, opdi_alias *a) {
     return 0;
 }
 
-/* alias := '(' set ['!'] ['->' set] ')' | '!', or nothing; puts it on *type (a copy when that is a shared one). */
+/* Reads alias := '(' set ['!'] ['->' set] ')' | '!', or nothing, and puts it on *type, which becomes a copy.  0 or
+   -1. */
 static int opdi_parse_alias(opdi_parser *p, const opdi_type **type) {
     opdi_lexer *lx = &p->lx;
     opdi_alias *a;
@@ -8360,8 +8361,8 @@ static int opdi_parse_alias(opdi_parser *p, const opdi_type **type) {
 
 static const opdi_type *opdi_parse_type(opdi_parser *p);
 
-/* '(' type (',' type)* ')' after the constructor's word; nothing between the brackets only for a tuple.  `n` types are
-   wanted; 0: any number. */
+/* Reads '(' type (',' type)* ')' behind a constructor's word; only a tuple may have nothing between the brackets. n:
+   how many types are wanted, 0: any number.  NULL with an error. */
 static const opdi_type *opdi_parse_composite(opdi_parser *p, opdi_type_kind kind, int n) {
     const opdi_type **elems = NULL;
     int count = 0, cap = 0;
@@ -8392,7 +8393,7 @@ static const opdi_type *opdi_parse_composite(opdi_parser *p, opdi_type_kind kind
     return opdi_type_new(p, kind, elems, count);
 }
 
-/* T?, with `at` for a complaint: None? is none. */
+/* Returns T? for a type, and T? itself for T?; NULL with an error, at token `at`, for None?. */
 static const opdi_type *opdi_make_optional(opdi_parser *p, const opdi_type *t, const opdi_token *at) {
     const opdi_type *members[OPDI_MAX_UNION];
     int i, n = 0;
@@ -8413,7 +8414,8 @@ static const opdi_type *opdi_make_optional(opdi_parser *p, const opdi_type *t, c
     return opdi_type_new(p, OPDI_TYPE_OPTIONAL, &t, 1);
 }
 
-/* Puts t, or what it is a union of, among the members that are left, in order; those it covers go. */
+/* Adds t, or the types it is a union of, to the n sorted members; those that it covers go.  Returns their number, or
+   -1. */
 static int opdi_union_add(opdi_parser *p, const opdi_type **members, int n, const opdi_type *t, const opdi_token *at) {
     static const char *const numbers[] = {"int", "float", "complex"};
     int i, k = 0;
@@ -8438,7 +8440,7 @@ static int opdi_union_add(opdi_parser *p, const opdi_type **members, int n, cons
     return k + 1;
 }
 
-/* Union(T, U, ...): a set of types.  Of one and None it is an optional. */
+/* Reads Union(T, U, ...), a set of types; one type and None are an optional.  NULL with an error. */
 static const opdi_type *opdi_parse_union(opdi_parser *p) {
     const opdi_type *members[OPDI_MAX_UNION + 1], *t;
     const opdi_token at = p->lx.cur;
@@ -8458,14 +8460,14 @@ static const opdi_type *opdi_parse_union(opdi_parser *p) {
     return opdi_type_new(p, OPDI_TYPE_UNION, members, n);
 }
 
-/* A leaf whose word is the n bytes at s. */
+/* Makes a type without elements whose word is the n bytes at s; NULL without memory. */
 static const opdi_type *opdi_type_word(opdi_parser *p, opdi_type_kind kind, const char *s, size_t n) {
     opdi_type *t = opdi_type_new(p, kind, NULL, 0);
     if (t != NULL && (t->word = opdi_arena_copy(p->arena, s, n)) == NULL) return NULL;
     return t;
 }
 
-/* __torch__.torch.classes.NS.Cls, from the first dot on. */
+/* Reads __torch__.torch.classes.NS.Cls from the first dot on; NULL with an error. */
 static const opdi_type *opdi_parse_class(opdi_parser *p) {
     opdi_token part[4];
     char what[160];
@@ -8489,7 +8491,7 @@ static const opdi_type *opdi_parse_class(opdi_parser *p) {
     return opdi_type_word(p, OPDI_TYPE_CLASS, what, strlen(what));
 }
 
-/* A word that is no type: a type variable where they are allowed, else an error. */
+/* Returns a type variable for a word that is no type, where these are allowed; else NULL with an error. */
 OPDI_NOINLINE static const opdi_type *opdi_parse_unknown_type(opdi_parser *p, const opdi_token *tok) {
     const char *what = "unknown type specifier. Common valid schema types include Tensor, SymInt, int, float, bool, "
                        "str, Scalar, Device, ScalarType, Layout, MemoryFormat, Generator; T[] is a list, T? optional";
@@ -8521,7 +8523,8 @@ static const opdi_type *opdi_parse_dict(opdi_parser *p, const opdi_token *at) {
     return t;
 }
 
-/* An annotation may follow the words and Dict and Union, none of the others. */
+/* Reads a type without brackets and question marks behind it; NULL with an error.  An annotation may follow words, Dict
+   and Union, none of the others. */
 static const opdi_type *opdi_parse_base_type(opdi_parser *p) {
     opdi_token tok = p->lx.cur;
     const opdi_type *t, *elem;
@@ -8552,7 +8555,7 @@ static const opdi_type *opdi_parse_base_type(opdi_parser *p) {
     return elem != t->elems[0] ? opdi_make_optional(p, elem, &tok) : t;
 }
 
-/* type := base [alias] ( '[' ']' [alias] | '?' )*.  Stops at the "[" of a sized list. */
+/* Reads type := base [alias] ( '[' ']' [alias] | '?' )*; stops at the "[" of a sized list.  NULL with an error. */
 static const opdi_type *opdi_parse_type(opdi_parser *p) {
     const opdi_type *t = opdi_parse_base_type(p);
     if (t == NULL) return NULL;
@@ -8580,8 +8583,8 @@ typedef struct opdi_lexed {
     double d;
 } opdi_lexed;
 
-/* The C library's reading of the n characters at s, whatever decimal point the locale has.  OPDI_INF: out of range, or
-   too long. */
+/* Returns the number that the C library reads in the n characters at s, whatever decimal point the locale has; OPDI_INF
+   if it is out of range or too long. */
 OPDI_NOINLINE static double opdi_strtod(const char *s, int n) {
     char buf[512], half[16];
     int i, k = 0, point;
@@ -8601,7 +8604,7 @@ OPDI_NOINLINE static double opdi_strtod(const char *s, int n) {
     return !zero && d < DBL_MIN ? OPDI_INF : d;
 }
 
-/* Value of the decimal number at s. */
+/* Returns the value of the decimal number at s; OPDI_INF if it is out of range. */
 static double opdi_decimal(const char *s, int n) {
     static const double tens[] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
     int64_t m = 0;
@@ -8616,6 +8619,7 @@ static double opdi_decimal(const char *s, int n) {
     return opdi_strtod(s, n);
 }
 
+/* Reads a number token, as an integer and as a double; 0, or -1 with an error if it is out of range. */
 static int opdi_read_number(const opdi_lexer *lx, const opdi_token *tok, bool negative, opdi_lexed *out) {
     const char *s = tok->s;
     const bool hex = tok->n > 2 && (s[1] | 32) == 'x';
@@ -8641,7 +8645,8 @@ static int opdi_read_number(const opdi_lexer *lx, const opdi_token *tok, bool ne
     return 0;
 }
 
-/* The imaginary part of "1.+2.j", when the lexer stands before one; 0 parts read, 1, or -1. */
+/* Reads the imaginary part of "1.+2.j" if the lexer stands before one; 1 if it did, 0 if there is none, -1 with an
+   error. */
 static int opdi_parse_imaginary(opdi_parser *p, double *im) {
     const opdi_lexer before = p->lx;
     opdi_lexed number;
@@ -8665,8 +8670,8 @@ static int opdi_make_complex(opdi_parser *p, double re, double im, opd_value *ou
     return 0;
 }
 
-/* ['-'] NUMBER for an argument of this kind: complex where that is complex or the text has j, double where it is float
-   or the text has a point or an exponent, else an integer. */
+/* Reads ['-'] NUMBER for an argument of this kind: complex if that is complex or the text has a j, double if it is
+   float or the text has a point or exponent, else an integer.  0, or -1 with an error. */
 static int opdi_parse_number(opdi_parser *p, int32_t kind, opd_value *out) {
     const bool negative = opdi_lex_next_if(&p->lx, '-');
     opdi_lexed number;
@@ -8688,7 +8693,8 @@ static int opdi_parse_number(opdi_parser *p, int32_t kind, opd_value *out) {
     return 0;
 }
 
-/* Character of the escape sequence at s (behind the backslash), and its bytes; or the complaint. */
+/* Reads the escape sequence at s (behind the backslash): its character and its bytes; returns NULL, or the
+   complaint. */
 static const char *opdi_unescape(const char *s, const char *end, char *c, int *n) {
     static const char letters[] = "abfnrtv", codes[] = "\a\b\f\n\r\t\v";
     const char *at = s < end && *s != 0 ? strchr(letters, *s) : NULL;
@@ -8758,7 +8764,7 @@ static int opdi_parse_device(opdi_parser *p, opd_value *out) {
     return 0;
 }
 
-/* One constant of any kind; the type decides little (see opdi_parse_number). */
+/* Reads one constant of any kind; the type decides little (see opdi_parse_number).  0, or -1 with an error. */
 static int opdi_parse_constant(opdi_parser *p, const opdi_type *type, opd_value *out) {
     opdi_token tok = p->lx.cur;
     switch (tok.kind) {
@@ -8794,7 +8800,7 @@ static bool opdi_constants_allowed(int32_t kind) {
     return kind == OPDI_TYPE_INT || kind == OPDI_TYPE_FLOAT || kind == OPDI_TYPE_BOOL || kind == OPDI_TYPE_COMPLEX;
 }
 
-/* Adds a value `times` times; the caller complains when it is not of the element's kind. */
+/* Adds a value `times` times; one that is not of the element's kind is noted for the caller to complain.  0 or -1. */
 static int opdi_constants_add(opdi_parser *p, opdi_constants *l, opd_value v, int times, const opdi_token *at) {
     const int tag = l->kind == OPDI_TYPE_INT ? OPD_TAG_INT : l->kind == OPDI_TYPE_FLOAT ? OPD_TAG_FLOAT :
                     l->kind == OPDI_TYPE_BOOL ? OPD_TAG_BOOL : OPD_TAG_COMPLEX;
@@ -8825,7 +8831,7 @@ static opd_value opdi_constants_value(const opdi_constants *l) {
     }
 }
 
-/* Default of a list: "[c, c]", or of a sized one a single constant that is repeated. */
+/* Reads the default of a list: "[c, c]", or for a sized list one constant that is repeated.  0, or -1 with an error. */
 static int opdi_parse_list_default(opdi_parser *p, const opdi_type *type, opd_value *out) {
     const opdi_type *elem = type->elems[0];
     const opdi_token first = p->lx.cur;
@@ -8862,6 +8868,7 @@ static int opdi_parse_list_default(opdi_parser *p, const opdi_type *type, opd_va
     return 0;
 }
 
+/* Reads the default of an argument of this type; 0, or -1 with an error, also for types that have none. */
 static int opdi_parse_default(opdi_parser *p, const opdi_type *type, opd_value *out) {
     switch (type->kind) {
     case OPDI_TYPE_STR: case OPDI_TYPE_OPTIONAL: case OPDI_TYPE_NUMBER: case OPDI_TYPE_INT: case OPDI_TYPE_BOOL:
@@ -8886,7 +8893,7 @@ static int opdi_parse_default(opdi_parser *p, const opdi_type *type, opd_value *
 
 //== declarations ======================================================================================================
 
-/* '[' NUMBER ']' [alias] ['?'] behind the type of an argument or return. */
+/* Reads '[' NUMBER ']' [alias] ['?'] behind the type of an argument or return; NULL with an error. */
 static const opdi_type *opdi_parse_sized(opdi_parser *p, const opdi_type *elem) {
     const opdi_type *t;
     opdi_type *list;
@@ -8907,7 +8914,7 @@ static const opdi_type *opdi_parse_sized(opdi_parser *p, const opdi_type *elem) 
     return opdi_lex_next_if(&p->lx, '?') ? opdi_make_optional(p, t, &tok) : t;
 }
 
-/* The tag that binds to this type without a conversion; 0: none does. */
+/* Returns the tag of values that bind to this type without a conversion; 0: none does. */
 static uint8_t opdi_type_tag(const opdi_type *t) {
     const opdi_type *elem;
     if (t->kind == OPDI_TYPE_OPTIONAL) t = t->elems[0];
@@ -8930,7 +8937,7 @@ static uint8_t opdi_type_tag(const opdi_type *t) {
     return elem->kind == OPDI_TYPE_TENSOR ? OPD_TAG_TENSORS : 0;
 }
 
-/* argument := type [sized] IDENT ['=' default];  return := type [sized] [IDENT] */
+/* Reads argument := type [sized] IDENT ['=' default], or return := type [sized] [IDENT]; 0, or -1 with an error. */
 static int opdi_parse_argument(opdi_parser *p, opdi_arg *arg, bool is_return, bool keyword_only) {
     const opdi_type *t;
     opdi_token tok;
@@ -8954,7 +8961,7 @@ static int opdi_parse_argument(opdi_parser *p, opdi_arg *arg, bool is_return, bo
     return opdi_parse_default(p, t, &arg->value);
 }
 
-/* '(' [item (',' item)*] ')' of arguments or returns, into args[OPD_MAX_ARGS]; their number, or -1. */
+/* Reads '(' [item (',' item)*] ')', arguments or returns, into args[OPD_MAX_ARGS]; returns their number, or -1. */
 static int opdi_parse_items(opdi_parser *p, opdi_arg *args, bool returns, bool *dots) {
     bool keyword_only = false;
     int n = 0;
@@ -8978,7 +8985,7 @@ static int opdi_parse_items(opdi_parser *p, opdi_arg *args, bool returns, bool *
     return opdi_lex_expect(&p->lx, ')', NULL) < 0 ? -1 : n;
 }
 
-/* Rules about defaults that need the whole list. */
+/* Checks the rules about defaults that need the whole list of arguments; 0, or -1 with an error. */
 static int opdi_check_defaults(const opdi_parser *p, const opd_schema *s) {
     const int length = (int)OPDI_MIN(p->lx.end - p->lx.text, 400);
     bool seen = false;
@@ -9006,7 +9013,7 @@ static int opdi_schema_take(opdi_parser *p, const opdi_arg *from, int n, opdi_ar
     return 0;
 }
 
-/* arguments '->' returns [NEWLINE] EOF */
+/* Reads arguments '->' returns [NEWLINE] EOF; 0, or -1 with an error. */
 static int opdi_parse_signature(opdi_parser *p, opd_schema *s) {
     opdi_arg args[OPD_MAX_ARGS];
     int n = opdi_parse_items(p, args, false, &s->vararg);
@@ -9031,7 +9038,7 @@ static int opdi_schema_set_name(opdi_parser *p, opd_schema *s, const opdi_name *
     return 0;
 }
 
-/* Bytes that the parts of a schema will take, so that one allocation does for an ordinary one. */
+/* Returns an estimate of the bytes that the parts of a schema take, so that mostly one allocation is enough. */
 static size_t opdi_schema_estimate(const char *text, size_t length) {
     size_t i, commas = 0, brackets = 0;
     for (i = 0; i < length; i++) {
@@ -9044,7 +9051,7 @@ static size_t opdi_schema_estimate(const char *text, size_t length) {
            brackets * (sizeof(opdi_type) + sizeof(opdi_alias) + 16);
 }
 
-//-- The last schemas that were freed: where they were.  Their memory may have another use, or none.
+//-- The addresses of the schemas that were freed last.  Their memory may have another use, or none.
 #define OPDI_FREED_SCHEMAS 8
 static const opd_schema *opdi_freed_schemas[OPDI_FREED_SCHEMAS];
 static unsigned opdi_freed_schemas_at;
@@ -9128,7 +9135,8 @@ OPD_API bool opd_schema_is_mutable(const opd_schema *schema) {
 
 //== printer ===========================================================================================================
 
-/* Text that is cut to cap bytes, and the length that it would have.  Plain: types as they behave, nothing else. */
+/* A text that is cut to cap bytes, and the length that it would have. plain: types are written as they behave, and
+   nothing else. */
 typedef struct opdi_writer {
     char *buf;
     size_t cap, n;
@@ -9148,7 +9156,7 @@ static void opdi_write_int(opdi_writer *w, int64_t i) {
     opdi_write_text(w, buf);
 }
 
-/* As PyTorch prints a double: "1." when integral, else 17 significant digits. */
+/* Writes a double as PyTorch does: "1." if it is integral, else 17 significant digits. */
 static void opdi_write_double(opdi_writer *w, double d) {
     char buf[48];
     const char *c;
@@ -9164,6 +9172,7 @@ static void opdi_write_double(opdi_writer *w, double d) {
     }
 }
 
+/* Writes the n bytes at s in quotes, with escapes. */
 static void opdi_write_quoted(opdi_writer *w, const char *s, int n) {
     static const char codes[] = "\a\b\f\n\r\t\v\\\"'", letters[] = "abfnrtv\\\"'";
     char octal[8];
@@ -9221,7 +9230,7 @@ static opd_value opdi_list_element(const opd_value *v, int i) {
     }
 }
 
-/* A default.  N equal numbers of an int[N] print as one, as in PyTorch. */
+/* Writes a default.  N equal numbers of an int[N] are written as one, as in PyTorch. */
 static void opdi_write_default(opdi_writer *w, const opdi_arg *arg) {
     const opd_value *v = &arg->value;
     bool once = arg->type->kind == OPDI_TYPE_LIST && v->tag == OPD_TAG_INTS && v->n > 1 && v->n == arg->type->size &&
@@ -9268,6 +9277,7 @@ static void opdi_write_alias(opdi_writer *w, const opdi_alias *a) {
     opdi_write_char(w, ')');
 }
 
+/* Writes a type with its annotations, or without them if the writer is plain. */
 static void opdi_write_type(opdi_writer *w, const opdi_type *t) {
     bool numbers = false;
     int i, n = 0;
@@ -9297,7 +9307,7 @@ static void opdi_write_type(opdi_writer *w, const opdi_type *t) {
     if (!w->plain) opdi_write_alias(w, t->alias);
 }
 
-/* Text of a type, cut to cap bytes with the zero; buf. */
+/* Writes the text of a type, cut to cap bytes with the zero; returns buf. */
 static const char *opdi_type_print(const opdi_type *type, char *buf, size_t cap) {
     opdi_writer w = {buf, cap - 1, 0, false};
     opdi_write_type(&w, type);
@@ -9324,7 +9334,8 @@ static void opdi_write_argument(opdi_writer *w, const opdi_arg *arg) {
     }
 }
 
-/* One return stands bare, unless its text begins with a bracket, which would be read as the list's. */
+/* Writes the returns.  A single one has no brackets, unless its text begins with one, which would be read as the
+   list's. */
 static void opdi_write_returns(opdi_writer *w, const opd_schema *s) {
     bool brackets = s->nreturns + (s->varret ? 1 : 0) != 1;
     int i;
@@ -9342,6 +9353,7 @@ static void opdi_write_returns(opdi_writer *w, const opd_schema *s) {
     if (brackets) opdi_write_char(w, ')');
 }
 
+/* Writes a declaration as it can be read again. */
 static void opdi_write_schema(opdi_writer *w, const opd_schema *s) {
     bool star = false;
     int i;
@@ -9400,7 +9412,7 @@ static bool opdi_has_set(const char *const *sets, int n, const char *name) {
     return i < n;
 }
 
-/* Equal as sets; no name stands twice in one. */
+/* True if two lists of names are equal as sets; no name is twice in one. */
 static bool opdi_sets_same(const char *const *a, int na, const char *const *b, int nb) {
     int i;
     for (i = 0; i < na; i++) if (!opdi_has_set(b, nb, a[i])) return false;
@@ -9462,7 +9474,7 @@ OPD_API bool opd_schema_equal(const opd_schema *a, const opd_schema *b) {
            opdi_args_same(a->returns, b->returns, a->nreturns);
 }
 
-/* FNV-1a over what equal schemas have equal. */
+/* Mixes a number into the hash of a schema (FNV-1a), which covers what is equal in equal schemas. */
 static uint64_t opdi_schema_mix(uint64_t h, uint64_t x) {
     int i;
     for (i = 0; i < 64; i += 8) h = (h ^ (x >> i & 255)) * UINT64_C(0x100000001b3);
@@ -9527,7 +9539,7 @@ OPD_API uint64_t opd_schema_hash(const opd_schema *s) {
     return opdi_mix_args(opdi_mix_args(h, s->args, s->nargs), s->returns, s->nreturns);
 }
 
-/* Where a reason is written. */
+/* The buffer for the reason why schemas are not compatible. */
 typedef struct opdi_why { char *buf; size_t cap; } opdi_why;
 static bool opdi_because(const opdi_why *why, const char *format, ...) OPD_PRINTF_LIKE(2, 3);
 static bool opdi_because(const opdi_why *why, const char *format, ...) {
@@ -9538,7 +9550,7 @@ static bool opdi_because(const opdi_why *why, const char *format, ...) {
     return false;
 }
 
-/* What cannot change in either direction. */
+/* Checks what must not change in either direction: names, dots, number of returns.  False with a reason. */
 static bool opdi_same_frame(const opd_schema *s, const opd_schema *old, const opdi_why *why) {
     if (s == NULL || old == NULL) return opdi_because(why, "a schema is NULL");
     if (!opdi_schema_same_name(s, old)) return opdi_because(why, "the names differ");
@@ -9549,8 +9561,8 @@ static bool opdi_same_frame(const opd_schema *s, const opd_schema *old, const op
     return true;
 }
 
-/* Why an argument (or return) cannot stand for another: `narrow` lets its type be less than the other's, else more;
-   NULL: it can. */
+/* Returns why argument (or return) a cannot stand for b, or NULL. narrow: its type may be a part of b's; else it may be
+   more. */
 static const char *opdi_arg_differs(const opdi_arg *a, const opdi_arg *b, bool narrow) {
     if (strcmp(a->name, b->name) != 0) return "has another name";
     if (opdi_type_size(a->type) != opdi_type_size(b->type)) return "has another length";
@@ -9560,7 +9572,7 @@ static const char *opdi_arg_differs(const opdi_arg *a, const opdi_arg *b, bool n
     return b->has_default && !opdi_default_same(a, b) ? "has lost or changed its default value" : NULL;
 }
 
-/* The first out argument: keyword-only and written. */
+/* Returns the index of the first out argument (keyword-only and written), or the number of arguments. */
 static int opdi_first_out(const opd_schema *s) {
     int i;
     for (i = 0; i < s->nargs; i++) {
@@ -9576,6 +9588,7 @@ static bool opdi_needs_default(const opdi_arg *a, const opdi_why *why, const cha
                         "value.", form, a->name, opdi_type_print_plain(a->type, type, sizeof type));
 }
 
+/* True if calls of the old schema work with s; otherwise writes why not. */
 OPD_API bool opd_schema_is_backward_compatible_with(const opd_schema *s, const opd_schema *old, char *why, size_t cap) {
     const opdi_why w = {why, cap};
     const char *differs;
@@ -9606,6 +9619,7 @@ OPD_API bool opd_schema_is_backward_compatible_with(const opd_schema *s, const o
     return true;
 }
 
+/* True if calls of s that use nothing new work with the old schema; otherwise writes why not. */
 OPD_API bool opd_schema_is_forward_compatible_with(const opd_schema *s, const opd_schema *old, char *why, size_t cap) {
     const opdi_why w = {why, cap};
     const char *differs;
@@ -9664,14 +9678,14 @@ static const opdi_arg *opdi_place_arg(const opd_schema *s, int place) {
     return place >= 0 ? &s->args[place] : &s->returns[-1 - place];
 }
 
-/* The same; NULL with an error when there is none. */
+/* Returns the argument (place >= 0) or result (-1 - i) of a schema; NULL with an error if there is none. */
 static const opdi_arg *opdi_schema_place(const opd_schema *s, int place) {
     if (s != NULL && (place >= 0 ? place < s->nargs : -1 - place < s->nreturns)) return opdi_place_arg(s, place);
     opd_fail(OPD_ERROR_INDEX, "schema has no %s %d", place < 0 ? "result" : "argument", place < 0 ? -1 - place : place);
     return NULL;
 }
 
-/* Types with memory of their own. */
+/* True if values of this type have memory, which others may share. */
 static bool opdi_type_has_memory(const opdi_type *t) {
     int i;
     if (t->kind == OPDI_TYPE_TENSOR || t->kind == OPDI_TYPE_LIST || t->kind == OPDI_TYPE_DICT ||
@@ -9685,7 +9699,7 @@ static bool opdi_type_has_memory(const opdi_type *t) {
     return i < t->nelems;
 }
 
-/* Whether a value of type a and one of type b may be the same memory. */
+/* True if a value of type a and one of type b may be the same memory. */
 static bool opdi_types_meet(const opdi_type *a, const opdi_type *b) {
     int i;
     if (a->kind == OPDI_TYPE_OPTIONAL || a->kind == OPDI_TYPE_UNION) {
@@ -9697,8 +9711,8 @@ static bool opdi_types_meet(const opdi_type *a, const opdi_type *b) {
 }
 
 #define OPDI_MAX_INSIDE 256
-/* The types inside the types with memory that t is, at any depth; their number, one more than fits when there are
-   more. */
+/* Lists the types inside of t, at any depth, where t has memory; returns their number n, OPDI_MAX_INSIDE + 1 if there
+   are more. */
 static int opdi_types_inside(const opdi_type *t, bool top, const opdi_type **out, int n) {
     const bool choice = top && (t->kind == OPDI_TYPE_OPTIONAL || t->kind == OPDI_TYPE_UNION);
     int i;
@@ -9715,7 +9729,7 @@ static int opdi_types_inside(const opdi_type *t, bool top, const opdi_type **out
     return n;
 }
 
-/* Whether something in a value of type a may be a value of type b, or, deep, something in one. */
+/* True if something in a value of type a may be a value of type b or, if deep, something in one. */
 static bool opdi_types_contain(const opdi_type *a, const opdi_type *b, bool deep) {
     const opdi_type *x[OPDI_MAX_INSIDE], *y[OPDI_MAX_INSIDE];
     const int n = opdi_types_inside(a, true, x, 0), m = deep ? opdi_types_inside(b, true, y, 0) : 0;
@@ -9728,7 +9742,7 @@ static bool opdi_types_contain(const opdi_type *a, const opdi_type *b, bool deep
     return false;
 }
 
-/* Whether two places have an alias set in common, after the call. */
+/* True if two places have an alias set in common after the call. */
 static bool opdi_places_share(const opd_schema *s, int a, int b) {
     const opdi_arg *x = opdi_place_arg(s, a), *y = opdi_place_arg(s, b);
     const opdi_alias *p = opdi_marks_of(x->type).sets, *q = opdi_marks_of(y->type).sets;
@@ -9738,12 +9752,13 @@ static bool opdi_places_share(const opd_schema *s, int a, int b) {
     return i < p->nafter;
 }
 
-/* Whether two values are the same memory, or v's lies in list w. */
+/* True if two known values are the same memory. */
 static bool opdi_values_alias(const opd_value *v, const opd_value *w) {
     if (v == NULL || w == NULL || v->tag != w->tag) return false;
     if (v->tag == OPD_TAG_TENSOR) return opd_tensor_same_storage(v->u.t, w->u.t);
     return v->tag >= OPD_TAG_INTS && v->tag <= OPD_TAG_LIST && v->n > 0 && v->u.list == w->u.list;
 }
+/* True if the memory of known value v lies in list w. */
 static bool opdi_value_inside(const opd_value *v, const opd_value *w) {
     int i;
     if (v == NULL || w == NULL) return false;
@@ -9759,13 +9774,13 @@ static const opd_value *opdi_known(const opd_value *values, int i) {
     return values != NULL && values[i].tag != OPD_TAG_DEFAULT ? &values[i] : NULL;
 }
 
-/* Whether two arguments are one, or hold the same memory. */
+/* True if two arguments are the same one, or hold the same memory. */
 static bool opdi_inputs_alias(int i, int k, const opd_value *values) {
     return i == k || opdi_values_alias(opdi_known(values, i), opdi_known(values, k));
 }
 
-/* Whether a place may be part of anything: its set is *, or stands at several arguments or several results; an argument
-   that lies in another; a result of one of these. */
+/* True if a place may be part of anything: its set is * or stands at several arguments or several results; it is an
+   argument that lies in another one, or a result that shares a set with such an argument. */
 static bool opdi_is_wild(const opd_schema *s, int place, const opd_value *values) {
     const opdi_alias *p = opdi_marks_of(opdi_place_arg(s, place)->type).sets;
     const int n = place < 0 ? s->nreturns : s->nargs;
@@ -14957,6 +14972,8 @@ static int opdi_any_dead_value(const opd_value *v, int n, const char *who) {
 //-- live on, as the storage of views.
 static inline bool opdi_drop_last(opd_tensor *t);
 static void opdi_let_go(opd_tensor *t);
+//-- Frees a tensor whose last reference is gone, and then its gradient and base if these were its alone.  Its block may
+//-- live on, as the storage of views.
 OPDI_NOINLINE static void opdi_tensor_free(opd_tensor *t) {
     opdi_storage *s, *home;
     opd_tensor *grad = NULL, *base = NULL, *dead = NULL;
