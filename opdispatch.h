@@ -38320,27 +38320,13 @@ typedef struct opdi_gemm_in {
 } opdi_gemm_in;
 
 /* A tile: c[r * ldc + j] (+)= sum over t < kc of rows[r][t * csa] * b[t * ldb + j], r < MR, j < NR */
-typedef void (*opdi_micro_fn)(int64_t kc, const void *const *rows, int64_t csa, const void *b, int64_t ldb, void *c,
-                              int64_t ldc, int add);
-typedef struct opdi_micro { opdi_micro_fn run; int64_t mr, nr; } opdi_micro;
+typedef void opdi_micro_fn(int64_t kc, const void *const *rows, int64_t csa, const void *b, int64_t ldb, void *c,
+                           int64_t ldc, int add);
+typedef struct opdi_micro { opdi_micro_fn *run; int64_t mr, nr; } opdi_micro;
 #define OPDI_MAX_MR 8
 #define OPDI_MAX_NR 32
 
-#define OPDI_MICRO_PLAIN(name, T) \
-    static void name(int64_t kc, const void *const *rows, int64_t csa, const void *bv, int64_t ldb, void *cv, \
-                     int64_t ldc, int add) { \
-        const T *b = (const T *)bv; \
-        T *c = (T *)cv, acc[4][8] = {{0}}; \
-        for (int64_t t = 0; t < kc; t++, b += ldb) \
-            for (int r = 0; r < 4; r++) { \
-                T x = ((const T *)rows[r])[t * csa]; \
-                for (int j = 0; j < 8; j++) acc[r][j] += x * b[j]; \
-            } \
-        for (int r = 0; r < 4; r++) \
-            for (int j = 0; j < 8; j++) c[r * ldc + j] = add ? c[r * ldc + j] + acc[r][j] : acc[r][j]; \
-    }
-OPDI_MICRO_PLAIN(opdi_micro_f32_plain, float)
-OPDI_MICRO_PLAIN(opdi_micro_f64_plain, double)
+static opdi_micro_fn opdi_micro_plain_f32, opdi_micro_plain_f64;
 
 #if defined(OPDI_X86)
 typedef float opdi_v8f __attribute__((vector_size(32), aligned(4), may_alias));
@@ -38351,51 +38337,76 @@ typedef double opdi_v8d __attribute__((vector_size(64), aligned(8), may_alias));
 /* Assembly, because ISO mode (-std=c11) does not let the compiler contract a * b + c. */
 #define OPDI_ASM_FMA(s, c, a, b) __asm__("vfmadd231" s " {%2, %1, %0|%0, %1, %2}" : "+v"(c) : "v"(a), "v"(b))
 #define OPDI_ASM_SPLAT(s, x, p) __asm__("vbroadcasts" s " {%1, %0|%0, %1}" : "=v"(x) : "m"(*(p)))
-#define OPDI_ROWS6(M, T, V, s) M(0, T, V, s) M(1, T, V, s) M(2, T, V, s) M(3, T, V, s) M(4, T, V, s) M(5, T, V, s)
-#define OPDI_ROWS8(M, T, V, s) OPDI_ROWS6(M, T, V, s) M(6, T, V, s) M(7, T, V, s)
-#define OPDI_ROW_INIT(i, T, V, s) \
-    const T *p##i = (const T *)rows[i]; \
-    V c##i = {0}, d##i = {0};
-#define OPDI_ROW_STEP(i, T, V, s) { \
-        V x; \
-        OPDI_ASM_SPLAT(s, x, p##i + at); \
-        OPDI_ASM_FMA("p" s, c##i, x, b0); \
-        OPDI_ASM_FMA("p" s, d##i, x, b1); \
+#define OPDI_ASM_STREAM(s, p, x) __asm__("vmovntp" s " {%1, %0|%0, %1}" : "=m"(*(p)) : "v"(x))
+OPDI_AVX2 static opdi_micro_fn opdi_micro_avx2_f32, opdi_micro_avx2_f64;
+OPDI_AVX512 static opdi_micro_fn opdi_micro_avx512_f32, opdi_micro_avx512_f64;
+#endif
+#endif
+#if defined(OPDI_WIDE)   /* once for each type and level, see >>typed */
+#if OPDI_LEVEL == 0
+static void OPDI_WIDE(micro)(int64_t kc, const void *const *rows, int64_t csa, const void *bv, int64_t ldb, void *cv,
+                             int64_t ldc, int add) {
+    const OPDI_T *b = (const OPDI_T *)bv;
+    OPDI_T *c = (OPDI_T *)cv, acc[4][8] = {{0}};
+    for (int64_t t = 0; t < kc; t++, b += ldb)
+        for (int r = 0; r < 4; r++) {
+            OPDI_T x = ((const OPDI_T *)rows[r])[t * csa];
+            for (int j = 0; j < 8; j++) acc[r][j] += x * b[j];
+        }
+    for (int r = 0; r < 4; r++)
+        for (int j = 0; j < 8; j++) c[r * ldc + j] = add ? c[r * ldc + j] + acc[r][j] : acc[r][j];
+}
+#else
+#define OPDI_ROW_INIT(i) \
+    const OPDI_T *p##i = (const OPDI_T *)rows[i]; \
+    OPDI_V c##i = {0}, d##i = {0};
+#define OPDI_ROW_STEP(i) { \
+        OPDI_V x; \
+        OPDI_ASM_SPLAT(OPDI_ASM, x, p##i + at); \
+        OPDI_ASM_FMA("p" OPDI_ASM, c##i, x, b0); \
+        OPDI_ASM_FMA("p" OPDI_ASM, d##i, x, b1); \
     }
-#define OPDI_ROW_STORE(i, T, V, s) { \
-        V *q = (V *)(void *)(c + i * ldc), *q1 = (V *)(void *)(c + i * ldc + (int64_t)(sizeof(V) / sizeof(T))); \
+#define OPDI_ROW_STORE(i) { \
+        OPDI_V *q = (OPDI_V *)(void *)(c + i * ldc), *q1 = (OPDI_V *)(void *)(c + i * ldc + W); \
         if (add) { c##i += *q; d##i += *q1; } \
         *q = c##i; \
         *q1 = d##i; \
     }
-#define OPDI_MICRO(name, attribute, ROWS, T, V, s) \
-    attribute static void name(int64_t kc, const void *const *rows, int64_t csa, const void *bv, int64_t ldb, \
-                               void *cv, int64_t ldc, int add) { \
-        const T *b = (const T *)bv; \
-        T *c = (T *)cv; \
-        ROWS(OPDI_ROW_INIT, T, V, s) \
-        for (int64_t t = 0, at = 0; t < kc; t++, at += csa, b += ldb) { \
-            V b0 = *(const V *)(const void *)b, b1 = *(const V *)(const void *)(b + sizeof(V) / sizeof(T)); \
-            ROWS(OPDI_ROW_STEP, T, V, s) \
-        } \
-        ROWS(OPDI_ROW_STORE, T, V, s) \
-    }
-OPDI_MICRO(opdi_micro_f32_avx2, OPDI_AVX2, OPDI_ROWS6, float, opdi_v8f, "s")
-OPDI_MICRO(opdi_micro_f64_avx2, OPDI_AVX2, OPDI_ROWS6, double, opdi_v4d, "d")
-OPDI_MICRO(opdi_micro_f32_avx512, OPDI_AVX512, OPDI_ROWS8, float, opdi_v16f, "s")
-OPDI_MICRO(opdi_micro_f64_avx512, OPDI_AVX512, OPDI_ROWS8, double, opdi_v8d, "d")
+#if OPDI_LEVEL == 1
+#define OPDI_TILE_ROWS(M) M(0) M(1) M(2) M(3) M(4) M(5)
+#else
+#define OPDI_TILE_ROWS(M) M(0) M(1) M(2) M(3) M(4) M(5) M(6) M(7)
 #endif
+OPDI_TARGET static void OPDI_WIDE(micro)(int64_t kc, const void *const *rows, int64_t csa, const void *bv, int64_t ldb,
+                                         void *cv, int64_t ldc, int add) {
+    enum { W = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };
+    const OPDI_T *b = (const OPDI_T *)bv;
+    OPDI_T *c = (OPDI_T *)cv;
+    OPDI_TILE_ROWS(OPDI_ROW_INIT)
+    for (int64_t t = 0, at = 0; t < kc; t++, at += csa, b += ldb) {
+        OPDI_V b0 = *(const OPDI_V *)(const void *)b, b1 = *(const OPDI_V *)(const void *)(b + W);
+        OPDI_TILE_ROWS(OPDI_ROW_STEP)
+    }
+    OPDI_TILE_ROWS(OPDI_ROW_STORE)
+}
+#undef OPDI_ROW_INIT
+#undef OPDI_ROW_STEP
+#undef OPDI_ROW_STORE
+#undef OPDI_TILE_ROWS
+#endif
+#endif
+#if defined(OPDI_MAIN_PASS)
 
 static opdi_micro opdi_micro_of(size_t size) {
-    opdi_micro mk = {size == 4 ? opdi_micro_f32_plain : opdi_micro_f64_plain, 4, 8};
+    opdi_micro mk = {size == 4 ? opdi_micro_plain_f32 : opdi_micro_plain_f64, 4, 8};
 #if defined(OPDI_X86)
     int level = opdi_cpu_level();
     if (level == 1) {
-        mk.run = size == 4 ? opdi_micro_f32_avx2 : opdi_micro_f64_avx2;
+        mk.run = size == 4 ? opdi_micro_avx2_f32 : opdi_micro_avx2_f64;
         mk.mr = 6;
         mk.nr = size == 4 ? 16 : 8;
     } else if (level == 2) {
-        mk.run = size == 4 ? opdi_micro_f32_avx512 : opdi_micro_f64_avx512;
+        mk.run = size == 4 ? opdi_micro_avx512_f32 : opdi_micro_avx512_f64;
         mk.mr = 8;
         mk.nr = size == 4 ? 32 : 16;
     }
@@ -38693,74 +38704,6 @@ static void opdi_gemm_scale(const opdi_gemm_job *g, int64_t m, int64_t n, double
         }
 }
 
-/* Matrix times vector, y[m] += A[m,k] x[k], x contiguous; A by rows (dot products) or by columns (added up). */
-#define OPDI_GEMV_COLS(T, S) \
-    OPDI_ALWAYS void opdi_gemv_cols_##S(int64_t m, int64_t k, const T *a, int64_t cs, const T *x, T *y) { \
-        for (int64_t t = 0; t < k; t += 4) { \
-            int64_t c1 = t + 1 < k ? cs : 0, c2 = t + 2 < k ? 2 * cs : 0, c3 = t + 3 < k ? 3 * cs : 0; \
-            T x0 = x[t], x1 = c1 ? x[t + 1] : 0, x2 = c2 ? x[t + 2] : 0, x3 = c3 ? x[t + 3] : 0; \
-            const T *p = a + t * cs; \
-            for (int64_t i = 0; i < m; i += 16) { \
-                T z[16]; \
-                for (int l = 0; l < 16; l++) \
-                    z[l] = y[i + l] + ((x0 * p[i + l] + x1 * p[c1 + i + l]) + \
-                                       (x2 * p[c2 + i + l] + x3 * p[c3 + i + l])); \
-                for (int l = 0; l < 16; l++) y[i + l] = z[l]; \
-            } \
-        } \
-    }
-OPDI_GEMV_COLS(float, f32)
-OPDI_GEMV_COLS(double, f64)
-
-#define OPDI_DOT_PLAIN(T, S) \
-    static T opdi_dot_##S(int64_t k, const T *a, const T *x) { \
-        T s[16] = {0}, sum = 0; \
-        int64_t t = 0; \
-        for (; t + 16 <= k; t += 16) \
-            for (int l = 0; l < 16; l++) s[l] += a[t + l] * x[t + l]; \
-        for (int l = 0; l < 16; l++) sum += s[l]; \
-        for (; t < k; t++) sum += a[t] * x[t]; \
-        return sum; \
-    }
-OPDI_DOT_PLAIN(float, f32)
-OPDI_DOT_PLAIN(double, f64)
-
-#if defined(OPDI_X86)
-#define OPDI_DOT(name, attribute, T, V) \
-    attribute static T name(int64_t k, const T *a, const T *x) { \
-        enum { W = (int)(sizeof(V) / sizeof(T)) }; \
-        typedef T H __attribute__((vector_size(sizeof(V) / 2))); \
-        typedef T Q __attribute__((vector_size(sizeof(V) / 4))); \
-        V s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0}; \
-        H half[2]; \
-        Q quarter[2]; \
-        T lanes[W / 4], sum = 0; \
-        int64_t t = 0; \
-        for (; t + 4 * W <= k; t += 4 * W) { \
-            const V *p = (const V *)(const void *)(a + t), *q = (const V *)(const void *)(x + t); \
-            s0 += p[0] * q[0]; \
-            s1 += p[1] * q[1]; \
-            s2 += p[2] * q[2]; \
-            s3 += p[3] * q[3]; \
-        } \
-        for (; t + W <= k; t += W) s0 += *(const V *)(const void *)(a + t) * *(const V *)(const void *)(x + t); \
-        s0 = (s0 + s1) + (s2 + s3); \
-        memcpy(half, &s0, sizeof half); \
-        half[0] += half[1]; \
-        memcpy(quarter, &half[0], sizeof quarter); \
-        quarter[0] += quarter[1]; \
-        memcpy(lanes, &quarter[0], sizeof lanes); \
-        for (int w = W / 8; w > 0; w /= 2) \
-            for (int l = 0; l < w; l++) lanes[l] += lanes[l + w]; \
-        for (; t < k; t++) sum += a[t] * x[t]; \
-        return lanes[0] + sum; \
-    }
-OPDI_DOT(opdi_dot_f32_avx2, OPDI_AVX2, float, opdi_v8f)
-OPDI_DOT(opdi_dot_f64_avx2, OPDI_AVX2, double, opdi_v4d)
-OPDI_DOT(opdi_dot_f32_avx512, OPDI_AVX512, float, opdi_v16f)
-OPDI_DOT(opdi_dot_f64_avx512, OPDI_AVX512, double, opdi_v8d)
-#endif
-
 typedef struct opdi_gemv_job {
     size_t size;
     const char *a, *x;
@@ -38769,28 +38712,93 @@ typedef struct opdi_gemv_job {
     int add;
 } opdi_gemv_job;
 
-OPDI_ALWAYS void opdi_gemv_cols(const opdi_gemv_job *g, int64_t i, int64_t m, void *y) {
-    const void *a = g->a + i * g->rs * (int64_t)g->size, *x = g->x;
-    if (g->size == 4) opdi_gemv_cols_f32(m, g->k, (const float *)a, g->cs, (const float *)x, (float *)y);
-    else opdi_gemv_cols_f64(m, g->k, (const double *)a, g->cs, (const double *)x, (double *)y);
-}
-static void opdi_gemv_cols_plain(const opdi_gemv_job *g, int64_t i, int64_t m, void *y) { opdi_gemv_cols(g, i, m, y); }
+/* Matrix times vector, y[m] += A[m,k] x[k], x contiguous; A by columns (added up) or by rows (dot products). */
+static void opdi_gemv_cols_plain_f32(const opdi_gemv_job *g, int64_t i, int64_t m, void *y);
+static void opdi_gemv_cols_plain_f64(const opdi_gemv_job *g, int64_t i, int64_t m, void *y);
+static float opdi_dot_plain_f32(int64_t k, const float *a, const float *x);
+static double opdi_dot_plain_f64(int64_t k, const double *a, const double *x);
 #if defined(OPDI_X86)
-OPDI_AVX512 static void opdi_gemv_cols_avx512(const opdi_gemv_job *g, int64_t i, int64_t m, void *y) {
-    opdi_gemv_cols(g, i, m, y);
+OPDI_AVX512 static void opdi_gemv_cols_avx512_f32(const opdi_gemv_job *g, int64_t i, int64_t m, void *y);
+OPDI_AVX512 static void opdi_gemv_cols_avx512_f64(const opdi_gemv_job *g, int64_t i, int64_t m, void *y);
+OPDI_AVX2 static float opdi_dot_avx2_f32(int64_t k, const float *a, const float *x);
+OPDI_AVX2 static double opdi_dot_avx2_f64(int64_t k, const double *a, const double *x);
+OPDI_AVX512 static float opdi_dot_avx512_f32(int64_t k, const float *a, const float *x);
+OPDI_AVX512 static double opdi_dot_avx512_f64(int64_t k, const double *a, const double *x);
+#endif
+#endif
+#if defined(OPDI_WIDE)   /* once for each type and level, see >>typed */
+#if OPDI_LEVEL != 1
+OPDI_TARGET static void OPDI_WIDE(gemv_cols)(const opdi_gemv_job *g, int64_t i, int64_t m, void *yv) {
+    const OPDI_T *a = (const OPDI_T *)(const void *)g->a + i * g->rs, *x = (const OPDI_T *)(const void *)g->x;
+    OPDI_T *y = (OPDI_T *)yv;
+    for (int64_t t = 0, k = g->k, cs = g->cs; t < k; t += 4) {
+        int64_t c1 = t + 1 < k ? cs : 0, c2 = t + 2 < k ? 2 * cs : 0, c3 = t + 3 < k ? 3 * cs : 0;
+        OPDI_T x0 = x[t], x1 = c1 ? x[t + 1] : 0, x2 = c2 ? x[t + 2] : 0, x3 = c3 ? x[t + 3] : 0;
+        const OPDI_T *p = a + t * cs;
+        for (int64_t j = 0; j < m; j += 16) {
+            OPDI_T z[16];
+            for (int l = 0; l < 16; l++)
+                z[l] = y[j + l] + ((x0 * p[j + l] + x1 * p[c1 + j + l]) + (x2 * p[c2 + j + l] + x3 * p[c3 + j + l]));
+            for (int l = 0; l < 16; l++) y[j + l] = z[l];
+        }
+    }
 }
 #endif
+#if OPDI_LEVEL == 0
+static OPDI_T OPDI_WIDE(dot)(int64_t k, const OPDI_T *a, const OPDI_T *x) {
+    OPDI_T s[16] = {0}, sum = 0;
+    int64_t t = 0;
+    for (; t + 16 <= k; t += 16)
+        for (int l = 0; l < 16; l++) s[l] += a[t + l] * x[t + l];
+    for (int l = 0; l < 16; l++) sum += s[l];
+    for (; t < k; t++) sum += a[t] * x[t];
+    return sum;
+}
+#else
+OPDI_TARGET static OPDI_T OPDI_WIDE(dot)(int64_t k, const OPDI_T *a, const OPDI_T *x) {
+    enum { W = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };
+    typedef OPDI_T H __attribute__((vector_size(sizeof(OPDI_V) / 2)));
+    typedef OPDI_T Q __attribute__((vector_size(sizeof(OPDI_V) / 4)));
+    OPDI_V s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0};
+    H half[2];
+    Q quarter[2];
+    OPDI_T lanes[W / 4], sum = 0;
+    int64_t t = 0;
+    for (; t + 4 * W <= k; t += 4 * W) {
+        const OPDI_V *p = (const OPDI_V *)(const void *)(a + t), *q = (const OPDI_V *)(const void *)(x + t);
+        s0 += p[0] * q[0];
+        s1 += p[1] * q[1];
+        s2 += p[2] * q[2];
+        s3 += p[3] * q[3];
+    }
+    for (; t + W <= k; t += W) {
+        s0 += *(const OPDI_V *)(const void *)(a + t) * *(const OPDI_V *)(const void *)(x + t);
+    }
+    s0 = (s0 + s1) + (s2 + s3);
+    memcpy(half, &s0, sizeof half);
+    half[0] += half[1];
+    memcpy(quarter, &half[0], sizeof quarter);
+    quarter[0] += quarter[1];
+    memcpy(lanes, &quarter[0], sizeof lanes);
+    for (int w = W / 8; w > 0; w /= 2)
+        for (int l = 0; l < w; l++) lanes[l] += lanes[l + w];
+    for (; t < k; t++) sum += a[t] * x[t];
+    return lanes[0] + sum;
+}
+#endif
+#endif
+#if defined(OPDI_MAIN_PASS)
 
 /* n dot products of k elements: of a and b, rows of as and bs elements, cs apart in c, which holds what is added where
    beta is not 0. */
 static void opdi_dots(size_t size, int64_t n, int64_t k, const void *a, int64_t as, const void *b, int64_t bs,
                       double beta, void *c, int64_t cs) {
-    float (*f32)(int64_t, const float *, const float *) = opdi_dot_f32;
-    double (*f64)(int64_t, const double *, const double *) = opdi_dot_f64;
+    float (*f32)(int64_t, const float *, const float *) = opdi_dot_plain_f32;
+    double (*f64)(int64_t, const double *, const double *) = opdi_dot_plain_f64;
 #if defined(OPDI_X86)
     int level = opdi_cpu_level();
-    if (level == 1) { f32 = opdi_dot_f32_avx2; f64 = opdi_dot_f64_avx2; }
-    if (level == 2) { f32 = opdi_dot_f32_avx512; f64 = opdi_dot_f64_avx512; }
+    if (level == 1) { f32 = opdi_dot_avx2_f32; f64 = opdi_dot_avx2_f64; }
+    if (level == 2) { f32 = opdi_dot_avx512_f32; f64 = opdi_dot_avx512_f64; }
 #endif
     for (int64_t i = 0; i < n; i++) {
         float *f = (float *)c + i * cs;
@@ -38809,35 +38817,31 @@ static void opdi_gemv_rows(const opdi_gemv_job *g, int64_t i, int64_t m, void *y
 }
 
 /* Rows of C [m, n], rs elements apart, are numbers a, as apart, times b.  What is larger than caches goes past them. */
-#define OPDI_OUTER(name, attribute, T, W, STREAM) \
-    attribute static void name(int64_t m, int64_t n, const T *a, int64_t as, const T *b, T *c, int64_t rs, \
-                               int stream) { \
-        typedef T V __attribute__((vector_size(W * sizeof(T)), aligned(sizeof(T)), may_alias)); \
-        for (int64_t i = 0; i < m; i++) { \
-            const T s = a[i * as]; \
-            T *to = c + i * rs; \
-            int64_t j = 0; \
-            for (; j + W <= n; j += W) { \
-                const V v = *(const V *)(const void *)(b + j) * s; \
-                if (stream) STREAM(to + j, v); \
-                else *(V *)(void *)(to + j) = v; \
-            } \
-            for (; j < n; j++) to[j] = s * b[j]; \
-        } \
-    }
 #if defined(OPDI_X86)
-#if defined(__clang__)
-typedef float opdi_line_f32 __attribute__((vector_size(32)));
-typedef double opdi_line_f64 __attribute__((vector_size(32)));
-#define OPDI_STREAM_F32(p, v) __builtin_nontemporal_store((opdi_line_f32)(v), (opdi_line_f32 *)(void *)(p))
-#define OPDI_STREAM_F64(p, v) __builtin_nontemporal_store((opdi_line_f64)(v), (opdi_line_f64 *)(void *)(p))
-#else
-#define OPDI_STREAM_F32(p, v) __builtin_ia32_movntps256(p, v)
-#define OPDI_STREAM_F64(p, v) __builtin_ia32_movntpd256(p, v)
+OPDI_AVX2 static void opdi_outer_avx2_f32(int64_t m, int64_t n, const float *a, int64_t as, const float *b, float *c,
+                                          int64_t rs, int stream);
+OPDI_AVX2 static void opdi_outer_avx2_f64(int64_t m, int64_t n, const double *a, int64_t as, const double *b,
+                                          double *c, int64_t rs, int stream);
 #endif
-OPDI_OUTER(opdi_outer_f32_avx2, OPDI_AVX2, float, 8, OPDI_STREAM_F32)
-OPDI_OUTER(opdi_outer_f64_avx2, OPDI_AVX2, double, 4, OPDI_STREAM_F64)
 #endif
+#if defined(OPDI_WIDE) && OPDI_LEVEL == 1   /* once for each type and level, see >>typed */
+OPDI_TARGET static void OPDI_WIDE(outer)(int64_t m, int64_t n, const OPDI_T *a, int64_t as, const OPDI_T *b, OPDI_T *c,
+                                         int64_t rs, int stream) {
+    enum { W = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };
+    for (int64_t i = 0; i < m; i++) {
+        const OPDI_T s = a[i * as];
+        OPDI_T *to = c + i * rs;
+        int64_t j = 0;
+        for (; j + W <= n; j += W) {
+            const OPDI_V v = *(const OPDI_V *)(const void *)(b + j) * s;
+            if (stream) OPDI_ASM_STREAM(OPDI_ASM, (OPDI_V *)(void *)(to + j), v);
+            else *(OPDI_V *)(void *)(to + j) = v;
+        }
+        for (; j < n; j++) to[j] = s * b[j];
+    }
+}
+#endif
+#if defined(OPDI_MAIN_PASS)
 
 /* C = a b^T where that has a loop of its own: 1; else 0. */
 static int opdi_outer_try(size_t size, int64_t m, int64_t n, const void *a, int64_t as, const void *b, void *c,
@@ -38845,8 +38849,8 @@ static int opdi_outer_try(size_t size, int64_t m, int64_t n, const void *a, int6
 #if defined(OPDI_X86)
     const int stream = large && ((uintptr_t)c & 31) == 0 && rs * (int64_t)size % 32 == 0;
     if (opdi_cpu_level() == 0) return 0;
-    if (size == 4) opdi_outer_f32_avx2(m, n, (const float *)a, as, (const float *)b, (float *)c, rs, stream);
-    else opdi_outer_f64_avx2(m, n, (const double *)a, as, (const double *)b, (double *)c, rs, stream);
+    if (size == 4) opdi_outer_avx2_f32(m, n, (const float *)a, as, (const float *)b, (float *)c, rs, stream);
+    else opdi_outer_avx2_f64(m, n, (const double *)a, as, (const double *)b, (double *)c, rs, stream);
     if (stream) __builtin_ia32_sfence();
     return 1;
 #else
@@ -38866,6 +38870,15 @@ static void opdi_gemv_rest(const opdi_gemv_job *g, int64_t i, int64_t m, void *y
         }
 }
 
+static void opdi_gemv_cols(const opdi_gemv_job *g, int64_t i, int64_t m, void *y) {
+#if defined(OPDI_X86)
+    if (opdi_cpu_level() == 2) {
+        (g->size == 4 ? opdi_gemv_cols_avx512_f32 : opdi_gemv_cols_avx512_f64)(g, i, m, y);
+        return;
+    }
+#endif
+    (g->size == 4 ? opdi_gemv_cols_plain_f32 : opdi_gemv_cols_plain_f64)(g, i, m, y);
+}
 static void opdi_gemv_range(void *ctx, int64_t begin, int64_t end) {
     const opdi_gemv_job *g = (const opdi_gemv_job *)ctx;
     double y[1024];
@@ -38876,11 +38889,7 @@ static void opdi_gemv_range(void *ctx, int64_t begin, int64_t end) {
         if (g->cs == 1) {
             opdi_gemv_rows(g, i, m, y);
         } else {
-#if defined(OPDI_X86)
-            (opdi_cpu_level() == 2 ? opdi_gemv_cols_avx512 : opdi_gemv_cols_plain)(g, i, whole, y);
-#else
-            opdi_gemv_cols_plain(g, i, whole, y);
-#endif
+            opdi_gemv_cols(g, i, whole, y);
             opdi_gemv_rest(g, i + whole, m - whole, (char *)y + (size_t)whole * g->size);
         }
         for (int64_t r = 0; r < m; r++) {
@@ -39171,93 +39180,99 @@ static void opdi_conv_fill(const opdi_conv_job *g, int64_t group, void *y) {
     }
 }
 
-/* One output plane of a depthwise convolution, rows in steps of 16: y[16] = sum over taps of w * x[16] */
-#define OPDI_DEPTHWISE(T, S) \
-    static void opdi_depthwise_##S(const opdi_conv *v, const T *pad, const T *w, T bias, T *y) { \
-        for (int64_t i = 0; i < v->oh; i++) \
-            for (int64_t j = 0; j < v->ow; j += 16) { \
-                T acc[16]; \
-                int64_t n = OPDI_MIN(v->ow - j, 16), sw = v->sw; \
-                for (int l = 0; l < 16; l++) acc[l] = bias; \
-                for (int64_t ki = 0; ki < v->kh; ki++) \
-                    for (int64_t kj = 0; kj < v->kw; kj++) { \
-                        T f = w[ki * v->kw + kj]; \
-                        const T *p = pad + (i * v->sh + ki * v->dh) * v->wp + j * sw + kj * v->dw; \
-                        if (sw == 1) for (int l = 0; l < 16; l++) acc[l] += f * p[l]; \
-                        else for (int64_t l = 0; l < n; l++) acc[l] += f * p[l * sw]; \
-                    } \
-                memcpy(y + i * v->ow + j, acc, (size_t)n * sizeof(T)); \
-            } \
-    }
-OPDI_DEPTHWISE(float, f32)
-OPDI_DEPTHWISE(double, f64)
-
-/* Depthwise weight gradient of one plane: gw[ki, kj] += sum of gy * x */
-#define OPDI_DEPTHWISE_GW(T, S) \
-    static void opdi_depthwise_gw_##S(const opdi_conv *v, const T *pad, const T *gy, T *gw) { \
-        for (int64_t ki = 0; ki < v->kh; ki++) \
-            for (int64_t kj = 0; kj < v->kw; kj++) { \
-                T acc[16] = {0}; \
-                for (int64_t i = 0; i < v->oh; i++) { \
-                    const T *q = gy + i * v->ow, *p = pad + (i * v->sh + ki * v->dh) * v->wp + kj * v->dw; \
-                    for (int64_t j = 0; j < v->ow; j++) acc[j & 15] += q[j] * p[j * v->sw]; \
-                } \
-                for (int l = 0; l < 16; l++) gw[ki * v->kw + kj] += acc[l]; \
-            } \
-    }
-OPDI_DEPTHWISE_GW(float, f32)
-OPDI_DEPTHWISE_GW(double, f64)
+/* One output plane of a depthwise convolution, rows in steps of 16: y[16] = sum over taps of w * x[16]; and the weight
+   gradient of one plane: gw[ki, kj] += sum of gy * x. */
+static void opdi_depthwise_f32(const opdi_conv *v, const float *pad, const float *w, float bias, float *y);
+static void opdi_depthwise_f64(const opdi_conv *v, const double *pad, const double *w, double bias, double *y);
+static void opdi_depthwise_gw_f32(const opdi_conv *v, const float *pad, const float *gy, float *gw);
+static void opdi_depthwise_gw_f64(const opdi_conv *v, const double *pad, const double *gy, double *gw);
 
 #if defined(OPDI_X86)
 typedef int opdi_v8i __attribute__((vector_size(32), aligned(4), may_alias));
 typedef int opdi_v16i __attribute__((vector_size(64), aligned(4), may_alias));
 #define OPDI_MAX_TAPS 32
-/* Both for float with stride 1, with vectors V (M: as integers) and at most OPDI_MAX_TAPS taps. */
-#define OPDI_DEPTHWISE_VECTOR(S, attribute, V, M) \
-    attribute static void opdi_depthwise_##S(const opdi_conv *v, const float *pad, const float *w, float bias, \
-                                             float *y) { \
-        enum { W = (int)(sizeof(V) / sizeof(float)) }; \
-        for (int64_t i = 0; i < v->oh; i++) \
-            for (int64_t j = 0; j < v->ow; j += W) { \
-                V acc = {0}; \
-                const float *f = w; \
-                acc += bias; \
-                for (int64_t ki = 0; ki < v->kh; ki++) { \
-                    const float *p = pad + (i + ki * v->dh) * v->wp + j; \
-                    for (int64_t kj = 0; kj < v->kw; kj++, p += v->dw) acc += *f++ * *(const V *)(const void *)p; \
-                } \
-                if (v->ow - j >= W) *(V *)(void *)(y + i * v->ow + j) = acc; \
-                else memcpy(y + i * v->ow + j, &acc, (size_t)(v->ow - j) * sizeof(float)); \
-            } \
-    } \
-    attribute static void opdi_depthwise_gw_##S(const opdi_conv *v, const float *pad, const float *gy, float *gw) { \
-        enum { W = (int)(sizeof(V) / sizeof(float)) }; \
-        V acc[OPDI_MAX_TAPS]; \
-        int bits[W]; \
-        M mask; \
-        memset(acc, 0, sizeof acc); \
-        for (int l = 0; l < W; l++) bits[l] = l < v->ow % W ? -1 : 0; \
-        memcpy(&mask, bits, sizeof mask); \
-        for (int64_t i = 0; i < v->oh; i++) \
-            for (int64_t j = 0; j < v->ow; j += W) { \
-                V q = {0}, *to = acc; \
-                int whole = v->ow - j >= W; \
-                if (whole) q = *(const V *)(const void *)(gy + i * v->ow + j); \
-                else memcpy(&q, gy + i * v->ow + j, (size_t)(v->ow - j) * sizeof(float)); \
-                for (int64_t ki = 0; ki < v->kh; ki++) { \
-                    const float *p = pad + (i + ki * v->dh) * v->wp + j; \
-                    for (int64_t kj = 0; kj < v->kw; kj++, p += v->dw) { \
-                        V x = *(const V *)(const void *)p; \
-                        *to++ += q * (whole ? x : (V)((M)x & mask)); \
-                    } \
-                } \
-            } \
-        for (int64_t t = 0; t < v->kh * v->kw; t++) \
-            for (int l = 0; l < W; l++) gw[t] += acc[t][l]; \
-    }
-OPDI_DEPTHWISE_VECTOR(avx2, OPDI_AVX2, opdi_v8f, opdi_v8i)
-OPDI_DEPTHWISE_VECTOR(avx512, OPDI_AVX512, opdi_v16f, opdi_v16i)
+/* Both for float with stride 1 and at most OPDI_MAX_TAPS taps. */
+OPDI_AVX2 static void opdi_depthwise_avx2_f32(const opdi_conv *v, const float *pad, const float *w, float bias,
+                                              float *y);
+OPDI_AVX2 static void opdi_depthwise_gw_avx2_f32(const opdi_conv *v, const float *pad, const float *gy, float *gw);
+OPDI_AVX512 static void opdi_depthwise_avx512_f32(const opdi_conv *v, const float *pad, const float *w, float bias,
+                                                  float *y);
+OPDI_AVX512 static void opdi_depthwise_gw_avx512_f32(const opdi_conv *v, const float *pad, const float *gy, float *gw);
 #endif
+#endif
+#if defined(OPDI_TYPED) && !defined(OPDI_TYPED_WHOLE)   /* once for each type, see >>typed */
+static void OPDI_TYPED(depthwise)(const opdi_conv *v, const OPDI_T *pad, const OPDI_T *w, OPDI_T bias, OPDI_T *y) {
+    for (int64_t i = 0; i < v->oh; i++)
+        for (int64_t j = 0; j < v->ow; j += 16) {
+            OPDI_T acc[16];
+            int64_t n = OPDI_MIN(v->ow - j, 16), sw = v->sw;
+            for (int l = 0; l < 16; l++) acc[l] = bias;
+            for (int64_t ki = 0; ki < v->kh; ki++)
+                for (int64_t kj = 0; kj < v->kw; kj++) {
+                    OPDI_T f = w[ki * v->kw + kj];
+                    const OPDI_T *p = pad + (i * v->sh + ki * v->dh) * v->wp + j * sw + kj * v->dw;
+                    if (sw == 1) for (int l = 0; l < 16; l++) acc[l] += f * p[l];
+                    else for (int64_t l = 0; l < n; l++) acc[l] += f * p[l * sw];
+                }
+            memcpy(y + i * v->ow + j, acc, (size_t)n * sizeof(OPDI_T));
+        }
+}
+static void OPDI_TYPED(depthwise_gw)(const opdi_conv *v, const OPDI_T *pad, const OPDI_T *gy, OPDI_T *gw) {
+    for (int64_t ki = 0; ki < v->kh; ki++)
+        for (int64_t kj = 0; kj < v->kw; kj++) {
+            OPDI_T acc[16] = {0};
+            for (int64_t i = 0; i < v->oh; i++) {
+                const OPDI_T *q = gy + i * v->ow, *p = pad + (i * v->sh + ki * v->dh) * v->wp + kj * v->dw;
+                for (int64_t j = 0; j < v->ow; j++) acc[j & 15] += q[j] * p[j * v->sw];
+            }
+            for (int l = 0; l < 16; l++) gw[ki * v->kw + kj] += acc[l];
+        }
+}
+#endif
+#if defined(OPDI_WIDE) && defined(OPDI_V_INT)   /* once for each type and level, see >>typed */
+OPDI_TARGET static void OPDI_WIDE(depthwise)(const opdi_conv *v, const float *pad, const float *w, float bias,
+                                             float *y) {
+    enum { W = (int)(sizeof(OPDI_V) / sizeof(float)) };
+    for (int64_t i = 0; i < v->oh; i++)
+        for (int64_t j = 0; j < v->ow; j += W) {
+            OPDI_V acc = {0};
+            const float *f = w;
+            acc += bias;
+            for (int64_t ki = 0; ki < v->kh; ki++) {
+                const float *p = pad + (i + ki * v->dh) * v->wp + j;
+                for (int64_t kj = 0; kj < v->kw; kj++, p += v->dw) acc += *f++ * *(const OPDI_V *)(const void *)p;
+            }
+            if (v->ow - j >= W) *(OPDI_V *)(void *)(y + i * v->ow + j) = acc;
+            else memcpy(y + i * v->ow + j, &acc, (size_t)(v->ow - j) * sizeof(float));
+        }
+}
+OPDI_TARGET static void OPDI_WIDE(depthwise_gw)(const opdi_conv *v, const float *pad, const float *gy, float *gw) {
+    enum { W = (int)(sizeof(OPDI_V) / sizeof(float)) };
+    OPDI_V acc[OPDI_MAX_TAPS];
+    int bits[W];
+    OPDI_V_INT mask;
+    memset(acc, 0, sizeof acc);
+    for (int l = 0; l < W; l++) bits[l] = l < v->ow % W ? -1 : 0;
+    memcpy(&mask, bits, sizeof mask);
+    for (int64_t i = 0; i < v->oh; i++)
+        for (int64_t j = 0; j < v->ow; j += W) {
+            OPDI_V q = {0}, *to = acc;
+            int whole = v->ow - j >= W;
+            if (whole) q = *(const OPDI_V *)(const void *)(gy + i * v->ow + j);
+            else memcpy(&q, gy + i * v->ow + j, (size_t)(v->ow - j) * sizeof(float));
+            for (int64_t ki = 0; ki < v->kh; ki++) {
+                const float *p = pad + (i + ki * v->dh) * v->wp + j;
+                for (int64_t kj = 0; kj < v->kw; kj++, p += v->dw) {
+                    OPDI_V x = *(const OPDI_V *)(const void *)p;
+                    *to++ += q * (whole ? x : (OPDI_V)((OPDI_V_INT)x & mask));
+                }
+            }
+        }
+    for (int64_t t = 0; t < v->kh * v->kw; t++)
+        for (int l = 0; l < W; l++) gw[t] += acc[t][l];
+}
+#endif
+#if defined(OPDI_MAIN_PASS)
 
 static void opdi_conv_depthwise(const opdi_conv_job *g, int64_t group, const char *pad, char *y) {
     const opdi_conv *v = &g->v;
@@ -39268,8 +39283,8 @@ static void opdi_conv_depthwise(const opdi_conv_job *g, int64_t group, const cha
 #if defined(OPDI_X86)
     int level = v->sh == 1 && v->sw == 1 ? opdi_cpu_level() : 0;
     if (level) {
-        (level == 2 ? opdi_depthwise_avx512 : opdi_depthwise_avx2)(v, (const float *)p, (const float *)w, (float)b,
-                                                                  (float *)o);
+        (level == 2 ? opdi_depthwise_avx512_f32 : opdi_depthwise_avx2_f32)
+            (v, (const float *)p, (const float *)w, (float)b, (float *)o);
         return;
     }
 #endif
@@ -39281,8 +39296,8 @@ static void opdi_conv_depthwise_gw(const opdi_conv *v, const void *pad, const vo
 #if defined(OPDI_X86)
     int level = v->sh == 1 && v->sw == 1 && v->kh * v->kw <= OPDI_MAX_TAPS ? opdi_cpu_level() : 0;
     if (level) {
-        (level == 2 ? opdi_depthwise_gw_avx512 : opdi_depthwise_gw_avx2)(v, (const float *)pad, (const float *)gy,
-                                                                        (float *)gw);
+        (level == 2 ? opdi_depthwise_gw_avx512_f32 : opdi_depthwise_gw_avx2_f32)
+            (v, (const float *)pad, (const float *)gy, (float *)gw);
         return;
     }
 #endif
@@ -58967,108 +58982,115 @@ typedef struct opdi_sgd {
     bool first, nesterov;                         /* b = g;  x -= lr (g + momentum b) */
 } opdi_sgd;
 
-#define OPDI_PLAIN_SQRT_f32(r, x) r = sqrtf(x)
-#define OPDI_PLAIN_SQRT_f64(r, x) r = sqrt(x)
-#define OPDI_PLAIN_MAX(r, T, I, a) { if (!((a) > r)) { } else { r = (a); } }
-/* Lanes of V, elements [i, n) as far as they fill one; where it stopped. */
-#define OPDI_ADAM_LOOP(name, attribute, T, V, SQRT, MAX)                                                    \
-    attribute static int64_t name(void *const *p, int64_t n, int64_t i, const opdi_adam *s) {               \
-        const T sign = (T)s->sign, l2 = (T)s->l2, decay = (T)s->decay, w1 = (T)s->w1, beta2 = (T)s->beta2,  \
-            w2 = (T)s->w2, step = (T)s->step, scale = (T)s->scale, eps = (T)s->eps;                         \
-        const int64_t lanes = (int64_t)(sizeof(V) / sizeof(T));                                             \
-        const bool l2_on = !(s->l2 >= 0 && s->l2 <= 0), amsgrad = s->amsgrad;                                    \
-        const int k = amsgrad ? 4 : 3;                                                                      \
-        for (; i + lanes <= n; i += lanes) {                                                                \
-            V x = *(const V *)(const void *)((const T *)p[k] + i);                                          \
-            V m = *(const V *)(const void *)((const T *)p[k + 1] + i);                                      \
-            V v = *(const V *)(const void *)((const T *)p[k + 2] + i);                                      \
-            V g = *(const V *)(const void *)((const T *)p[2 * k] + i), root;                                \
-            g = g * sign;                                                                                   \
-            if (l2_on) { g = g + x * l2; }                                                                  \
-            m = m + (g - m) * w1;                                                                           \
-            v = v * beta2 + g * g * w2;                                                                     \
-            *(V *)(void *)((T *)p[1] + i) = m;                                                              \
-            *(V *)(void *)((T *)p[2] + i) = v;                                                              \
-            if (amsgrad) {                                                                                  \
-                MAX(v, T, V, *(const V *)(const void *)((const T *)p[k + 3] + i))                           \
-                *(V *)(void *)((T *)p[3] + i) = v;                                                          \
-            }                                                                                               \
-            SQRT(root, v);                                                                                  \
-            *(V *)(void *)((T *)p[0] + i) = x * decay - m * step / (root * scale + eps);                    \
-        }                                                                                                   \
-        return i;                                                                                           \
-    }
-/* With a buffer the operands are x, b, x, b, g; without x, x, g. */
-#define OPDI_SGD_LOOP(name, attribute, T, V)                                                                \
-    attribute static int64_t name(void *const *p, int64_t n, int64_t i, const opdi_sgd *s) {                \
-        const T sign = (T)s->sign, l2 = (T)s->l2, momentum = (T)s->momentum, w = (T)s->w, lr = (T)s->lr;    \
-        const int64_t lanes = (int64_t)(sizeof(V) / sizeof(T));                                             \
-        const bool l2_on = !(s->l2 >= 0 && s->l2 <= 0), buffer = !(s->momentum >= 0 && s->momentum <= 0),             \
-            first = s->first, nesterov = s->nesterov;                                                       \
-        const int k = buffer ? 2 : 1;                                                                       \
-        for (; i + lanes <= n; i += lanes) {                                                                \
-            V x = *(const V *)(const void *)((const T *)p[k] + i);                                          \
-            V g = *(const V *)(const void *)((const T *)p[2 * k] + i);                                      \
-            g = g * sign;                                                                                   \
-            if (l2_on) { g = g + x * l2; }                                                                  \
-            if (buffer) {                                                                                   \
-                V b = g;                                                                                    \
-                if (!first) { b = *(const V *)(const void *)((const T *)p[3] + i) * momentum + g * w; }     \
-                *(V *)(void *)((T *)p[1] + i) = b;                                                          \
-                if (nesterov) { g = g + b * momentum; } else { g = b; }                                     \
-            }                                                                                               \
-            *(V *)(void *)((T *)p[0] + i) = x - g * lr;                                                     \
-        }                                                                                                   \
-        return i;                                                                                           \
-    }
-OPDI_ADAM_LOOP(opdi_adam_f32_plain, , float, float, OPDI_PLAIN_SQRT_f32, OPDI_PLAIN_MAX)
-OPDI_ADAM_LOOP(opdi_adam_f64_plain, , double, double, OPDI_PLAIN_SQRT_f64, OPDI_PLAIN_MAX)
-OPDI_SGD_LOOP(opdi_sgd_f32_plain, , float, float)
-OPDI_SGD_LOOP(opdi_sgd_f64_plain, , double, double)
-#if defined(OPDI_X86)
-/* Assembly, because sqrtf may have to set errno; the maximum keeps the second operand where one is NaN. */
-#define OPDI_WIDE_SQRT_f32(r, x) __asm__("vsqrtps {%1, %0|%0, %1}" : "=x"(r) : "x"(x))
-#define OPDI_WIDE_SQRT_f64(r, x) __asm__("vsqrtpd {%1, %0|%0, %1}" : "=x"(r) : "x"(x))
-#define OPDI_WIDE_MAX_f32(r, T, V, a) { V other = a; __asm__("vmaxps {%0, %1, %0|%0, %1, %0}" : "+x"(r) : "x"(other)); }
-#define OPDI_WIDE_MAX_f64(r, T, V, a) { V other = a; __asm__("vmaxpd {%0, %1, %0|%0, %1, %0}" : "+x"(r) : "x"(other)); }
-OPDI_ADAM_LOOP(opdi_adam_f32_avx2, OPDI_AVX2, float, opdi_v8f, OPDI_WIDE_SQRT_f32, OPDI_WIDE_MAX_f32)
-OPDI_ADAM_LOOP(opdi_adam_f64_avx2, OPDI_AVX2, double, opdi_v4d, OPDI_WIDE_SQRT_f64, OPDI_WIDE_MAX_f64)
-OPDI_SGD_LOOP(opdi_sgd_f32_avx2, OPDI_AVX2, float, opdi_v8f)
-OPDI_SGD_LOOP(opdi_sgd_f64_avx2, OPDI_AVX2, double, opdi_v4d)
-#define OPDI_STEP_LOOP(name, type, tag)                                                                     \
-    static void opdi_##name##_##tag(void *const *p, int64_t n, const opdi_params *s) {                      \
-        int64_t i = opdi_cpu_level() > 0 ? opdi_##name##_##tag##_avx2(p, n, 0, (const type *)(const void *)s) : 0;     \
-        (void)opdi_##name##_##tag##_plain(p, n, i, (const type *)(const void *)s);                          \
-    }
-#else
-#define OPDI_STEP_LOOP(name, type, tag)                                                                     \
-    static void opdi_##name##_##tag(void *const *p, int64_t n, const opdi_params *s) {                      \
-        (void)opdi_##name##_##tag##_plain(p, n, 0, (const type *)(const void *)s);                          \
-    }
+static void opdi_adam_f32(void *const *p, int64_t n, const opdi_params *s);
+static void opdi_adam_f64(void *const *p, int64_t n, const opdi_params *s);
+static void opdi_sgd_f32(void *const *p, int64_t n, const opdi_params *s);
+static void opdi_sgd_f64(void *const *p, int64_t n, const opdi_params *s);
+static void opdi_unscale_f32(void *const *p, int64_t n, const opdi_params *s);
+static void opdi_unscale_f64(void *const *p, int64_t n, const opdi_params *s);
 #endif
-OPDI_STEP_LOOP(adam, opdi_adam, f32)
-OPDI_STEP_LOOP(adam, opdi_adam, f64)
-OPDI_STEP_LOOP(sgd, opdi_sgd, f32)
-OPDI_STEP_LOOP(sgd, opdi_sgd, f64)
-
-/* o = x scale; notes what is not finite: all bits of the exponent are set. */
-#define OPDI_UNSCALE_LOOP(name, T, I, inf)                                                                  \
-    static void name(void *const *p, int64_t n, const opdi_params *s) {                                     \
-        const T *x = (const T *)p[1], scale = (T)s->f64[0];                                                 \
-        T *o = (T *)p[0];                                                                                   \
-        I bad = 0;                                                                                          \
-        int64_t i;                                                                                          \
-        for (i = 0; i < n; i++) {                                                                           \
-            I bits;                                                                                         \
-            memcpy(&bits, &x[i], sizeof bits);                                                              \
-            bad |= (bits & inf) == inf;                                                                     \
-            o[i] = x[i] * scale;                                                                            \
-        }                                                                                                   \
-        if (bad) { OPDI_STORE(s->zero, 1); }                                                                \
+#if defined(OPDI_WIDE) && OPDI_LEVEL < 2   /* once for each type and level, see >>typed */
+/* A root and a maximum of lanes.  Assembly, because sqrtf may have to set errno; the maximum keeps the second operand
+   where one is NaN. */
+#if OPDI_LEVEL == 0
+#define OPDI_LANES_ROOT(r, x) r = OPDI_FN(sqrt)(x)
+#define OPDI_LANES_MAX(r, x) if ((x) > (r)) { r = (x); }
+#else
+#define OPDI_LANES_ROOT(r, x) __asm__("vsqrtp" OPDI_ASM " {%1, %0|%0, %1}" : "=x"(r) : "x"(x))
+#define OPDI_LANES_MAX(r, x) __asm__("vmaxp" OPDI_ASM " {%0, %1, %0|%0, %1, %0}" : "+x"(r) : "x"(x))
+#endif
+/* Elements [i, n) as far as they fill lanes; where it stopped. */
+OPDI_TARGET static int64_t OPDI_WIDE(adam)(void *const *p, int64_t n, int64_t i, const opdi_adam *s) {
+    const OPDI_T sign = (OPDI_T)s->sign, l2 = (OPDI_T)s->l2, decay = (OPDI_T)s->decay, w1 = (OPDI_T)s->w1,
+        beta2 = (OPDI_T)s->beta2, w2 = (OPDI_T)s->w2, step = (OPDI_T)s->step, scale = (OPDI_T)s->scale,
+        eps = (OPDI_T)s->eps;
+    const int64_t lanes = (int64_t)(sizeof(OPDI_V) / sizeof(OPDI_T));
+    const bool l2_on = !(s->l2 >= 0 && s->l2 <= 0), amsgrad = s->amsgrad;
+    const int k = amsgrad ? 4 : 3;
+    for (; i + lanes <= n; i += lanes) {
+        OPDI_V x = *(const OPDI_V *)(const void *)((const OPDI_T *)p[k] + i);
+        OPDI_V m = *(const OPDI_V *)(const void *)((const OPDI_T *)p[k + 1] + i);
+        OPDI_V v = *(const OPDI_V *)(const void *)((const OPDI_T *)p[k + 2] + i);
+        OPDI_V g = *(const OPDI_V *)(const void *)((const OPDI_T *)p[2 * k] + i), root;
+        g = g * sign;
+        if (l2_on) { g = g + x * l2; }
+        m = m + (g - m) * w1;
+        v = v * beta2 + g * g * w2;
+        *(OPDI_V *)(void *)((OPDI_T *)p[1] + i) = m;
+        *(OPDI_V *)(void *)((OPDI_T *)p[2] + i) = v;
+        if (amsgrad) {
+            const OPDI_V most = *(const OPDI_V *)(const void *)((const OPDI_T *)p[k + 3] + i);
+            OPDI_LANES_MAX(v, most);
+            *(OPDI_V *)(void *)((OPDI_T *)p[3] + i) = v;
+        }
+        OPDI_LANES_ROOT(root, v);
+        *(OPDI_V *)(void *)((OPDI_T *)p[0] + i) = x * decay - m * step / (root * scale + eps);
     }
-OPDI_UNSCALE_LOOP(opdi_unscale_f32, float, uint32_t, 0x7f800000u)
-OPDI_UNSCALE_LOOP(opdi_unscale_f64, double, uint64_t, UINT64_C(0x7ff0000000000000))
-
+    return i;
+}
+#undef OPDI_LANES_ROOT
+#undef OPDI_LANES_MAX
+/* With a buffer the operands are x, b, x, b, g; without x, x, g. */
+OPDI_TARGET static int64_t OPDI_WIDE(sgd)(void *const *p, int64_t n, int64_t i, const opdi_sgd *s) {
+    const OPDI_T sign = (OPDI_T)s->sign, l2 = (OPDI_T)s->l2, momentum = (OPDI_T)s->momentum, w = (OPDI_T)s->w,
+        lr = (OPDI_T)s->lr;
+    const int64_t lanes = (int64_t)(sizeof(OPDI_V) / sizeof(OPDI_T));
+    const bool l2_on = !(s->l2 >= 0 && s->l2 <= 0), buffer = !(s->momentum >= 0 && s->momentum <= 0),
+        first = s->first, nesterov = s->nesterov;
+    const int k = buffer ? 2 : 1;
+    for (; i + lanes <= n; i += lanes) {
+        OPDI_V x = *(const OPDI_V *)(const void *)((const OPDI_T *)p[k] + i);
+        OPDI_V g = *(const OPDI_V *)(const void *)((const OPDI_T *)p[2 * k] + i);
+        g = g * sign;
+        if (l2_on) { g = g + x * l2; }
+        if (buffer) {
+            OPDI_V b = g;
+            if (!first) { b = *(const OPDI_V *)(const void *)((const OPDI_T *)p[3] + i) * momentum + g * w; }
+            *(OPDI_V *)(void *)((OPDI_T *)p[1] + i) = b;
+            if (nesterov) { g = g + b * momentum; } else { g = b; }
+        }
+        *(OPDI_V *)(void *)((OPDI_T *)p[0] + i) = x - g * lr;
+    }
+    return i;
+}
+#endif
+#if defined(OPDI_TYPED) && !defined(OPDI_TYPED_WHOLE)   /* once for each type, see >>typed */
+#if defined(OPDI_X86)
+OPDI_AVX2 static int64_t OPDI_TYPED(adam_avx2)(void *const *p, int64_t n, int64_t i, const opdi_adam *s);
+OPDI_AVX2 static int64_t OPDI_TYPED(sgd_avx2)(void *const *p, int64_t n, int64_t i, const opdi_sgd *s);
+#endif
+static void OPDI_TYPED(adam)(void *const *p, int64_t n, const opdi_params *params) {
+    const opdi_adam *s = (const opdi_adam *)(const void *)params;
+    int64_t i = 0;
+#if defined(OPDI_X86)
+    if (opdi_cpu_level() > 0) { i = OPDI_TYPED(adam_avx2)(p, n, i, s); }
+#endif
+    (void)OPDI_TYPED(adam_plain)(p, n, i, s);
+}
+static void OPDI_TYPED(sgd)(void *const *p, int64_t n, const opdi_params *params) {
+    const opdi_sgd *s = (const opdi_sgd *)(const void *)params;
+    int64_t i = 0;
+#if defined(OPDI_X86)
+    if (opdi_cpu_level() > 0) { i = OPDI_TYPED(sgd_avx2)(p, n, i, s); }
+#endif
+    (void)OPDI_TYPED(sgd_plain)(p, n, i, s);
+}
+/* o = x scale; notes what is not finite: all bits of the exponent are set. */
+static void OPDI_TYPED(unscale)(void *const *p, int64_t n, const opdi_params *s) {
+    const OPDI_T *x = (const OPDI_T *)p[1], scale = (OPDI_T)s->f64[0];
+    OPDI_T *o = (OPDI_T *)p[0];
+    OPDI_BITS bad = 0;
+    int64_t i;
+    for (i = 0; i < n; i++) {
+        OPDI_BITS bits;
+        memcpy(&bits, &x[i], sizeof bits);
+        bad |= (bits & OPDI_EXPONENT) == OPDI_EXPONENT;
+        o[i] = x[i] * scale;
+    }
+    if (bad) { OPDI_STORE(s->zero, 1); }
+}
+#endif
+#if defined(OPDI_MAIN_PASS)
 OPDI_COLD_BEGIN
 
 /* The lists of a step: parameters, gradients, and state; absent ones have no tensors. */
@@ -59697,39 +59719,122 @@ OPDI_COLD_END
 //  They stand in their rooms, where they are left out at first.  Here the file includes itself, once for each type, and
 //  then they are all that is read: OPDI_T is the type, OPDI_TYPED(f) opdi_f_f32, OPDI_FN(f) the C function f for it.
 //  In the last pass, of int64_t, only what asks for it is there (OPDI_TYPED_WHOLE).
+//  Kernels in vectors are read again for each OPDI_LEVEL of instructions: OPDI_V is a vector of OPDI_T (one number at
+//  level 0, which comes with the others of the type), OPDI_TARGET what their functions begin with, OPDI_WIDE(f)
+//  opdi_f_plain_f32, opdi_f_avx2_f32 or opdi_f_avx512_f32, OPDI_ASM the last letter of the instructions.
 //----------------------------------------------------------------------------------------------------------------------
 
 #undef OPDI_MAIN_PASS
 OPDI_LOOPS_BEGIN
-#define OPDI_T float
-#define OPDI_TYPED(name) opdi_##name##_f32
-#define OPDI_FN(name) name##f
 #define OPDI_IS_NAN(x) ((x) != (x))
 #define OPDI_LOWEST (-INFINITY)
+#define OPDI_PLUS(x, y) ((x) + (y))
+#define OPDI_TIMES(x, y) ((x) * (y))
+#define OPDI_T float
+#define OPDI_FN(name) name##f
+#define OPDI_BITS uint32_t                        /* as bits, and those of the exponent */
+#define OPDI_EXPONENT 0x7f800000u
+#define OPDI_ASM "s"
+#define OPDI_TYPED(name) opdi_##name##_f32
+#define OPDI_WIDE(name) opdi_##name##_plain_f32
+#define OPDI_LEVEL 0
+#define OPDI_V OPDI_T
+#define OPDI_TARGET
 #include OPDISPATCH_FILE
-#undef OPDI_T
+#undef OPDI_WIDE
+#undef OPDI_LEVEL
+#undef OPDI_V
+#undef OPDI_TARGET
 #undef OPDI_TYPED
+#if defined(OPDI_X86)
+#define OPDI_WIDE(name) opdi_##name##_avx2_f32
+#define OPDI_LEVEL 1
+#define OPDI_V opdi_v8f
+#define OPDI_TARGET OPDI_AVX2
+#define OPDI_V_INT opdi_v8i
+#include OPDISPATCH_FILE
+#undef OPDI_WIDE
+#undef OPDI_LEVEL
+#undef OPDI_V
+#undef OPDI_TARGET
+#undef OPDI_V_INT
+#define OPDI_WIDE(name) opdi_##name##_avx512_f32
+#define OPDI_LEVEL 2
+#define OPDI_V opdi_v16f
+#define OPDI_TARGET OPDI_AVX512
+#define OPDI_V_INT opdi_v16i
+#include OPDISPATCH_FILE
+#undef OPDI_WIDE
+#undef OPDI_LEVEL
+#undef OPDI_V
+#undef OPDI_TARGET
+#undef OPDI_V_INT
+#endif
+#undef OPDI_T
 #undef OPDI_FN
+#undef OPDI_BITS
+#undef OPDI_EXPONENT
+#undef OPDI_ASM
 #define OPDI_T double
-#define OPDI_TYPED(name) opdi_##name##_f64
 #define OPDI_FN(name) name
+#define OPDI_BITS uint64_t                        /* as bits, and those of the exponent */
+#define OPDI_EXPONENT UINT64_C(0x7ff0000000000000)
+#define OPDI_ASM "d"
+#define OPDI_TYPED(name) opdi_##name##_f64
+#define OPDI_WIDE(name) opdi_##name##_plain_f64
+#define OPDI_LEVEL 0
+#define OPDI_V OPDI_T
+#define OPDI_TARGET
 #include OPDISPATCH_FILE
-#undef OPDI_T
+#undef OPDI_WIDE
+#undef OPDI_LEVEL
+#undef OPDI_V
+#undef OPDI_TARGET
 #undef OPDI_TYPED
+#if defined(OPDI_X86)
+#define OPDI_WIDE(name) opdi_##name##_avx2_f64
+#define OPDI_LEVEL 1
+#define OPDI_V opdi_v4d
+#define OPDI_TARGET OPDI_AVX2
+#include OPDISPATCH_FILE
+#undef OPDI_WIDE
+#undef OPDI_LEVEL
+#undef OPDI_V
+#undef OPDI_TARGET
+#define OPDI_WIDE(name) opdi_##name##_avx512_f64
+#define OPDI_LEVEL 2
+#define OPDI_V opdi_v8d
+#define OPDI_TARGET OPDI_AVX512
+#include OPDISPATCH_FILE
+#undef OPDI_WIDE
+#undef OPDI_LEVEL
+#undef OPDI_V
+#undef OPDI_TARGET
+#endif
+#undef OPDI_T
+#undef OPDI_FN
+#undef OPDI_BITS
+#undef OPDI_EXPONENT
+#undef OPDI_ASM
 #undef OPDI_LOWEST
 #undef OPDI_IS_NAN
+#undef OPDI_PLUS
+#undef OPDI_TIMES
 #define OPDI_T int64_t
 #define OPDI_TYPED(name) opdi_##name##_i64
 #define OPDI_IS_NAN(x) false
 #define OPDI_TYPED_WHOLE
 #define OPDI_LOWEST INT64_MIN
+#define OPDI_PLUS(x, y) opdi_wrap_add(x, y)
+#define OPDI_TIMES(x, y) opdi_wrap_mul(x, y)
 #include OPDISPATCH_FILE
 #undef OPDI_T
 #undef OPDI_TYPED
 #undef OPDI_TYPED_WHOLE
-#undef OPDI_FN
 #undef OPDI_LOWEST
 #undef OPDI_IS_NAN
+#undef OPDI_PLUS
+#undef OPDI_TIMES
 OPDI_LOOPS_END
 #define OPDI_MAIN_PASS
 
