@@ -33028,7 +33028,7 @@ OPDI_COLD_END
 //
 //  zip's checksum and its compression (RFC 1951).  No error is recorded here: `wrong` says what there is to say.
 
-/* CRC-32, eight bytes at a time. */
+/* The tables of CRC-32, which takes eight bytes at a time. */
 typedef struct opdi_crc { uint32_t rows[8][256]; } opdi_crc;
 static void opdi_crc_init(opdi_crc *c) {
     uint32_t i, k;
@@ -33058,7 +33058,8 @@ static uint32_t opdi_crc_add(const opdi_crc *c, uint32_t crc, const void *data, 
     return ~crc;
 }
 
-/* A prefix code.  quick: by the next 9 bits, symbol * 16 + length of its code; 0: the code is longer, or none. */
+/* A prefix code. quick: by the next 9 bits, symbol * 16 + length of its code; 0 if the code is longer or there is
+   none. */
 typedef struct opdi_prefix { uint16_t quick[512], count[16], symbols[288]; } opdi_prefix;
 typedef struct opdi_inflate {
     const unsigned char *p, *end;
@@ -33070,8 +33071,8 @@ typedef struct opdi_inflate {
     opdi_prefix literals, distances;
 } opdi_inflate;
 
-//-- From the lengths of the codes, shortest first and in order of the symbols.  How much of the code is left over;
-//-- negative: too many of them.
+//-- Makes a prefix code from the lengths of the codes.  Returns how much of the code is left over, negative if there
+//-- are too many.
 static int opdi_prefix_make(opdi_prefix *h, const uint8_t *lengths, int n) {
     unsigned next[16], at[16], code = 0;
     int i, len, left = 1;
@@ -33111,6 +33112,7 @@ static unsigned opdi_inflate_bits(opdi_inflate *z, int n) {
     z->bits -= n;
     return v;
 }
+//-- Reads the next symbol of a prefix code; -1 with `wrong` set.
 static int opdi_inflate_symbol(opdi_inflate *z, const opdi_prefix *h) {
     unsigned code = 0, first = 0, at = 0;
     int len;
@@ -33135,7 +33137,7 @@ static int opdi_inflate_symbol(opdi_inflate *z, const opdi_prefix *h) {
     return -1;
 }
 
-//-- The symbols of one block, to its end.
+//-- Unpacks the symbols of one block, to its end.
 static void opdi_inflate_codes(opdi_inflate *z) {
     while (!z->wrong) {
         int s = opdi_inflate_symbol(z, &z->literals), e;
@@ -33217,7 +33219,7 @@ bad:
     z->wrong = "the compressed data has a table of codes that is none";
 }
 
-//-- Unpacks n bytes into `out`, which must be filled, and nothing be left.  NULL, or what is wrong.
+//-- Unpacks n bytes into `out`, which must be filled exactly; returns NULL, or what is wrong.
 static const char *opdi_inflate_all(opdi_inflate *z, const unsigned char *data, size_t n, unsigned char *out,
                                     size_t out_n) {
     bool last = false;
@@ -33252,14 +33254,14 @@ static bool opdi_big_endian(void) {
     memcpy(&first, &one, 1);
     return first == 0;
 }
-//-- Turns round the bytes of every `size` of n.
+//-- Reverses the bytes of each element of `size` bytes, in n bytes.
 static void opdi_swap(char *p, size_t n, size_t size) {
     size_t i;
     for (; n; n -= size, p += size) {
         for (i = 0; i < size / 2; i++) { const char c = p[i]; p[i] = p[size - 1 - i]; p[size - 1 - i] = c; }
     }
 }
-//-- How many of n bytes come before the first that is neither 0 nor 1.
+//-- Returns how many of n bytes come before the first that is neither 0 nor 1.
 static size_t opdi_bools(const void *data, size_t n) {
     const unsigned char *p = (const unsigned char *)data;
     size_t i = 0;
@@ -33307,7 +33309,7 @@ typedef struct OPDI_MAY_ALIAS opdi_dl_unversioned {
 } opdi_dl_unversioned;
 
 enum { OPDI_DL_INT, OPDI_DL_UINT, OPDI_DL_FLOAT, OPDI_DL_OPAQUE, OPDI_DL_BFLOAT, OPDI_DL_COMPLEX, OPDI_DL_BOOL };
-/* The first row of a backend is what its tensors are exported as. */
+/* DLPack's devices and our backends.  Tensors of a backend are exported as its first row says. */
 static const struct { int type, backend; } opdi_dl_devices[] = {
     {1, OPD_CPU}, {2, OPD_CUDA}, {3, OPD_CPU}, {8, OPD_MPS}, {10, OPD_HIP}, {11, OPD_CPU}, {12, OPD_PRIVATEUSE1},
     {14, OPD_XPU}};
@@ -33337,7 +33339,7 @@ static opd_scalar_type opdi_dl_dtype(const opdi_dl_tensor *d) {
     return OPD_DTYPE_NONE;
 }
 
-/* What an exported tensor is held by. */
+/* An exported tensor: the struct that others get, and the tensor that it holds. */
 typedef struct opdi_dl_export {
     union { opdi_dl_versioned versioned; opdi_dl_unversioned unversioned; } u;
     opd_tensor *held;            /* shares the storage, whatever memory the tensor is given later */
@@ -33354,7 +33356,7 @@ static void opdi_dl_release_unversioned(struct DLManagedTensor *self) {
     opdi_dl_export_free((opdi_dl_export *)((opdi_dl_unversioned *)(void *)self)->context);
 }
 
-//-- Memory that can be read by itself: t's first element, in *data.  0, or -1 with an error.
+//-- Finds the memory of t's first element, in *data; 0, or -1 with an error if t has none of its own.
 static int opdi_memory_of(const opd_tensor *t, const char *who, void **data) {
     if (opdi_null_tensor(t, who)) { return -1; }
     *data = opdi_on_device(t) && !(t->flags & OPDI_BATCHED) ? opd_device_data(t, (opd_backend)t->backend)
@@ -33367,6 +33369,7 @@ static int opdi_memory_of(const opd_tensor *t, const char *who, void **data) {
     return 0;
 }
 
+//-- Makes the struct of an exported tensor, *d its description; NULL with an error.
 static opdi_dl_export *opdi_dl_pack(opd_tensor *t, const char *who, bool versioned, opdi_dl_tensor **d) {
     opdi_dl_export *e;
     int64_t *dims;
@@ -33440,7 +33443,7 @@ static void opdi_dl_drop_unversioned(void *data, void *user) {
     if (m->deleter) { m->deleter((struct DLManagedTensor *)user); }
 }
 
-//-- Whether a struct from outside describes a tensor that can be had; then where it is and what it holds.
+//-- Checks a struct from outside, and tells dtype, device and first element of its tensor; 0, or -1 with an error.
 static int opdi_dl_check(const opdi_dl_tensor *d, opd_scalar_type *dtype, opd_device *device, char **data) {
     const size_t rows = sizeof opdi_dl_devices / sizeof opdi_dl_devices[0];
     size_t k = 0, element;
@@ -33468,7 +33471,8 @@ static int opdi_dl_check(const opdi_dl_tensor *d, opd_scalar_type *dtype, opd_de
     }
     return 0;
 }
-//-- Takes over what `drop(NULL, managed)` gives back, by code at the address `code`; so also when something was wrong.
+//-- Makes a tensor of a struct from outside, which it takes over also when something is wrong: `drop(NULL, managed)`
+//-- gives it back, by code at the address `code`.  NULL with an error.
 static opd_tensor *opdi_dl_unpack(const opdi_dl_tensor *d, void (*drop)(void *, void *), void *managed,
                                   uintptr_t code) {
     opd_scalar_type dtype;
@@ -33508,7 +33512,7 @@ opd_tensor *opd_dlpack_import_unversioned(struct DLManagedTensor *managed) {
 
 //== reading ===========================================================================================================
 
-/* Memory that files and tensors hold together. */
+/* Memory that an open file and its tensors hold together. */
 typedef struct opdi_bulk {
     int32_t refs;
     bool mapped;
@@ -33518,11 +33522,11 @@ typedef struct opdi_bulk {
     void *user;
     opd_plugin *plugin;          /* where deleter is; pinned */
 } opdi_bulk;
-/* What is read, for errors: by which function, what file, which entry of it. */
+/* What is read, and for errors by which function, from what file and entry. */
 typedef struct opdi_source { const char *who, *path, *entry; const unsigned char *data; size_t n; } opdi_source;
 
 #define OPDI_NOWHERE SIZE_MAX
-//-- An error of what is read or written.  What a file says of itself is shown without its control characters.
+//-- Fails because of what is read or written, at byte `at`.  Text of a file is shown without its control characters.
 static int opdi_bad_file(const opdi_source *s, opd_code code, size_t at, const char *text) {
     char place[32] = "", all[1600], *p;
     if (at != OPDI_NOWHERE) { snprintf(place, sizeof place, ", byte %llu", (unsigned long long)at); }
@@ -33539,7 +33543,7 @@ OPD_PRINTF_LIKE(3, 4) static int opdi_bad(const opdi_source *s, size_t at, const
     va_end(ap);
     return opdi_bad_file(s, OPD_ERROR_FILE, at, text);
 }
-//-- What the system says, in errno.
+//-- Fails with what the system says in errno.
 static int opdi_bad_errno(const opdi_source *s, size_t at, const char *what) {
     const opd_code code = opdi_errno_code(OPD_ERROR_FILE);
     char text[512];
@@ -33570,7 +33574,7 @@ static void opdi_bulk_let_go(void *data, void *user) {
     opdi_bulk_drop((opdi_bulk *)user);
 }
 
-//-- Whether there is something else than a file, which is read and written as it is.
+//-- True if the path leads to something else than a file, such as a pipe or device, which is read and written as it is.
 static bool opdi_is_special(const char *path) {
 #if defined(OPDI_MAPS)
     struct stat st;
@@ -33580,7 +33584,7 @@ static bool opdi_is_special(const char *path) {
     return false;
 #endif
 }
-//-- Writing into the map changes this process's pages alone.
+//-- Maps a file; false if it cannot be mapped.  Writing into the map changes this process's pages alone.
 static bool opdi_bulk_map(opdi_bulk *b, const char *path) {
 #if defined(OPDI_MAPS)
 #if defined(MAP_NORESERVE)
@@ -33602,8 +33606,8 @@ static bool opdi_bulk_map(opdi_bulk *b, const char *path) {
 #endif
     return b->mapped;
 }
-/* How many bytes there are of what begins like this; more than n of them: to be asked again when those have been read.
-   No more than n: what is there is enough to judge it, or an error is. */
+/* A function that tells how many bytes a file has that begins like s, or more than s->n: then it is asked again when
+   those have been read.  No more than s->n: what is there is enough to judge the file, or there is an error. */
 typedef uint64_t (*opdi_told_fn)(const opdi_source *s);
 
 static int opdi_bulk_room(opdi_bulk *b, uint64_t n) {
@@ -33615,7 +33619,7 @@ static int opdi_bulk_room(opdi_bulk *b, uint64_t n) {
     b->block = (size_t)n;
     return 0;
 }
-//-- What cannot be mapped: an empty file, to its end, and what may have none (told): a pipe, a device.
+//-- Reads what cannot be mapped: an empty file, to its end, or (told) a pipe or device, which may have none.  0 or -1.
 static int opdi_bulk_read(opdi_bulk *b, opdi_source *s, FILE *f, opdi_told_fn told) {
     uint64_t want = told ? told(s) : 65536;
     size_t got = 1;
@@ -33629,7 +33633,7 @@ static int opdi_bulk_read(opdi_bulk *b, opdi_source *s, FILE *f, opdi_told_fn to
     }
     return ferror(f) || !opd_ok() ? -1 : 0;
 }
-//-- A whole file; NULL with an error.  s says who asks, and learns what there is.
+//-- Opens a whole file; NULL with an error. s is set for errors, and to the bytes that there are.
 static opdi_bulk *opdi_bulk_open(opdi_source *s, const char *who, const char *path, opdi_told_fn told) {
     opdi_bulk *b;
     memset(s, 0, sizeof *s);
@@ -33651,7 +33655,7 @@ static opdi_bulk *opdi_bulk_open(opdi_source *s, const char *who, const char *pa
 
 /* A place in a text, with its end. */
 typedef struct opdi_look { const opdi_source *s; size_t at, end; } opdi_look;
-//-- The next character that is no blank, -1: the end.
+//-- Returns the next character that is no blank, which stays; -1 at the end.
 static int opdi_look_peek(opdi_look *c) {
     while (c->at < c->end && strchr(" \t\r\n", c->s->data[c->at]) && c->s->data[c->at]) { c->at++; }
     return c->at < c->end ? c->s->data[c->at] : -1;
@@ -33692,7 +33696,7 @@ static int opdi_look_count(opdi_look *c, int64_t *v) {
     }
     return first == '0' && c->at > begin + 1 ? opdi_bad(c->s, begin, "a number that begins with 0") : 0;
 }
-//-- Bytes of a tensor of these sizes; -1 with an error when they are more than memory can be.
+//-- Returns the bytes of a tensor of these sizes; -1 with an error if they are more than memory can be.
 static int64_t opdi_sizes_bytes(const opdi_source *s, size_t at, const int64_t *sizes, int ndim, int64_t bits) {
     const int64_t limit = INT64_C(1) << 62;
     int64_t n = bits;
@@ -33713,7 +33717,7 @@ static int opdi_bools_check(const opdi_source *s, size_t at, opd_scalar_type dty
 
 //== .npy ==============================================================================================================
 
-/* Kind and bytes by dtype; "": NumPy has none. */
+/* NumPy's kind and bytes for each dtype; "" if it has none. */
 static const char opdi_npy_kinds[16][4] = {"u1", "i1", "i2", "i4", "i8", "f2", "f4", "f8", "", "c8", "c16", "b1", "",
                                            "", "", ""};
 typedef struct opdi_npy {
@@ -33724,7 +33728,7 @@ typedef struct opdi_npy {
     size_t at;                   /* where the elements are */
 } opdi_npy;
 
-//-- A string in either kind of quotes, without escapes.
+//-- Reads a string in either kind of quotes, without escapes; 0, or -1 with an error.
 static int opdi_npy_string(opdi_look *c, const char **text, size_t *n) {
     const int quote = opdi_look_peek(c);
     if (quote != '\'' && quote != '"') { return opdi_look_wrong(c, "a string"); }
@@ -33734,6 +33738,7 @@ static int opdi_npy_string(opdi_look *c, const char **text, size_t *n) {
     }
     return opdi_look_take(c, (char)quote);
 }
+//-- Reads the dtype and byte order of a .npy header; 0, or -1 with an error.
 static int opdi_npy_descr(opdi_look *c, opdi_npy *h) {
     const int first = opdi_look_peek(c);
     const size_t begin = c->at;
@@ -33768,6 +33773,7 @@ static int opdi_npy_shape(opdi_look *c, opdi_npy *h) {
     if (h->ndim == 1 && !comma) { return opdi_look_wrong(c, "',' after the only size"); }
     return opdi_look_take(c, ')');
 }
+//-- Reads the dictionary of a .npy header: each of three keys once; 0, or -1 with an error.
 static int opdi_npy_fields(opdi_look *c, opdi_npy *h) {
     static const char *const keys[] = {"descr", "fortran_order", "shape"};
     int seen = 0, k;
@@ -33800,6 +33806,7 @@ static int opdi_npy_fields(opdi_look *c, opdi_npy *h) {
     c->at++;
     return opdi_look_peek(c) < 0 ? 0 : opdi_look_wrong(c, "nothing");
 }
+//-- Reads the whole header of a .npy file and checks its sizes; 0, or -1 with an error.
 static int opdi_npy_head(const opdi_source *s, opdi_npy *h) {
     opdi_look c;
     size_t n;
@@ -33839,7 +33846,7 @@ static int opdi_npy_header(const opdi_source *s, opdi_npy *h) {
     }
     return 0;
 }
-//-- A reference.
+//-- Returns the array of a .npy file as a tensor of its own; a reference, or NULL with an error.
 static opd_tensor *opdi_npy_read(const opdi_source *s) {
     int64_t strides[OPD_MAX_DIMS], step = 1;
     opdi_npy h;
@@ -33878,7 +33885,7 @@ opd_tensor *opd_npy_parse(const void *data, size_t n) {
 
 //== writing ===========================================================================================================
 
-/* Where bytes go: a file beside the one they are for, a checksum, or both. */
+/* The place where written bytes go: a file beside the one that they are for, a checksum, or both. */
 typedef struct opdi_sink {
     opdi_source s;
     FILE *f;
@@ -33890,7 +33897,7 @@ typedef struct opdi_sink {
     bool swap;                   /* elements the other way round than here */
 } opdi_sink;
 
-//-- What stands in for a file lets nobody read it who could not before.
+//-- Gives a new file the mode of the one that it will replace, so that nobody can read it who could not before.
 static void opdi_same_mode(const char *tmp, const char *path) {
 #if defined(OPDI_MAPS)
     struct stat st;
@@ -33899,7 +33906,8 @@ static void opdi_same_mode(const char *tmp, const char *path) {
     (void)tmp; (void)path;
 #endif
 }
-//-- to is path, or what it leads to when it is a link; tmp has room behind it.
+//-- Sets k->to to the path, or to what it leads to if it is a link; k->tmp has room behind it.  0, or -1 without
+//-- memory.
 static int opdi_sink_names(opdi_sink *k, const char *path) {
     char *real = NULL;
     const char *to = path;
@@ -33913,6 +33921,7 @@ static int opdi_sink_names(opdi_sink *k, const char *path) {
     free(real);
     return k->to ? 0 : -1;
 }
+//-- Opens a new file beside the one at path, or something special itself; 0, or -1 with an error.
 static int opdi_sink_open(opdi_sink *k, const char *who, const char *path) {
     int i;
     memset(k, 0, sizeof *k);
@@ -33943,7 +33952,8 @@ static int opdi_sink_put(opdi_sink *k, const void *data, size_t n) {
     k->at += n;
     return 0;
 }
-//-- Sees to it that what is written is on the disk before its name is: else a crash could leave an empty file.
+//-- Makes sure that what is written is on the disk before the file gets its name: else a crash could leave an empty
+//-- file.
 static int opdi_sink_sync(opdi_sink *k) {
 #if defined(OPDI_MAPS)
     return fflush(k->f) || (fsync(fileno(k->f)) && errno != EINVAL && errno != ENOSYS);     /* not all files can */
@@ -33957,7 +33967,7 @@ static int opdi_sink_rename(const opdi_sink *k) {
 #endif
     return rename(k->tmp, k->to);
 }
-//-- rc: whether all went well so far.
+//-- Closes the file and, if rc says that all went well, gives it its name; otherwise removes it.  Returns 0 or -1.
 static int opdi_sink_close(opdi_sink *k, int rc) {
     if (k->to && rc == 0 && opdi_sink_sync(k)) { rc = opdi_bad_errno(&k->s, OPDI_NOWHERE, "cannot be written"); }
     if (fclose(k->f) && rc == 0) { rc = opdi_bad_errno(&k->s, OPDI_NOWHERE, "cannot be written"); }
@@ -33966,7 +33976,7 @@ static int opdi_sink_close(opdi_sink *k, int rc) {
     if (k->to) { opdi_free(k->to, k->bytes); }
     return rc;
 }
-//-- The elements of a tensor of the host, in order.
+//-- Writes the elements of a host's tensor, in order; 0, or -1 with an error.
 static int opdi_sink_tensor(opdi_sink *k, const opd_tensor *t) {
     const size_t element = opd_dtype_size((opd_scalar_type)t->dtype);
     int64_t at[OPD_MAX_DIMS], left = t->numel;
@@ -33994,7 +34004,7 @@ static int opdi_sink_tensor(opdi_sink *k, const opd_tensor *t) {
     }
     return 0;
 }
-//-- t where the host can read it: a reference.
+//-- Returns t, or a copy of it, where the host can read it; a reference, or NULL with an error.
 static opd_tensor *opdi_host_of(opd_tensor *t, const char *who) {
     void *data;
     if (opdi_memory_of(t, who, &data)) { return NULL; }
@@ -34004,7 +34014,8 @@ static opd_tensor *opdi_host_of(opd_tensor *t, const char *who) {
 }
 
 #define OPDI_NPY_HEADER 2048     /* enough for 64 sizes */
-//-- The header of numpy.save: room for the first size to grow, then blanks up to a multiple of 64.  Its bytes, or 0.
+//-- Builds the header of numpy.save: room for the first size to grow, then blanks up to a multiple of 64.  Returns its
+//-- bytes, or 0 with an error.
 static size_t opdi_npy_build(const opdi_source *s, const opd_tensor *t, char *buf) {
     const char *kind = opdi_npy_kinds[t->dtype];
     opdi_text text = opdi_text_of(buf + 10, OPDI_NPY_HEADER - 10);
@@ -34047,7 +34058,7 @@ int opd_npy_save(const char *path, opd_tensor *t) {
 
 //== files of several tensors ==========================================================================================
 
-/* Dtypes of safetensors, in the order in which its tensors are sorted; not all of them are there. */
+/* The dtypes of safetensors, in the order in which it sorts tensors; we do not have all of them. */
 static const struct { const char *name; int bits; opd_scalar_type dtype; } opdi_st_dtypes[] = {
     {"BOOL", 8, OPD_BOOL}, {"F4", 4, OPD_DTYPE_NONE}, {"F6_E2M3", 6, OPD_DTYPE_NONE}, {"F6_E3M2", 6, OPD_DTYPE_NONE},
     {"U8", 8, OPD_UINT8}, {"I8", 8, OPD_INT8}, {"F8_E5M2", 8, OPD_DTYPE_NONE}, {"F8_E4M3", 8, OPD_DTYPE_NONE},
@@ -34098,7 +34109,7 @@ static int opdi_by_place(const void *a, const void *b) {
 static int opdi_by_name(const void *a, const void *b) {
     return strcmp(((const opdi_sorted *)a)->name, ((const opdi_sorted *)b)->name);
 }
-//-- Sorts by name; the second of two that have the same one, NULL: all differ.
+//-- Sorts by name; returns the second of two that have the same name, or NULL.
 static const opdi_sorted *opdi_same_names(opdi_sorted *o, int64_t n) {
     int64_t i;
     if (n) { qsort(o, (size_t)n, sizeof *o, opdi_by_name); }
@@ -34142,7 +34153,7 @@ static int opdi_named_check(opd_tensor_file *f, size_t begin, size_t end, bool d
 
 //== safetensors: the header ===========================================================================================
 
-//-- Bytes of the UTF-8 character at p; 0: it is none.
+//-- Returns the bytes of the UTF-8 character at p; 0 if it is none.
 static size_t opdi_utf8(const unsigned char *p, size_t n) {
     const size_t len = *p < 0x80 ? 1 : *p >= 0xc2 && *p < 0xe0 ? 2 : (*p & 0xf0) == 0xe0 ? 3 : *p >= 0xf0 && *p < 0xf5
         ? 4 : 0;
@@ -34153,7 +34164,7 @@ static size_t opdi_utf8(const unsigned char *p, size_t n) {
         (*p == 0xf4 && p[1] > 0x8f)) { return 0; }
     return len;
 }
-//-- The four digits after \u; -1 with an error.
+//-- Reads the four digits after \u; -1 with an error.
 static int opdi_json_hex(opdi_look *c) {
     int v = 0, i;
     for (i = 0; i < 4; i++, c->at++) {
@@ -34165,7 +34176,7 @@ static int opdi_json_hex(opdi_look *c) {
     }
     return v;
 }
-//-- What follows a backslash, as UTF-8 in out.  How many bytes, 0 with an error.
+//-- Reads what follows a backslash, as UTF-8 in out; returns how many bytes, 0 with an error.
 static size_t opdi_json_escape(opdi_look *c, char *out) {
     static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
     const size_t begin = c->at - 1;
@@ -34192,7 +34203,7 @@ static size_t opdi_json_escape(opdi_look *c, char *out) {
     out[3] = (char)(0x80 | (v & 63));
     return v < 0x10000 ? 3 : 4;
 }
-//-- A string, put into text with a zero behind; *at is where.
+//-- Reads a string into text, with a zero behind; *at is where.  0, or -1 with an error.
 static int opdi_json_string(opdi_look *c, opdi_string *text, size_t *at) {
     *at = text->n;
     if (opdi_look_take(c, '"')) { return -1; }
@@ -34213,13 +34224,14 @@ static int opdi_json_string(opdi_look *c, opdi_string *text, size_t *at) {
     if (opdi_look_take(c, '"')) { return -1; }
     return text->failed ? -1 : 0;
 }
-//-- After a member of a list or object: whether another one follows.  -1 with an error.
+//-- Reads what follows a member of a list or object: 1 if another member follows, 0 at the end, -1 with an error.
 static int opdi_json_more(opdi_look *c, char end) {
     if (opdi_look_has(c, ',')) { return 1; }
     if (opdi_look_has(c, end)) { return 0; }
     return opdi_look_wrong(c, end == '}' ? "',' or '}'" : "',' or ']'");
 }
 
+//-- Reads the __metadata__ of a safetensors header; 0, or -1 with an error.
 static int opdi_st_metadata(opd_tensor_file *f, opdi_look *c) {
     opdi_string keys = {NULL, 0, 0, false};       /* opdi_sorted[], of which i is where the key is */
     const opdi_sorted *same;
@@ -34247,7 +34259,7 @@ static int opdi_st_metadata(opd_tensor_file *f, opdi_look *c) {
     opdi_string_free(&keys);
     return rc;
 }
-//-- A list of numbers, at most `most`, into dims.  How many; -1 with an error.
+//-- Reads a list of at most `most` numbers into dims; returns how many, or -1 with an error.
 static int opdi_st_numbers(opd_tensor_file *f, opdi_look *c, int most) {
     int n = 0, more;
     if (opdi_look_take(c, '[')) { return -1; }
@@ -34272,7 +34284,7 @@ static int opdi_st_dtype(opd_tensor_file *f, opdi_look *c) {
     f->text.n = was;
     return row;
 }
-//-- {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, each once, in any order.
+//-- Reads {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, each once, in any order; 0, or -1 with an error.
 static int opdi_st_tensor(opd_tensor_file *f, opdi_look *c, opdi_named *e, size_t base) {
     static const char *const keys[] = {"dtype", "shape", "data_offsets"};
     const int64_t *offsets;
@@ -34325,13 +34337,14 @@ static int opdi_st_tensor(opd_tensor_file *f, opdi_look *c, opdi_named *e, size_
     e->end = base + (size_t)offsets[1];
     return 0;
 }
-//-- Room for all names and texts, which are less than what they are read from: they never move.
+//-- Makes room for all names and texts, which are less than what they are read from, so that they never move; 0 or -1.
 static int opdi_text_reserve(opd_tensor_file *f, size_t n) {
     f->text.data = (char *)opdi_alloc(n + 2);
     f->text.cap = f->text.data ? n + 2 : 0;
     return f->text.data ? 0 : -1;
 }
 #define OPDI_ST_HEADER 100000000 /* the most that the format allows */
+//-- Reads and checks the header of a safetensors file; 0, or -1 with an error.
 static int opdi_st_parse(opd_tensor_file *f) {
     opdi_look c;
     uint64_t n;
@@ -34371,11 +34384,11 @@ static int opdi_st_parse(opd_tensor_file *f) {
     return opdi_named_check(f, c.end, f->s.n, true);
 }
 
-//-- No header of safetensors is so long that it begins with PK....
+//-- True for a zip file.  No header of safetensors is so long that it begins with PK.
 static bool opdi_is_zip(const opdi_source *s) {
     return s->n > 4 && s->data[0] == 'P' && s->data[1] == 'K' && (s->data[4] || s->data[2] == 5);
 }
-//-- Where the furthest of "data_offsets":[begin,end] ends, by a look that opdi_st_parse makes good.
+//-- Returns where the last of "data_offsets":[begin,end] ends, by a quick look that opdi_st_parse checks later.
 static uint64_t opdi_st_told(const opdi_source *s) {
     static const char key[] = "\"data_offsets\"";
     const uint64_t head = s->n < 9 ? 1 : opdi_le64(s->data);
@@ -34401,7 +34414,7 @@ static uint64_t opdi_st_told(const opdi_source *s) {
 
 //== zip: the central directory ========================================================================================
 
-//-- The entry's fields of 64 bits: those that say 0xffffffff, in this order, from the extra field.
+//-- Reads an entry's fields of 64 bits: those that say 0xffffffff, in this order, from the extra field.  0 or -1.
 static int opdi_zip_extra(const opdi_source *s, size_t at, size_t n, uint64_t *full, uint64_t *packed,
                           uint64_t *begin) {
     uint64_t *const fields[] = {full, packed, begin};
@@ -34420,7 +34433,8 @@ static int opdi_zip_extra(const opdi_source *s, size_t at, size_t n, uint64_t *f
     }
     return at == end || end - at < 4 ? 0 : opdi_bad(s, at, "an extra field that is longer than there is room");
 }
-//-- The local header of an entry whose central one has been read; name is the entry's, name_n bytes.
+//-- Checks the local header of an entry whose central one has been read, and finds its data; name is the entry's,
+//-- name_n bytes.  0, or -1 with an error.
 static int opdi_zip_local(const opdi_source *s, opdi_named *e, const unsigned char *name, size_t name_n, size_t end) {
     const unsigned char *p = s->data + e->begin;
     const size_t room = end - e->begin, packed = e->end;
@@ -34440,7 +34454,7 @@ static int opdi_zip_local(const opdi_source *s, opdi_named *e, const unsigned ch
     e->end = e->data + packed;
     return 0;
 }
-//-- One entry of the directory, which stands in [*at, end).
+//-- Reads one entry of the directory, which lies in [*at, end); 0, or -1 with an error.
 static int opdi_zip_entry(opd_tensor_file *f, size_t *at, size_t end, size_t directory) {
     const unsigned char *p = f->s.data + *at;
     uint64_t packed, begin;
@@ -34484,7 +34498,7 @@ static int opdi_zip_entry(opd_tensor_file *f, size_t *at, size_t end, size_t dir
     f->s.entry = NULL;
     return rc ? -1 : opdi_named_add(f, &e);
 }
-//-- Where the directory is: from its record at the file's end, or the one of zip64.
+//-- Finds the directory of a zip file, by its record at the file's end or that of zip64; 0, or -1 with an error.
 static int opdi_zip_directory(const opdi_source *s, size_t *begin, size_t *end, uint64_t *n) {
     const unsigned char *p;
     uint64_t at, size, offset;
@@ -34536,7 +34550,7 @@ static int opdi_zip_parse(opd_tensor_file *f) {
     return opdi_named_check(f, 0, begin, false);
 }
 
-//-- The array of an entry: what is packed is unpacked first.  A reference.
+//-- Returns the array of an entry, which is unpacked first if it is packed; a reference, or NULL with an error.
 static opd_tensor *opdi_zip_read(const opd_tensor_file *f, const opdi_named *e) {
     const size_t packed = e->end - e->data;
     opdi_source s = f->s;
@@ -34588,7 +34602,7 @@ void opd_tensor_file_close(opd_tensor_file *f) {
     opdi_bulk_drop(f->bytes);
     opdi_free(f, sizeof *f + f->path_bytes);
 }
-//-- Takes over bytes, which may be NULL: failed.
+//-- Opens a file of tensors in `bytes`, which it takes over (NULL: reading failed); NULL with an error.
 static opd_tensor_file *opdi_tensor_file(opdi_bulk *bytes, const opdi_source *s) {
     const size_t n = bytes ? strlen(s->path) + 1 : 0;
     opd_tensor_file *f = bytes ? (opd_tensor_file *)opdi_alloc(sizeof *f + n) : NULL;
@@ -34670,7 +34684,8 @@ const char *opd_tensor_file_metadata(const opd_tensor_file *f, const char *key) 
     return NULL;
 }
 
-//-- A tensor of a safetensors file: over its memory, unless that is not as our kernels need it.
+//-- Returns a tensor of a safetensors file: over the file's memory if that is as our kernels need it, else a copy.
+//-- NULL with an error.
 static opd_tensor *opdi_st_read(const opd_tensor_file *f, const opdi_named *e) {
     const opd_scalar_type dtype = opdi_st_dtypes[e->row].dtype;
     const opd_ints sizes = opd_ints_of((const int64_t *)(void *)f->dims.data + e->dims, e->ndim);
@@ -34714,7 +34729,7 @@ opd_tensor *opd_tensor_file_get(const opd_tensor_file *f, const char *name) {
 
 //== writing files of several tensors ==================================================================================
 
-/* One of those that are written. */
+/* One tensor of a file that is written. */
 typedef struct opdi_output {
     const char *name;
     opd_tensor *t;               /* where the host reads it: a reference */
@@ -34733,7 +34748,7 @@ static int opdi_by_output(const void *a, const void *b) {
     const opdi_output *x = (const opdi_output *)a, *y = (const opdi_output *)b;
     return x->row != y->row ? y->row - x->row : strcmp(x->name, y->name);
 }
-//-- Whether text can stand in such a file.
+//-- Checks that a name can be written into such a file: UTF-8, not NULL; 0, or -1 with an error.
 static int opdi_name_check(const opdi_source *s, const char *name, const char *what) {
     size_t n = name ? strlen(name) : 0, at, len;
     if (!name) { return opdi_bad(s, OPDI_NOWHERE, "%s is NULL", what); }
@@ -34755,7 +34770,7 @@ static int opdi_names_differ(const opdi_source *s, const opdi_output *o, int64_t
     opdi_free(sorted, (size_t)n * sizeof *sorted);
     return same ? -1 : 0;
 }
-//-- Names and tensors, checked; NULL with an error, or for n = 0.
+//-- Returns the checked names and tensors to write; NULL with an error, or for n = 0.
 static opdi_output *opdi_outputs(const opdi_source *s, const char *const *names, opd_tensors tensors) {
     opdi_output *o;
     int64_t i;
@@ -34778,7 +34793,7 @@ static opdi_output *opdi_outputs(const opdi_source *s, const char *const *names,
     return NULL;
 }
 
-//-- Text as a JSON string.
+//-- Adds text as a JSON string.
 static void opdi_json_put(opdi_string *h, const char *text) {
     static const char from[] = "\"\\\b\f\n\r\t", to[] = "\"\\bfnrt";
     opdi_string_add(h, "\"");
@@ -34791,6 +34806,7 @@ static void opdi_json_put(opdi_string *h, const char *text) {
     }
     opdi_string_add(h, "\"");
 }
+//-- Builds the header of a safetensors file; 0, or -1 with an error.
 static int opdi_st_build(const opdi_source *s, opdi_output *o, int64_t n, const char *const *metadata, opdi_string *h) {
     uint64_t at = 0;
     int64_t i;
@@ -34829,6 +34845,7 @@ static int opdi_st_build(const opdi_source *s, opdi_output *o, int64_t n, const 
     for (d = 0; d < 8; d++) { h->data[d] = (char)((uint64_t)(h->n - 8) >> 8 * d & 255); }
     return 0;
 }
+//-- Checks and sorts the tensors, builds the header and writes all; the file is replaced only when it is whole.
 int opd_safetensors_save(const char *path, const char *const *names, opd_tensors tensors,
                          const char *const *metadata) {
     opdi_source s = {"opd_safetensors_save", path, NULL, NULL, 0};
@@ -34870,7 +34887,7 @@ static unsigned char *opdi_le_put(unsigned char *p, uint64_t v, int bytes) {
     for (; bytes; bytes--, v >>= 8) { *p++ = (unsigned char)(v & 255); }
     return p;
 }
-//-- The header of an entry, in front of it or (central) in the directory.
+//-- Writes the header of an entry, in front of its data or (central) in the directory; 0, or -1 with an error.
 static int opdi_zip_put(opdi_sink *k, const opdi_output *o, bool central) {
     const bool big = o->bytes >= opdi_zip64_from, late = central && o->begin >= opdi_zip64_from;
     const size_t n = strlen(o->name);
@@ -34922,6 +34939,7 @@ static int opdi_zip_end(opdi_sink *k, uint64_t begin, uint64_t n) {
     p = opdi_le_put(p, 0, 2);
     return opdi_sink_put(k, h, (size_t)(p - h));
 }
+//-- Writes the entries and the directory of a .npz file; 0, or -1 with an error.
 static int opdi_npz_write(opdi_sink *k, opdi_output *o, int64_t n) {
     opdi_crc table;
     uint64_t begin;
@@ -34970,7 +34988,7 @@ int opd_npz_save(const char *path, const char *const *names, opd_tensors tensors
 #define OPDI_GRAPH_HEAD 40
 static size_t opdi_pad8(size_t n) { return (n + 7) & ~(size_t)7; }
 
-//-- The node's tensor; NULL: it is no such constant.
+//-- Returns the tensor of a constant node, or NULL.
 static opd_tensor *opdi_gnode_tensor(const opdi_gnode *n) {
     return n->kind == OPDI_G_CONSTANT && n->constant.tag == OPD_TAG_TENSOR ? n->constant.u.t : NULL;
 }
@@ -34992,7 +35010,7 @@ static int opdi_graph_put_tensor(opdi_sink *k, opd_tensor *t) {
     opdi_drop(host);
     return rc;
 }
-//-- All behind the checksum.
+//-- Writes everything behind the checksum of a saved graph; 0, or -1 with an error.
 static int opdi_graph_put(opdi_sink *k, const opd_graph *g, const char *text, size_t text_bytes) {
     size_t bytes = OPDI_GRAPH_HEAD + text_bytes;
     unsigned char h[24];
@@ -35025,6 +35043,7 @@ static int opdi_graph_write(opdi_sink *k, const opd_graph *g, const char *text, 
     (void)opdi_le_put(opdi_le_put(h + 8, 1, 4), sum.crc, 4);
     return opdi_sink_put(k, h, sizeof h) ? -1 : opdi_graph_put(k, g, text, n);
 }
+//-- Writes the graph's text and its constants; the file is replaced only when it is whole.
 int opd_graph_save(const opd_graph *g, const char *path) {
     opd_scope scope;
     opdi_sink k;
@@ -35046,7 +35065,7 @@ int opd_graph_save(const opd_graph *g, const char *path) {
     return rc;
 }
 
-//-- One constant; moves *at behind it.
+//-- Reads one constant and moves *at behind it; NULL with an error.
 static opd_tensor *opdi_graph_get_tensor(const opdi_source *s, size_t *at) {
     const unsigned char *p = s->data + *at;
     const size_t left = s->n - *at;
@@ -35082,6 +35101,7 @@ static opd_tensor *opdi_graph_get_tensor(const opdi_source *s, size_t *at) {
     *at += OPDI_MIN(s->n - *at, opdi_pad8((size_t)bytes));
     return t;
 }
+//-- Checks a saved graph and parses it with its constants; NULL with an error.
 static opd_graph *opdi_graph_read(const opdi_source *s) {
     opd_tensor **constants;
     uint64_t text, count, k;
