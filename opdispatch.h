@@ -32056,7 +32056,7 @@ struct opd_plugin {
 
 OPD_HOST_STRUCT;
 
-/* A text that grows; `failed` when there was no memory for it, with an error. */
+/* A text that grows.  `failed`: there was no memory for it, and an error is pending. */
 typedef struct opdi_string { char *data; size_t n, cap; bool failed; } opdi_string;
 
 OPD_UNUSED static void opdi_string_add_n(opdi_string *t, const char *s, size_t n) {
@@ -32078,7 +32078,7 @@ OPD_UNUSED static void opdi_string_free(opdi_string *t) { if (t->data) { opdi_fr
 
 //== pins ==============================================================================================================
 
-//-- Under the registry's lock.
+//-- Returns the plug-in in whose code or data an address is, or NULL. Under the registry's lock.
 static opd_plugin *opdi_plugin_at(uintptr_t address) {
     opd_plugin *p = opdi_plugins;
     while (p && (address < p->begin || address >= p->end)) { p = p->next; }
@@ -32088,6 +32088,7 @@ static opd_plugin *opdi_plugin_at(uintptr_t address) {
 static bool opdi_plugin_loaded(const opd_plugin *p) { return OPDI_LOAD(&p->loaded); }
 static void opdi_plugin_pin(opd_plugin *p) { (void)OPDI_ADD(&p->pins, 1); }
 
+//-- Pins the plug-in in which an address is, and returns it; NULL if it is in none.
 static opd_plugin *opdi_plugin_hold(uintptr_t address) {
     opd_plugin *p;
     if (!OPDI_LOAD(&opdi_plugins)) { return NULL; }
@@ -32100,7 +32101,8 @@ static opd_plugin *opdi_plugin_hold(uintptr_t address) {
 
 static bool opdi_plugin_has(const opd_plugin *p, uintptr_t address) { return address >= p->begin && address < p->end; }
 
-//-- Frees what was kept in case somebody was still inside: cards, formulas recorded by hand.  Under the lock.
+//-- Frees cards and formulas recorded by hand of a plug-in, which were kept while somebody could be inside.  Under the
+//-- lock.
 static void opdi_plugin_forget(const opd_plugin *p) {
     opdi_hand **h = &opdi_hands;
     size_t i = 0;
@@ -32123,7 +32125,7 @@ static void opdi_plugin_forget(const opd_plugin *p) {
     }
 }
 
-//-- Unmaps what nobody needs any more.
+//-- Unmaps unloaded plug-ins that have no pins and that no call can be inside of.
 static void opdi_plugins_sweep(void) {
     opd_plugin *p = OPDI_LOAD(&opdi_plugins);
     if (p) { opdi_gone_give_back(); }             /* kernels that were waiting for a call to end */
@@ -32150,7 +32152,7 @@ static void opdi_plugins_sweep(void) {
     }
 }
 
-//-- After the last pin another thread may free the record: it is not looked at again.
+//-- Unpins a plug-in.  Another thread may free its record after that, so it is not looked at again.
 static void opdi_plugin_let_go(opd_plugin *p) {
     if (OPDI_SUB(&p->pins, 1) == 0) { opdi_plugins_sweep(); }
 }
@@ -32167,7 +32169,7 @@ const char *opd_plugin_path(const opd_plugin *plugin) { return plugin ? plugin->
 
 //== loading ===========================================================================================================
 
-//-- Registration and loading go one thread at a time; false when this thread is at it already.
+//-- Begins registration or loading, which one thread does at a time; false if this thread is at it already.
 static bool opdi_start_enter(opdi_thread *th) {
     if (OPDI_LOAD(&opdi_registry.starter) == th) { return false; }
     opdi_lock(&opdi_registry.start);
@@ -32182,7 +32184,7 @@ static void opdi_start_leave(bool entered) {
     opdi_unlock(&opdi_registry.start);
 }
 
-//-- Takes blocks of p that nobody has run off the registry's list.
+//-- Takes blocks of p that nobody has run off the registry's list, to p's own.
 static void opdi_plugin_take_blocks(opd_plugin *p) {
     opd_block **from = &opdi_registry.blocks, **to = &p->blocks, *b;
     while (*to) { to = &(*to)->next; }
@@ -32198,7 +32200,7 @@ static void opdi_plugin_take_blocks(opd_plugin *p) {
     opdi_unlock(&opdi_registry.lock);
 }
 
-//-- A library opened by code of p.
+//-- Returns a library that was opened by code of p, or NULL.
 static opd_library *opdi_plugin_library(const opd_plugin *p) {
     opd_library *lib;
     opdi_lock(&opdi_registry.lock);
@@ -32207,7 +32209,7 @@ static opd_library *opdi_plugin_library(const opd_plugin *p) {
     return lib;
 }
 
-//-- A listener that is code of p.
+//-- Returns a listener that is code of p, or NULL.
 static opd_listener *opdi_plugin_listener(const opd_plugin *p) {
     opd_listener *l;
     opdi_lock(&opdi_registry.lock);
@@ -32218,6 +32220,8 @@ static opd_listener *opdi_plugin_listener(const opd_plugin *p) {
     return l;
 }
 
+//-- Undoes all that a plug-in has registered and takes the pin of its being loaded.  The caller sweeps when no lock is
+//-- held.
 static void opdi_plugin_undo(opd_plugin *p) {
     opd_listener *listener;
     opd_library *lib;
@@ -32237,6 +32241,7 @@ static void opdi_plugin_undo(opd_plugin *p) {
     (void)OPDI_SUB(&p->pins, 1);                  /* the caller sweeps when no lock is held */
 }
 
+//-- Undoes what the plug-in registered; it is unmapped when nothing of it is in use.  0, or -1 with an error.
 int opd_unload_library(opd_plugin *plugin) {
     opdi_thread *th = opdi_self();
     const bool entered = opdi_start_enter(th);
@@ -32276,7 +32281,7 @@ opd_plugin *opd_load_inline(const char *name, const char *source, const char *fl
 
 #else
 
-//-- What an older plug-in gives ends earlier; the fields it does not know are zero.
+//-- Defines an operator for a plug-in; the desc of an older one is shorter, and the fields it does not know are zero.
 static int opdi_host_define(opd_library *lib, const opd_op_desc *desc, size_t size) {
     opd_op_desc d;
     if (!desc) { return opd_define(lib, NULL); }
@@ -32305,7 +32310,7 @@ static const char *opdi_machine_name(const unsigned char *elf) {
     }
 }
 
-//-- The first bytes of an ELF file: 0, or -1.
+//-- Reads the first 20 bytes of a file: 0 if it is ELF, 1 if not, -1 if it cannot be opened.
 static int opdi_elf_read(const char *path, unsigned char *elf) {
     FILE *f = fopen(path, "rb");
     size_t n = f ? fread(elf, 1, 20, f) : 0;
@@ -32325,7 +32330,7 @@ typedef Elf32_Shdr opdi_elf_section;
 typedef Elf32_Sym opdi_elf_symbol;
 #endif
 
-//-- Whether the file ends before what is mapped of it does: who touches that dies.
+//-- True if a file ends before what would be mapped of it does: touching that would kill the process.
 static bool opdi_elf_cut(const char *path) {
     FILE *f = fopen(path, "rb");
     struct stat s;
@@ -32341,7 +32346,8 @@ static bool opdi_elf_cut(const char *path) {
     return cut;
 }
 
-//-- Says what the loader would not say clearly: there is no such file, no library, half of one, another machine's.
+//-- Checks a library's file and says what the loader would not say clearly: no such file, no library, cut off, another
+//-- machine's.  0, or -1 with an error.
 static int opdi_plugin_file_check(const char *path) {
     unsigned char elf[20], own[20];
     const int rc = opdi_elf_read(path, elf);
@@ -32379,14 +32385,14 @@ static void *opdi_dlopen(const char *path) {
     return handle;
 }
 
-//-- The first word of the loader's record of a library, which the loader's lock guards: no sanitizer sees that one.
+//-- Returns the first word of the loader's record of a library.  The loader's lock guards it, which no sanitizer sees.
 #if defined(__GNUC__) && !defined(__TINYC__)
 __attribute__((no_sanitize("thread")))
 #endif
 static const char *opdi_link_map_begin(void *map) { return *(const char *const *)map; }
 
-//-- Where a library is mapped.  dlinfo is asked for by name, since strict C does not declare it; the link map that it
-//-- gives begins with the address.
+//-- Finds where a library is mapped; 0, or -1 with an error. dlinfo is asked for by name, since strict C does not
+//-- declare it; the link map that it gives begins with the address.
 static int opdi_plugin_range(opd_plugin *p) {
     void *self = dlopen(NULL, RTLD_NOW), *f = self ? dlsym(self, "dlinfo") : NULL, *map = NULL;
     int (*ask)(void *, int, void *);
@@ -32410,7 +32416,7 @@ static int opdi_plugin_range(opd_plugin *p) {
     return 0;
 }
 
-//-- Version and kind of a library that has just been mapped.
+//-- Checks version and kind of a library that has just been mapped; 0, or -1 with an error.
 static int opdi_plugin_check(opd_plugin *p) {
     const uintptr_t own = (uintptr_t)dlsym(p->handle, "opd_load_library");
     const opd_plugin_info *info = (const opd_plugin_info *)dlsym(p->handle, "opd_plugin_entry");
@@ -32438,7 +32444,7 @@ static int opdi_plugin_check(opd_plugin *p) {
     return 0;
 }
 
-//-- A record, not in the list yet.
+//-- Makes the record of a library, not in the list yet; NULL without memory.
 static opd_plugin *opdi_plugin_new(const char *path) {
     const size_t n = strlen(path) + 1;
     opd_plugin *p = (opd_plugin *)opdi_alloc(sizeof *p + n);
@@ -32450,7 +32456,8 @@ static opd_plugin *opdi_plugin_new(const char *path) {
     return p;
 }
 
-//-- The record of a library that has just been mapped: `fresh`, now in the list, or the one that is there already.
+//-- Returns the record of a library that has just been mapped: `fresh`, which is in the list now, or the one that was
+//-- there already.  NULL with an error.
 static opd_plugin *opdi_plugin_enter(opd_plugin *fresh, bool *known) {
     opd_plugin *p;
     if (opdi_plugin_range(fresh)) { return NULL; }
@@ -32468,7 +32475,7 @@ static opd_plugin *opdi_plugin_enter(opd_plugin *fresh, bool *known) {
     return p;
 }
 
-//-- Runs the blocks; the first that fails ends it.
+//-- Runs the blocks of a plug-in until one fails; 0, or -1 with an error.
 static int opdi_plugin_run(opd_plugin *p) {
     opd_block *b;
     opdi_plugin_take_blocks(p);
@@ -32482,6 +32489,7 @@ static int opdi_plugin_run(opd_plugin *p) {
     return opd_ok() ? 0 : -1;
 }
 
+//-- Maps a library and runs its blocks; NULL with an error, and everything undone.
 opd_plugin *opd_load_library(const char *path) {
     opdi_thread *th = opdi_self();
     opd_plugin *fresh, *p = NULL;
@@ -32525,7 +32533,7 @@ static uint64_t opdi_mix(uint64_t h, const void *data, size_t n) {
 }
 static uint64_t opdi_mix_text(uint64_t h, const char *text) { return opdi_mix(h, text, strlen(text)); }
 
-//-- The contents of a file; false when it cannot be read.
+//-- Mixes the contents of a file into a hash; false if it cannot be read.
 static bool opdi_mix_file(uint64_t *h, const char *path) {
     char part[16384];
     size_t n;
@@ -32537,7 +32545,7 @@ static bool opdi_mix_file(uint64_t *h, const char *path) {
     return n == 0;
 }
 
-//-- A whole file as text; false without an error when there is none.
+//-- Reads a whole file as text; false without an error if there is none.
 static bool opdi_string_read(opdi_string *t, const char *path) {
     char part[4096];
     size_t n;
@@ -32558,7 +32566,8 @@ OPD_PRINTF_LIKE(2, 3) static int opdi_path(char *out, const char *format, ...) {
     return n >= 0 && n < OPDI_PATH ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "the path %.60s... is too long", out);
 }
 
-//-- Appends to what fd has, and sees to it that it is on the disk, for this user alone.  Closes fd.
+//-- Appends data to an open file, makes sure that all is on the disk, and closes it; for this user alone.  False on
+//-- failure.
 static bool opdi_file_end(int fd, const char *data, size_t n) {
     bool ok = fd >= 0 && fchmod(fd, 0600) == 0;
     while (ok && n) {
@@ -32570,7 +32579,7 @@ static bool opdi_file_end(int fd, const char *data, size_t n) {
     return fd >= 0 && close(fd) == 0 && ok;
 }
 
-//-- Writes a file of this folder whole or not at all.
+//-- Writes a file of this folder, whole or not at all; 0, or -1 with an error.
 static int opdi_file_write(const char *dir, const char *path, const char *data, size_t n) {
     char tmp[OPDI_PATH];
     int fd;
@@ -32596,7 +32605,7 @@ static void opdi_folder_remove(const char *path) {
     (void)remove(path);
 }
 
-//-- Takes away what builds left that were killed: what has been there for a day.
+//-- Removes what killed builds have left, when it is older than a day.
 static void opdi_cache_sweep(const char *dir) {
     DIR *d = opendir(dir);
     const struct dirent *e;
@@ -32611,10 +32620,10 @@ static void opdi_cache_sweep(const char *dir) {
     if (d) { (void)closedir(d); }
 }
 
-//-- Whether only this user and the system (root, or who owns / where root has another number) can put something else in
-//-- the place of a path without links: no folder on the way is another's, nor may others write in it but where each
-//-- file is its owner's to remove.  Not strict: folders of others are let be, but where anybody could have made them.
-//-- `bad` gets the first that is not so.
+//-- True if only this user and the system (root, or the owner of / where root has another number) can replace what a
+//-- path without links leads to: no folder on the way belongs to others, nor may others write in it, except where each
+//-- file is its owner's to remove.  Not strict: folders of others are fine unless anybody could have made them.  `bad`
+//-- is the first that is not so.
 static bool opdi_path_guarded(const char *path, bool strict, char *bad) {
     struct stat top, s;
     bool ok = stat("/", &top) == 0, shared = false;
@@ -32631,7 +32640,8 @@ static bool opdi_path_guarded(const char *path, bool strict, char *bad) {
     return false;
 }
 
-//-- The folder of results: only this user may write in it, or put another in its place.
+//-- Finds or makes the folder of results, in which only this user may write and which nobody else can replace; 0, or
+//-- -1.
 static int opdi_cache_dir(char *dir) {
     const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     const bool own = xdg && *xdg == '/';
@@ -32664,7 +32674,7 @@ static int opdi_cache_dir(char *dir) {
     return 0;
 }
 
-/* What is compiled. */
+/* A build: what is compiled, where, and how. */
 typedef struct opdi_build {
     const char *what, *name, *flags;
     const char *const *files;
@@ -32685,7 +32695,7 @@ static const char *opdi_compiler(bool cxx) {
     return command && *command ? command : cxx ? "c++" : "cc";
 }
 
-//-- Which program the first word of a command is: path, size and time, so that another version has another key.
+//-- Mixes path, size and time of a command's program into a hash, so that another version has another key.
 static uint64_t opdi_mix_compiler(uint64_t h, const char *command) {
     const size_t n = strcspn(command, " \t");
     const char *path = memchr(command, '/', n) ? "" : getenv("PATH");
@@ -32704,9 +32714,10 @@ static uint64_t opdi_mix_compiler(uint64_t h, const char *command) {
     return h;
 }
 
-//-- Where opdispatch.h is: $OPD_INCLUDE, else where this file was compiled from.  A relative path begins in the folder
-//-- of the program or one above, never in the current folder, whose files may be anybody's.  Not found: flags and the
-//-- system's folders may lead to it, and if they do not the hint is part of the error.
+//-- Finds the folder of opdispatch.h: $OPD_INCLUDE, else where this file was compiled from.  A relative path begins in
+//-- the folder of the program or one above, never in the current folder, whose files may be anybody's.  If it is not
+//-- found, flags and the system's folders may still lead to it; if they do not, the hint is part of the error.  0 or
+//-- -1.
 static int opdi_build_include(opdi_build *b) {
     const char *given = getenv("OPD_INCLUDE"), *here = __FILE__;
     char at[OPDI_PATH] = "", path[OPDI_PATH], bad[OPDI_PATH], *real, *up;
@@ -32733,7 +32744,7 @@ static int opdi_build_include(opdi_build *b) {
     return opd_ok() ? 0 : -1;
 }
 
-//-- Fills stem and include.
+//-- Sets stem, which has the key in it, and include; 0, or -1 with an error.
 static int opdi_build_key(opdi_build *b) {
     uint64_t h = opdi_mix_text(1, OPD_VERSION);
     int i;
@@ -32750,7 +32761,7 @@ static int opdi_build_key(opdi_build *b) {
     return opdi_path(b->stem, "%s/%s-%016llx", b->dir, b->name, (unsigned long long)h);
 }
 
-//-- The name of the result, from the list of what the compiler read; false when a file of it is not there.
+//-- Writes the name of the result, by the list of files that the compiler read; false if one of them is not there.
 static bool opdi_build_result(const opdi_build *b, const opdi_string *deps, char *out) {
     uint64_t h = 2;
     size_t at;
@@ -32761,7 +32772,7 @@ static bool opdi_build_result(const opdi_build *b, const opdi_string *deps, char
     return snprintf(out, OPDI_PATH, "%s-%016llx.so", b->stem, (unsigned long long)h) < OPDI_PATH;
 }
 
-//-- Adds the paths of a rule "object: a b \\", as compilers write it, each with its zero.
+//-- Adds the paths of a rule "object: a b", as compilers write it, each with its zero.
 static void opdi_deps_add(opdi_string *deps, const char *rule) {
     const char *p = strstr(rule, ": ");
     bool in = false;
@@ -32781,7 +32792,7 @@ static void opdi_deps_add(opdi_string *deps, const char *rule) {
     if (in) { opdi_string_add_n(deps, "", 1); }
 }
 
-//-- Words of a command, each with its zero.
+//-- Adds a word of a command, with its zero.
 static void opdi_words_add(opdi_string *words, const char *word) { opdi_string_add_n(words, word, strlen(word) + 1); }
 static void opdi_words_split(opdi_string *words, const char *text) {
     for (text += strspn(text, " \t\n"); *text; text += strspn(text, " \t\n")) {
@@ -32815,8 +32826,8 @@ static bool opdi_verbose(void) {
     return v && *v && strcmp(v, "0") != 0;
 }
 
-//-- Runs a command without a shell, its output into a file.  0; -1 with the command's own message, also when it has not
-//-- made the file that it should.
+//-- Runs a command without a shell, its output into a file; 0, or -1 with the command's own message, also if it has not
+//-- made the file `made`.
 static int opdi_build_run(const opdi_build *b, const opdi_string *words, const char *made) {
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attr;
@@ -32866,7 +32877,7 @@ static int opdi_build_run(const opdi_build *b, const opdi_string *words, const c
     return rc || status || !opd_ok() ? -1 : 0;
 }
 
-//-- Compiles the i-th file, and adds what it reads.
+//-- Compiles file i and adds what it reads to the list; 0, or -1 with an error.
 static int opdi_build_object(const opdi_build *b, int i, opdi_string *deps) {
     opdi_string words = {NULL, 0, 0, false}, rule = {NULL, 0, 0, false};
     char object[OPDI_PATH], dep[OPDI_PATH];
@@ -32893,7 +32904,7 @@ static int opdi_build_object(const opdi_build *b, int i, opdi_string *deps) {
     return rc || !opd_ok() ? -1 : 0;
 }
 
-/* The end of a result: a sum of all before it, by which one is known that a crash or a full disk has cut. */
+/* The end of a result: a sum of all before it, by which a result is recognised that a crash or a full disk has cut. */
 typedef struct opdi_seal { char mark[8]; uint64_t sum; } opdi_seal;
 static opdi_seal opdi_seal_of(const char *data, size_t n) {
     opdi_seal seal = {{'o', 'p', 'd', ' ', 's', 'e', 'a', 'l'}, 0};
@@ -32921,7 +32932,7 @@ static int opdi_seal_put(const char *path, const char *out) {
     return ok ? 0 : opd_fail(opdi_errno_code(OPD_ERROR_REGISTER), "cannot write %s: %s", out, strerror(errno));
 }
 
-//-- Links the objects and puts list and result in their places.
+//-- Links the objects and puts list and result in their places; 0, or -1 with an error.
 static int opdi_build_link(const opdi_build *b, int n, const opdi_string *deps, char *out) {
     opdi_string words = {NULL, 0, 0, false};
     char path[OPDI_PATH], list[OPDI_PATH];
@@ -35284,7 +35295,7 @@ bool opd_backward_will_run(const opd_node *node) {
     return t && t->needed;
 }
 
-//-- Plays the run through with counters of its own.
+//-- Plays the run of the backward at work through with counters of its own; returns how many nodes it has, or -1.
 int64_t opd_backward_order(opd_node **nodes, int64_t cap) {
     const opdi_engine *at = opdi_self()->engine;
     opdi_engine en;
@@ -35321,7 +35332,7 @@ int64_t opd_backward_order(opd_node **nodes, int64_t cap) {
     return rc ? -1 : n;
 }
 
-/* What is to be done when a backward has ended; the first to come is done first. */
+/* A function to call when a backward has ended; the first that was added is called first. */
 typedef struct opdi_final {
     struct opdi_final *next;
     int (*fn)(void *user);
@@ -35397,7 +35408,8 @@ typedef struct opdi_hook {
     uintptr_t vertex;                             /* of a member */
 } opdi_hook;
 
-/* Where a result's gradient goes: held by the tensor and by the node that it is a result of. */
+/* The place where the gradient of a result goes that retains it: held by the tensor and by the node that it is a result
+   of. */
 typedef struct opdi_box {
     int32_t refs;
     uint32_t nr;
@@ -35406,6 +35418,7 @@ typedef struct opdi_box {
     struct opdi_box *next, **at;
 } opdi_box;
 
+//-- The parts of a node or leaf that few of them have.
 typedef struct opdi_extra {
     opdi_derivative formula;                      /* the node's, which points here */
     opdi_hook *hooks, **last;
@@ -35416,12 +35429,12 @@ typedef struct opdi_extra {
 } opdi_extra;
 
 static opdi_mutex opdi_hooks_lock = OPDI_MUTEX_INIT;
-/* Handles: the slot's number, above it how often it was used.  Grows, and is kept. */
+/* The slots of hooks.  A handle is (uses << 32 | slot number).  The table grows and is never freed. */
 typedef struct opdi_hook_slot { opdi_hook *hook; uint32_t uses, next_free; } opdi_hook_slot;
 static opdi_hook_slot *opdi_hook_slots;
 static uint32_t opdi_hook_nslots, opdi_hook_free;  /* slot 0 is none */
 
-//-- The extra of a vertex, made when there is none; under the lock.
+//-- Returns the extra of a vertex, made if there is none; NULL without memory.  Under the lock.
 static opdi_extra *opdi_extra_of(uintptr_t vertex) {
     opd_node *n = vertex & OPDI_LEAF ? NULL : opdi_edge_node(vertex);
     opdi_meta *m = n ? NULL : opdi_meta_of(opdi_edge_leaf(vertex));
@@ -35455,7 +35468,7 @@ static void opdi_hook_slot_free(opdi_hook *h) {
     h->slot = 0;
 }
 
-//-- Takes a hook out of its list; under the lock.  The list's reference is the caller's.
+//-- Takes a hook out of its list, whose reference becomes the caller's.  Under the lock.
 static void opdi_hook_unlink(opdi_hook *h) {
     *h->at = h->next;
     if (h->next) { h->next->at = h->at; } else { h->owner->last = h->at; }
@@ -35466,7 +35479,7 @@ static void opdi_hook_unlink(opdi_hook *h) {
     if (--h->multi->nlinked == 0) { opdi_hook_slot_free(h->multi); }
 }
 
-//-- Into a list; under the lock.
+//-- Puts a hook at the end of a list, which has a reference to it.  Under the lock.
 static void opdi_hook_link(opdi_hook *h, opdi_extra *x) {
     h->owner = x;
     h->next = NULL;
@@ -35475,7 +35488,7 @@ static void opdi_hook_link(opdi_hook *h, opdi_extra *x) {
     x->last = &h->next;
 }
 
-//-- A handle for h; under the lock.  0 with an error.
+//-- Returns a new handle for h; 0 with an error.  Under the lock.
 static int64_t opdi_hook_handle(opdi_hook *h) {
     if (!opdi_hook_free) {
         const uint32_t n = opdi_hook_nslots ? 2 * opdi_hook_nslots : 16;
@@ -35514,7 +35527,7 @@ static opdi_hook *opdi_hook_make(int kind, opdi_any_fn fn, void *user, opd_destr
     return h;
 }
 
-//-- A hook of node `to`.  When it fails the user pointer stays the caller's.
+//-- Adds a hook to node `to` and returns its handle; 0 with an error, and the user pointer stays the caller's.
 static int64_t opdi_hook_add(opd_node *to, uint32_t nr, int kind, opdi_any_fn fn, void *user, opd_destroy destroy) {
     opdi_hook *h;
     opdi_extra *x;
@@ -35570,7 +35583,7 @@ int64_t opd_node_post_hook_add(opd_node *node, opd_node_post_hook_fn fn, void *u
     return opdi_hook_add(node, 0, OPDI_HOOK_POST, (opdi_any_fn)fn, user, destroy);
 }
 
-//-- One hook for several tensors: a member in the list of each.
+//-- Puts a member of a hook for several tensors into the list of each; 0, or -1 without memory.
 static int opdi_multi_link(opdi_hook *multi, opd_tensor *const *tensors, int n) {
     int i;
     for (i = 0; i < n; i++) {
@@ -35608,6 +35621,7 @@ static void opdi_multi_unlink(opdi_hook *multi) {
     }
 }
 
+//-- Adds one hook for several tensors; when that fails the user pointer stays the caller's.
 int64_t opd_multi_hook_add(opd_tensor *const *tensors, int n, opd_multi_mode mode, opd_multi_hook_fn fn, void *user,
                            opd_destroy destroy) {
     opdi_hook *multi;
@@ -35674,8 +35688,7 @@ static void opdi_box_release(opdi_box *b) {
     if (b->grad) { opdi_drop(b->grad); }
     opdi_free(b, sizeof *b);
 }
-//-- Takes a box from the node that it is with; under the lock.  True when it was with one, whose reference is the
-//-- caller's.
+//-- Takes a box from its node; true if it had one, whose reference becomes the caller's.  Under the lock.
 static bool opdi_box_unlink(opdi_box *b) {
     if (!b->owner) { return false; }
     *b->at = b->next;
@@ -35683,7 +35696,7 @@ static bool opdi_box_unlink(opdi_box *b) {
     b->owner = NULL;
     return true;
 }
-//-- The tensor lets go of its box.
+//-- Drops the tensor's reference to a box, after taking that from its node.
 static void opdi_box_leave(opdi_box *b) {
     bool was;
     opdi_lock(&opdi_hooks_lock);
@@ -35692,7 +35705,7 @@ static void opdi_box_leave(opdi_box *b) {
     if (was) { opdi_box_release(b); }
     opdi_box_release(b);
 }
-//-- The box of t goes to the node that t is a result of now.
+//-- Moves the box of t to the node that t is a result of now.
 static void opdi_box_follow(opd_tensor *t) {
     opdi_box *b = t->meta->retained;
     opdi_extra *x;
@@ -35713,6 +35726,7 @@ static void opdi_box_follow(opd_tensor *t) {
     if (was && !x) { opdi_box_release(b); }
 }
 
+//-- Gives a result a box for its gradient, which is with its node; 0, or -1 with an error.
 int opd_tensor_retain_grad(opd_tensor *t) {
     opdi_meta *m;
     if (!opd_ok() || opdi_null_tensor(t, "opd_tensor_retain_grad") ||
@@ -35740,7 +35754,7 @@ bool opd_tensor_retains_grad(const opd_tensor *t) {
 
 static opd_tensor **opdi_grad_slot(opdi_meta *m) { return m->retained ? &m->retained->grad : &m->grad; }
 
-//-- Adds g to what the box has.
+//-- Adds g to the gradient in a box; 0, or -1 with an error.
 static int opdi_box_add(opdi_engine *en, opdi_box *b, opd_tensor *g) {
     const bool entered = opdi_accumulate_enter(opdi_self());
     opd_tensor *old = b->grad, *sum;
@@ -35754,7 +35768,7 @@ static int opdi_box_add(opdi_engine *en, opdi_box *b, opd_tensor *g) {
     return sum ? 0 : -1;
 }
 
-//-- Everything that an extra has goes.
+//-- Frees an extra with its hooks, boxes and trace.
 static void opdi_extra_free(opdi_extra *x) {
     while (x->hooks || x->boxes) {
         opdi_hook *h;
@@ -35777,7 +35791,7 @@ static void opdi_extra_free(opdi_extra *x) {
 
 static const char *opdi_function_name(opdi_any_fn fn, char *buf, size_t cap);
 
-//-- What a hook may put in the place of a gradient.
+//-- Checks the gradient that a hook puts in place of another: same dtype, place and sizes; 0, or -1 with an error.
 static int opdi_hook_check(const opdi_hook *h, const opd_tensor *was, const opd_tensor *now) {
     char name[128], a[64], b[64];
     if (!now) { return 0; }
@@ -35806,7 +35820,7 @@ static int opdi_hook_failed(const opdi_hook *h, int rc) {
     return opd_ok() ? 0 : -1;
 }
 
-/* What one hook of several tensors has got in one backward. */
+/* The gradients that a hook of several tensors has got so far in one backward. */
 typedef struct opdi_gathering {
     struct opdi_gathering *next;
     opdi_hook *multi;
@@ -35830,8 +35844,10 @@ static void opdi_gatherings_drop(opdi_engine *en) {
         opdi_free(g, (size_t)i);
     }
 }
-//-- Whether a hook runs in this backward: of what belongs to a derivative of a function, in that one.
+//-- True if a hook runs in this backward.  A hook that was added inside of a derivative of a function runs only in that
+//-- one's.
 static bool opdi_hook_turn(const opdi_engine *en, const opdi_hook *h) { return !h->serial || h->serial == en->serial; }
+//-- Takes a gradient for a hook of several tensors, and calls it when all (or one, by its mode) have arrived; 0 or -1.
 static int opdi_multi_run(opdi_engine *en, const opdi_hook *member, opd_tensor *grad) {
     opdi_hook *multi = member->multi;
     opdi_gathering *g = en->gatherings;
@@ -35865,7 +35881,7 @@ static int opdi_multi_run(opdi_engine *en, const opdi_hook *member, opd_tensor *
     return opdi_hook_failed(multi, rc);
 }
 
-//-- A function for one gradient.
+//-- Runs a hook on one gradient, which it may replace; 0, or -1 with an error.
 static int opdi_tensor_hook_run(opdi_engine *en, const opdi_hook *h, opd_tensor **slot) {
     opd_tensor *now;
     if (!*slot) { return 0; }
@@ -35880,7 +35896,8 @@ static int opdi_tensor_hook_run(opdi_engine *en, const opdi_hook *h, opd_tensor 
     return 0;
 }
 
-//-- A function for a list of them, in which it may put others: before the node (seen is NULL) or after it.
+//-- Runs a hook on a list of gradients, in which it may put others: before the node (seen is NULL) or after it.  0 or
+//-- -1.
 static int opdi_list_hook_run(const opdi_hook *h, opd_tensor **list, int n, opd_tensor *const *seen, int nseen) {
     opd_tensor *few[OPDI_INLINE_EDGES], **was = few;
     int i, rc;
@@ -35904,7 +35921,7 @@ static int opdi_list_hook_run(const opdi_hook *h, opd_tensor **list, int n, opd_
     return rc;
 }
 
-/* What hooks of one kind work on. */
+/* The gradients and the task that hooks work on. */
 typedef struct opdi_hooked {
     opdi_engine *engine;
     opdi_task *task;
@@ -35921,7 +35938,7 @@ static int opdi_hook_run(const opdi_hooked *w, const opdi_hook *h) {
     }
 }
 
-//-- Runs the hooks of one kind that x has now, but those that are removed meanwhile.
+//-- Runs the hooks of one kind that x has now, except for those that are removed meanwhile; 0, or -1 with an error.
 static int opdi_hooks_run(const opdi_hooked *w, const opdi_extra *x, int kind) {
     opdi_hook *few[8], **list = few, *h;
     int n = 0, i = 0, rc = 0;
@@ -35952,7 +35969,7 @@ static bool opdi_hooks_any(const opdi_extra *x, int kind) {
     return h != NULL;
 }
 
-//-- Gives the gradients to the tensors that retain theirs.
+//-- Gives gradients to the tensors that retain theirs; 0, or -1 with an error.
 static int opdi_boxes_fill(const opdi_hooked *w, opdi_extra *x) {
     opdi_box *few[8], **list = few, *b;
     int n = 0, i = 0, rc = 0;
@@ -35985,7 +36002,7 @@ static opdi_hooked opdi_hooked_of(opdi_engine *en, opdi_task *t, opd_tensor **ou
     return w;
 }
 
-//-- Tensor hooks; those of the node, if it is to run; then what tensors retain.
+//-- Runs what comes before a node: hooks of tensors, then of the node if it will run, then boxes are filled.  0 or -1.
 static int opdi_hooks_before(opdi_engine *en, opdi_task *t) {
     const bool leaf = (t->vertex & OPDI_LEAF) != 0;
     opdi_extra *x = leaf ? opdi_edge_leaf(t->vertex)->meta->extra
@@ -36001,7 +36018,7 @@ static int opdi_hooks_after(opdi_engine *en, opdi_task *t, opd_tensor **out) {
     return opdi_hooks_run(&w, (opdi_extra *)(uintptr_t)n->formula, OPDI_HOOK_POST);
 }
 
-//-- A leaf that has hooks: everything that happens to its gradient.
+//-- Handles the gradient of a leaf that has hooks: runs them, captures or accumulates.  0, or -1 with an error.
 static int opdi_leaf_hooks(opdi_engine *en, opdi_task *t) {
     opdi_thread *th = opdi_self();
     opd_tensor *leaf = opdi_edge_leaf(t->vertex), *g;
@@ -36031,7 +36048,7 @@ static int opdi_leaf_hooks(opdi_engine *en, opdi_task *t) {
 
 //== saved-tensor hooks ================================================================================================
 
-/* A pair of hooks: held by the region that it is the default of, and by what it packed. */
+/* A pair of saved-tensor hooks, held by the region in which it is the default and by what it packed. */
 typedef struct opdi_packer {
     int32_t refs;
     opd_saved_hooks hooks;
@@ -36039,7 +36056,7 @@ typedef struct opdi_packer {
     struct opdi_packer *outer;
 } opdi_packer;
 
-/* What stands for a saved tensor, and what ties the unpacked one to the graph again. */
+/* A saved tensor that hooks have packed, and what ties the unpacked one to the graph again. */
 typedef struct opdi_parcel {
     opdi_packer *packer;
     void *data;
@@ -36113,14 +36130,14 @@ static void opdi_parcel_drop(opdi_parcel *p) {
     opdi_free(p, opdi_parcel_bytes(p->ndim));
 }
 
-//-- Ties what p stands for to the leaf no more.
+//-- Cuts the tie of a packed tensor to this leaf.
 static void opdi_parcel_forget(opdi_parcel *p, opd_tensor *leaf) {
     if (opdi_vertex(p->edge.node) != ((uintptr_t)leaf | OPDI_LEAF)) { return; }
     p->edge.node = NULL;
     opdi_drop(leaf);
 }
 
-//-- Asks the hooks for what is to be kept in place of t, saved by n.  NULL with an error.
+//-- Packs t, which n saves, by the hooks; NULL with an error.
 static opdi_parcel *opdi_pack(opdi_packer *packer, const opd_node *n, opd_tensor *t) {
     opdi_thread *th = opdi_self();
     opdi_packer *was = th->packer;
@@ -36161,12 +36178,13 @@ static opdi_parcel *opdi_pack(opdi_packer *packer, const opd_node *n, opd_tensor
     return NULL;
 }
 
-//-- Whether hooks may have t, of `version` when it was saved: what a recording does not know would become a constant.
+//-- True if hooks may pack t, whose version was `version` when it was saved.  While a graph is recorded only tensors
+//-- that it knows may be packed: others would become constants.
 static bool opdi_may_pack(const opd_tensor *t, uint32_t version) {
     return !opdi_self()->tracer || ((t->flags & (OPDI_TRACED | OPDI_BATCHED)) &&
                                     OPDI_LOAD(&t->storage->version) == version);
 }
-//-- Gives one kept value of a node to the hooks; of a list all, or element `only`.
+//-- Packs one kept value of a node by the hooks; of a list all elements, or element `only`.  0, or -1 with an error.
 static int opdi_pack_value(opdi_packer *packer, opd_node *n, opd_value *v, int32_t only) {
     opdi_parcel *p;
     int32_t k;
@@ -36188,7 +36206,7 @@ static int opdi_pack_value(opdi_packer *packer, opd_node *n, opd_value *v, int32
     return 0;
 }
 
-//-- Gives all that a node has saved so far to the hooks; to the thread's.
+//-- Packs all that a node has saved so far by these hooks; 0, or -1 with an error.
 static int opdi_node_pack_by(opdi_packer *packer, opd_node *n) {
     int i, rc = 0;
     (void)opdi_packer_keep(packer);
@@ -36196,6 +36214,7 @@ static int opdi_node_pack_by(opdi_packer *packer, opd_node *n) {
     opdi_packer_release(packer);
     return rc;
 }
+//-- Packs all that a node has saved by the thread's hooks, later if a call is being recorded; 0, or -1 with an error.
 static int opdi_node_pack(opd_node *n) {
     opdi_thread *th = opdi_self();
     return th->tracer && !(th->state.allow & OPD_BIT_OF(OPD_F_TRACER)) ? opdi_trace_later(th->tracer, n, th->packer)
@@ -36212,7 +36231,7 @@ OPDI_NOINLINE static opd_tensor *opdi_fail_unpacked(const opdi_parcel *p, const 
     return NULL;
 }
 
-//-- The tensor that p stands for, with its history if that is wanted.  Of the innermost scope; NULL with an error.
+//-- Unpacks a tensor, with its history if that is wanted; it belongs to the innermost scope.  NULL with an error.
 static opd_tensor *opdi_parcel_tensor(const opdi_parcel *p, bool history) {
     static const opdi_derivative identity = {"AliasBackward0", opdi_identity_bw, NULL, NULL, false, false, false};
     opdi_thread *th = opdi_self();
@@ -36242,7 +36261,7 @@ static opd_tensor *opdi_parcel_tensor(const opdi_parcel *p, bool history) {
     return v;
 }
 
-//-- A saved list with tensors in place of what was packed; of the innermost scope.
+//-- Returns a saved list with its packed tensors unpacked, in the innermost scope; no data with an error.
 static opd_tensors opdi_parcel_list(const opd_value *v, bool history) {
     opd_tensor **list = (opd_tensor **)opdi_scope_alloc((size_t)v->n * sizeof *list);
     int32_t k;
@@ -36254,12 +36273,12 @@ static opd_tensors opdi_parcel_list(const opd_value *v, bool history) {
     return list ? opd_tensors_of(list, v->n) : opd_tensors_of(NULL, 0);
 }
 
-//-- writing into what is saved
+//-- Writing into what is saved.
 //
 //  Hooks that keep what is saved where it lies, in a table by its storage.  A write copies what the table has of that
 //  storage, before it is written.
 
-/* A tensor as it was saved, perhaps several times. */
+/* A tensor as it was saved, perhaps by several nodes. */
 typedef struct opdi_untouched {
     struct opdi_untouched *next, **at, *over;     /* in its row of the table; what points at it there */
     struct opdi_mutation *mode;
@@ -36288,7 +36307,7 @@ static void opdi_untouched_take(opdi_untouched *u) {
     *u->at = u->next;
     if (u->next) { u->next->at = u->at; }
 }
-//-- Twice as many rows; as many as before when there is no memory.
+//-- Doubles the rows of the table; leaves them when there is no memory.
 static void opdi_mutation_spread(opdi_mutation *m) {
     const int mark = opd_error_mark();
     opdi_mutation wide = *m;
@@ -36310,6 +36329,7 @@ static bool opdi_untouched_is(const opdi_untouched *u, const opd_tensor *t) {
         u->t->dtype == t->dtype && u->t->ndim == t->ndim &&
         memcmp(u->t->dims, t->dims, 2 * (size_t)t->ndim * sizeof *t->dims) == 0;
 }
+//-- Returns the entry of a tensor that is saved, made if it is new, with a reference; NULL without memory.
 static void *opdi_mutation_pack(opd_tensor *t, void *user) {
     opdi_mutation *m = (opdi_mutation *)user;
     opdi_untouched *u, *made = (opdi_untouched *)opdi_alloc(sizeof *made);
@@ -36361,7 +36381,7 @@ static void opdi_mutation_drop(void *packed, void *user) {
     opd_release(u->t);
     opdi_free(u, sizeof *u);
 }
-//-- The next that t's memory has as it is now, with a reference.
+//-- Returns an entry whose tensor lies in t's memory as that is now, with a reference; NULL if there is none.
 static opdi_untouched *opdi_mutation_next(const opdi_mutation *m, const opd_tensor *t) {
     opdi_untouched *u;
     opdi_lock(&opdi_mutation_lock);
@@ -36371,7 +36391,7 @@ static opdi_untouched *opdi_mutation_next(const opdi_mutation *m, const opd_tens
     opdi_unlock(&opdi_mutation_lock);
     return u;
 }
-//-- t is about to be written: what is saved of its memory is copied.
+//-- Copies what is saved of t's memory, which is about to be written; 0, or -1 with an error.
 static int opdi_mutation_write(opdi_mutation *m, const opd_tensor *t) {
     opdi_untouched *u;
     if (t->meta && t->meta->inner) { return 0; }  /* it stands for another, which is written in its turn */
@@ -36397,6 +36417,7 @@ static void opdi_mutation_free(void *user) {
     opdi_free(m, sizeof *m);
 }
 
+//-- Pushes hooks that keep saved tensors in a table; 0, or -1 with an error.
 int opd_allow_mutation_begin(void) {
     opdi_thread *th = opdi_self();
     opd_saved_hooks hooks;
@@ -36426,6 +36447,7 @@ int opd_allow_mutation_begin(void) {
     th->mutation = m;
     return 0;
 }
+//-- Pops those hooks and drops the tensors of the table: a later backward cannot have them.
 void opd_allow_mutation_end(void) {
     opdi_thread *th = opdi_self();
     opdi_mutation *m = th->mutation;
@@ -36454,10 +36476,10 @@ void opd_allow_mutation_end(void) {
     if (*at) { *at = packer->outer; opdi_packer_release(packer); }
 }
 
-/* One saved tensor: a kept value, or element k of one that is a list (-1: it is none). */
+/* A saved tensor: a kept value, or element k of one that is a list (k is -1 if it is not). */
 typedef struct opdi_saved_place { opd_value *v; int32_t k; } opdi_saved_place;
 
-//-- What a node saved under a name of its operator's schema, or "result".
+//-- Returns what a node saved under a name of its operator's schema, or "result"; NULL if there is no such value.
 static opd_value *opdi_saved_named(opd_node *node, const char *name) {
     const opdi_card *card = opdi_plain_node(node) ? node->formula->card : NULL;
     int i, at = 0;
@@ -36480,7 +36502,7 @@ static opd_value *opdi_saved_named(opd_node *node, const char *name) {
     }
     return NULL;
 }
-//-- What a custom function or a set-up saved as number k.
+//-- Finds what a custom function or set-up saved as number k; false if there is none.
 static bool opdi_saved_in_context(opd_node *node, opdi_saved_place *at) {
     opd_value *kept = opdi_plain_node(node) && node->formula->context && node->nkept ? opdi_kept(node) : NULL;
     const opd_context *ctx = kept ? (const opd_context *)kept[node->nkept - 1].u.object : NULL;
@@ -36491,7 +36513,7 @@ static bool opdi_saved_in_context(opd_node *node, opdi_saved_place *at) {
     at->k = -1;
     return true;
 }
-//-- "name", "name[2]", "saved_tensors[2]".  False: there is no such one.
+//-- Finds a saved tensor by "name", "name[2]" or "saved_tensors[2]"; false if there is none.
 static bool opdi_saved_find(opd_node *node, const char *name, opdi_saved_place *at) {
     const char *bracket = name ? strchr(name, '[') : NULL;
     char base[80], *end;
@@ -36504,7 +36526,7 @@ static bool opdi_saved_find(opd_node *node, const char *name, opdi_saved_place *
     return at->v && at->v->tag == OPD_TAG_TENSORS && at->k < at->v->n;
 }
 
-//-- Finds it and goes into the node.
+//-- Finds a saved tensor and enters the node, which the caller leaves; false with an error.
 static bool opdi_saved_of(opd_node *node, const char *name, const char *freed, opdi_saved_place *at) {
     if (!opd_ok()) { return false; }
     if (!opdi_saved_find(node, name, at)) {
@@ -36519,7 +36541,7 @@ static bool opdi_saved_of(opd_node *node, const char *name, const char *freed, o
     return opd_fail(OPD_ERROR_ARGUMENT, "%s saves a list '%s' of %d tensors: say which, as in '%s[0]'",
                     opd_node_name(node), name, at->v->n, name) == 0;
 }
-//-- As a kept value and the version that it was saved with.
+//-- Returns a saved tensor as a kept value, and the version that it had when it was saved.
 static opd_value opdi_saved_value(const opdi_saved_place *at, uint32_t *version) {
     struct opdi_parcel *p;
     opd_value v;
@@ -36544,6 +36566,7 @@ opd_tensor *opd_node_saved(opd_node *node, const char *name) {
     return t;
 }
 
+//-- Packs one saved tensor of a node by these hooks; when that fails the user pointer stays the caller's.
 int opd_node_saved_hooks(opd_node *node, const char *name, const opd_saved_hooks *hooks) {
     opdi_saved_place at;
     opdi_packer *packer;
@@ -36584,7 +36607,7 @@ typedef struct opdi_recompute {
     bool stopped;                                 /* all there before the function's end */
 } opdi_recompute;
 
-/* A generator (NULL: the default one), and where it was. */
+/* A generator (NULL: the default one) and its state at some time. */
 typedef struct opdi_random_state { opd_generator *g; uint64_t at[2]; } opdi_random_state;
 
 typedef struct opdi_checkpoint {
@@ -36606,7 +36629,7 @@ typedef struct opdi_checkpoint {
 } opdi_checkpoint;
 
 static opdi_mutex opdi_checkpoint_lock = OPDI_MUTEX_INIT;
-//-- Puts the generators where they were, and notes where they are.
+//-- Swaps the states of n generators with the noted ones.
 static void opdi_random_swap(opdi_random_state *r, int n) {
     int i;
     for (i = 0; i < n; i++) {
@@ -36645,7 +36668,7 @@ static void opdi_checkpoint_release(void *user) {
     opdi_free(c, sizeof *c);
 }
 
-//-- Dtype, place and sizes in one number.
+//-- Returns a hash of dtype, place and sizes.
 static uint64_t opdi_shape_hash(const opd_tensor *t) {
     uint64_t h = (uint64_t)(uint8_t)t->dtype << 32 | (uint64_t)opdi_place_of(t) << 8 | t->ndim;
     int i;
@@ -36653,7 +36676,7 @@ static uint64_t opdi_shape_hash(const opd_tensor *t) {
     return h;
 }
 
-//-- Room for one more of `size` bytes in a block that doubles.
+//-- Makes room for one more element of `size` bytes in a block that doubles; 0, or -1 without memory.
 static int opdi_grow(void **block, int64_t n, int64_t *cap, size_t size) {
     int64_t more = *cap ? 2 * *cap : 16;
     void *p;
@@ -36666,7 +36689,7 @@ static int opdi_grow(void **block, int64_t n, int64_t *cap, size_t size) {
     return 0;
 }
 
-//-- The first run: a number for each saved tensor, from 1.
+//-- Packs a saved tensor of the first run as a number, from 1 on.
 static void *opdi_checkpoint_count(opd_tensor *t, void *user) {
     opdi_checkpoint *c = (opdi_checkpoint *)user;
     void *shapes = c->shapes;
@@ -36676,7 +36699,7 @@ static void *opdi_checkpoint_count(opd_tensor *t, void *user) {
     return (void *)(intptr_t)++c->nsaved;
 }
 
-//-- The run of one backward, in which the segment is recomputed.
+//-- A checkpoint and the run in which it is being recomputed.
 typedef struct opdi_recomputing { opdi_checkpoint *checkpoint; opdi_recompute *run; } opdi_recomputing;
 static void *opdi_checkpoint_collect(opd_tensor *t, void *user) {
     opdi_recomputing *at = (opdi_recomputing *)user;
@@ -36703,7 +36726,7 @@ static opd_tensor *opdi_checkpoint_collected(void *packed, void *user) {
     return i < r->n ? r->saved[i] : NULL;
 }
 
-//-- Calls the segment; its results go to the scope of the caller when `outputs` is not NULL.
+//-- Calls the segment; its results go to the caller's scope unless `outputs` is NULL. 0, or -1 with an error.
 static int opdi_checkpoint_call(const opdi_checkpoint *c, opd_tensor *const *inputs, opd_tensor **outputs) {
     opd_tensor *few[16], **out = few;
     int i, rc;
@@ -36717,7 +36740,7 @@ static int opdi_checkpoint_call(const opdi_checkpoint *c, opd_tensor *const *inp
     return opd_ok() ? 0 : -1;
 }
 
-//-- Runs the segment again into r.
+//-- Runs the segment again and collects what it saves in r; 0, or -1 with an error.
 static int opdi_checkpoint_again(opdi_checkpoint *c, opdi_recompute *r) {
     opdi_thread *th = opdi_self();
     opdi_packer *outer = th->packer;
@@ -36768,7 +36791,7 @@ static int opdi_checkpoint_again(opdi_checkpoint *c, opdi_recompute *r) {
     return rc;
 }
 
-//-- Takes the run of one backward out of the list; NULL when there is none.
+//-- Takes the run of one backward out of the list and returns it, or NULL.
 static opdi_recompute *opdi_recompute_take(opdi_checkpoint *c, int64_t id) {
     opdi_recompute **at, *r;
     opdi_lock(&opdi_checkpoint_lock);
@@ -36785,7 +36808,7 @@ static void opdi_recompute_put(opdi_checkpoint *c, opdi_recompute *r) {
     opdi_unlock(&opdi_checkpoint_lock);
 }
 
-//-- The backward that recomputed has ended.
+//-- Frees the run of a backward that has ended; returns 0.
 static int opdi_checkpoint_over(void *user) {
     opdi_recompute *r = opdi_recompute_take((opdi_checkpoint *)user, opd_backward_id());
     if (r) { opdi_recompute_free(r); }
@@ -36796,6 +36819,7 @@ static void opdi_checkpoint_over_destroy(void *user) {
     opdi_checkpoint_release(user);
 }
 
+//-- Returns saved tensor number `packed`, after recomputing the segment if this backward has not; NULL with an error.
 static opd_tensor *opdi_checkpoint_unpack(void *packed, void *user) {
     opdi_checkpoint *c = (opdi_checkpoint *)user;
     const int64_t id = opd_backward_id(), i = (int64_t)(intptr_t)packed - 1;
@@ -36820,7 +36844,7 @@ static opd_tensor *opdi_checkpoint_unpack(void *packed, void *user) {
     return t;
 }
 
-//-- A node has run and does not need it any more.
+//-- Drops a recomputed tensor whose node has run and does not need it any more.
 static void opdi_checkpoint_drop(void *packed, void *user) {
     opdi_checkpoint *c = (opdi_checkpoint *)user;
     opdi_recompute *r = opdi_recompute_take(c, opd_backward_id());
@@ -36831,7 +36855,7 @@ static void opdi_checkpoint_drop(void *packed, void *user) {
 }
 
 //-- Keeps an input as a node would: hooks of an outer segment may pack it.  A result is kept without its history, which
-//-- may come to lead to what the segment saves.
+//-- could lead to what the segment saves.  0, or -1 with an error.
 static int opdi_checkpoint_keep(opdi_checkpoint *c, int i, opd_tensor *t) {
     opdi_packer *packer = opdi_self()->packer;
     opd_value v;
@@ -36843,7 +36867,7 @@ static int opdi_checkpoint_keep(opdi_checkpoint *c, int i, opd_tensor *t) {
     return t && packer ? opdi_pack_value(packer, NULL, &c->inputs[i], -1) : 0;
 }
 
-//-- Where the generators are.
+//-- Notes the states of the generators that the segment may use; 0, or -1 without memory.
 static int opdi_checkpoint_random(opdi_checkpoint *c, const opd_checkpoint_options *o) {
     const int own = !o || !o->no_preserve_rng_state, more = o ? o->ngenerators : 0;
     int i;
@@ -36857,6 +36881,7 @@ static int opdi_checkpoint_random(opdi_checkpoint *c, const opd_checkpoint_optio
     return 0;
 }
 
+//-- Makes a checkpoint, which keeps inputs and state; NULL with an error, and the user pointer stays the caller's.
 static opdi_checkpoint *opdi_checkpoint_make(opd_checkpoint_fn fn, void *user, opd_destroy destroy,
                                              opd_tensor *const *inputs, int ninputs, int noutputs,
                                              const opd_checkpoint_options *options) {
@@ -36889,6 +36914,7 @@ int opd_checkpoint(opd_checkpoint_fn fn, void *user, opd_destroy destroy, opd_te
                    opd_tensor **outputs, int noutputs) {
     return opd_checkpoint_with(fn, user, destroy, inputs, ninputs, outputs, noutputs, NULL);
 }
+//-- Runs the segment with hooks that count what it saves; 0, or -1 with an error and the outputs NULL.
 int opd_checkpoint_with(opd_checkpoint_fn fn, void *user, opd_destroy destroy, opd_tensor *const *inputs, int ninputs,
                         opd_tensor **outputs, int noutputs, const opd_checkpoint_options *options) {
     opdi_packer *outer = opdi_self()->packer;
@@ -36935,7 +36961,7 @@ int opd_checkpoint_with(opd_checkpoint_fn fn, void *user, opd_destroy destroy, o
 
 typedef struct opdi_place_name { void *address; const char *file; uintptr_t offset; opdi_string text; } opdi_place_name;
 
-//-- A function of this header.
+//-- True for the name of a function of this header.
 static bool opdi_ours(const char *function) {
     return strncmp(function, "opd_", 4) == 0 || strncmp(function, "opdi_", 5) == 0;
 }
@@ -36951,7 +36977,7 @@ static bool opdi_symbol_at(const char *file, uintptr_t offset, char *buf, size_t
 }
 static void opdi_addresses_lines(opdi_place_name *p, int n) { (void)p; (void)n; }
 #else
-/* What dladdr fills; asked for by name, since strict C does not declare it. */
+/* The struct that dladdr fills, which is asked for by name, since strict C does not declare it. */
 typedef struct opdi_address_info {
     const char *file;
     void *base;
@@ -36959,7 +36985,7 @@ typedef struct opdi_address_info {
     void *symbol_at;
 } opdi_address_info;
 
-//-- The file that has the address, and where it is in there, as its symbol table counts.
+//-- Tells which file an address of code comes from, and the offset in it as its symbol table counts; false if unknown.
 static bool opdi_address_file(void *address, const char **file, uintptr_t *offset) {
     void *self = dlopen(NULL, RTLD_NOW), *f = self ? dlsym(self, "dladdr") : NULL;
     int (*ask)(const void *, opdi_address_info *);
@@ -36985,7 +37011,7 @@ static bool opdi_address_file(void *address, const char **file, uintptr_t *offse
 static bool opdi_read_at(FILE *f, uint64_t at, void *to, size_t n) {
     return fseek(f, (long)at, SEEK_SET) == 0 && fread(to, 1, n, f) == n;
 }
-//-- The name of the function at an address of a file.
+//-- Reads the name of the function at an address of a file from its symbol table; false if unknown.
 static bool opdi_symbol_at(const char *file, uintptr_t offset, char *buf, size_t cap) {
     FILE *f = fopen(file, "rb");
     opdi_elf elf;
@@ -37021,7 +37047,7 @@ static bool opdi_symbol_at(const char *file, uintptr_t offset, char *buf, size_t
     return found;
 }
 
-//-- What addr2line says about addresses of one file, into `said`; false when it cannot be asked.
+//-- Runs addr2line on the addresses of one file; false if it cannot be asked, else its output is in `said`.
 static bool opdi_addr2line(const char *file, const opdi_place_name *p, int n, opdi_string *said) {
     posix_spawn_file_actions_t actions;
     char program[] = "addr2line", options[] = "-afie", (*hex)[24];
@@ -37068,7 +37094,8 @@ static char *opdi_line_end(char *s) {
     *end = 0;
     return end + 1;
 }
-//-- Fills the texts of what addr2line knows: for each address "0x...", then pairs of lines, the innermost first.
+//-- Fills the texts of the addresses that addr2line knows.  It writes for each address "0x...", then pairs of lines,
+//-- the innermost first.
 static void opdi_addresses_lines(opdi_place_name *p, int n) {
     int i, k;
     for (i = 0; i < n; i++) {
@@ -37107,7 +37134,7 @@ static void opdi_addresses_lines(opdi_place_name *p, int n) {
 }
 #endif
 
-//-- A function's name, as far as it is known.
+//-- Writes the name of a function, or "<unknown>"; returns buf.
 static const char *opdi_function_name(opdi_any_fn fn, char *buf, size_t cap) {
     const char *file = NULL;
     uintptr_t offset = 0;
@@ -37119,7 +37146,7 @@ static const char *opdi_function_name(opdi_any_fn fn, char *buf, size_t cap) {
     return buf;
 }
 
-//-- A trace as text, a line a frame, the innermost last as in Python; frames of this header are left out.
+//-- Writes a trace, a line for each frame, the innermost last as in Python; frames of this header are left out.
 static void opdi_trace_text(opdi_string *out, void *const *frames, int n) {
     const size_t bytes = (size_t)OPDI_MAX(n, 1) * sizeof(opdi_place_name);
     opdi_place_name *p = (opdi_place_name *)opdi_alloc(bytes);
@@ -37146,6 +37173,7 @@ static void opdi_trace_text(opdi_string *out, void *const *frames, int n) {
     opdi_free(p, bytes);
 }
 
+//-- Writes "FILE:LINE" for the calls that return to n addresses: "" in this header, "?" where it is unknown.
 static void opdi_places(void *const *addresses, int n, char (*places)[OPDI_PLACE]) {
     enum { AT_ONCE = 500 };                       /* a command line is not endless */
     opdi_place_name p[AT_ONCE];
@@ -37211,7 +37239,7 @@ static int opdi_frames(void **frames, int cap) {
     return u.n;
 }
 
-//-- Notes where a node is recorded, and what node was at work.
+//-- Notes where a node is recorded, and which node is at work meanwhile; 0, or -1 without memory.
 static int opdi_trace_node(opd_node *n) {
     opdi_thread *th = opdi_self();
     void *frames[OPDI_FRAMES];
@@ -37232,7 +37260,8 @@ static void opdi_say(const opdi_string *t) {
     if (!t->failed && t->data) { opdi_log.fn(opdi_log.user, 0, t->data); }
 }
 
-//-- Where the node at which backward failed was recorded; then the same of the nodes that were at work at that time.
+//-- Logs where the node at which backward failed was recorded, then where the nodes were recorded that were at work
+//-- then.
 static void opdi_anomaly_report(const opd_node *n) {
     bool parent = false;
     for (; n; parent = true) {
@@ -37257,7 +37286,7 @@ static void opdi_anomaly_report(const opd_node *n) {
     }
 }
 
-//-- Whether a formula gave a NaN.
+//-- Fails if a formula gave a NaN; otherwise returns 0.
 static int opdi_anomaly_check(const opd_node *n, opd_tensor *const *out) {
     opdi_thread *th = opdi_self();
     int i;
