@@ -11506,7 +11506,13 @@ static bool opdi_is_autocast_slot(int slot) {
     return slot >= OPDI_AUTOCAST_SLOT && slot < OPDI_AUTOCAST_SLOT + OPD_BACKEND_COUNT;
 }
 
-#define OPDI_OPTAG_FORMULA (1u << 23)             /* a pointwise card of ours; not seen outside */
+/* Tags of built-in cards that are not seen outside: a pointwise card with a formula; numbers as its second operand are
+   wrapped; its out= form has the tag CORE, or DYNAMIC_OUTPUT_SHAPE, too. */
+#define OPDI_OPTAG_FORMULA (1u << 23)
+#define OPDI_OPTAG_NUMBERS (1u << 22)
+#define OPDI_OPTAG_OUT_CORE (1u << 21)
+#define OPDI_OPTAG_OUT_DYNAMIC (1u << 20)
+#define OPDI_OPTAG_PRIVATE (OPDI_OPTAG_FORMULA | OPDI_OPTAG_NUMBERS | OPDI_OPTAG_OUT_CORE | OPDI_OPTAG_OUT_DYNAMIC)
 static bool opdi_backend_pointwise(int backend);
 //-- True if op is a built-in pointwise operator and `key` that of a device that runs formulas: its Meta kernel then
 //-- serves as its kernel there.
@@ -12801,8 +12807,17 @@ static int opdi_derive_check(const opd_schema *f, const opd_schema *own, const c
 }
 
 static uint32_t opdi_desc_tags(const opd_op_desc *desc) {
-    return (desc->tags & ~OPDI_OPTAG_FORMULA) |
-           (desc->vmap == OPD_BATCH_POINTWISE ? (uint32_t)OPD_OPTAG_POINTWISE : 0u);
+    return desc->tags | (desc->vmap == OPD_BATCH_POINTWISE ? (uint32_t)OPD_OPTAG_POINTWISE : 0u);
+}
+/* The tags of a form that is derived from a card.  Those of built-in operators are PyTorch's, where few out= forms have
+   the tags CORE and DYNAMIC_OUTPUT_SHAPE. */
+static uint32_t opdi_derived_tags(const opd_library *lib, const opd_op_desc *desc, bool inplace) {
+    uint32_t tags = opdi_desc_tags(desc) & ~(uint32_t)OPD_OPTAG_CORE;
+    if (lib != opdi_registry.aten) { return tags; }
+    tags &= ~(uint32_t)(OPD_OPTAG_VIEW_COPY | OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE);
+    if (!inplace && (tags & OPDI_OPTAG_OUT_CORE)) { tags |= OPD_OPTAG_CORE; }
+    if (!inplace && (tags & OPDI_OPTAG_OUT_DYNAMIC)) { tags |= OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE; }
+    return tags;
 }
 
 //-- Defines an in-place or out= form of a functional card and registers its kernels: one for every backend (or a
@@ -12811,8 +12826,7 @@ static int opdi_derive(opd_library *lib, opdi_card *base, const char *name, bool
     opd_op_desc desc = base->desc;
     opd_schema *schema = opdi_derived_schema(base->op->schema, lib->ns, name, inplace);
     bool wrong = schema && opdi_derive_check(base->op->schema, schema, name, inplace);
-    opd_def_options options = {opdi_desc_tags(&desc) & ~(uint32_t)OPD_OPTAG_CORE, OPD_ALIAS_FROM_SCHEMA,
-                               desc.same_again};
+    opd_def_options options = {opdi_derived_tags(lib, &desc, inplace), OPD_ALIAS_FROM_SCHEMA, desc.same_again};
     opd_op *op = schema && !wrong ? opdi_def_schema(lib, schema, &options) : NULL;
     opdi_card *card;
     const bool list = op && !inplace && opdi_derives_list(base->op->schema, op->schema);
@@ -13988,11 +14002,9 @@ static const opdi_overload_list *opdi_overloads_list(opd_overloads *set) {
 
 //-- Returns the set of overloads of a base name that some operator has, made if it is new; otherwise NULL.
 static opd_overloads *opdi_overloads_of(const char *name, size_t n) {
-    static const char numbers[] = "add add_ sub sub_ mul mul_ div div_ divide divide_ multiply multiply_ subtract "
-                                  "subtract_ true_divide true_divide_ floor_divide floor_divide_ copy_ to "
-                                  "_to_copy _conj ";
     opdi_op_name *base = opdi_names_find(OPDI_ACQUIRE(&opdi_registry.names), name, n);
     opd_overloads *set = base ? OPDI_ACQUIRE(&base->overloads) : NULL;
+    const opd_op *op;
     if (set) { return set; }
     opdi_builtins_make(name);
     opdi_lock(&opdi_registry.lock);
@@ -14002,7 +14014,10 @@ static opd_overloads *opdi_overloads_of(const char *name, size_t n) {
         set->list = NULL;
         set->name = base;
         set->changes = -1;
-        set->wrap = strncmp(name, "aten::", 6) == 0 && opdi_word_in(name + 6, (int)(n - 6), numbers);
+        set->wrap = false;
+        for (op = base->newest; op && !set->wrap; op = op->next_overload) {
+            set->wrap = op->definition && (op->definition->tags & OPDI_OPTAG_NUMBERS);
+        }
         OPDI_PUBLISH(&base->overloads, set);
     }
     opdi_unlock(&opdi_registry.lock);
@@ -14533,70 +14548,10 @@ size_t opd_dump_table(const opd_op *op, char *buf, size_t cap) {
     return t.n;
 }
 
-/* The tags of the built-in operators (native_functions.yaml; all of them are PT2_COMPLIANT), by name; the last list is
-   of base names.  POINTWISE is what batches so. */
-static const struct { uint32_t tag; const char *names; } opdi_builtin_tags[] = {
-    {OPD_OPTAG_CORE,
-     "_adaptive_avg_pool2d _adaptive_avg_pool2d_backward _adaptive_avg_pool3d _cdist_forward _embedding_bag "
-     "_fft_r2c _local_scalar_dense _log_softmax _native_batch_norm_legit _native_batch_norm_legit.no_stats "
-     "_native_batch_norm_legit_no_training _pdist_forward _softmax _to_copy abs acos acosh "
-     "adaptive_avg_pool1d add.Scalar add.Tensor addmm alias amax amin any any.dim any.dims arange.start_step "
-     "argmax argmin as_strided asin asinh atan atan2 atan2.out atanh avg_pool1d avg_pool2d "
-     "avg_pool2d_backward avg_pool3d bitwise_and.Scalar bitwise_and.Tensor bitwise_not bitwise_or.Scalar "
-     "bitwise_or.Tensor bitwise_xor.Scalar bitwise_xor.Tensor bmm cat ceil clamp clamp.Tensor clone col2im "
-     "constant_pad_nd convolution convolution_backward copy cos cosh cumsum diagonal div.Scalar "
-     "div.Scalar_mode div.Tensor div.Tensor_mode embedding embedding_dense_backward empty.memory_format "
-     "empty_strided eq.Scalar eq.Tensor erf exp expand expm1 fill.Scalar flip floor fmod.Scalar fmod.Tensor "
-     "full full_like gather ge.Scalar ge.Tensor gelu grid_sampler_2d gt.Scalar gt.Tensor hardtanh "
-     "index.Tensor index_put index_select isinf isnan le.Scalar le.Tensor leaky_relu log log10 log1p log2 "
-     "logical_and logical_not logical_or logical_xor lt.Scalar lt.Tensor masked_scatter max.dim "
-     "max_pool2d_with_indices max_pool2d_with_indices_backward max_pool3d_with_indices maximum mean mean.dim "
-     "min.dim minimum mm mul.Scalar mul.Tensor native_dropout native_group_norm native_group_norm_backward "
-     "native_layer_norm native_layer_norm_backward ne.Scalar ne.Tensor neg nonzero permute pow.Scalar "
-     "pow.Tensor_Scalar pow.Tensor_Tensor prod prod.dim_int rand randn randperm reciprocal reflection_pad1d "
-     "reflection_pad2d reflection_pad3d relu remainder.Scalar remainder.Tensor repeat replication_pad2d "
-     "replication_pad3d resize_ round rsqrt scalar_tensor scatter.src scatter.value scatter_add "
-     "scatter_reduce.two select.int select_scatter sigmoid sign sin sinh slice.Tensor slice_scatter sort "
-     "split_with_sizes sqrt squeeze.dim squeeze.dims sub.Scalar sub.Tensor sum.dim_IntList sym_numel "
-     "sym_size.int sym_storage_offset sym_stride.int tan tanh topk trunc unsqueeze upsample_bilinear2d.vec "
-     "upsample_nearest2d.vec var.correction var.dim view where.self "},
-    {OPD_OPTAG_INPLACE_VIEW,
-     "as_strided_ detach_ resize_ squeeze_ squeeze_.dim squeeze_.dims swapaxes_ swapdims_ t_ transpose_ "
-     "unsqueeze_ "},
-    {OPD_OPTAG_DATA_DEPENDENT_OUTPUT, "_local_scalar_dense allclose equal item "},
-    {OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE,
-     "_unique2 argwhere bincount index.Tensor linalg_lstsq linalg_lstsq.out masked_select masked_select.out "
-     "nonzero nonzero.out one_hot repeat_interleave.Tensor unique_consecutive unique_dim "
-     "unique_dim_consecutive "},
-    {OPD_OPTAG_VIEW_COPY,
-     "_conj_copy _neg_view_copy _reshape_alias_copy alias_copy as_strided_copy detach_copy diagonal_copy "
-     "expand_copy lift_fresh_copy narrow_copy permute_copy select_copy.int slice_copy.Tensor "
-     "split_copy.Tensor split_with_sizes_copy squeeze_copy squeeze_copy.dim squeeze_copy.dims t_copy "
-     "transpose_copy.int unbind_copy.int unfold_copy unsqueeze_copy view_as_complex_copy view_as_real_copy "
-     "view_copy view_copy.dtype "},
-    {OPD_OPTAG_NONDETERMINISTIC_SEEDED,
-     "_fused_dropout _sample_dirichlet _standard_gamma alpha_dropout bernoulli binomial cauchy dropout "
-     "exponential feature_alpha_dropout feature_dropout geometric log_normal multinomial native_dropout "
-     "normal normal_functional poisson rand rand_like randint randint_like randn randn_like random randperm "
-     "rrelu rrelu_with_noise scaled_dot_product_attention uniform "},
-};
-
-//-- Returns the tags of an operator: those of its definition and, for a built-in one, those of the table above.  Under
-//-- the registry's lock.
+/* Under the registry's lock. */
 static uint32_t opdi_tags_of(const opd_op *op) {
-    const size_t count = sizeof opdi_builtin_tags / sizeof *opdi_builtin_tags;
-    uint32_t tags = op->definition ? op->definition->tags : 0;
-    const char *name;
-    size_t i;
-    if (!op->definition || op->definition->lib != opdi_registry.aten) { return tags; }
-    name = op->name + strlen("aten::");
-    for (i = 0; i < count; i++) {
-        const size_t n = i + 1 < count ? strlen(name) : opdi_family(op->name) - strlen("aten::");
-        if (opdi_word_in(name, (int)n, opdi_builtin_tags[i].names)) { tags |= opdi_builtin_tags[i].tag; }
-    }
-    return tags | OPD_OPTAG_PT2_COMPLIANT;
+    return op->definition ? op->definition->tags & ~OPDI_OPTAG_PRIVATE : 0;
 }
-
 uint32_t opd_op_tags(const opd_op *op) {
     uint32_t tags;
     if (!op) { return 0; }
@@ -26408,7 +26363,7 @@ OPDI_COLD_END
 //
 //  A fake is a meta tensor whose storage knows the device that it stands for.  The kernel at the Fake key, below the
 //  tape, puts fakes in place of real tensors and runs the operator at Meta; what is made there gets the device of the
-//  call.  Bytes are counted where storages are made and freed.  Knows few operators by name: those with flops.
+//  call.  Bytes are counted where storages are made and freed.
 //----------------------------------------------------------------------------------------------------------------------
 
 #define OPDI_FAKE_SIZES 16
@@ -26668,15 +26623,6 @@ static void opdi_cost_add(opd_cost *cost, const opd_op *op, double flops, int64_
     cost->rows[i].flops += flops;
     cost->rows[i].bytes += bytes;
 }
-//-- True if the list " a b c " has this name; the "_" of an in-place form is left out.
-static bool opdi_cost_listed(const char *list, const char *name) {
-    const size_t whole = strlen(name), n = whole - (whole > 1 && name[whole - 1] == '_');
-    const char *at;
-    for (at = list; (at = strchr(at, ' ')) != NULL; at++) {
-        if (strncmp(at + 1, name, n) == 0 && at[1 + n] == ' ') { return true; }
-    }
-    return false;
-}
 //-- Returns the number of elements of the largest tensor; those of a list count together.
 static double opdi_cost_elements(const opd_value *v, int n) {
     double most = 0;
@@ -26692,56 +26638,42 @@ static double opdi_cost_elements(const opd_value *v, int n) {
     }
     return most;
 }
-//-- Returns the flops of products: two for each, where each element of the result sums as many products as an
-//-- argument's last dim has.  0 for other operators.
-static double opdi_cost_products(const opd_call *call, const opd_value *args) {
-    static const struct { const char *name; int arg; } products[] = {
-        {" mm bmm mv dot vdot matmul linear ", 0}, {" addmm baddbmm addbmm addmv ", 1}};
-    const char *name = call->op->schema->name;
+/* Floating-point operations of a call, for .flops of cards: none, as of copies; one for each element of the largest
+   argument or result, as of sums. */
+static double opdi_flops_none(const opd_call *call) { (void)call; return 0; }
+static double opdi_flops_elements(const opd_call *call) {
+    return OPDI_MAX(opdi_cost_elements(call->args, call->op->nargs), opdi_cost_elements(call->rets, call->op->nrets));
+}
+/* Two for each product: each element of the result is a sum over the last dim of factor a; addbmm sums a batch, too. */
+static double opdi_flops_of_product(const opd_call *call, const opd_value *a) {
     const opd_tensor *out = call->op->nrets > 0 && call->rets[0].tag == OPD_TAG_TENSOR ? call->rets[0].u.t : NULL;
-    size_t i;
-    for (i = 0; out && i < sizeof products / sizeof *products; i++) {
-        const opd_value *a = &args[products[i].arg];
-        if (!opdi_cost_listed(products[i].name, name) || a->tag != OPD_TAG_TENSOR) { continue; }
-        return 2. * (double)out->numel * (double)opd_size(a->u.t, -1) *
-            (a->u.t->ndim > out->ndim && out->ndim == 2 ? (double)a->u.t->dims[0] : 1);       /* addbmm sums a batch */
-    }
-    if (out && strcmp(name, "convolution") == 0) {
-        const opd_tensor *x = args[0].u.t, *w = args[1].u.t;
-        const bool transposed = args[6].u.i != 0;
-        return 2. * (double)(transposed ? x : out)->numel * (double)w->numel / (double)OPDI_MAX(w->dims[0], 1);
-    }
-    if (strcmp(name, "convolution_backward") == 0) {
-        const opd_tensor *g = args[0].u.t, *x = args[1].u.t, *w = args[2].u.t;
-        const double channels = (double)OPDI_MAX(w->dims[0], 1);
-        const double one = 2. * (double)(args[7].u.i ? x : g)->numel * (double)w->numel / channels;
-        return one * ((call->rets[0].tag == OPD_TAG_TENSOR) + (call->rets[1].tag == OPD_TAG_TENSOR));
-    }
-    return 0;
+    if (!out || a->tag != OPD_TAG_TENSOR) { return 0; }
+    return 2. * (double)out->numel * (double)opd_size(a->u.t, -1) *
+        (a->u.t->ndim > out->ndim && out->ndim == 2 ? (double)a->u.t->dims[0] : 1);
 }
-//-- Returns the flops of a call: by its card, of products, or one for each element of what is pointwise or sums.
-static double opdi_cost_flops(const opd_call *call, const opd_value *args) {
-    static const char copies[] = " fill zero copy clone _to_copy _conj_physical ";
-    static const char sums[] =
-        " sum nansum mean prod var std var_mean std_mean amax amin max min argmax argmin aminmax any all count_nonzero "
-        "linalg_vector_norm norm logsumexp trace cumsum cumprod logcumsumexp cummax cummin _softmax _log_softmax "
-        "_softmax_backward_data _log_softmax_backward_data max_pool2d_with_indices max_pool2d_with_indices_backward "
-        "max_pool3d_with_indices max_pool3d_with_indices_backward avg_pool2d avg_pool2d_backward avg_pool3d "
-        "avg_pool3d_backward _adaptive_avg_pool2d _adaptive_avg_pool2d_backward _adaptive_avg_pool3d "
-        "_adaptive_avg_pool3d_backward adaptive_max_pool2d adaptive_max_pool2d_backward adaptive_max_pool3d "
-        "adaptive_max_pool3d_backward native_layer_norm native_layer_norm_backward native_group_norm "
-        "native_group_norm_backward native_batch_norm native_batch_norm_backward nll_loss_forward nll_loss2d_forward "
-        "scatter_add scatter_reduce index_add index_reduce embedding_dense_backward _fused_sgd _fused_adam "
-        "_fused_adamw _amp_foreach_non_finite_check_and_unscale col2im ";
-    const char *name = call->op->schema->name;
+static double opdi_flops_product(const opd_call *call) { return opdi_flops_of_product(call, &call->args[0]); }
+static double opdi_flops_added_product(const opd_call *call) { return opdi_flops_of_product(call, &call->args[1]); }
+/* Two for each weight and place that it is laid on: out of the larger, of a transposed convolution the input. */
+static double opdi_flops_of_places(const opd_tensor *places, const opd_tensor *weight) {
+    return 2. * (double)places->numel * (double)weight->numel / (double)OPDI_MAX(weight->dims[0], 1);
+}
+static double opdi_flops_convolution(const opd_call *call) {
+    const bool transposed = call->args[6].u.i != 0;
+    if (call->rets[0].tag != OPD_TAG_TENSOR) { return 0; }
+    return opdi_flops_of_places(transposed ? call->args[0].u.t : call->rets[0].u.t, call->args[1].u.t);
+}
+static double opdi_flops_convolution_backward(const opd_call *call) {
+    const bool transposed = call->args[7].u.i != 0;
+    const double one = opdi_flops_of_places(call->args[transposed ? 1 : 0].u.t, call->args[2].u.t);
+    return one * ((call->rets[0].tag == OPD_TAG_TENSOR) + (call->rets[1].tag == OPD_TAG_TENSOR));
+}
+/* What a call counts for: what its card says, or of a pointwise operator an operation for each element. */
+static double opdi_cost_flops(const opd_call *call) {
     const opdi_card *card = call->op->card;
-    const double products = card && card->desc.flops ? card->desc.flops(call) : opdi_cost_products(call, args);
-    if (products > 0 || (card && card->desc.flops)) { return products; }
-    if (!(opd_op_tags(call->op) & OPD_OPTAG_POINTWISE ? !opdi_cost_listed(copies, name)
-          : opdi_cost_listed(sums, name))) { return 0; }
-    return OPDI_MAX(opdi_cost_elements(args, call->op->nargs), opdi_cost_elements(call->rets, call->op->nrets));
+    if (card && card->desc.flops) { return card->desc.flops(call); }
+    return opd_op_tags(call->op) & OPD_OPTAG_POINTWISE ? opdi_flops_elements(call) : 0;
 }
-static void opdi_cost_call(opdi_fake *f, const opd_call *call, const opd_value *args) {
+static void opdi_cost_call(opdi_fake *f, const opd_call *call) {
     int64_t bytes = 0;
     int i;
     int32_t k;
@@ -26752,7 +26684,7 @@ static void opdi_cost_call(opdi_fake *f, const opd_call *call, const opd_value *
             if (t && t->storage->block == t && (call->owned >> i & 1)) { bytes += t->storage->bytes; }
         }
     }
-    opdi_cost_add(f->cost, call->op, opdi_cost_flops(call, args), bytes);
+    opdi_cost_add(f->cost, call->op, opdi_cost_flops(call), bytes);
 }
 
 //-- True if an operator's kernel is composite: the operators that it calls come to the Fake key by themselves.
@@ -26784,7 +26716,7 @@ static int opdi_fake_kernel(opd_call *call) {
     f->place = was;
     if (rc == 0 && f->cost) {
         for (i = 0; i < f->cost->nrows; i++) { calls -= f->cost->rows[i].calls; }
-        if (calls == 0) { opdi_cost_call(f, call, args); }
+        if (calls == 0) { opdi_cost_call(f, call); }
     }
     call->args = given;
     for (k = 0; rc == 0 && k < call->op->nrets; k++) {           /* what is written and returned is what was given */
@@ -40596,27 +40528,7 @@ static int opdi_copy(opd_tensor *dst, const opd_tensor *src) {
 //  >>op:create    making tensors: of a value, of numbers in a row, at random
 //----------------------------------------------------------------------------------------------------------------------
 
-/* One kernel for every backend. */
 OPDI_COLD_BEGIN
-#define OPDI_CARD_ANY(id, schema_, kernel_, backward_, save_, vmap_, inplace_, out_, cases_)                \
-    OPDI_OP(id) {                                                                                           \
-        op->schema = schema_; op->any = kernel_; op->backward = backward_; op->save = save_;                \
-        op->vmap = vmap_; op->autocast = OPD_AUTOCAST_KEEP;                                                 \
-        op->inplace = inplace_; op->out = out_; op->cases = cases_;                                         \
-    }
-/* One kernel that reads and writes memory, for the CPU and meta. */
-#define OPDI_CARD_HOST(id, schema_, kernel_, backward_, save_, vmap_, inplace_, out_, cases_)               \
-    OPDI_OP(id) {                                                                                           \
-        op->schema = schema_; op->cpu = kernel_; op->fake = kernel_; op->backward = backward_;              \
-        op->save = save_; op->vmap = vmap_; op->autocast = OPD_AUTOCAST_KEEP;                               \
-        op->inplace = inplace_; op->out = out_; op->cases = cases_;                                         \
-    }
-/* One made of other operators. */
-#define OPDI_CARD_OF(id, schema_, kernel_, inplace_, out_, cases_)                                          \
-    OPDI_OP(id) {                                                                                           \
-        op->schema = schema_; op->composite = kernel_; op->vmap = OPD_BATCH_DECOMPOSE;                      \
-        op->autocast = OPD_AUTOCAST_KEEP; op->inplace = inplace_; op->out = out_; op->cases = cases_;       \
-    }
 
 //== filling ===========================================================================================================
 
@@ -40828,24 +40740,49 @@ static int opdi_empty_strided_kernel(opd_call *call) {
 }
 #define OPDI_OPTIONS_TEXT "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
 #define OPDI_OUT_TEXT ", *, Tensor(a!) out) -> Tensor(a!)"
-#define OPDI_CARD_FACTORY(id, schema_, kernel_, out_, cases_) \
-    OPDI_CARD_ANY(id, schema_, kernel_, OPD_NOT_DIFFERENTIABLE, "", OPD_BATCH_FACTORY, NULL, out_, cases_)
-OPDI_CARD_FACTORY(empty_memory_format, "empty.memory_format(SymInt[] size, *, "
-                  OPDI_OPTIONS_TEXT ", MemoryFormat? memory_format=None) -> Tensor", opdi_empty_kernel,
-                  "empty.out(SymInt[] size, *, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)",
-                  "(2,3); (1,2,3,4), memory_format=2")
-OPDI_CARD_FACTORY(empty_strided, "empty_strided(SymInt[] size, SymInt[] stride, *, " OPDI_OPTIONS_TEXT ") -> Tensor",
-                  opdi_empty_strided_kernel, "empty_strided.out(SymInt[] size, SymInt[] stride" OPDI_OUT_TEXT,
-                  "(2,3), (1,2)")
-OPDI_CARD_FACTORY(zeros, "zeros(SymInt[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_zeros_kernel,
-                  "zeros.out(SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)", "(2,3); (); (2,0), dtype=4")
-OPDI_CARD_FACTORY(ones, "ones(SymInt[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_ones_kernel,
-                  "ones.out(SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)", "(2,3); (); (2,0), dtype=4")
-OPDI_CARD_FACTORY(full, "full(SymInt[] size, Scalar fill_value, *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_full_kernel,
-                  "full.out(SymInt[] size, Scalar fill_value, *, Tensor(a!) out) -> Tensor(a!)",
-                  "(2,3), 1.5; (2), 2; (2), True; (2), 1, dtype=7")
-OPDI_CARD_FACTORY(scalar_tensor, "scalar_tensor(Scalar s, *, " OPDI_OPTIONS_TEXT ") -> Tensor",
-                  opdi_scalar_tensor_kernel, "scalar_tensor.out(Scalar s" OPDI_OUT_TEXT, "1.5; 2, dtype=4")
+OPDI_OP(empty_memory_format) {
+    op->schema = "empty.memory_format(SymInt[] size, *, " OPDI_OPTIONS_TEXT ", MemoryFormat? memory_format=None) -> "
+        "Tensor";
+    op->any = opdi_empty_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->out = "empty.out(SymInt[] size, *, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)";
+    op->cases = "(2,3); (1,2,3,4), memory_format=2";
+}
+OPDI_OP(empty_strided) {
+    op->schema = "empty_strided(SymInt[] size, SymInt[] stride, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
+    op->any = opdi_empty_strided_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->out = "empty_strided.out(SymInt[] size, SymInt[] stride" OPDI_OUT_TEXT;
+    op->cases = "(2,3), (1,2)";
+}
+OPDI_OP(zeros) {
+    op->schema = "zeros(SymInt[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
+    op->any = opdi_zeros_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "zeros.out(SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)";
+    op->cases = "(2,3); (); (2,0), dtype=4";
+}
+OPDI_OP(ones) {
+    op->schema = "ones(SymInt[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
+    op->any = opdi_ones_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "ones.out(SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)";
+    op->cases = "(2,3); (); (2,0), dtype=4";
+}
+OPDI_OP(full) {
+    op->schema = "full(SymInt[] size, Scalar fill_value, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
+    op->any = opdi_full_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->out = "full.out(SymInt[] size, Scalar fill_value, *, Tensor(a!) out) -> Tensor(a!)";
+    op->cases = "(2,3), 1.5; (2), 2; (2), True; (2), 1, dtype=7";
+}
+OPDI_OP(scalar_tensor) {
+    op->schema = "scalar_tensor(Scalar s, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
+    op->any = opdi_scalar_tensor_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->out = "scalar_tensor.out(Scalar s" OPDI_OUT_TEXT;
+    op->cases = "1.5; 2, dtype=4";
+}
 
 /* From a tensor. */
 static int opdi_like_options(const opd_call *call, int at, bool has_format, opdi_options *o) {
@@ -40865,15 +40802,35 @@ static int opdi_full_like_kernel(opd_call *call) {
 }
 #define OPDI_FORMAT_TEXT OPDI_OPTIONS_TEXT ", MemoryFormat? memory_format=None"
 #define OPDI_OUT_LIKE "MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)"
-OPDI_CARD_FACTORY(empty_like, "empty_like(Tensor self, *, " OPDI_FORMAT_TEXT ") -> Tensor", opdi_empty_like_kernel,
-                  "empty_like.out(Tensor self, *, " OPDI_OUT_LIKE, "[2,3]")
-OPDI_CARD_FACTORY(zeros_like, "zeros_like(Tensor self, *, " OPDI_FORMAT_TEXT ") -> Tensor", opdi_zeros_like_kernel,
-                  "zeros_like.out(Tensor self, *, " OPDI_OUT_LIKE, "[2,3]; [2,3], dtype=4")
-OPDI_CARD_FACTORY(ones_like, "ones_like(Tensor self, *, " OPDI_FORMAT_TEXT ") -> Tensor", opdi_ones_like_kernel,
-                  "ones_like.out(Tensor self, *, " OPDI_OUT_LIKE, "[2,3]; [2,3], dtype=4")
-OPDI_CARD_FACTORY(full_like, "full_like(Tensor self, Scalar fill_value, *, " OPDI_FORMAT_TEXT ") -> Tensor",
-                  opdi_full_like_kernel, "full_like.out(Tensor self, Scalar fill_value, *, " OPDI_OUT_LIKE,
-                  "[2,3], 2; [2,3], 1.5, dtype=7")
+OPDI_OP(empty_like) {
+    op->schema = "empty_like(Tensor self, *, " OPDI_FORMAT_TEXT ") -> Tensor";
+    op->any = opdi_empty_like_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "empty_like.out(Tensor self, *, " OPDI_OUT_LIKE;
+    op->cases = "[2,3]";
+}
+OPDI_OP(zeros_like) {
+    op->schema = "zeros_like(Tensor self, *, " OPDI_FORMAT_TEXT ") -> Tensor";
+    op->any = opdi_zeros_like_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "zeros_like.out(Tensor self, *, " OPDI_OUT_LIKE;
+    op->cases = "[2,3]; [2,3], dtype=4";
+}
+OPDI_OP(ones_like) {
+    op->schema = "ones_like(Tensor self, *, " OPDI_FORMAT_TEXT ") -> Tensor";
+    op->any = opdi_ones_like_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "ones_like.out(Tensor self, *, " OPDI_OUT_LIKE;
+    op->cases = "[2,3]; [2,3], dtype=4";
+}
+OPDI_OP(full_like) {
+    op->schema = "full_like(Tensor self, Scalar fill_value, *, " OPDI_FORMAT_TEXT ") -> Tensor";
+    op->any = opdi_full_like_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->out = "full_like.out(Tensor self, Scalar fill_value, *, " OPDI_OUT_LIKE;
+    op->cases = "[2,3], 2; [2,3], 1.5, dtype=7";
+}
+
 static opd_tensor *opdi_new_result(opd_call *call, int at) {
     opdi_options o;
     return opdi_like_options(call, at, false, &o) ? NULL : opdi_result_sized(call, opd_arg_ints(call, 1), &o);
@@ -40886,23 +40843,41 @@ static int opdi_new_empty_strided_kernel(opd_call *call) {
     opdi_options o;
     return opdi_like_options(call, 3, false, &o) ? -1 : opdi_empty_strided_at(call, 1, &o);
 }
-OPDI_CARD_FACTORY(new_empty, "new_empty(Tensor self, SymInt[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor",
-                  opdi_new_empty_kernel, "new_empty.out(Tensor self, SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)",
-                  "[2], (2,3)")
-OPDI_CARD_FACTORY(new_empty_strided, "new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, *, "
-                  OPDI_OPTIONS_TEXT ") -> Tensor", opdi_new_empty_strided_kernel,
-                  "new_empty_strided.out(Tensor self, SymInt[] size, SymInt[] stride" OPDI_OUT_TEXT,
-                  "[2], (2,3), (1,2)")
-OPDI_CARD_FACTORY(new_zeros, "new_zeros(Tensor self, SymInt[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor",
-                  opdi_new_zeros_kernel, "new_zeros.out(Tensor self, SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)",
-                  "[2], (2,3)")
-OPDI_CARD_FACTORY(new_ones, "new_ones(Tensor self, SymInt[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor",
-                  opdi_new_ones_kernel, "new_ones.out(Tensor self, SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)",
-                  "[2], (2,3)")
-OPDI_CARD_FACTORY(new_full, "new_full(Tensor self, SymInt[] size, Scalar fill_value, *, "
-                  OPDI_OPTIONS_TEXT ") -> Tensor", opdi_new_full_kernel,
-                  "new_full.out(Tensor self, SymInt[] size, Scalar fill_value, *, Tensor(a!) out) -> Tensor(a!)",
-                  "[2], (2,3), 2.5")
+OPDI_OP(new_empty) {
+    op->schema = "new_empty(Tensor self, SymInt[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
+    op->any = opdi_new_empty_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "new_empty.out(Tensor self, SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)";
+    op->cases = "[2], (2,3)";
+}
+OPDI_OP(new_empty_strided) {
+    op->schema = "new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
+    op->any = opdi_new_empty_strided_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "new_empty_strided.out(Tensor self, SymInt[] size, SymInt[] stride" OPDI_OUT_TEXT;
+    op->cases = "[2], (2,3), (1,2)";
+}
+OPDI_OP(new_zeros) {
+    op->schema = "new_zeros(Tensor self, SymInt[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
+    op->any = opdi_new_zeros_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "new_zeros.out(Tensor self, SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)";
+    op->cases = "[2], (2,3)";
+}
+OPDI_OP(new_ones) {
+    op->schema = "new_ones(Tensor self, SymInt[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
+    op->any = opdi_new_ones_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "new_ones.out(Tensor self, SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)";
+    op->cases = "[2], (2,3)";
+}
+OPDI_OP(new_full) {
+    op->schema = "new_full(Tensor self, SymInt[] size, Scalar fill_value, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
+    op->any = opdi_new_full_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "new_full.out(Tensor self, SymInt[] size, Scalar fill_value, *, Tensor(a!) out) -> Tensor(a!)";
+    op->cases = "[2], (2,3), 2.5";
+}
 
 //== fill, zero ========================================================================================================
 //
@@ -40939,10 +40914,13 @@ static int opdi_fill_Tensor_backward(opd_backward_call *bw) {
     if (opd_bw_needs(bw, 0) && opd_bw_return(bw, 0, opd_zeros_like(g))) { return -1; }
     return opd_bw_needs(bw, 1) ? opd_bw_return(bw, 1, g) : 0;
 }
-#define OPDI_CARD_FILL(id, schema_, kernel_, backward_, out_, cases_) \
-    OPDI_CARD_ANY(id, schema_, kernel_, backward_, "", OPD_BATCH_POINTWISE, NULL, out_, cases_)
-OPDI_CARD_FILL(fill__Scalar, "fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)", opdi_fill_Scalar_kernel,
-               opdi_fill_backward, NULL, "[2,3], 2")
+OPDI_OP(fill__Scalar) {
+    op->schema = "fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)";
+    op->any = opdi_fill_Scalar_kernel; op->backward = opdi_fill_backward;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_none;
+    op->cases = "[2,3], 2";
+}
+
 /* vmap: a value for each example is copied. */
 static int opdi_fill_copied(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *value = opd_arg_tensor(call, 1);
@@ -40956,18 +40934,42 @@ static int opdi_fill_batch(opd_call *call) {
     (void)opd_batch_arg(call, 1, &dim);
     return dim < 0 ? opd_batch_pointwise(call) : opdi_batch_as(call, opdi_fill_copied);
 }
-#define OPDI_CARD_FILL_TENSOR(id, schema_, out_)                                                            \
-    OPDI_OP(id) {                                                                                           \
-        op->schema = schema_; op->any = opdi_fill_Tensor_kernel; op->backward = opdi_fill_Tensor_backward;  \
-        op->vmap = opdi_fill_batch; op->jvp = OPD_JVP_POINTWISE; op->tags = OPD_OPTAG_POINTWISE;            \
-        op->autocast = OPD_AUTOCAST_KEEP; op->out = out_; op->cases = "[2,3], []";                          \
-    }
-OPDI_CARD_FILL_TENSOR(fill__Tensor, "fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)", NULL)
-OPDI_CARD_FILL(zero_, "zero_(Tensor(a!) self) -> Tensor(a!)", opdi_zero_kernel, opdi_fill_backward, NULL, "[2,3]")
-OPDI_CARD_FILL(fill_Scalar, "fill.Scalar(Tensor self, Scalar value) -> Tensor", opdi_fill_Scalar_kernel,
-               opdi_fill_backward, "fill.Scalar_out", "[2,3], 2")
-OPDI_CARD_FILL_TENSOR(fill_Tensor, "fill.Tensor(Tensor self, Tensor value) -> Tensor", "fill.Tensor_out")
-OPDI_CARD_FILL(zero, "zero(Tensor self) -> Tensor", opdi_zero_kernel, opdi_fill_backward, "zero.out", "[2,3]")
+OPDI_OP(fill__Tensor) {
+    op->schema = "fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)";
+    op->any = opdi_fill_Tensor_kernel; op->backward = opdi_fill_Tensor_backward; op->jvp = OPD_JVP_POINTWISE;
+    op->vmap = opdi_fill_batch; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_POINTWISE;
+    op->flops = opdi_flops_none;
+    op->cases = "[2,3], []";
+}
+OPDI_OP(zero_) {
+    op->schema = "zero_(Tensor(a!) self) -> Tensor(a!)";
+    op->any = opdi_zero_kernel; op->backward = opdi_fill_backward;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_none;
+    op->cases = "[2,3]";
+}
+OPDI_OP(fill_Scalar) {
+    op->schema = "fill.Scalar(Tensor self, Scalar value) -> Tensor";
+    op->any = opdi_fill_Scalar_kernel; op->backward = opdi_fill_backward;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->flops = opdi_flops_none;
+    op->out = "fill.Scalar_out";
+    op->cases = "[2,3], 2";
+}
+OPDI_OP(fill_Tensor) {
+    op->schema = "fill.Tensor(Tensor self, Tensor value) -> Tensor";
+    op->any = opdi_fill_Tensor_kernel; op->backward = opdi_fill_Tensor_backward; op->jvp = OPD_JVP_POINTWISE;
+    op->vmap = opdi_fill_batch; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_POINTWISE;
+    op->flops = opdi_flops_none;
+    op->out = "fill.Tensor_out";
+    op->cases = "[2,3], []";
+}
+OPDI_OP(zero) {
+    op->schema = "zero(Tensor self) -> Tensor";
+    op->any = opdi_zero_kernel; op->backward = opdi_fill_backward;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_none;
+    op->out = "zero.out";
+    op->cases = "[2,3]";
+}
 
 //== sequences =========================================================================================================
 
@@ -41059,17 +41061,41 @@ static int opdi_range_kernel(opd_call *call) {
     return opdi_arange_run(call, opd_arg_value(call, 0), opd_arg_value(call, 1),
                            call->op->nargs == 7 ? opd_arg_value(call, 2) : opd_value_int(1), true);
 }
-OPDI_CARD_FACTORY(arange, "arange(Scalar end, *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_arange_kernel,
-                  "arange.out(Scalar end" OPDI_OUT_TEXT, "5; 2.5")
-OPDI_CARD_FACTORY(arange_start, "arange.start(Scalar start, Scalar end, *, " OPDI_OPTIONS_TEXT ") -> Tensor",
-                  opdi_arange_kernel, NULL, "1, 4")
-OPDI_CARD_FACTORY(arange_start_step, "arange.start_step(Scalar start, Scalar end, Scalar step=1, *, " OPDI_OPTIONS_TEXT
-                  ") -> Tensor", opdi_arange_kernel, "arange.start_out(Scalar start, Scalar end, Scalar step=1"
-                  OPDI_OUT_TEXT, "1, 4, 2; 3, 0, -1; 0, 1, 0.25")
-OPDI_CARD_FACTORY(range, "range(Scalar start, Scalar end, *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_range_kernel,
-                  "range.out_(Scalar start, Scalar end" OPDI_OUT_TEXT, "1, 4")
-OPDI_CARD_FACTORY(range_step, "range.step(Scalar start, Scalar end, Scalar step=1, *, " OPDI_OPTIONS_TEXT ") -> Tensor",
-                  opdi_range_kernel, "range.out(Scalar start, Scalar end, Scalar step=1" OPDI_OUT_TEXT, "1, 4, 2")
+OPDI_OP(arange) {
+    op->schema = "arange(Scalar end, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
+    op->any = opdi_arange_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "arange.out(Scalar end" OPDI_OUT_TEXT;
+    op->cases = "5; 2.5";
+}
+OPDI_OP(arange_start) {
+    op->schema = "arange.start(Scalar start, Scalar end, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
+    op->any = opdi_arange_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "1, 4";
+}
+OPDI_OP(arange_start_step) {
+    op->schema = "arange.start_step(Scalar start, Scalar end, Scalar step=1, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
+    op->any = opdi_arange_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->out = "arange.start_out(Scalar start, Scalar end, Scalar step=1" OPDI_OUT_TEXT;
+    op->cases = "1, 4, 2; 3, 0, -1; 0, 1, 0.25";
+}
+OPDI_OP(range) {
+    op->schema = "range(Scalar start, Scalar end, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
+    op->any = opdi_range_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "range.out_(Scalar start, Scalar end" OPDI_OUT_TEXT;
+    op->cases = "1, 4";
+}
+OPDI_OP(range_step) {
+    op->schema = "range.step(Scalar start, Scalar end, Scalar step=1, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
+    op->any = opdi_range_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "range.out(Scalar start, Scalar end, Scalar step=1" OPDI_OUT_TEXT;
+    op->cases = "1, 4, 2";
+}
+
 /* linspace; logspace has a base before the options. */
 /* What a 0-dim tensor holds; 0 where it has no memory. */
 static int opdi_space_end(opd_value *v) {
@@ -41115,13 +41141,21 @@ static int opdi_linspace_kernel(opd_call *call) {
     if (q.n > 1) { q.step = (q.end - q.start) / (double)(q.n - 1); } else { q.end = q.start; }
     return opdi_sequence_write(opdi_result_sized(call, opd_ints_of(&q.n, 1), &o), &q);
 }
-OPDI_CARD_FACTORY(linspace, "linspace(Scalar start, Scalar end, int steps, *, " OPDI_OPTIONS_TEXT ") -> Tensor",
-                  opdi_linspace_kernel, "linspace.out(Scalar start, Scalar end, int steps" OPDI_OUT_TEXT,
-                  "0, 1, 5; 2, -1, 1; 0, 9, 4, dtype=4")
-OPDI_CARD_FACTORY(logspace, "logspace(Scalar start, Scalar end, int steps, float base=10., *, "
-                  OPDI_OPTIONS_TEXT ") -> Tensor", opdi_linspace_kernel,
-                  "logspace.out(Scalar start, Scalar end, int steps, float base=10." OPDI_OUT_TEXT,
-                  "0, 1, 5; 0, 3, 4, 2.0")
+OPDI_OP(linspace) {
+    op->schema = "linspace(Scalar start, Scalar end, int steps, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
+    op->any = opdi_linspace_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "linspace.out(Scalar start, Scalar end, int steps" OPDI_OUT_TEXT;
+    op->cases = "0, 1, 5; 2, -1, 1; 0, 9, 4, dtype=4";
+}
+OPDI_OP(logspace) {
+    op->schema = "logspace(Scalar start, Scalar end, int steps, float base=10., *, " OPDI_OPTIONS_TEXT ") -> Tensor";
+    op->any = opdi_linspace_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "logspace.out(Scalar start, Scalar end, int steps, float base=10." OPDI_OUT_TEXT;
+    op->cases = "0, 1, 5; 0, 3, 4, 2.0";
+}
+
 /* y = start + w (end - start) with w from 0 to 1; logspace: base^y. */
 static int opdi_space_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0), *y = opd_bw_result(bw, 0), *w;
@@ -41132,21 +41166,52 @@ static int opdi_space_backward(opd_backward_call *bw) {
     if (opd_bw_needs(bw, 1) && opd_bw_return(bw, 1, opd_sum(opd_mul(g, w)))) { return -1; }
     return !opd_bw_needs(bw, 0) || opd_bw_return(bw, 0, opd_sum(opd_sub(g, opd_mul(g, w)))) == 0 ? 0 : -1;
 }
-#define OPDI_CARD_SPACE(id, name, args, save_, cases_)                                                      \
-    OPDI_CARD_ANY(id, name "(" args ", *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_linspace_kernel,          \
-                  opdi_space_backward, save_, OPD_BATCH_LOOP, NULL, name "_out(" args OPDI_OUT_TEXT, cases_)
-OPDI_CARD_SPACE(linspace_Tensor_Tensor, "linspace.Tensor_Tensor", "Tensor start, Tensor end, int steps",
-                "", "[], [], 5, dtype=7; [], [], 1, dtype=7")
-OPDI_CARD_SPACE(linspace_Tensor_Scalar, "linspace.Tensor_Scalar", "Tensor start, Scalar end, int steps",
-                "", "[], 1.5, 4, dtype=7")
-OPDI_CARD_SPACE(linspace_Scalar_Tensor, "linspace.Scalar_Tensor", "Scalar start, Tensor end, int steps",
-                "", "0.5, [], 4, dtype=7")
-OPDI_CARD_SPACE(logspace_Tensor_Tensor, "logspace.Tensor_Tensor", "Tensor start, Tensor end, int steps, float base=10.",
-                "result", "[], [], 5, dtype=7; [], [], 1, dtype=7")
-OPDI_CARD_SPACE(logspace_Tensor_Scalar, "logspace.Tensor_Scalar", "Tensor start, Scalar end, int steps, float base=10.",
-                "result", "[], 1.5, 4, dtype=7")
-OPDI_CARD_SPACE(logspace_Scalar_Tensor, "logspace.Scalar_Tensor", "Scalar start, Tensor end, int steps, float base=10.",
-                "result", "0.5, [], 4, dtype=7")
+OPDI_OP(linspace_Tensor_Tensor) {
+    op->schema = "linspace.Tensor_Tensor(Tensor start, Tensor end, int steps, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
+    op->any = opdi_linspace_kernel; op->backward = opdi_space_backward;
+    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "linspace.Tensor_Tensor_out(Tensor start, Tensor end, int steps" OPDI_OUT_TEXT;
+    op->cases = "[], [], 5, dtype=7; [], [], 1, dtype=7";
+}
+OPDI_OP(linspace_Tensor_Scalar) {
+    op->schema = "linspace.Tensor_Scalar(Tensor start, Scalar end, int steps, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
+    op->any = opdi_linspace_kernel; op->backward = opdi_space_backward;
+    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "linspace.Tensor_Scalar_out(Tensor start, Scalar end, int steps" OPDI_OUT_TEXT;
+    op->cases = "[], 1.5, 4, dtype=7";
+}
+OPDI_OP(linspace_Scalar_Tensor) {
+    op->schema = "linspace.Scalar_Tensor(Scalar start, Tensor end, int steps, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
+    op->any = opdi_linspace_kernel; op->backward = opdi_space_backward;
+    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "linspace.Scalar_Tensor_out(Scalar start, Tensor end, int steps" OPDI_OUT_TEXT;
+    op->cases = "0.5, [], 4, dtype=7";
+}
+OPDI_OP(logspace_Tensor_Tensor) {
+    op->schema = "logspace.Tensor_Tensor(Tensor start, Tensor end, int steps, float base=10., *, " OPDI_OPTIONS_TEXT
+        ") -> Tensor";
+    op->any = opdi_linspace_kernel; op->backward = opdi_space_backward; op->save = "result";
+    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "logspace.Tensor_Tensor_out(Tensor start, Tensor end, int steps, float base=10." OPDI_OUT_TEXT;
+    op->cases = "[], [], 5, dtype=7; [], [], 1, dtype=7";
+}
+OPDI_OP(logspace_Tensor_Scalar) {
+    op->schema = "logspace.Tensor_Scalar(Tensor start, Scalar end, int steps, float base=10., *, " OPDI_OPTIONS_TEXT
+        ") -> Tensor";
+    op->any = opdi_linspace_kernel; op->backward = opdi_space_backward; op->save = "result";
+    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "logspace.Tensor_Scalar_out(Tensor start, Scalar end, int steps, float base=10." OPDI_OUT_TEXT;
+    op->cases = "[], 1.5, 4, dtype=7";
+}
+OPDI_OP(logspace_Scalar_Tensor) {
+    op->schema = "logspace.Scalar_Tensor(Scalar start, Tensor end, int steps, float base=10., *, " OPDI_OPTIONS_TEXT
+        ") -> Tensor";
+    op->any = opdi_linspace_kernel; op->backward = opdi_space_backward; op->save = "result";
+    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "logspace.Scalar_Tensor_out(Scalar start, Tensor end, int steps, float base=10." OPDI_OUT_TEXT;
+    op->cases = "0.5, [], 4, dtype=7";
+}
+
 static int opdi_eye_kernel(opd_call *call) {
     const bool square = call->op->nargs == 5;
     int64_t sizes[2], diagonal, stride;
@@ -41168,10 +41233,20 @@ static int opdi_eye_kernel(opd_call *call) {
     line = opdi_view(out, &diagonal, &stride, 1, 0);
     return line ? opdi_fill_with(line, opd_value_int(1)) : -1;
 }
-OPDI_CARD_FACTORY(eye, "eye(int n, *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_eye_kernel,
-                  "eye.out(int n" OPDI_OUT_TEXT, "3")
-OPDI_CARD_FACTORY(eye_m, "eye.m(int n, int m, *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_eye_kernel,
-                  "eye.m_out(int n, int m" OPDI_OUT_TEXT, "3, 2")
+OPDI_OP(eye) {
+    op->schema = "eye(int n, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
+    op->any = opdi_eye_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "eye.out(int n" OPDI_OUT_TEXT;
+    op->cases = "3";
+}
+OPDI_OP(eye_m) {
+    op->schema = "eye.m(int n, int m, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
+    op->any = opdi_eye_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "eye.m_out(int n, int m" OPDI_OUT_TEXT;
+    op->cases = "3, 2";
+}
 
 //== triangles =========================================================================================================
 
@@ -41225,10 +41300,21 @@ static int opdi_tril_backward(opd_backward_call *bw) {
 static int opdi_triu_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_triu_full(opd_bw_grad(bw, 0), opd_bw_value(bw, 1).u.i));
 }
-OPDI_CARD_HOST(tril, "tril(Tensor self, int diagonal=0) -> Tensor", opdi_tril_kernel, opdi_tril_backward, "",
-              OPD_BATCH_SHIFT_DIM, "tril_", "tril.out", "[3,4]; [2,3,3], 1; [3,3], -1")
-OPDI_CARD_HOST(triu, "triu(Tensor self, int diagonal=0) -> Tensor", opdi_triu_kernel, opdi_triu_backward, "",
-              OPD_BATCH_SHIFT_DIM, "triu_", "triu.out", "[3,4]; [2,3,3], 1; [3,3], -1")
+OPDI_OP(tril) {
+    op->schema = "tril(Tensor self, int diagonal=0) -> Tensor";
+    op->cpu = op->fake = opdi_tril_kernel; op->backward = opdi_tril_backward;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP;
+    op->inplace = "tril_"; op->out = "tril.out";
+    op->cases = "[3,4]; [2,3,3], 1; [3,3], -1";
+}
+OPDI_OP(triu) {
+    op->schema = "triu(Tensor self, int diagonal=0) -> Tensor";
+    op->cpu = op->fake = opdi_triu_kernel; op->backward = opdi_triu_backward;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP;
+    op->inplace = "triu_"; op->out = "triu.out";
+    op->cases = "[3,4]; [2,3,3], 1; [3,3], -1";
+}
+
 /* Columns [from, to) of row r that belong to the triangle. */
 static void opdi_triangle_row(int64_t r, int64_t cols, int64_t offset, bool lower, int64_t *from, int64_t *to) {
     int64_t k = OPDI_MIN(OPDI_MAX(r + offset + (lower ? 1 : 0), 0), cols);
@@ -41273,12 +41359,20 @@ static int opdi_triangle_indices(opd_call *call, bool lower) {
 static int opdi_tril_indices_kernel(opd_call *call) { return opdi_triangle_indices(call, true); }
 static int opdi_triu_indices_kernel(opd_call *call) { return opdi_triangle_indices(call, false); }
 #define OPDI_INTS_TEXT "ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? pin_memory=None"
-OPDI_CARD_FACTORY(tril_indices, "tril_indices(int row, int col, int offset=0, *, " OPDI_INTS_TEXT ") -> Tensor",
-                  opdi_tril_indices_kernel, "tril_indices.out(int row, int col, int offset=0" OPDI_OUT_TEXT,
-                  "3, 3; 3, 4, 1")
-OPDI_CARD_FACTORY(triu_indices, "triu_indices(int row, int col, int offset=0, *, " OPDI_INTS_TEXT ") -> Tensor",
-                  opdi_triu_indices_kernel, "triu_indices.out(int row, int col, int offset=0" OPDI_OUT_TEXT,
-                  "3, 3; 3, 4, 1")
+OPDI_OP(tril_indices) {
+    op->schema = "tril_indices(int row, int col, int offset=0, *, " OPDI_INTS_TEXT ") -> Tensor";
+    op->any = opdi_tril_indices_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "tril_indices.out(int row, int col, int offset=0" OPDI_OUT_TEXT;
+    op->cases = "3, 3; 3, 4, 1";
+}
+OPDI_OP(triu_indices) {
+    op->schema = "triu_indices(int row, int col, int offset=0, *, " OPDI_INTS_TEXT ") -> Tensor";
+    op->any = opdi_triu_indices_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "triu_indices.out(int row, int col, int offset=0" OPDI_OUT_TEXT;
+    op->cases = "3, 3; 3, 4, 1";
+}
 
 //== random numbers ====================================================================================================
 //
@@ -41604,39 +41698,91 @@ static int opdi_randperm_kernel(opd_call *call) {
     }
     return opdi_draft_done(out, draft);
 }
-OPDI_CARD_FACTORY(rand, "rand(int[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_rand_kernel,
-                  "rand.out(int[] size" OPDI_OUT_TEXT, "(2,3)")
-OPDI_CARD_FACTORY(rand_generator, "rand.generator(int[] size, *, Generator? generator, "
-                  OPDI_OPTIONS_TEXT ") -> Tensor", opdi_rand_kernel,
-                  "rand.generator_out(int[] size, *, Generator? generator, Tensor(a!) out) -> Tensor(a!)",
-                  "(2,3), None")
-OPDI_CARD_FACTORY(randn, "randn(int[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor", opdi_randn_kernel,
-                  "randn.out(int[] size" OPDI_OUT_TEXT, "(2,3)")
-OPDI_CARD_FACTORY(randn_generator, "randn.generator(int[] size, *, Generator? generator, "
-                  OPDI_OPTIONS_TEXT ") -> Tensor", opdi_randn_kernel,
-                  "randn.generator_out(int[] size, *, Generator? generator, Tensor(a!) out) -> Tensor(a!)",
-                  "(2,3), None")
-OPDI_CARD_FACTORY(randint, "randint(int high, int[] size, *, " OPDI_INTS_TEXT ") -> Tensor", opdi_randint_kernel,
-                  "randint.out(int high, int[] size" OPDI_OUT_TEXT, "5, (2,3)")
-OPDI_CARD_FACTORY(randint_generator, "randint.generator(int high, int[] size, *, Generator? generator, "
-                  OPDI_INTS_TEXT ") -> Tensor", opdi_randint_kernel,
-                  "randint.generator_out(int high, int[] size, *, Generator? generator, Tensor(a!) out) -> Tensor(a!)",
-                  "5, (2,3), None")
-OPDI_CARD_FACTORY(randint_low, "randint.low(int low, int high, int[] size, *, " OPDI_INTS_TEXT ") -> Tensor",
-                  opdi_randint_low_kernel, "randint.low_out(int low, int high, int[] size" OPDI_OUT_TEXT, "2, 5, (2,3)")
-OPDI_CARD_FACTORY(randint_low_generator,
-                  "randint.low_generator(int low, int high, int[] size, *, Generator? generator, "
-                  OPDI_INTS_TEXT ") -> Tensor", opdi_randint_low_kernel, "randint.low_generator_out(int low, int high, "
-                  "int[] size, *, Generator? generator, Tensor(a!) out) -> Tensor(a!)", "2, 5, (2,3), None")
-OPDI_CARD_FACTORY(randperm, "randperm(int n, *, " OPDI_INTS_TEXT ") -> Tensor", opdi_randperm_kernel,
-                  "randperm.out(int n" OPDI_OUT_TEXT, "5")
-OPDI_CARD_FACTORY(randperm_generator, "randperm.generator(int n, *, Generator? generator, "
-                  OPDI_INTS_TEXT ") -> Tensor", opdi_randperm_kernel,
-                  "randperm.generator_out(int n, *, Generator? generator, Tensor(a!) out) -> Tensor(a!)", "5, None")
-OPDI_CARD_FACTORY(normal_float_float,
-                  "normal.float_float(float mean, float std, int[] size, *, Generator? generator=None, "
-                  OPDI_OPTIONS_TEXT ") -> Tensor", opdi_normal_float_float_kernel, "normal.float_float_out(float mean, "
-                  "float std, int[] size, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)", "0., 1., (2,3)")
+OPDI_OP(rand) {
+    op->schema = "rand(int[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
+    op->any = opdi_rand_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP;
+    op->tags = OPD_OPTAG_CORE | OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->out = "rand.out(int[] size" OPDI_OUT_TEXT;
+    op->cases = "(2,3)";
+}
+OPDI_OP(rand_generator) {
+    op->schema = "rand.generator(int[] size, *, Generator? generator, " OPDI_OPTIONS_TEXT ") -> Tensor";
+    op->any = opdi_rand_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->out = "rand.generator_out(int[] size, *, Generator? generator, Tensor(a!) out) -> Tensor(a!)";
+    op->cases = "(2,3), None";
+}
+OPDI_OP(randn) {
+    op->schema = "randn(int[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
+    op->any = opdi_randn_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP;
+    op->tags = OPD_OPTAG_CORE | OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->out = "randn.out(int[] size" OPDI_OUT_TEXT;
+    op->cases = "(2,3)";
+}
+OPDI_OP(randn_generator) {
+    op->schema = "randn.generator(int[] size, *, Generator? generator, " OPDI_OPTIONS_TEXT ") -> Tensor";
+    op->any = opdi_randn_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->out = "randn.generator_out(int[] size, *, Generator? generator, Tensor(a!) out) -> Tensor(a!)";
+    op->cases = "(2,3), None";
+}
+OPDI_OP(randint) {
+    op->schema = "randint(int high, int[] size, *, " OPDI_INTS_TEXT ") -> Tensor";
+    op->any = opdi_randint_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->out = "randint.out(int high, int[] size" OPDI_OUT_TEXT;
+    op->cases = "5, (2,3)";
+}
+OPDI_OP(randint_generator) {
+    op->schema = "randint.generator(int high, int[] size, *, Generator? generator, " OPDI_INTS_TEXT ") -> Tensor";
+    op->any = opdi_randint_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->out = "randint.generator_out(int high, int[] size, *, Generator? generator, Tensor(a!) out) -> Tensor(a!)";
+    op->cases = "5, (2,3), None";
+}
+OPDI_OP(randint_low) {
+    op->schema = "randint.low(int low, int high, int[] size, *, " OPDI_INTS_TEXT ") -> Tensor";
+    op->any = opdi_randint_low_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->out = "randint.low_out(int low, int high, int[] size" OPDI_OUT_TEXT;
+    op->cases = "2, 5, (2,3)";
+}
+OPDI_OP(randint_low_generator) {
+    op->schema = "randint.low_generator(int low, int high, int[] size, *, Generator? generator, " OPDI_INTS_TEXT
+        ") -> Tensor";
+    op->any = opdi_randint_low_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->out = "randint.low_generator_out(int low, int high, int[] size, *, Generator? generator, Tensor(a!) out) -> "
+        "Tensor(a!)";
+    op->cases = "2, 5, (2,3), None";
+}
+OPDI_OP(randperm) {
+    op->schema = "randperm(int n, *, " OPDI_INTS_TEXT ") -> Tensor";
+    op->any = opdi_randperm_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP;
+    op->tags = OPD_OPTAG_CORE | OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->out = "randperm.out(int n" OPDI_OUT_TEXT;
+    op->cases = "5";
+}
+OPDI_OP(randperm_generator) {
+    op->schema = "randperm.generator(int n, *, Generator? generator, " OPDI_INTS_TEXT ") -> Tensor";
+    op->any = opdi_randperm_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->out = "randperm.generator_out(int n, *, Generator? generator, Tensor(a!) out) -> Tensor(a!)";
+    op->cases = "5, None";
+}
+OPDI_OP(normal_float_float) {
+    op->schema = "normal.float_float(float mean, float std, int[] size, *, Generator? generator=None, "
+        OPDI_OPTIONS_TEXT ") -> Tensor";
+    op->any = opdi_normal_float_float_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->out = "normal.float_float_out(float mean, float std, int[] size, *, Generator? generator=None, Tensor(a!) "
+        "out) -> Tensor(a!)";
+    op->cases = "0., 1., (2,3)";
+}
+
 static int opdi_rand_like_kernel(opd_call *call) { return opdi_uniform_into(call, opdi_like_result(call, 1), 0, 1); }
 static int opdi_randn_like_kernel(opd_call *call) { return opdi_normal_into(call, opdi_like_result(call, 1), 0, 1); }
 static int opdi_randint_like_kernel(opd_call *call) {
@@ -41645,15 +41791,34 @@ static int opdi_randint_like_kernel(opd_call *call) {
 static int opdi_randint_like_low_kernel(opd_call *call) {
     return opdi_ints_into(call, opdi_like_result(call, 3), opd_arg_int(call, 1), opd_arg_int(call, 2));
 }
-OPDI_CARD_FACTORY(rand_like, "rand_like(Tensor self, *, " OPDI_FORMAT_TEXT ") -> Tensor", opdi_rand_like_kernel,
-                  "rand_like.out(Tensor self, *, " OPDI_OUT_LIKE, "[2,3]")
-OPDI_CARD_FACTORY(randn_like, "randn_like(Tensor self, *, " OPDI_FORMAT_TEXT ") -> Tensor", opdi_randn_like_kernel,
-                  "randn_like.out(Tensor self, *, " OPDI_OUT_LIKE, "[2,3]")
-OPDI_CARD_FACTORY(randint_like, "randint_like(Tensor self, int high, *, " OPDI_FORMAT_TEXT ") -> Tensor",
-                  opdi_randint_like_kernel, "randint_like.out(Tensor self, int high, *, " OPDI_OUT_LIKE, "[2,3], 5")
-OPDI_CARD_FACTORY(randint_like_low_dtype, "randint_like.low_dtype(Tensor self, int low, int high, *, "
-                  OPDI_FORMAT_TEXT ") -> Tensor", opdi_randint_like_low_kernel,
-                  "randint_like.low_dtype_out(Tensor self, int low, int high, *, " OPDI_OUT_LIKE, "[2,3], 2, 5")
+OPDI_OP(rand_like) {
+    op->schema = "rand_like(Tensor self, *, " OPDI_FORMAT_TEXT ") -> Tensor";
+    op->any = opdi_rand_like_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->out = "rand_like.out(Tensor self, *, " OPDI_OUT_LIKE;
+    op->cases = "[2,3]";
+}
+OPDI_OP(randn_like) {
+    op->schema = "randn_like(Tensor self, *, " OPDI_FORMAT_TEXT ") -> Tensor";
+    op->any = opdi_randn_like_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->out = "randn_like.out(Tensor self, *, " OPDI_OUT_LIKE;
+    op->cases = "[2,3]";
+}
+OPDI_OP(randint_like) {
+    op->schema = "randint_like(Tensor self, int high, *, " OPDI_FORMAT_TEXT ") -> Tensor";
+    op->any = opdi_randint_like_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->out = "randint_like.out(Tensor self, int high, *, " OPDI_OUT_LIKE;
+    op->cases = "[2,3], 5";
+}
+OPDI_OP(randint_like_low_dtype) {
+    op->schema = "randint_like.low_dtype(Tensor self, int low, int high, *, " OPDI_FORMAT_TEXT ") -> Tensor";
+    op->any = opdi_randint_like_low_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->out = "randint_like.low_dtype_out(Tensor self, int low, int high, *, " OPDI_OUT_LIKE;
+    op->cases = "[2,3], 2, 5";
+}
 
 /* Forms that write self, and those like self. */
 static int opdi_normal__kernel(opd_call *call) {
@@ -41732,33 +41897,86 @@ static int opdi_zeros_backward(opd_backward_call *bw) {
     }
     return 0;
 }
-#define OPDI_CARD_DRAW(id, schema_, kernel_, out_, cases_) \
-    OPDI_CARD_ANY(id, schema_, kernel_, opdi_zeros_backward, "", opdi_batch_drawn, NULL, out_, cases_)
 #define OPDI_GENERATOR_TEXT ", *, Generator? generator=None) -> Tensor"
-OPDI_CARD_DRAW(normal_, "normal_(Tensor(a!) self, float mean=0., float std=1." OPDI_GENERATOR_TEXT "(a!)",
-               opdi_normal__kernel, NULL, "[2,3]")
-OPDI_CARD_DRAW(uniform_, "uniform_(Tensor(a!) self, float from=0., float to=1." OPDI_GENERATOR_TEXT "(a!)",
-               opdi_uniform__kernel, NULL, "[2,3]")
-OPDI_CARD_DRAW(exponential_, "exponential_(Tensor(a!) self, float lambd=1." OPDI_GENERATOR_TEXT "(a!)",
-               opdi_exponential__kernel, NULL, "[2,3]")
-OPDI_CARD_DRAW(random_, "random_(Tensor(a!) self" OPDI_GENERATOR_TEXT "(a!)", opdi_random_from_kernel, NULL, "[2,3]")
-OPDI_CARD_DRAW(random__from, "random_.from(Tensor(a!) self, int from, int? to" OPDI_GENERATOR_TEXT "(a!)",
-               opdi_random_from_kernel, NULL, "[2,3], 2, 5")
-OPDI_CARD_DRAW(random__to, "random_.to(Tensor(a!) self, int to" OPDI_GENERATOR_TEXT "(a!)", opdi_random_from_kernel,
-               NULL, "[2,3], 5")
-OPDI_CARD_DRAW(bernoulli__float, "bernoulli_.float(Tensor(a!) self, float p=0.5" OPDI_GENERATOR_TEXT "(a!)",
-               opdi_bernoulli_p_kernel, NULL, "[2,3], 0.5")
-OPDI_CARD_DRAW(bernoulli__Tensor, "bernoulli_.Tensor(Tensor(a!) self, Tensor p" OPDI_GENERATOR_TEXT "(a!)",
-               opdi_bernoulli__Tensor_kernel, NULL, "[2,3], [2,3]u")
-OPDI_CARD_DRAW(bernoulli_Tensor, "bernoulli.Tensor(Tensor self, Tensor p" OPDI_GENERATOR_TEXT,
-               opdi_bernoulli__Tensor_kernel, "bernoulli.Tensor_out", "[2,3], [2,3]u")
-OPDI_CARD_DRAW(bernoulli, "bernoulli(Tensor self" OPDI_GENERATOR_TEXT, opdi_bernoulli_kernel, "bernoulli.out", "[2,3]u")
-OPDI_CARD_DRAW(bernoulli_p, "bernoulli.p(Tensor self, float p" OPDI_GENERATOR_TEXT, opdi_bernoulli_p_kernel,
-               "bernoulli.float_out(Tensor self, float p=0.5, *, Generator? generator=None, Tensor(a!) out) -> "
-               "Tensor(a!)", "[2,3], 0.5")
-OPDI_CARD_DRAW(normal_functional, "normal_functional(Tensor self, float mean=0., float std=1." OPDI_GENERATOR_TEXT,
-               opdi_normal__kernel, "normal.out(Tensor self, float mean=0., float std=1., *, Generator? "
-               "generator=None, Tensor(a!) out) -> Tensor(a!)", "[2,3]")
+OPDI_OP(normal_) {
+    op->schema = "normal_(Tensor(a!) self, float mean=0., float std=1." OPDI_GENERATOR_TEXT "(a!)";
+    op->any = opdi_normal__kernel; op->backward = opdi_zeros_backward;
+    op->vmap = opdi_batch_drawn; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->cases = "[2,3]";
+}
+OPDI_OP(uniform_) {
+    op->schema = "uniform_(Tensor(a!) self, float from=0., float to=1." OPDI_GENERATOR_TEXT "(a!)";
+    op->any = opdi_uniform__kernel; op->backward = opdi_zeros_backward;
+    op->vmap = opdi_batch_drawn; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->cases = "[2,3]";
+}
+OPDI_OP(exponential_) {
+    op->schema = "exponential_(Tensor(a!) self, float lambd=1." OPDI_GENERATOR_TEXT "(a!)";
+    op->any = opdi_exponential__kernel; op->backward = opdi_zeros_backward;
+    op->vmap = opdi_batch_drawn; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->cases = "[2,3]";
+}
+OPDI_OP(random_) {
+    op->schema = "random_(Tensor(a!) self" OPDI_GENERATOR_TEXT "(a!)";
+    op->any = opdi_random_from_kernel; op->backward = opdi_zeros_backward;
+    op->vmap = opdi_batch_drawn; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->cases = "[2,3]";
+}
+OPDI_OP(random__from) {
+    op->schema = "random_.from(Tensor(a!) self, int from, int? to" OPDI_GENERATOR_TEXT "(a!)";
+    op->any = opdi_random_from_kernel; op->backward = opdi_zeros_backward;
+    op->vmap = opdi_batch_drawn; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->cases = "[2,3], 2, 5";
+}
+OPDI_OP(random__to) {
+    op->schema = "random_.to(Tensor(a!) self, int to" OPDI_GENERATOR_TEXT "(a!)";
+    op->any = opdi_random_from_kernel; op->backward = opdi_zeros_backward;
+    op->vmap = opdi_batch_drawn; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->cases = "[2,3], 5";
+}
+OPDI_OP(bernoulli__float) {
+    op->schema = "bernoulli_.float(Tensor(a!) self, float p=0.5" OPDI_GENERATOR_TEXT "(a!)";
+    op->any = opdi_bernoulli_p_kernel; op->backward = opdi_zeros_backward;
+    op->vmap = opdi_batch_drawn; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->cases = "[2,3], 0.5";
+}
+OPDI_OP(bernoulli__Tensor) {
+    op->schema = "bernoulli_.Tensor(Tensor(a!) self, Tensor p" OPDI_GENERATOR_TEXT "(a!)";
+    op->any = opdi_bernoulli__Tensor_kernel; op->backward = opdi_zeros_backward;
+    op->vmap = opdi_batch_drawn; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->cases = "[2,3], [2,3]u";
+}
+OPDI_OP(bernoulli_Tensor) {
+    op->schema = "bernoulli.Tensor(Tensor self, Tensor p" OPDI_GENERATOR_TEXT;
+    op->any = opdi_bernoulli__Tensor_kernel; op->backward = opdi_zeros_backward;
+    op->vmap = opdi_batch_drawn; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->out = "bernoulli.Tensor_out";
+    op->cases = "[2,3], [2,3]u";
+}
+OPDI_OP(bernoulli) {
+    op->schema = "bernoulli(Tensor self" OPDI_GENERATOR_TEXT;
+    op->any = opdi_bernoulli_kernel; op->backward = opdi_zeros_backward;
+    op->vmap = opdi_batch_drawn; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->out = "bernoulli.out";
+    op->cases = "[2,3]u";
+}
+OPDI_OP(bernoulli_p) {
+    op->schema = "bernoulli.p(Tensor self, float p" OPDI_GENERATOR_TEXT;
+    op->any = opdi_bernoulli_p_kernel; op->backward = opdi_zeros_backward;
+    op->vmap = opdi_batch_drawn; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->out = "bernoulli.float_out(Tensor self, float p=0.5, *, Generator? generator=None, Tensor(a!) out) -> "
+        "Tensor(a!)";
+    op->cases = "[2,3], 0.5";
+}
+OPDI_OP(normal_functional) {
+    op->schema = "normal_functional(Tensor self, float mean=0., float std=1." OPDI_GENERATOR_TEXT;
+    op->any = opdi_normal__kernel; op->backward = opdi_zeros_backward;
+    op->vmap = opdi_batch_drawn; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->out = "normal.out(Tensor self, float mean=0., float std=1., *, Generator? generator=None, Tensor(a!) out) -> "
+        "Tensor(a!)";
+    op->cases = "[2,3]";
+}
+
 static opd_tensor *opdi_to_f64(opd_tensor *t, const int64_t *sizes, int ndim) {
     opd_tensor *d = opd_tensor_new(opd_ints_of(sizes, ndim), OPD_FLOAT64);
     return d && opdi_copy(d, t) == 0 ? d : NULL;
@@ -41795,12 +42013,27 @@ static int opdi_normal_tensor_kernel(opd_call *call) {
     z = t[0] ? opd_add(z, t[0]) : opd_add_Scalar(z, mean);
     return z ? opdi_copy(out, z) : -1;
 }
-OPDI_CARD_DRAW(normal_Tensor_float, "normal.Tensor_float(Tensor mean, float std=1." OPDI_GENERATOR_TEXT,
-               opdi_normal_tensor_kernel, "normal.Tensor_float_out", "[2,3]")
-OPDI_CARD_DRAW(normal_float_Tensor, "normal.float_Tensor(float mean, Tensor std" OPDI_GENERATOR_TEXT,
-               opdi_normal_tensor_kernel, "normal.float_Tensor_out", "0., [2,3]+")
-OPDI_CARD_DRAW(normal_Tensor_Tensor, "normal.Tensor_Tensor(Tensor mean, Tensor std" OPDI_GENERATOR_TEXT,
-               opdi_normal_tensor_kernel, "normal.Tensor_Tensor_out", "[2,3], [2,3]+")
+OPDI_OP(normal_Tensor_float) {
+    op->schema = "normal.Tensor_float(Tensor mean, float std=1." OPDI_GENERATOR_TEXT;
+    op->any = opdi_normal_tensor_kernel; op->backward = opdi_zeros_backward;
+    op->vmap = opdi_batch_drawn; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->out = "normal.Tensor_float_out";
+    op->cases = "[2,3]";
+}
+OPDI_OP(normal_float_Tensor) {
+    op->schema = "normal.float_Tensor(float mean, Tensor std" OPDI_GENERATOR_TEXT;
+    op->any = opdi_normal_tensor_kernel; op->backward = opdi_zeros_backward;
+    op->vmap = opdi_batch_drawn; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->out = "normal.float_Tensor_out";
+    op->cases = "0., [2,3]+";
+}
+OPDI_OP(normal_Tensor_Tensor) {
+    op->schema = "normal.Tensor_Tensor(Tensor mean, Tensor std" OPDI_GENERATOR_TEXT;
+    op->any = opdi_normal_tensor_kernel; op->backward = opdi_zeros_backward;
+    op->vmap = opdi_batch_drawn; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->out = "normal.Tensor_Tensor_out";
+    op->cases = "[2,3], [2,3]+";
+}
 OPDI_COLD_END
 
 //----------------------------------------------------------------------------------------------------------------------
@@ -41847,10 +42080,6 @@ static int opdi_return_geometry(opd_call *call, opd_tensor *t, const opdi_geomet
     return opdi_return_view(call, t, g->sizes, g->strides, g->ndim, offset);
 }
 
-#define OPDI_CARD_VIEW(id, schema_, kernel_, backward_, cases_) \
-    OPDI_CARD_ANY(id, schema_, kernel_, backward_, "", OPD_BATCH_SHIFT_DIM, NULL, NULL, cases_)
-#define OPDI_CARD_VIEW_BY(id, schema_, kernel_, backward_, vmap_, cases_) \
-    OPDI_CARD_ANY(id, schema_, kernel_, backward_, "", vmap_, NULL, NULL, cases_)
 
 //== view, reshape =====================================================================================================
 
@@ -41929,16 +42158,27 @@ static int opdi_view_batch(opd_call *call) {
     shape = opdi_batch_ints(opd_batch_size(), opd_ints_of(sizes, shape.n), room);
     return opd_batch_return(call, call->op->schema->name[0] == '_' ? opd_reshape(all, shape) : opd_view(all, shape), 0);
 }
-OPDI_CARD_VIEW_BY(view, "view(Tensor(a) self, SymInt[] size) -> Tensor(a)", opdi_view_kernel, opdi_view_backward,
-                  opdi_view_batch, "[2,3], (3,2); [2,3], (-1); [], (1,1)")
+OPDI_OP(view) {
+    op->schema = "view(Tensor(a) self, SymInt[] size) -> Tensor(a)";
+    op->any = opdi_view_kernel; op->backward = opdi_view_backward;
+    op->vmap = opdi_view_batch; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->cases = "[2,3], (3,2); [2,3], (-1); [], (1,1)";
+}
+
 /* The same of a tensor that nobody else has: not tied to it. */
 static int opdi_unsafe_view_kernel(opd_call *call) {
     if (opdi_view_kernel(call)) { return -1; }
     opdi_view_untie(call->rets[0].u.t);
     return 0;
 }
-OPDI_CARD_ANY(_unsafe_view, "_unsafe_view(Tensor self, SymInt[] size) -> Tensor", opdi_unsafe_view_kernel,
-              opdi_view_backward, "", opdi_view_batch, NULL, "_unsafe_view.out", "[2,3], (3,2)")
+OPDI_OP(_unsafe_view) {
+    op->schema = "_unsafe_view(Tensor self, SymInt[] size) -> Tensor";
+    op->any = opdi_unsafe_view_kernel; op->backward = opdi_view_backward;
+    op->vmap = opdi_view_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "_unsafe_view.out";
+    op->cases = "[2,3], (3,2)";
+}
+
 static int opdi_as_strided_at(opd_call *call, int64_t offset) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     opd_ints sizes = opd_arg_ints(call, 1), strides = opd_arg_ints(call, 2);
@@ -41952,8 +42192,13 @@ static int opdi_as_strided_at(opd_call *call, int64_t offset) {
 static int opdi_reshape_alias_kernel(opd_call *call) {
     return opdi_as_strided_at(call, opd_offset(opd_arg_tensor(call, 0)));
 }
-OPDI_CARD_VIEW_BY(_reshape_alias, "_reshape_alias(Tensor(a) self, SymInt[] size, SymInt[] stride) -> Tensor(a)",
-                  opdi_reshape_alias_kernel, opdi_view_backward, OPD_BATCH_VIEW, "[2,3], (3,2), (2,1)")
+OPDI_OP(_reshape_alias) {
+    op->schema = "_reshape_alias(Tensor(a) self, SymInt[] size, SymInt[] stride) -> Tensor(a)";
+    op->any = opdi_reshape_alias_kernel; op->backward = opdi_view_backward;
+    op->vmap = OPD_BATCH_VIEW; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,3], (3,2), (2,1)";
+}
+
 /* A view where there is one, else a copy. */
 static int opdi_reshape_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
@@ -41966,8 +42211,13 @@ static int opdi_reshape_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, opd_unsafe_view(opd_clone_full(self, opd_value_int(OPDI_FORMAT_CONTIGUOUS)), shape));
 }
-OPDI_CARD_OF(reshape, "reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)", opdi_reshape_kernel, NULL, NULL,
-             "[2,3], (3,2); [2,3], (-1)")
+OPDI_OP(reshape) {
+    op->schema = "reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)";
+    op->composite = opdi_reshape_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,3], (3,2); [2,3], (-1)";
+}
+
 static int opdi_view_as_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_view(opd_arg_tensor(call, 0), opdi_sizes_of(opd_arg_tensor(call, 1))));
 }
@@ -41977,12 +42227,25 @@ static int opdi_reshape_as_kernel(opd_call *call) {
 static int opdi_expand_as_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_expand(opd_arg_tensor(call, 0), opdi_sizes_of(opd_arg_tensor(call, 1))));
 }
-OPDI_CARD_OF(view_as, "view_as(Tensor(a) self, Tensor other) -> Tensor(a)", opdi_view_as_kernel, NULL, NULL,
-             "[2,3], [3,2]")
-OPDI_CARD_OF(reshape_as, "reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)", opdi_reshape_as_kernel, NULL, NULL,
-             "[2,3], [3,2]")
-OPDI_CARD_OF(expand_as, "expand_as(Tensor(a) self, Tensor other) -> Tensor(a)", opdi_expand_as_kernel, NULL, NULL,
-             "[3], [2,3]")
+OPDI_OP(view_as) {
+    op->schema = "view_as(Tensor(a) self, Tensor other) -> Tensor(a)";
+    op->composite = opdi_view_as_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,3], [3,2]";
+}
+OPDI_OP(reshape_as) {
+    op->schema = "reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)";
+    op->composite = opdi_reshape_as_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,3], [3,2]";
+}
+OPDI_OP(expand_as) {
+    op->schema = "expand_as(Tensor(a) self, Tensor other) -> Tensor(a)";
+    op->composite = opdi_expand_as_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[3], [2,3]";
+}
+
 static int opdi_flatten_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     int first = opdi_dim_of(opd_arg_int(call, 1), self->ndim),
@@ -42000,8 +42263,12 @@ static int opdi_flatten_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, opd_reshape(self, opd_ints_of(sizes, n)));
 }
-OPDI_CARD_OF(flatten_using_ints, "flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)",
-             opdi_flatten_kernel, NULL, NULL, "[2,3]; [2,3,2], 1; []")
+OPDI_OP(flatten_using_ints) {
+    op->schema = "flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)";
+    op->composite = opdi_flatten_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,3]; [2,3,2], 1; []";
+}
 
 //== expand ============================================================================================================
 
@@ -42056,8 +42323,12 @@ static int opdi_expand_batch(opd_call *call) {
     all = opd_expand(opdi_batch_pad(all, (int)sizes.n), opdi_batch_ints(opd_batch_size(), sizes, room));
     return opd_batch_return(call, all, 0);
 }
-OPDI_CARD_VIEW_BY(expand, "expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)",
-                  opdi_expand_kernel, opdi_pass_backward, opdi_expand_batch, "[3,1], (3,4); [3], (2,-1); [], (2)")
+OPDI_OP(expand) {
+    op->schema = "expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)";
+    op->any = opdi_expand_kernel; op->backward = opdi_pass_backward;
+    op->vmap = opdi_expand_batch; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->cases = "[3,1], (3,4); [3], (2,-1); [], (2)";
+}
 
 //== dims in another order, dims of one ================================================================================
 
@@ -42079,8 +42350,13 @@ static int opdi_transpose_kernel(opd_call *call) {
 static int opdi_transpose_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_transpose(opd_bw_grad(bw, 0), opd_bw_value(bw, 1).u.i, opd_bw_value(bw, 2).u.i));
 }
-OPDI_CARD_VIEW(transpose_int, "transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)", opdi_transpose_kernel,
-               opdi_transpose_backward, "[2,3], 0, 1; [2,3,2], -1, 0")
+OPDI_OP(transpose_int) {
+    op->schema = "transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)";
+    op->any = opdi_transpose_kernel; op->backward = opdi_transpose_backward;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,3], 0, 1; [2,3,2], -1, 0";
+}
+
 static int opdi_t_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     if (self->ndim > 2) {
@@ -42093,7 +42369,13 @@ static int opdi_t_batch(opd_call *call) {
     if (opd_arg_tensor(call, 0)->ndim != 2) { return opd_batch_view(call); }
     return opd_batch_return(call, opd_transpose(opdi_batch_front_arg(call, 0), 1, 2), 0);
 }
-OPDI_CARD_VIEW_BY(t, "t(Tensor(a) self) -> Tensor(a)", opdi_t_kernel, opdi_t_backward, opdi_t_batch, "[2,3]; [3]")
+OPDI_OP(t) {
+    op->schema = "t(Tensor(a) self) -> Tensor(a)";
+    op->any = opdi_t_kernel; op->backward = opdi_t_backward;
+    op->vmap = opdi_t_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,3]; [3]";
+}
+
 /* perm[i] = the dim of a tensor with ndim dims that dims[i] names. */
 static int opdi_permutation(opd_ints dims, int ndim, int64_t *perm) {
     bool seen[OPD_MAX_DIMS];
@@ -42139,8 +42421,13 @@ static int opdi_permute_batch(opd_call *call) {
     return opd_batch_return(call, opd_permute(opdi_batch_front_arg(call, 0),
                                               opdi_batch_ints(0, opd_ints_of(perm, dims.n), room)), 0);
 }
-OPDI_CARD_VIEW_BY(permute, "permute(Tensor(a) self, int[] dims) -> Tensor(a)", opdi_permute_kernel,
-                  opdi_permute_backward, opdi_permute_batch, "[2,3], (1,0); [2,3,2], (2,0,-2)")
+OPDI_OP(permute) {
+    op->schema = "permute(Tensor(a) self, int[] dims) -> Tensor(a)";
+    op->any = opdi_permute_kernel; op->backward = opdi_permute_backward;
+    op->vmap = opdi_permute_batch; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->cases = "[2,3], (1,0); [2,3,2], (2,0,-2)";
+}
+
 static int opdi_geometry_unsqueezed(opd_call *call, opdi_geometry *g) {
     const opd_tensor *self = opd_arg_tensor(call, 0);
     const int d = opdi_dim_of(opd_arg_int(call, 1), self->ndim + 1);
@@ -42156,8 +42443,13 @@ static int opdi_unsqueeze_kernel(opd_call *call) {
 static int opdi_unsqueeze_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_squeeze_dim(opd_bw_grad(bw, 0), opd_bw_value(bw, 1).u.i));
 }
-OPDI_CARD_VIEW(unsqueeze, "unsqueeze(Tensor(a) self, int dim) -> Tensor(a)", opdi_unsqueeze_kernel,
-               opdi_unsqueeze_backward, "[2,3], 1; [2,3], -1; [], 0")
+OPDI_OP(unsqueeze) {
+    op->schema = "unsqueeze(Tensor(a) self, int dim) -> Tensor(a)";
+    op->any = opdi_unsqueeze_kernel; op->backward = opdi_unsqueeze_backward;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->cases = "[2,3], 1; [2,3], -1; [], 0";
+}
+
 /* Without dims of size 1, all of them or only dim `only`. */
 /* g: self without its dims of one: all of them, or only the dim or dims of argument 1. */
 static int opdi_geometry_squeezed(const opd_call *call, opdi_geometry *g) {
@@ -42189,12 +42481,25 @@ static int opdi_squeeze_batch(opd_call *call) {
     if (n == 0) { return opd_batch_view(call); }
     return opd_batch_return(call, opd_squeeze_dims(opdi_batch_front_arg(call, 0), opdi_batch_all_dims(n, dims)), 0);
 }
-OPDI_CARD_VIEW_BY(squeeze, "squeeze(Tensor(a) self) -> Tensor(a)", opdi_squeeze_kernel, opdi_view_backward,
-                  opdi_squeeze_batch, "[2,1,3,1]; [1]")
-OPDI_CARD_VIEW(squeeze_dim, "squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)", opdi_squeeze_kernel,
-               opdi_view_backward, "[2,1,3], 1; [2,3], 0; [], 0")
-OPDI_CARD_VIEW(squeeze_dims, "squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)", opdi_squeeze_kernel,
-               opdi_view_backward, "[2,1,3,1], (1,-1); [2,1,3,1], (0,1); [1,2], ()")
+OPDI_OP(squeeze) {
+    op->schema = "squeeze(Tensor(a) self) -> Tensor(a)";
+    op->any = opdi_squeeze_kernel; op->backward = opdi_view_backward;
+    op->vmap = opdi_squeeze_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,1,3,1]; [1]";
+}
+OPDI_OP(squeeze_dim) {
+    op->schema = "squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)";
+    op->any = opdi_squeeze_kernel; op->backward = opdi_view_backward;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->cases = "[2,1,3], 1; [2,3], 0; [], 0";
+}
+OPDI_OP(squeeze_dims) {
+    op->schema = "squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)";
+    op->any = opdi_squeeze_kernel; op->backward = opdi_view_backward;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->cases = "[2,1,3,1], (1,-1); [2,1,3,1], (0,1); [1,2], ()";
+}
+
 static int opdi_alias_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     return opdi_return_view(call, self, opdi_sizes(self), opdi_strides(self), self->ndim, 0);
@@ -42204,8 +42509,18 @@ static int opdi_detach_kernel(opd_call *call) {
     opdi_view_untie(call->rets[0].u.t);
     return 0;
 }
-OPDI_CARD_VIEW(detach, "detach(Tensor(a) self) -> Tensor(a)", opdi_detach_kernel, OPD_NOT_DIFFERENTIABLE, "[2,3]")
-OPDI_CARD_VIEW(alias, "alias(Tensor(a) self) -> Tensor(a)", opdi_alias_kernel, opdi_pass_backward, "[2,3]")
+OPDI_OP(detach) {
+    op->schema = "detach(Tensor(a) self) -> Tensor(a)";
+    op->any = opdi_detach_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,3]";
+}
+OPDI_OP(alias) {
+    op->schema = "alias(Tensor(a) self) -> Tensor(a)";
+    op->any = opdi_alias_kernel; op->backward = opdi_pass_backward;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->cases = "[2,3]";
+}
 
 //== parts =============================================================================================================
 
@@ -42235,8 +42550,13 @@ static int opdi_select_bw(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_select_backward(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 0), opd_bw_value(bw, 1).u.i,
                                                     opd_bw_value(bw, 2).u.i));
 }
-OPDI_CARD_VIEW(select_int, "select.int(Tensor(a) self, int dim, int index) -> Tensor(a)", opdi_select_kernel,
-               opdi_select_bw, "[2,3], 0, 1; [2,3], -1, -2")
+OPDI_OP(select_int) {
+    op->schema = "select.int(Tensor(a) self, int dim, int index) -> Tensor(a)";
+    op->any = opdi_select_kernel; op->backward = opdi_select_bw;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->cases = "[2,3], 0, 1; [2,3], -1, -2";
+}
+
 /* The same for every step-th index of [start, end), each cut to the dim. */
 static int64_t opdi_slice_geometry(const opd_tensor *t, int64_t dim, int64_t start, int64_t end, int64_t step,
                                    opdi_geometry *g) {
@@ -42270,9 +42590,14 @@ static int opdi_slice_bw(opd_backward_call *bw) {
                                                    end.tag == OPD_TAG_INT ? end.u.i : INT64_MAX,
                                                    opd_bw_value(bw, 4).u.i));
 }
-OPDI_CARD_VIEW(slice_Tensor, "slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, "
-               "SymInt step=1) -> Tensor(a)", opdi_slice_kernel, opdi_slice_bw,
-               "[4,3], 0, 1, 3; [4,3], 1, None, None, 2; [4,3], -1, -2")
+OPDI_OP(slice_Tensor) {
+    op->schema = "slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> "
+        "Tensor(a)";
+    op->any = opdi_slice_kernel; op->backward = opdi_slice_bw;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->cases = "[4,3], 0, 1, 3; [4,3], 1, None, None, 2; [4,3], -1, -2";
+}
+
 static int opdi_as_strided_kernel(opd_call *call) {
     opd_value offset = opd_arg_value(call, 3);
     return opdi_as_strided_at(call, offset.tag == OPD_TAG_INT ? offset.u.i : opd_offset(opd_arg_tensor(call, 0)));
@@ -42304,8 +42629,9 @@ static int opdi_as_strided_autograd(opd_call *call) {
 }
 OPDI_OP(as_strided) {
     op->schema = "as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a)";
-    op->any = opdi_as_strided_kernel; op->autograd = opdi_as_strided_autograd; op->vmap = OPD_BATCH_VIEW;
-    op->autocast = OPD_AUTOCAST_KEEP; op->cases = "[3,4], (2,2), (4,1); [6], (2,2), (1,1), 1";
+    op->any = opdi_as_strided_kernel; op->autograd = opdi_as_strided_autograd;
+    op->vmap = OPD_BATCH_VIEW; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->cases = "[3,4], (2,2), (4,1); [6], (2,2), (1,1), 1";
 }
 
 //== their gradients: zeros with the gradient at its place =============================================================
@@ -42335,11 +42661,14 @@ static int opdi_select_backward_kernel(opd_call *call) {
 static int opdi_select_backward_bw(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_select(opd_bw_grad(bw, 0), opd_bw_value(bw, 2).u.i, opd_bw_value(bw, 3).u.i));
 }
-#define OPDI_CARD_PUT(id, schema_, kernel_, backward_, out_, cases_) \
-    OPDI_CARD_ANY(id, schema_, kernel_, backward_, "", OPD_BATCH_SHIFT_DIM, NULL, out_, cases_)
-OPDI_CARD_PUT(select_backward,
-              "select_backward(Tensor grad_output, SymInt[] input_sizes, int dim, int index) -> Tensor",
-              opdi_select_backward_kernel, opdi_select_backward_bw, "select_backward.out", "[3], (2,3), 0, 1")
+OPDI_OP(select_backward) {
+    op->schema = "select_backward(Tensor grad_output, SymInt[] input_sizes, int dim, int index) -> Tensor";
+    op->any = opdi_select_backward_kernel; op->backward = opdi_select_backward_bw;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "select_backward.out";
+    op->cases = "[3], (2,3), 0, 1";
+}
+
 static int opdi_slice_backward_kernel(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0),
         *out = opdi_zero_result(call, opd_arg_ints(call, 1), (opd_scalar_type)grad->dtype);
@@ -42354,9 +42683,14 @@ static int opdi_slice_backward_bw(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_slice(opd_bw_grad(bw, 0), opd_bw_value(bw, 2).u.i, opd_bw_value(bw, 3),
                                           opd_bw_value(bw, 4), opd_bw_value(bw, 5).u.i));
 }
-OPDI_CARD_PUT(slice_backward, "slice_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt start, "
-              "SymInt end, SymInt step) -> Tensor", opdi_slice_backward_kernel, opdi_slice_backward_bw,
-              "slice_backward.out", "[2,3], (4,3), 0, 1, 3, 1")
+OPDI_OP(slice_backward) {
+    op->schema = "slice_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt start, SymInt end, SymInt "
+        "step) -> Tensor";
+    op->any = opdi_slice_backward_kernel; op->backward = opdi_slice_backward_bw;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "slice_backward.out";
+    op->cases = "[2,3], (4,3), 0, 1, 3, 1";
+}
 
 OPDI_COLD_END
 /* Adds what lies at (sizes, strides, at) of `values` in order to base, or (take) reads it from there. */
@@ -42467,10 +42801,13 @@ static int opdi_as_strided_backward_batch(opd_call *call) {
     return opd_batch_return(call, opd_as_strided_backward(opdi_batch_front_arg(call, 0), v[0], v[1], v[2], v[3],
                                                           offset), 0);
 }
-OPDI_CARD_ANY(as_strided_backward, "as_strided_backward(Tensor grad_output, SymInt[] input_sizes, "
-              "SymInt[] input_strides, SymInt[] size, SymInt[] stride, SymInt storage_offset) -> Tensor",
-              opdi_as_strided_backward_kernel, opdi_as_strided_backward_bw, "", opdi_as_strided_backward_batch, NULL,
-              NULL, "[2,2], (6), (1), (2,2), (1,1), 1")
+OPDI_OP(as_strided_backward) {
+    op->schema = "as_strided_backward(Tensor grad_output, SymInt[] input_sizes, SymInt[] input_strides, SymInt[] "
+        "size, SymInt[] stride, SymInt storage_offset) -> Tensor";
+    op->any = opdi_as_strided_backward_kernel; op->backward = opdi_as_strided_backward_bw;
+    op->vmap = opdi_as_strided_backward_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,2], (6), (1), (2,2), (1,1), 1";
+}
 
 //== copies ============================================================================================================
 
@@ -42511,8 +42848,14 @@ static int opdi_copy_backward(opd_backward_call *bw) {
     if (opd_bw_needs(bw, 0) && opd_bw_return(bw, 0, opd_zeros_like(g))) { return -1; }
     return opd_bw_needs(bw, 1) ? opdi_copied_back(bw, 1) : 0;
 }
-OPDI_CARD_ANY(copy_, "copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)", opdi_copy__kernel,
-              opdi_copy_backward, "", OPD_BATCH_POINTWISE, NULL, NULL, "[2,3], [2,3]; [2,3], [3]")
+OPDI_OP(copy_) {
+    op->schema = "copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)";
+    op->any = opdi_copy__kernel; op->backward = opdi_copy_backward;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_NUMBERS;
+    op->flops = opdi_flops_none;
+    op->cases = "[2,3], [2,3]; [2,3], [3]";
+}
+
 static int opdi_copy_batch(opd_call *call) {
     opd_tensor *src = opd_arg_tensor(call, 1);
     if (src->ndim > opd_arg_tensor(call, 0)->ndim) { return opdi_batch_unfit(call); }
@@ -42520,11 +42863,14 @@ static int opdi_copy_batch(opd_call *call) {
     return opd_batch_return(call, opd_copy_full(opdi_batch_front_arg(call, 0), src, opd_arg_bool(call, 2)), 0);
 }
 OPDI_OP(copy) {
-    op->schema = "copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor"; op->any = opdi_copy_kernel;
-    op->backward = opdi_copy_backward; op->vmap = opdi_copy_batch; op->jvp = OPD_JVP_POINTWISE;
-    op->tags = OPD_OPTAG_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->out = "copy.out";
+    op->schema = "copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor";
+    op->any = opdi_copy_kernel; op->backward = opdi_copy_backward; op->jvp = OPD_JVP_POINTWISE;
+    op->vmap = opdi_copy_batch; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_POINTWISE | OPD_OPTAG_CORE;
+    op->flops = opdi_flops_none;
+    op->out = "copy.out";
     op->cases = "[2,3], [2,3]; [2,3], [3]";
 }
+
 static int64_t opdi_arg_format(const opd_call *call, int i) {
     opd_value v = opd_arg_value(call, i);
     return v.tag == OPD_TAG_INT ? v.u.i : (int64_t)OPDI_FORMAT_PRESERVE;
@@ -42559,14 +42905,15 @@ static int opdi_copy_format_batch(opd_call *call) {
     if (!(args[0].u.t = opdi_batch_front_arg(call, 0))) { return -1; }
     return opd_call_all(call->op, &ret, args, call->op->nargs) ? -1 : opd_batch_return(call, ret.u.t, 0);
 }
-#define OPDI_CARD_CLONE(id, schema_, kernel_, backward_, out_, cases_)                                      \
-    OPDI_OP(id) {                                                                                           \
-        op->schema = schema_; op->any = kernel_; op->backward = backward_; op->save = "";                   \
-        op->vmap = opdi_copy_format_batch; op->jvp = OPD_JVP_POINTWISE; op->tags = OPD_OPTAG_POINTWISE;     \
-        op->autocast = OPD_AUTOCAST_KEEP; op->out = out_; op->cases = cases_;                               \
-    }
-OPDI_CARD_CLONE(clone, "clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", opdi_clone_kernel,
-                opdi_pass_backward, "clone.out", "[2,3]; []")
+OPDI_OP(clone) {
+    op->schema = "clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor";
+    op->any = opdi_clone_kernel; op->backward = opdi_pass_backward; op->jvp = OPD_JVP_POINTWISE;
+    op->vmap = opdi_copy_format_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->tags = OPD_OPTAG_POINTWISE | OPD_OPTAG_CORE; op->flops = opdi_flops_none;
+    op->out = "clone.out";
+    op->cases = "[2,3]; []";
+}
+
 static int opdi_to_copy_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *out;
     opdi_options o;
@@ -42579,11 +42926,17 @@ static int opdi_to_copy_kernel(opd_call *call) {
     return out ? opdi_copy_into(out, self) : -1;
 }
 /* The engine casts a gradient back to the input's dtype. */
-OPDI_CARD_CLONE(_to_copy, "_to_copy(Tensor self, *, "
-                OPDI_OPTIONS_TEXT ", bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor",
-                opdi_to_copy_kernel, opdi_to_copy_backward, "_to_copy.out(Tensor self, *, "
-                "bool non_blocking=False, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)",
-                "[2,3], dtype=7; [2,3]; [2,3]i5, dtype=6")
+OPDI_OP(_to_copy) {
+    op->schema = "_to_copy(Tensor self, *, " OPDI_OPTIONS_TEXT ", bool non_blocking=False, MemoryFormat? "
+        "memory_format=None) -> Tensor";
+    op->any = opdi_to_copy_kernel; op->backward = opdi_to_copy_backward; op->jvp = OPD_JVP_POINTWISE;
+    op->vmap = opdi_copy_format_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->tags = OPD_OPTAG_POINTWISE | OPD_OPTAG_CORE | OPDI_OPTAG_NUMBERS; op->flops = opdi_flops_none;
+    op->out = "_to_copy.out(Tensor self, *, bool non_blocking=False, MemoryFormat? memory_format=None, Tensor(a!) "
+        "out) -> Tensor(a!)";
+    op->cases = "[2,3], dtype=7; [2,3]; [2,3]i5, dtype=6";
+}
+
 static bool opdi_has_format(const opd_tensor *t, int64_t format) {
     int64_t strides[OPD_MAX_DIMS];
     int i;
@@ -42604,8 +42957,13 @@ static int opdi_contiguous_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, opd_clone_full(self, opd_value_int(format)));
 }
-OPDI_CARD_OF(contiguous, "contiguous(Tensor(a) self, *, MemoryFormat memory_format=0) -> Tensor(a)",
-             opdi_contiguous_kernel, NULL, NULL, "[2,3]")
+OPDI_OP(contiguous) {
+    op->schema = "contiguous(Tensor(a) self, *, MemoryFormat memory_format=0) -> Tensor(a)";
+    op->composite = opdi_contiguous_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,3]";
+}
+
 /* Without an index: on the current device of that type. */
 static bool opdi_is_at(const opd_tensor *t, opd_device d) {
     const opd_device its = opd_tensor_device(t);  /* that of a fake, too */
@@ -42629,8 +42987,13 @@ static int opdi_to(opd_call *call, opd_value dtype, opd_value device, bool copy,
 static int opdi_to_dtype_kernel(opd_call *call) {
     return opdi_to(call, opd_arg_value(call, 1), OPD_NONE, opd_arg_bool(call, 3), opd_arg_value(call, 4));
 }
-OPDI_CARD_OF(to_dtype, "to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, "
-             "MemoryFormat? memory_format=None) -> Tensor(a)", opdi_to_dtype_kernel, NULL, NULL, "[2,3], 7; [2,3], 6")
+OPDI_OP(to_dtype) {
+    op->schema = "to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? "
+        "memory_format=None) -> Tensor(a)";
+    op->composite = opdi_to_dtype_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_NUMBERS;
+    op->cases = "[2,3], 7; [2,3], 6";
+}
 
 //== the value of a tensor =============================================================================================
 
@@ -42648,12 +43011,23 @@ static int opdi_item_kernel(opd_call *call) {
     return t->dtype == OPD_BOOL ? opd_return_bool(call, opdi_element_i64(t, 0) != 0)
         : opd_return_int(call, opdi_element_i64(t, 0));
 }
-OPDI_CARD_ANY(_local_scalar_dense, "_local_scalar_dense(Tensor self) -> Scalar", opdi_item_kernel,
-              OPD_NOT_DIFFERENTIABLE, "", opdi_batch_item, NULL, NULL, "[]; [1]i5")
+OPDI_OP(_local_scalar_dense) {
+    op->schema = "_local_scalar_dense(Tensor self) -> Scalar";
+    op->any = opdi_item_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = opdi_batch_item; op->autocast = OPD_AUTOCAST_KEEP;
+    op->tags = OPD_OPTAG_CORE | OPD_OPTAG_DATA_DEPENDENT_OUTPUT;
+    op->cases = "[]; [1]i5";
+}
+
 static int opdi_item_composite(opd_call *call) {
     return opd_return_value(call, opd_local_scalar_dense(opd_arg_tensor(call, 0)));
 }
-OPDI_CARD_OF(item, "item(Tensor self) -> Scalar", opdi_item_composite, NULL, NULL, "[]; [1]i5")
+OPDI_OP(item) {
+    op->schema = "item(Tensor self) -> Scalar";
+    op->composite = opdi_item_composite;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_DATA_DEPENDENT_OUTPUT;
+    op->cases = "[]; [1]i5";
+}
 
 //== view as another dtype =============================================================================================
 
@@ -42702,8 +43076,12 @@ static int opdi_view_dtype_backward(opd_backward_call *bw) {
     if (opd_bw_value(bw, 1).u.i == (int64_t)opd_bw_dtype(bw, 0)) { return opd_bw_return(bw, 0, opd_bw_grad(bw, 0)); }
     return opd_fail(OPD_ERROR_AUTOGRAD, "view.dtype: a view as another dtype has no derivative");
 }
-OPDI_CARD_VIEW(view_dtype, "view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)", opdi_view_dtype_kernel,
-               opdi_view_dtype_backward, "[2,4]i5, 7")
+OPDI_OP(view_dtype) {
+    op->schema = "view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)";
+    op->any = opdi_view_dtype_kernel; op->backward = opdi_view_dtype_backward;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,4]i5, 7";
+}
 
 //== diagonal, unfold ==================================================================================================
 
@@ -42748,11 +43126,21 @@ static int opdi_diagonal_backward_bw(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_diagonal_full(opd_bw_grad(bw, 0), opd_bw_value(bw, 2).u.i, opd_bw_value(bw, 3).u.i,
                                                   opd_bw_value(bw, 4).u.i));
 }
-OPDI_CARD_VIEW(diagonal, "diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)",
-               opdi_diagonal_kernel, opdi_diagonal_bw, "[3,4]; [3,4], 1; [2,3,3], -1, -2, -1")
-OPDI_CARD_PUT(diagonal_backward,
-              "diagonal_backward(Tensor grad_output, SymInt[] input_sizes, int offset, int dim1, int dim2) -> Tensor",
-              opdi_diagonal_backward_kernel, opdi_diagonal_backward_bw, "diagonal_backward.out", "[3], (3,4), 0, 0, 1")
+OPDI_OP(diagonal) {
+    op->schema = "diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)";
+    op->any = opdi_diagonal_kernel; op->backward = opdi_diagonal_bw;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->cases = "[3,4]; [3,4], 1; [2,3,3], -1, -2, -1";
+}
+OPDI_OP(diagonal_backward) {
+    op->schema = "diagonal_backward(Tensor grad_output, SymInt[] input_sizes, int offset, int dim1, int dim2) -> "
+        "Tensor";
+    op->any = opdi_diagonal_backward_kernel; op->backward = opdi_diagonal_backward_bw;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "diagonal_backward.out";
+    op->cases = "[3], (3,4), 0, 0, 1";
+}
+
 /* Windows of `size` elements, `step` apart, along a dim; the place in a window becomes the last dim. */
 static int opdi_unfold_geometry(const opd_tensor *t, int64_t dim, int64_t size, int64_t step, opdi_geometry *g) {
     int d = opdi_dim_of(dim, t->ndim);
@@ -42807,11 +43195,19 @@ static int opdi_unfold_backward_bw(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_unfold(opd_bw_grad(bw, 0), opd_bw_value(bw, 2).u.i, opd_bw_value(bw, 3).u.i,
                                            opd_bw_value(bw, 4).u.i));
 }
-OPDI_CARD_VIEW(unfold, "unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)", opdi_unfold_kernel,
-               opdi_unfold_bw, "[5], 0, 3, 1; [2,6], -1, 2, 3; [5], 0, 2, 2")
-OPDI_CARD_PUT(unfold_backward,
-              "unfold_backward(Tensor grad_in, SymInt[] input_sizes, int dim, int size, int step) -> Tensor",
-              opdi_unfold_backward_kernel, opdi_unfold_backward_bw, "unfold_backward.out", "[3,3], (5), 0, 3, 1")
+OPDI_OP(unfold) {
+    op->schema = "unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)";
+    op->any = opdi_unfold_kernel; op->backward = opdi_unfold_bw;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[5], 0, 3, 1; [2,6], -1, 2, 3; [5], 0, 2, 2";
+}
+OPDI_OP(unfold_backward) {
+    op->schema = "unfold_backward(Tensor grad_in, SymInt[] input_sizes, int dim, int size, int step) -> Tensor";
+    op->any = opdi_unfold_backward_kernel; op->backward = opdi_unfold_backward_bw;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "unfold_backward.out";
+    op->cases = "[3,3], (5), 0, 3, 1";
+}
 
 //== lists of parts ====================================================================================================
 
@@ -42949,13 +43345,24 @@ static int opdi_unbind_backward(opd_backward_call *bw) {
     }
     return opd_bw_return(bw, 0, opdi_joined("aten::stack", list, n, d));
 }
-OPDI_CARD_VIEW(split_with_sizes,
-               "split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]",
-               opdi_split_kernel, opdi_split_backward, "[5,2], (2,3); [2,5], (1,0,4), -1")
-OPDI_CARD_VIEW(split_Tensor, "split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]",
-               opdi_split_kernel, opdi_split_backward, "[5,2], 2; [2,5], 3, 1")
-OPDI_CARD_VIEW(unbind_int, "unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]", opdi_unbind_kernel,
-               opdi_unbind_backward, "[2,3]; [2,3], 1")
+OPDI_OP(split_with_sizes) {
+    op->schema = "split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]";
+    op->any = opdi_split_kernel; op->backward = opdi_split_backward;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->cases = "[5,2], (2,3); [2,5], (1,0,4), -1";
+}
+OPDI_OP(split_Tensor) {
+    op->schema = "split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]";
+    op->any = opdi_split_kernel; op->backward = opdi_split_backward;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[5,2], 2; [2,5], 3, 1";
+}
+OPDI_OP(unbind_int) {
+    op->schema = "unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]";
+    op->any = opdi_unbind_kernel; op->backward = opdi_unbind_backward;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,3]; [2,3], 1";
+}
 
 /* The unsafe forms' results are not tied to self. */
 static int opdi_return_list(opd_call *call, opd_tensors list) {
@@ -42989,22 +43396,39 @@ static int opdi_chunk_kernel(opd_call *call) {
     memset(zeros, 0, (size_t)chunks * sizeof *zeros);
     return opdi_return_list(call, opd_split_with_sizes_full(self, opd_ints_of(zeros, chunks), d));
 }
-#define OPDI_CARD_SPLIT(id, schema_, kernel_, cases_) OPDI_CARD_OF(id, schema_, kernel_, NULL, NULL, cases_)
-OPDI_CARD_SPLIT(split_sizes, "split.sizes(Tensor(a -> *) self, SymInt[] split_size, int dim=0) -> Tensor(a)[]",
-                opdi_split_of_kernel, "[5,2], (2,3)")
-OPDI_CARD_OF(unsafe_split_Tensor, "unsafe_split.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]",
-             opdi_split_of_kernel, NULL,
-             "unsafe_split.Tensor_out(Tensor self, SymInt split_size, int dim=0, *, Tensor(a!)[] out) -> ()",
-             "[5,2], 2")
-OPDI_CARD_OF(unsafe_split_with_sizes,
-             "unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]", opdi_split_of_kernel,
-             NULL,
-             "unsafe_split_with_sizes.out(Tensor self, SymInt[] split_sizes, int dim=0, *, Tensor(a!)[] out) -> ()",
-             "[5,2], (2,3)")
-OPDI_CARD_SPLIT(chunk, "chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]", opdi_chunk_kernel,
-                "[5,2], 2; [2,3], 3, 1")
-OPDI_CARD_SPLIT(unsafe_chunk, "unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]",
-                opdi_chunk_kernel, "[5,2], 2")
+OPDI_OP(split_sizes) {
+    op->schema = "split.sizes(Tensor(a -> *) self, SymInt[] split_size, int dim=0) -> Tensor(a)[]";
+    op->composite = opdi_split_of_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[5,2], (2,3)";
+}
+OPDI_OP(unsafe_split_Tensor) {
+    op->schema = "unsafe_split.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]";
+    op->composite = opdi_split_of_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "unsafe_split.Tensor_out(Tensor self, SymInt split_size, int dim=0, *, Tensor(a!)[] out) -> ()";
+    op->cases = "[5,2], 2";
+}
+OPDI_OP(unsafe_split_with_sizes) {
+    op->schema = "unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]";
+    op->composite = opdi_split_of_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "unsafe_split_with_sizes.out(Tensor self, SymInt[] split_sizes, int dim=0, *, Tensor(a!)[] out) -> ()";
+    op->cases = "[5,2], (2,3)";
+}
+OPDI_OP(chunk) {
+    op->schema = "chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]";
+    op->composite = opdi_chunk_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[5,2], 2; [2,3], 3, 1";
+}
+OPDI_OP(unsafe_chunk) {
+    op->schema = "unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]";
+    op->composite = opdi_chunk_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[5,2], 2";
+}
+
 /* As equal parts as possible, longer ones first.  Slices, each a view of its own. */
 static int opdi_tensor_split_sections(opd_call *call, opd_tensor *self, int64_t n, int64_t dim) {
     int d = opdi_dim_of(dim, self->ndim);
@@ -43053,14 +43477,26 @@ static int opdi_tensor_split_by(opd_call *call, opd_value v, int64_t dim) {
 static int opdi_tensor_split_kernel(opd_call *call) {
     return opdi_tensor_split_by(call, opd_arg_value(call, 1), opd_arg_int(call, 2));
 }
-OPDI_CARD_SPLIT(tensor_split_sections,
-                "tensor_split.sections(Tensor(a -> *) self, int sections, int dim=0) -> Tensor(a)[]",
-                opdi_tensor_split_kernel, "[5,2], 2")
-OPDI_CARD_SPLIT(tensor_split_indices,
-                "tensor_split.indices(Tensor(a -> *) self, SymInt[] indices, int dim=0) -> Tensor(a)[]",
-                opdi_tensor_split_kernel, "[5,2], (1,3)")
-OPDI_CARD_SPLIT(tensor_split_tensor_indices_or_sections, "tensor_split.tensor_indices_or_sections(Tensor(a -> *) self, "
-                "Tensor tensor_indices_or_sections, int dim=0) -> Tensor(a)[]", opdi_tensor_split_kernel, "")
+OPDI_OP(tensor_split_sections) {
+    op->schema = "tensor_split.sections(Tensor(a -> *) self, int sections, int dim=0) -> Tensor(a)[]";
+    op->composite = opdi_tensor_split_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[5,2], 2";
+}
+OPDI_OP(tensor_split_indices) {
+    op->schema = "tensor_split.indices(Tensor(a -> *) self, SymInt[] indices, int dim=0) -> Tensor(a)[]";
+    op->composite = opdi_tensor_split_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[5,2], (1,3)";
+}
+OPDI_OP(tensor_split_tensor_indices_or_sections) {
+    op->schema = "tensor_split.tensor_indices_or_sections(Tensor(a -> *) self, Tensor tensor_indices_or_sections, int "
+        "dim=0) -> Tensor(a)[]";
+    op->composite = opdi_tensor_split_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "";
+}
+
 /* hsplit, vsplit, dsplit: along dim 1 (0 of a vector), 0, 2. */
 static int opdi_xsplit_kernel(opd_call *call) {
     const opd_tensor *self = opd_arg_tensor(call, 0);
@@ -43078,18 +43514,42 @@ static int opdi_xsplit_kernel(opd_call *call) {
     }
     return opdi_tensor_split_by(call, v, dim);
 }
-OPDI_CARD_SPLIT(hsplit_int, "hsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]",
-                opdi_xsplit_kernel, "[2,4], 2")
-OPDI_CARD_SPLIT(hsplit_array, "hsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]", opdi_xsplit_kernel,
-                "[2,4], (1,3)")
-OPDI_CARD_SPLIT(vsplit_int, "vsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]",
-                opdi_xsplit_kernel, "[2,4], 2")
-OPDI_CARD_SPLIT(vsplit_array, "vsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]", opdi_xsplit_kernel,
-                "[2,4], (1)")
-OPDI_CARD_SPLIT(dsplit_int, "dsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]", opdi_xsplit_kernel,
-                "[2,2,4], 2")
-OPDI_CARD_SPLIT(dsplit_array, "dsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]", opdi_xsplit_kernel,
-                "[2,2,4], (1)")
+OPDI_OP(hsplit_int) {
+    op->schema = "hsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]";
+    op->composite = opdi_xsplit_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,4], 2";
+}
+OPDI_OP(hsplit_array) {
+    op->schema = "hsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]";
+    op->composite = opdi_xsplit_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,4], (1,3)";
+}
+OPDI_OP(vsplit_int) {
+    op->schema = "vsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]";
+    op->composite = opdi_xsplit_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,4], 2";
+}
+OPDI_OP(vsplit_array) {
+    op->schema = "vsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]";
+    op->composite = opdi_xsplit_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,4], (1)";
+}
+OPDI_OP(dsplit_int) {
+    op->schema = "dsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]";
+    op->composite = opdi_xsplit_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,2,4], 2";
+}
+OPDI_OP(dsplit_array) {
+    op->schema = "dsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]";
+    op->composite = opdi_xsplit_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,2,4], (1)";
+}
 
 //== made of views =====================================================================================================
 
@@ -43130,13 +43590,26 @@ static int opdi_narrow_copy_kernel(opd_call *call) {
                                      opd_arg_int(call, 3));
     return opd_return_tensor(call, opd_clone_full(part, opd_value_int(OPDI_FORMAT_CONTIGUOUS)));
 }
-#define OPDI_CARD_VIEWS(id, schema_, kernel_, cases_) OPDI_CARD_OF(id, schema_, kernel_, NULL, NULL, cases_)
-OPDI_CARD_VIEWS(narrow, "narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a)", opdi_narrow_kernel,
-                "[5,2], 0, 1, 3")
-OPDI_CARD_VIEWS(narrow_Tensor, "narrow.Tensor(Tensor(a) self, int dim, Tensor start, SymInt length) -> Tensor(a)",
-                opdi_narrow_Tensor_kernel, "")
-OPDI_CARD_OF(narrow_copy, "narrow_copy(Tensor self, int dim, SymInt start, SymInt length) -> Tensor",
-             opdi_narrow_copy_kernel, NULL, "narrow_copy.out", "[5,2], 0, 1, 3")
+OPDI_OP(narrow) {
+    op->schema = "narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a)";
+    op->composite = opdi_narrow_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[5,2], 0, 1, 3";
+}
+OPDI_OP(narrow_Tensor) {
+    op->schema = "narrow.Tensor(Tensor(a) self, int dim, Tensor start, SymInt length) -> Tensor(a)";
+    op->composite = opdi_narrow_Tensor_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "";
+}
+OPDI_OP(narrow_copy) {
+    op->schema = "narrow_copy(Tensor self, int dim, SymInt start, SymInt length) -> Tensor";
+    op->composite = opdi_narrow_copy_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_VIEW_COPY;
+    op->out = "narrow_copy.out";
+    op->cases = "[5,2], 0, 1, 3";
+}
+
 static int opdi_move_dims(opd_call *call, opd_ints from, opd_ints to) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     int64_t perm[OPD_MAX_DIMS];
@@ -43175,20 +43648,47 @@ static int opdi_movedim_kernel(opd_call *call) {
 static int opdi_movedims_kernel(opd_call *call) {
     return opdi_move_dims(call, opd_arg_ints(call, 1), opd_arg_ints(call, 2));
 }
-OPDI_CARD_VIEWS(movedim_int, "movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)",
-                opdi_movedim_kernel, "[2,3,4], 0, 2")
-OPDI_CARD_VIEWS(movedim_intlist, "movedim.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)",
-                opdi_movedims_kernel, "[2,3,4], (0,1), (2,0)")
-OPDI_CARD_VIEWS(moveaxis_int, "moveaxis.int(Tensor(a) self, int source, int destination) -> Tensor(a)",
-                opdi_movedim_kernel, "[2,3,4], 0, 2")
-OPDI_CARD_VIEWS(moveaxis_intlist, "moveaxis.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)",
-                opdi_movedims_kernel, "[2,3,4], (0,1), (2,0)")
+OPDI_OP(movedim_int) {
+    op->schema = "movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)";
+    op->composite = opdi_movedim_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,3,4], 0, 2";
+}
+OPDI_OP(movedim_intlist) {
+    op->schema = "movedim.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)";
+    op->composite = opdi_movedims_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,3,4], (0,1), (2,0)";
+}
+OPDI_OP(moveaxis_int) {
+    op->schema = "moveaxis.int(Tensor(a) self, int source, int destination) -> Tensor(a)";
+    op->composite = opdi_movedim_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,3,4], 0, 2";
+}
+OPDI_OP(moveaxis_intlist) {
+    op->schema = "moveaxis.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)";
+    op->composite = opdi_movedims_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,3,4], (0,1), (2,0)";
+}
+
 static int opdi_swap_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_transpose(opd_arg_tensor(call, 0), opd_arg_int(call, 1), opd_arg_int(call, 2)));
 }
-OPDI_CARD_VIEWS(swapaxes, "swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)", opdi_swap_kernel,
-                "[2,3], 0, 1")
-OPDI_CARD_VIEWS(swapdims, "swapdims(Tensor(a) self, int dim0, int dim1) -> Tensor(a)", opdi_swap_kernel, "[2,3], 0, 1")
+OPDI_OP(swapaxes) {
+    op->schema = "swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)";
+    op->composite = opdi_swap_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,3], 0, 1";
+}
+OPDI_OP(swapdims) {
+    op->schema = "swapdims(Tensor(a) self, int dim0, int dim1) -> Tensor(a)";
+    op->composite = opdi_swap_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,3], 0, 1";
+}
+
 static int opdi_numpy_T_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     int64_t perm[OPD_MAX_DIMS];
@@ -43196,7 +43696,13 @@ static int opdi_numpy_T_kernel(opd_call *call) {
     for (i = 0; i < self->ndim; i++) { perm[i] = self->ndim - 1 - i; }
     return opd_return_tensor(call, opd_permute(self, opd_ints_of(perm, self->ndim)));
 }
-OPDI_CARD_VIEWS(numpy_T, "numpy_T(Tensor(a) self) -> Tensor(a)", opdi_numpy_T_kernel, "[2,3,4]")
+OPDI_OP(numpy_T) {
+    op->schema = "numpy_T(Tensor(a) self) -> Tensor(a)";
+    op->composite = opdi_numpy_T_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,3,4]";
+}
+
 /* mT, mH, matrix_H, adjoint: of real numbers, so nothing is conjugated. */
 static int opdi_matrix_transpose_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
@@ -43218,10 +43724,31 @@ static int opdi_matrix_transpose_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, opd_transpose(self, -2, -1));
 }
-OPDI_CARD_VIEWS(mT, "mT(Tensor(a) self) -> Tensor(a)", opdi_matrix_transpose_kernel, "[2,3]")
-OPDI_CARD_VIEWS(mH, "mH(Tensor(a) self) -> Tensor(a)", opdi_matrix_transpose_kernel, "[2,3]")
-OPDI_CARD_VIEWS(matrix_H, "matrix_H(Tensor(a) self) -> Tensor(a)", opdi_matrix_transpose_kernel, "[2,3]")
-OPDI_CARD_VIEWS(adjoint, "adjoint(Tensor(a) self) -> Tensor(a)", opdi_matrix_transpose_kernel, "[2,3]")
+OPDI_OP(mT) {
+    op->schema = "mT(Tensor(a) self) -> Tensor(a)";
+    op->composite = opdi_matrix_transpose_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,3]";
+}
+OPDI_OP(mH) {
+    op->schema = "mH(Tensor(a) self) -> Tensor(a)";
+    op->composite = opdi_matrix_transpose_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,3]";
+}
+OPDI_OP(matrix_H) {
+    op->schema = "matrix_H(Tensor(a) self) -> Tensor(a)";
+    op->composite = opdi_matrix_transpose_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,3]";
+}
+OPDI_OP(adjoint) {
+    op->schema = "adjoint(Tensor(a) self) -> Tensor(a)";
+    op->composite = opdi_matrix_transpose_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,3]";
+}
+
 static int opdi_unflatten_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     int d = opdi_dim_of(opd_arg_int(call, 1), self->ndim), i, n = 0;
@@ -43245,20 +43772,36 @@ static int opdi_unflatten_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, opd_view(self, opd_ints_of(sizes, n)));
 }
-OPDI_CARD_VIEWS(unflatten_int, "unflatten.int(Tensor(a) self, int dim, SymInt[] sizes) -> Tensor(a)",
-                opdi_unflatten_kernel, "[6,2], 0, (2,3); [6], -1, (-1,2)")
+OPDI_OP(unflatten_int) {
+    op->schema = "unflatten.int(Tensor(a) self, int dim, SymInt[] sizes) -> Tensor(a)";
+    op->composite = opdi_unflatten_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[6,2], 0, (2,3); [6], -1, (-1,2)";
+}
+
 static int opdi_ravel_kernel(opd_call *call) {
     const int64_t all = -1;
     opd_tensor *t = opd_contiguous(opd_arg_tensor(call, 0));
     int64_t n = t ? t->numel : all;
     return opd_return_tensor(call, opd_view(t, opd_ints_of(&n, 1)));
 }
-OPDI_CARD_VIEWS(ravel, "ravel(Tensor(a) self) -> Tensor(a)", opdi_ravel_kernel, "[2,3]")
+OPDI_OP(ravel) {
+    op->schema = "ravel(Tensor(a) self) -> Tensor(a)";
+    op->composite = opdi_ravel_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,3]";
+}
+
 static int opdi_broadcast_to_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_expand(opd_arg_tensor(call, 0), opd_arg_ints(call, 1)));
 }
-OPDI_CARD_VIEWS(broadcast_to, "broadcast_to(Tensor(a) self, SymInt[] size) -> Tensor(a)", opdi_broadcast_to_kernel,
-                "[3], (2,3)")
+OPDI_OP(broadcast_to) {
+    op->schema = "broadcast_to(Tensor(a) self, SymInt[] size) -> Tensor(a)";
+    op->composite = opdi_broadcast_to_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[3], (2,3)";
+}
+
 static int opdi_broadcast_tensors_kernel(opd_call *call) {
     opd_tensors in = opd_arg_tensors(call, 0);
     opd_tensor **list = opdi_list_room(in.n);
@@ -43270,8 +43813,12 @@ static int opdi_broadcast_tensors_kernel(opd_call *call) {
     }
     return list ? opd_return_tensors(call, list, in.n) : -1;
 }
-OPDI_CARD_VIEWS(broadcast_tensors, "broadcast_tensors(Tensor[] tensors) -> Tensor[]", opdi_broadcast_tensors_kernel,
-                "{[3],[2,1]}")
+OPDI_OP(broadcast_tensors) {
+    op->schema = "broadcast_tensors(Tensor[] tensors) -> Tensor[]";
+    op->composite = opdi_broadcast_tensors_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "{[3],[2,1]}";
+}
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:copy      conversions, repetitions, copies of views, diagonal matrices
@@ -43295,14 +43842,38 @@ static int opdi_to_dtype_layout_kernel(opd_call *call) {
 }
 static int opdi_type_as_kernel(opd_call *call) { return opdi_to_like(call, opd_arg_tensor(call, 1), false, OPD_NONE); }
 #define OPDI_TO_TEXT "bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)"
-OPDI_CARD_VIEWS(to_device, "to.device(Tensor(a) self, Device device, ScalarType dtype, " OPDI_TO_TEXT,
-                opdi_to_device_kernel, "")
-OPDI_CARD_VIEWS(to_other, "to.other(Tensor(a) self, Tensor other, " OPDI_TO_TEXT, opdi_to_other_kernel, "[2,3], [2]i5")
-OPDI_CARD_VIEWS(to_dtype_layout, "to.dtype_layout(Tensor(a) self, *, " OPDI_OPTIONS_TEXT ", " OPDI_TO_TEXT,
-                opdi_to_dtype_layout_kernel, "[2,3], dtype=7; [2,3]")
-OPDI_CARD_VIEWS(type_as, "type_as(Tensor self, Tensor other) -> Tensor", opdi_type_as_kernel, "[2,3], [2]i5")
+OPDI_OP(to_device) {
+    op->schema = "to.device(Tensor(a) self, Device device, ScalarType dtype, " OPDI_TO_TEXT;
+    op->composite = opdi_to_device_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_NUMBERS;
+    op->cases = "";
+}
+OPDI_OP(to_other) {
+    op->schema = "to.other(Tensor(a) self, Tensor other, " OPDI_TO_TEXT;
+    op->composite = opdi_to_other_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_NUMBERS;
+    op->cases = "[2,3], [2]i5";
+}
+OPDI_OP(to_dtype_layout) {
+    op->schema = "to.dtype_layout(Tensor(a) self, *, " OPDI_OPTIONS_TEXT ", " OPDI_TO_TEXT;
+    op->composite = opdi_to_dtype_layout_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_NUMBERS;
+    op->cases = "[2,3], dtype=7; [2,3]";
+}
+OPDI_OP(type_as) {
+    op->schema = "type_as(Tensor self, Tensor other) -> Tensor";
+    op->composite = opdi_type_as_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,3], [2]i5";
+}
+
 static int opdi_same_kernel(opd_call *call) { return opd_return_tensor(call, opd_arg_tensor(call, 0)); }
-OPDI_CARD_VIEWS(lift_fresh, "lift_fresh(Tensor(a) self) -> Tensor(a)", opdi_same_kernel, "[2,3]")
+OPDI_OP(lift_fresh) {
+    op->schema = "lift_fresh(Tensor(a) self) -> Tensor(a)";
+    op->composite = opdi_same_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,3]";
+}
 
 //== repeat, flip, roll ================================================================================================
 
@@ -43377,8 +43948,14 @@ static int opdi_repeat_batch(opd_call *call) {
     return opd_batch_return(call, opd_repeat(opdi_batch_pad(opdi_batch_front_arg(call, 0), (int)repeats.n),
                                              opdi_batch_ints(1, repeats, room)), 0);
 }
-OPDI_CARD_ANY(repeat, "repeat(Tensor self, SymInt[] repeats) -> Tensor", opdi_repeat_kernel, opdi_repeat_backward, "",
-              opdi_repeat_batch, NULL, "repeat.out", "[2,3], (2,1); [3], (2,2); [2,3], (1,0); [], (2)")
+OPDI_OP(repeat) {
+    op->schema = "repeat(Tensor self, SymInt[] repeats) -> Tensor";
+    op->any = opdi_repeat_kernel; op->backward = opdi_repeat_backward;
+    op->vmap = opdi_repeat_batch; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->out = "repeat.out";
+    op->cases = "[2,3], (2,1); [3], (2,2); [2,3], (1,0); [], (2)";
+}
+
 static int opdi_tile_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     opd_ints dims = opd_arg_ints(call, 1);
@@ -43389,7 +43966,12 @@ static int opdi_tile_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, opd_repeat(self, opd_ints_of(repeats, self->ndim)));
 }
-OPDI_CARD_VIEWS(tile, "tile(Tensor self, SymInt[] dims) -> Tensor", opdi_tile_kernel, "[2,3], (2); [3], (2,2)")
+OPDI_OP(tile) {
+    op->schema = "tile(Tensor self, SymInt[] dims) -> Tensor";
+    op->composite = opdi_tile_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,3], (2); [3], (2,2)";
+}
 
 /* Reads self backwards: a source with negative strides from its last element. */
 static int opdi_flip_kernel(opd_call *call) {
@@ -43421,16 +44003,33 @@ static int opdi_flip_backward(opd_backward_call *bw) {
     opd_value dims = opd_bw_value(bw, 1);
     return opd_bw_return(bw, 0, opd_flip(opd_bw_grad(bw, 0), opd_ints_of(dims.u.ints, dims.n)));
 }
-OPDI_CARD_HOST(flip, "flip(Tensor self, int[] dims) -> Tensor", opdi_flip_kernel, opdi_flip_backward, "",
-              OPD_BATCH_SHIFT_DIM, NULL, "flip.out", "[2,3], (0); [2,3], (0,1); [2,3], ()")
+OPDI_OP(flip) {
+    op->schema = "flip(Tensor self, int[] dims) -> Tensor";
+    op->cpu = op->fake = opdi_flip_kernel; op->backward = opdi_flip_backward;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->out = "flip.out";
+    op->cases = "[2,3], (0); [2,3], (0,1); [2,3], ()";
+}
+
 static int opdi_flip_one_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     int64_t d = strcmp(call->op->schema->name, "fliplr") == 0;
     if (self->ndim <= d) { return opd_fail(OPD_ERROR_SHAPE, "Input must be >= %d-d.", (int)d + 1); }
     return opd_return_tensor(call, opd_flip(self, opd_ints_of(&d, 1)));
 }
-OPDI_CARD_VIEWS(fliplr, "fliplr(Tensor self) -> Tensor", opdi_flip_one_kernel, "[2,3]")
-OPDI_CARD_VIEWS(flipud, "flipud(Tensor self) -> Tensor", opdi_flip_one_kernel, "[2,3]")
+OPDI_OP(fliplr) {
+    op->schema = "fliplr(Tensor self) -> Tensor";
+    op->composite = opdi_flip_one_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,3]";
+}
+OPDI_OP(flipud) {
+    op->schema = "flipud(Tensor self) -> Tensor";
+    op->composite = opdi_flip_one_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,3]";
+}
+
 /* out = self rolled along one dim: two blocks change places. */
 static int opdi_roll_one(opd_tensor *out, opd_tensor *self, int d, int64_t shift) {
     int64_t size = opdi_sizes(self)[d], cut = shift % size;
@@ -43498,9 +44097,14 @@ static int opdi_roll_batch(opd_call *call) {
     all = opd_roll_full(opdi_batch_flat(opdi_batch_front_arg(call, 0)), shifts, opd_ints_of(&one, 1));
     return opd_batch_return(call, opd_reshape(all, opdi_batch_ints(opd_batch_size(), opdi_sizes_of(self), room)), 0);
 }
-OPDI_CARD_ANY(roll, "roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor", opdi_roll_kernel,
-              opdi_roll_backward, "", opdi_roll_batch, NULL, "roll.out",
-              "[2,3], (1); [2,3], (1), (1); [2,3], (1,-1), (0,1)")
+OPDI_OP(roll) {
+    op->schema = "roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor";
+    op->any = opdi_roll_kernel; op->backward = opdi_roll_backward;
+    op->vmap = opdi_roll_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "roll.out";
+    op->cases = "[2,3], (1); [2,3], (1), (1); [2,3], (1,-1), (0,1)";
+}
+
 static int opdi_rot90_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *t;
     int64_t k = opd_arg_int(call, 1) % 4;
@@ -43530,8 +44134,13 @@ static int opdi_rot90_kernel(opd_call *call) {
     t = opd_flip(self, k == 2 ? dims : opd_ints_of(&dims.data[k == 1], 1));
     return opd_return_tensor(call, k == 2 ? t : opd_transpose(t, dims.data[0], dims.data[1]));
 }
-OPDI_CARD_OF(rot90, "rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor", opdi_rot90_kernel, NULL, "rot90.out",
-             "[2,3]; [2,3], 2; [2,3,2], 3, (1,2); [2,3], 0")
+OPDI_OP(rot90) {
+    op->schema = "rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor";
+    op->composite = opdi_rot90_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "rot90.out";
+    op->cases = "[2,3]; [2,3], 2; [2,3,2], 3, (1,2); [2,3], 0";
+}
 
 //== the same, written into self's own description =====================================================================
 
@@ -43602,32 +44211,67 @@ static int opdi_detach__autograd(opd_call *call) {
     return opdi_detach_here(self) ? -1 : opd_return_tensor(call, self);
 }
 OPDI_OP(detach_) {
-    op->schema = "detach_(Tensor(a!) self) -> Tensor(a!)"; op->any = opdi_detach__kernel;
-    op->autograd = opdi_detach__autograd; op->backward = OPD_NOT_DIFFERENTIABLE; op->cases = "[2,3]";
-    op->vmap = opdi_batch_detach_; op->autocast = OPD_AUTOCAST_KEEP;
+    op->schema = "detach_(Tensor(a!) self) -> Tensor(a!)";
+    op->any = opdi_detach__kernel; op->autograd = opdi_detach__autograd; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = opdi_batch_detach_; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_INPLACE_VIEW;
+    op->cases = "[2,3]";
 }
-#define OPDI_CARD_SELF(id, schema_, kernel_, backward_, cases_)                                             \
-    OPDI_OP(id) {                                                                                           \
-        op->schema = schema_; op->any = kernel_; op->backward = backward_;                                  \
-        op->vmap = OPD_BATCH_VIEW;                                                                          \
-        op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_INPLACE_VIEW; op->cases = cases_;            \
-    }
-OPDI_CARD_SELF(transpose_, "transpose_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)", opdi_transpose__kernel,
-               opdi_transpose_backward, "[2,3], 0, 1")
-OPDI_CARD_SELF(t_, "t_(Tensor(a!) self) -> Tensor(a!)", opdi_transpose__kernel, opdi_t_backward, "[2,3]")
-OPDI_CARD_SELF(unsqueeze_, "unsqueeze_(Tensor(a!) self, int dim) -> Tensor(a!)", opdi_unsqueeze__kernel,
-               opdi_unsqueeze_backward, "[2,3], 1; [2,3], -1")
-OPDI_CARD_SELF(squeeze_, "squeeze_(Tensor(a!) self) -> Tensor(a!)", opdi_squeeze__kernel, opdi_view_backward, "[2,1,3]")
-OPDI_CARD_SELF(squeeze__dim, "squeeze_.dim(Tensor(a!) self, int dim) -> Tensor(a!)", opdi_squeeze__kernel,
-               opdi_view_backward, "[2,1,3], 1")
-OPDI_CARD_SELF(squeeze__dims, "squeeze_.dims(Tensor(a!) self, int[] dim) -> Tensor(a!)", opdi_squeeze__kernel,
-               opdi_view_backward, "[2,1,3,1], (1,-1)")
-OPDI_CARD_SELF(swapaxes_, "swapaxes_(Tensor(a!) self, int axis0, int axis1) -> Tensor(a!)", opdi_transpose__kernel,
-               opdi_transpose_backward, "[2,3], 0, 1")
-OPDI_CARD_SELF(swapdims_, "swapdims_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)", opdi_transpose__kernel,
-               opdi_transpose_backward, "[2,3], 0, 1")
-OPDI_CARD_SELF(as_strided_, "as_strided_(Tensor(a!) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) "
-               "-> Tensor(a!)", opdi_as_strided__kernel, OPD_NOT_DIFFERENTIABLE, "[3,4], (2,2), (4,1)")
+OPDI_OP(transpose_) {
+    op->schema = "transpose_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)";
+    op->any = opdi_transpose__kernel; op->backward = opdi_transpose_backward;
+    op->vmap = OPD_BATCH_VIEW; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_INPLACE_VIEW;
+    op->cases = "[2,3], 0, 1";
+}
+OPDI_OP(t_) {
+    op->schema = "t_(Tensor(a!) self) -> Tensor(a!)";
+    op->any = opdi_transpose__kernel; op->backward = opdi_t_backward;
+    op->vmap = OPD_BATCH_VIEW; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_INPLACE_VIEW;
+    op->cases = "[2,3]";
+}
+OPDI_OP(unsqueeze_) {
+    op->schema = "unsqueeze_(Tensor(a!) self, int dim) -> Tensor(a!)";
+    op->any = opdi_unsqueeze__kernel; op->backward = opdi_unsqueeze_backward;
+    op->vmap = OPD_BATCH_VIEW; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_INPLACE_VIEW;
+    op->cases = "[2,3], 1; [2,3], -1";
+}
+OPDI_OP(squeeze_) {
+    op->schema = "squeeze_(Tensor(a!) self) -> Tensor(a!)";
+    op->any = opdi_squeeze__kernel; op->backward = opdi_view_backward;
+    op->vmap = OPD_BATCH_VIEW; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_INPLACE_VIEW;
+    op->cases = "[2,1,3]";
+}
+OPDI_OP(squeeze__dim) {
+    op->schema = "squeeze_.dim(Tensor(a!) self, int dim) -> Tensor(a!)";
+    op->any = opdi_squeeze__kernel; op->backward = opdi_view_backward;
+    op->vmap = OPD_BATCH_VIEW; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_INPLACE_VIEW;
+    op->cases = "[2,1,3], 1";
+}
+OPDI_OP(squeeze__dims) {
+    op->schema = "squeeze_.dims(Tensor(a!) self, int[] dim) -> Tensor(a!)";
+    op->any = opdi_squeeze__kernel; op->backward = opdi_view_backward;
+    op->vmap = OPD_BATCH_VIEW; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_INPLACE_VIEW;
+    op->cases = "[2,1,3,1], (1,-1)";
+}
+OPDI_OP(swapaxes_) {
+    op->schema = "swapaxes_(Tensor(a!) self, int axis0, int axis1) -> Tensor(a!)";
+    op->any = opdi_transpose__kernel; op->backward = opdi_transpose_backward;
+    op->vmap = OPD_BATCH_VIEW; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_INPLACE_VIEW;
+    op->cases = "[2,3], 0, 1";
+}
+OPDI_OP(swapdims_) {
+    op->schema = "swapdims_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)";
+    op->any = opdi_transpose__kernel; op->backward = opdi_transpose_backward;
+    op->vmap = OPD_BATCH_VIEW; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_INPLACE_VIEW;
+    op->cases = "[2,3], 0, 1";
+}
+OPDI_OP(as_strided_) {
+    op->schema = "as_strided_(Tensor(a!) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> "
+        "Tensor(a!)";
+    op->any = opdi_as_strided__kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_VIEW; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_INPLACE_VIEW;
+    op->cases = "[3,4], (2,2), (4,1)";
+}
+
 static int opdi_resize_to(opd_call *call, opd_ints sizes, int64_t format) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     int64_t strides[OPD_MAX_DIMS];
@@ -43658,13 +44302,15 @@ static int opdi_resize_autograd(opd_call *call) {
 OPDI_OP(resize_) {
     op->schema = "resize_(Tensor(a!) self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!)";
     op->any = opdi_resize_kernel; op->autograd = opdi_resize_autograd; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = opdi_batch_resize; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_INPLACE_VIEW;
+    op->vmap = opdi_batch_resize; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_INPLACE_VIEW | OPD_OPTAG_CORE;
     op->cases = "[2,3], (3,2)";
 }
-OPDI_OP(resize_as_) {                             /* which PyTorch gives no tag */
+OPDI_OP(resize_as_) {
+    /* which PyTorch gives no tag */
     op->schema = "resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? memory_format=None) -> Tensor(a!)";
     op->any = opdi_resize_as_kernel; op->autograd = opdi_resize_autograd; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = opdi_batch_resize; op->autocast = OPD_AUTOCAST_KEEP; op->cases = "[2,3], [3,2]";
+    op->vmap = opdi_batch_resize; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,3], [3,2]";
 }
 
 //== questions =========================================================================================================
@@ -43686,14 +44332,36 @@ static int opdi_size_kernel(opd_call *call) {
 }
 static int opdi_numel_kernel(opd_call *call) { return opd_return_int(call, opd_arg_tensor(call, 0)->numel); }
 static int opdi_dim_kernel(opd_call *call) { return opd_return_int(call, opd_arg_tensor(call, 0)->ndim); }
-#define OPDI_CARD_ASK(id, schema_, kernel_, cases_) \
-    OPDI_CARD_ANY(id, schema_, kernel_, OPD_NOT_DIFFERENTIABLE, "", opdi_batch_ask, NULL, NULL, cases_)
-OPDI_CARD_ASK(is_same_size, "is_same_size(Tensor self, Tensor other) -> bool", opdi_is_same_size_kernel,
-              "[2,3], [2,3]; [2], [3]")
-OPDI_CARD_ASK(size_int, "size.int(Tensor self, int dim) -> int", opdi_size_kernel, "[2,3], 1")
-OPDI_CARD_ASK(stride_int, "stride.int(Tensor self, int dim) -> int", opdi_size_kernel, "[2,3], 0")
-OPDI_CARD_ASK(numel, "numel(Tensor self) -> int", opdi_numel_kernel, "[2,3]")
-OPDI_CARD_ASK(dim, "dim(Tensor self) -> int", opdi_dim_kernel, "[2,3]")
+OPDI_OP(is_same_size) {
+    op->schema = "is_same_size(Tensor self, Tensor other) -> bool";
+    op->any = opdi_is_same_size_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = opdi_batch_ask; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,3], [2,3]; [2], [3]";
+}
+OPDI_OP(size_int) {
+    op->schema = "size.int(Tensor self, int dim) -> int";
+    op->any = opdi_size_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = opdi_batch_ask; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,3], 1";
+}
+OPDI_OP(stride_int) {
+    op->schema = "stride.int(Tensor self, int dim) -> int";
+    op->any = opdi_size_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = opdi_batch_ask; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,3], 0";
+}
+OPDI_OP(numel) {
+    op->schema = "numel(Tensor self) -> int";
+    op->any = opdi_numel_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = opdi_batch_ask; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,3]";
+}
+OPDI_OP(dim) {
+    op->schema = "dim(Tensor self) -> int";
+    op->any = opdi_dim_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = opdi_batch_ask; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,3]";
+}
 
 //== copies of views ===================================================================================================
 
@@ -43716,45 +44384,154 @@ static int opdi_view_copy_kernel(opd_call *call) {
     for (i = 0; i < got.n; i++) { if (!(list[i] = opd_clone_full(got.u.tensors[i], rows))) { return -1; } }
     return opd_return_tensors(call, list, got.n);
 }
-#define OPDI_CARD_COPY(id, schema_, out_, cases_) OPDI_CARD_OF(id, schema_, opdi_view_copy_kernel, NULL, out_, cases_)
-OPDI_CARD_COPY(view_copy, "view_copy(Tensor self, SymInt[] size) -> Tensor", "view_copy.out", "[2,3], (3,2)")
-OPDI_CARD_COPY(view_copy_dtype, "view_copy.dtype(Tensor self, ScalarType dtype) -> Tensor", "view_copy.dtype_out",
-               "[2,4]i5, 7")
-OPDI_CARD_COPY(_reshape_alias_copy, "_reshape_alias_copy(Tensor self, SymInt[] size, SymInt[] stride) -> Tensor",
-               "_reshape_alias_copy.out", "[2,3], (3,2), (2,1)")
-OPDI_CARD_COPY(expand_copy, "expand_copy(Tensor self, SymInt[] size, *, bool implicit=False) -> Tensor",
-               "expand_copy.out", "[3], (2,3)")
-OPDI_CARD_COPY(transpose_copy_int, "transpose_copy.int(Tensor self, int dim0, int dim1) -> Tensor",
-               "transpose_copy.int_out", "[2,3], 0, 1")
-OPDI_CARD_COPY(t_copy, "t_copy(Tensor self) -> Tensor", "t_copy.out", "[2,3]")
-OPDI_CARD_COPY(permute_copy, "permute_copy(Tensor self, int[] dims) -> Tensor", "permute_copy.out", "[2,3], (1,0)")
-OPDI_CARD_COPY(select_copy_int, "select_copy.int(Tensor self, int dim, SymInt index) -> Tensor", "select_copy.int_out",
-               "[2,3], 0, 1")
-OPDI_CARD_COPY(slice_copy_Tensor, "slice_copy.Tensor(Tensor self, int dim=0, SymInt? start=None, SymInt? end=None, "
-               "SymInt step=1) -> Tensor", "slice_copy.Tensor_out", "[4,3], 0, 1, 3")
-OPDI_CARD_COPY(unsqueeze_copy, "unsqueeze_copy(Tensor self, int dim) -> Tensor", "unsqueeze_copy.out", "[2,3], 1")
-OPDI_CARD_COPY(squeeze_copy, "squeeze_copy(Tensor self) -> Tensor", "squeeze_copy.out", "[2,1,3]")
-OPDI_CARD_COPY(squeeze_copy_dim, "squeeze_copy.dim(Tensor self, int dim) -> Tensor", "squeeze_copy.dim_out",
-               "[2,1,3], 1")
-OPDI_CARD_COPY(squeeze_copy_dims, "squeeze_copy.dims(Tensor self, int[] dim) -> Tensor", "squeeze_copy.dims_out",
-               "[2,1,3,1], (1,-1)")
-OPDI_CARD_COPY(detach_copy, "detach_copy(Tensor self) -> Tensor", "detach_copy.out", "[2,3]")
-OPDI_CARD_COPY(alias_copy, "alias_copy(Tensor self) -> Tensor", "alias_copy.out", "[2,3]")
-OPDI_CARD_COPY(as_strided_copy,
-               "as_strided_copy(Tensor self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor",
-               "as_strided_copy.out", "[3,4], (2,2), (4,1)")
-OPDI_CARD_COPY(diagonal_copy, "diagonal_copy(Tensor self, int offset=0, int dim1=0, int dim2=1) -> Tensor",
-               "diagonal_copy.out", "[3,4]")
-OPDI_CARD_COPY(unfold_copy, "unfold_copy(Tensor self, int dimension, int size, int step) -> Tensor", "unfold_copy.out",
-               "[5], 0, 3, 1")
-OPDI_CARD_COPY(split_copy_Tensor, "split_copy.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]",
-               "split_copy.Tensor_out(Tensor self, SymInt split_size, int dim=0, *, Tensor(a!)[] out) -> ()",
-               "[5,2], 2")
-OPDI_CARD_COPY(split_with_sizes_copy, "split_with_sizes_copy(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]",
-               "split_with_sizes_copy.out(Tensor self, SymInt[] split_sizes, int dim=0, *, Tensor(a!)[] out) -> ()",
-               "[5,2], (2,3)")
-OPDI_CARD_COPY(unbind_copy_int, "unbind_copy.int(Tensor self, int dim=0) -> Tensor[]",
-               "unbind_copy.int_out(Tensor self, int dim=0, *, Tensor(a!)[] out) -> ()", "[2,3]")
+OPDI_OP(view_copy) {
+    op->schema = "view_copy(Tensor self, SymInt[] size) -> Tensor";
+    op->composite = opdi_view_copy_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_VIEW_COPY;
+    op->out = "view_copy.out";
+    op->cases = "[2,3], (3,2)";
+}
+OPDI_OP(view_copy_dtype) {
+    op->schema = "view_copy.dtype(Tensor self, ScalarType dtype) -> Tensor";
+    op->composite = opdi_view_copy_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_VIEW_COPY;
+    op->out = "view_copy.dtype_out";
+    op->cases = "[2,4]i5, 7";
+}
+OPDI_OP(_reshape_alias_copy) {
+    op->schema = "_reshape_alias_copy(Tensor self, SymInt[] size, SymInt[] stride) -> Tensor";
+    op->composite = opdi_view_copy_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_VIEW_COPY;
+    op->out = "_reshape_alias_copy.out";
+    op->cases = "[2,3], (3,2), (2,1)";
+}
+OPDI_OP(expand_copy) {
+    op->schema = "expand_copy(Tensor self, SymInt[] size, *, bool implicit=False) -> Tensor";
+    op->composite = opdi_view_copy_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_VIEW_COPY;
+    op->out = "expand_copy.out";
+    op->cases = "[3], (2,3)";
+}
+OPDI_OP(transpose_copy_int) {
+    op->schema = "transpose_copy.int(Tensor self, int dim0, int dim1) -> Tensor";
+    op->composite = opdi_view_copy_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_VIEW_COPY;
+    op->out = "transpose_copy.int_out";
+    op->cases = "[2,3], 0, 1";
+}
+OPDI_OP(t_copy) {
+    op->schema = "t_copy(Tensor self) -> Tensor";
+    op->composite = opdi_view_copy_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_VIEW_COPY;
+    op->out = "t_copy.out";
+    op->cases = "[2,3]";
+}
+OPDI_OP(permute_copy) {
+    op->schema = "permute_copy(Tensor self, int[] dims) -> Tensor";
+    op->composite = opdi_view_copy_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_VIEW_COPY;
+    op->out = "permute_copy.out";
+    op->cases = "[2,3], (1,0)";
+}
+OPDI_OP(select_copy_int) {
+    op->schema = "select_copy.int(Tensor self, int dim, SymInt index) -> Tensor";
+    op->composite = opdi_view_copy_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_VIEW_COPY;
+    op->out = "select_copy.int_out";
+    op->cases = "[2,3], 0, 1";
+}
+OPDI_OP(slice_copy_Tensor) {
+    op->schema = "slice_copy.Tensor(Tensor self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> "
+        "Tensor";
+    op->composite = opdi_view_copy_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_VIEW_COPY;
+    op->out = "slice_copy.Tensor_out";
+    op->cases = "[4,3], 0, 1, 3";
+}
+OPDI_OP(unsqueeze_copy) {
+    op->schema = "unsqueeze_copy(Tensor self, int dim) -> Tensor";
+    op->composite = opdi_view_copy_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_VIEW_COPY;
+    op->out = "unsqueeze_copy.out";
+    op->cases = "[2,3], 1";
+}
+OPDI_OP(squeeze_copy) {
+    op->schema = "squeeze_copy(Tensor self) -> Tensor";
+    op->composite = opdi_view_copy_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_VIEW_COPY;
+    op->out = "squeeze_copy.out";
+    op->cases = "[2,1,3]";
+}
+OPDI_OP(squeeze_copy_dim) {
+    op->schema = "squeeze_copy.dim(Tensor self, int dim) -> Tensor";
+    op->composite = opdi_view_copy_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_VIEW_COPY;
+    op->out = "squeeze_copy.dim_out";
+    op->cases = "[2,1,3], 1";
+}
+OPDI_OP(squeeze_copy_dims) {
+    op->schema = "squeeze_copy.dims(Tensor self, int[] dim) -> Tensor";
+    op->composite = opdi_view_copy_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_VIEW_COPY;
+    op->out = "squeeze_copy.dims_out";
+    op->cases = "[2,1,3,1], (1,-1)";
+}
+OPDI_OP(detach_copy) {
+    op->schema = "detach_copy(Tensor self) -> Tensor";
+    op->composite = opdi_view_copy_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_VIEW_COPY;
+    op->out = "detach_copy.out";
+    op->cases = "[2,3]";
+}
+OPDI_OP(alias_copy) {
+    op->schema = "alias_copy(Tensor self) -> Tensor";
+    op->composite = opdi_view_copy_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_VIEW_COPY;
+    op->out = "alias_copy.out";
+    op->cases = "[2,3]";
+}
+OPDI_OP(as_strided_copy) {
+    op->schema = "as_strided_copy(Tensor self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor";
+    op->composite = opdi_view_copy_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_VIEW_COPY;
+    op->out = "as_strided_copy.out";
+    op->cases = "[3,4], (2,2), (4,1)";
+}
+OPDI_OP(diagonal_copy) {
+    op->schema = "diagonal_copy(Tensor self, int offset=0, int dim1=0, int dim2=1) -> Tensor";
+    op->composite = opdi_view_copy_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_VIEW_COPY;
+    op->out = "diagonal_copy.out";
+    op->cases = "[3,4]";
+}
+OPDI_OP(unfold_copy) {
+    op->schema = "unfold_copy(Tensor self, int dimension, int size, int step) -> Tensor";
+    op->composite = opdi_view_copy_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_VIEW_COPY;
+    op->out = "unfold_copy.out";
+    op->cases = "[5], 0, 3, 1";
+}
+OPDI_OP(split_copy_Tensor) {
+    op->schema = "split_copy.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]";
+    op->composite = opdi_view_copy_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_VIEW_COPY;
+    op->out = "split_copy.Tensor_out(Tensor self, SymInt split_size, int dim=0, *, Tensor(a!)[] out) -> ()";
+    op->cases = "[5,2], 2";
+}
+OPDI_OP(split_with_sizes_copy) {
+    op->schema = "split_with_sizes_copy(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]";
+    op->composite = opdi_view_copy_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_VIEW_COPY;
+    op->out = "split_with_sizes_copy.out(Tensor self, SymInt[] split_sizes, int dim=0, *, Tensor(a!)[] out) -> ()";
+    op->cases = "[5,2], (2,3)";
+}
+OPDI_OP(unbind_copy_int) {
+    op->schema = "unbind_copy.int(Tensor self, int dim=0) -> Tensor[]";
+    op->composite = opdi_view_copy_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_VIEW_COPY;
+    op->out = "unbind_copy.int_out(Tensor self, int dim=0, *, Tensor(a!)[] out) -> ()";
+    op->cases = "[2,3]";
+}
 
 //== complex numbers as pairs ==========================================================================================
 //
@@ -43806,13 +44583,19 @@ static int opdi_view_as_real_backward(opd_backward_call *bw) {
 static int opdi_view_as_complex_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_view_as_real(opd_bw_grad(bw, 0)));
 }
-OPDI_CARD_VIEW(view_as_real, "view_as_real(Tensor(a) self) -> Tensor(a)", opdi_view_as_real_kernel,
-               opdi_view_as_real_backward, "")
-OPDI_OP(view_as_complex) {
-    op->schema = "view_as_complex(Tensor(a) self) -> Tensor(a)"; op->any = opdi_view_as_complex_kernel;
-    op->backward = opdi_view_as_complex_backward; op->save = ""; op->vmap = OPD_BATCH_SHIFT_DIM;
-    op->autocast = OPD_AUTOCAST_FP32_CPU; op->cases = "[3,2]";
+OPDI_OP(view_as_real) {
+    op->schema = "view_as_real(Tensor(a) self) -> Tensor(a)";
+    op->any = opdi_view_as_real_kernel; op->backward = opdi_view_as_real_backward;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "";
 }
+OPDI_OP(view_as_complex) {
+    op->schema = "view_as_complex(Tensor(a) self) -> Tensor(a)";
+    op->any = opdi_view_as_complex_kernel; op->backward = opdi_view_as_complex_backward;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_FP32_CPU;
+    op->cases = "[3,2]";
+}
+
 static int opdi_conj_copy_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *out, *t;
     int64_t i;
@@ -43841,11 +44624,14 @@ static int opdi_conj_device_kernel(opd_call *call) {
     return opd_return_tensor(call, out);
 }
 OPDI_OP(_conj_physical) {
-    op->schema = "_conj_physical(Tensor self) -> Tensor"; op->cpu = opdi_conj_copy_kernel; op->fake = op->cpu;
-    op->any = opdi_conj_device_kernel; op->backward = opdi_conj_backward; op->save = "";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->out = "_conj_physical.out";
+    op->schema = "_conj_physical(Tensor self) -> Tensor";
+    op->cpu = opdi_conj_copy_kernel; op->fake = op->cpu; op->any = opdi_conj_device_kernel;
+    op->backward = opdi_conj_backward;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_none;
+    op->out = "_conj_physical.out";
     op->cases = "[2,3]";
 }
+
 /* conj, conj_physical, _conj */
 static int opdi_conj_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
@@ -43856,10 +44642,26 @@ static int opdi_conj_view_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_dtype_is_complex((opd_scalar_type)self->dtype) ? opd_conj_copy(self)
                              : opd_alias(self));
 }
-OPDI_CARD_VIEWS(conj, "conj(Tensor(a) self) -> Tensor(a)", opdi_conj_kernel, "[2,3]")
-OPDI_CARD_VIEWS(_conj, "_conj(Tensor(a) self) -> Tensor(a)", opdi_conj_view_kernel, "[2,3]")
-OPDI_CARD_OF(conj_physical, "conj_physical(Tensor self) -> Tensor", opdi_conj_kernel, "conj_physical_",
-             "conj_physical.out", "[2,3]")
+OPDI_OP(conj) {
+    op->schema = "conj(Tensor(a) self) -> Tensor(a)";
+    op->composite = opdi_conj_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,3]";
+}
+OPDI_OP(_conj) {
+    op->schema = "_conj(Tensor(a) self) -> Tensor(a)";
+    op->composite = opdi_conj_view_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_NUMBERS;
+    op->cases = "[2,3]";
+}
+OPDI_OP(conj_physical) {
+    op->schema = "conj_physical(Tensor self) -> Tensor";
+    op->composite = opdi_conj_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->inplace = "conj_physical_"; op->out = "conj_physical.out";
+    op->cases = "[2,3]";
+}
+
 /* real, imag */
 static int opdi_real_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
@@ -43877,11 +44679,36 @@ static int opdi_positive_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, self);
 }
-OPDI_CARD_VIEWS(real, "real(Tensor(a) self) -> Tensor(a)", opdi_real_kernel, "[2,3]")
-OPDI_CARD_VIEWS(imag, "imag(Tensor(a) self) -> Tensor(a)", opdi_real_kernel, "")
-OPDI_CARD_VIEWS(resolve_conj, "resolve_conj(Tensor(a) self) -> Tensor(a)", opdi_same_kernel, "[2,3]")
-OPDI_CARD_VIEWS(resolve_neg, "resolve_neg(Tensor(a) self) -> Tensor(a)", opdi_same_kernel, "[2,3]")
-OPDI_CARD_VIEWS(positive, "positive(Tensor(a) self) -> Tensor(a)", opdi_positive_kernel, "[2,3]")
+OPDI_OP(real) {
+    op->schema = "real(Tensor(a) self) -> Tensor(a)";
+    op->composite = opdi_real_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,3]";
+}
+OPDI_OP(imag) {
+    op->schema = "imag(Tensor(a) self) -> Tensor(a)";
+    op->composite = opdi_real_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "";
+}
+OPDI_OP(resolve_conj) {
+    op->schema = "resolve_conj(Tensor(a) self) -> Tensor(a)";
+    op->composite = opdi_same_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,3]";
+}
+OPDI_OP(resolve_neg) {
+    op->schema = "resolve_neg(Tensor(a) self) -> Tensor(a)";
+    op->composite = opdi_same_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,3]";
+}
+OPDI_OP(positive) {
+    op->schema = "positive(Tensor(a) self) -> Tensor(a)";
+    op->composite = opdi_positive_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,3]";
+}
 
 //== diagonal matrices =================================================================================================
 
@@ -43910,8 +44737,14 @@ static int opdi_diag_embed_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_diagonal_full(opd_bw_grad(bw, 0), opd_bw_value(bw, 1).u.i, opd_bw_value(bw, 2).u.i,
                                                   opd_bw_value(bw, 3).u.i));
 }
-OPDI_CARD_PUT(diag_embed, "diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor",
-              opdi_diag_embed_kernel, opdi_diag_embed_backward, "diag_embed.out", "[3]; [2,3], 1; [2,3], -1, 0, 2")
+OPDI_OP(diag_embed) {
+    op->schema = "diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor";
+    op->any = opdi_diag_embed_kernel; op->backward = opdi_diag_embed_backward;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "diag_embed.out";
+    op->cases = "[3]; [2,3], 1; [2,3], -1, 0, 2";
+}
+
 static opd_tensor *opdi_diag_of(opd_tensor *t, int64_t offset) {
     if (t->ndim == 1) { return opd_diag_embed_full(t, offset, 0, 1); }
     if (t->ndim == 2) { return opd_diagonal_copy_full(t, offset, 0, 1); }
@@ -43925,8 +44758,19 @@ static int opdi_diagflat_kernel(opd_call *call) {
     opd_tensor *t = opd_ravel(opd_arg_tensor(call, 0));
     return t ? opd_return_tensor(call, opdi_diag_of(t, opd_arg_int(call, 1))) : -1;
 }
-OPDI_CARD_OF(diag, "diag(Tensor self, int diagonal=0) -> Tensor", opdi_diag_kernel, NULL, "diag.out", "[3]; [3,4], 1")
-OPDI_CARD_OF(diagflat, "diagflat(Tensor self, int offset=0) -> Tensor", opdi_diagflat_kernel, NULL, NULL, "[2,2]")
+OPDI_OP(diag) {
+    op->schema = "diag(Tensor self, int diagonal=0) -> Tensor";
+    op->composite = opdi_diag_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "diag.out";
+    op->cases = "[3]; [3,4], 1";
+}
+OPDI_OP(diagflat) {
+    op->schema = "diagflat(Tensor self, int offset=0) -> Tensor";
+    op->composite = opdi_diagflat_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,2]";
+}
 
 /* atleast_1d, 2d, 3d: the digit of the name says how many. */
 static opd_tensor *opdi_at_least(const opd_call *call, opd_tensor *t) {
@@ -43947,15 +44791,42 @@ static int opdi_at_least_all_kernel(opd_call *call) {
     for (i = 0; list && i < in.n; i++) { if (!(list[i] = opdi_at_least(call, in.data[i]))) { return -1; } }
     return list ? opd_return_tensors(call, list, in.n) : -1;
 }
-OPDI_CARD_VIEWS(atleast_1d, "atleast_1d(Tensor self) -> Tensor", opdi_at_least_kernel, "[]; [2]")
-OPDI_CARD_VIEWS(atleast_2d, "atleast_2d(Tensor self) -> Tensor", opdi_at_least_kernel, "[]; [2]")
-OPDI_CARD_VIEWS(atleast_3d, "atleast_3d(Tensor self) -> Tensor", opdi_at_least_kernel, "[]; [2]; [2,3]")
-OPDI_CARD_VIEWS(atleast_1d_Sequence, "atleast_1d.Sequence(Tensor[] tensors) -> Tensor[]",
-                opdi_at_least_all_kernel, "{[],[2]}")
-OPDI_CARD_VIEWS(atleast_2d_Sequence, "atleast_2d.Sequence(Tensor[] tensors) -> Tensor[]",
-                opdi_at_least_all_kernel, "{[],[2]}")
-OPDI_CARD_VIEWS(atleast_3d_Sequence, "atleast_3d.Sequence(Tensor[] tensors) -> Tensor[]",
-                opdi_at_least_all_kernel, "{[],[2]}")
+OPDI_OP(atleast_1d) {
+    op->schema = "atleast_1d(Tensor self) -> Tensor";
+    op->composite = opdi_at_least_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[]; [2]";
+}
+OPDI_OP(atleast_2d) {
+    op->schema = "atleast_2d(Tensor self) -> Tensor";
+    op->composite = opdi_at_least_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[]; [2]";
+}
+OPDI_OP(atleast_3d) {
+    op->schema = "atleast_3d(Tensor self) -> Tensor";
+    op->composite = opdi_at_least_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[]; [2]; [2,3]";
+}
+OPDI_OP(atleast_1d_Sequence) {
+    op->schema = "atleast_1d.Sequence(Tensor[] tensors) -> Tensor[]";
+    op->composite = opdi_at_least_all_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "{[],[2]}";
+}
+OPDI_OP(atleast_2d_Sequence) {
+    op->schema = "atleast_2d.Sequence(Tensor[] tensors) -> Tensor[]";
+    op->composite = opdi_at_least_all_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "{[],[2]}";
+}
+OPDI_OP(atleast_3d_Sequence) {
+    op->schema = "atleast_3d.Sequence(Tensor[] tensors) -> Tensor[]";
+    op->composite = opdi_at_least_all_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "{[],[2]}";
+}
 OPDI_COLD_END
 
 //----------------------------------------------------------------------------------------------------------------------
@@ -44514,70 +45385,496 @@ static opd_tensor *opdi_sinc_derivative(opd_tensor *g, opd_tensor *x) {
 #ifndef OPDI_OP
 #define OPDI_OP(name) static void opdi_card_##name(opd_op_desc *op)
 #endif
-/* What all pointwise cards share. */
-static void opdi_card_pointwise(opd_op_desc *op, const char *schema, opd_kernel kernel, opd_backward_fn backward,
-                                const char *save, opd_autocast autocast, const char *cases) {
-    op->schema = schema; op->cpu = kernel; op->fake = kernel; op->backward = backward; op->save = save;
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = autocast; op->cases = cases; op->tags = OPDI_OPTAG_FORMULA;
-}
-/* Defines opdi_<id>_kernel, opdi_<id>_backward and the card <id> of a unary operator.  In the derivative g is the
-   gradient, x the argument and r the result, of which only what `save` names is there. */
-#define OPDI_UNARY_KERNEL(id)                                                                               \
-    static int opdi_##id##_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_##id); }
-#define OPDI_UNARY_BACKWARD(id, derivative)                                                                 \
-    static int opdi_##id##_backward(opd_backward_call *bw) {                                      \
-        opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0), *r = opd_bw_result(bw, 0);           \
-        (void)g; (void)x; (void)r;                                                                          \
-        return opd_bw_return(bw, 0, derivative);                                                            \
-    }
-#define OPDI_UNARY_CARD(id, backward_, save_, autocast_, cases_)                                            \
-    OPDI_OP(id) {                                                                                           \
-        opdi_card_pointwise(op, #id "(Tensor self) -> Tensor", opdi_##id##_kernel, backward_, save_,        \
-                            OPD_AUTOCAST_##autocast_, cases_);                                              \
-        op->inplace = #id "_"; op->out = #id ".out";                                                        \
-    }
-#define OPDI_UNARY(id, types, rule, autocast_, cases_, save_, derivative)                                   \
-    OPDI_FORMULA_##types(id, id, rule) OPDI_UNARY_KERNEL(id) OPDI_UNARY_BACKWARD(id, derivative)            \
-    OPDI_UNARY_CARD(id, opdi_##id##_backward, save_, autocast_, cases_)
 
-OPDI_UNARY(exp, F, OPDI_TO_FLOAT, FP32_NOT_CPU, "[2,3]", "result", opd_mul(g, r))
-OPDI_UNARY(exp2, D, OPDI_TO_FLOAT, KEEP, "[2,3]", "result", opdi_muls(opd_mul(g, r), 0.69314718055994530942))
-OPDI_UNARY(expm1, F, OPDI_TO_FLOAT, FP32_NOT_CPU, "[2,3]", "result", opd_mul(g, opdi_adds(r, 1)))
-OPDI_UNARY(log, F, OPDI_TO_FLOAT, FP32_NOT_CPU, "[2,3]+", "self", opd_div(g, x))
-OPDI_UNARY(log2, D, OPDI_TO_FLOAT, FP32_NOT_CPU, "[2,3]+", "self", opd_div(g, opdi_muls(x, 0.69314718055994530942)))
-OPDI_UNARY(log10, D, OPDI_TO_FLOAT, FP32_NOT_CPU, "[2,3]+", "self", opd_div(g, opdi_muls(x, 2.30258509299404568402)))
-OPDI_UNARY(log1p, F, OPDI_TO_FLOAT, FP32_NOT_CPU, "[2,3]+", "self", opd_div(g, opdi_adds(x, 1)))
-OPDI_UNARY(sqrt, F, OPDI_TO_FLOAT, KEEP, "[2,3]+", "result", opd_div(g, opdi_muls(r, 2)))
-OPDI_UNARY(rsqrt, F, OPDI_TO_FLOAT, FP32_NOT_CPU, "[2,3]+", "result",
-           opd_mul(opdi_muls(g, -0.5), opd_mul(r, opd_square(r))))
-OPDI_UNARY(reciprocal, F, OPDI_TO_FLOAT, FP32_NOT_CPU, "[2,3]+", "result", opd_mul(opd_neg(g), opd_mul(r, r)))
-OPDI_UNARY(square, A, OPDI_BOOL_TO_INT, KEEP, "[2,3]", "self", opd_mul(g, opdi_muls(x, 2)))
-OPDI_UNARY(sin, F, OPDI_TO_FLOAT, KEEP, "[2,3]", "self", opd_mul(g, opd_cos(x)))
-OPDI_UNARY(cos, F, OPDI_TO_FLOAT, KEEP, "[2,3]", "self", opd_mul(g, opd_neg(opd_sin(x))))
-OPDI_UNARY(tan, D, OPDI_TO_FLOAT, FP32_NOT_CPU, "[2,3]", "result", opd_mul(g, opdi_adds(opd_square(r), 1)))
-OPDI_UNARY(asin, D, OPDI_TO_FLOAT, FP32_NOT_CPU, "[2,3]u", "self", opd_mul(g, opd_rsqrt(opdi_rsubs(1, opd_square(x)))))
-OPDI_UNARY(acos, D, OPDI_TO_FLOAT, FP32_NOT_CPU, "[2,3]u", "self",
-           opd_mul(g, opd_neg(opd_rsqrt(opdi_rsubs(1, opd_square(x))))))
-OPDI_UNARY(atan, D, OPDI_TO_FLOAT, KEEP, "[2,3]", "self", opd_div(g, opdi_adds(opd_square(x), 1)))
-OPDI_UNARY(sinh, D, OPDI_TO_FLOAT, FP32_NOT_CPU, "[2,3]", "self", opd_mul(g, opd_cosh(x)))
-OPDI_UNARY(cosh, D, OPDI_TO_FLOAT, FP32_NOT_CPU, "[2,3]", "self", opd_mul(g, opd_sinh(x)))
-OPDI_UNARY(asinh, D, OPDI_TO_FLOAT, KEEP, "[2,3]", "self", opd_mul(g, opd_rsqrt(opdi_adds(opd_square(x), 1))))
-OPDI_UNARY(acosh, D, OPDI_TO_FLOAT, KEEP, "[2,3]+", "self", opd_mul(g, opd_rsqrt(opdi_adds(opd_square(x), -1))))
-OPDI_UNARY(atanh, D, OPDI_TO_FLOAT, KEEP, "[2,3]u", "self", opd_div(g, opdi_rsubs(1, opd_square(x))))
-OPDI_UNARY(tanh, F, OPDI_TO_FLOAT, KEEP, "[2,3]", "result", opd_tanh_backward(g, r))
-OPDI_UNARY(erf, F, OPDI_TO_FLOAT, KEEP, "[2,3]", "self",
-           opd_mul(opdi_muls(opd_exp(opd_neg(opd_square(x))), 1.12837916709551257390), g))
-OPDI_UNARY(erfc, D, OPDI_TO_FLOAT, KEEP, "[2,3]", "self",
-           opd_mul(opdi_muls(opd_exp(opd_neg(opd_square(x))), -1.12837916709551257390), g))
-OPDI_UNARY(sigmoid, F, OPDI_TO_FLOAT, KEEP, "[2,3]", "result", opd_sigmoid_backward(g, r))
-OPDI_UNARY(sinc, D, OPDI_TO_FLOAT, KEEP, "[2,3]", "self", opdi_sinc_derivative(g, x))
-OPDI_UNARY(floor, A, OPDI_NOT_BOOL, KEEP, "[2,3]", "", opd_zeros_like(g))
-OPDI_UNARY(frac, F, 0, KEEP, "[2,3]", "", g)
-OPDI_UNARY(sign, A, 0, KEEP, "[2,3]", "", opd_zeros_like(g))
-OPDI_UNARY(abs, A, OPDI_NOT_BOOL, KEEP, "[2,3]", "self", opd_mul(g, opd_sgn(x)))
-OPDI_UNARY(hardsigmoid, F, 0, KEEP, "[2,3]", "self", opd_hardsigmoid_backward(g, x))
-OPDI_UNARY(hardswish, F, 0, KEEP, "[2,3]", "self", opd_hardswish_backward(g, x))
-OPDI_UNARY(mish, D, 0, KEEP, "[2,3]", "self", opd_mish_backward(g, x))
+OPDI_FORMULA_F(exp, exp, OPDI_TO_FLOAT)
+static int opdi_exp_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_exp); }
+static int opdi_exp_backward(opd_backward_call *bw) {
+    opd_tensor *g = opd_bw_grad(bw, 0), *r = opd_bw_result(bw, 0);
+    return opd_bw_return(bw, 0, opd_mul(g, r));
+}
+OPDI_OP(exp) {
+    op->schema = "exp(Tensor self) -> Tensor";
+    op->cpu = op->fake = opdi_exp_kernel; op->backward = opdi_exp_backward; op->save = "result";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
+    op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->inplace = "exp_"; op->out = "exp.out";
+    op->cases = "[2,3]";
+}
+
+OPDI_FORMULA_D(exp2, exp2, OPDI_TO_FLOAT)
+static int opdi_exp2_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_exp2); }
+static int opdi_exp2_backward(opd_backward_call *bw) {
+    opd_tensor *g = opd_bw_grad(bw, 0), *r = opd_bw_result(bw, 0);
+    return opd_bw_return(bw, 0, opdi_muls(opd_mul(g, r), 0.69314718055994530942));
+}
+OPDI_OP(exp2) {
+    op->schema = "exp2(Tensor self) -> Tensor";
+    op->cpu = op->fake = opdi_exp2_kernel; op->backward = opdi_exp2_backward; op->save = "result";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->inplace = "exp2_"; op->out = "exp2.out";
+    op->cases = "[2,3]";
+}
+
+OPDI_FORMULA_F(expm1, expm1, OPDI_TO_FLOAT)
+static int opdi_expm1_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_expm1); }
+static int opdi_expm1_backward(opd_backward_call *bw) {
+    opd_tensor *g = opd_bw_grad(bw, 0), *r = opd_bw_result(bw, 0);
+    return opd_bw_return(bw, 0, opd_mul(g, opdi_adds(r, 1)));
+}
+OPDI_OP(expm1) {
+    op->schema = "expm1(Tensor self) -> Tensor";
+    op->cpu = op->fake = opdi_expm1_kernel; op->backward = opdi_expm1_backward; op->save = "result";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
+    op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->inplace = "expm1_"; op->out = "expm1.out";
+    op->cases = "[2,3]";
+}
+
+OPDI_FORMULA_F(log, log, OPDI_TO_FLOAT)
+static int opdi_log_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_log); }
+static int opdi_log_backward(opd_backward_call *bw) {
+    opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0);
+    return opd_bw_return(bw, 0, opd_div(g, x));
+}
+OPDI_OP(log) {
+    op->schema = "log(Tensor self) -> Tensor";
+    op->cpu = op->fake = opdi_log_kernel; op->backward = opdi_log_backward; op->save = "self";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
+    op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->inplace = "log_"; op->out = "log.out";
+    op->cases = "[2,3]+";
+}
+
+OPDI_FORMULA_D(log2, log2, OPDI_TO_FLOAT)
+static int opdi_log2_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_log2); }
+static int opdi_log2_backward(opd_backward_call *bw) {
+    opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0);
+    return opd_bw_return(bw, 0, opd_div(g, opdi_muls(x, 0.69314718055994530942)));
+}
+OPDI_OP(log2) {
+    op->schema = "log2(Tensor self) -> Tensor";
+    op->cpu = op->fake = opdi_log2_kernel; op->backward = opdi_log2_backward; op->save = "self";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
+    op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->inplace = "log2_"; op->out = "log2.out";
+    op->cases = "[2,3]+";
+}
+
+OPDI_FORMULA_D(log10, log10, OPDI_TO_FLOAT)
+static int opdi_log10_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_log10); }
+static int opdi_log10_backward(opd_backward_call *bw) {
+    opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0);
+    return opd_bw_return(bw, 0, opd_div(g, opdi_muls(x, 2.30258509299404568402)));
+}
+OPDI_OP(log10) {
+    op->schema = "log10(Tensor self) -> Tensor";
+    op->cpu = op->fake = opdi_log10_kernel; op->backward = opdi_log10_backward; op->save = "self";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
+    op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->inplace = "log10_"; op->out = "log10.out";
+    op->cases = "[2,3]+";
+}
+
+OPDI_FORMULA_F(log1p, log1p, OPDI_TO_FLOAT)
+static int opdi_log1p_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_log1p); }
+static int opdi_log1p_backward(opd_backward_call *bw) {
+    opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0);
+    return opd_bw_return(bw, 0, opd_div(g, opdi_adds(x, 1)));
+}
+OPDI_OP(log1p) {
+    op->schema = "log1p(Tensor self) -> Tensor";
+    op->cpu = op->fake = opdi_log1p_kernel; op->backward = opdi_log1p_backward; op->save = "self";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
+    op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->inplace = "log1p_"; op->out = "log1p.out";
+    op->cases = "[2,3]+";
+}
+
+OPDI_FORMULA_F(sqrt, sqrt, OPDI_TO_FLOAT)
+static int opdi_sqrt_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_sqrt); }
+static int opdi_sqrt_backward(opd_backward_call *bw) {
+    opd_tensor *g = opd_bw_grad(bw, 0), *r = opd_bw_result(bw, 0);
+    return opd_bw_return(bw, 0, opd_div(g, opdi_muls(r, 2)));
+}
+OPDI_OP(sqrt) {
+    op->schema = "sqrt(Tensor self) -> Tensor";
+    op->cpu = op->fake = opdi_sqrt_kernel; op->backward = opdi_sqrt_backward; op->save = "result";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->inplace = "sqrt_"; op->out = "sqrt.out";
+    op->cases = "[2,3]+";
+}
+
+OPDI_FORMULA_F(rsqrt, rsqrt, OPDI_TO_FLOAT)
+static int opdi_rsqrt_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_rsqrt); }
+static int opdi_rsqrt_backward(opd_backward_call *bw) {
+    opd_tensor *g = opd_bw_grad(bw, 0), *r = opd_bw_result(bw, 0);
+    return opd_bw_return(bw, 0, opd_mul(opdi_muls(g, -0.5), opd_mul(r, opd_square(r))));
+}
+OPDI_OP(rsqrt) {
+    op->schema = "rsqrt(Tensor self) -> Tensor";
+    op->cpu = op->fake = opdi_rsqrt_kernel; op->backward = opdi_rsqrt_backward; op->save = "result";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
+    op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->inplace = "rsqrt_"; op->out = "rsqrt.out";
+    op->cases = "[2,3]+";
+}
+
+OPDI_FORMULA_F(reciprocal, reciprocal, OPDI_TO_FLOAT)
+static int opdi_reciprocal_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_reciprocal); }
+static int opdi_reciprocal_backward(opd_backward_call *bw) {
+    opd_tensor *g = opd_bw_grad(bw, 0), *r = opd_bw_result(bw, 0);
+    return opd_bw_return(bw, 0, opd_mul(opd_neg(g), opd_mul(r, r)));
+}
+OPDI_OP(reciprocal) {
+    op->schema = "reciprocal(Tensor self) -> Tensor";
+    op->cpu = op->fake = opdi_reciprocal_kernel; op->backward = opdi_reciprocal_backward; op->save = "result";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
+    op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->inplace = "reciprocal_"; op->out = "reciprocal.out";
+    op->cases = "[2,3]+";
+}
+
+OPDI_FORMULA_A(square, square, OPDI_BOOL_TO_INT)
+static int opdi_square_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_square); }
+static int opdi_square_backward(opd_backward_call *bw) {
+    opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0);
+    return opd_bw_return(bw, 0, opd_mul(g, opdi_muls(x, 2)));
+}
+OPDI_OP(square) {
+    op->schema = "square(Tensor self) -> Tensor";
+    op->cpu = op->fake = opdi_square_kernel; op->backward = opdi_square_backward; op->save = "self";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->inplace = "square_"; op->out = "square.out";
+    op->cases = "[2,3]";
+}
+
+OPDI_FORMULA_F(sin, sin, OPDI_TO_FLOAT)
+static int opdi_sin_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_sin); }
+static int opdi_sin_backward(opd_backward_call *bw) {
+    opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0);
+    return opd_bw_return(bw, 0, opd_mul(g, opd_cos(x)));
+}
+OPDI_OP(sin) {
+    op->schema = "sin(Tensor self) -> Tensor";
+    op->cpu = op->fake = opdi_sin_kernel; op->backward = opdi_sin_backward; op->save = "self";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->inplace = "sin_"; op->out = "sin.out";
+    op->cases = "[2,3]";
+}
+
+OPDI_FORMULA_F(cos, cos, OPDI_TO_FLOAT)
+static int opdi_cos_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_cos); }
+static int opdi_cos_backward(opd_backward_call *bw) {
+    opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0);
+    return opd_bw_return(bw, 0, opd_mul(g, opd_neg(opd_sin(x))));
+}
+OPDI_OP(cos) {
+    op->schema = "cos(Tensor self) -> Tensor";
+    op->cpu = op->fake = opdi_cos_kernel; op->backward = opdi_cos_backward; op->save = "self";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->inplace = "cos_"; op->out = "cos.out";
+    op->cases = "[2,3]";
+}
+
+OPDI_FORMULA_D(tan, tan, OPDI_TO_FLOAT)
+static int opdi_tan_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_tan); }
+static int opdi_tan_backward(opd_backward_call *bw) {
+    opd_tensor *g = opd_bw_grad(bw, 0), *r = opd_bw_result(bw, 0);
+    return opd_bw_return(bw, 0, opd_mul(g, opdi_adds(opd_square(r), 1)));
+}
+OPDI_OP(tan) {
+    op->schema = "tan(Tensor self) -> Tensor";
+    op->cpu = op->fake = opdi_tan_kernel; op->backward = opdi_tan_backward; op->save = "result";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
+    op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->inplace = "tan_"; op->out = "tan.out";
+    op->cases = "[2,3]";
+}
+
+OPDI_FORMULA_D(asin, asin, OPDI_TO_FLOAT)
+static int opdi_asin_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_asin); }
+static int opdi_asin_backward(opd_backward_call *bw) {
+    opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0);
+    return opd_bw_return(bw, 0, opd_mul(g, opd_rsqrt(opdi_rsubs(1, opd_square(x)))));
+}
+OPDI_OP(asin) {
+    op->schema = "asin(Tensor self) -> Tensor";
+    op->cpu = op->fake = opdi_asin_kernel; op->backward = opdi_asin_backward; op->save = "self";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
+    op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->inplace = "asin_"; op->out = "asin.out";
+    op->cases = "[2,3]u";
+}
+
+OPDI_FORMULA_D(acos, acos, OPDI_TO_FLOAT)
+static int opdi_acos_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_acos); }
+static int opdi_acos_backward(opd_backward_call *bw) {
+    opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0);
+    return opd_bw_return(bw, 0, opd_mul(g, opd_neg(opd_rsqrt(opdi_rsubs(1, opd_square(x))))));
+}
+OPDI_OP(acos) {
+    op->schema = "acos(Tensor self) -> Tensor";
+    op->cpu = op->fake = opdi_acos_kernel; op->backward = opdi_acos_backward; op->save = "self";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
+    op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->inplace = "acos_"; op->out = "acos.out";
+    op->cases = "[2,3]u";
+}
+
+OPDI_FORMULA_D(atan, atan, OPDI_TO_FLOAT)
+static int opdi_atan_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_atan); }
+static int opdi_atan_backward(opd_backward_call *bw) {
+    opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0);
+    return opd_bw_return(bw, 0, opd_div(g, opdi_adds(opd_square(x), 1)));
+}
+OPDI_OP(atan) {
+    op->schema = "atan(Tensor self) -> Tensor";
+    op->cpu = op->fake = opdi_atan_kernel; op->backward = opdi_atan_backward; op->save = "self";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->inplace = "atan_"; op->out = "atan.out";
+    op->cases = "[2,3]";
+}
+
+OPDI_FORMULA_D(sinh, sinh, OPDI_TO_FLOAT)
+static int opdi_sinh_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_sinh); }
+static int opdi_sinh_backward(opd_backward_call *bw) {
+    opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0);
+    return opd_bw_return(bw, 0, opd_mul(g, opd_cosh(x)));
+}
+OPDI_OP(sinh) {
+    op->schema = "sinh(Tensor self) -> Tensor";
+    op->cpu = op->fake = opdi_sinh_kernel; op->backward = opdi_sinh_backward; op->save = "self";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
+    op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->inplace = "sinh_"; op->out = "sinh.out";
+    op->cases = "[2,3]";
+}
+
+OPDI_FORMULA_D(cosh, cosh, OPDI_TO_FLOAT)
+static int opdi_cosh_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_cosh); }
+static int opdi_cosh_backward(opd_backward_call *bw) {
+    opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0);
+    return opd_bw_return(bw, 0, opd_mul(g, opd_sinh(x)));
+}
+OPDI_OP(cosh) {
+    op->schema = "cosh(Tensor self) -> Tensor";
+    op->cpu = op->fake = opdi_cosh_kernel; op->backward = opdi_cosh_backward; op->save = "self";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
+    op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->inplace = "cosh_"; op->out = "cosh.out";
+    op->cases = "[2,3]";
+}
+
+OPDI_FORMULA_D(asinh, asinh, OPDI_TO_FLOAT)
+static int opdi_asinh_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_asinh); }
+static int opdi_asinh_backward(opd_backward_call *bw) {
+    opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0);
+    return opd_bw_return(bw, 0, opd_mul(g, opd_rsqrt(opdi_adds(opd_square(x), 1))));
+}
+OPDI_OP(asinh) {
+    op->schema = "asinh(Tensor self) -> Tensor";
+    op->cpu = op->fake = opdi_asinh_kernel; op->backward = opdi_asinh_backward; op->save = "self";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->inplace = "asinh_"; op->out = "asinh.out";
+    op->cases = "[2,3]";
+}
+
+OPDI_FORMULA_D(acosh, acosh, OPDI_TO_FLOAT)
+static int opdi_acosh_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_acosh); }
+static int opdi_acosh_backward(opd_backward_call *bw) {
+    opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0);
+    return opd_bw_return(bw, 0, opd_mul(g, opd_rsqrt(opdi_adds(opd_square(x), -1))));
+}
+OPDI_OP(acosh) {
+    op->schema = "acosh(Tensor self) -> Tensor";
+    op->cpu = op->fake = opdi_acosh_kernel; op->backward = opdi_acosh_backward; op->save = "self";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->inplace = "acosh_"; op->out = "acosh.out";
+    op->cases = "[2,3]+";
+}
+
+OPDI_FORMULA_D(atanh, atanh, OPDI_TO_FLOAT)
+static int opdi_atanh_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_atanh); }
+static int opdi_atanh_backward(opd_backward_call *bw) {
+    opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0);
+    return opd_bw_return(bw, 0, opd_div(g, opdi_rsubs(1, opd_square(x))));
+}
+OPDI_OP(atanh) {
+    op->schema = "atanh(Tensor self) -> Tensor";
+    op->cpu = op->fake = opdi_atanh_kernel; op->backward = opdi_atanh_backward; op->save = "self";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->inplace = "atanh_"; op->out = "atanh.out";
+    op->cases = "[2,3]u";
+}
+
+OPDI_FORMULA_F(tanh, tanh, OPDI_TO_FLOAT)
+static int opdi_tanh_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_tanh); }
+static int opdi_tanh_backward(opd_backward_call *bw) {
+    opd_tensor *g = opd_bw_grad(bw, 0), *r = opd_bw_result(bw, 0);
+    return opd_bw_return(bw, 0, opd_tanh_backward(g, r));
+}
+OPDI_OP(tanh) {
+    op->schema = "tanh(Tensor self) -> Tensor";
+    op->cpu = op->fake = opdi_tanh_kernel; op->backward = opdi_tanh_backward; op->save = "result";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->inplace = "tanh_"; op->out = "tanh.out";
+    op->cases = "[2,3]";
+}
+
+OPDI_FORMULA_F(erf, erf, OPDI_TO_FLOAT)
+static int opdi_erf_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_erf); }
+static int opdi_erf_backward(opd_backward_call *bw) {
+    opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0);
+    return opd_bw_return(bw, 0, opd_mul(opdi_muls(opd_exp(opd_neg(opd_square(x))), 1.12837916709551257390), g));
+}
+OPDI_OP(erf) {
+    op->schema = "erf(Tensor self) -> Tensor";
+    op->cpu = op->fake = opdi_erf_kernel; op->backward = opdi_erf_backward; op->save = "self";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->inplace = "erf_"; op->out = "erf.out";
+    op->cases = "[2,3]";
+}
+
+OPDI_FORMULA_D(erfc, erfc, OPDI_TO_FLOAT)
+static int opdi_erfc_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_erfc); }
+static int opdi_erfc_backward(opd_backward_call *bw) {
+    opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0);
+    return opd_bw_return(bw, 0, opd_mul(opdi_muls(opd_exp(opd_neg(opd_square(x))), -1.12837916709551257390), g));
+}
+OPDI_OP(erfc) {
+    op->schema = "erfc(Tensor self) -> Tensor";
+    op->cpu = op->fake = opdi_erfc_kernel; op->backward = opdi_erfc_backward; op->save = "self";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->inplace = "erfc_"; op->out = "erfc.out";
+    op->cases = "[2,3]";
+}
+
+OPDI_FORMULA_F(sigmoid, sigmoid, OPDI_TO_FLOAT)
+static int opdi_sigmoid_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_sigmoid); }
+static int opdi_sigmoid_backward(opd_backward_call *bw) {
+    opd_tensor *g = opd_bw_grad(bw, 0), *r = opd_bw_result(bw, 0);
+    return opd_bw_return(bw, 0, opd_sigmoid_backward(g, r));
+}
+OPDI_OP(sigmoid) {
+    op->schema = "sigmoid(Tensor self) -> Tensor";
+    op->cpu = op->fake = opdi_sigmoid_kernel; op->backward = opdi_sigmoid_backward; op->save = "result";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->inplace = "sigmoid_"; op->out = "sigmoid.out";
+    op->cases = "[2,3]";
+}
+
+OPDI_FORMULA_D(sinc, sinc, OPDI_TO_FLOAT)
+static int opdi_sinc_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_sinc); }
+static int opdi_sinc_backward(opd_backward_call *bw) {
+    opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0);
+    return opd_bw_return(bw, 0, opdi_sinc_derivative(g, x));
+}
+OPDI_OP(sinc) {
+    op->schema = "sinc(Tensor self) -> Tensor";
+    op->cpu = op->fake = opdi_sinc_kernel; op->backward = opdi_sinc_backward; op->save = "self";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->inplace = "sinc_"; op->out = "sinc.out";
+    op->cases = "[2,3]";
+}
+
+OPDI_FORMULA_A(floor, floor, OPDI_NOT_BOOL)
+static int opdi_floor_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_floor); }
+static int opdi_floor_backward(opd_backward_call *bw) {
+    opd_tensor *g = opd_bw_grad(bw, 0);
+    return opd_bw_return(bw, 0, opd_zeros_like(g));
+}
+OPDI_OP(floor) {
+    op->schema = "floor(Tensor self) -> Tensor";
+    op->cpu = op->fake = opdi_floor_kernel; op->backward = opdi_floor_backward;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->inplace = "floor_"; op->out = "floor.out";
+    op->cases = "[2,3]";
+}
+
+OPDI_FORMULA_F(frac, frac, 0)
+static int opdi_frac_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_frac); }
+static int opdi_frac_backward(opd_backward_call *bw) {
+    opd_tensor *g = opd_bw_grad(bw, 0);
+    return opd_bw_return(bw, 0, g);
+}
+OPDI_OP(frac) {
+    op->schema = "frac(Tensor self) -> Tensor";
+    op->cpu = op->fake = opdi_frac_kernel; op->backward = opdi_frac_backward;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->inplace = "frac_"; op->out = "frac.out";
+    op->cases = "[2,3]";
+}
+
+OPDI_FORMULA_A(sign, sign, 0)
+static int opdi_sign_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_sign); }
+static int opdi_sign_backward(opd_backward_call *bw) {
+    opd_tensor *g = opd_bw_grad(bw, 0);
+    return opd_bw_return(bw, 0, opd_zeros_like(g));
+}
+OPDI_OP(sign) {
+    op->schema = "sign(Tensor self) -> Tensor";
+    op->cpu = op->fake = opdi_sign_kernel; op->backward = opdi_sign_backward;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->inplace = "sign_"; op->out = "sign.out";
+    op->cases = "[2,3]";
+}
+
+OPDI_FORMULA_A(abs, abs, OPDI_NOT_BOOL)
+static int opdi_abs_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_abs); }
+static int opdi_abs_backward(opd_backward_call *bw) {
+    opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0);
+    return opd_bw_return(bw, 0, opd_mul(g, opd_sgn(x)));
+}
+OPDI_OP(abs) {
+    op->schema = "abs(Tensor self) -> Tensor";
+    op->cpu = op->fake = opdi_abs_kernel; op->backward = opdi_abs_backward; op->save = "self";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->inplace = "abs_"; op->out = "abs.out";
+    op->cases = "[2,3]";
+}
+
+OPDI_FORMULA_F(hardsigmoid, hardsigmoid, 0)
+static int opdi_hardsigmoid_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_hardsigmoid); }
+static int opdi_hardsigmoid_backward(opd_backward_call *bw) {
+    opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0);
+    return opd_bw_return(bw, 0, opd_hardsigmoid_backward(g, x));
+}
+OPDI_OP(hardsigmoid) {
+    op->schema = "hardsigmoid(Tensor self) -> Tensor";
+    op->cpu = op->fake = opdi_hardsigmoid_kernel; op->backward = opdi_hardsigmoid_backward; op->save = "self";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->inplace = "hardsigmoid_"; op->out = "hardsigmoid.out";
+    op->cases = "[2,3]";
+}
+
+OPDI_FORMULA_F(hardswish, hardswish, 0)
+static int opdi_hardswish_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_hardswish); }
+static int opdi_hardswish_backward(opd_backward_call *bw) {
+    opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0);
+    return opd_bw_return(bw, 0, opd_hardswish_backward(g, x));
+}
+OPDI_OP(hardswish) {
+    op->schema = "hardswish(Tensor self) -> Tensor";
+    op->cpu = op->fake = opdi_hardswish_kernel; op->backward = opdi_hardswish_backward; op->save = "self";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->inplace = "hardswish_"; op->out = "hardswish.out";
+    op->cases = "[2,3]";
+}
+
+OPDI_FORMULA_D(mish, mish, 0)
+static int opdi_mish_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_mish); }
+static int opdi_mish_backward(opd_backward_call *bw) {
+    opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0);
+    return opd_bw_return(bw, 0, opd_mish_backward(g, x));
+}
+OPDI_OP(mish) {
+    op->schema = "mish(Tensor self) -> Tensor";
+    op->cpu = op->fake = opdi_mish_kernel; op->backward = opdi_mish_backward; op->save = "self";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->inplace = "mish_"; op->out = "mish.out";
+    op->cases = "[2,3]";
+}
+
 /* Rounding of integers is the identity (the int64 loop of floor). */
 static const opdi_formula opdi_formula_ceil = {{opdi_f32_ceil, opdi_f64_ceil, opdi_i64_floor}, "ceil_cpu",
     OPDI_NOT_BOOL, OPDI_NUMBER(ceil, floor)};
@@ -44595,26 +45892,123 @@ static const opdi_formula opdi_formula_isposinf = {{NULL, opdi_f64_isposinf, opd
     OPDI_TO_BOOL, OPDI_NUMBER(isposinf, zero)};
 static const opdi_formula opdi_formula_isneginf = {{NULL, opdi_f64_isneginf, opdi_i64_zero}, "isneginf_cpu",
     OPDI_TO_BOOL, OPDI_NUMBER(isneginf, zero)};
-/* The same as OPDI_UNARY for a formula defined by hand; and for operators without a derivative. */
-#define OPDI_UNARY_OF(id, autocast_, cases_, save_, derivative)                                             \
-    OPDI_UNARY_KERNEL(id) OPDI_UNARY_BACKWARD(id, derivative)                                               \
-    OPDI_UNARY_CARD(id, opdi_##id##_backward, save_, autocast_, cases_)
-#define OPDI_UNARY_FLAT(id) OPDI_UNARY_KERNEL(id) OPDI_UNARY_CARD(id, OPD_NOT_DIFFERENTIABLE, "", KEEP, \
-                                                                  "[2,3]; [2,3]i5")
-OPDI_UNARY_OF(ceil, KEEP, "[2,3]", "", opd_zeros_like(g))
-OPDI_UNARY_OF(round, KEEP, "[2,3]", "", opd_zeros_like(g))
-OPDI_UNARY_OF(trunc, KEEP, "[2,3]", "", opd_zeros_like(g))
-OPDI_UNARY_OF(sgn, KEEP, "[2,3]", "", opd_zeros_like(g))
+static int opdi_ceil_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_ceil); }
+static int opdi_ceil_backward(opd_backward_call *bw) {
+    opd_tensor *g = opd_bw_grad(bw, 0);
+    return opd_bw_return(bw, 0, opd_zeros_like(g));
+}
+OPDI_OP(ceil) {
+    op->schema = "ceil(Tensor self) -> Tensor";
+    op->cpu = op->fake = opdi_ceil_kernel; op->backward = opdi_ceil_backward;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->inplace = "ceil_"; op->out = "ceil.out";
+    op->cases = "[2,3]";
+}
+
+static int opdi_round_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_round); }
+static int opdi_round_backward(opd_backward_call *bw) {
+    opd_tensor *g = opd_bw_grad(bw, 0);
+    return opd_bw_return(bw, 0, opd_zeros_like(g));
+}
+OPDI_OP(round) {
+    op->schema = "round(Tensor self) -> Tensor";
+    op->cpu = op->fake = opdi_round_kernel; op->backward = opdi_round_backward;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->inplace = "round_"; op->out = "round.out";
+    op->cases = "[2,3]";
+}
+
+static int opdi_trunc_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_trunc); }
+static int opdi_trunc_backward(opd_backward_call *bw) {
+    opd_tensor *g = opd_bw_grad(bw, 0);
+    return opd_bw_return(bw, 0, opd_zeros_like(g));
+}
+OPDI_OP(trunc) {
+    op->schema = "trunc(Tensor self) -> Tensor";
+    op->cpu = op->fake = opdi_trunc_kernel; op->backward = opdi_trunc_backward;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->inplace = "trunc_"; op->out = "trunc.out";
+    op->cases = "[2,3]";
+}
+
+static int opdi_sgn_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_sgn); }
+static int opdi_sgn_backward(opd_backward_call *bw) {
+    opd_tensor *g = opd_bw_grad(bw, 0);
+    return opd_bw_return(bw, 0, opd_zeros_like(g));
+}
+OPDI_OP(sgn) {
+    op->schema = "sgn(Tensor self) -> Tensor";
+    op->cpu = op->fake = opdi_sgn_kernel; op->backward = opdi_sgn_backward;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->inplace = "sgn_"; op->out = "sgn.out";
+    op->cases = "[2,3]";
+}
+
 OPDI_FORMULA_DI(isnan, isnan, OPDI_TO_BOOL)
 OPDI_FORMULA_DI(signbit, signbit, OPDI_TO_BOOL)
 OPDI_FORMULA_DI(logical_not, logical_not, OPDI_TO_BOOL)
-OPDI_UNARY_FLAT(isnan)
-OPDI_UNARY_FLAT(isinf)
-OPDI_UNARY_FLAT(isfinite)
-OPDI_UNARY_FLAT(isposinf)
-OPDI_UNARY_FLAT(isneginf)
-OPDI_UNARY_FLAT(signbit)
-OPDI_UNARY_FLAT(logical_not)
+static int opdi_isnan_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_isnan); }
+OPDI_OP(isnan) {
+    op->schema = "isnan(Tensor self) -> Tensor";
+    op->cpu = op->fake = opdi_isnan_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->inplace = "isnan_"; op->out = "isnan.out";
+    op->cases = "[2,3]; [2,3]i5";
+}
+
+static int opdi_isinf_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_isinf); }
+OPDI_OP(isinf) {
+    op->schema = "isinf(Tensor self) -> Tensor";
+    op->cpu = op->fake = opdi_isinf_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->inplace = "isinf_"; op->out = "isinf.out";
+    op->cases = "[2,3]; [2,3]i5";
+}
+
+static int opdi_isfinite_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_isfinite); }
+OPDI_OP(isfinite) {
+    op->schema = "isfinite(Tensor self) -> Tensor";
+    op->cpu = op->fake = opdi_isfinite_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->inplace = "isfinite_"; op->out = "isfinite.out";
+    op->cases = "[2,3]; [2,3]i5";
+}
+
+static int opdi_isposinf_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_isposinf); }
+OPDI_OP(isposinf) {
+    op->schema = "isposinf(Tensor self) -> Tensor";
+    op->cpu = op->fake = opdi_isposinf_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->inplace = "isposinf_"; op->out = "isposinf.out";
+    op->cases = "[2,3]; [2,3]i5";
+}
+
+static int opdi_isneginf_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_isneginf); }
+OPDI_OP(isneginf) {
+    op->schema = "isneginf(Tensor self) -> Tensor";
+    op->cpu = op->fake = opdi_isneginf_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->inplace = "isneginf_"; op->out = "isneginf.out";
+    op->cases = "[2,3]; [2,3]i5";
+}
+
+static int opdi_signbit_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_signbit); }
+OPDI_OP(signbit) {
+    op->schema = "signbit(Tensor self) -> Tensor";
+    op->cpu = op->fake = opdi_signbit_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->inplace = "signbit_"; op->out = "signbit.out";
+    op->cases = "[2,3]; [2,3]i5";
+}
+
+static int opdi_logical_not_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_logical_not); }
+OPDI_OP(logical_not) {
+    op->schema = "logical_not(Tensor self) -> Tensor";
+    op->cpu = op->fake = opdi_logical_not_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->inplace = "logical_not_"; op->out = "logical_not.out";
+    op->cases = "[2,3]; [2,3]i5";
+}
 
 //== neg, bitwise_not, relu: bool has its own word =====================================================================
 OPDI_FORMULA_A(neg, neg, 0)
@@ -44626,8 +46020,18 @@ static int opdi_neg_kernel(opd_call *call) {
     }
     return opdi_unary(call, &opdi_formula_neg);
 }
-OPDI_UNARY_BACKWARD(neg, opd_neg(g))
-OPDI_UNARY_CARD(neg, opdi_neg_backward, "", KEEP, "[2,3]")
+static int opdi_neg_backward(opd_backward_call *bw) {
+    opd_tensor *g = opd_bw_grad(bw, 0);
+    return opd_bw_return(bw, 0, opd_neg(g));
+}
+OPDI_OP(neg) {
+    op->schema = "neg(Tensor self) -> Tensor";
+    op->cpu = op->fake = opdi_neg_kernel; op->backward = opdi_neg_backward;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->inplace = "neg_"; op->out = "neg.out";
+    op->cases = "[2,3]";
+}
+
 OPDI_FORMULA_I(bitwise_not, bitwise_not, 0)
 static const opdi_formula opdi_formula_bitwise_not_bool = {{NULL, NULL, opdi_i64_logical_not}, "bitwise_not_cpu", 0,
     OPDI_NUMBER(logical_not, logical_not)};
@@ -44635,19 +46039,47 @@ static int opdi_bitwise_not_kernel(opd_call *call) {
     bool b = opd_arg_tensor(call, 0)->dtype == OPD_BOOL;
     return opdi_unary(call, b ? &opdi_formula_bitwise_not_bool : &opdi_formula_bitwise_not);
 }
-OPDI_UNARY_CARD(bitwise_not, OPD_NOT_DIFFERENTIABLE, "", KEEP, "[2,3]i5; [2,3]b")
+OPDI_OP(bitwise_not) {
+    op->schema = "bitwise_not(Tensor self) -> Tensor";
+    op->cpu = op->fake = opdi_bitwise_not_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->inplace = "bitwise_not_"; op->out = "bitwise_not.out";
+    op->cases = "[2,3]i5; [2,3]b";
+}
+
 OPDI_FORMULA_A(relu, relu, 0)
 static int opdi_relu_kernel(opd_call *call) {
     if (opd_arg_tensor(call, 0)->dtype == OPD_BOOL) { return opd_fail(OPD_ERROR_DTYPE,
                                                                       "Boolean inputs not supported for relu"); }
     return opdi_unary(call, &opdi_formula_relu);
 }
-OPDI_UNARY_BACKWARD(relu, opd_threshold_backward(g, r, opd_value_int(0)))
-OPDI_UNARY_CARD(relu, opdi_relu_backward, "result", KEEP, "[2,3]")
+static int opdi_relu_backward(opd_backward_call *bw) {
+    opd_tensor *g = opd_bw_grad(bw, 0), *r = opd_bw_result(bw, 0);
+    return opd_bw_return(bw, 0, opd_threshold_backward(g, r, opd_value_int(0)));
+}
+OPDI_OP(relu) {
+    op->schema = "relu(Tensor self) -> Tensor";
+    op->cpu = op->fake = opdi_relu_kernel; op->backward = opdi_relu_backward; op->save = "result";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->inplace = "relu_"; op->out = "relu.out";
+    op->cases = "[2,3]";
+}
+
 /* silu: float32 has its block form */
 static const opdi_formula opdi_formula_silu = {{opdi_f32_vsilu, opdi_f64_silu, NULL}, "silu_cpu", 0,
     OPDI_NUMBER(silu, silu)};
-OPDI_UNARY_OF(silu, KEEP, "[2,3]", "self", opd_silu_backward(g, x))
+static int opdi_silu_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_silu); }
+static int opdi_silu_backward(opd_backward_call *bw) {
+    opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0);
+    return opd_bw_return(bw, 0, opd_silu_backward(g, x));
+}
+OPDI_OP(silu) {
+    op->schema = "silu(Tensor self) -> Tensor";
+    op->cpu = op->fake = opdi_silu_kernel; op->backward = opdi_silu_backward; op->save = "self";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->inplace = "silu_"; op->out = "silu.out";
+    op->cases = "[2,3]";
+}
 
 //== unary operators with numbers ======================================================================================
 
@@ -44718,39 +46150,53 @@ static int opdi_clamp_bounds(opd_call *call, opd_value low, opd_value high) {
     if (high.tag != OPD_TAG_NONE) { opdi_params_set(&s, 1, high); }
     return opdi_clamp_run(call, t, &s);
 }
-OPDI_KERNEL(clamp) { return opdi_clamp_bounds(call, opd_arg_value(call, 1), opd_arg_value(call, 2)); }
-OPDI_KERNEL(clamp_min) { return opdi_clamp_bounds(call, opd_arg_value(call, 1), opd_value_none()); }
-OPDI_KERNEL(clamp_max) { return opdi_clamp_bounds(call, opd_value_none(), opd_arg_value(call, 1)); }
+static int opdi_clamp_kernel(opd_call *call) {
+    return opdi_clamp_bounds(call, opd_arg_value(call, 1), opd_arg_value(call, 2));
+}
+static int opdi_clamp_min_kernel(opd_call *call) {
+    return opdi_clamp_bounds(call, opd_arg_value(call, 1), opd_value_none());
+}
+static int opdi_clamp_max_kernel(opd_call *call) {
+    return opdi_clamp_bounds(call, opd_value_none(), opd_arg_value(call, 1));
+}
 /* The gradient passes where low < x < high: at a bound the result is a constant. */
 static opd_tensor *opdi_clamp_mask(opd_tensor *g, opd_tensor *x, opd_value low, opd_value high) {
     if (low.tag != OPD_TAG_NONE) { g = opdi_where(opd_gt_Scalar(x, low), g); }
     return high.tag != OPD_TAG_NONE ? opdi_where(opd_lt_Scalar(x, high), g) : g;
 }
-OPDI_BW1(clamp) {
+static int opdi_clamp_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opdi_clamp_mask(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1),
                                                 opd_bw_value(bw, 2)));
 }
-OPDI_BW1(clamp_min) {
+static int opdi_clamp_min_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opdi_clamp_mask(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1),
                                                 opd_value_none()));
 }
-OPDI_BW1(clamp_max) {
+static int opdi_clamp_max_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opdi_clamp_mask(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_value_none(),
                                                 opd_bw_value(bw, 1)));
 }
-/* A card whose kernel is opdi_<kernel>_kernel. */
-#define OPDI_CARD(id, schema_, kernel_, backward_, save_, autocast_, inplace_, out_, cases_)                \
-    OPDI_OP(id) {                                                                                           \
-        opdi_card_pointwise(op, schema_, opdi_##kernel_##_kernel, backward_, save_, OPD_AUTOCAST_##autocast_, cases_); \
-        op->inplace = inplace_; op->out = out_;                                                             \
-    }
-OPDI_CARD(clamp, "clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor", clamp, opdi_clamp_backward,
-          "self", KEEP,
-          "clamp_", "clamp.out", "[2,3], -0.5, 0.5; [2,3], None, 0.25; [2,3]i5, 1, 3")
-OPDI_CARD(clamp_min, "clamp_min(Tensor self, Scalar min) -> Tensor", clamp_min, opdi_clamp_min_backward, "self", KEEP,
-          "clamp_min_", "clamp_min.out", "[2,3], 0.1")
-OPDI_CARD(clamp_max, "clamp_max(Tensor self, Scalar max) -> Tensor", clamp_max, opdi_clamp_max_backward, "self", KEEP,
-          "clamp_max_", "clamp_max.out", "[2,3], 0.1")
+OPDI_OP(clamp) {
+    op->schema = "clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor";
+    op->cpu = op->fake = opdi_clamp_kernel; op->backward = opdi_clamp_backward; op->save = "self";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->inplace = "clamp_"; op->out = "clamp.out";
+    op->cases = "[2,3], -0.5, 0.5; [2,3], None, 0.25; [2,3]i5, 1, 3";
+}
+OPDI_OP(clamp_min) {
+    op->schema = "clamp_min(Tensor self, Scalar min) -> Tensor";
+    op->cpu = op->fake = opdi_clamp_min_kernel; op->backward = opdi_clamp_min_backward; op->save = "self";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->inplace = "clamp_min_"; op->out = "clamp_min.out";
+    op->cases = "[2,3], 0.1";
+}
+OPDI_OP(clamp_max) {
+    op->schema = "clamp_max(Tensor self, Scalar max) -> Tensor";
+    op->cpu = op->fake = opdi_clamp_max_kernel; op->backward = opdi_clamp_max_backward; op->save = "self";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->inplace = "clamp_max_"; op->out = "clamp_max.out";
+    op->cases = "[2,3], 0.1";
+}
 
 static int opdi_hardtanh_bounds(opd_call *call, opd_value low, opd_value high) {
     const opd_scalar_type t = (opd_scalar_type)opd_arg_tensor(call, 0)->dtype;
@@ -44759,17 +46205,33 @@ static int opdi_hardtanh_bounds(opd_call *call, opd_value low, opd_value high) {
     opdi_params_set(&s, 0, low); opdi_params_set(&s, 1, high);
     return opdi_clamp_run(call, t, &s);
 }
-OPDI_KERNEL(hardtanh) { return opdi_hardtanh_bounds(call, opd_arg_value(call, 1), opd_arg_value(call, 2)); }
-OPDI_BW1(hardtanh) {
+static int opdi_hardtanh_kernel(opd_call *call) {
+    return opdi_hardtanh_bounds(call, opd_arg_value(call, 1), opd_arg_value(call, 2));
+}
+static int opdi_hardtanh_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_hardtanh_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1),
                                                       opd_bw_value(bw, 2)));
 }
-OPDI_CARD(hardtanh, "hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor", hardtanh,
-          opdi_hardtanh_backward,
-          "self", KEEP, "hardtanh_", "hardtanh.out", "[2,3]; [2,3], -0.5, 0.25")
-OPDI_KERNEL(relu6) { return opdi_hardtanh_bounds(call, opd_value_int(0), opd_value_int(6)); }
-OPDI_UNARY_BACKWARD(relu6, opd_hardtanh_backward(g, x, opd_value_int(0), opd_value_int(6)))
-OPDI_CARD(relu6, "relu6(Tensor self) -> Tensor", relu6, opdi_relu6_backward, "self", KEEP, "relu6_", NULL, "[2,3]")
+OPDI_OP(hardtanh) {
+    op->schema = "hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor";
+    op->cpu = op->fake = opdi_hardtanh_kernel; op->backward = opdi_hardtanh_backward; op->save = "self";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->inplace = "hardtanh_"; op->out = "hardtanh.out";
+    op->cases = "[2,3]; [2,3], -0.5, 0.25";
+}
+
+static int opdi_relu6_kernel(opd_call *call) { return opdi_hardtanh_bounds(call, opd_value_int(0), opd_value_int(6)); }
+static int opdi_relu6_backward(opd_backward_call *bw) {
+    opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0);
+    return opd_bw_return(bw, 0, opd_hardtanh_backward(g, x, opd_value_int(0), opd_value_int(6)));
+}
+OPDI_OP(relu6) {
+    op->schema = "relu6(Tensor self) -> Tensor";
+    op->cpu = op->fake = opdi_relu6_kernel; op->backward = opdi_relu6_backward; op->save = "self";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->inplace = "relu6_";
+    op->cases = "[2,3]";
+}
 
 static const opdi_formula opdi_formula_gelu = {{opdi_f32_vgelu, opdi_f64_gelu, NULL}, "GeluKernelImpl", 0,
     OPDI_NUMBER(gelu, gelu)};
@@ -44786,28 +46248,38 @@ static int opdi_gelu_approximate(const char *text) {
     if (text && strcmp(text, "tanh") == 0) { return 1; }
     return opd_fail(OPD_ERROR_ARGUMENT, "approximate argument must be either none or tanh.");
 }
-OPDI_KERNEL(gelu) {
+static int opdi_gelu_kernel(opd_call *call) {
     int k = opdi_gelu_approximate(opd_arg_str(call, 1));
     return k < 0 ? -1 : opdi_unary(call, k ? &opdi_formula_gelu_tanh : &opdi_formula_gelu);
 }
-OPDI_BW1(gelu) {
+static int opdi_gelu_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_gelu_backward_full(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw,
         1).u.s));
 }
-OPDI_CARD(gelu, "gelu(Tensor self, *, str approximate='none') -> Tensor", gelu, opdi_gelu_backward, "self", KEEP,
-          "gelu_", "gelu.out",
-          "[2,3]; [2,3], approximate='tanh'")
+OPDI_OP(gelu) {
+    op->schema = "gelu(Tensor self, *, str approximate='none') -> Tensor";
+    op->cpu = op->fake = opdi_gelu_kernel; op->backward = opdi_gelu_backward; op->save = "self";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->inplace = "gelu_"; op->out = "gelu.out";
+    op->cases = "[2,3]; [2,3], approximate='tanh'";
+}
 
 OPDI_FORMULA_F(leaky_relu, leaky_relu, 0)
-OPDI_KERNEL(leaky_relu) { opdi_params s = opdi_params_of(call, 1, 1); return opdi_unary_params(call,
-    &opdi_formula_leaky_relu, &s); }
-OPDI_BW1(leaky_relu) {
+static int opdi_leaky_relu_kernel(opd_call *call) {
+    opdi_params s = opdi_params_of(call, 1, 1);
+    return opdi_unary_params(call, &opdi_formula_leaky_relu, &s);
+}
+static int opdi_leaky_relu_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_leaky_relu_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1),
                                                         false));
 }
-OPDI_CARD(leaky_relu, "leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor", leaky_relu,
-          opdi_leaky_relu_backward, "self",
-          KEEP, "leaky_relu_", "leaky_relu.out", "[2,3]; [2,3], 0.2")
+OPDI_OP(leaky_relu) {
+    op->schema = "leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor";
+    op->cpu = op->fake = opdi_leaky_relu_kernel; op->backward = opdi_leaky_relu_backward; op->save = "self";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->inplace = "leaky_relu_"; op->out = "leaky_relu.out";
+    op->cases = "[2,3]; [2,3], 0.2";
+}
 
 /* x <= 0: (e^(x input_scale) - 1) alpha scale, else x scale */
 static opdi_params opdi_elu_params(opd_value alpha, opd_value scale, opd_value input_scale) {
@@ -44819,57 +46291,84 @@ static opdi_params opdi_elu_params(opd_value alpha, opd_value scale, opd_value i
     return s;
 }
 OPDI_FORMULA_F(elu, elu, 0)
-OPDI_KERNEL(elu) {
+static int opdi_elu_kernel(opd_call *call) {
     opdi_params s = opdi_elu_params(opd_arg_value(call, 1), opd_arg_value(call, 2), opd_arg_value(call, 3));
     return opdi_unary_params(call, &opdi_formula_elu, &s);
 }
-OPDI_BW1(elu) {
+static int opdi_elu_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_elu_backward(opd_bw_grad(bw, 0), opd_bw_value(bw, 1), opd_bw_value(bw, 2),
                                                  opd_bw_value(bw, 3), false, opd_bw_tensor(bw, 0)));
 }
-OPDI_CARD(elu, "elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor", elu,
-          opdi_elu_backward, "self", KEEP,
-          "elu_", "elu.out", "[2,3]; [2,3], 2, 0.5, 1.5")
+OPDI_OP(elu) {
+    op->schema = "elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor";
+    op->cpu = op->fake = opdi_elu_kernel; op->backward = opdi_elu_backward; op->save = "self";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->inplace = "elu_"; op->out = "elu.out";
+    op->cases = "[2,3]; [2,3], 2, 0.5, 1.5";
+}
+
 /* selu and celu are elu with other numbers (at::native::selu, celu). */
-OPDI_KERNEL(selu) {
+static int opdi_selu_kernel(opd_call *call) {
     opdi_params s = opdi_elu_params(opd_value_float(1.6732632423543772848170429916717),
                                     opd_value_float(1.0507009873554804934193349852946),
                                     opd_value_int(1));
     return opdi_unary_params(call, &opdi_formula_elu, &s);
 }
-OPDI_UNARY_BACKWARD(selu, opd_elu_backward(g, opd_value_float(1.6732632423543772848170429916717),
-                                           opd_value_float(1.0507009873554804934193349852946), opd_value_int(1), false,
-                                               x))
-OPDI_CARD(selu, "selu(Tensor self) -> Tensor", selu, opdi_selu_backward, "self", KEEP, "selu_", NULL, "[2,3]")
-OPDI_KERNEL(celu) {
+static int opdi_selu_backward(opd_backward_call *bw) {
+    opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0);
+    return opd_bw_return(bw, 0,
+                         opd_elu_backward(g, opd_value_float(1.6732632423543772848170429916717),
+                                          opd_value_float(1.0507009873554804934193349852946), opd_value_int(1), false,
+                                          x));
+}
+OPDI_OP(selu) {
+    op->schema = "selu(Tensor self) -> Tensor";
+    op->cpu = op->fake = opdi_selu_kernel; op->backward = opdi_selu_backward; op->save = "self";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->inplace = "selu_";
+    op->cases = "[2,3]";
+}
+
+static int opdi_celu_kernel(opd_call *call) {
     double alpha = opdi_number_f64(opd_arg_value(call, 1));
     opdi_params s;
     if (alpha == 0) { return opd_fail(OPD_ERROR_ARGUMENT, "ZeroDivisionError: alpha cannot be 0 for CELU"); }
     s = opdi_elu_params(opd_value_float(alpha), opd_value_int(1), opd_value_float(1 / alpha));
     return opdi_unary_params(call, &opdi_formula_elu, &s);
 }
-OPDI_BW1(celu) {
+static int opdi_celu_backward(opd_backward_call *bw) {
     double alpha = opdi_number_f64(opd_bw_value(bw, 1));
     return opd_bw_return(bw, 0, opd_elu_backward(opd_bw_grad(bw, 0), opd_value_float(alpha), opd_value_int(1),
                                                  opd_value_float(1 / alpha),
                                                  false, opd_bw_tensor(bw, 0)));
 }
-OPDI_CARD(celu, "celu(Tensor self, Scalar alpha=1.) -> Tensor", celu, opdi_celu_backward, "self", KEEP, "celu_",
-          "celu.out", "[2,3]; [2,3], 2")
+OPDI_OP(celu) {
+    op->schema = "celu(Tensor self, Scalar alpha=1.) -> Tensor";
+    op->cpu = op->fake = opdi_celu_kernel; op->backward = opdi_celu_backward; op->save = "self";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->inplace = "celu_"; op->out = "celu.out";
+    op->cases = "[2,3]; [2,3], 2";
+}
 
 OPDI_FORMULA_F(softplus, softplus, 0)
-OPDI_KERNEL(softplus) { opdi_params s = opdi_params_of(call, 1, 2); return opdi_unary_params(call,
-    &opdi_formula_softplus, &s); }
-OPDI_BW1(softplus) {
+static int opdi_softplus_kernel(opd_call *call) {
+    opdi_params s = opdi_params_of(call, 1, 2);
+    return opdi_unary_params(call, &opdi_formula_softplus, &s);
+}
+static int opdi_softplus_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_softplus_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1),
                                                       opd_bw_value(bw, 2)));
 }
-OPDI_CARD(softplus, "softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor", softplus,
-          opdi_softplus_backward, "self", FP32_NOT_CPU,
-          NULL, "softplus.out", "[2,3]; [2,3], 2, 0.5")
+OPDI_OP(softplus) {
+    op->schema = "softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor";
+    op->cpu = op->fake = opdi_softplus_kernel; op->backward = opdi_softplus_backward; op->save = "self";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_FP32_NOT_CPU; op->tags = OPDI_OPTAG_FORMULA;
+    op->out = "softplus.out";
+    op->cases = "[2,3]; [2,3], 2, 0.5";
+}
 
 OPDI_FORMULA_A(threshold, threshold, OPDI_NOT_BOOL)
-OPDI_KERNEL(threshold) {
+static int opdi_threshold_kernel(opd_call *call) {
     opdi_params s = opdi_params_of(call, 1, 2);
     opd_tensor *ops[3], *self = opd_arg_tensor(call, 0);
     const opd_scalar_type t = (opd_scalar_type)self->dtype;
@@ -44877,27 +46376,35 @@ OPDI_KERNEL(threshold) {
     ops[1] = ops[2] = self;
     return opdi_pointwise(call, &opdi_formula_threshold, ops, 2, &s);
 }
-OPDI_BW1(threshold) {
+static int opdi_threshold_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_threshold_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1)));
 }
-OPDI_CARD(threshold, "threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor", threshold,
-          opdi_threshold_backward, "self", KEEP,
-          "threshold_", "threshold.out", "[2,3], 0.1, 2")
+OPDI_OP(threshold) {
+    op->schema = "threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor";
+    op->cpu = op->fake = opdi_threshold_kernel; op->backward = opdi_threshold_backward; op->save = "self";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->inplace = "threshold_"; op->out = "threshold.out";
+    op->cases = "[2,3], 0.1, 2";
+}
 
 OPDI_FORMULA_F(round_decimals, round_decimals, 0)
-OPDI_KERNEL(round_decimals) {
+static int opdi_round_decimals_kernel(opd_call *call) {
     int64_t decimals = opd_arg_int(call, 1);
     opdi_params s = opdi_no_params;
     opdi_params_set_f64(&s, 0, pow(10, decimals < 0 ? -(double)decimals : (double)decimals));
     opdi_params_set_f64(&s, 1, decimals < 0);
     return opdi_unary_params(call, &opdi_formula_round_decimals, &s);
 }
-OPDI_CARD(round_decimals, "round.decimals(Tensor self, *, int decimals) -> Tensor", round_decimals, opdi_zero_backward,
-          "", KEEP,
-          "round_.decimals", "round.decimals_out", "[2,3], decimals=1; [2,3], decimals=-1")
+OPDI_OP(round_decimals) {
+    op->schema = "round.decimals(Tensor self, *, int decimals) -> Tensor";
+    op->cpu = op->fake = opdi_round_decimals_kernel; op->backward = opdi_zero_backward;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->inplace = "round_.decimals"; op->out = "round.decimals_out";
+    op->cases = "[2,3], decimals=1; [2,3], decimals=-1";
+}
 
 OPDI_FORMULA_F(softshrink, softshrink, 0)
-OPDI_KERNEL(softshrink) {
+static int opdi_softshrink_kernel(opd_call *call) {
     opdi_params s = opdi_params_of(call, 1, 1);
     const opd_scalar_type t = (opd_scalar_type)opd_arg_tensor(call, 0)->dtype;
     if (!(s.f64[0] >= 0 && s.f64[0] <= opdi_float_top(t))) {
@@ -44906,48 +46413,66 @@ OPDI_KERNEL(softshrink) {
     }
     return opdi_unary_params(call, &opdi_formula_softshrink, &s);
 }
-OPDI_BW1(softshrink) {
+static int opdi_softshrink_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_softshrink_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1)));
 }
-OPDI_CARD(softshrink, "softshrink(Tensor self, Scalar lambd=0.5) -> Tensor", softshrink, opdi_softshrink_backward,
-          "self", KEEP, NULL,
-          "softshrink.out", "[2,3]; [2,3], 0.2")
+OPDI_OP(softshrink) {
+    op->schema = "softshrink(Tensor self, Scalar lambd=0.5) -> Tensor";
+    op->cpu = op->fake = opdi_softshrink_kernel; op->backward = opdi_softshrink_backward; op->save = "self";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->out = "softshrink.out";
+    op->cases = "[2,3]; [2,3], 0.2";
+}
+
 OPDI_FORMULA_F(hardshrink, hardshrink, 0)
-OPDI_KERNEL(hardshrink) { opdi_params s = opdi_params_of(call, 1, 1); return opdi_unary_params(call,
-    &opdi_formula_hardshrink, &s); }
-OPDI_BW1(hardshrink) {
+static int opdi_hardshrink_kernel(opd_call *call) {
+    opdi_params s = opdi_params_of(call, 1, 1);
+    return opdi_unary_params(call, &opdi_formula_hardshrink, &s);
+}
+static int opdi_hardshrink_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_hardshrink_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1)));
 }
-OPDI_CARD(hardshrink, "hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor", hardshrink, opdi_hardshrink_backward,
-          "self", KEEP, NULL,
-          "hardshrink.out", "[2,3]; [2,3], 0.2")
+OPDI_OP(hardshrink) {
+    op->schema = "hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor";
+    op->cpu = op->fake = opdi_hardshrink_kernel; op->backward = opdi_hardshrink_backward; op->save = "self";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->out = "hardshrink.out";
+    op->cases = "[2,3]; [2,3], 0.2";
+}
+
 /* Both shrinks: the gradient is 0 inside [-lambd, lambd]. */
 OPDI_FORMULA_F(shrink_backward, shrink_backward, 0)
-OPDI_KERNEL(shrink_backward) {
+static int opdi_shrink_backward_kernel(opd_call *call) {
     opdi_params s = opdi_params_of(call, 2, 1);
     opd_tensor *ops[3];
     ops[1] = opd_arg_tensor(call, 0); ops[2] = opd_arg_tensor(call, 1);
     return opdi_pointwise(call, &opdi_formula_shrink_backward, ops, 2, &s);
 }
 /* For g f'(x) where f' is constant by parts: the gradient of g by the same operator, that of x is 0. */
-OPDI_BW1(softshrink_backward) {
+static int opdi_softshrink_backward_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 1);
     if (opd_bw_needs(bw, 0) && opd_bw_return(bw, 0, opd_softshrink_backward(g, x, opd_bw_value(bw, 2))) != 0) {
         return -1; }
     return opd_bw_needs(bw, 1) ? opd_bw_return(bw, 1, opd_zeros_like(g)) : 0;
 }
-OPDI_CARD(softshrink_backward, "softshrink_backward(Tensor grad_output, Tensor self, Scalar lambd) -> Tensor",
-          shrink_backward,
-          opdi_softshrink_backward_backward, "self", KEEP, NULL,
-          "softshrink_backward.grad_input(Tensor grad_output, Tensor self, Scalar lambd, *, "
-          "Tensor(a!) grad_input) -> Tensor(a!)",
-          "[2,3], [2,3], 0.5")
-OPDI_CARD(hardshrink_backward, "hardshrink_backward(Tensor grad_out, Tensor self, Scalar lambd) -> Tensor",
-          shrink_backward,
-          opdi_softshrink_backward_backward, "self", KEEP, NULL,
-          "hardshrink_backward.grad_input(Tensor grad_out, Tensor self, Scalar lambd, *, "
-          "Tensor(a!) grad_input) -> Tensor(a!)",
-          "[2,3], [2,3], 0.5")
+OPDI_OP(softshrink_backward) {
+    op->schema = "softshrink_backward(Tensor grad_output, Tensor self, Scalar lambd) -> Tensor";
+    op->cpu = op->fake = opdi_shrink_backward_kernel; op->backward = opdi_softshrink_backward_backward;
+    op->save = "self";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->out = "softshrink_backward.grad_input(Tensor grad_output, Tensor self, Scalar lambd, *, Tensor(a!) "
+        "grad_input) -> Tensor(a!)";
+    op->cases = "[2,3], [2,3], 0.5";
+}
+OPDI_OP(hardshrink_backward) {
+    op->schema = "hardshrink_backward(Tensor grad_out, Tensor self, Scalar lambd) -> Tensor";
+    op->cpu = op->fake = opdi_shrink_backward_kernel; op->backward = opdi_softshrink_backward_backward;
+    op->save = "self";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->out = "hardshrink_backward.grad_input(Tensor grad_out, Tensor self, Scalar lambd, *, Tensor(a!) grad_input) "
+        "-> Tensor(a!)";
+    op->cases = "[2,3], [2,3], 0.5";
+}
 
 /* nan_to_num: None means 0 for NaN and the dtype's largest and smallest numbers for the infinities. */
 static const opdi_formula opdi_formula_nan_to_num =
@@ -44956,7 +46481,7 @@ static double opdi_dtype_max(int8_t t) {
     return t == OPD_FLOAT16 ? 65504.0 : t == OPD_BFLOAT16 ? 3.38953138925153547590e38
         : t == OPD_FLOAT32 ? (double)FLT_MAX : DBL_MAX;
 }
-OPDI_KERNEL(nan_to_num) {
+static int opdi_nan_to_num_kernel(opd_call *call) {
     const double top = opdi_dtype_max(opd_arg_tensor(call, 0)->dtype);
     opdi_params s = opdi_no_params;
     opdi_params_set_f64(&s, 0, opd_arg_is_none(call, 1) ? 0 : opd_arg_float(call, 1));
@@ -44964,10 +46489,17 @@ OPDI_KERNEL(nan_to_num) {
     opdi_params_set_f64(&s, 2, opd_arg_is_none(call, 3) ? -top : opd_arg_float(call, 3));
     return opdi_unary_params(call, &opdi_formula_nan_to_num, &s);
 }
-OPDI_UNARY_BACKWARD(nan_to_num, opdi_where(opd_isfinite(x), g))
-OPDI_CARD(nan_to_num, "nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor",
-          nan_to_num,
-          opdi_nan_to_num_backward, "self", KEEP, "nan_to_num_", "nan_to_num.out", "[2,3]; [2,3], 1., 2., 3.")
+static int opdi_nan_to_num_backward(opd_backward_call *bw) {
+    opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0);
+    return opd_bw_return(bw, 0, opdi_where(opd_isfinite(x), g));
+}
+OPDI_OP(nan_to_num) {
+    op->schema = "nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor";
+    op->cpu = op->fake = opdi_nan_to_num_kernel; op->backward = opdi_nan_to_num_backward; op->save = "self";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->inplace = "nan_to_num_"; op->out = "nan_to_num.out";
+    op->cases = "[2,3]; [2,3], 1., 2., 3.";
+}
 
 /* deg2rad and rad2deg multiply by a constant. */
 static const opdi_formula opdi_formula_angle = {{opdi_f32_mul, opdi_f64_mul, NULL}, "mul", OPDI_TO_FLOAT,
@@ -44978,33 +46510,55 @@ static int opdi_unary_times(opd_call *call, double k) {
     ops[1] = opd_arg_tensor(call, 0); ops[2] = opdi_number_make(&n, opd_value_float(k));
     return opdi_pointwise(call, &opdi_formula_angle, ops, 2, &opdi_no_params);
 }
-OPDI_KERNEL(deg2rad) { return opdi_unary_times(call, 3.14159265358979323846 / 180.0); }
-OPDI_UNARY_BACKWARD(deg2rad, opdi_muls(g, 3.14159265358979323846 / 180.0))
-OPDI_CARD(deg2rad, "deg2rad(Tensor self) -> Tensor", deg2rad, opdi_deg2rad_backward, "", KEEP, "deg2rad_",
-          "deg2rad.out", "[2,3]")
-OPDI_KERNEL(rad2deg) { return opdi_unary_times(call, 180.0 / 3.14159265358979323846); }
-OPDI_UNARY_BACKWARD(rad2deg, opdi_muls(g, 180.0 / 3.14159265358979323846))
-OPDI_CARD(rad2deg, "rad2deg(Tensor self) -> Tensor", rad2deg, opdi_rad2deg_backward, "", KEEP, "rad2deg_",
-          "rad2deg.out", "[2,3]")
+static int opdi_deg2rad_kernel(opd_call *call) { return opdi_unary_times(call, 3.14159265358979323846 / 180.0); }
+static int opdi_deg2rad_backward(opd_backward_call *bw) {
+    opd_tensor *g = opd_bw_grad(bw, 0);
+    return opd_bw_return(bw, 0, opdi_muls(g, 3.14159265358979323846 / 180.0));
+}
+OPDI_OP(deg2rad) {
+    op->schema = "deg2rad(Tensor self) -> Tensor";
+    op->cpu = op->fake = opdi_deg2rad_kernel; op->backward = opdi_deg2rad_backward;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->inplace = "deg2rad_"; op->out = "deg2rad.out";
+    op->cases = "[2,3]";
+}
+
+static int opdi_rad2deg_kernel(opd_call *call) { return opdi_unary_times(call, 180.0 / 3.14159265358979323846); }
+static int opdi_rad2deg_backward(opd_backward_call *bw) {
+    opd_tensor *g = opd_bw_grad(bw, 0);
+    return opd_bw_return(bw, 0, opdi_muls(g, 180.0 / 3.14159265358979323846));
+}
+OPDI_OP(rad2deg) {
+    op->schema = "rad2deg(Tensor self) -> Tensor";
+    op->cpu = op->fake = opdi_rad2deg_kernel; op->backward = opdi_rad2deg_backward;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->inplace = "rad2deg_"; op->out = "rad2deg.out";
+    op->cases = "[2,3]";
+}
 
 /* logit: eps clamps to [eps, 1 - eps] */
 OPDI_FORMULA_D(logit, logit, OPDI_TO_FLOAT)
-OPDI_KERNEL(logit) {
+static int opdi_logit_kernel(opd_call *call) {
     opdi_params s = opdi_no_params;
     bool none = opd_arg_is_none(call, 1);
     opdi_params_set_f64(&s, 0, none ? -INFINITY : opd_arg_float(call, 1));
     opdi_params_set_f64(&s, 1, none ? INFINITY : 1 - opd_arg_float(call, 1));
     return opdi_unary_params(call, &opdi_formula_logit, &s);
 }
-OPDI_BW1(logit) {
+static int opdi_logit_backward(opd_backward_call *bw) {
     opd_value eps = opd_bw_value(bw, 1);
     return opd_bw_return(bw, 0, opd_logit_backward_full(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), eps));
 }
-OPDI_CARD(logit, "logit(Tensor self, float? eps=None) -> Tensor", logit, opdi_logit_backward, "self", KEEP, "logit_",
-          "logit.out",
-          "[2,3]u, 0.1")
+OPDI_OP(logit) {
+    op->schema = "logit(Tensor self, float? eps=None) -> Tensor";
+    op->cpu = op->fake = opdi_logit_kernel; op->backward = opdi_logit_backward; op->save = "self";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->inplace = "logit_"; op->out = "logit.out";
+    op->cases = "[2,3]u, 0.1";
+}
+
 OPDI_FORMULA_D(logit_backward, logit_backward, 0)
-OPDI_KERNEL(logit_backward) {
+static int opdi_logit_backward_kernel(opd_call *call) {
     opdi_params s = opdi_no_params;
     bool none = opd_arg_is_none(call, 2);
     double eps = none ? 0 : opd_arg_float(call, 2);
@@ -45015,7 +46569,7 @@ OPDI_KERNEL(logit_backward) {
     ops[1] = opd_arg_tensor(call, 0); ops[2] = opd_arg_tensor(call, 1);
     return opdi_pointwise(call, &opdi_formula_logit_backward, ops, 2, &s);
 }
-OPDI_BW1(logit_backward) {
+static int opdi_logit_backward_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0), *go = opd_bw_tensor(bw, 0), *x = opd_bw_tensor(bw, 1);
     opd_value eps = opd_bw_value(bw, 2);
     if (opd_bw_needs(bw, 0) && opd_bw_return(bw, 0, opd_logit_backward_full(g, x, eps)) != 0) { return -1; }
@@ -45023,11 +46577,15 @@ OPDI_BW1(logit_backward) {
     return opd_bw_return(bw, 1, opd_mul(opd_mul(g, opd_logit_backward_full(go, x, eps)),
                                         opd_div(opdi_adds(opdi_muls(x, 2), -1), opd_mul(x, opdi_rsubs(1, x)))));
 }
-OPDI_CARD(logit_backward, "logit_backward(Tensor grad_output, Tensor self, float? eps=None) -> Tensor", logit_backward,
-          opdi_logit_backward_backward, "grad_output(self), self", KEEP, NULL,
-          "logit_backward.grad_input(Tensor grad_output, Tensor self, float? eps=None, *, "
-          "Tensor(a!) grad_input) -> Tensor(a!)",
-          "[2,3], [2,3]u, 0.1")
+OPDI_OP(logit_backward) {
+    op->schema = "logit_backward(Tensor grad_output, Tensor self, float? eps=None) -> Tensor";
+    op->cpu = op->fake = opdi_logit_backward_kernel; op->backward = opdi_logit_backward_backward;
+    op->save = "grad_output(self), self";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->out = "logit_backward.grad_input(Tensor grad_output, Tensor self, float? eps=None, *, Tensor(a!) grad_input) "
+        "-> Tensor(a!)";
+    op->cases = "[2,3], [2,3]u, 0.1";
+}
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:binary    pointwise operators of two and more tensors, and what derivatives call
@@ -45074,78 +46632,119 @@ static int opdi_scaled(opd_call *call, opd_tensor **ops, opd_value alpha, const 
     if (t == OPD_BOOL) { s.i64[0] = s.i64[0] != 0; }
     return opdi_pointwise(call, scaled, ops, 2, &s);
 }
-OPDI_KERNEL(add) {
+static int opdi_add_kernel(opd_call *call) {
     opd_tensor *ops[3];
     opdi_number n;
     ops[1] = opd_arg_tensor(call, 0); ops[2] = opdi_operand_of(call, 1, &n);
     return opdi_scaled(call, ops, opd_arg_value(call, 2), &opdi_formula_add, &opdi_formula_add_scaled);
 }
-OPDI_KERNEL(sub) {
+static int opdi_sub_kernel(opd_call *call) {
     opd_tensor *ops[3];
     opdi_number n;
     ops[1] = opd_arg_tensor(call, 0); ops[2] = opdi_operand_of(call, 1, &n);
     if (opdi_sub_check(ops[1], ops[2]) != 0) { return -1; }
     return opdi_scaled(call, ops, opd_arg_value(call, 2), &opdi_formula_sub, &opdi_formula_sub_scaled);
 }
-OPDI_KERNEL(rsub) {
+static int opdi_rsub_kernel(opd_call *call) {
     opd_tensor *ops[3];
     opdi_number n;
     ops[2] = opd_arg_tensor(call, 0); ops[1] = opdi_operand_of(call, 1, &n);
     if (opdi_sub_check(ops[2], ops[1]) != 0) { return -1; }
     return opdi_scaled(call, ops, opd_arg_value(call, 2), &opdi_formula_sub, &opdi_formula_sub_scaled);
 }
-OPDI_KERNEL(mul) { return opdi_binary(call, &opdi_formula_mul); }
+static int opdi_mul_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_mul); }
 /* Returns gradients of arguments i and j where they are wanted. */
 #define OPDI_GIVE(i, expr) do { if (opd_bw_needs(bw, i) && opd_bw_return(bw, i, expr) != 0) { return -1; } } while (0)
-OPDI_BW1(add) {
+static int opdi_add_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0);
     OPDI_GIVE(0, g);
     OPDI_GIVE(1, opdi_scale(g, opd_bw_value(bw, 2)));
     return 0;
 }
-OPDI_BW1(sub) {
+static int opdi_sub_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0);
     OPDI_GIVE(0, g);
     OPDI_GIVE(1, opd_neg(opdi_scale(g, opd_bw_value(bw, 2))));
     return 0;
 }
-OPDI_BW1(rsub) {
+static int opdi_rsub_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0);
     OPDI_GIVE(0, opd_neg(opdi_scale(g, opd_bw_value(bw, 2))));
     OPDI_GIVE(1, g);
     return 0;
 }
-OPDI_BW1(mul) {
+static int opdi_mul_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0);
     OPDI_GIVE(0, opd_mul(g, opd_bw_tensor(bw, 1)));
     OPDI_GIVE(1, opd_mul(g, opd_bw_tensor(bw, 0)));
     return 0;
 }
-OPDI_BW1(mul_Scalar) { return opd_bw_return(bw, 0, opdi_scale(opd_bw_grad(bw, 0), opd_bw_value(bw, 1))); }
+static int opdi_mul_Scalar_backward(opd_backward_call *bw) {
+    return opd_bw_return(bw, 0, opdi_scale(opd_bw_grad(bw, 0), opd_bw_value(bw, 1)));
+}
 #define OPDI_CASES_BINARY "[2,3], [2,3]; [2,3], [3]; [2,1], [1,3]; [2,3], []"
-OPDI_CARD(add_Tensor, "add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", add, opdi_add_backward, "",
-          KEEP,
-          "add_.Tensor", "add.out", OPDI_CASES_BINARY "; [2,3], [3], alpha=2")
-OPDI_CARD(add_Scalar, "add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor", add, opdi_add_backward, "",
-          KEEP,
-          "add_.Scalar", "add.Scalar_out", "[2,3], 1.5; [2,3], 2, 3")
-OPDI_CARD(sub_Tensor, "sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", sub, opdi_sub_backward, "",
-          KEEP,
-          "sub_.Tensor", "sub.out", OPDI_CASES_BINARY "; [2,3], [3], alpha=2")
-OPDI_CARD(sub_Scalar, "sub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor", sub, opdi_sub_backward, "",
-          KEEP,
-          "sub_.Scalar", "sub.Scalar_out", "[2,3], 1.5; [2,3], 2, 3")
-OPDI_CARD(rsub_Tensor, "rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", rsub, opdi_rsub_backward,
-          "", KEEP,
-          NULL, "rsub.Tensor_out", OPDI_CASES_BINARY "; [2,3], [3], alpha=2")
-OPDI_CARD(rsub_Scalar, "rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor", rsub, opdi_rsub_backward,
-          "", KEEP,
-          NULL, "rsub.Scalar_out", "[2,3], 1.5; [2,3], 2, 3")
-OPDI_CARD(mul_Tensor, "mul.Tensor(Tensor self, Tensor other) -> Tensor", mul, opdi_mul_backward,
-          "self(other), other(self)", KEEP,
-          "mul_.Tensor", "mul.out", OPDI_CASES_BINARY)
-OPDI_CARD(mul_Scalar, "mul.Scalar(Tensor self, Scalar other) -> Tensor", mul, opdi_mul_Scalar_backward, "", KEEP,
-          "mul_.Scalar", "mul.Scalar_out", "[2,3], 1.5; [2,3], 2")
+OPDI_OP(add_Tensor) {
+    op->schema = "add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor";
+    op->cpu = op->fake = opdi_add_kernel; op->backward = opdi_add_backward;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE | OPDI_OPTAG_NUMBERS;
+    op->inplace = "add_.Tensor"; op->out = "add.out";
+    op->cases = OPDI_CASES_BINARY "; [2,3], [3], alpha=2";
+}
+OPDI_OP(add_Scalar) {
+    op->schema = "add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor";
+    op->cpu = op->fake = opdi_add_kernel; op->backward = opdi_add_backward;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE | OPDI_OPTAG_NUMBERS;
+    op->inplace = "add_.Scalar"; op->out = "add.Scalar_out";
+    op->cases = "[2,3], 1.5; [2,3], 2, 3";
+}
+OPDI_OP(sub_Tensor) {
+    op->schema = "sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor";
+    op->cpu = op->fake = opdi_sub_kernel; op->backward = opdi_sub_backward;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE | OPDI_OPTAG_NUMBERS;
+    op->inplace = "sub_.Tensor"; op->out = "sub.out";
+    op->cases = OPDI_CASES_BINARY "; [2,3], [3], alpha=2";
+}
+OPDI_OP(sub_Scalar) {
+    op->schema = "sub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor";
+    op->cpu = op->fake = opdi_sub_kernel; op->backward = opdi_sub_backward;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE | OPDI_OPTAG_NUMBERS;
+    op->inplace = "sub_.Scalar"; op->out = "sub.Scalar_out";
+    op->cases = "[2,3], 1.5; [2,3], 2, 3";
+}
+OPDI_OP(rsub_Tensor) {
+    op->schema = "rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor";
+    op->cpu = op->fake = opdi_rsub_kernel; op->backward = opdi_rsub_backward;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->out = "rsub.Tensor_out";
+    op->cases = OPDI_CASES_BINARY "; [2,3], [3], alpha=2";
+}
+OPDI_OP(rsub_Scalar) {
+    op->schema = "rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor";
+    op->cpu = op->fake = opdi_rsub_kernel; op->backward = opdi_rsub_backward;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->out = "rsub.Scalar_out";
+    op->cases = "[2,3], 1.5; [2,3], 2, 3";
+}
+OPDI_OP(mul_Tensor) {
+    op->schema = "mul.Tensor(Tensor self, Tensor other) -> Tensor";
+    op->cpu = op->fake = opdi_mul_kernel; op->backward = opdi_mul_backward; op->save = "self(other), other(self)";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE | OPDI_OPTAG_NUMBERS;
+    op->inplace = "mul_.Tensor"; op->out = "mul.out";
+    op->cases = OPDI_CASES_BINARY;
+}
+OPDI_OP(mul_Scalar) {
+    op->schema = "mul.Scalar(Tensor self, Scalar other) -> Tensor";
+    op->cpu = op->fake = opdi_mul_kernel; op->backward = opdi_mul_Scalar_backward;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE | OPDI_OPTAG_NUMBERS;
+    op->inplace = "mul_.Scalar"; op->out = "mul.Scalar_out";
+    op->cases = "[2,3], 1.5; [2,3], 2";
+}
 
 //== div, floor_divide, fmod, remainder ================================================================================
 
@@ -45154,8 +46753,8 @@ OPDI_FORMULA_A(div_trunc, div_trunc, OPDI_NOT_BOOL)
 OPDI_FORMULA_A(div_floor, div_floor, OPDI_NOT_BOOL)
 OPDI_FORMULA_A(fmod, fmod, OPDI_NOT_BOOL)
 OPDI_FORMULA_A(remainder, remainder, OPDI_NOT_BOOL)
-OPDI_KERNEL(div) { return opdi_binary(call, &opdi_formula_div); }
-OPDI_KERNEL(div_mode) {
+static int opdi_div_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_div); }
+static int opdi_div_mode_kernel(opd_call *call) {
     const char *mode = opd_arg_is_none(call, 2) ? NULL : opd_arg_str(call, 2);
     if (!mode) { return opdi_binary(call, &opdi_formula_div); }
     if (strcmp(mode, "trunc") == 0) { return opdi_binary_div(call, &opdi_formula_div_trunc); }
@@ -45163,64 +46762,117 @@ OPDI_KERNEL(div_mode) {
     return opd_fail(OPD_ERROR_ARGUMENT,
                     "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '%s'", mode);
 }
-OPDI_KERNEL(floor_divide) { return opdi_binary_div(call, &opdi_formula_div_floor); }
-OPDI_KERNEL(fmod) { return opdi_binary_div(call, &opdi_formula_fmod); }
-OPDI_KERNEL(remainder) { return opdi_binary_div(call, &opdi_formula_remainder); }
+static int opdi_floor_divide_kernel(opd_call *call) { return opdi_binary_div(call, &opdi_formula_div_floor); }
+static int opdi_fmod_kernel(opd_call *call) { return opdi_binary_div(call, &opdi_formula_fmod); }
+static int opdi_remainder_kernel(opd_call *call) { return opdi_binary_div(call, &opdi_formula_remainder); }
 /* d/dx = g / y, d/dy = -g (x / y) / y */
-OPDI_BW1(div) {
+static int opdi_div_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0), *y = opd_bw_tensor(bw, 1);
     OPDI_GIVE(0, opd_div(g, y));
     OPDI_GIVE(1, opd_mul(opd_neg(g), opd_div(opd_div(x, y), y)));
     return 0;
 }
-OPDI_BW1(div_mode) { return opd_bw_value(bw, 2).tag == OPD_TAG_NONE ? opdi_div_backward(bw) : opdi_zero_backward(bw); }
-OPDI_BW1(div_Scalar) { return opd_bw_return(bw, 0, opd_div_Scalar(opd_bw_grad(bw, 0), opd_bw_value(bw, 1))); }
-OPDI_BW1(div_Scalar_mode) {
+static int opdi_div_mode_backward(opd_backward_call *bw) {
+    return opd_bw_value(bw, 2).tag == OPD_TAG_NONE ? opdi_div_backward(bw) : opdi_zero_backward(bw);
+}
+static int opdi_div_Scalar_backward(opd_backward_call *bw) {
+    return opd_bw_return(bw, 0, opd_div_Scalar(opd_bw_grad(bw, 0), opd_bw_value(bw, 1)));
+}
+static int opdi_div_Scalar_mode_backward(opd_backward_call *bw) {
     return opd_bw_value(bw, 2).tag == OPD_TAG_NONE ? opdi_div_Scalar_backward(bw) : opdi_zero_backward(bw);
 }
-OPDI_BW1(first) { return opd_bw_return(bw, 0, opd_bw_grad(bw, 0)); }
-OPDI_BW1(fmod) {
+static int opdi_first_backward(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_bw_grad(bw, 0)); }
+static int opdi_fmod_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0), *y = opd_bw_tensor(bw, 1);
     OPDI_GIVE(0, g);
     OPDI_GIVE(1, opd_mul(opd_neg(g), opd_div_Tensor_mode(x, y, "trunc")));
     return 0;
 }
-OPDI_BW1(remainder) {
+static int opdi_remainder_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0), *y = opd_bw_tensor(bw, 1);
     OPDI_GIVE(0, g);
     OPDI_GIVE(1, opd_mul(opd_neg(g), opd_div_Tensor_mode(x, y, "floor")));
     return 0;
 }
 #define OPDI_CASES_DIV "[2,3], [2,3]+; [2,3], [3]+; [2,1], [1,3]+"
-OPDI_CARD(div_Tensor, "div.Tensor(Tensor self, Tensor other) -> Tensor", div, opdi_div_backward, "self(other), other",
-          KEEP,
-          "div_.Tensor", "div.out", OPDI_CASES_DIV)
-OPDI_CARD(div_Scalar, "div.Scalar(Tensor self, Scalar other) -> Tensor", div, opdi_div_Scalar_backward, "", KEEP,
-          "div_.Scalar", "div.Scalar_out", "[2,3], 2; [2,3], 1.5")
-OPDI_CARD(div_Tensor_mode, "div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor", div_mode,
-          opdi_div_mode_backward,
-          "self(other), other", KEEP, "div_.Tensor_mode", "div.out_mode",
-          "[2,3], [3]+, rounding_mode=None; [2,3], [3]+, rounding_mode='floor'; [2,3], [2,3]+, rounding_mode='trunc'")
-OPDI_CARD(div_Scalar_mode, "div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor", div_mode,
-          opdi_div_Scalar_mode_backward, "", KEEP, "div_.Scalar_mode", "div.Scalar_mode_out",
-          "[2,3], 2, rounding_mode=None; [2,3], 0.5, rounding_mode='floor'")
-OPDI_CARD(floor_divide, "floor_divide(Tensor self, Tensor other) -> Tensor", floor_divide, OPD_NOT_DIFFERENTIABLE, "",
-          KEEP,
-          "floor_divide_.Tensor", "floor_divide.out", OPDI_CASES_DIV)
-OPDI_CARD(floor_divide_Scalar, "floor_divide.Scalar(Tensor self, Scalar other) -> Tensor", floor_divide,
-          OPD_NOT_DIFFERENTIABLE, "", KEEP,
-          "floor_divide_.Scalar", NULL, "[2,3], 2")
-OPDI_CARD(fmod_Tensor, "fmod.Tensor(Tensor self, Tensor other) -> Tensor", fmod, opdi_fmod_backward,
-          "self(other), other(other)", KEEP,
-          "fmod_.Tensor", "fmod.Tensor_out", OPDI_CASES_DIV)
-OPDI_CARD(fmod_Scalar, "fmod.Scalar(Tensor self, Scalar other) -> Tensor", fmod, opdi_first_backward, "", KEEP,
-          "fmod_.Scalar",
-          "fmod.Scalar_out", "[2,3], 0.5")
-OPDI_CARD(remainder_Tensor, "remainder.Tensor(Tensor self, Tensor other) -> Tensor", remainder, opdi_remainder_backward,
-          "self(other), other(other)", KEEP, "remainder_.Tensor", "remainder.Tensor_out", OPDI_CASES_DIV)
-OPDI_CARD(remainder_Scalar, "remainder.Scalar(Tensor self, Scalar other) -> Tensor", remainder, opdi_first_backward,
-          "", KEEP,
-          "remainder_.Scalar", "remainder.Scalar_out", "[2,3], 0.5")
+OPDI_OP(div_Tensor) {
+    op->schema = "div.Tensor(Tensor self, Tensor other) -> Tensor";
+    op->cpu = op->fake = opdi_div_kernel; op->backward = opdi_div_backward; op->save = "self(other), other";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE | OPDI_OPTAG_NUMBERS;
+    op->inplace = "div_.Tensor"; op->out = "div.out";
+    op->cases = OPDI_CASES_DIV;
+}
+OPDI_OP(div_Scalar) {
+    op->schema = "div.Scalar(Tensor self, Scalar other) -> Tensor";
+    op->cpu = op->fake = opdi_div_kernel; op->backward = opdi_div_Scalar_backward;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE | OPDI_OPTAG_NUMBERS;
+    op->inplace = "div_.Scalar"; op->out = "div.Scalar_out";
+    op->cases = "[2,3], 2; [2,3], 1.5";
+}
+OPDI_OP(div_Tensor_mode) {
+    op->schema = "div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor";
+    op->cpu = op->fake = opdi_div_mode_kernel; op->backward = opdi_div_mode_backward; op->save = "self(other), other";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE | OPDI_OPTAG_NUMBERS;
+    op->inplace = "div_.Tensor_mode"; op->out = "div.out_mode";
+    op->cases = "[2,3], [3]+, rounding_mode=None; [2,3], [3]+, rounding_mode='floor'; [2,3], [2,3]+, "
+        "rounding_mode='trunc'";
+}
+OPDI_OP(div_Scalar_mode) {
+    op->schema = "div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor";
+    op->cpu = op->fake = opdi_div_mode_kernel; op->backward = opdi_div_Scalar_mode_backward;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE | OPDI_OPTAG_NUMBERS;
+    op->inplace = "div_.Scalar_mode"; op->out = "div.Scalar_mode_out";
+    op->cases = "[2,3], 2, rounding_mode=None; [2,3], 0.5, rounding_mode='floor'";
+}
+OPDI_OP(floor_divide) {
+    op->schema = "floor_divide(Tensor self, Tensor other) -> Tensor";
+    op->cpu = op->fake = opdi_floor_divide_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->tags = OPDI_OPTAG_FORMULA | OPDI_OPTAG_NUMBERS;
+    op->inplace = "floor_divide_.Tensor"; op->out = "floor_divide.out";
+    op->cases = OPDI_CASES_DIV;
+}
+OPDI_OP(floor_divide_Scalar) {
+    op->schema = "floor_divide.Scalar(Tensor self, Scalar other) -> Tensor";
+    op->cpu = op->fake = opdi_floor_divide_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->tags = OPDI_OPTAG_FORMULA | OPDI_OPTAG_NUMBERS;
+    op->inplace = "floor_divide_.Scalar";
+    op->cases = "[2,3], 2";
+}
+OPDI_OP(fmod_Tensor) {
+    op->schema = "fmod.Tensor(Tensor self, Tensor other) -> Tensor";
+    op->cpu = op->fake = opdi_fmod_kernel; op->backward = opdi_fmod_backward; op->save = "self(other), other(other)";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->inplace = "fmod_.Tensor"; op->out = "fmod.Tensor_out";
+    op->cases = OPDI_CASES_DIV;
+}
+OPDI_OP(fmod_Scalar) {
+    op->schema = "fmod.Scalar(Tensor self, Scalar other) -> Tensor";
+    op->cpu = op->fake = opdi_fmod_kernel; op->backward = opdi_first_backward;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->inplace = "fmod_.Scalar"; op->out = "fmod.Scalar_out";
+    op->cases = "[2,3], 0.5";
+}
+OPDI_OP(remainder_Tensor) {
+    op->schema = "remainder.Tensor(Tensor self, Tensor other) -> Tensor";
+    op->cpu = op->fake = opdi_remainder_kernel; op->backward = opdi_remainder_backward;
+    op->save = "self(other), other(other)";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->inplace = "remainder_.Tensor"; op->out = "remainder.Tensor_out";
+    op->cases = OPDI_CASES_DIV;
+}
+OPDI_OP(remainder_Scalar) {
+    op->schema = "remainder.Scalar(Tensor self, Scalar other) -> Tensor";
+    op->cpu = op->fake = opdi_remainder_kernel; op->backward = opdi_first_backward;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->inplace = "remainder_.Scalar"; op->out = "remainder.Scalar_out";
+    op->cases = "[2,3], 0.5";
+}
 
 //== pow ===============================================================================================================
 
@@ -45232,11 +46884,11 @@ static const opdi_formula opdi_formula_pow_3 = {{opdi_f32_cube, opdi_f64_cube, o
 OPDI_FORMULA_F(pow_half, sqrt, 0)
 OPDI_FORMULA_F(pow_inverse, reciprocal, 0)
 OPDI_FORMULA_F(pow_rsqrt, rsqrt, 0)
-OPDI_KERNEL(pow) { return opdi_binary(call, &opdi_formula_pow); }
+static int opdi_pow_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_pow); }
 OPDI_FORMULA_A(pow_Scalar, pow, OPDI_NOT_BOOL | OPDI_CONTIGUOUS_RESULT)
-OPDI_KERNEL(pow_Scalar) { return opdi_binary(call, &opdi_formula_pow_Scalar); }
+static int opdi_pow_Scalar_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_pow_Scalar); }
 /* Small constant exponents have loops of their own (at::native::pow_tensor_scalar_optimized_kernel). */
-OPDI_KERNEL(pow_Tensor_Scalar) {
+static int opdi_pow_Tensor_Scalar_kernel(opd_call *call) {
     opd_tensor *ops[3];
     opdi_number n;
     opd_value v = opd_arg_value(call, 1);
@@ -45257,7 +46909,7 @@ OPDI_KERNEL(pow_Tensor_Scalar) {
     return opdi_pointwise_typed(call, f, ops, f == &opdi_formula_pow ? 2 : 1, t, t, &opdi_no_params);
 }
 /* d/dx x^e = e x^(e-1), 0 where e = 0 */
-OPDI_BW1(pow_Tensor_Scalar) {
+static int opdi_pow_Tensor_Scalar_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0);
     opd_value v = opd_bw_value(bw, 1), less = v;
     if (opdi_number_f64(v) == 0) { return opd_bw_return(bw, 0, opd_zeros_like(g)); }
@@ -45266,7 +46918,7 @@ OPDI_BW1(pow_Tensor_Scalar) {
     return opd_bw_return(bw, 0, opd_mul(g, opdi_scale(opd_pow_Tensor_Scalar(x, less), v)));
 }
 /* d/de x^e = x^e log x, 0 where x = 0 and e >= 0 */
-OPDI_BW1(pow_Tensor_Tensor) {
+static int opdi_pow_Tensor_Tensor_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0), *e = opd_bw_tensor(bw, 1);
     const opd_value zero = opd_value_int(0);
     OPDI_GIVE(0, opdi_unless(opd_mul(g, opd_mul(e, opd_pow_Tensor_Tensor(x, opdi_adds(e, -1)))), opd_eq_Scalar(e,
@@ -45275,21 +46927,38 @@ OPDI_BW1(pow_Tensor_Tensor) {
                                         opd_logical_and(opd_eq_Scalar(x, zero), opd_ge_Scalar(e, zero)))));
     return 0;
 }
-OPDI_BW1(pow_Scalar) {
+static int opdi_pow_Scalar_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0), *e = opd_bw_tensor(bw, 1), *r = opd_bw_result(bw, 0);
     const double base = opdi_number_f64(opd_bw_value(bw, 0));
     opd_tensor *d = opdi_muls(r, log(base));
     return opd_bw_return(bw, 1, opd_mul(g, base == 0 ? opdi_unless(d, opd_ge_Scalar(e, opd_value_int(0))) : d));
 }
-OPDI_CARD(pow_Tensor_Tensor, "pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor", pow,
-          opdi_pow_Tensor_Tensor_backward, "self, exponent, result(exponent)", FP32_NOT_CPU, "pow_.Tensor",
-          "pow.Tensor_Tensor_out",
-          "[2,3]+, [2,3]; [2,3]+, [3]")
-OPDI_CARD(pow_Tensor_Scalar, "pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor", pow_Tensor_Scalar,
-          opdi_pow_Tensor_Scalar_backward, "self", FP32_NOT_CPU, "pow_.Scalar", "pow.Tensor_Scalar_out",
-          "[2,3], 2; [2,3]+, 1.5; [2,3]+, -1; [2,3], 3; [2,3], 0")
-OPDI_CARD(pow_Scalar, "pow.Scalar(Scalar self, Tensor exponent) -> Tensor", pow_Scalar, opdi_pow_Scalar_backward,
-          "exponent, result", FP32_NOT_CPU, NULL, "pow.Scalar_out", "2, [2,3]; 1.5, [2,3]")
+OPDI_OP(pow_Tensor_Tensor) {
+    op->schema = "pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor";
+    op->cpu = op->fake = opdi_pow_kernel; op->backward = opdi_pow_Tensor_Tensor_backward;
+    op->save = "self, exponent, result(exponent)";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
+    op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->inplace = "pow_.Tensor"; op->out = "pow.Tensor_Tensor_out";
+    op->cases = "[2,3]+, [2,3]; [2,3]+, [3]";
+}
+OPDI_OP(pow_Tensor_Scalar) {
+    op->schema = "pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor";
+    op->cpu = op->fake = opdi_pow_Tensor_Scalar_kernel; op->backward = opdi_pow_Tensor_Scalar_backward;
+    op->save = "self";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
+    op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->inplace = "pow_.Scalar"; op->out = "pow.Tensor_Scalar_out";
+    op->cases = "[2,3], 2; [2,3]+, 1.5; [2,3]+, -1; [2,3], 3; [2,3], 0";
+}
+OPDI_OP(pow_Scalar) {
+    op->schema = "pow.Scalar(Scalar self, Tensor exponent) -> Tensor";
+    op->cpu = op->fake = opdi_pow_Scalar_kernel; op->backward = opdi_pow_Scalar_backward; op->save = "exponent, result";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
+    op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->out = "pow.Scalar_out";
+    op->cases = "2, [2,3]; 1.5, [2,3]";
+}
 
 //== maximum, minimum, fmax, fmin ======================================================================================
 
@@ -45298,10 +46967,10 @@ OPDI_FORMULA_A(maximum, maximum, 0)
 OPDI_FORMULA_A(minimum, minimum, 0)
 OPDI_FORMULA_A(fmax, fmax, 0)
 OPDI_FORMULA_A(fmin, fmin, 0)
-OPDI_KERNEL(maximum) { return opdi_binary(call, &opdi_formula_maximum); }
-OPDI_KERNEL(minimum) { return opdi_binary(call, &opdi_formula_minimum); }
-OPDI_KERNEL(fmax) { return opdi_binary(call, &opdi_formula_fmax); }
-OPDI_KERNEL(fmin) { return opdi_binary(call, &opdi_formula_fmin); }
+static int opdi_maximum_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_maximum); }
+static int opdi_minimum_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_minimum); }
+static int opdi_fmax_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_fmax); }
+static int opdi_fmin_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_fmin); }
 /* g where x beats y, g / 2 where they are equal, 0 where `loses`. */
 static opd_tensor *opdi_tie(opd_tensor *g, opd_tensor *equal, opd_tensor *loses) {
     return opdi_unless(opd_where_self(equal, opdi_muls(g, 0.5), g), loses);
@@ -45313,8 +46982,8 @@ static int opdi_extreme_backward(opd_backward_call *bw, int other, bool larger) 
     OPDI_GIVE(other, opdi_tie(g, e, larger ? opd_gt(x, y) : opd_lt(x, y)));
     return 0;
 }
-OPDI_BW1(maximum) { return opdi_extreme_backward(bw, 1, true); }
-OPDI_BW1(minimum) { return opdi_extreme_backward(bw, 1, false); }
+static int opdi_maximum_backward(opd_backward_call *bw) { return opdi_extreme_backward(bw, 1, true); }
+static int opdi_minimum_backward(opd_backward_call *bw) { return opdi_extreme_backward(bw, 1, false); }
 /* wins: where self is the result and other is not; so it is where other is NaN. */
 static int opdi_fmaxmin_backward(opd_backward_call *bw, opd_tensor *wins) {
     opd_tensor *x = opd_bw_tensor(bw, 0), *y = opd_bw_tensor(bw, 1), *e = opd_eq(x, y), *mask, *g;
@@ -45324,19 +46993,44 @@ static int opdi_fmaxmin_backward(opd_backward_call *bw, opd_tensor *wins) {
     OPDI_GIVE(1, opdi_unless(g, mask));
     return 0;
 }
-OPDI_BW1(fmax) { return opdi_fmaxmin_backward(bw, opd_gt(opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 1))); }
-OPDI_BW1(fmin) { return opdi_fmaxmin_backward(bw, opd_lt(opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 1))); }
-#define OPDI_CARD_BINARY(id, save_, autocast_, cases_)                                                      \
-    OPDI_CARD(id, #id "(Tensor self, Tensor other) -> Tensor", id, opdi_##id##_backward, save_, autocast_, NULL, \
-              #id ".out", cases_)
-OPDI_CARD_BINARY(maximum, "self, other", KEEP, OPDI_CASES_BINARY)
-OPDI_CARD_BINARY(minimum, "self, other", KEEP, OPDI_CASES_BINARY)
-OPDI_CARD_BINARY(fmax, "self, other", KEEP, OPDI_CASES_BINARY)
-OPDI_CARD_BINARY(fmin, "self, other", KEEP, OPDI_CASES_BINARY)
+static int opdi_fmax_backward(opd_backward_call *bw) {
+    return opdi_fmaxmin_backward(bw, opd_gt(opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 1)));
+}
+static int opdi_fmin_backward(opd_backward_call *bw) {
+    return opdi_fmaxmin_backward(bw, opd_lt(opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 1)));
+}
+OPDI_OP(maximum) {
+    op->schema = "maximum(Tensor self, Tensor other) -> Tensor";
+    op->cpu = op->fake = opdi_maximum_kernel; op->backward = opdi_maximum_backward; op->save = "self, other";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->out = "maximum.out";
+    op->cases = OPDI_CASES_BINARY;
+}
+OPDI_OP(minimum) {
+    op->schema = "minimum(Tensor self, Tensor other) -> Tensor";
+    op->cpu = op->fake = opdi_minimum_kernel; op->backward = opdi_minimum_backward; op->save = "self, other";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->out = "minimum.out";
+    op->cases = OPDI_CASES_BINARY;
+}
+OPDI_OP(fmax) {
+    op->schema = "fmax(Tensor self, Tensor other) -> Tensor";
+    op->cpu = op->fake = opdi_fmax_kernel; op->backward = opdi_fmax_backward; op->save = "self, other";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->out = "fmax.out";
+    op->cases = OPDI_CASES_BINARY;
+}
+OPDI_OP(fmin) {
+    op->schema = "fmin(Tensor self, Tensor other) -> Tensor";
+    op->cpu = op->fake = opdi_fmin_kernel; op->backward = opdi_fmin_backward; op->save = "self, other";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->out = "fmin.out";
+    op->cases = OPDI_CASES_BINARY;
+}
 
 //== clamp with tensors ================================================================================================
 
-OPDI_KERNEL(clamp_Tensor) {
+static int opdi_clamp_Tensor_kernel(opd_call *call) {
     opd_tensor *ops[4], *low = opd_arg_tensor(call, 1), *high = opd_arg_tensor(call, 2);
     ops[1] = opd_arg_tensor(call, 0);
     ops[2] = low ? low : high; ops[3] = high;
@@ -45345,11 +47039,11 @@ OPDI_KERNEL(clamp_Tensor) {
                                          "torch.clamp: At least one of 'min' or 'max' must not be None"); }
     return opdi_pointwise(call, low ? &opdi_formula_maximum : &opdi_formula_minimum, ops, 2, &opdi_no_params);
 }
-OPDI_BW1(clamp_min_Tensor) { return opdi_extreme_backward(bw, 1, true); }
-OPDI_BW1(clamp_max_Tensor) { return opdi_extreme_backward(bw, 1, false); }
+static int opdi_clamp_min_Tensor_backward(opd_backward_call *bw) { return opdi_extreme_backward(bw, 1, true); }
+static int opdi_clamp_max_Tensor_backward(opd_backward_call *bw) { return opdi_extreme_backward(bw, 1, false); }
 /* x gets g within the bounds, low where x < low <= high, high where x > high or high < low; at one of two bounds half
    to each. */
-OPDI_BW1(clamp_Tensor) {
+static int opdi_clamp_Tensor_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0), *low = opd_bw_tensor(bw, 1),
         *high = opd_bw_tensor(bw, 2), *apart, *at_low, *at_high;
     if (!low || !high) { return opdi_extreme_backward(bw, low ? 1 : 2, low != NULL); }
@@ -45362,68 +47056,306 @@ OPDI_BW1(clamp_Tensor) {
     OPDI_GIVE(2, opdi_where(opd_logical_or(at_high, opd_logical_or(opd_gt(x, high), opd_gt(low, high))), g));
     return 0;
 }
-OPDI_CARD(clamp_Tensor, "clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor", clamp_Tensor,
-          opdi_clamp_Tensor_backward, "self, min, max", KEEP, "clamp_.Tensor", "clamp.Tensor_out",
-              "[2,3], [2,3], [3]; [2,3], [3]; [2,3], None, [2,3]")
-OPDI_CARD(clamp_min_Tensor, "clamp_min.Tensor(Tensor self, Tensor min) -> Tensor", maximum,
-          opdi_clamp_min_Tensor_backward, "self, min", KEEP,
-          "clamp_min_.Tensor", "clamp_min.Tensor_out", "[2,3], [3]")
-OPDI_CARD(clamp_max_Tensor, "clamp_max.Tensor(Tensor self, Tensor max) -> Tensor", minimum,
-          opdi_clamp_max_Tensor_backward, "self, max", KEEP,
-          "clamp_max_.Tensor", "clamp_max.Tensor_out", "[2,3], [3]")
+OPDI_OP(clamp_Tensor) {
+    op->schema = "clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor";
+    op->cpu = op->fake = opdi_clamp_Tensor_kernel; op->backward = opdi_clamp_Tensor_backward;
+    op->save = "self, min, max";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->inplace = "clamp_.Tensor"; op->out = "clamp.Tensor_out";
+    op->cases = "[2,3], [2,3], [3]; [2,3], [3]; [2,3], None, [2,3]";
+}
+OPDI_OP(clamp_min_Tensor) {
+    op->schema = "clamp_min.Tensor(Tensor self, Tensor min) -> Tensor";
+    op->cpu = op->fake = opdi_maximum_kernel; op->backward = opdi_clamp_min_Tensor_backward; op->save = "self, min";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->inplace = "clamp_min_.Tensor"; op->out = "clamp_min.Tensor_out";
+    op->cases = "[2,3], [3]";
+}
+OPDI_OP(clamp_max_Tensor) {
+    op->schema = "clamp_max.Tensor(Tensor self, Tensor max) -> Tensor";
+    op->cpu = op->fake = opdi_minimum_kernel; op->backward = opdi_clamp_max_Tensor_backward; op->save = "self, max";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->inplace = "clamp_max_.Tensor"; op->out = "clamp_max.Tensor_out";
+    op->cases = "[2,3], [3]";
+}
 
 //== comparisons and logic: results are bool ===========================================================================
 
-/* Defines opdi_<id>_kernel and the cards <id>_Tensor, <id>_Scalar. */
-#define OPDI_COMPARE(id)                                                                                    \
-    OPDI_FORMULA_A(id, id, OPDI_TO_BOOL)                                                                    \
-    OPDI_KERNEL(id) { return opdi_binary(call, &opdi_formula_##id); }                                       \
-    OPDI_CARD(id##_Tensor, #id ".Tensor(Tensor self, Tensor other) -> Tensor", id, OPD_NOT_DIFFERENTIABLE, "", KEEP, \
-              #id "_.Tensor", #id ".Tensor_out", "[2,3], [2,3]; [2,3]i3, [3]i3")                            \
-    OPDI_CARD(id##_Scalar, #id ".Scalar(Tensor self, Scalar other) -> Tensor", id, OPD_NOT_DIFFERENTIABLE, "", KEEP, \
-              #id "_.Scalar", #id ".Scalar_out", "[2,3], 0.5; [2,3]i3, 1")
-OPDI_COMPARE(eq)
-OPDI_COMPARE(ne)
-OPDI_COMPARE(lt)
-OPDI_COMPARE(le)
-OPDI_COMPARE(gt)
-OPDI_COMPARE(ge)
-/* Defines opdi_<id>_kernel and the card <id>. */
-#define OPDI_LOGICAL(id)                                                                                    \
-    OPDI_FORMULA_DI(id, id, OPDI_TO_BOOL)                                                                    \
-    OPDI_KERNEL(id) { return opdi_binary(call, &opdi_formula_##id); }                                       \
-    OPDI_CARD(id, #id "(Tensor self, Tensor other) -> Tensor", id, OPD_NOT_DIFFERENTIABLE, "", KEEP, #id "_", \
-              #id ".out", \
-              "[2,3]b, [2,3]b; [2,3]i3, [3]i3")
-OPDI_LOGICAL(logical_and)
-OPDI_LOGICAL(logical_or)
-OPDI_LOGICAL(logical_xor)
-/* Defines opdi_<id>_kernel and the cards <id>_Tensor, <id>_<scalar>, <id>_Scalar_Tensor of an integer operator. */
-#define OPDI_BITWISE(id, rule_, scalar)                                                                     \
-    OPDI_FORMULA_I(id, id, rule_)                                                                           \
-    OPDI_KERNEL(id) { return opdi_binary(call, &opdi_formula_##id); }                                       \
-    OPDI_CARD(id##_Tensor, #id ".Tensor(Tensor self, Tensor other) -> Tensor", id, OPD_NOT_DIFFERENTIABLE, "", KEEP, \
-              #id "_.Tensor", #id ".Tensor_out", "[2,3]i5, [2,3]i5; [2,3]i5, [3]i5")                        \
-    OPDI_CARD(id##_##scalar, #id "." #scalar "(Tensor self, Scalar other) -> Tensor", id, OPD_NOT_DIFFERENTIABLE, "", \
-              KEEP, \
-              #id "_." #scalar, #id "." #scalar "_out", "[2,3]i5, 2")                                       \
-    OPDI_CARD(id##_Scalar_Tensor, #id ".Scalar_Tensor(Scalar self, Tensor other) -> Tensor", id, \
-              OPD_NOT_DIFFERENTIABLE, "", KEEP, \
-              NULL, #id ".Scalar_Tensor_out", "2, [2,3]i5")
-OPDI_BITWISE(bitwise_and, 0, Scalar)
-OPDI_BITWISE(bitwise_or, 0, Scalar)
-OPDI_BITWISE(bitwise_xor, 0, Scalar)
-OPDI_BITWISE(bitwise_left_shift, OPDI_NOT_BOOL, Tensor_Scalar)
-OPDI_BITWISE(bitwise_right_shift, OPDI_NOT_BOOL, Tensor_Scalar)
-/* gcd, lcm: integers only */
-#define OPDI_INTEGER(id)                                                                                    \
-    OPDI_FORMULA_I(id, id, OPDI_NOT_BOOL)                                                                   \
-    OPDI_KERNEL(id) { return opdi_binary(call, &opdi_formula_##id); }                                       \
-    OPDI_CARD(id, #id "(Tensor self, Tensor other) -> Tensor", id, OPD_NOT_DIFFERENTIABLE, "", KEEP, #id "_", \
-              #id ".out", \
-              "[2,3]i9, [3]i9")
-OPDI_INTEGER(gcd)
-OPDI_INTEGER(lcm)
+OPDI_FORMULA_A(eq, eq, OPDI_TO_BOOL)
+static int opdi_eq_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_eq); }
+OPDI_OP(eq_Tensor) {
+    op->schema = "eq.Tensor(Tensor self, Tensor other) -> Tensor";
+    op->cpu = op->fake = opdi_eq_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->inplace = "eq_.Tensor"; op->out = "eq.Tensor_out";
+    op->cases = "[2,3], [2,3]; [2,3]i3, [3]i3";
+}
+OPDI_OP(eq_Scalar) {
+    op->schema = "eq.Scalar(Tensor self, Scalar other) -> Tensor";
+    op->cpu = op->fake = opdi_eq_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->inplace = "eq_.Scalar"; op->out = "eq.Scalar_out";
+    op->cases = "[2,3], 0.5; [2,3]i3, 1";
+}
+
+OPDI_FORMULA_A(ne, ne, OPDI_TO_BOOL)
+static int opdi_ne_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_ne); }
+OPDI_OP(ne_Tensor) {
+    op->schema = "ne.Tensor(Tensor self, Tensor other) -> Tensor";
+    op->cpu = op->fake = opdi_ne_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->inplace = "ne_.Tensor"; op->out = "ne.Tensor_out";
+    op->cases = "[2,3], [2,3]; [2,3]i3, [3]i3";
+}
+OPDI_OP(ne_Scalar) {
+    op->schema = "ne.Scalar(Tensor self, Scalar other) -> Tensor";
+    op->cpu = op->fake = opdi_ne_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->inplace = "ne_.Scalar"; op->out = "ne.Scalar_out";
+    op->cases = "[2,3], 0.5; [2,3]i3, 1";
+}
+
+OPDI_FORMULA_A(lt, lt, OPDI_TO_BOOL)
+static int opdi_lt_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_lt); }
+OPDI_OP(lt_Tensor) {
+    op->schema = "lt.Tensor(Tensor self, Tensor other) -> Tensor";
+    op->cpu = op->fake = opdi_lt_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->inplace = "lt_.Tensor"; op->out = "lt.Tensor_out";
+    op->cases = "[2,3], [2,3]; [2,3]i3, [3]i3";
+}
+OPDI_OP(lt_Scalar) {
+    op->schema = "lt.Scalar(Tensor self, Scalar other) -> Tensor";
+    op->cpu = op->fake = opdi_lt_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->inplace = "lt_.Scalar"; op->out = "lt.Scalar_out";
+    op->cases = "[2,3], 0.5; [2,3]i3, 1";
+}
+
+OPDI_FORMULA_A(le, le, OPDI_TO_BOOL)
+static int opdi_le_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_le); }
+OPDI_OP(le_Tensor) {
+    op->schema = "le.Tensor(Tensor self, Tensor other) -> Tensor";
+    op->cpu = op->fake = opdi_le_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->inplace = "le_.Tensor"; op->out = "le.Tensor_out";
+    op->cases = "[2,3], [2,3]; [2,3]i3, [3]i3";
+}
+OPDI_OP(le_Scalar) {
+    op->schema = "le.Scalar(Tensor self, Scalar other) -> Tensor";
+    op->cpu = op->fake = opdi_le_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->inplace = "le_.Scalar"; op->out = "le.Scalar_out";
+    op->cases = "[2,3], 0.5; [2,3]i3, 1";
+}
+
+OPDI_FORMULA_A(gt, gt, OPDI_TO_BOOL)
+static int opdi_gt_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_gt); }
+OPDI_OP(gt_Tensor) {
+    op->schema = "gt.Tensor(Tensor self, Tensor other) -> Tensor";
+    op->cpu = op->fake = opdi_gt_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->inplace = "gt_.Tensor"; op->out = "gt.Tensor_out";
+    op->cases = "[2,3], [2,3]; [2,3]i3, [3]i3";
+}
+OPDI_OP(gt_Scalar) {
+    op->schema = "gt.Scalar(Tensor self, Scalar other) -> Tensor";
+    op->cpu = op->fake = opdi_gt_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->inplace = "gt_.Scalar"; op->out = "gt.Scalar_out";
+    op->cases = "[2,3], 0.5; [2,3]i3, 1";
+}
+
+OPDI_FORMULA_A(ge, ge, OPDI_TO_BOOL)
+static int opdi_ge_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_ge); }
+OPDI_OP(ge_Tensor) {
+    op->schema = "ge.Tensor(Tensor self, Tensor other) -> Tensor";
+    op->cpu = op->fake = opdi_ge_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->inplace = "ge_.Tensor"; op->out = "ge.Tensor_out";
+    op->cases = "[2,3], [2,3]; [2,3]i3, [3]i3";
+}
+OPDI_OP(ge_Scalar) {
+    op->schema = "ge.Scalar(Tensor self, Scalar other) -> Tensor";
+    op->cpu = op->fake = opdi_ge_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->inplace = "ge_.Scalar"; op->out = "ge.Scalar_out";
+    op->cases = "[2,3], 0.5; [2,3]i3, 1";
+}
+
+OPDI_FORMULA_DI(logical_and, logical_and, OPDI_TO_BOOL)
+static int opdi_logical_and_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_logical_and); }
+OPDI_OP(logical_and) {
+    op->schema = "logical_and(Tensor self, Tensor other) -> Tensor";
+    op->cpu = op->fake = opdi_logical_and_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->inplace = "logical_and_"; op->out = "logical_and.out";
+    op->cases = "[2,3]b, [2,3]b; [2,3]i3, [3]i3";
+}
+
+OPDI_FORMULA_DI(logical_or, logical_or, OPDI_TO_BOOL)
+static int opdi_logical_or_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_logical_or); }
+OPDI_OP(logical_or) {
+    op->schema = "logical_or(Tensor self, Tensor other) -> Tensor";
+    op->cpu = op->fake = opdi_logical_or_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->inplace = "logical_or_"; op->out = "logical_or.out";
+    op->cases = "[2,3]b, [2,3]b; [2,3]i3, [3]i3";
+}
+
+OPDI_FORMULA_DI(logical_xor, logical_xor, OPDI_TO_BOOL)
+static int opdi_logical_xor_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_logical_xor); }
+OPDI_OP(logical_xor) {
+    op->schema = "logical_xor(Tensor self, Tensor other) -> Tensor";
+    op->cpu = op->fake = opdi_logical_xor_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->inplace = "logical_xor_"; op->out = "logical_xor.out";
+    op->cases = "[2,3]b, [2,3]b; [2,3]i3, [3]i3";
+}
+
+OPDI_FORMULA_I(bitwise_and, bitwise_and, 0)
+static int opdi_bitwise_and_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_bitwise_and); }
+OPDI_OP(bitwise_and_Tensor) {
+    op->schema = "bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor";
+    op->cpu = op->fake = opdi_bitwise_and_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->inplace = "bitwise_and_.Tensor"; op->out = "bitwise_and.Tensor_out";
+    op->cases = "[2,3]i5, [2,3]i5; [2,3]i5, [3]i5";
+}
+OPDI_OP(bitwise_and_Scalar) {
+    op->schema = "bitwise_and.Scalar(Tensor self, Scalar other) -> Tensor";
+    op->cpu = op->fake = opdi_bitwise_and_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->inplace = "bitwise_and_.Scalar"; op->out = "bitwise_and.Scalar_out";
+    op->cases = "[2,3]i5, 2";
+}
+OPDI_OP(bitwise_and_Scalar_Tensor) {
+    op->schema = "bitwise_and.Scalar_Tensor(Scalar self, Tensor other) -> Tensor";
+    op->cpu = op->fake = opdi_bitwise_and_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->out = "bitwise_and.Scalar_Tensor_out";
+    op->cases = "2, [2,3]i5";
+}
+
+OPDI_FORMULA_I(bitwise_or, bitwise_or, 0)
+static int opdi_bitwise_or_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_bitwise_or); }
+OPDI_OP(bitwise_or_Tensor) {
+    op->schema = "bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor";
+    op->cpu = op->fake = opdi_bitwise_or_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->inplace = "bitwise_or_.Tensor"; op->out = "bitwise_or.Tensor_out";
+    op->cases = "[2,3]i5, [2,3]i5; [2,3]i5, [3]i5";
+}
+OPDI_OP(bitwise_or_Scalar) {
+    op->schema = "bitwise_or.Scalar(Tensor self, Scalar other) -> Tensor";
+    op->cpu = op->fake = opdi_bitwise_or_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->inplace = "bitwise_or_.Scalar"; op->out = "bitwise_or.Scalar_out";
+    op->cases = "[2,3]i5, 2";
+}
+OPDI_OP(bitwise_or_Scalar_Tensor) {
+    op->schema = "bitwise_or.Scalar_Tensor(Scalar self, Tensor other) -> Tensor";
+    op->cpu = op->fake = opdi_bitwise_or_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->out = "bitwise_or.Scalar_Tensor_out";
+    op->cases = "2, [2,3]i5";
+}
+
+OPDI_FORMULA_I(bitwise_xor, bitwise_xor, 0)
+static int opdi_bitwise_xor_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_bitwise_xor); }
+OPDI_OP(bitwise_xor_Tensor) {
+    op->schema = "bitwise_xor.Tensor(Tensor self, Tensor other) -> Tensor";
+    op->cpu = op->fake = opdi_bitwise_xor_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->inplace = "bitwise_xor_.Tensor"; op->out = "bitwise_xor.Tensor_out";
+    op->cases = "[2,3]i5, [2,3]i5; [2,3]i5, [3]i5";
+}
+OPDI_OP(bitwise_xor_Scalar) {
+    op->schema = "bitwise_xor.Scalar(Tensor self, Scalar other) -> Tensor";
+    op->cpu = op->fake = opdi_bitwise_xor_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->inplace = "bitwise_xor_.Scalar"; op->out = "bitwise_xor.Scalar_out";
+    op->cases = "[2,3]i5, 2";
+}
+OPDI_OP(bitwise_xor_Scalar_Tensor) {
+    op->schema = "bitwise_xor.Scalar_Tensor(Scalar self, Tensor other) -> Tensor";
+    op->cpu = op->fake = opdi_bitwise_xor_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->out = "bitwise_xor.Scalar_Tensor_out";
+    op->cases = "2, [2,3]i5";
+}
+
+OPDI_FORMULA_I(bitwise_left_shift, bitwise_left_shift, OPDI_NOT_BOOL)
+static int opdi_bitwise_left_shift_kernel(opd_call *call) {
+    return opdi_binary(call, &opdi_formula_bitwise_left_shift);
+}
+OPDI_OP(bitwise_left_shift_Tensor) {
+    op->schema = "bitwise_left_shift.Tensor(Tensor self, Tensor other) -> Tensor";
+    op->cpu = op->fake = opdi_bitwise_left_shift_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->inplace = "bitwise_left_shift_.Tensor"; op->out = "bitwise_left_shift.Tensor_out";
+    op->cases = "[2,3]i5, [2,3]i5; [2,3]i5, [3]i5";
+}
+OPDI_OP(bitwise_left_shift_Tensor_Scalar) {
+    op->schema = "bitwise_left_shift.Tensor_Scalar(Tensor self, Scalar other) -> Tensor";
+    op->cpu = op->fake = opdi_bitwise_left_shift_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->inplace = "bitwise_left_shift_.Tensor_Scalar"; op->out = "bitwise_left_shift.Tensor_Scalar_out";
+    op->cases = "[2,3]i5, 2";
+}
+OPDI_OP(bitwise_left_shift_Scalar_Tensor) {
+    op->schema = "bitwise_left_shift.Scalar_Tensor(Scalar self, Tensor other) -> Tensor";
+    op->cpu = op->fake = opdi_bitwise_left_shift_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->out = "bitwise_left_shift.Scalar_Tensor_out";
+    op->cases = "2, [2,3]i5";
+}
+
+OPDI_FORMULA_I(bitwise_right_shift, bitwise_right_shift, OPDI_NOT_BOOL)
+static int opdi_bitwise_right_shift_kernel(opd_call *call) {
+    return opdi_binary(call, &opdi_formula_bitwise_right_shift);
+}
+OPDI_OP(bitwise_right_shift_Tensor) {
+    op->schema = "bitwise_right_shift.Tensor(Tensor self, Tensor other) -> Tensor";
+    op->cpu = op->fake = opdi_bitwise_right_shift_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->inplace = "bitwise_right_shift_.Tensor"; op->out = "bitwise_right_shift.Tensor_out";
+    op->cases = "[2,3]i5, [2,3]i5; [2,3]i5, [3]i5";
+}
+OPDI_OP(bitwise_right_shift_Tensor_Scalar) {
+    op->schema = "bitwise_right_shift.Tensor_Scalar(Tensor self, Scalar other) -> Tensor";
+    op->cpu = op->fake = opdi_bitwise_right_shift_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->inplace = "bitwise_right_shift_.Tensor_Scalar"; op->out = "bitwise_right_shift.Tensor_Scalar_out";
+    op->cases = "[2,3]i5, 2";
+}
+OPDI_OP(bitwise_right_shift_Scalar_Tensor) {
+    op->schema = "bitwise_right_shift.Scalar_Tensor(Scalar self, Tensor other) -> Tensor";
+    op->cpu = op->fake = opdi_bitwise_right_shift_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->out = "bitwise_right_shift.Scalar_Tensor_out";
+    op->cases = "2, [2,3]i5";
+}
+
+OPDI_FORMULA_I(gcd, gcd, OPDI_NOT_BOOL)
+static int opdi_gcd_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_gcd); }
+OPDI_OP(gcd) {
+    op->schema = "gcd(Tensor self, Tensor other) -> Tensor";
+    op->cpu = op->fake = opdi_gcd_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->inplace = "gcd_"; op->out = "gcd.out";
+    op->cases = "[2,3]i9, [3]i9";
+}
+
+OPDI_FORMULA_I(lcm, lcm, OPDI_NOT_BOOL)
+static int opdi_lcm_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_lcm); }
+OPDI_OP(lcm) {
+    op->schema = "lcm(Tensor self, Tensor other) -> Tensor";
+    op->cpu = op->fake = opdi_lcm_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->inplace = "lcm_"; op->out = "lcm.out";
+    op->cases = "[2,3]i9, [3]i9";
+}
 
 //== two-argument functions ============================================================================================
 
@@ -45435,91 +47367,127 @@ OPDI_FORMULA_D(logaddexp2, logaddexp2, 0)
 OPDI_FORMULA_D(copysign, copysign, OPDI_TO_FLOAT)
 OPDI_FORMULA_F(nextafter, nextafter, 0)
 OPDI_FORMULA_DI(heaviside, heaviside, 0)
-OPDI_KERNEL(atan2) { return opdi_binary(call, &opdi_formula_atan2); }
-OPDI_KERNEL(hypot) { return opdi_binary(call, &opdi_formula_hypot); }
-OPDI_KERNEL(xlogy) { return opdi_binary(call, &opdi_formula_xlogy); }
-OPDI_KERNEL(logaddexp) { return opdi_binary(call, &opdi_formula_logaddexp); }
-OPDI_KERNEL(logaddexp2) { return opdi_binary(call, &opdi_formula_logaddexp2); }
-OPDI_KERNEL(copysign) { return opdi_binary(call, &opdi_formula_copysign); }
+static int opdi_atan2_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_atan2); }
+static int opdi_hypot_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_hypot); }
+static int opdi_xlogy_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_xlogy); }
+static int opdi_logaddexp_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_logaddexp); }
+static int opdi_logaddexp2_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_logaddexp2); }
+static int opdi_copysign_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_copysign); }
 OPDI_FORMULA_F(nextafter_bf16, nextafter_bf16, 0)
-OPDI_KERNEL(nextafter) {
+static int opdi_nextafter_kernel(opd_call *call) {
     bool low = opd_arg_tensor(call, 0)->dtype == OPD_BFLOAT16 && opd_arg_tensor(call, 1)->dtype == OPD_BFLOAT16;
     return opdi_binary(call, low ? &opdi_formula_nextafter_bf16 : &opdi_formula_nextafter);
 }
-OPDI_KERNEL(heaviside) {
+static int opdi_heaviside_kernel(opd_call *call) {
     if (opd_arg_tensor(call, 0)->dtype != opd_arg_tensor(call, 1)->dtype) {
         return opd_fail(OPD_ERROR_DTYPE, "heaviside is not yet implemented for tensors with different dtypes.");
     }
     return opdi_binary(call, &opdi_formula_heaviside);
 }
-OPDI_BW1(atan2) {
+static int opdi_atan2_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0), *y = opd_bw_tensor(bw, 1);
     opd_tensor *k = opd_reciprocal(opd_add(opd_mul(x, x), opd_mul(y, y)));
     OPDI_GIVE(0, opd_mul(opd_mul(g, y), k));
     OPDI_GIVE(1, opd_mul(opd_mul(g, opd_neg(x)), k));
     return 0;
 }
-OPDI_BW1(hypot) {
+static int opdi_hypot_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0), *r = opd_bw_result(bw, 0);
     OPDI_GIVE(0, opd_mul(g, opd_div(opd_bw_tensor(bw, 0), r)));
     OPDI_GIVE(1, opd_mul(g, opd_div(opd_bw_tensor(bw, 1), r)));
     return 0;
 }
-OPDI_BW1(xlogy) {
+static int opdi_xlogy_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0), *y = opd_bw_tensor(bw, 1);
     const opd_value zero = opd_value_int(0);
     OPDI_GIVE(0, opdi_unless(opd_xlogy(g, y), opd_logical_and(opd_eq_Scalar(x, zero), opd_le_Scalar(y, zero))));
     OPDI_GIVE(1, opd_div(opd_mul(g, x), y));
     return 0;
 }
-OPDI_BW1(logaddexp) {
+static int opdi_logaddexp_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0), *y = opd_bw_tensor(bw, 1);
     OPDI_GIVE(0, opd_div(g, opdi_adds(opd_exp(opd_sub(y, x)), 1)));
     OPDI_GIVE(1, opd_div(g, opdi_adds(opd_exp(opd_sub(x, y)), 1)));
     return 0;
 }
-OPDI_BW1(logaddexp2) {
+static int opdi_logaddexp2_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0), *y = opd_bw_tensor(bw, 1);
     OPDI_GIVE(0, opd_div(g, opdi_adds(opd_exp2(opd_sub(y, x)), 1)));
     OPDI_GIVE(1, opd_div(g, opdi_adds(opd_exp2(opd_sub(x, y)), 1)));
     return 0;
 }
-OPDI_BW1(copysign) {
+static int opdi_copysign_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0);
     OPDI_GIVE(0, opd_mul(g, opdi_unless(opd_div(opd_bw_result(bw, 0), x), opd_eq_Scalar(x, opd_value_int(0)))));
     if (opd_bw_needs(bw, 1)) { return opd_bw_return(bw, 1, opd_zeros_like(g)); }
     return 0;
 }
-OPDI_CARD(atan2, "atan2(Tensor self, Tensor other) -> Tensor", atan2, opdi_atan2_backward, "self, other",
-          PROMOTE_NOT_CPU, "atan2_", "atan2.out",
-          OPDI_CASES_BINARY)
-OPDI_CARD(hypot, "hypot(Tensor self, Tensor other) -> Tensor", hypot, opdi_hypot_backward,
-          "self(self), other(other), result", KEEP,
-          "hypot_", "hypot.out", OPDI_CASES_BINARY)
-OPDI_CARD(xlogy_Tensor, "xlogy.Tensor(Tensor self, Tensor other) -> Tensor", xlogy, opdi_xlogy_backward, "self, other",
-          KEEP,
-          "xlogy_.Tensor", "xlogy.OutTensor", "[2,3], [2,3]+; [2,3], [3]+")
-OPDI_CARD(logaddexp, "logaddexp(Tensor self, Tensor other) -> Tensor", logaddexp, opdi_logaddexp_backward,
-          "self, other", KEEP, NULL,
-          "logaddexp.out", OPDI_CASES_BINARY)
-OPDI_CARD(logaddexp2, "logaddexp2(Tensor self, Tensor other) -> Tensor", logaddexp2, opdi_logaddexp2_backward,
-          "self, other", KEEP, NULL,
-          "logaddexp2.out", OPDI_CASES_BINARY)
-OPDI_CARD(copysign_Tensor, "copysign.Tensor(Tensor self, Tensor other) -> Tensor", copysign, opdi_copysign_backward,
-          "self(self), result(self)",
-          KEEP, "copysign_.Tensor", "copysign.out", OPDI_CASES_BINARY)
+OPDI_OP(atan2) {
+    op->schema = "atan2(Tensor self, Tensor other) -> Tensor";
+    op->cpu = op->fake = opdi_atan2_kernel; op->backward = opdi_atan2_backward; op->save = "self, other";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_PROMOTE_NOT_CPU;
+    op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE | OPDI_OPTAG_OUT_CORE;
+    op->inplace = "atan2_"; op->out = "atan2.out";
+    op->cases = OPDI_CASES_BINARY;
+}
+OPDI_OP(hypot) {
+    op->schema = "hypot(Tensor self, Tensor other) -> Tensor";
+    op->cpu = op->fake = opdi_hypot_kernel; op->backward = opdi_hypot_backward;
+    op->save = "self(self), other(other), result";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->inplace = "hypot_"; op->out = "hypot.out";
+    op->cases = OPDI_CASES_BINARY;
+}
+OPDI_OP(xlogy_Tensor) {
+    op->schema = "xlogy.Tensor(Tensor self, Tensor other) -> Tensor";
+    op->cpu = op->fake = opdi_xlogy_kernel; op->backward = opdi_xlogy_backward; op->save = "self, other";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->inplace = "xlogy_.Tensor"; op->out = "xlogy.OutTensor";
+    op->cases = "[2,3], [2,3]+; [2,3], [3]+";
+}
+OPDI_OP(logaddexp) {
+    op->schema = "logaddexp(Tensor self, Tensor other) -> Tensor";
+    op->cpu = op->fake = opdi_logaddexp_kernel; op->backward = opdi_logaddexp_backward; op->save = "self, other";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->out = "logaddexp.out";
+    op->cases = OPDI_CASES_BINARY;
+}
+OPDI_OP(logaddexp2) {
+    op->schema = "logaddexp2(Tensor self, Tensor other) -> Tensor";
+    op->cpu = op->fake = opdi_logaddexp2_kernel; op->backward = opdi_logaddexp2_backward; op->save = "self, other";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->out = "logaddexp2.out";
+    op->cases = OPDI_CASES_BINARY;
+}
+OPDI_OP(copysign_Tensor) {
+    op->schema = "copysign.Tensor(Tensor self, Tensor other) -> Tensor";
+    op->cpu = op->fake = opdi_copysign_kernel; op->backward = opdi_copysign_backward;
+    op->save = "self(self), result(self)";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->inplace = "copysign_.Tensor"; op->out = "copysign.out";
+    op->cases = OPDI_CASES_BINARY;
+}
+
 /* A constant beside self, but where there is nowhere to go. */
-OPDI_BW1(nextafter) {
+static int opdi_nextafter_backward(opd_backward_call *bw) {
     OPDI_GIVE(0, opdi_unless(opd_bw_grad(bw, 0), opd_eq(opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 1))));
     OPDI_GIVE(1, opd_zeros_like(opd_bw_grad(bw, 0)));
     return 0;
 }
-OPDI_CARD(nextafter, "nextafter(Tensor self, Tensor other) -> Tensor", nextafter, opdi_nextafter_backward,
-          "self, other", KEEP, "nextafter_",
-          "nextafter.out", "[2,3], [2,3]")
-OPDI_CARD(heaviside, "heaviside(Tensor self, Tensor values) -> Tensor", heaviside, OPD_NOT_DIFFERENTIABLE, "", KEEP,
-          "heaviside_",
-          "heaviside.out", "[2,3], [3]")
+OPDI_OP(nextafter) {
+    op->schema = "nextafter(Tensor self, Tensor other) -> Tensor";
+    op->cpu = op->fake = opdi_nextafter_kernel; op->backward = opdi_nextafter_backward; op->save = "self, other";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->inplace = "nextafter_"; op->out = "nextafter.out";
+    op->cases = "[2,3], [2,3]";
+}
+OPDI_OP(heaviside) {
+    op->schema = "heaviside(Tensor self, Tensor values) -> Tensor";
+    op->cpu = op->fake = opdi_heaviside_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->inplace = "heaviside_"; op->out = "heaviside.out";
+    op->cases = "[2,3], [3]";
+}
 
 //== where, masked_fill, lerp, addcmul, addcdiv ========================================================================
 
@@ -45530,7 +47498,7 @@ static int opdi_check_condition(const opd_tensor *c) {
     return opd_fail(OPD_ERROR_DTYPE, "where expected condition to be a boolean tensor, but got a tensor with dtype %s",
                     opd_dtype_cname((opd_scalar_type)c->dtype));
 }
-OPDI_KERNEL(where_self) {
+static int opdi_where_self_kernel(opd_call *call) {
     opd_tensor *ops[4];
     opdi_number n, m;
     opd_scalar_type t;
@@ -45543,26 +47511,36 @@ OPDI_KERNEL(where_self) {
     }
     return opdi_pointwise_typed(call, &opdi_formula_where, ops, 3, t, t, &opdi_no_params);
 }
-OPDI_BW1(where_self) {
+static int opdi_where_self_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0), *c = opd_bw_tensor(bw, 0);
     OPDI_GIVE(1, opdi_where(c, g));
     OPDI_GIVE(2, opdi_unless(g, c));
     return 0;
 }
-OPDI_CARD(where_self, "where.self(Tensor condition, Tensor self, Tensor other) -> Tensor", where_self,
-          opdi_where_self_backward, "condition",
-          KEEP, NULL, "where.self_out", "[2,3]b, [2,3], [3]; [3]b, [2,1], []")
-OPDI_CARD(where_ScalarOther, "where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor", where_self,
-          opdi_where_self_backward,
-          "condition", KEEP, NULL, NULL, "[2,3]b, [2,3], 1.5")
-OPDI_CARD(where_ScalarSelf, "where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor", where_self,
-          opdi_where_self_backward,
-          "condition", KEEP, NULL, NULL, "[2,3]b, 1.5, [2,3]")
+OPDI_OP(where_self) {
+    op->schema = "where.self(Tensor condition, Tensor self, Tensor other) -> Tensor";
+    op->cpu = op->fake = opdi_where_self_kernel; op->backward = opdi_where_self_backward; op->save = "condition";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->out = "where.self_out";
+    op->cases = "[2,3]b, [2,3], [3]; [3]b, [2,1], []";
+}
+OPDI_OP(where_ScalarOther) {
+    op->schema = "where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor";
+    op->cpu = op->fake = opdi_where_self_kernel; op->backward = opdi_where_self_backward; op->save = "condition";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->cases = "[2,3]b, [2,3], 1.5";
+}
+OPDI_OP(where_ScalarSelf) {
+    op->schema = "where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor";
+    op->cpu = op->fake = opdi_where_self_kernel; op->backward = opdi_where_self_backward; op->save = "condition";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->cases = "[2,3]b, 1.5, [2,3]";
+}
 
 /* self's dtype stays; value is cast to it.  Like PyTorch's, which fills a contiguous clone. */
 static const opdi_formula opdi_formula_masked_fill = {{opdi_f32_where, opdi_f64_where, opdi_i64_where}, "masked_fill",
                                                       OPDI_CONTIGUOUS_RESULT, OPDI_NUMBER(where, where)};
-OPDI_KERNEL(masked_fill) {
+static int opdi_masked_fill_kernel(opd_call *call) {
     opd_tensor *ops[4], *self = opd_arg_tensor(call, 0), *value;
     const opd_scalar_type t = (opd_scalar_type)self->dtype;
     opdi_number n, cast;
@@ -45585,15 +47563,20 @@ OPDI_KERNEL(masked_fill) {
     if (value->data && opdi_copy(&cast.t, value) != 0) { return -1; }
     return opdi_pointwise_typed(call, &opdi_formula_masked_fill, ops, 3, t, t, &opdi_no_params);
 }
-OPDI_BW1(masked_fill) {
+static int opdi_masked_fill_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0), *mask = opd_bw_tensor(bw, 1);
     OPDI_GIVE(0, opdi_unless(g, mask));
     OPDI_GIVE(2, opdi_where(mask, g));
     return 0;
 }
-OPDI_CARD(masked_fill_Scalar, "masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor", masked_fill,
-          opdi_masked_fill_backward,
-          "mask", KEEP, "masked_fill_.Scalar", "masked_fill.Scalar_out", "[2,3], [2,3]b, 1.5; [2,3], [3]b, 0")
+OPDI_OP(masked_fill_Scalar) {
+    op->schema = "masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor";
+    op->cpu = op->fake = opdi_masked_fill_kernel; op->backward = opdi_masked_fill_backward; op->save = "mask";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->inplace = "masked_fill_.Scalar"; op->out = "masked_fill.Scalar_out";
+    op->cases = "[2,3], [2,3]b, 1.5; [2,3], [3]b, 0";
+}
+
 /* vmap: where, with a value for each example. */
 static int opdi_masked_fill_where(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *value = opd_arg_tensor(call, 2);
@@ -45607,11 +47590,13 @@ static int opdi_masked_fill_batch(opd_call *call) {
         : opdi_batch_as(call, opdi_masked_fill_where);
 }
 OPDI_OP(masked_fill_Tensor) {
-    opdi_card_pointwise(op, "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor",
-                        opdi_masked_fill_kernel, opdi_masked_fill_backward, "mask", OPD_AUTOCAST_KEEP,
-                        "[2,3], [2,3]b, []");
-    op->vmap = opdi_masked_fill_batch; op->jvp = OPD_JVP_POINTWISE; op->tags |= OPD_OPTAG_POINTWISE;
+    op->schema = "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor";
+    op->cpu = op->fake = opdi_masked_fill_kernel; op->backward = opdi_masked_fill_backward; op->save = "mask";
+    op->jvp = OPD_JVP_POINTWISE;
+    op->vmap = opdi_masked_fill_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_POINTWISE;
     op->inplace = "masked_fill_.Tensor"; op->out = "masked_fill.Tensor_out";
+    op->cases = "[2,3], [2,3]b, []";
 }
 
 /* x + w (y - x) */
@@ -45622,7 +47607,7 @@ static int opdi_lerp_check(const opd_tensor *t, const char *name, opd_scalar_typ
     return opd_fail(OPD_ERROR_DTYPE, "expected dtype %s for `%s` but got dtype %s", opdi_type_name(want), name,
                     opdi_type_name((opd_scalar_type)t->dtype));
 }
-OPDI_KERNEL(lerp) {
+static int opdi_lerp_kernel(opd_call *call) {
     opd_tensor *ops[4];
     const opd_value w = opd_arg_value(call, 2);
     const opd_scalar_type t = (opd_scalar_type)opd_arg_tensor(call, 0)->dtype;
@@ -45637,25 +47622,35 @@ OPDI_KERNEL(lerp) {
     if (opdi_lerp_check(ops[3], "weight", t) != 0) { return -1; }
     return opdi_pointwise_typed(call, &opdi_formula_lerp, ops, 3, t, t, &s);
 }
-OPDI_BW1(lerp_Scalar) {
+static int opdi_lerp_Scalar_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0);
     const double w = opdi_number_f64(opd_bw_value(bw, 2));
     OPDI_GIVE(0, opdi_muls(g, 1 - w));
     OPDI_GIVE(1, opdi_muls(g, w));
     return 0;
 }
-OPDI_BW1(lerp_Tensor) {
+static int opdi_lerp_Tensor_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0), *y = opd_bw_tensor(bw, 1), *w = opd_bw_tensor(bw, 2);
     OPDI_GIVE(0, opd_mul(g, opdi_rsubs(1, w)));
     OPDI_GIVE(1, opd_mul(g, w));
     OPDI_GIVE(2, opd_mul(g, opd_sub(y, x)));
     return 0;
 }
-OPDI_CARD(lerp_Scalar, "lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor", lerp,
-          opdi_lerp_Scalar_backward, "", KEEP,
-          "lerp_.Scalar", "lerp.Scalar_out", "[2,3], [2,3], 0.3; [2,3], [3], 0.8")
-OPDI_CARD(lerp_Tensor, "lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor", lerp, opdi_lerp_Tensor_backward,
-          "self(weight), end(weight), weight", KEEP, "lerp_.Tensor", "lerp.Tensor_out", "[2,3], [2,3], [3]")
+OPDI_OP(lerp_Scalar) {
+    op->schema = "lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor";
+    op->cpu = op->fake = opdi_lerp_kernel; op->backward = opdi_lerp_Scalar_backward;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->inplace = "lerp_.Scalar"; op->out = "lerp.Scalar_out";
+    op->cases = "[2,3], [2,3], 0.3; [2,3], [3], 0.8";
+}
+OPDI_OP(lerp_Tensor) {
+    op->schema = "lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor";
+    op->cpu = op->fake = opdi_lerp_kernel; op->backward = opdi_lerp_Tensor_backward;
+    op->save = "self(weight), end(weight), weight";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->inplace = "lerp_.Tensor"; op->out = "lerp.Tensor_out";
+    op->cases = "[2,3], [2,3], [3]";
+}
 
 OPDI_FORMULA_A(addcmul, addcmul, OPDI_NOT_BOOL)
 OPDI_FORMULA_F(addcdiv, addcdiv, 0)
@@ -45670,8 +47665,8 @@ static int opdi_addc(opd_call *call, const opdi_formula *f) {
     }
     return opdi_pointwise(call, f, ops, 3, &s);
 }
-OPDI_KERNEL(addcmul) { return opdi_addc(call, &opdi_formula_addcmul); }
-OPDI_KERNEL(addcdiv) {
+static int opdi_addcmul_kernel(opd_call *call) { return opdi_addc(call, &opdi_formula_addcmul); }
+static int opdi_addcdiv_kernel(opd_call *call) {
     if (opd_dtype_is_integral((opd_scalar_type)opd_arg_tensor(call, 1)->dtype, true) &&
         opd_dtype_is_integral((opd_scalar_type)opd_arg_tensor(call, 2)->dtype, true)) {
         return opd_fail(OPD_ERROR_DTYPE,
@@ -45680,7 +47675,7 @@ OPDI_KERNEL(addcdiv) {
     }
     return opdi_addc(call, &opdi_formula_addcdiv);
 }
-OPDI_BW1(addcmul) {
+static int opdi_addcmul_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0);
     const opd_value v = opd_bw_value(bw, 3);
     OPDI_GIVE(0, g);
@@ -45688,7 +47683,7 @@ OPDI_BW1(addcmul) {
     OPDI_GIVE(2, opd_mul(g, opdi_scale(opd_bw_tensor(bw, 1), v)));
     return 0;
 }
-OPDI_BW1(addcdiv) {
+static int opdi_addcdiv_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0), *t1 = opd_bw_tensor(bw, 1), *t2 = opd_bw_tensor(bw, 2);
     const opd_value v = opd_bw_value(bw, 3);
     OPDI_GIVE(0, g);
@@ -45696,14 +47691,22 @@ OPDI_BW1(addcdiv) {
     OPDI_GIVE(2, opd_mul(opd_neg(g), opd_div(opdi_scale(t1, v), opd_mul(t2, t2))));
     return 0;
 }
-OPDI_CARD(addcmul, "addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor", addcmul,
-          opdi_addcmul_backward,
-          "tensor1(tensor2), tensor2(tensor1)", PROMOTE_NOT_CPU, "addcmul_", "addcmul.out",
-              "[2,3], [2,3], [3]; [2,3], [2,1], [3], value=2")
-OPDI_CARD(addcdiv, "addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor", addcdiv,
-          opdi_addcdiv_backward,
-          "tensor1(tensor2), tensor2", PROMOTE_NOT_CPU, "addcdiv_", "addcdiv.out",
-              "[2,3], [2,3], [3]+; [2,3], [2,1], [3]+, value=2")
+OPDI_OP(addcmul) {
+    op->schema = "addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor";
+    op->cpu = op->fake = opdi_addcmul_kernel; op->backward = opdi_addcmul_backward;
+    op->save = "tensor1(tensor2), tensor2(tensor1)";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_PROMOTE_NOT_CPU; op->tags = OPDI_OPTAG_FORMULA;
+    op->inplace = "addcmul_"; op->out = "addcmul.out";
+    op->cases = "[2,3], [2,3], [3]; [2,3], [2,1], [3], value=2";
+}
+OPDI_OP(addcdiv) {
+    op->schema = "addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor";
+    op->cpu = op->fake = opdi_addcdiv_kernel; op->backward = opdi_addcdiv_backward;
+    op->save = "tensor1(tensor2), tensor2";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_PROMOTE_NOT_CPU; op->tags = OPDI_OPTAG_FORMULA;
+    op->inplace = "addcdiv_"; op->out = "addcdiv.out";
+    op->cases = "[2,3], [2,3], [3]+; [2,3], [2,1], [3]+, value=2";
+}
 
 //== backward operators ================================================================================================
 
@@ -45721,55 +47724,86 @@ static int opdi_binary_swapped(opd_call *call, const opdi_formula *f) {
     ops[1] = opd_arg_tensor(call, 1); ops[2] = opd_arg_tensor(call, 0);
     return opdi_pointwise(call, f, ops, 2, &s);
 }
-#define OPDI_GRAD_INPUT(name, args) name ".grad_input(" args ", *, Tensor(a!) grad_input) -> Tensor(a!)"
-/* The card <id> of an operator (args) -> Tensor whose out= form is named grad_input. */
-#define OPDI_CARD_BACKWARD(id, args, save_, cases_)                                                         \
-    OPDI_CARD(id, #id "(" args ") -> Tensor", id, opdi_##id##_backward, save_, KEEP, NULL, OPDI_GRAD_INPUT(#id, args), \
-              cases_)
 #define OPDI_CASES_PAIR "[2,3], [2,3]"
 
 OPDI_FORMULA_F(tanh_backward, tanh_backward, 0)
-OPDI_KERNEL(tanh_backward) { return opdi_binary(call, &opdi_formula_tanh_backward); }
-OPDI_BW1(tanh_backward) {
+static int opdi_tanh_backward_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_tanh_backward); }
+static int opdi_tanh_backward_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0), *go = opd_bw_tensor(bw, 0), *y = opd_bw_tensor(bw, 1);
     OPDI_GIVE(0, opd_tanh_backward(g, y));
     OPDI_GIVE(1, opd_mul(g, opd_mul(opdi_muls(y, -2), go)));
     return 0;
 }
-OPDI_CARD_BACKWARD(tanh_backward, "Tensor grad_output, Tensor output", "grad_output(output), output", OPDI_CASES_PAIR)
+OPDI_OP(tanh_backward) {
+    op->schema = "tanh_backward(Tensor grad_output, Tensor output) -> Tensor";
+    op->cpu = op->fake = opdi_tanh_backward_kernel; op->backward = opdi_tanh_backward_backward;
+    op->save = "grad_output(output), output";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->out = "tanh_backward.grad_input(Tensor grad_output, Tensor output, *, Tensor(a!) grad_input) -> Tensor(a!)";
+    op->cases = OPDI_CASES_PAIR;
+}
+
 OPDI_FORMULA_F(sigmoid_backward, sigmoid_backward, 0)
-OPDI_KERNEL(sigmoid_backward) { return opdi_binary(call, &opdi_formula_sigmoid_backward); }
-OPDI_BW1(sigmoid_backward) {
+static int opdi_sigmoid_backward_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_sigmoid_backward); }
+static int opdi_sigmoid_backward_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0), *go = opd_bw_tensor(bw, 0), *y = opd_bw_tensor(bw, 1);
     OPDI_GIVE(0, opd_sigmoid_backward(g, y));
     OPDI_GIVE(1, opd_mul(opd_mul(g, go), opdi_adds(opdi_muls(y, -2), 1)));
     return 0;
 }
-OPDI_CARD_BACKWARD(sigmoid_backward, "Tensor grad_output, Tensor output", "grad_output(output), output",
-                   OPDI_CASES_PAIR)
+OPDI_OP(sigmoid_backward) {
+    op->schema = "sigmoid_backward(Tensor grad_output, Tensor output) -> Tensor";
+    op->cpu = op->fake = opdi_sigmoid_backward_kernel; op->backward = opdi_sigmoid_backward_backward;
+    op->save = "grad_output(output), output";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->out = "sigmoid_backward.grad_input(Tensor grad_output, Tensor output, *, Tensor(a!) grad_input) -> Tensor(a!)";
+    op->cases = OPDI_CASES_PAIR;
+}
+
 static const opdi_formula opdi_formula_threshold_backward =
     {{opdi_f32_threshold, opdi_f64_threshold, opdi_i64_threshold}, "threshold_cpu", OPDI_NOT_BOOL,
     OPDI_NUMBER(threshold, threshold)};
-OPDI_KERNEL(threshold_backward) { return opdi_binary_swapped(call, &opdi_formula_threshold_backward); }
-OPDI_BW1(threshold_backward) {
+static int opdi_threshold_backward_kernel(opd_call *call) {
+    return opdi_binary_swapped(call, &opdi_formula_threshold_backward);
+}
+static int opdi_threshold_backward_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0);
     OPDI_GIVE(0, opd_threshold_backward(g, opd_bw_tensor(bw, 1), opd_bw_value(bw, 2)));
     OPDI_GIVE(1, opd_zeros_like(g));
     return 0;
 }
-OPDI_CARD_BACKWARD(threshold_backward, "Tensor grad_output, Tensor self, Scalar threshold", "self", "[2,3], [2,3], 0.1")
+OPDI_OP(threshold_backward) {
+    op->schema = "threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor";
+    op->cpu = op->fake = opdi_threshold_backward_kernel; op->backward = opdi_threshold_backward_backward;
+    op->save = "self";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->out = "threshold_backward.grad_input(Tensor grad_output, Tensor self, Scalar threshold, *, Tensor(a!) "
+        "grad_input) -> Tensor(a!)";
+    op->cases = "[2,3], [2,3], 0.1";
+}
+
 OPDI_FORMULA_A(hardtanh_backward, hardtanh_backward, OPDI_NOT_BOOL)
-OPDI_KERNEL(hardtanh_backward) { return opdi_binary_params(call, &opdi_formula_hardtanh_backward, 2, 2); }
-OPDI_BW1(hardtanh_backward) {
+static int opdi_hardtanh_backward_kernel(opd_call *call) {
+    return opdi_binary_params(call, &opdi_formula_hardtanh_backward, 2, 2);
+}
+static int opdi_hardtanh_backward_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0);
     OPDI_GIVE(0, opd_hardtanh_backward(g, opd_bw_tensor(bw, 1), opd_bw_value(bw, 2), opd_bw_value(bw, 3)));
     OPDI_GIVE(1, opd_zeros_like(g));
     return 0;
 }
-OPDI_CARD_BACKWARD(hardtanh_backward, "Tensor grad_output, Tensor self, Scalar min_val, Scalar max_val", "self",
-                   "[2,3], [2,3], -0.5, 0.5")
+OPDI_OP(hardtanh_backward) {
+    op->schema = "hardtanh_backward(Tensor grad_output, Tensor self, Scalar min_val, Scalar max_val) -> Tensor";
+    op->cpu = op->fake = opdi_hardtanh_backward_kernel; op->backward = opdi_hardtanh_backward_backward;
+    op->save = "self";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->out = "hardtanh_backward.grad_input(Tensor grad_output, Tensor self, Scalar min_val, Scalar max_val, *, "
+        "Tensor(a!) grad_input) -> Tensor(a!)";
+    op->cases = "[2,3], [2,3], -0.5, 0.5";
+}
+
 OPDI_FORMULA_F(leaky_relu_backward, leaky_relu_backward, 0)
-OPDI_KERNEL(leaky_relu_backward) {
+static int opdi_leaky_relu_backward_kernel(opd_call *call) {
     if (opd_arg_bool(call, 3) && opdi_number_f64(opd_arg_value(call, 2)) < 0) {
         return opd_fail(OPD_ERROR_ARGUMENT, "In-place leakyReLu backward calculation is triggered with a negative "
                         "slope which is not supported. This is caused by calling in-place forward function with a "
@@ -45777,40 +47811,69 @@ OPDI_KERNEL(leaky_relu_backward) {
     }
     return opdi_binary_swapped(call, &opdi_formula_leaky_relu_backward);
 }
-OPDI_BW1(leaky_relu_backward) {
+static int opdi_leaky_relu_backward_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0);
     OPDI_GIVE(0, opd_leaky_relu_backward(g, opd_bw_tensor(bw, 1), opd_bw_value(bw, 2), false));
     OPDI_GIVE(1, opd_zeros_like(g));
     return 0;
 }
-OPDI_CARD_BACKWARD(leaky_relu_backward, "Tensor grad_output, Tensor self, Scalar negative_slope, bool self_is_result",
-                   "self",
-                   "[2,3], [2,3], 0.2, False")
+OPDI_OP(leaky_relu_backward) {
+    op->schema = "leaky_relu_backward(Tensor grad_output, Tensor self, Scalar negative_slope, bool self_is_result) -> "
+        "Tensor";
+    op->cpu = op->fake = opdi_leaky_relu_backward_kernel; op->backward = opdi_leaky_relu_backward_backward;
+    op->save = "self";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->out = "leaky_relu_backward.grad_input(Tensor grad_output, Tensor self, Scalar negative_slope, bool "
+        "self_is_result, *, Tensor(a!) grad_input) -> Tensor(a!)";
+    op->cases = "[2,3], [2,3], 0.2, False";
+}
+
 OPDI_FORMULA_F(hardsigmoid_backward, hardsigmoid_backward, 0)
-OPDI_KERNEL(hardsigmoid_backward) { return opdi_binary(call, &opdi_formula_hardsigmoid_backward); }
-OPDI_BW1(hardsigmoid_backward) {
+static int opdi_hardsigmoid_backward_kernel(opd_call *call) {
+    return opdi_binary(call, &opdi_formula_hardsigmoid_backward);
+}
+static int opdi_hardsigmoid_backward_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0);
     OPDI_GIVE(0, opd_hardsigmoid_backward(g, opd_bw_tensor(bw, 1)));
     OPDI_GIVE(1, opd_zeros_like(g));
     return 0;
 }
-OPDI_CARD_BACKWARD(hardsigmoid_backward, "Tensor grad_output, Tensor self", "self", OPDI_CASES_PAIR)
+OPDI_OP(hardsigmoid_backward) {
+    op->schema = "hardsigmoid_backward(Tensor grad_output, Tensor self) -> Tensor";
+    op->cpu = op->fake = opdi_hardsigmoid_backward_kernel; op->backward = opdi_hardsigmoid_backward_backward;
+    op->save = "self";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->out = "hardsigmoid_backward.grad_input(Tensor grad_output, Tensor self, *, Tensor(a!) grad_input) -> "
+        "Tensor(a!)";
+    op->cases = OPDI_CASES_PAIR;
+}
+
 OPDI_FORMULA_F(hardswish_backward, hardswish_backward, 0)
-OPDI_KERNEL(hardswish_backward) { return opdi_binary(call, &opdi_formula_hardswish_backward); }
-OPDI_BW1(hardswish_backward) {
+static int opdi_hardswish_backward_kernel(opd_call *call) {
+    return opdi_binary(call, &opdi_formula_hardswish_backward);
+}
+static int opdi_hardswish_backward_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0), *go = opd_bw_tensor(bw, 0), *x = opd_bw_tensor(bw, 1);
     OPDI_GIVE(0, opd_hardswish_backward(g, x));
     OPDI_GIVE(1, opdi_where(opd_logical_and(opd_gt_Scalar(x, opd_value_int(-3)), opd_lt_Scalar(x, opd_value_int(3))),
                             opdi_muls(opd_mul(g, go), 1.0 / 3.0)));
     return 0;
 }
-OPDI_CARD(hardswish_backward, "hardswish_backward(Tensor grad_output, Tensor self) -> Tensor", hardswish_backward,
-          opdi_hardswish_backward_backward, "grad_output(self), self", KEEP, NULL, "hardswish_backward.out",
-              OPDI_CASES_PAIR)
+OPDI_OP(hardswish_backward) {
+    op->schema = "hardswish_backward(Tensor grad_output, Tensor self) -> Tensor";
+    op->cpu = op->fake = opdi_hardswish_backward_kernel; op->backward = opdi_hardswish_backward_backward;
+    op->save = "grad_output(self), self";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->out = "hardswish_backward.out";
+    op->cases = OPDI_CASES_PAIR;
+}
+
 OPDI_FORMULA_D(softplus_backward, softplus_backward, 0)
-OPDI_KERNEL(softplus_backward) { return opdi_binary_params(call, &opdi_formula_softplus_backward, 2, 2); }
+static int opdi_softplus_backward_kernel(opd_call *call) {
+    return opdi_binary_params(call, &opdi_formula_softplus_backward, 2, 2);
+}
 /* d/dx sigmoid(beta x) = beta s (1 - s) below the threshold */
-OPDI_BW1(softplus_backward) {
+static int opdi_softplus_backward_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0), *go = opd_bw_tensor(bw, 0), *x = opd_bw_tensor(bw, 1), *bx, *s, *d;
     const opd_value beta = opd_bw_value(bw, 2), limit = opd_bw_value(bw, 3);
     OPDI_GIVE(0, opd_softplus_backward(g, x, beta, limit));
@@ -45820,14 +47883,21 @@ OPDI_BW1(softplus_backward) {
     d = opdi_scale(opd_sigmoid_backward(opd_mul(g, go), s), beta);
     return opd_bw_return(bw, 1, opdi_unless(d, opd_gt_Scalar(bx, limit)));
 }
-OPDI_CARD_BACKWARD(softplus_backward, "Tensor grad_output, Tensor self, Scalar beta, Scalar threshold",
-                   "grad_output(self), self",
-                   "[2,3], [2,3], 1.5, 20")
+OPDI_OP(softplus_backward) {
+    op->schema = "softplus_backward(Tensor grad_output, Tensor self, Scalar beta, Scalar threshold) -> Tensor";
+    op->cpu = op->fake = opdi_softplus_backward_kernel; op->backward = opdi_softplus_backward_backward;
+    op->save = "grad_output(self), self";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->out = "softplus_backward.grad_input(Tensor grad_output, Tensor self, Scalar beta, Scalar threshold, *, "
+        "Tensor(a!) grad_input) -> Tensor(a!)";
+    op->cases = "[2,3], [2,3], 1.5, 20";
+}
+
 static const opdi_formula opdi_formula_silu_backward = {{opdi_f32_vsilu_backward, opdi_f64_silu_backward, NULL},
     "silu_backward_cpu", 0, OPDI_NUMBER(silu_backward, silu_backward)};
-OPDI_KERNEL(silu_backward) { return opdi_binary(call, &opdi_formula_silu_backward); }
+static int opdi_silu_backward_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_silu_backward); }
 /* f'' = s (1 - s) (2 + x (1 - 2 s)) */
-OPDI_BW1(silu_backward) {
+static int opdi_silu_backward_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0), *go = opd_bw_tensor(bw, 0), *x = opd_bw_tensor(bw, 1), *s, *d;
     OPDI_GIVE(0, opd_silu_backward(g, x));
     if (!opd_bw_needs(bw, 1)) { return 0; }
@@ -45835,11 +47905,19 @@ OPDI_BW1(silu_backward) {
     d = opdi_adds(opd_mul(x, opdi_adds(opdi_muls(s, -2), 1)), 2);
     return opd_bw_return(bw, 1, opd_mul(opd_mul(opd_mul(g, go), opd_mul(s, opdi_rsubs(1, s))), d));
 }
-OPDI_CARD_BACKWARD(silu_backward, "Tensor grad_output, Tensor self", "grad_output(self), self", OPDI_CASES_PAIR)
+OPDI_OP(silu_backward) {
+    op->schema = "silu_backward(Tensor grad_output, Tensor self) -> Tensor";
+    op->cpu = op->fake = opdi_silu_backward_kernel; op->backward = opdi_silu_backward_backward;
+    op->save = "grad_output(self), self";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->out = "silu_backward.grad_input(Tensor grad_output, Tensor self, *, Tensor(a!) grad_input) -> Tensor(a!)";
+    op->cases = OPDI_CASES_PAIR;
+}
+
 OPDI_FORMULA_D(mish_backward, mish_backward, 0)
-OPDI_KERNEL(mish_backward) { return opdi_binary(call, &opdi_formula_mish_backward); }
+static int opdi_mish_backward_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_mish_backward); }
 /* f = x t, t = tanh(softplus x), s = sigmoid x, w = 1 - t^2: f'' = w s (2 + x (1 - s - 2 t s)) */
-OPDI_BW1(mish_backward) {
+static int opdi_mish_backward_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0), *go = opd_bw_tensor(bw, 0), *x = opd_bw_tensor(bw, 1), *s, *t, *d;
     OPDI_GIVE(0, opd_mish_backward(g, x));
     if (!opd_bw_needs(bw, 1)) { return 0; }
@@ -45849,10 +47927,15 @@ OPDI_BW1(mish_backward) {
     d = opd_mul(opd_mul(opdi_rsubs(1, opd_square(t)), s), opdi_adds(d, 2));
     return opd_bw_return(bw, 1, opd_mul(opd_mul(g, go), d));
 }
-OPDI_CARD(mish_backward, "mish_backward(Tensor grad_output, Tensor self) -> Tensor", mish_backward,
-          opdi_mish_backward_backward,
-          "grad_output(self), self", KEEP, NULL, NULL, OPDI_CASES_PAIR)
-OPDI_KERNEL(gelu_backward) {
+OPDI_OP(mish_backward) {
+    op->schema = "mish_backward(Tensor grad_output, Tensor self) -> Tensor";
+    op->cpu = op->fake = opdi_mish_backward_kernel; op->backward = opdi_mish_backward_backward;
+    op->save = "grad_output(self), self";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->cases = OPDI_CASES_PAIR;
+}
+
+static int opdi_gelu_backward_kernel(opd_call *call) {
     int k = opdi_gelu_approximate(opd_arg_str(call, 2));
     return k < 0 ? -1 : opdi_binary(call, k ? &opdi_formula_gelu_tanh_backward : &opdi_formula_gelu_backward);
 }
@@ -45868,22 +47951,26 @@ static opd_tensor *opdi_gelu_second(opd_tensor *x, bool tanh_form) {
     d = opd_sub(opd_add(du, ddu), opd_mul(opd_mul(x, t), opd_square(du)));
     return opd_mul(opdi_rsubs(1, opd_square(t)), d);
 }
-OPDI_BW1(gelu_backward) {
+static int opdi_gelu_backward_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0), *go = opd_bw_tensor(bw, 0), *x = opd_bw_tensor(bw, 1);
     const char *approximate = opd_bw_value(bw, 2).u.s;
     OPDI_GIVE(0, opd_gelu_backward_full(g, x, approximate));
     OPDI_GIVE(1, opd_mul(opd_mul(g, go), opdi_gelu_second(x, strcmp(approximate, "tanh") == 0)));
     return 0;
 }
-OPDI_CARD(gelu_backward, "gelu_backward(Tensor grad_output, Tensor self, *, str approximate='none') -> Tensor",
-          gelu_backward,
-          opdi_gelu_backward_backward, "grad_output(self), self", KEEP, NULL,
-          "gelu_backward.grad_input(Tensor grad_output, Tensor self, *, str approximate='none', "
-          "Tensor(a!) grad_input) -> Tensor(a!)",
-          "[2,3], [2,3]; [2,3], [2,3], approximate='tanh'")
+OPDI_OP(gelu_backward) {
+    op->schema = "gelu_backward(Tensor grad_output, Tensor self, *, str approximate='none') -> Tensor";
+    op->cpu = op->fake = opdi_gelu_backward_kernel; op->backward = opdi_gelu_backward_backward;
+    op->save = "grad_output(self), self";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->out = "gelu_backward.grad_input(Tensor grad_output, Tensor self, *, str approximate='none', Tensor(a!) "
+        "grad_input) -> Tensor(a!)";
+    op->cases = "[2,3], [2,3]; [2,3], [2,3], approximate='tanh'";
+}
+
 OPDI_FORMULA_D(elu_backward, elu_backward, 0)
 OPDI_FORMULA_D(elu_backward_result, elu_backward_result, 0)
-OPDI_KERNEL(elu_backward) {
+static int opdi_elu_backward_kernel(opd_call *call) {
     opd_tensor *ops[3];
     opdi_params s = opdi_elu_params(opd_arg_value(call, 1), opd_arg_value(call, 2), opd_arg_value(call, 3));
     bool result = opd_arg_bool(call, 4);
@@ -45898,7 +47985,7 @@ OPDI_KERNEL(elu_backward) {
 /* From self: f'' = alpha scale input_scale^2 e^(x input_scale) for x <= 0;
     from the result y: the formula is linear in y,
    so the derivative is input_scale. */
-OPDI_BW1(elu_backward) {
+static int opdi_elu_backward_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0), *go = opd_bw_tensor(bw, 0), *x = opd_bw_tensor(bw, 5), *d;
     const opd_value alpha = opd_bw_value(bw, 1), scale = opd_bw_value(bw, 2), input_scale = opd_bw_value(bw, 3);
     const bool result = opd_bw_value(bw, 4).u.i != 0;
@@ -45911,61 +47998,98 @@ OPDI_BW1(elu_backward) {
     }
     return opd_bw_return(bw, 5, opdi_unless(d, opd_ge_Scalar(x, opd_value_int(0))));
 }
-OPDI_CARD_BACKWARD(elu_backward,
-                   "Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, bool is_result, "
-                   "Tensor self_or_result",
-                   "grad_output(self_or_result), self_or_result",
-                       "[2,3], 1, 1, 1, False, [2,3]; [2,3], 2, 0.5, 1.5, False, [2,3]")
+OPDI_OP(elu_backward) {
+    op->schema = "elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, bool is_result, "
+        "Tensor self_or_result) -> Tensor";
+    op->cpu = op->fake = opdi_elu_backward_kernel; op->backward = opdi_elu_backward_backward;
+    op->save = "grad_output(self_or_result), self_or_result";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->out = "elu_backward.grad_input(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, bool "
+        "is_result, Tensor self_or_result, *, Tensor(a!) grad_input) -> Tensor(a!)";
+    op->cases = "[2,3], 1, 1, 1, False, [2,3]; [2,3], 2, 0.5, 1.5, False, [2,3]";
+}
 
 //== composites ========================================================================================================
 
-#define OPDI_COMPOSITE(id, schema_, inplace_, out_, cases_)                                                 \
-    OPDI_COMPOSITE_AS(id, KEEP, schema_, inplace_, out_, cases_)
-#define OPDI_COMPOSITE_AS(id, autocast_, schema_, inplace_, out_, cases_)                                   \
-    OPDI_OP(id) {                                                                                           \
-        op->schema = schema_; op->composite = opdi_##id##_kernel; op->vmap = OPD_BATCH_DECOMPOSE;           \
-        op->autocast = OPD_AUTOCAST_##autocast_; op->inplace = inplace_; op->out = out_; op->cases = cases_;       \
-    }
-OPDI_KERNEL(true_divide_Tensor) { return opd_return_tensor(call, opd_div(opd_arg_tensor(call, 0), opd_arg_tensor(call,
-    1))); }
-OPDI_COMPOSITE(true_divide_Tensor, "true_divide.Tensor(Tensor self, Tensor other) -> Tensor", "true_divide_.Tensor",
-               "true_divide.out", OPDI_CASES_DIV)
+static int opdi_true_divide_Tensor_kernel(opd_call *call) {
+    return opd_return_tensor(call, opd_div(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1)));
+}
+OPDI_OP(true_divide_Tensor) {
+    op->schema = "true_divide.Tensor(Tensor self, Tensor other) -> Tensor";
+    op->composite = opdi_true_divide_Tensor_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_NUMBERS;
+    op->inplace = "true_divide_.Tensor"; op->out = "true_divide.out";
+    op->cases = OPDI_CASES_DIV;
+}
+
 /* With a number in the place of a tensor. */
-OPDI_KERNEL(true_divide_Scalar) {
+static int opdi_true_divide_Scalar_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_div_Scalar(opd_arg_tensor(call, 0), opd_arg_value(call, 1)));
 }
-OPDI_KERNEL(copysign_Scalar) {
+static int opdi_copysign_Scalar_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_copysign(opd_arg_tensor(call, 0),
                                                 opd_tensor_wrapped_number(opd_arg_value(call, 1))));
 }
-OPDI_KERNEL(xlogy_Scalar_Other) {
+static int opdi_xlogy_Scalar_Other_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_xlogy(opd_arg_tensor(call, 0),
                                              opd_tensor_wrapped_number(opd_arg_value(call, 1))));
 }
-OPDI_KERNEL(xlogy_Scalar_Self) {
+static int opdi_xlogy_Scalar_Self_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_xlogy(opd_tensor_wrapped_number(opd_arg_value(call, 0)),
                                              opd_arg_tensor(call, 1)));
 }
-OPDI_KERNEL(remainder_Scalar_Tensor) {
+static int opdi_remainder_Scalar_Tensor_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_remainder(opd_tensor_wrapped_number(opd_arg_value(call, 0)),
                                                  opd_arg_tensor(call, 1)));
 }
-OPDI_COMPOSITE(true_divide_Scalar, "true_divide.Scalar(Tensor self, Scalar other) -> Tensor", "true_divide_.Scalar",
-               NULL, "[2,3], 2.5")
-OPDI_COMPOSITE(copysign_Scalar, "copysign.Scalar(Tensor self, Scalar other) -> Tensor", "copysign_.Scalar",
-               "copysign.Scalar_out", "[2,3], -2.5")
-OPDI_COMPOSITE(xlogy_Scalar_Other, "xlogy.Scalar_Other(Tensor self, Scalar other) -> Tensor", "xlogy_.Scalar_Other",
-               "xlogy.OutScalar_Other", "[2,3], 2.5")
-OPDI_COMPOSITE(xlogy_Scalar_Self, "xlogy.Scalar_Self(Scalar self, Tensor other) -> Tensor", NULL,
-               "xlogy.OutScalar_Self", "2.5, [2,3]+")
-OPDI_COMPOSITE(remainder_Scalar_Tensor, "remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor", NULL,
-               "remainder.Scalar_Tensor_out", "7.5, [2,3]+")
+OPDI_OP(true_divide_Scalar) {
+    op->schema = "true_divide.Scalar(Tensor self, Scalar other) -> Tensor";
+    op->composite = opdi_true_divide_Scalar_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_NUMBERS;
+    op->inplace = "true_divide_.Scalar";
+    op->cases = "[2,3], 2.5";
+}
+OPDI_OP(copysign_Scalar) {
+    op->schema = "copysign.Scalar(Tensor self, Scalar other) -> Tensor";
+    op->composite = opdi_copysign_Scalar_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->inplace = "copysign_.Scalar"; op->out = "copysign.Scalar_out";
+    op->cases = "[2,3], -2.5";
+}
+OPDI_OP(xlogy_Scalar_Other) {
+    op->schema = "xlogy.Scalar_Other(Tensor self, Scalar other) -> Tensor";
+    op->composite = opdi_xlogy_Scalar_Other_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->inplace = "xlogy_.Scalar_Other"; op->out = "xlogy.OutScalar_Other";
+    op->cases = "[2,3], 2.5";
+}
+OPDI_OP(xlogy_Scalar_Self) {
+    op->schema = "xlogy.Scalar_Self(Scalar self, Tensor other) -> Tensor";
+    op->composite = opdi_xlogy_Scalar_Self_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "xlogy.OutScalar_Self";
+    op->cases = "2.5, [2,3]+";
+}
+OPDI_OP(remainder_Scalar_Tensor) {
+    op->schema = "remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor";
+    op->composite = opdi_remainder_Scalar_Tensor_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "remainder.Scalar_Tensor_out";
+    op->cases = "7.5, [2,3]+";
+}
+
 /* self * 2^other */
-OPDI_KERNEL(ldexp_Tensor) {
+static int opdi_ldexp_Tensor_kernel(opd_call *call) {
     opd_tensor *p = opd_pow_Scalar(opd_value_float(2), opd_arg_tensor(call, 1));
     return opd_return_tensor(call, opd_mul(opd_arg_tensor(call, 0), p));
 }
-OPDI_COMPOSITE(ldexp_Tensor, "ldexp.Tensor(Tensor self, Tensor other) -> Tensor", "ldexp_", "ldexp.out", "[2,3], [2,3]")
+OPDI_OP(ldexp_Tensor) {
+    op->schema = "ldexp.Tensor(Tensor self, Tensor other) -> Tensor";
+    op->composite = opdi_ldexp_Tensor_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->inplace = "ldexp_"; op->out = "ldexp.out";
+    op->cases = "[2,3], [2,3]";
+}
 
 OPDI_COLD_END
 
@@ -46430,36 +48554,12 @@ static opd_tensor *opdi_bw_spread(opd_backward_call *bw, opd_tensor *g, int i) {
     return g ? opd_expand(g, sizes) : NULL;
 }
 
-static void opdi_card_reduce(opd_op_desc *op, const char *schema, opd_kernel kernel, opd_backward_fn backward,
-                             const char *save, opd_autocast autocast, const char *out, const char *cases) {
-    op->schema = schema; op->cpu = kernel; op->fake = kernel; op->backward = backward; op->save = save;
-    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = autocast; op->out = out; op->cases = cases;
-    op->jvp = *save || backward == OPD_NOT_DIFFERENTIABLE ? NULL : OPD_JVP_LINEAR;        /* sums and means */
-}
-/* The card <id>: kernel opdi_<kernel>_kernel. */
-#define OPDI_CARD_REDUCE(id, schema_, kernel_, backward_, save_, autocast_, out_, cases_)                    \
-    OPDI_OP(id) {                                                                                           \
-        opdi_card_reduce(op, schema_, opdi_##kernel_##_kernel, backward_, save_,                            \
-                         OPD_AUTOCAST_##autocast_, out_, cases_);                                           \
-    }
 /* One that reduces everything to one element: `form` is what it is of all examples at once, along dims. */
 static opd_tensor *opdi_batch_whole(opd_call *call, int64_t *room, opd_ints *dims) {
     opd_tensor *all = opdi_batch_front_arg(call, 0);
     *dims = opdi_batch_all_dims(opd_arg_tensor(call, 0)->ndim, room);
     return all && all->ndim == 1 ? opd_unsqueeze(all, 1) : all;
 }
-#define OPDI_CARD_WHOLE(id, form, schema_, kernel_, backward_, save_, autocast_, out_, cases_)               \
-    static int opdi_##id##_batch(opd_call *call) {                                                          \
-        int64_t room[OPD_MAX_DIMS];                                                                         \
-        opd_ints dims;                                                                                      \
-        opd_tensor *all = opdi_batch_whole(call, room, &dims);                                               \
-        return opd_batch_return(call, form, 0);                                                             \
-    }                                                                                                       \
-    OPDI_OP(id) {                                                                                           \
-        opdi_card_reduce(op, schema_, opdi_##kernel_##_kernel, backward_, save_,                            \
-                         OPD_AUTOCAST_##autocast_, out_, cases_);                                           \
-        op->vmap = opdi_##id##_batch;                                                                       \
-    }
 #define OPDI_CASES_ALL "[2,3]; [2,3]i5; []"
 #define OPDI_CASES_DIMS "[2,3], (1); [2,3,2], (0,-1), True; [2,3], ()"
 
@@ -46472,16 +48572,39 @@ static int opdi_reduce_sum(opd_call *call, const opdi_fold *fold, opd_ints dims,
     if (opdi_reduce_mask(dims, t->ndim, &mask) != 0) { return -1; }
     return opdi_reduce_kernel(call, fold, t, mask, keep, opdi_reduce_compute(t, dtype), dtype, OPD_DTYPE_NONE, 0);
 }
-OPDI_KERNEL(sum) { return opdi_reduce_sum(call, &opdi_the_sum, opd_ints_of(NULL, 0), false, 1); }
-OPDI_KERNEL(sum_dim) { return opdi_reduce_sum(call, &opdi_the_sum, opd_arg_ints(call, 1), opd_arg_bool(call, 2), 3); }
-OPDI_BW1(sum) { return opd_bw_return(bw, 0, opdi_bw_spread(bw, opd_bw_grad(bw, 0), -1)); }
-OPDI_BW1(sum_dim) { return opd_bw_return(bw, 0, opdi_bw_spread(bw, opd_bw_grad(bw, 0), 1)); }
-OPDI_CARD_WHOLE(sum, opd_sum_dim_full(all, dims, false, opd_arg_value(call, 1)),
-                "sum(Tensor self, *, ScalarType? dtype=None) -> Tensor", sum, opdi_sum_backward, "", SET_NOT_CPU,
-                "sum.out", OPDI_CASES_ALL)
-OPDI_CARD_REDUCE(sum_dim_IntList,
-                 "sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
-                 sum_dim, opdi_sum_dim_backward, "", SET_NOT_CPU, "sum.IntList_out", OPDI_CASES_DIMS)
+static int opdi_sum_kernel(opd_call *call) {
+    return opdi_reduce_sum(call, &opdi_the_sum, opd_ints_of(NULL, 0), false, 1);
+}
+static int opdi_sum_dim_kernel(opd_call *call) {
+    return opdi_reduce_sum(call, &opdi_the_sum, opd_arg_ints(call, 1), opd_arg_bool(call, 2), 3);
+}
+static int opdi_sum_backward(opd_backward_call *bw) {
+    return opd_bw_return(bw, 0, opdi_bw_spread(bw, opd_bw_grad(bw, 0), -1));
+}
+static int opdi_sum_dim_backward(opd_backward_call *bw) {
+    return opd_bw_return(bw, 0, opdi_bw_spread(bw, opd_bw_grad(bw, 0), 1));
+}
+static int opdi_sum_batch(opd_call *call) {
+    int64_t room[OPD_MAX_DIMS];
+    opd_ints dims;
+    opd_tensor *all = opdi_batch_whole(call, room, &dims);
+    return opd_batch_return(call, opd_sum_dim_full(all, dims, false, opd_arg_value(call, 1)), 0);
+}
+OPDI_OP(sum) {
+    op->schema = "sum(Tensor self, *, ScalarType? dtype=None) -> Tensor";
+    op->cpu = op->fake = opdi_sum_kernel; op->backward = opdi_sum_backward; op->jvp = OPD_JVP_LINEAR;
+    op->vmap = opdi_sum_batch; op->autocast = OPD_AUTOCAST_SET_NOT_CPU; op->flops = opdi_flops_elements;
+    op->out = "sum.out";
+    op->cases = OPDI_CASES_ALL;
+}
+OPDI_OP(sum_dim_IntList) {
+    op->schema = "sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor";
+    op->cpu = op->fake = opdi_sum_dim_kernel; op->backward = opdi_sum_dim_backward; op->jvp = OPD_JVP_LINEAR;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_SET_NOT_CPU; op->tags = OPD_OPTAG_CORE;
+    op->flops = opdi_flops_elements;
+    op->out = "sum.IntList_out";
+    op->cases = OPDI_CASES_DIMS;
+}
 
 OPDI_COLD_END
 OPDI_FOLD_SUM(opdi_fold_nansum_f32, float, double, f, x == x ? x : 0)
@@ -46491,14 +48614,20 @@ static const opdi_fold opdi_the_nansum = {
     {opdi_fold_nansum_f32, opdi_fold_nansum_f64, opdi_fold_sum_i64}, {NULL, NULL, NULL}, opdi_join_sum, NULL,
     {0, 0, 0, 0},
     {'v', 0}, "nansum_cpu"};
-OPDI_KERNEL(nansum) { return opdi_reduce_sum(call, &opdi_the_nansum, opd_arg_ints(call, 1), opd_arg_bool(call, 2), 3); }
-OPDI_BW1(nansum) {
+static int opdi_nansum_kernel(opd_call *call) {
+    return opdi_reduce_sum(call, &opdi_the_nansum, opd_arg_ints(call, 1), opd_arg_bool(call, 2), 3);
+}
+static int opdi_nansum_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0,
                          opdi_unless(opdi_bw_spread(bw, opd_bw_grad(bw, 0), 1), opd_isnan(opd_bw_tensor(bw, 0))));
 }
-OPDI_CARD_REDUCE(nansum,
-                 "nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
-                 nansum, opdi_nansum_backward, "self", KEEP, "nansum.out", "[2,3]; [2,3,2], (0,-1), True")
+OPDI_OP(nansum) {
+    op->schema = "nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor";
+    op->cpu = op->fake = opdi_nansum_kernel; op->backward = opdi_nansum_backward; op->save = "self";
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->out = "nansum.out";
+    op->cases = "[2,3]; [2,3,2], (0,-1), True";
+}
 
 static void opdi_finish_mean(opdi_folded *s, const opdi_reduce *r) { s->f /= (double)r->n; }
 static const opdi_fold opdi_the_mean = {
@@ -46522,8 +48651,10 @@ static int opdi_reduce_mean(opd_call *call, opd_ints dims, bool keep, int dtype_
     return opdi_reduce_kernel(call, &opdi_the_mean, t, mask, keep, opdi_reduce_compute(t, in), dtype,
                               OPD_DTYPE_NONE, 0);
 }
-OPDI_KERNEL(mean) { return opdi_reduce_mean(call, opd_ints_of(NULL, 0), false, 1); }
-OPDI_KERNEL(mean_dim) { return opdi_reduce_mean(call, opd_arg_ints(call, 1), opd_arg_bool(call, 2), 3); }
+static int opdi_mean_kernel(opd_call *call) { return opdi_reduce_mean(call, opd_ints_of(NULL, 0), false, 1); }
+static int opdi_mean_dim_kernel(opd_call *call) {
+    return opdi_reduce_mean(call, opd_arg_ints(call, 1), opd_arg_bool(call, 2), 3);
+}
 /* How many elements of argument 0 went into one result. */
 static int64_t opdi_bw_count(opd_backward_call *bw, opd_ints dims) {
     const opd_ints sizes = opd_bw_sizes(bw, 0);
@@ -46537,14 +48668,29 @@ static int opdi_mean_backward_of(opd_backward_call *bw, int dims) {
     const int64_t n = opdi_bw_count(bw, dims < 0 ? opd_ints_of(NULL, 0) : opdi_bw_dims(bw, dims));
     return opd_bw_return(bw, 0, opd_div_Scalar(opdi_bw_spread(bw, opd_bw_grad(bw, 0), dims), opd_value_int(n)));
 }
-OPDI_BW1(mean) { return opdi_mean_backward_of(bw, -1); }
-OPDI_BW1(mean_dim) { return opdi_mean_backward_of(bw, 1); }
-OPDI_CARD_WHOLE(mean, opd_mean_dim_full(all, dims, false, opd_arg_value(call, 1)),
-                "mean(Tensor self, *, ScalarType? dtype=None) -> Tensor", mean, opdi_mean_backward, "", KEEP, NULL,
-                "[2,3]; []")
-OPDI_CARD_REDUCE(mean_dim,
-                 "mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
-                 mean_dim, opdi_mean_dim_backward, "", KEEP, "mean.out", OPDI_CASES_DIMS)
+static int opdi_mean_backward(opd_backward_call *bw) { return opdi_mean_backward_of(bw, -1); }
+static int opdi_mean_dim_backward(opd_backward_call *bw) { return opdi_mean_backward_of(bw, 1); }
+static int opdi_mean_batch(opd_call *call) {
+    int64_t room[OPD_MAX_DIMS];
+    opd_ints dims;
+    opd_tensor *all = opdi_batch_whole(call, room, &dims);
+    return opd_batch_return(call, opd_mean_dim_full(all, dims, false, opd_arg_value(call, 1)), 0);
+}
+OPDI_OP(mean) {
+    op->schema = "mean(Tensor self, *, ScalarType? dtype=None) -> Tensor";
+    op->cpu = op->fake = opdi_mean_kernel; op->backward = opdi_mean_backward; op->jvp = OPD_JVP_LINEAR;
+    op->vmap = opdi_mean_batch; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->flops = opdi_flops_elements;
+    op->cases = "[2,3]; []";
+}
+OPDI_OP(mean_dim) {
+    op->schema = "mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor";
+    op->cpu = op->fake = opdi_mean_dim_kernel; op->backward = opdi_mean_dim_backward; op->jvp = OPD_JVP_LINEAR;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->flops = opdi_flops_elements;
+    op->out = "mean.out";
+    op->cases = OPDI_CASES_DIMS;
+}
 
 OPDI_COLD_END
 /* Four products side by side. */
@@ -46574,8 +48720,10 @@ static const opdi_fold opdi_the_prod = {
     {opdi_fold_prod_f32, opdi_fold_prod_f64, opdi_fold_prod_i64}, {NULL, NULL, NULL}, opdi_join_prod, NULL,
     {1, 0, 1, 0},
     {'v', 0}, "prod_cpu"};
-OPDI_KERNEL(prod) { return opdi_reduce_sum(call, &opdi_the_prod, opd_ints_of(NULL, 0), false, 1); }
-OPDI_KERNEL(prod_dim) {
+static int opdi_prod_kernel(opd_call *call) {
+    return opdi_reduce_sum(call, &opdi_the_prod, opd_ints_of(NULL, 0), false, 1);
+}
+static int opdi_prod_dim_kernel(opd_call *call) {
     const int64_t dim = opd_arg_int(call, 1);
     return opdi_reduce_sum(call, &opdi_the_prod, opd_ints_of(&dim, 1), opd_arg_bool(call, 2), 3);
 }
@@ -46647,7 +48795,7 @@ static bool opdi_may_have_zero(opd_tensor *x) {
 static opd_tensor *opdi_prod_gradient(opd_tensor *g, opd_tensor *x, opd_tensor *r, int64_t dim) {
     return opdi_may_have_zero(x) ? opdi_prod_others(g, x, dim) : opd_mul(g, opd_div(r, x));
 }
-OPDI_BW1(prod) {
+static int opdi_prod_backward(opd_backward_call *bw) {
     const opd_ints sizes = opd_bw_sizes(bw, 0);
     const int64_t flat = -1;
     opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0), *r = opd_bw_result(bw, 0);
@@ -46655,7 +48803,7 @@ OPDI_BW1(prod) {
     if (!opdi_may_have_zero(x)) { return opd_bw_return(bw, 0, opd_mul(g, opd_div(r, x))); }
     return opd_bw_return(bw, 0, opd_reshape(opdi_prod_others(g, opd_reshape(x, opd_ints_of(&flat, 1)), 0), sizes));
 }
-OPDI_BW1(prod_dim) {
+static int opdi_prod_dim_backward(opd_backward_call *bw) {
     const int64_t dim = opd_bw_value(bw, 1).u.i;
     const opd_ints sizes = opd_bw_sizes(bw, 0), dims = opd_ints_of(&dim, 1);
     opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0), *r = opd_bw_result(bw, 0);
@@ -46664,13 +48812,28 @@ OPDI_BW1(prod_dim) {
     g = opdi_unreduce(g, dims, keep, (int)sizes.n); r = opdi_unreduce(r, dims, keep, (int)sizes.n);
     return opd_bw_return(bw, 0, opdi_prod_gradient(g, x, r, dim));
 }
-OPDI_CARD_WHOLE(prod, opd_prod_dim_full(opdi_batch_flat(all), 1, false, opd_arg_value(call, 1)),
-                "prod(Tensor self, *, ScalarType? dtype=None) -> Tensor", prod, opdi_prod_backward, "self, result",
-                SET_FP32_CPU, "prod.out", OPDI_CASES_ALL)
-OPDI_CARD_REDUCE(prod_dim_int,
-                 "prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
-                 prod_dim, opdi_prod_dim_backward, "self, result", SET_FP32_CPU, "prod.int_out",
-                 "[2,3], 1; [2,3,2], -2, True; [], 0")
+static int opdi_prod_batch(opd_call *call) {
+    int64_t room[OPD_MAX_DIMS];
+    opd_ints dims;
+    opd_tensor *all = opdi_batch_whole(call, room, &dims);
+    return opd_batch_return(call, opd_prod_dim_full(opdi_batch_flat(all), 1, false, opd_arg_value(call, 1)), 0);
+}
+OPDI_OP(prod) {
+    op->schema = "prod(Tensor self, *, ScalarType? dtype=None) -> Tensor";
+    op->cpu = op->fake = opdi_prod_kernel; op->backward = opdi_prod_backward; op->save = "self, result";
+    op->vmap = opdi_prod_batch; op->autocast = OPD_AUTOCAST_SET_FP32_CPU; op->tags = OPD_OPTAG_CORE;
+    op->flops = opdi_flops_elements;
+    op->out = "prod.out";
+    op->cases = OPDI_CASES_ALL;
+}
+OPDI_OP(prod_dim_int) {
+    op->schema = "prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor";
+    op->cpu = op->fake = opdi_prod_dim_kernel; op->backward = opdi_prod_dim_backward; op->save = "self, result";
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_SET_FP32_CPU; op->tags = OPD_OPTAG_CORE;
+    op->flops = opdi_flops_elements;
+    op->out = "prod.int_out";
+    op->cases = "[2,3], 1; [2,3,2], -2, True; [], 0";
+}
 
 //== var, std ==========================================================================================================
 OPDI_COLD_END
@@ -46736,10 +48899,10 @@ static int opdi_reduce_var(opd_call *call, int which) {
     return opdi_reduce_kernel(call, &opdi_the_var[which], t, mask, opd_arg_bool(call, 3), dtype, dtype, dtype,
                               opdi_correction(opd_arg_value(call, 2)));
 }
-OPDI_KERNEL(var_correction) { return opdi_reduce_var(call, 0); }
-OPDI_KERNEL(std_correction) { return opdi_reduce_var(call, 1); }
-OPDI_KERNEL(var_mean_correction) { return opdi_reduce_var(call, 2); }
-OPDI_KERNEL(std_mean_correction) { return opdi_reduce_var(call, 3); }
+static int opdi_var_correction_kernel(opd_call *call) { return opdi_reduce_var(call, 0); }
+static int opdi_std_correction_kernel(opd_call *call) { return opdi_reduce_var(call, 1); }
+static int opdi_var_mean_correction_kernel(opd_call *call) { return opdi_reduce_var(call, 2); }
+static int opdi_std_mean_correction_kernel(opd_call *call) { return opdi_reduce_var(call, 3); }
 /* 2 / (n - correction) g (x - mean(x)); through the root, with g / (2 std), 0 where std is 0. */
 static int opdi_var_backward_of(opd_backward_call *bw, bool root, bool with_mean) {
     opd_tensor *g = opd_bw_grad(bw, 0), *gm = with_mean ? opd_bw_grad(bw, 1) : NULL,
@@ -46764,22 +48927,50 @@ static int opdi_var_backward_of(opd_backward_call *bw, bool root, bool with_mean
     }
     return d ? opd_bw_return(bw, 0, d) : 0;
 }
-OPDI_BW1(var_correction) { return opdi_var_backward_of(bw, false, false); }
-OPDI_BW1(std_correction) { return opdi_var_backward_of(bw, true, false); }
-OPDI_BW1(var_mean_correction) { return opdi_var_backward_of(bw, false, true); }
-OPDI_BW1(std_mean_correction) { return opdi_var_backward_of(bw, true, true); }
+static int opdi_var_correction_backward(opd_backward_call *bw) { return opdi_var_backward_of(bw, false, false); }
+static int opdi_std_correction_backward(opd_backward_call *bw) { return opdi_var_backward_of(bw, true, false); }
+static int opdi_var_mean_correction_backward(opd_backward_call *bw) { return opdi_var_backward_of(bw, false, true); }
+static int opdi_std_mean_correction_backward(opd_backward_call *bw) { return opdi_var_backward_of(bw, true, true); }
 #define OPDI_CASES_VAR "[2,3], (1); [2,3,2], (0,-1), correction=0, keepdim=True; [4], None"
-#define OPDI_CARD_VAR(id, returns, save_, out_)                                                                    \
-    OPDI_CARD_REDUCE(id##_correction, #id ".correction(Tensor self, int[1]? dim=None, *, "                  \
-                     "Scalar? correction=None, bool keepdim=False) -> " returns,                            \
-                     id##_correction, opdi_##id##_correction_backward, save_, KEEP, out_, OPDI_CASES_VAR)
-#define OPDI_OUT_VAR(id)                                                                                    \
-    #id ".correction_out(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False, "   \
-    "Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))"
-OPDI_CARD_VAR(var, "Tensor", "self", "var.correction_out")
-OPDI_CARD_VAR(std, "Tensor", "self, result", "std.correction_out")
-OPDI_CARD_VAR(var_mean, "(Tensor, Tensor)", "self", OPDI_OUT_VAR(var_mean))
-OPDI_CARD_VAR(std_mean, "(Tensor, Tensor)", "self, result0", OPDI_OUT_VAR(std_mean))
+OPDI_OP(var_correction) {
+    op->schema = "var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> "
+        "Tensor";
+    op->cpu = op->fake = opdi_var_correction_kernel; op->backward = opdi_var_correction_backward; op->save = "self";
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->flops = opdi_flops_elements;
+    op->out = "var.correction_out";
+    op->cases = OPDI_CASES_VAR;
+}
+OPDI_OP(std_correction) {
+    op->schema = "std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> "
+        "Tensor";
+    op->cpu = op->fake = opdi_std_correction_kernel; op->backward = opdi_std_correction_backward;
+    op->save = "self, result";
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->out = "std.correction_out";
+    op->cases = OPDI_CASES_VAR;
+}
+OPDI_OP(var_mean_correction) {
+    op->schema = "var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) "
+        "-> (Tensor, Tensor)";
+    op->cpu = op->fake = opdi_var_mean_correction_kernel; op->backward = opdi_var_mean_correction_backward;
+    op->save = "self";
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->out = "var_mean.correction_out(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False, "
+        "Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))";
+    op->cases = OPDI_CASES_VAR;
+}
+OPDI_OP(std_mean_correction) {
+    op->schema = "std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) "
+        "-> (Tensor, Tensor)";
+    op->cpu = op->fake = opdi_std_mean_correction_kernel; op->backward = opdi_std_mean_correction_backward;
+    op->save = "self, result0";
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->out = "std_mean.correction_out(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False, "
+        "Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))";
+    op->cases = OPDI_CASES_VAR;
+}
+
 /* The forms with `unbiased`: correction is 1 or 0. */
 static int opdi_var_composite(opd_call *call, opd_op **handle, const char *name, bool dims) {
     opd_value v[4], rets[2];
@@ -46793,23 +48984,124 @@ static int opdi_var_composite(opd_call *call, opd_op **handle, const char *name,
     for (i = 0; i < n; i++) { if (opd_return_value(call, rets[i]) != 0) { return -1; } }
     return 0;
 }
-#define OPDI_COMPOSITE_VAR(id, returns, out_)                                                                \
-    OPDI_KERNEL(id) {                                                                                       \
-        static opd_op *h;                                                                                   \
-        return opdi_var_composite(call, &h, "aten::" #id ".correction", false);                             \
-    }                                                                                                       \
-    OPDI_KERNEL(id##_dim) {                                                                                 \
-        static opd_op *h;                                                                                   \
-        return opdi_var_composite(call, &h, "aten::" #id ".correction", true);                              \
-    }                                                                                                       \
-    OPDI_COMPOSITE(id, #id "(Tensor self, bool unbiased=True) -> " returns, NULL, NULL,                     \
-                   "[2,3]; [2,3], False")                                                                   \
-    OPDI_COMPOSITE(id##_dim, #id ".dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> " \
-                   returns, NULL, out_, "[2,3], (1); [2,3], (0), False, True")
-OPDI_COMPOSITE_VAR(var, "Tensor", "var.out")
-OPDI_COMPOSITE_VAR(std, "Tensor", "std.out")
-OPDI_COMPOSITE_VAR(var_mean, "(Tensor, Tensor)", NULL)
-OPDI_COMPOSITE_VAR(std_mean, "(Tensor, Tensor)", NULL)
+static int opdi_var_kernel(opd_call *call) {
+    static opd_op *h;
+    return opdi_var_composite(call, &h,
+                              "aten::"
+                              "var"
+                              ".correction",
+                              false);
+}
+static int opdi_var_dim_kernel(opd_call *call) {
+    static opd_op *h;
+    return opdi_var_composite(call, &h,
+                              "aten::"
+                              "var"
+                              ".correction",
+                              true);
+}
+OPDI_OP(var) {
+    op->schema = "var(Tensor self, bool unbiased=True) -> Tensor";
+    op->composite = opdi_var_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->cases = "[2,3]; [2,3], False";
+}
+OPDI_OP(var_dim) {
+    op->schema = "var.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor";
+    op->composite = opdi_var_dim_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->flops = opdi_flops_elements;
+    op->out = "var.out";
+    op->cases = "[2,3], (1); [2,3], (0), False, True";
+}
+
+static int opdi_std_kernel(opd_call *call) {
+    static opd_op *h;
+    return opdi_var_composite(call, &h,
+                              "aten::"
+                              "std"
+                              ".correction",
+                              false);
+}
+static int opdi_std_dim_kernel(opd_call *call) {
+    static opd_op *h;
+    return opdi_var_composite(call, &h,
+                              "aten::"
+                              "std"
+                              ".correction",
+                              true);
+}
+OPDI_OP(std) {
+    op->schema = "std(Tensor self, bool unbiased=True) -> Tensor";
+    op->composite = opdi_std_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->cases = "[2,3]; [2,3], False";
+}
+OPDI_OP(std_dim) {
+    op->schema = "std.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor";
+    op->composite = opdi_std_dim_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->out = "std.out";
+    op->cases = "[2,3], (1); [2,3], (0), False, True";
+}
+
+static int opdi_var_mean_kernel(opd_call *call) {
+    static opd_op *h;
+    return opdi_var_composite(call, &h,
+                              "aten::"
+                              "var_mean"
+                              ".correction",
+                              false);
+}
+static int opdi_var_mean_dim_kernel(opd_call *call) {
+    static opd_op *h;
+    return opdi_var_composite(call, &h,
+                              "aten::"
+                              "var_mean"
+                              ".correction",
+                              true);
+}
+OPDI_OP(var_mean) {
+    op->schema = "var_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)";
+    op->composite = opdi_var_mean_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->cases = "[2,3]; [2,3], False";
+}
+OPDI_OP(var_mean_dim) {
+    op->schema = "var_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)";
+    op->composite = opdi_var_mean_dim_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->cases = "[2,3], (1); [2,3], (0), False, True";
+}
+
+static int opdi_std_mean_kernel(opd_call *call) {
+    static opd_op *h;
+    return opdi_var_composite(call, &h,
+                              "aten::"
+                              "std_mean"
+                              ".correction",
+                              false);
+}
+static int opdi_std_mean_dim_kernel(opd_call *call) {
+    static opd_op *h;
+    return opdi_var_composite(call, &h,
+                              "aten::"
+                              "std_mean"
+                              ".correction",
+                              true);
+}
+OPDI_OP(std_mean) {
+    op->schema = "std_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)";
+    op->composite = opdi_std_mean_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->cases = "[2,3]; [2,3], False";
+}
+OPDI_OP(std_mean_dim) {
+    op->schema = "std_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)";
+    op->composite = opdi_std_mean_dim_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->cases = "[2,3], (1); [2,3], (0), False, True";
+}
 
 //== largest and smallest ==============================================================================================
 
@@ -46908,29 +49200,33 @@ static int opdi_reduce_extreme(opd_call *call, const opdi_fold *fold, opd_ints d
     }
     return opdi_reduce_kernel(call, fold, t, mask, keep, dtype, fold->out[0] == 'n' ? OPD_INT64 : dtype, OPD_INT64, 0);
 }
-OPDI_KERNEL(amax) {
+static int opdi_amax_kernel(opd_call *call) {
     return opdi_reduce_extreme(call, &opdi_the_max, opd_arg_ints(call, 1), opd_arg_bool(call, 2), "amax");
 }
-OPDI_KERNEL(amin) {
+static int opdi_amin_kernel(opd_call *call) {
     return opdi_reduce_extreme(call, &opdi_the_min, opd_arg_ints(call, 1), opd_arg_bool(call, 2), "amin");
 }
-OPDI_KERNEL(max) { return opdi_reduce_extreme(call, &opdi_the_max, opd_ints_of(NULL, 0), false, "max"); }
-OPDI_KERNEL(min) { return opdi_reduce_extreme(call, &opdi_the_min, opd_ints_of(NULL, 0), false, "min"); }
+static int opdi_max_kernel(opd_call *call) {
+    return opdi_reduce_extreme(call, &opdi_the_max, opd_ints_of(NULL, 0), false, "max");
+}
+static int opdi_min_kernel(opd_call *call) {
+    return opdi_reduce_extreme(call, &opdi_the_min, opd_ints_of(NULL, 0), false, "min");
+}
 static int opdi_reduce_where(opd_call *call, const opdi_fold *fold, const char *name) {
     const int64_t dim = opd_arg_int(call, 1);
     return opdi_reduce_extreme(call, fold, opd_ints_of(&dim, opd_arg_is_none(call, 1) ? 0 : 1),
                                opd_arg_bool(call, 2), name);
 }
-OPDI_KERNEL(max_dim) { return opdi_reduce_where(call, &opdi_the_max_where, "max"); }
-OPDI_KERNEL(min_dim) { return opdi_reduce_where(call, &opdi_the_min_where, "min"); }
+static int opdi_max_dim_kernel(opd_call *call) { return opdi_reduce_where(call, &opdi_the_max_where, "max"); }
+static int opdi_min_dim_kernel(opd_call *call) { return opdi_reduce_where(call, &opdi_the_min_where, "min"); }
 static int opdi_reduce_arg(opd_call *call, const opdi_fold *fold, const char *name) {
     if (opd_arg_tensor(call, 0)->dtype == OPD_BOOL) {
         return opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for 'Bool'", fold->what);
     }
     return opdi_reduce_where(call, fold, name);
 }
-OPDI_KERNEL(argmax) { return opdi_reduce_arg(call, &opdi_the_argmax, "argmax"); }
-OPDI_KERNEL(argmin) { return opdi_reduce_arg(call, &opdi_the_argmin, "argmin"); }
+static int opdi_argmax_kernel(opd_call *call) { return opdi_reduce_arg(call, &opdi_the_argmax, "argmax"); }
+static int opdi_argmin_kernel(opd_call *call) { return opdi_reduce_arg(call, &opdi_the_argmin, "argmin"); }
 
 /* g shared out evenly among the elements of x that equal the extreme v (NaN equals NaN); g and v broadcast to x. */
 static opd_tensor *opdi_share(opd_tensor *g, opd_tensor *x, opd_tensor *v, opd_ints dims) {
@@ -46945,10 +49241,10 @@ static opd_tensor *opdi_share_equal(opd_tensor *g, opd_tensor *x, opd_tensor *v,
     opd_tensor *mask = opd_eq(x, v);
     return opd_div(opd_mul(g, mask), opd_sum_dim(mask, dims, true));
 }
-OPDI_BW1(max) {
+static int opdi_max_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opdi_share_all(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_result(bw, 0)));
 }
-OPDI_BW1(amax) {
+static int opdi_amax_backward(opd_backward_call *bw) {
     const opd_ints dims = opdi_bw_dims(bw, 1);
     opd_tensor *x = opd_bw_tensor(bw, 0), *g, *v;
     g = opdi_unreduce(opd_bw_grad(bw, 0), dims, opdi_bw_bool(bw, 2), x->ndim);
@@ -46964,52 +49260,124 @@ static int opdi_bw_unselect(opd_backward_call *bw, int64_t dim, bool keep) {
     return opd_bw_return(bw, 0,
                          opdi_unselect(opd_bw_grad(bw, 0), dim, opd_bw_result(bw, 1), opd_bw_sizes(bw, 0), keep));
 }
-OPDI_BW1(max_dim) {
+static int opdi_max_dim_backward(opd_backward_call *bw) {
     return opd_bw_grad(bw, 0) ? opdi_bw_unselect(bw, opd_bw_value(bw, 1).u.i, opdi_bw_bool(bw, 2)) : 0;
 }
-OPDI_KERNEL(value_selecting_reduction_backward) {
+static int opdi_value_selecting_reduction_backward_kernel(opd_call *call) {
     return opd_return_tensor(call, opdi_unselect(opd_arg_tensor(call, 0), opd_arg_int(call, 1), opd_arg_tensor(call, 2),
                                                  opd_arg_ints(call, 3), opd_arg_bool(call, 4)));
 }
-OPDI_COMPOSITE(value_selecting_reduction_backward, "value_selecting_reduction_backward(Tensor grad, int dim, "
-               "Tensor indices, int[] sizes, bool keepdim) -> Tensor", NULL, NULL, "")
-#define OPDI_CARD_EXTREME(id, schema_, kernel_, backward_, save_, out_, cases_) \
-    OPDI_CARD_REDUCE(id, schema_, kernel_, backward_, save_, KEEP, out_, cases_)
-OPDI_CARD_EXTREME(amax, "amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", amax, opdi_amax_backward,
-                  "self, result", "amax.out", OPDI_CASES_DIMS)
-OPDI_CARD_EXTREME(amin, "amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", amin, opdi_amax_backward,
-                  "self, result", "amin.out", OPDI_CASES_DIMS)
+OPDI_OP(value_selecting_reduction_backward) {
+    op->schema = "value_selecting_reduction_backward(Tensor grad, int dim, Tensor indices, int[] sizes, bool keepdim) "
+        "-> Tensor";
+    op->composite = opdi_value_selecting_reduction_backward_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "";
+}
+OPDI_OP(amax) {
+    op->schema = "amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor";
+    op->cpu = op->fake = opdi_amax_kernel; op->backward = opdi_amax_backward; op->save = "self, result";
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->flops = opdi_flops_elements;
+    op->out = "amax.out";
+    op->cases = OPDI_CASES_DIMS;
+}
+OPDI_OP(amin) {
+    op->schema = "amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor";
+    op->cpu = op->fake = opdi_amin_kernel; op->backward = opdi_amax_backward; op->save = "self, result";
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->flops = opdi_flops_elements;
+    op->out = "amin.out";
+    op->cases = OPDI_CASES_DIMS;
+}
+
 static int opdi_batch_nonempty(opd_call *call, const char *name) {
     return opdi_reduce_nonempty(opd_arg_tensor(call, 0), opd_ints_of(NULL, 0), name);
 }
-OPDI_CARD_WHOLE(max, opdi_batch_nonempty(call, "max") ? NULL : opd_amax(all, dims, false),
-                "max(Tensor self) -> Tensor", max, opdi_max_backward, "self, result", KEEP, "max.unary_out",
-                OPDI_CASES_ALL)
-OPDI_CARD_WHOLE(min, opdi_batch_nonempty(call, "min") ? NULL : opd_amin(all, dims, false),
-                "min(Tensor self) -> Tensor", min, opdi_max_backward, "self, result", KEEP, "min.unary_out",
-                OPDI_CASES_ALL)
+static int opdi_max_batch(opd_call *call) {
+    int64_t room[OPD_MAX_DIMS];
+    opd_ints dims;
+    opd_tensor *all = opdi_batch_whole(call, room, &dims);
+    return opd_batch_return(call, opdi_batch_nonempty(call, "max") ? NULL : opd_amax(all, dims, false), 0);
+}
+OPDI_OP(max) {
+    op->schema = "max(Tensor self) -> Tensor";
+    op->cpu = op->fake = opdi_max_kernel; op->backward = opdi_max_backward; op->save = "self, result";
+    op->vmap = opdi_max_batch; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->out = "max.unary_out";
+    op->cases = OPDI_CASES_ALL;
+}
+
+static int opdi_min_batch(opd_call *call) {
+    int64_t room[OPD_MAX_DIMS];
+    opd_ints dims;
+    opd_tensor *all = opdi_batch_whole(call, room, &dims);
+    return opd_batch_return(call, opdi_batch_nonempty(call, "min") ? NULL : opd_amin(all, dims, false), 0);
+}
+OPDI_OP(min) {
+    op->schema = "min(Tensor self) -> Tensor";
+    op->cpu = op->fake = opdi_min_kernel; op->backward = opdi_max_backward; op->save = "self, result";
+    op->vmap = opdi_min_batch; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->out = "min.unary_out";
+    op->cases = OPDI_CASES_ALL;
+}
 #define OPDI_CASES_WHERE "[2,3], 1; [2,3,2], -2, True; []; [2,3]i5, 0"
 #define OPDI_CASES_SELECT "[2,3], 1; [2,3,2], -2, True; [2,3]i5, 0"
-OPDI_CARD_EXTREME(max_dim, "max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
-                  max_dim, opdi_max_dim_backward, "indices", "max.dim_max(Tensor self, int dim, bool keepdim=False, *, "
-                  "Tensor(a!) max, Tensor(b!) max_values) -> (Tensor(a!) values, Tensor(b!) indices)",
-                  OPDI_CASES_SELECT)
-OPDI_CARD_EXTREME(min_dim, "min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
-                  min_dim, opdi_max_dim_backward, "indices", "min.dim_min(Tensor self, int dim, bool keepdim=False, *, "
-                  "Tensor(a!) min, Tensor(b!) min_indices) -> (Tensor(a!) values, Tensor(b!) indices)",
-                  OPDI_CASES_SELECT)
-OPDI_CARD_EXTREME(argmax, "argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", argmax,
-                  OPD_NOT_DIFFERENTIABLE, "", "argmax.out", "[2,3]; [2,3], 1, True")
-OPDI_CARD_EXTREME(argmin, "argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", argmin,
-                  OPD_NOT_DIFFERENTIABLE, "", "argmin.out", "[2,3]; [2,3], 1, True")
-OPDI_KERNEL(max_other) {
+OPDI_OP(max_dim) {
+    op->schema = "max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)";
+    op->cpu = op->fake = opdi_max_dim_kernel; op->backward = opdi_max_dim_backward; op->save = "indices";
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->flops = opdi_flops_elements;
+    op->out = "max.dim_max(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) max, Tensor(b!) max_values) -> "
+        "(Tensor(a!) values, Tensor(b!) indices)";
+    op->cases = OPDI_CASES_SELECT;
+}
+OPDI_OP(min_dim) {
+    op->schema = "min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)";
+    op->cpu = op->fake = opdi_min_dim_kernel; op->backward = opdi_max_dim_backward; op->save = "indices";
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->flops = opdi_flops_elements;
+    op->out = "min.dim_min(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) min, Tensor(b!) min_indices) -> "
+        "(Tensor(a!) values, Tensor(b!) indices)";
+    op->cases = OPDI_CASES_SELECT;
+}
+OPDI_OP(argmax) {
+    op->schema = "argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor";
+    op->cpu = op->fake = opdi_argmax_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->flops = opdi_flops_elements;
+    op->out = "argmax.out";
+    op->cases = "[2,3]; [2,3], 1, True";
+}
+OPDI_OP(argmin) {
+    op->schema = "argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor";
+    op->cpu = op->fake = opdi_argmin_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->flops = opdi_flops_elements;
+    op->out = "argmin.out";
+    op->cases = "[2,3]; [2,3], 1, True";
+}
+
+static int opdi_max_other_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_maximum(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1)));
 }
-OPDI_KERNEL(min_other) {
+static int opdi_min_other_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_minimum(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1)));
 }
-OPDI_COMPOSITE(max_other, "max.other(Tensor self, Tensor other) -> Tensor", NULL, "max.out", "[2,3], [3]")
-OPDI_COMPOSITE(min_other, "min.other(Tensor self, Tensor other) -> Tensor", NULL, "min.out", "[2,3], [3]")
+OPDI_OP(max_other) {
+    op->schema = "max.other(Tensor self, Tensor other) -> Tensor";
+    op->composite = opdi_max_other_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->out = "max.out";
+    op->cases = "[2,3], [3]";
+}
+OPDI_OP(min_other) {
+    op->schema = "min.other(Tensor self, Tensor other) -> Tensor";
+    op->composite = opdi_min_other_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->out = "min.out";
+    op->cases = "[2,3], [3]";
+}
 
 OPDI_COLD_END
 /* f, i: the largest; g, n: the smallest */
@@ -47039,7 +49407,7 @@ OPDI_COLD_BEGIN
 static const opdi_fold opdi_the_aminmax = {
     {opdi_fold_both_f32, opdi_fold_both_f64, opdi_fold_both_i64}, {NULL, NULL, NULL}, opdi_join_both, NULL,
     {OPDI_MINUS_INF, OPDI_INF, INT64_MIN, INT64_MAX}, {'w', 'v'}, "aminmax_kernel"};
-OPDI_KERNEL(aminmax) {
+static int opdi_aminmax_kernel(opd_call *call) {
     opd_tensor *t = opd_arg_tensor(call, 0);
     const int64_t dim = opd_arg_int(call, 1);
     const opd_ints dims = opd_ints_of(&dim, opd_arg_is_none(call, 1) ? 0 : 1);
@@ -47055,7 +49423,7 @@ OPDI_KERNEL(aminmax) {
     }
     return opdi_reduce_kernel(call, &opdi_the_aminmax, t, mask, opd_arg_bool(call, 2), dtype, dtype, dtype, 0);
 }
-OPDI_BW1(aminmax) {
+static int opdi_aminmax_backward(opd_backward_call *bw) {
     const int64_t dim = opd_bw_value(bw, 1).u.i;
     const opd_ints dims = opd_ints_of(&dim, opd_bw_value(bw, 1).tag == OPD_TAG_NONE ? 0 : 1);
     const bool keep = opdi_bw_bool(bw, 2);
@@ -47070,10 +49438,14 @@ OPDI_BW1(aminmax) {
     }
     return sum ? opd_bw_return(bw, 0, sum) : 0;
 }
-OPDI_CARD_EXTREME(aminmax, "aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)",
-                  aminmax, opdi_aminmax_backward, "self, min, max", "aminmax.out(Tensor self, *, int? dim=None, "
-                  "bool keepdim=False, Tensor(a!) min, Tensor(b!) max) -> (Tensor(a!) min, Tensor(b!) max)",
-                  "[2,3]; [2,3], dim=1, keepdim=True")
+OPDI_OP(aminmax) {
+    op->schema = "aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)";
+    op->cpu = op->fake = opdi_aminmax_kernel; op->backward = opdi_aminmax_backward; op->save = "self, min, max";
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->out = "aminmax.out(Tensor self, *, int? dim=None, bool keepdim=False, Tensor(a!) min, Tensor(b!) max) -> "
+        "(Tensor(a!) min, Tensor(b!) max)";
+    op->cases = "[2,3]; [2,3], dim=1, keepdim=True";
+}
 
 //== any, all, count_nonzero ===========================================================================================
 
@@ -47113,33 +49485,99 @@ static int opdi_truth_dim(opd_call *call, const opdi_fold *fold) {
     const int64_t dim = opd_arg_int(call, 1);
     return opdi_reduce_truth(call, fold, opd_ints_of(&dim, 1), opd_arg_bool(call, 2));
 }
-OPDI_KERNEL(any) { return opdi_reduce_truth(call, &opdi_the_any, opd_ints_of(NULL, 0), false); }
-OPDI_KERNEL(all) { return opdi_reduce_truth(call, &opdi_the_all, opd_ints_of(NULL, 0), false); }
-OPDI_KERNEL(any_dim) { return opdi_truth_dim(call, &opdi_the_any); }
-OPDI_KERNEL(all_dim) { return opdi_truth_dim(call, &opdi_the_all); }
-OPDI_KERNEL(any_dims) { return opdi_reduce_truth(call, &opdi_the_any, opd_arg_ints(call, 1), opd_arg_bool(call, 2)); }
-OPDI_KERNEL(all_dims) { return opdi_reduce_truth(call, &opdi_the_all, opd_arg_ints(call, 1), opd_arg_bool(call, 2)); }
-OPDI_KERNEL(count_nonzero_dims) { return opdi_reduce_truth(call, &opdi_the_count, opd_arg_ints(call, 1), false); }
-OPDI_KERNEL(count_nonzero) {
+static int opdi_any_kernel(opd_call *call) {
+    return opdi_reduce_truth(call, &opdi_the_any, opd_ints_of(NULL, 0), false);
+}
+static int opdi_all_kernel(opd_call *call) {
+    return opdi_reduce_truth(call, &opdi_the_all, opd_ints_of(NULL, 0), false);
+}
+static int opdi_any_dim_kernel(opd_call *call) { return opdi_truth_dim(call, &opdi_the_any); }
+static int opdi_all_dim_kernel(opd_call *call) { return opdi_truth_dim(call, &opdi_the_all); }
+static int opdi_any_dims_kernel(opd_call *call) {
+    return opdi_reduce_truth(call, &opdi_the_any, opd_arg_ints(call, 1), opd_arg_bool(call, 2));
+}
+static int opdi_all_dims_kernel(opd_call *call) {
+    return opdi_reduce_truth(call, &opdi_the_all, opd_arg_ints(call, 1), opd_arg_bool(call, 2));
+}
+static int opdi_count_nonzero_dims_kernel(opd_call *call) {
+    return opdi_reduce_truth(call, &opdi_the_count, opd_arg_ints(call, 1), false);
+}
+static int opdi_count_nonzero_kernel(opd_call *call) {
     const int64_t dim = opd_arg_int(call, 1);
     return opdi_reduce_truth(call, &opdi_the_count, opd_ints_of(&dim, opd_arg_is_none(call, 1) ? 0 : 1), false);
 }
-#define OPDI_CARD_TRUTH(id, schema_, kernel_, out_, cases_)                                                 \
-    OPDI_CARD_REDUCE(id, schema_, kernel_, OPD_NOT_DIFFERENTIABLE, "", KEEP, out_, cases_)
-OPDI_CARD_WHOLE(any, opd_any_dims(all, dims, false), "any(Tensor self) -> Tensor", any, OPD_NOT_DIFFERENTIABLE, "",
-                KEEP, "any.all_out", "[2,3]; [2,3]b")
-OPDI_CARD_WHOLE(all, opd_all_dims(all, dims, false), "all(Tensor self) -> Tensor", all, OPD_NOT_DIFFERENTIABLE, "",
-                KEEP, "all.all_out", "[2,3]; [2,3]b")
-OPDI_CARD_TRUTH(any_dim, "any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", any_dim, "any.out", "[2,3]b, 1")
-OPDI_CARD_TRUTH(all_dim, "all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", all_dim, "all.out", "[2,3]b, 1")
-OPDI_CARD_TRUTH(any_dims, "any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", any_dims,
-                "any.dims_out", "[2,3]b, (0,1)")
-OPDI_CARD_TRUTH(all_dims, "all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", all_dims,
-                "all.dims_out", "[2,3]b, (0,1)")
-OPDI_CARD_TRUTH(count_nonzero_dim_IntList, "count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor",
-                count_nonzero_dims, "count_nonzero.dim_IntList_out", "[2,3]b, (0)")
-OPDI_CARD_TRUTH(count_nonzero, "count_nonzero(Tensor self, int? dim=None) -> Tensor", count_nonzero,
-                "count_nonzero.out", "[2,3]b; [2,3]i5, 1")
+static int opdi_any_batch(opd_call *call) {
+    int64_t room[OPD_MAX_DIMS];
+    opd_ints dims;
+    opd_tensor *all = opdi_batch_whole(call, room, &dims);
+    return opd_batch_return(call, opd_any_dims(all, dims, false), 0);
+}
+OPDI_OP(any) {
+    op->schema = "any(Tensor self) -> Tensor";
+    op->cpu = op->fake = opdi_any_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = opdi_any_batch; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->flops = opdi_flops_elements;
+    op->out = "any.all_out";
+    op->cases = "[2,3]; [2,3]b";
+}
+
+static int opdi_all_batch(opd_call *call) {
+    int64_t room[OPD_MAX_DIMS];
+    opd_ints dims;
+    opd_tensor *all = opdi_batch_whole(call, room, &dims);
+    return opd_batch_return(call, opd_all_dims(all, dims, false), 0);
+}
+OPDI_OP(all) {
+    op->schema = "all(Tensor self) -> Tensor";
+    op->cpu = op->fake = opdi_all_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = opdi_all_batch; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->out = "all.all_out";
+    op->cases = "[2,3]; [2,3]b";
+}
+OPDI_OP(any_dim) {
+    op->schema = "any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor";
+    op->cpu = op->fake = opdi_any_dim_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->flops = opdi_flops_elements;
+    op->out = "any.out";
+    op->cases = "[2,3]b, 1";
+}
+OPDI_OP(all_dim) {
+    op->schema = "all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor";
+    op->cpu = op->fake = opdi_all_dim_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->out = "all.out";
+    op->cases = "[2,3]b, 1";
+}
+OPDI_OP(any_dims) {
+    op->schema = "any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor";
+    op->cpu = op->fake = opdi_any_dims_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->flops = opdi_flops_elements;
+    op->out = "any.dims_out";
+    op->cases = "[2,3]b, (0,1)";
+}
+OPDI_OP(all_dims) {
+    op->schema = "all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor";
+    op->cpu = op->fake = opdi_all_dims_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->out = "all.dims_out";
+    op->cases = "[2,3]b, (0,1)";
+}
+OPDI_OP(count_nonzero_dim_IntList) {
+    op->schema = "count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor";
+    op->cpu = op->fake = opdi_count_nonzero_dims_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->out = "count_nonzero.dim_IntList_out";
+    op->cases = "[2,3]b, (0)";
+}
+OPDI_OP(count_nonzero) {
+    op->schema = "count_nonzero(Tensor self, int? dim=None) -> Tensor";
+    op->cpu = op->fake = opdi_count_nonzero_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->out = "count_nonzero.out";
+    op->cases = "[2,3]b; [2,3]i5, 1";
+}
 
 //== norms =============================================================================================================
 OPDI_COLD_END
@@ -47210,23 +49648,23 @@ static int opdi_reduce_norm(opd_call *call, double p, opd_ints dims, bool keep, 
     return opdi_reduce_kernel(call, opdi_norm_fold(p), t, mask, keep, opdi_reduce_compute(t, dtype), dtype,
                               OPD_DTYPE_NONE, p);
 }
-OPDI_KERNEL(linalg_vector_norm) {
+static int opdi_linalg_vector_norm_kernel(opd_call *call) {
     return opdi_reduce_norm(call, opdi_norm_order(opd_arg_value(call, 1)), opd_arg_ints(call, 2), opd_arg_bool(call, 3),
                             opd_call_args(call)[4], "linalg.vector_norm");
 }
-OPDI_KERNEL(norm_Scalar) {
+static int opdi_norm_Scalar_kernel(opd_call *call) {
     return opdi_reduce_norm(call, opdi_norm_order(opd_arg_value(call, 1)), opd_ints_of(NULL, 0), false,
                             opd_value_none(), "norm");
 }
-OPDI_KERNEL(norm_ScalarOpt_dtype) {
+static int opdi_norm_ScalarOpt_dtype_kernel(opd_call *call) {
     return opdi_reduce_norm(call, opdi_norm_order(opd_call_args(call)[1]), opd_ints_of(NULL, 0), false,
                             opd_call_args(call)[2], "norm");
 }
-OPDI_KERNEL(norm_ScalarOpt_dim) {
+static int opdi_norm_ScalarOpt_dim_kernel(opd_call *call) {
     return opdi_reduce_norm(call, opdi_norm_order(opd_call_args(call)[1]), opd_arg_ints(call, 2), opd_arg_bool(call, 3),
                             opd_value_none(), "norm");
 }
-OPDI_KERNEL(norm_ScalarOpt_dim_dtype) {
+static int opdi_norm_ScalarOpt_dim_dtype_kernel(opd_call *call) {
     return opdi_reduce_norm(call, opdi_norm_order(opd_call_args(call)[1]), opd_arg_ints(call, 2), opd_arg_bool(call, 3),
                             opd_call_args(call)[4], "norm");
 }
@@ -47261,28 +49699,66 @@ static int opdi_norm_backward_of(opd_backward_call *bw, int dim_arg) {
     g = opdi_unreduce(g, dims, keep, x->ndim); r = opdi_unreduce(r, dims, keep, x->ndim);
     return opd_bw_return(bw, 0, opdi_norm_gradient(g, x, opdi_norm_order(opd_bw_value(bw, 1)), r, dims));
 }
-OPDI_BW1(norm_all) { return opdi_norm_backward_of(bw, -1); }
-OPDI_BW1(norm_dims) { return opdi_norm_backward_of(bw, 2); }
-OPDI_CARD_REDUCE(linalg_vector_norm, "linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, "
-                 "bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", linalg_vector_norm,
-                 opdi_norm_dims_backward, "self, result", SET_NOT_CPU, "linalg_vector_norm.out",
-                 "[2,3]; [2,3], 3, (1); [2,3], 1.5, (0), True")
-OPDI_CARD_WHOLE(norm_Scalar, opd_norm_dim(all, opd_arg_value(call, 1), dims, false),
-                "norm.Scalar(Tensor self, Scalar p=2) -> Tensor", norm_Scalar, opdi_norm_all_backward, "self, result",
-                APPEND_NOT_CPU, "norm.Scalar_out", "[2,3]; [2,3], 3")
-OPDI_CARD_WHOLE(norm_ScalarOpt_dtype,
-                opd_norm_dim_dtype(all, opd_arg_value(call, 1), dims, false,
-                                   opd_arg_dtype(call, 2, OPD_DTYPE_NONE)),
-                "norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor", norm_ScalarOpt_dtype,
-                opdi_norm_all_backward, "self, result", KEEP, "norm.ScalarOpt_dtype_out", "[2,3], 2, dtype=7")
-OPDI_CARD_REDUCE(norm_ScalarOpt_dim,
-                 "norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor",
-                 norm_ScalarOpt_dim, opdi_norm_dims_backward, "self, result", APPEND_NOT_CPU, "norm.out",
-                 "[2,3], 2, (1); [2,3], 3, (0), True")
-OPDI_CARD_REDUCE(norm_ScalarOpt_dim_dtype, "norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, "
-                 "*, ScalarType dtype) -> Tensor", norm_ScalarOpt_dim_dtype, opdi_norm_dims_backward, "self, result",
-                 KEEP, "norm.dtype_out", "[2,3], 2, (1), False, dtype=7")
-OPDI_KERNEL(frobenius_norm_dim) {
+static int opdi_norm_all_backward(opd_backward_call *bw) { return opdi_norm_backward_of(bw, -1); }
+static int opdi_norm_dims_backward(opd_backward_call *bw) { return opdi_norm_backward_of(bw, 2); }
+OPDI_OP(linalg_vector_norm) {
+    op->schema = "linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? "
+        "dtype=None) -> Tensor";
+    op->cpu = op->fake = opdi_linalg_vector_norm_kernel; op->backward = opdi_norm_dims_backward;
+    op->save = "self, result";
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_SET_NOT_CPU; op->flops = opdi_flops_elements;
+    op->out = "linalg_vector_norm.out";
+    op->cases = "[2,3]; [2,3], 3, (1); [2,3], 1.5, (0), True";
+}
+
+static int opdi_norm_Scalar_batch(opd_call *call) {
+    int64_t room[OPD_MAX_DIMS];
+    opd_ints dims;
+    opd_tensor *all = opdi_batch_whole(call, room, &dims);
+    return opd_batch_return(call, opd_norm_dim(all, opd_arg_value(call, 1), dims, false), 0);
+}
+OPDI_OP(norm_Scalar) {
+    op->schema = "norm.Scalar(Tensor self, Scalar p=2) -> Tensor";
+    op->cpu = op->fake = opdi_norm_Scalar_kernel; op->backward = opdi_norm_all_backward; op->save = "self, result";
+    op->vmap = opdi_norm_Scalar_batch; op->autocast = OPD_AUTOCAST_APPEND_NOT_CPU; op->flops = opdi_flops_elements;
+    op->out = "norm.Scalar_out";
+    op->cases = "[2,3]; [2,3], 3";
+}
+
+static int opdi_norm_ScalarOpt_dtype_batch(opd_call *call) {
+    int64_t room[OPD_MAX_DIMS];
+    opd_ints dims;
+    opd_tensor *all = opdi_batch_whole(call, room, &dims);
+    return opd_batch_return(
+        call, opd_norm_dim_dtype(all, opd_arg_value(call, 1), dims, false, opd_arg_dtype(call, 2, OPD_DTYPE_NONE)), 0);
+}
+OPDI_OP(norm_ScalarOpt_dtype) {
+    op->schema = "norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor";
+    op->cpu = op->fake = opdi_norm_ScalarOpt_dtype_kernel; op->backward = opdi_norm_all_backward;
+    op->save = "self, result";
+    op->vmap = opdi_norm_ScalarOpt_dtype_batch; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->out = "norm.ScalarOpt_dtype_out";
+    op->cases = "[2,3], 2, dtype=7";
+}
+OPDI_OP(norm_ScalarOpt_dim) {
+    op->schema = "norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor";
+    op->cpu = op->fake = opdi_norm_ScalarOpt_dim_kernel; op->backward = opdi_norm_dims_backward;
+    op->save = "self, result";
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_APPEND_NOT_CPU; op->flops = opdi_flops_elements;
+    op->out = "norm.out";
+    op->cases = "[2,3], 2, (1); [2,3], 3, (0), True";
+}
+OPDI_OP(norm_ScalarOpt_dim_dtype) {
+    op->schema = "norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype) -> "
+        "Tensor";
+    op->cpu = op->fake = opdi_norm_ScalarOpt_dim_dtype_kernel; op->backward = opdi_norm_dims_backward;
+    op->save = "self, result";
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->out = "norm.dtype_out";
+    op->cases = "[2,3], 2, (1), False, dtype=7";
+}
+
+static int opdi_frobenius_norm_dim_kernel(opd_call *call) {
     opd_tensor *t = opd_arg_tensor(call, 0);
     const opd_ints dims = opd_arg_ints(call, 1);
     const bool keep = opd_arg_bool(call, 2);
@@ -47297,15 +49773,25 @@ OPDI_KERNEL(frobenius_norm_dim) {
     if (dims.n < 2) { return opd_return_tensor(call, opd_norm_dim(t, opd_value_int(2), dims, keep)); }
     return opd_return_tensor(call, opd_sqrt(opd_sum_dim(opd_mul(t, t), dims, keep)));
 }
-OPDI_COMPOSITE_AS(frobenius_norm_dim, FP32_NOT_CPU,
-                  "frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor", NULL,
-                  "frobenius_norm.out", "[2,3], (0,1); [2,3], (1), True")
-OPDI_KERNEL(dist) {
+OPDI_OP(frobenius_norm_dim) {
+    op->schema = "frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor";
+    op->composite = opdi_frobenius_norm_dim_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
+    op->out = "frobenius_norm.out";
+    op->cases = "[2,3], (0,1); [2,3], (1), True";
+}
+
+static int opdi_dist_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_norm_Scalar(opd_sub(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1)),
                                                    opd_arg_value(call, 2)));
 }
-OPDI_COMPOSITE_AS(dist, FP32_NOT_CPU, "dist(Tensor self, Tensor other, Scalar p=2) -> Tensor", NULL, "dist.out",
-                  "[2,3], [3]; [2,3], [2,3], 3")
+OPDI_OP(dist) {
+    op->schema = "dist(Tensor self, Tensor other, Scalar p=2) -> Tensor";
+    op->composite = opdi_dist_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
+    op->out = "dist.out";
+    op->cases = "[2,3], [3]; [2,3], [2,3], 3";
+}
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:lines     along one dim: softmax, running sums, sorting
@@ -47350,7 +49836,7 @@ OPDI_COLD_BEGIN
 static const opdi_fold opdi_the_lse = {
     {opdi_fold_lse_f32, opdi_fold_lse_f64, NULL}, {NULL, NULL, NULL}, opdi_join_lse, opdi_finish_lse,
     {OPDI_MINUS_INF, 0, 0, 0}, {'f', 0}, "logsumexp"};
-OPDI_KERNEL(logsumexp) {
+static int opdi_logsumexp_kernel(opd_call *call) {
     opd_tensor *t = opd_arg_tensor(call, 0);
     const opd_scalar_type dtype = opd_dtype_is_integral((opd_scalar_type)t->dtype, true) ? OPD_FLOAT32
         : (opd_scalar_type)t->dtype;
@@ -47358,25 +49844,35 @@ OPDI_KERNEL(logsumexp) {
     if (opdi_reduce_mask(opd_arg_ints(call, 1), t->ndim, &mask) != 0) { return -1; }
     return opdi_reduce_kernel(call, &opdi_the_lse, t, mask, opd_arg_bool(call, 2), dtype, dtype, OPD_DTYPE_NONE, 0);
 }
-OPDI_BW1(logsumexp) {
+static int opdi_logsumexp_backward(opd_backward_call *bw) {
     const opd_ints dims = opdi_bw_dims(bw, 1);
     opd_tensor *x = opd_bw_tensor(bw, 0), *g, *r;
     g = opdi_unreduce(opd_bw_grad(bw, 0), dims, opdi_bw_bool(bw, 2), x->ndim);
     r = opdi_unreduce(opd_bw_result(bw, 0), dims, opdi_bw_bool(bw, 2), x->ndim);
     return opd_bw_return(bw, 0, opd_mul(g, opd_exp(opd_sub(x, r))));
 }
-OPDI_CARD_REDUCE(logsumexp, "logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor", logsumexp,
-                 opdi_logsumexp_backward, "self, result", FP32_NOT_CPU, "logsumexp.out",
-                 "[2,3], (1); [2,3,2], (0,-1), True")
-OPDI_KERNEL(special_logsumexp) {
+OPDI_OP(logsumexp) {
+    op->schema = "logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor";
+    op->cpu = op->fake = opdi_logsumexp_kernel; op->backward = opdi_logsumexp_backward; op->save = "self, result";
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_FP32_NOT_CPU; op->flops = opdi_flops_elements;
+    op->out = "logsumexp.out";
+    op->cases = "[2,3], (1); [2,3,2], (0,-1), True";
+}
+
+static int opdi_special_logsumexp_kernel(opd_call *call) {
     return opd_return_tensor(call,
                              opd_logsumexp_full(opd_arg_tensor(call, 0), opd_arg_ints(call, 1), opd_arg_bool(call, 2)));
 }
-OPDI_COMPOSITE(special_logsumexp, "special_logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor", NULL,
-               "special_logsumexp.out", "[2,3], (1)")
+OPDI_OP(special_logsumexp) {
+    op->schema = "special_logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor";
+    op->composite = opdi_special_logsumexp_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "special_logsumexp.out";
+    op->cases = "[2,3], (1)";
+}
 
 /* self summed over the dims that size does not have (at::sum_to). */
-OPDI_KERNEL(sum_to_size) {
+static int opdi_sum_to_size_kernel(opd_call *call) {
     opd_tensor *t = opd_arg_tensor(call, 0);
     const opd_ints size = opd_arg_ints(call, 1);
     int64_t dims[OPD_MAX_DIMS], n = 0, lead = t->ndim - size.n, i;
@@ -47396,10 +49892,14 @@ OPDI_KERNEL(sum_to_size) {
     if (n) { t = opd_sum_dim(t, opd_ints_of(dims, n), true); }
     return opd_return_tensor(call, t && lead > 0 ? opd_view(t, size) : t);
 }
-OPDI_COMPOSITE(sum_to_size, "sum_to_size(Tensor self, int[] size) -> Tensor", NULL, NULL,
-               "[2,3], (1,3); [4,2,3], (2,1)")
+OPDI_OP(sum_to_size) {
+    op->schema = "sum_to_size(Tensor self, int[] size) -> Tensor";
+    op->composite = opdi_sum_to_size_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,3], (1,3); [4,2,3], (2,1)";
+}
 
-OPDI_KERNEL(nanmean) {
+static int opdi_nanmean_kernel(opd_call *call) {
     opd_tensor *t = opd_arg_tensor(call, 0), *count, *sum;
     const opd_ints dims = opd_arg_ints(call, 1);
     const bool keep = opd_arg_bool(call, 2);
@@ -47411,12 +49911,16 @@ OPDI_KERNEL(nanmean) {
     sum = opd_nansum_full(t, opd_value_of_ints(dims), keep, opd_call_args(call)[3]);
     return opd_return_tensor(call, opd_div(sum, count));
 }
-OPDI_COMPOSITE(nanmean,
-               "nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", NULL,
-               "nanmean.out", "[2,3]; [2,3], (1)")
+OPDI_OP(nanmean) {
+    op->schema = "nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor";
+    op->composite = opdi_nanmean_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "nanmean.out";
+    op->cases = "[2,3]; [2,3], (1)";
+}
 
 /* The sum along the diagonal, which is a view of one dim. */
-OPDI_KERNEL(trace) {
+static int opdi_trace_kernel(opd_call *call) {
     opd_tensor *t = opd_arg_tensor(call, 0);
     const opd_scalar_type dtype = opd_dtype_is_integral((opd_scalar_type)t->dtype, true) ? OPD_INT64
         : (opd_scalar_type)t->dtype;
@@ -47431,13 +49935,28 @@ OPDI_KERNEL(trace) {
 static opd_tensor *opdi_trace_gradient(opd_tensor *g, opd_ints sizes) {
     return sizes.n == 2 ? opd_mul(g, opd_triu(opd_tril(opd_new_ones(g, sizes)))) : NULL;
 }
-OPDI_BW1(trace) { return opd_bw_return(bw, 0, opdi_trace_gradient(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 0))); }
-OPDI_CARD_WHOLE(trace, dims.n == 2 ? opd_sum_dim(opd_diagonal_full(all, 0, 1, 2), opd_ints_of(dims.data, 1), false)
-                : opd_trace(all), "trace(Tensor self) -> Tensor", trace, opdi_trace_backward, "", FP32_CPU,
-                "trace.out", "[3,3]; [2,4]")
+static int opdi_trace_backward(opd_backward_call *bw) {
+    return opd_bw_return(bw, 0, opdi_trace_gradient(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 0)));
+}
+static int opdi_trace_batch(opd_call *call) {
+    int64_t room[OPD_MAX_DIMS];
+    opd_ints dims;
+    opd_tensor *all = opdi_batch_whole(call, room, &dims);
+    return opd_batch_return(call,
+                            dims.n == 2 ? opd_sum_dim(opd_diagonal_full(all, 0, 1, 2), opd_ints_of(dims.data, 1), false)
+                                        : opd_trace(all),
+                            0);
+}
+OPDI_OP(trace) {
+    op->schema = "trace(Tensor self) -> Tensor";
+    op->cpu = op->fake = opdi_trace_kernel; op->backward = opdi_trace_backward; op->jvp = OPD_JVP_LINEAR;
+    op->vmap = opdi_trace_batch; op->autocast = OPD_AUTOCAST_FP32_CPU; op->flops = opdi_flops_elements;
+    op->out = "trace.out";
+    op->cases = "[3,3]; [2,4]";
+}
 
 /* True where sizes and all values are the same. */
-OPDI_KERNEL(equal) {
+static int opdi_equal_kernel(opd_call *call) {
     opd_tensor *a = opd_arg_tensor(call, 0), *b = opd_arg_tensor(call, 1), *all;
     if (!opdi_same_sizes(a, b)) { return opd_return_bool(call, false); }
     all = opd_all(opd_eq(a, b));
@@ -47445,14 +49964,14 @@ OPDI_KERNEL(equal) {
 }
 OPDI_OP(equal) {
     op->schema = "equal(Tensor self, Tensor other) -> bool";
-    op->cpu = opdi_equal_kernel;
-    op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP; op->cases = "[2,3], [2,3]; [2], [3]";
+    op->cpu = opdi_equal_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_DATA_DEPENDENT_OUTPUT;
+    op->cases = "[2,3], [2,3]; [2], [3]";
 }
 
 /* |self - other| <= atol + |rtol other|, where that is finite, or self == other (aten/src/ATen/native/
    TensorCompare.cpp). */
-OPDI_KERNEL(isclose) {
+static int opdi_isclose_kernel(opd_call *call) {
     opd_tensor *a = opd_arg_tensor(call, 0), *b = opd_arg_tensor(call, 1), *close, *error;
     const double rtol = opd_arg_float(call, 2), atol = opd_arg_float(call, 3);
     if (a->dtype != b->dtype) {
@@ -47479,23 +49998,28 @@ OPDI_KERNEL(isclose) {
     return opd_return_tensor(call, close);
 }
 #define OPDI_CLOSE_ARGS "Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False"
-OPDI_COMPOSITE(isclose, "isclose(" OPDI_CLOSE_ARGS ") -> Tensor", NULL, NULL,
-               "[2,3], [2,3]; [2,3], [3], 10., 0.1; [2,3]i5, [2,3]i5, 0., 0., True; [2]b, [2]b")
-OPDI_KERNEL(allclose) {
+OPDI_OP(isclose) {
+    op->schema = "isclose(" OPDI_CLOSE_ARGS ") -> Tensor";
+    op->composite = opdi_isclose_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,3], [2,3]; [2,3], [3], 10., 0.1; [2,3]i5, [2,3]i5, 0., 0., True; [2]b, [2]b";
+}
+
+static int opdi_allclose_kernel(opd_call *call) {
     opd_tensor *all = opd_all(opd_isclose_full(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1), opd_arg_float(call, 2),
                                                opd_arg_float(call, 3), opd_arg_bool(call, 4)));
     return all ? opd_return_bool(call, opd_item_i64(all) != 0) : -1;
 }
 OPDI_OP(allclose) {
     op->schema = "allclose(" OPDI_CLOSE_ARGS ") -> bool";
-    op->any = opdi_allclose_kernel;
-    op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP; op->cases = "[2,3], [2,3]; [2], [2], 10., 10.";
+    op->any = opdi_allclose_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_DATA_DEPENDENT_OUTPUT;
+    op->cases = "[2,3], [2,3]; [2], [2], 10., 10.";
 }
 
 OPDI_COLD_END
 /* Indices of the elements that are not 0, one row each, in order: how many depends on the data. */
-OPDI_KERNEL(nonzero) {
+static int opdi_nonzero_kernel(opd_call *call) {
     opd_tensor *t = opd_arg_tensor(call, 0), *out = NULL;
     const opd_scalar_type dtype = (opd_scalar_type)t->dtype;
     const int type = opdi_compute_type(dtype) == OPDI_I64 ? OPDI_I64 : OPDI_F64;
@@ -47542,9 +50066,12 @@ OPDI_KERNEL(nonzero) {
 }
 OPDI_COLD_BEGIN
 OPDI_OP(nonzero) {
-    opdi_card_reduce(op, "nonzero(Tensor self) -> Tensor", opdi_nonzero_kernel, OPD_NOT_DIFFERENTIABLE, "",
-                     OPD_AUTOCAST_KEEP, "nonzero.out", "[2,3]; [2,3]b; []");
-    op->vmap = opdi_batch_dynamic;
+    op->schema = "nonzero(Tensor self) -> Tensor";
+    op->cpu = op->fake = opdi_nonzero_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = opdi_batch_dynamic; op->autocast = OPD_AUTOCAST_KEEP;
+    op->tags = OPD_OPTAG_CORE | OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE | OPDI_OPTAG_OUT_DYNAMIC;
+    op->out = "nonzero.out";
+    op->cases = "[2,3]; [2,3]b; []";
 }
 
 //== the line driver ===================================================================================================
@@ -47928,16 +50455,16 @@ static int opdi_softmax_backward_of(opd_call *call, bool logarithm) {
     r.passes = 2;
     return opdi_lines_run(&r, type == OPDI_F64 ? opdi_line_softmax_backward_f64 : opdi_line_softmax_backward_f32, 1);
 }
-OPDI_KERNEL(_softmax) { return opdi_softmax_of(call, false); }
-OPDI_KERNEL(_log_softmax) { return opdi_softmax_of(call, true); }
-OPDI_KERNEL(_softmax_backward_data) { return opdi_softmax_backward_of(call, false); }
-OPDI_KERNEL(_log_softmax_backward_data) { return opdi_softmax_backward_of(call, true); }
-OPDI_BW1(_softmax) {
+static int opdi__softmax_kernel(opd_call *call) { return opdi_softmax_of(call, false); }
+static int opdi__log_softmax_kernel(opd_call *call) { return opdi_softmax_of(call, true); }
+static int opdi__softmax_backward_data_kernel(opd_call *call) { return opdi_softmax_backward_of(call, false); }
+static int opdi__log_softmax_backward_data_kernel(opd_call *call) { return opdi_softmax_backward_of(call, true); }
+static int opdi__softmax_backward(opd_backward_call *bw) {
     opd_tensor *y = opd_bw_result(bw, 0);
     return opd_bw_return(bw, 0, opd__softmax_backward_data(opd_bw_grad(bw, 0), y, opd_bw_value(bw, 1).u.i,
                                                            opd_bw_dtype(bw, 0)));
 }
-OPDI_BW1(_log_softmax) {
+static int opdi__log_softmax_backward(opd_backward_call *bw) {
     opd_tensor *y = opd_bw_result(bw, 0);
     return opd_bw_return(bw, 0, opd__log_softmax_backward_data(opd_bw_grad(bw, 0), y, opd_bw_value(bw, 1).u.i,
                                                                opd_bw_dtype(bw, 0)));
@@ -47945,7 +50472,7 @@ OPDI_BW1(_log_softmax) {
 static opd_tensor *opdi_sum_keep(opd_tensor *t, int64_t dim) {
     return opd_sum_dim(t, opd_ints_of(&dim, 1), true);
 }
-OPDI_BW1(_softmax_backward_data) {
+static int opdi__softmax_backward_data_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0), *go = opd_bw_tensor(bw, 0), *y = opd_bw_tensor(bw, 1);
     const int64_t dim = opd_bw_value(bw, 2).u.i;
     OPDI_GIVE(0, opd__softmax_backward_data(g, y, dim, (opd_scalar_type)opd_bw_value(bw, 3).u.i));
@@ -47953,26 +50480,48 @@ OPDI_BW1(_softmax_backward_data) {
     return opd_bw_return(bw, 1, opd_sub(opd_sub(opd_mul(go, g), opd_mul(opdi_sum_keep(opd_mul(y, go), dim), g)),
                                         opd_mul(go, opdi_sum_keep(opd_mul(y, g), dim))));
 }
-OPDI_BW1(_log_softmax_backward_data) {
+static int opdi__log_softmax_backward_data_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0), *go = opd_bw_tensor(bw, 0), *e = opd_exp(opd_bw_tensor(bw, 1));
     const int64_t dim = opd_bw_value(bw, 2).u.i;
     OPDI_GIVE(0, opd_sub(g, opdi_sum_keep(opd_mul(g, e), dim)));
     OPDI_GIVE(1, opd_mul(opd_mul(opd_neg(opdi_sum_keep(go, dim)), e), g));
     return 0;
 }
-OPDI_CARD_REDUCE(_softmax, "_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", _softmax,
-                 opdi__softmax_backward, "result", KEEP, "_softmax.out", "[2,3], 1, False; [2,3,2], 1, False")
-OPDI_CARD_REDUCE(_log_softmax, "_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", _log_softmax,
-                 opdi__log_softmax_backward, "result", KEEP, "_log_softmax.out", "[2,3], 1, False; [2,3,2], 1, False")
-OPDI_CARD_REDUCE(_softmax_backward_data,
-                 "_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor",
-                 _softmax_backward_data, opdi__softmax_backward_data_backward, "grad_output(output), output", KEEP,
-                 "_softmax_backward_data.out(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype, *, "
-                 "Tensor(a!) grad_input) -> Tensor(a!)", "[2,3], [2,3], 1, 6")
-OPDI_CARD_REDUCE(_log_softmax_backward_data, "_log_softmax_backward_data(Tensor grad_output, Tensor output, "
-                 "int dim, ScalarType input_dtype) -> Tensor", _log_softmax_backward_data,
-                 opdi__log_softmax_backward_data_backward, "grad_output(output), output", KEEP,
-                 "_log_softmax_backward_data.out", "[2,3], [2,3], 1, 6")
+OPDI_OP(_softmax) {
+    op->schema = "_softmax(Tensor self, int dim, bool half_to_float) -> Tensor";
+    op->cpu = op->fake = opdi__softmax_kernel; op->backward = opdi__softmax_backward; op->save = "result";
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->flops = opdi_flops_elements;
+    op->out = "_softmax.out";
+    op->cases = "[2,3], 1, False; [2,3,2], 1, False";
+}
+OPDI_OP(_log_softmax) {
+    op->schema = "_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor";
+    op->cpu = op->fake = opdi__log_softmax_kernel; op->backward = opdi__log_softmax_backward; op->save = "result";
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->flops = opdi_flops_elements;
+    op->out = "_log_softmax.out";
+    op->cases = "[2,3], 1, False; [2,3,2], 1, False";
+}
+OPDI_OP(_softmax_backward_data) {
+    op->schema = "_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor";
+    op->cpu = op->fake = opdi__softmax_backward_data_kernel; op->backward = opdi__softmax_backward_data_backward;
+    op->save = "grad_output(output), output";
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->out = "_softmax_backward_data.out(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype, *, "
+        "Tensor(a!) grad_input) -> Tensor(a!)";
+    op->cases = "[2,3], [2,3], 1, 6";
+}
+OPDI_OP(_log_softmax_backward_data) {
+    op->schema = "_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> "
+        "Tensor";
+    op->cpu = op->fake = opdi__log_softmax_backward_data_kernel;
+    op->backward = opdi__log_softmax_backward_data_backward; op->save = "grad_output(output), output";
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->out = "_log_softmax_backward_data.out";
+    op->cases = "[2,3], [2,3], 1, 6";
+}
+
 static int opdi_softmax_composite(opd_call *call, bool logarithm) {
     opd_tensor *t = opd_arg_tensor(call, 0);
     if (!opd_arg_is_none(call, 2)) { t = opd_to_dtype(t, opd_arg_dtype(call, 2, OPD_FLOAT32)); }
@@ -47980,23 +50529,34 @@ static int opdi_softmax_composite(opd_call *call, bool logarithm) {
     return opd_return_tensor(call, logarithm ? opd__log_softmax(t, opd_arg_int(call, 1), false)
                              : opd__softmax(t, opd_arg_int(call, 1), false));
 }
-OPDI_KERNEL(softmax_int) { return opdi_softmax_composite(call, false); }
-OPDI_KERNEL(log_softmax_int) { return opdi_softmax_composite(call, true); }
-/* The card of a composite that autocast sets the dtype of. */
-#define OPDI_COMPOSITE_SET(id, kernel_, schema_, out_, cases_)                                               \
-    OPDI_OP(id) {                                                                                           \
-        op->schema = schema_; op->composite = opdi_##kernel_##_kernel; op->vmap = OPD_BATCH_DECOMPOSE;      \
-        op->autocast = OPD_AUTOCAST_SET_NOT_CPU; op->out = out_; op->cases = cases_;                        \
-    }
-OPDI_COMPOSITE_SET(softmax_int, softmax_int, "softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
-                    "softmax.int_out", "[2,3], 1")
-OPDI_COMPOSITE_SET(log_softmax_int, log_softmax_int,
-                    "log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
-                    "log_softmax.int_out", "[2,3], 1")
-OPDI_COMPOSITE_SET(special_softmax, softmax_int,
-                    "special_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", NULL, "[2,3], 1")
-OPDI_COMPOSITE_SET(special_log_softmax, log_softmax_int,
-                    "special_log_softmax(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", NULL, "[2,3], 1")
+static int opdi_softmax_int_kernel(opd_call *call) { return opdi_softmax_composite(call, false); }
+static int opdi_log_softmax_int_kernel(opd_call *call) { return opdi_softmax_composite(call, true); }
+OPDI_OP(softmax_int) {
+    op->schema = "softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor";
+    op->composite = opdi_softmax_int_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_SET_NOT_CPU;
+    op->out = "softmax.int_out";
+    op->cases = "[2,3], 1";
+}
+OPDI_OP(log_softmax_int) {
+    op->schema = "log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor";
+    op->composite = opdi_log_softmax_int_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_SET_NOT_CPU;
+    op->out = "log_softmax.int_out";
+    op->cases = "[2,3], 1";
+}
+OPDI_OP(special_softmax) {
+    op->schema = "special_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor";
+    op->composite = opdi_softmax_int_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_SET_NOT_CPU;
+    op->cases = "[2,3], 1";
+}
+OPDI_OP(special_log_softmax) {
+    op->schema = "special_log_softmax(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor";
+    op->composite = opdi_log_softmax_int_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_SET_NOT_CPU;
+    op->cases = "[2,3], 1";
+}
 
 //== scans =============================================================================================================
 
@@ -48046,13 +50606,13 @@ static int opdi_scan(opd_call *call, const opdi_line_fn *fns, opd_scalar_type dt
     opdi_lines_init(&r, ops, 1, 2, dim, type, 0);
     return opdi_lines_run(&r, fns[type], 2);
 }
-OPDI_KERNEL(cumsum) {
+static int opdi_cumsum_kernel(opd_call *call) {
     return opdi_scan(call, opdi_line_cumsum, opdi_reduce_dtype(call, 2, opd_arg_tensor(call, 0)), "cumsum_out_cpu");
 }
-OPDI_KERNEL(cumprod) {
+static int opdi_cumprod_kernel(opd_call *call) {
     return opdi_scan(call, opdi_line_cumprod, opdi_reduce_dtype(call, 2, opd_arg_tensor(call, 0)), "cumprod_out_cpu");
 }
-OPDI_KERNEL(logcumsumexp) {
+static int opdi_logcumsumexp_kernel(opd_call *call) {
     return opdi_scan(call, opdi_line_logcumsumexp, opd_dtype(opd_arg_tensor(call, 0)), "logcumsumexp_out_cpu");
 }
 /* Sums from the end of dim. */
@@ -48060,7 +50620,9 @@ static opd_tensor *opdi_sum_from_end(opd_tensor *g, int64_t dim) {
     if (!g || opd_numel(g) <= 1 || opd_size(g, (int)dim) == 1) { return g; }
     return opdi_flip_dim(opd_cumsum(opdi_flip_dim(g, dim), dim), dim);
 }
-OPDI_BW1(cumsum) { return opd_bw_return(bw, 0, opdi_sum_from_end(opd_bw_grad(bw, 0), opd_bw_value(bw, 1).u.i)); }
+static int opdi_cumsum_backward(opd_backward_call *bw) {
+    return opd_bw_return(bw, 0, opdi_sum_from_end(opd_bw_grad(bw, 0), opd_bw_value(bw, 1).u.i));
+}
 /* Without zeros reverse_cumsum(g y) / x; else element by element, the products without x[k] written out. */
 static opd_tensor *opdi_cumprod_gradient(opd_tensor *g, opd_tensor *x, int64_t dim, opd_tensor *y) {
     opd_tensor *result = NULL;
@@ -48081,17 +50643,17 @@ static opd_tensor *opdi_cumprod_gradient(opd_tensor *g, opd_tensor *x, int64_t d
     }
     return result;
 }
-OPDI_BW1(cumprod) {
+static int opdi_cumprod_backward(opd_backward_call *bw) {
     opd_tensor *x = opd_bw_tensor(bw, 0), *y = opd_bw_result(bw, 0);
     if (x && y && x->dtype != y->dtype) { x = opd_to_dtype(x, opd_dtype(y)); }
     return opd_bw_return(bw, 0, opdi_cumprod_gradient(opd_bw_grad(bw, 0), x, opd_bw_value(bw, 1).u.i, y));
 }
-OPDI_KERNEL(cumprod_backward) {
+static int opdi_cumprod_backward_kernel(opd_call *call) {
     return opd_return_tensor(call, opdi_cumprod_gradient(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1),
                                                          opd_arg_int(call, 2), opd_arg_tensor(call, 3)));
 }
 /* The gradient's parts of either sign, in logarithms. */
-OPDI_BW1(logcumsumexp) {
+static int opdi_logcumsumexp_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0), *y = opd_bw_result(bw, 0), *part[2];
     const int64_t dim = opd_bw_value(bw, 1).u.i;
     const double lowest = g->dtype == OPD_FLOAT64 ? -1.7976931348623157e308 : g->dtype == OPD_FLOAT16 ? -65504.0
@@ -48108,19 +50670,34 @@ OPDI_BW1(logcumsumexp) {
     }
     return opd_bw_return(bw, 0, opd_sub(part[0], part[1]));
 }
-#define OPDI_CARD_SCAN(id, save_)                                                                            \
-    OPDI_OP(id) {                                                                                           \
-        opdi_card_reduce(op, #id "(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",             \
-                         opdi_##id##_kernel, opdi_##id##_backward, save_,                                   \
-                         OPD_AUTOCAST_SET_NOT_CPU, #id ".out", "[2,3], 1; [2,3]i5, 0; [], 0");           \
-        op->inplace = #id "_";                                                                              \
-    }
-OPDI_CARD_SCAN(cumsum, "")
-OPDI_CARD_SCAN(cumprod, "self, result")
-OPDI_CARD_REDUCE(logcumsumexp, "logcumsumexp(Tensor self, int dim) -> Tensor", logcumsumexp, opdi_logcumsumexp_backward,
-                 "self, result", KEEP, "logcumsumexp.out", "[2,3], 1; [], 0")
-OPDI_COMPOSITE(cumprod_backward, "cumprod_backward(Tensor grad, Tensor input, int dim, Tensor output) -> Tensor", NULL,
-               NULL, "[2,3], [2,3], 1, [2,3]")
+OPDI_OP(cumsum) {
+    op->schema = "cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor";
+    op->cpu = op->fake = opdi_cumsum_kernel; op->backward = opdi_cumsum_backward; op->jvp = OPD_JVP_LINEAR;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_SET_NOT_CPU; op->tags = OPD_OPTAG_CORE;
+    op->flops = opdi_flops_elements;
+    op->inplace = "cumsum_"; op->out = "cumsum.out";
+    op->cases = "[2,3], 1; [2,3]i5, 0; [], 0";
+}
+OPDI_OP(cumprod) {
+    op->schema = "cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor";
+    op->cpu = op->fake = opdi_cumprod_kernel; op->backward = opdi_cumprod_backward; op->save = "self, result";
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_SET_NOT_CPU; op->flops = opdi_flops_elements;
+    op->inplace = "cumprod_"; op->out = "cumprod.out";
+    op->cases = "[2,3], 1; [2,3]i5, 0; [], 0";
+}
+OPDI_OP(logcumsumexp) {
+    op->schema = "logcumsumexp(Tensor self, int dim) -> Tensor";
+    op->cpu = op->fake = opdi_logcumsumexp_kernel; op->backward = opdi_logcumsumexp_backward; op->save = "self, result";
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->out = "logcumsumexp.out";
+    op->cases = "[2,3], 1; [], 0";
+}
+OPDI_OP(cumprod_backward) {
+    op->schema = "cumprod_backward(Tensor grad, Tensor input, int dim, Tensor output) -> Tensor";
+    op->composite = opdi_cumprod_backward_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,3], [2,3], 1, [2,3]";
+}
 
 OPDI_COLD_END
 /* flag: the smallest.  The last of equal ones; NaN stays once it is there. */
@@ -48200,19 +50777,30 @@ static int opdi_cummax_of(opd_call *call, bool smallest) {
                              ? opdi_sizes(t)[opdi_dim_of(dim, t->ndim)] : 1,
                              false, true, &r, 2, smallest ? "cummin_cpu" : "cummax_cpu");
 }
-OPDI_KERNEL(cummax) { return opdi_cummax_of(call, false); }
-OPDI_KERNEL(cummin) { return opdi_cummax_of(call, true); }
-OPDI_BW1(cummax) {
+static int opdi_cummax_kernel(opd_call *call) { return opdi_cummax_of(call, false); }
+static int opdi_cummin_kernel(opd_call *call) { return opdi_cummax_of(call, true); }
+static int opdi_cummax_backward(opd_backward_call *bw) {
     if (!opd_bw_grad(bw, 0)) { return 0; }
     return opd_bw_return(bw, 0, opdi_scatter_dim(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 0), opd_bw_value(bw, 1).u.i,
                                                  opd_bw_result(bw, 1), true));
 }
-#define OPDI_OUT_PAIR(head) head ", Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)"
 #define OPDI_PAIR " -> (Tensor values, Tensor indices)"
-OPDI_CARD_REDUCE(cummax, "cummax(Tensor self, int dim)" OPDI_PAIR, cummax, opdi_cummax_backward, "indices", KEEP,
-                 OPDI_OUT_PAIR("cummax.out(Tensor self, int dim, *"), "[2,3], 1; [2,3]i5, 0")
-OPDI_CARD_REDUCE(cummin, "cummin(Tensor self, int dim)" OPDI_PAIR, cummin, opdi_cummax_backward, "indices", KEEP,
-                 OPDI_OUT_PAIR("cummin.out(Tensor self, int dim, *"), "[2,3], 1; [2,3]i5, 0")
+OPDI_OP(cummax) {
+    op->schema = "cummax(Tensor self, int dim)" OPDI_PAIR;
+    op->cpu = op->fake = opdi_cummax_kernel; op->backward = opdi_cummax_backward; op->save = "indices";
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->out = "cummax.out(Tensor self, int dim, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, "
+        "Tensor(b!) indices)";
+    op->cases = "[2,3], 1; [2,3]i5, 0";
+}
+OPDI_OP(cummin) {
+    op->schema = "cummin(Tensor self, int dim)" OPDI_PAIR;
+    op->cpu = op->fake = opdi_cummin_kernel; op->backward = opdi_cummax_backward; op->save = "indices";
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->out = "cummin.out(Tensor self, int dim, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, "
+        "Tensor(b!) indices)";
+    op->cases = "[2,3], 1; [2,3]i5, 0";
+}
 
 //== sorting ===========================================================================================================
 
@@ -48399,15 +50987,15 @@ static int opdi_sort_of(opd_call *call, const opdi_line_fn *fns, int64_t dim, in
     if (fns == opdi_line_top) { r.tmp = (size_t)OPDI_DIGITS * 8 + (size_t)k * 2 * sizeof(opdi_key); }
     return opdi_lines_select(call, fns, dim, reduce ? 1 : k < 0 ? n : k, reduce, keep, &r, 20, what);
 }
-OPDI_KERNEL(sort) {
+static int opdi_sort_kernel(opd_call *call) {
     return opdi_sort_of(call, opdi_line_sort, opd_arg_int(call, 1), -1, opd_arg_bool(call, 2), false, false, true,
                         "sort_stable");
 }
-OPDI_KERNEL(sort_stable) {
+static int opdi_sort_stable_kernel(opd_call *call) {
     return opdi_sort_of(call, opdi_line_sort, opd_arg_int(call, 2), -1, opd_arg_bool(call, 3), false, false, true,
                         "sort_stable");
 }
-OPDI_KERNEL(topk) {
+static int opdi_topk_kernel(opd_call *call) {
     const opd_tensor *t = opd_arg_tensor(call, 0);
     const int64_t k = opd_arg_int(call, 1), dim = opd_arg_int(call, 2), n = opdi_line_size(t, dim);
     if (n < 0) { return -1; }
@@ -48425,7 +51013,7 @@ static int opdi_pick_of(opd_call *call, const opdi_line_fn *fns, int64_t dim, in
     }
     return opdi_sort_of(call, fns, dim, k, flag, flag2, true, keep, name);
 }
-OPDI_KERNEL(kthvalue) {
+static int opdi_kthvalue_kernel(opd_call *call) {
     const int64_t k = opd_arg_int(call, 1), dim = opd_arg_int(call, 2),
         n = opdi_line_size(opd_arg_tensor(call, 0), dim);
     if (n < 0 || opdi_reduce_nonempty(opd_arg_tensor(call, 0), opd_ints_of(&dim, 1), "kthvalue") != 0) { return -1; }
@@ -48435,13 +51023,13 @@ OPDI_KERNEL(kthvalue) {
     }
     return opdi_pick_of(call, opdi_line_pick, dim, k, false, false, opd_arg_bool(call, 3), "kthvalue");
 }
-OPDI_KERNEL(median_dim) {
+static int opdi_median_dim_kernel(opd_call *call) {
     return opdi_pick_of(call, opdi_line_pick, opd_arg_int(call, 1), 0, false, true, opd_arg_bool(call, 2), "median");
 }
-OPDI_KERNEL(nanmedian_dim) {
+static int opdi_nanmedian_dim_kernel(opd_call *call) {
     return opdi_pick_of(call, opdi_line_pick, opd_arg_int(call, 1), 0, true, true, opd_arg_bool(call, 2), "nanmedian");
 }
-OPDI_KERNEL(mode) {
+static int opdi_mode_kernel(opd_call *call) {
     return opdi_pick_of(call, opdi_line_mode, opd_arg_int(call, 1), 0, false, false, opd_arg_bool(call, 2), "mode");
 }
 /* The median of all elements: the line is a contiguous copy. */
@@ -48478,51 +51066,106 @@ static int opdi_median_all(opd_call *call, bool skip_nan) {
     r.flag = skip_nan; r.flag2 = true; r.tmp = (size_t)OPDI_DIGITS * 8; r.passes = 0;
     return opdi_lines_run(&r, opdi_line_pick[type], 20);
 }
-OPDI_KERNEL(median) { return opdi_median_all(call, false); }
-OPDI_KERNEL(nanmedian) { return opdi_median_all(call, true); }
+static int opdi_median_kernel(opd_call *call) { return opdi_median_all(call, false); }
+static int opdi_nanmedian_kernel(opd_call *call) { return opdi_median_all(call, true); }
 static int opdi_bw_select(opd_backward_call *bw, int dim_arg, int keep_arg) {
     return opd_bw_grad(bw, 0)
         ? opdi_bw_unselect(bw, opd_bw_value(bw, dim_arg).u.i, keep_arg < 0 || opdi_bw_bool(bw, keep_arg)) : 0;
 }
-OPDI_BW1(sort) { return opdi_bw_select(bw, 1, -1); }
-OPDI_BW1(sort_stable) { return opdi_bw_select(bw, 2, -1); }
-OPDI_BW1(topk) { return opdi_bw_select(bw, 2, -1); }
-OPDI_BW1(kthvalue) { return opdi_bw_select(bw, 2, 3); }
-OPDI_BW1(select_dim) { return opdi_bw_select(bw, 1, 2); }
-OPDI_CARD_REDUCE(sort, "sort(Tensor self, int dim=-1, bool descending=False)" OPDI_PAIR, sort, opdi_sort_backward,
-                 "indices", KEEP, OPDI_OUT_PAIR("sort.values(Tensor self, int dim=-1, bool descending=False, *"),
-                 "[2,3]; [2,3], 0, True; [2,3]i5")
-OPDI_CARD_REDUCE(sort_stable, "sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False)" OPDI_PAIR,
-                 sort_stable, opdi_sort_stable_backward, "indices", KEEP,
-                 OPDI_OUT_PAIR("sort.values_stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False"),
-                 "[2,3], stable=True; [2,3], stable=True, dim=0, descending=True")
-OPDI_CARD_REDUCE(topk, "topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True)" OPDI_PAIR, topk,
-                 opdi_topk_backward, "indices", KEEP,
-                 OPDI_OUT_PAIR("topk.values(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True, *"),
-                 "[2,5], 2; [5,2], 3, 0, False")
-OPDI_CARD_REDUCE(kthvalue, "kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False)" OPDI_PAIR, kthvalue,
-                 opdi_kthvalue_backward, "indices", KEEP,
-                 OPDI_OUT_PAIR("kthvalue.values(Tensor self, int k, int dim=-1, bool keepdim=False, *"),
-                 "[2,5], 2; [5,2], 3, 0, True")
-OPDI_CARD_REDUCE(median_dim, "median.dim(Tensor self, int dim, bool keepdim=False)" OPDI_PAIR, median_dim,
-                 opdi_select_dim_backward, "indices", KEEP,
-                 OPDI_OUT_PAIR("median.dim_values(Tensor self, int dim, bool keepdim=False, *"),
-                 "[2,5], 1; [5,2], 0, True")
-OPDI_CARD_REDUCE(nanmedian_dim, "nanmedian.dim(Tensor self, int dim, bool keepdim=False)" OPDI_PAIR, nanmedian_dim,
-                 opdi_select_dim_backward, "indices", KEEP,
-                 OPDI_OUT_PAIR("nanmedian.dim_values(Tensor self, int dim, bool keepdim=False, *"),
-                 "[2,5], 1; [5,2], 0, True")
-OPDI_CARD_REDUCE(mode, "mode(Tensor self, int dim=-1, bool keepdim=False)" OPDI_PAIR, mode, opdi_select_dim_backward,
-                 "indices", KEEP, OPDI_OUT_PAIR("mode.values(Tensor self, int dim=-1, bool keepdim=False, *"),
-                 "[2,5], 1; [5,2], 0, True")
+static int opdi_sort_backward(opd_backward_call *bw) { return opdi_bw_select(bw, 1, -1); }
+static int opdi_sort_stable_backward(opd_backward_call *bw) { return opdi_bw_select(bw, 2, -1); }
+static int opdi_topk_backward(opd_backward_call *bw) { return opdi_bw_select(bw, 2, -1); }
+static int opdi_kthvalue_backward(opd_backward_call *bw) { return opdi_bw_select(bw, 2, 3); }
+static int opdi_select_dim_backward(opd_backward_call *bw) { return opdi_bw_select(bw, 1, 2); }
+OPDI_OP(sort) {
+    op->schema = "sort(Tensor self, int dim=-1, bool descending=False)" OPDI_PAIR;
+    op->cpu = op->fake = opdi_sort_kernel; op->backward = opdi_sort_backward; op->save = "indices";
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->out = "sort.values(Tensor self, int dim=-1, bool descending=False, *, Tensor(a!) values, Tensor(b!) indices) "
+        "-> (Tensor(a!) values, Tensor(b!) indices)";
+    op->cases = "[2,3]; [2,3], 0, True; [2,3]i5";
+}
+OPDI_OP(sort_stable) {
+    op->schema = "sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False)" OPDI_PAIR;
+    op->cpu = op->fake = opdi_sort_stable_kernel; op->backward = opdi_sort_stable_backward; op->save = "indices";
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "sort.values_stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False, Tensor(a!) values, "
+        "Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)";
+    op->cases = "[2,3], stable=True; [2,3], stable=True, dim=0, descending=True";
+}
+OPDI_OP(topk) {
+    op->schema = "topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True)" OPDI_PAIR;
+    op->cpu = op->fake = opdi_topk_kernel; op->backward = opdi_topk_backward; op->save = "indices";
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->out = "topk.values(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True, *, Tensor(a!) values, "
+        "Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)";
+    op->cases = "[2,5], 2; [5,2], 3, 0, False";
+}
+OPDI_OP(kthvalue) {
+    op->schema = "kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False)" OPDI_PAIR;
+    op->cpu = op->fake = opdi_kthvalue_kernel; op->backward = opdi_kthvalue_backward; op->save = "indices";
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "kthvalue.values(Tensor self, int k, int dim=-1, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) "
+        "indices) -> (Tensor(a!) values, Tensor(b!) indices)";
+    op->cases = "[2,5], 2; [5,2], 3, 0, True";
+}
+OPDI_OP(median_dim) {
+    op->schema = "median.dim(Tensor self, int dim, bool keepdim=False)" OPDI_PAIR;
+    op->cpu = op->fake = opdi_median_dim_kernel; op->backward = opdi_select_dim_backward; op->save = "indices";
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "median.dim_values(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) indices) "
+        "-> (Tensor(a!) values, Tensor(b!) indices)";
+    op->cases = "[2,5], 1; [5,2], 0, True";
+}
+OPDI_OP(nanmedian_dim) {
+    op->schema = "nanmedian.dim(Tensor self, int dim, bool keepdim=False)" OPDI_PAIR;
+    op->cpu = op->fake = opdi_nanmedian_dim_kernel; op->backward = opdi_select_dim_backward; op->save = "indices";
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "nanmedian.dim_values(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) "
+        "indices) -> (Tensor(a!) values, Tensor(b!) indices)";
+    op->cases = "[2,5], 1; [5,2], 0, True";
+}
+OPDI_OP(mode) {
+    op->schema = "mode(Tensor self, int dim=-1, bool keepdim=False)" OPDI_PAIR;
+    op->cpu = op->fake = opdi_mode_kernel; op->backward = opdi_select_dim_backward; op->save = "indices";
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "mode.values(Tensor self, int dim=-1, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) indices) -> "
+        "(Tensor(a!) values, Tensor(b!) indices)";
+    op->cases = "[2,5], 1; [5,2], 0, True";
+}
+
 static opd_tensor *opdi_batch_median(opd_tensor *all, bool skip_nan) {
     opd_tensor *rets[2];
     return (skip_nan ? opd_nanmedian_dim(rets, all, 1, false) : opd_median_dim(rets, all, 1, false)) ? NULL : rets[0];
 }
-OPDI_CARD_WHOLE(median, opdi_batch_median(opdi_batch_flat(all), false), "median(Tensor self) -> Tensor", median,
-                opdi_max_backward, "self, result", KEEP, "median.out", "[2,3]; [5]")
-OPDI_CARD_WHOLE(nanmedian, opdi_batch_median(opdi_batch_flat(all), true), "nanmedian(Tensor self) -> Tensor", nanmedian,
-                opdi_max_backward, "self, result", KEEP, "nanmedian.out", "[2,3]; [5]")
+static int opdi_median_batch(opd_call *call) {
+    int64_t room[OPD_MAX_DIMS];
+    opd_ints dims;
+    opd_tensor *all = opdi_batch_whole(call, room, &dims);
+    return opd_batch_return(call, opdi_batch_median(opdi_batch_flat(all), false), 0);
+}
+OPDI_OP(median) {
+    op->schema = "median(Tensor self) -> Tensor";
+    op->cpu = op->fake = opdi_median_kernel; op->backward = opdi_max_backward; op->save = "self, result";
+    op->vmap = opdi_median_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "median.out";
+    op->cases = "[2,3]; [5]";
+}
+
+static int opdi_nanmedian_batch(opd_call *call) {
+    int64_t room[OPD_MAX_DIMS];
+    opd_ints dims;
+    opd_tensor *all = opdi_batch_whole(call, room, &dims);
+    return opd_batch_return(call, opdi_batch_median(opdi_batch_flat(all), true), 0);
+}
+OPDI_OP(nanmedian) {
+    op->schema = "nanmedian(Tensor self) -> Tensor";
+    op->cpu = op->fake = opdi_nanmedian_kernel; op->backward = opdi_max_backward; op->save = "self, result";
+    op->vmap = opdi_nanmedian_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "nanmedian.out";
+    op->cases = "[2,3]; [5]";
+}
+
 static int opdi_sorted_part(opd_call *call, bool stable, int64_t dim, bool descending, int which) {
     opd_tensor *rets[2];
     opd_tensor *t = opd_arg_tensor(call, 0);
@@ -48532,15 +51175,33 @@ static int opdi_sorted_part(opd_call *call, bool stable, int64_t dim, bool desce
     }
     return opd_return_tensor(call, rets[which]);
 }
-OPDI_KERNEL(argsort) { return opdi_sorted_part(call, false, opd_arg_int(call, 1), opd_arg_bool(call, 2), 1); }
-OPDI_KERNEL(argsort_stable) { return opdi_sorted_part(call, true, opd_arg_int(call, 2), opd_arg_bool(call, 3), 1); }
-OPDI_KERNEL(msort) { return opdi_sorted_part(call, false, 0, false, 0); }
-OPDI_COMPOSITE(argsort, "argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor", NULL, NULL,
-               "[2,3]; [2,3], 0, True")
-OPDI_COMPOSITE(argsort_stable,
-               "argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor", NULL,
-               "argsort.stable_out", "[2,3], stable=True")
-OPDI_COMPOSITE(msort, "msort(Tensor self) -> Tensor", NULL, "msort.out", "[3,2]")
+static int opdi_argsort_kernel(opd_call *call) {
+    return opdi_sorted_part(call, false, opd_arg_int(call, 1), opd_arg_bool(call, 2), 1);
+}
+static int opdi_argsort_stable_kernel(opd_call *call) {
+    return opdi_sorted_part(call, true, opd_arg_int(call, 2), opd_arg_bool(call, 3), 1);
+}
+static int opdi_msort_kernel(opd_call *call) { return opdi_sorted_part(call, false, 0, false, 0); }
+OPDI_OP(argsort) {
+    op->schema = "argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor";
+    op->composite = opdi_argsort_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,3]; [2,3], 0, True";
+}
+OPDI_OP(argsort_stable) {
+    op->schema = "argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor";
+    op->composite = opdi_argsort_stable_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "argsort.stable_out";
+    op->cases = "[2,3], stable=True";
+}
+OPDI_OP(msort) {
+    op->schema = "msort(Tensor self) -> Tensor";
+    op->composite = opdi_msort_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "msort.out";
+    op->cases = "[3,2]";
+}
 OPDI_COLD_END
 
 //----------------------------------------------------------------------------------------------------------------------
@@ -48896,7 +51557,7 @@ static int opdi_mm_shapes(const opd_tensor *a, const opd_tensor *b) {
     return opd_fail(OPD_ERROR_SHAPE, "mat1 and mat2 shapes cannot be multiplied (%lldx%lld and %lldx%lld)",
                     (long long)x[0], (long long)x[1], (long long)y[0], (long long)y[1]);
 }
-OPDI_KERNEL(mm) {
+static int opdi_mm_kernel(opd_call *call) {
     opd_tensor *a = opd_arg_tensor(call, 0), *b = opd_arg_tensor(call, 1), *out;
     int64_t sizes[2];
     if (a->ndim != 2) { return opd_fail(OPD_ERROR_SHAPE, "self must be a matrix"); }
@@ -48907,7 +51568,7 @@ OPDI_KERNEL(mm) {
     out = opd_result(call, 0, sizes, 2, OPDI_DTYPE(a));
     return out ? opdi_product(out, NULL, a, b, opdi_one(), opdi_one()) : -1;
 }
-OPDI_BW1(mm) {
+static int opdi_mm_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0);
     OPDI_GIVE(0, opd_mm(g, opdi_mt(opd_bw_tensor(bw, 1))));
     OPDI_GIVE(1, opd_mm(opdi_mt(opd_bw_tensor(bw, 0)), g));
@@ -48938,33 +51599,17 @@ static int opdi_bilinear_jvp(opd_jvp_call *jv, int a, int b, int c) {
 static int opdi_product_jvp(opd_jvp_call *jv) {
     return jv->ninputs > 2 ? opdi_bilinear_jvp(jv, 1, 2, 0) : opdi_bilinear_jvp(jv, 0, 1, -1);
 }
-static void opdi_card_product(opd_op_desc *op, const char *schema, opd_kernel kernel, opd_backward_fn backward,
-                              opd_vmap_rule vmap, const char *save, const char *inplace, const char *out,
-                              const char *cases) {
-    op->schema = schema; op->cpu = kernel; op->fake = kernel; op->backward = backward; op->save = save;
-    op->jvp = opdi_product_jvp;
-    op->vmap = vmap;
-    op->autocast = OPD_AUTOCAST_LOWER;
-    op->inplace = inplace;
-    op->out = out;
-    op->cases = cases;
-}
-static void opdi_card_above(opd_op_desc *op, const char *schema, opd_kernel composite, opd_autocast autocast,
-                            const char *out, const char *cases) {
-    op->schema = schema;
-    op->composite = composite;
-    op->vmap = OPD_BATCH_DECOMPOSE;
-    op->autocast = autocast;
-    op->out = out;
-    op->cases = cases;
-}
 OPDI_OP(mm) {
-    opdi_card_product(op, "mm(Tensor self, Tensor mat2) -> Tensor", opdi_mm_kernel, opdi_mm_backward,
-                      opdi_product_of_matrices,
-                      "self(mat2), mat2(self)", NULL, "mm.out", "[2,3], [3,4]");
+    op->schema = "mm(Tensor self, Tensor mat2) -> Tensor";
+    op->cpu = op->fake = opdi_mm_kernel; op->backward = opdi_mm_backward; op->save = "self(mat2), mat2(self)";
+    op->jvp = opdi_product_jvp;
+    op->vmap = opdi_product_of_matrices; op->autocast = OPD_AUTOCAST_LOWER; op->tags = OPD_OPTAG_CORE;
+    op->flops = opdi_flops_product;
+    op->out = "mm.out";
+    op->cases = "[2,3], [3,4]";
 }
 
-OPDI_KERNEL(addmm) {
+static int opdi_addmm_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *a = opd_arg_tensor(call, 1), *b = opd_arg_tensor(call, 2);
     int64_t sizes[2];
     if (self->dtype != b->dtype) {
@@ -48981,7 +51626,7 @@ OPDI_KERNEL(addmm) {
     sizes[0] = opdi_sizes(a)[0]; sizes[1] = opdi_sizes(b)[1];
     return opdi_product_result(call, self, a, b, sizes, 2, opd_arg_value(call, 3), opd_arg_value(call, 4));
 }
-OPDI_BW1(addmm) {
+static int opdi_addmm_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0);
     const opd_value beta = opd_bw_value(bw, 3), alpha = opd_bw_value(bw, 4);
     OPDI_GIVE(0, opdi_scale(g, beta));
@@ -48990,10 +51635,13 @@ OPDI_BW1(addmm) {
     return 0;
 }
 OPDI_OP(addmm) {
-    opdi_card_product(op, "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-                      opdi_addmm_kernel, opdi_addmm_backward, opdi_product_of_matrices, "mat1(mat2), mat2(mat1)",
-                      "addmm_", "addmm.out",
-                      "[4], [2,3], [3,4]; [2,4], [2,3], [3,4], beta=0.5, alpha=2");
+    op->schema = "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor";
+    op->cpu = op->fake = opdi_addmm_kernel; op->backward = opdi_addmm_backward; op->save = "mat1(mat2), mat2(mat1)";
+    op->jvp = opdi_product_jvp;
+    op->vmap = opdi_product_of_matrices; op->autocast = OPD_AUTOCAST_LOWER; op->tags = OPD_OPTAG_CORE;
+    op->flops = opdi_flops_added_product;
+    op->inplace = "addmm_"; op->out = "addmm.out";
+    op->cases = "[4], [2,3], [3,4]; [2,4], [2,3], [3,4], beta=0.5, alpha=2";
 }
 
 //== bmm, baddbmm, addbmm ==============================================================================================
@@ -49018,22 +51666,27 @@ static int opdi_bmm_any(opd_call *call, opd_tensor *self, int first, opd_value b
     sizes[0] = opdi_sizes(a)[0]; sizes[1] = opdi_sizes(a)[1]; sizes[2] = opdi_sizes(b)[2];
     return opdi_product_result(call, self, a, b, sizes, 3, beta, alpha);
 }
-OPDI_KERNEL(bmm) { return opdi_bmm_any(call, NULL, 0, opdi_one(), opdi_one()); }
-OPDI_BW1(bmm) {
+static int opdi_bmm_kernel(opd_call *call) { return opdi_bmm_any(call, NULL, 0, opdi_one(), opdi_one()); }
+static int opdi_bmm_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0);
     OPDI_GIVE(0, opd_bmm(g, opdi_mt(opd_bw_tensor(bw, 1))));
     OPDI_GIVE(1, opd_bmm(opdi_mt(opd_bw_tensor(bw, 0)), g));
     return 0;
 }
 OPDI_OP(bmm) {
-    opdi_card_product(op, "bmm(Tensor self, Tensor mat2) -> Tensor", opdi_bmm_kernel, opdi_bmm_backward,
-                      opdi_product_of_batches,
-                      "self(mat2), mat2(self)", NULL, "bmm.out", "[2,3,4], [2,4,2]");
+    op->schema = "bmm(Tensor self, Tensor mat2) -> Tensor";
+    op->cpu = op->fake = opdi_bmm_kernel; op->backward = opdi_bmm_backward; op->save = "self(mat2), mat2(self)";
+    op->jvp = opdi_product_jvp;
+    op->vmap = opdi_product_of_batches; op->autocast = OPD_AUTOCAST_LOWER; op->tags = OPD_OPTAG_CORE;
+    op->flops = opdi_flops_product;
+    op->out = "bmm.out";
+    op->cases = "[2,3,4], [2,4,2]";
 }
-OPDI_KERNEL(baddbmm) {
+
+static int opdi_baddbmm_kernel(opd_call *call) {
     return opdi_bmm_any(call, opd_arg_tensor(call, 0), 1, opd_arg_value(call, 3), opd_arg_value(call, 4));
 }
-OPDI_BW1(baddbmm) {
+static int opdi_baddbmm_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0);
     const opd_value beta = opd_bw_value(bw, 3), alpha = opd_bw_value(bw, 4);
     OPDI_GIVE(0, opdi_scale(g, beta));
@@ -49042,13 +51695,15 @@ OPDI_BW1(baddbmm) {
     return 0;
 }
 OPDI_OP(baddbmm) {
-    opdi_card_product(op,
-                      "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-                      opdi_baddbmm_kernel, opdi_baddbmm_backward, opdi_product_of_batches,
-                      "batch1(batch2), batch2(batch1)", "baddbmm_",
-                      "baddbmm.out", "[2,3,2], [2,3,4], [2,4,2]; [2], [2,3,4], [2,4,2], beta=0.5, alpha=2");
+    op->schema = "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor";
+    op->cpu = op->fake = opdi_baddbmm_kernel; op->backward = opdi_baddbmm_backward;
+    op->save = "batch1(batch2), batch2(batch1)"; op->jvp = opdi_product_jvp;
+    op->vmap = opdi_product_of_batches; op->autocast = OPD_AUTOCAST_LOWER; op->flops = opdi_flops_added_product;
+    op->inplace = "baddbmm_"; op->out = "baddbmm.out";
+    op->cases = "[2,3,2], [2,3,4], [2,4,2]; [2], [2,3,4], [2,4,2], beta=0.5, alpha=2";
 }
-OPDI_KERNEL(addbmm) {
+
+static int opdi_addbmm_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *a = opd_arg_tensor(call, 1), *b = opd_arg_tensor(call, 2);
     const int64_t *x = opdi_sizes(a), *y = opdi_sizes(b);
     int64_t sizes[2];
@@ -49067,7 +51722,7 @@ OPDI_KERNEL(addbmm) {
     sizes[0] = x[1]; sizes[1] = y[2];
     return opdi_product_result(call, self, a, b, sizes, 2, opd_arg_value(call, 3), opd_arg_value(call, 4));
 }
-OPDI_BW1(addbmm) {
+static int opdi_addbmm_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0), *a = opd_bw_tensor(bw, 1), *b = opd_bw_tensor(bw, 2), *wide = g;
     const opd_value beta = opd_bw_value(bw, 3), alpha = opd_bw_value(bw, 4);
     OPDI_GIVE(0, opdi_scale(g, beta));
@@ -49081,11 +51736,12 @@ OPDI_BW1(addbmm) {
     return 0;
 }
 OPDI_OP(addbmm) {
-    opdi_card_product(op,
-                      "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-                      opdi_addbmm_kernel, opdi_addbmm_backward, opdi_product_of_sum, "batch1(batch2), batch2(batch1)",
-                      "addbmm_",
-                      "addbmm.out", "[3,2], [2,3,4], [2,4,2]; [2], [2,3,4], [2,4,2], beta=0.5, alpha=2");
+    op->schema = "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor";
+    op->cpu = op->fake = opdi_addbmm_kernel; op->backward = opdi_addbmm_backward;
+    op->save = "batch1(batch2), batch2(batch1)"; op->jvp = opdi_product_jvp;
+    op->vmap = opdi_product_of_sum; op->autocast = OPD_AUTOCAST_LOWER; op->flops = opdi_flops_added_product;
+    op->inplace = "addbmm_"; op->out = "addbmm.out";
+    op->cases = "[3,2], [2,3,4], [2,4,2]; [2], [2,3,4], [2,4,2], beta=0.5, alpha=2";
 }
 
 //== mv, addmv, dot, vdot ==============================================================================================
@@ -49111,23 +51767,26 @@ static int opdi_mv_any(opd_call *call, opd_tensor *self, int first, opd_value be
     if (opdi_same_dtype(a, v) != 0 || opdi_kernel_dtype(OPDI_DTYPE(a), true, "addmv_impl_cpu") < 0) { return -1; }
     return opdi_product_result(call, self, a, v, &rows, 1, beta, alpha);
 }
-OPDI_KERNEL(mv) { return opdi_mv_any(call, NULL, 0, opdi_one(), opdi_one()); }
-OPDI_BW1(mv) {
+static int opdi_mv_kernel(opd_call *call) { return opdi_mv_any(call, NULL, 0, opdi_one(), opdi_one()); }
+static int opdi_mv_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0);
     OPDI_GIVE(0, opd_outer(g, opd_bw_tensor(bw, 1)));
     OPDI_GIVE(1, opd_mv(opdi_mt(opd_bw_tensor(bw, 0)), g));
     return 0;
 }
 OPDI_OP(mv) {
-    opdi_card_product(op, "mv(Tensor self, Tensor vec) -> Tensor", opdi_mv_kernel, opdi_mv_backward,
-                      opdi_product_of_vector,
-                      "self(vec), vec(self)", NULL, "mv.out", "[2,3], [3]");
-    op->autocast = OPD_AUTOCAST_LOWER_NOT_CPU;
+    op->schema = "mv(Tensor self, Tensor vec) -> Tensor";
+    op->cpu = op->fake = opdi_mv_kernel; op->backward = opdi_mv_backward; op->save = "self(vec), vec(self)";
+    op->jvp = opdi_product_jvp;
+    op->vmap = opdi_product_of_vector; op->autocast = OPD_AUTOCAST_LOWER_NOT_CPU; op->flops = opdi_flops_product;
+    op->out = "mv.out";
+    op->cases = "[2,3], [3]";
 }
-OPDI_KERNEL(addmv) {
+
+static int opdi_addmv_kernel(opd_call *call) {
     return opdi_mv_any(call, opd_arg_tensor(call, 0), 1, opd_arg_value(call, 3), opd_arg_value(call, 4));
 }
-OPDI_BW1(addmv) {
+static int opdi_addmv_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0);
     const opd_value beta = opd_bw_value(bw, 3), alpha = opd_bw_value(bw, 4);
     OPDI_GIVE(0, opdi_scale(g, beta));
@@ -49136,12 +51795,14 @@ OPDI_BW1(addmv) {
     return 0;
 }
 OPDI_OP(addmv) {
-    opdi_card_product(op, "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-                      opdi_addmv_kernel, opdi_addmv_backward, opdi_product_of_vector, "mat(vec), vec(mat)", "addmv_",
-                      "addmv.out",
-                      "[2], [2,3], [3]; [2], [2,3], [3], beta=0.5, alpha=2");
-    op->autocast = OPD_AUTOCAST_LOWER_NOT_CPU;
+    op->schema = "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor";
+    op->cpu = op->fake = opdi_addmv_kernel; op->backward = opdi_addmv_backward; op->save = "mat(vec), vec(mat)";
+    op->jvp = opdi_product_jvp;
+    op->vmap = opdi_product_of_vector; op->autocast = OPD_AUTOCAST_LOWER_NOT_CPU; op->flops = opdi_flops_added_product;
+    op->inplace = "addmv_"; op->out = "addmv.out";
+    op->cases = "[2], [2,3], [3]; [2], [2,3], [3], beta=0.5, alpha=2";
 }
+
 static int opdi_dot_any(opd_call *call, const char *name) {
     opd_tensor *a = opd_arg_tensor(call, 0), *b = opd_arg_tensor(call, 1);
     if (a->ndim != 1 || b->ndim != 1) {
@@ -49165,19 +51826,23 @@ static int opdi_dot_backward(opd_backward_call *bw) {
     OPDI_GIVE(1, opd_mul(g, opd_bw_tensor(bw, 0)));
     return 0;
 }
-OPDI_KERNEL(dot) { return opdi_dot_any(call, "dot"); }
-OPDI_KERNEL(vdot) { return opdi_dot_any(call, "vdot"); }
+static int opdi_dot_kernel(opd_call *call) { return opdi_dot_any(call, "dot"); }
+static int opdi_vdot_kernel(opd_call *call) { return opdi_dot_any(call, "vdot"); }
 OPDI_OP(dot) {
-    opdi_card_product(op, "dot(Tensor self, Tensor tensor) -> Tensor", opdi_dot_kernel, opdi_dot_backward,
-                      opdi_product_of_vectors,
-                      "self(tensor), tensor(self)", NULL, "dot.out", "[3], [3]");
-    op->autocast = OPD_AUTOCAST_PROMOTE_NOT_CPU;
+    op->schema = "dot(Tensor self, Tensor tensor) -> Tensor";
+    op->cpu = op->fake = opdi_dot_kernel; op->backward = opdi_dot_backward; op->save = "self(tensor), tensor(self)";
+    op->jvp = opdi_product_jvp;
+    op->vmap = opdi_product_of_vectors; op->autocast = OPD_AUTOCAST_PROMOTE_NOT_CPU; op->flops = opdi_flops_product;
+    op->out = "dot.out";
+    op->cases = "[3], [3]";
 }
 OPDI_OP(vdot) {
-    opdi_card_product(op, "vdot(Tensor self, Tensor other) -> Tensor", opdi_vdot_kernel, opdi_dot_backward,
-                      opdi_product_of_vectors,
-                      "self(other), other(self)", NULL, "vdot.out", "[3], [3]");
-    op->autocast = OPD_AUTOCAST_PROMOTE_NOT_CPU;
+    op->schema = "vdot(Tensor self, Tensor other) -> Tensor";
+    op->cpu = op->fake = opdi_vdot_kernel; op->backward = opdi_dot_backward; op->save = "self(other), other(self)";
+    op->jvp = opdi_product_jvp;
+    op->vmap = opdi_product_of_vectors; op->autocast = OPD_AUTOCAST_PROMOTE_NOT_CPU; op->flops = opdi_flops_product;
+    op->out = "vdot.out";
+    op->cases = "[3], [3]";
 }
 
 //== outer products ====================================================================================================
@@ -49191,7 +51856,7 @@ static int opdi_outer_check(const char *name, const opd_tensor *a, const opd_ten
     }
     return 0;
 }
-OPDI_KERNEL(outer) {
+static int opdi_outer_kernel(opd_call *call) {
     opd_tensor *a = opd_arg_tensor(call, 0), *b = opd_arg_tensor(call, 1);
     if (opdi_outer_check("outer", a, b, "self") != 0) { return -1; }
     return opd_return_tensor(call, opd_mul(opdi_unsqueeze_at(a, 1), b));
@@ -49208,18 +51873,22 @@ static int opdi_outer_batch(opd_call *call) {
     return opd_batch_return(call, opdi_batch_product(a, b, NULL, opdi_one(), opdi_one(), &dim), 0);
 }
 OPDI_OP(outer) {
-    opdi_card_above(op, "outer(Tensor self, Tensor vec2) -> Tensor", opdi_outer_kernel, OPD_AUTOCAST_KEEP,
-                    "outer.out", "[2], [3]");
-    op->vmap = opdi_outer_batch;
+    op->schema = "outer(Tensor self, Tensor vec2) -> Tensor";
+    op->composite = opdi_outer_kernel;
+    op->vmap = opdi_outer_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "outer.out";
+    op->cases = "[2], [3]";
 }
 OPDI_OP(ger) {
-    opdi_card_above(op, "ger(Tensor self, Tensor vec2) -> Tensor", opdi_outer_kernel, OPD_AUTOCAST_KEEP,
-                    "ger.out", "[2], [3]");
-    op->vmap = opdi_outer_batch;
+    op->schema = "ger(Tensor self, Tensor vec2) -> Tensor";
+    op->composite = opdi_outer_kernel;
+    op->vmap = opdi_outer_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "ger.out";
+    op->cases = "[2], [3]";
 }
 OPDI_COLD_END
 /* beta self + alpha vec1 vec2^T, with promotion (at::native::math_addr) */
-OPDI_KERNEL(addr) {
+static int opdi_addr_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *a = opd_arg_tensor(call, 1), *b = opd_arg_tensor(call, 2), *y;
     const opd_value beta = opd_arg_value(call, 3), alpha = opd_arg_value(call, 4);
     int64_t sizes[2];
@@ -49251,10 +51920,11 @@ OPDI_KERNEL(addr) {
 }
 OPDI_COLD_BEGIN
 OPDI_OP(addr) {
-    opdi_card_above(op, "addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-                    opdi_addr_kernel, OPD_AUTOCAST_LOWER_NOT_CPU, "addr.out",
-                    "[2,3], [2], [3]; [3], [2], [3], beta=0.5, alpha=2");
-    op->inplace = "addr_";
+    op->schema = "addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor";
+    op->composite = opdi_addr_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_LOWER_NOT_CPU;
+    op->inplace = "addr_"; op->out = "addr.out";
+    op->cases = "[2,3], [2], [3]; [3], [2], [3], beta=0.5, alpha=2";
 }
 
 //== matmul, linear ====================================================================================================
@@ -49326,7 +51996,7 @@ static opd_tensor *opdi_matmul_batches(opd_tensor *a, opd_tensor *b) {
     if (b->ndim > 1) { sizes[d++] = opd_size(b, -1); }
     return opdi_reshape_to(y, sizes, d);
 }
-OPDI_KERNEL(matmul) {
+static int opdi_matmul_kernel(opd_call *call) {
     opd_tensor *a = opd_arg_tensor(call, 0), *b = opd_arg_tensor(call, 1), *y;
     if (a->ndim == 0 || b->ndim == 0) {
         return opd_fail(OPD_ERROR_SHAPE, "both arguments to matmul need to be at least 1D, but they are %dD and %dD",
@@ -49348,12 +52018,14 @@ static int opdi_matmul_batch(opd_call *call) {
         : opd_batch_matmul(call);
 }
 OPDI_OP(matmul) {
-    opdi_card_above(op, "matmul(Tensor self, Tensor other) -> Tensor", opdi_matmul_kernel, OPD_AUTOCAST_LOWER,
-                    "matmul.out", "[3], [3]; [2,3], [3]; [3], [3,2]; [2,3], [3,4]; [2,2,3], [3,4]; [2,3], [2,3,4]; "
-                    "[2,1,2,3], [3,3,2]");
-    op->vmap = opdi_matmul_batch;
+    op->schema = "matmul(Tensor self, Tensor other) -> Tensor";
+    op->composite = opdi_matmul_kernel;
+    op->vmap = opdi_matmul_batch; op->autocast = OPD_AUTOCAST_LOWER; op->flops = opdi_flops_product;
+    op->out = "matmul.out";
+    op->cases = "[3], [3]; [2,3], [3]; [3], [3,2]; [2,3], [3,4]; [2,2,3], [3,4]; [2,3], [2,3,4]; [2,1,2,3], [3,3,2]";
 }
-OPDI_KERNEL(linear) {
+
+static int opdi_linear_kernel(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0), *w = opd_arg_tensor(call, 1), *b = opd_arg_tensor(call, 2), *wt, *y;
     if (w->ndim > 2) {
         return opd_fail(OPD_ERROR_SHAPE, "t() expects a tensor with <= 2 dimensions, but self is %dD", w->ndim);
@@ -49378,9 +52050,11 @@ static int opdi_linear_batch(opd_call *call) {
     return opd_batch_return(call, opd_linear_full(opd_batch_front(t[0], dim[0]), t[1], t[2]), 0);
 }
 OPDI_OP(linear) {
-    opdi_card_above(op, "linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor", opdi_linear_kernel,
-                    OPD_AUTOCAST_LOWER, "linear.out", "[2,3], [4,3], [4]; [2,2,3], [4,3], [4]; [2,3], [4,3]");
-    op->vmap = opdi_linear_batch;
+    op->schema = "linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor";
+    op->composite = opdi_linear_kernel;
+    op->vmap = opdi_linear_batch; op->autocast = OPD_AUTOCAST_LOWER; op->flops = opdi_flops_product;
+    op->out = "linear.out";
+    op->cases = "[2,3], [4,3], [4]; [2,2,3], [4,3], [4]; [2,3], [4,3]";
 }
 
 //== inner, tensordot, kron ============================================================================================
@@ -49417,7 +52091,7 @@ static int opdi_wrap_dim(int64_t *dim, int ndim) {
     if (*dim < 0) { *dim += n; }
     return 0;
 }
-OPDI_KERNEL(tensordot) {
+static int opdi_tensordot_kernel(opd_call *call) {
     opd_tensor *a = opd_arg_tensor(call, 0), *b = opd_arg_tensor(call, 1);
     opd_ints x = opd_arg_ints(call, 2), y = opd_arg_ints(call, 3);
     int64_t da[OPD_MAX_DIMS], db[OPD_MAX_DIMS];
@@ -49451,11 +52125,14 @@ OPDI_KERNEL(tensordot) {
     return opd_return_tensor(call, opdi_contract(a, b, da, db, n));
 }
 OPDI_OP(tensordot) {
-    opdi_card_above(op, "tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor",
-                    opdi_tensordot_kernel, OPD_AUTOCAST_PROMOTE_NOT_CPU, "tensordot.out",
-                    "[2,3,4], [4,3,2], (1,2), (1,0)");
+    op->schema = "tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor";
+    op->composite = opdi_tensordot_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_PROMOTE_NOT_CPU;
+    op->out = "tensordot.out";
+    op->cases = "[2,3,4], [4,3,2], (1,2), (1,0)";
 }
-OPDI_KERNEL(inner) {
+
+static int opdi_inner_kernel(opd_call *call) {
     opd_tensor *a = opd_arg_tensor(call, 0), *b = opd_arg_tensor(call, 1);
     int64_t da = a->ndim - 1, db = b->ndim - 1;
     char x[256], y[256];
@@ -49469,12 +52146,15 @@ OPDI_KERNEL(inner) {
     return opd_return_tensor(call, opdi_contract(a, b, &da, &db, 1));
 }
 OPDI_OP(inner) {
-    opdi_card_above(op, "inner(Tensor self, Tensor other) -> Tensor", opdi_inner_kernel, OPD_AUTOCAST_KEEP, "inner.out",
-                    "[2,3], [4,3]; [3], [3]");
+    op->schema = "inner(Tensor self, Tensor other) -> Tensor";
+    op->composite = opdi_inner_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "inner.out";
+    op->cases = "[2,3], [4,3]; [3], [3]";
 }
 OPDI_COLD_END
 /* Every dim of a is followed by the one of b: one product, then pairs of dims are merged. */
-OPDI_KERNEL(kron) {
+static int opdi_kron_kernel(opd_call *call) {
     opd_tensor *in[2];
     int64_t sizes[OPD_MAX_DIMS], out[OPD_MAX_DIMS];
     int n, d, k;
@@ -49495,8 +52175,11 @@ OPDI_KERNEL(kron) {
 }
 OPDI_COLD_BEGIN
 OPDI_OP(kron) {
-    opdi_card_above(op, "kron(Tensor self, Tensor other) -> Tensor", opdi_kron_kernel, OPD_AUTOCAST_KEEP, "kron.out",
-                    "[2,3], [2,2]; [2], [2,3]");
+    op->schema = "kron(Tensor self, Tensor other) -> Tensor";
+    op->composite = opdi_kron_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "kron.out";
+    op->cases = "[2,3], [2,2]; [2], [2,3]";
 }
 OPDI_COLD_END
 
@@ -49669,7 +52352,7 @@ static int opdi_cdist_expand(opd_tensor **t, int n, int64_t *sizes, int *ndim) {
     }
     return 0;
 }
-OPDI_KERNEL(_cdist_forward) {
+static int opdi__cdist_forward_kernel(opd_call *call) {
     opd_tensor *t[2], *out;
     const double p = opd_arg_float(call, 2);
     const int64_t mode = opd_arg_is_none(call, 3) ? 0 : opd_arg_int(call, 3);
@@ -49686,7 +52369,7 @@ OPDI_KERNEL(_cdist_forward) {
     out = opd_result(call, 0, sizes, ndim, OPDI_DTYPE(t[0]));
     return !out ? -1 : !out->data ? 0 : opdi_distances_run(out, t[0], t[1], NULL, NULL, p);
 }
-OPDI_KERNEL(_cdist_backward) {
+static int opdi__cdist_backward_kernel(opd_call *call) {
     static const int at[4] = {1, 2, 0, 4};        /* x, y, gradient, distances */
     opd_tensor *t[4], *out;
     const double p = opd_arg_float(call, 3);
@@ -49710,7 +52393,7 @@ OPDI_KERNEL(_cdist_backward) {
         : opdi_fill_with(out, opd_value_int(0));
 }
 /* x [n, k], y [m, k]: |x|^2 - 2 x y + |y|^2, as one product. */
-OPDI_KERNEL(_euclidean_dist) {
+static int opdi__euclidean_dist_kernel(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0), *y = opd_arg_tensor(call, 1), *a[3], *b[3];
     const int64_t last = -1;
     a[1] = opdi_sum_over(opd_mul(x, x), &last, 1, true);
@@ -49722,7 +52405,7 @@ OPDI_KERNEL(_euclidean_dist) {
     x = opd_matmul(opd_cat_full(opd_tensors_of(a, 3), -1), opd_mT(opd_cat_full(opd_tensors_of(b, 3), -1)));
     return opd_return_tensor(call, opd_sqrt(opd_clamp_min(x, opd_value_int(0))));
 }
-OPDI_BW1(_cdist_forward) {
+static int opdi__cdist_forward_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0), *y = opd_bw_tensor(bw, 1), *d = opd_bw_result(bw, 0);
     const double p = opd_bw_value(bw, 2).u.d;
     OPDI_GIVE(0, opd_cdist_backward(g, x, y, p, d));
@@ -49730,7 +52413,7 @@ OPDI_BW1(_cdist_forward) {
     return 0;
 }
 /* With r = g / d, 0 where d is: x sum(r) - r y, and the same for y with r transposed. */
-OPDI_BW1(_euclidean_dist) {
+static int opdi__euclidean_dist_backward(opd_backward_call *bw) {
     opd_tensor *d = opd_bw_result(bw, 0), *r = opd_div(opd_bw_grad(bw, 0), d), *in[2];
     const int64_t last = -1;
     int i;
@@ -49773,7 +52456,7 @@ static void opdi_cdist_second(opd_tensor *u, opd_tensor *g, opd_tensor *x, opd_t
     r[1] = opdi_sum_over(f, &rows, 1, false);
     r[2] = opd_neg(opdi_sum_over(f, &all, 1, false));
 }
-OPDI_BW1(_cdist_backward) {
+static int opdi__cdist_backward_backward(opd_backward_call *bw) {
     opd_tensor *r[4];
     int i;
     opdi_cdist_second(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 1), opd_bw_tensor(bw, 2),
@@ -49793,27 +52476,32 @@ static int opdi_matrices_batch(opd_call *call) {
         : opd_batch_return(call, ret.u.t, 0);
 }
 OPDI_OP(_cdist_forward) {
-    opdi_card_product(op, "_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor",
-                      opdi__cdist_forward_kernel, opdi__cdist_forward_backward, opdi_matrices_batch, "x1, x2, result",
-                      NULL, "_cdist_forward.out", "[3,4], [2,4], 2.0, None; [2,3,4], [1,2,4], 1.0, None; "
-                      "[3,2], [2,2], 1.5, None; [3,3], [4,3], 3.0, 2; [2,17], [2,17], inf, 1; [3,2], [2,2], 2.0, 1");
-    op->autocast = OPD_AUTOCAST_KEEP; op->jvp = NULL;
+    op->schema = "_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor";
+    op->cpu = op->fake = opdi__cdist_forward_kernel; op->backward = opdi__cdist_forward_backward;
+    op->save = "x1, x2, result";
+    op->vmap = opdi_matrices_batch; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->out = "_cdist_forward.out";
+    op->cases = "[3,4], [2,4], 2.0, None; [2,3,4], [1,2,4], 1.0, None; [3,2], [2,2], 1.5, None; [3,3], [4,3], 3.0, 2; "
+        "[2,17], [2,17], inf, 1; [3,2], [2,2], 2.0, 1";
 }
 OPDI_OP(_cdist_backward) {
-    opdi_card_product(op, "_cdist_backward(Tensor grad, Tensor x1, Tensor x2, float p, Tensor cdist) -> Tensor",
-                      opdi__cdist_backward_kernel, opdi__cdist_backward_backward, opdi_matrices_batch,
-                      "grad, x1, x2, cdist", NULL,
-                      "_cdist_backward.out",
-                      "[3,2], [3,4], [2,4], 2.0, [3,2]+; [2,3,2], [2,3,4], [1,2,4], 1.5, [2,3,2]+");
-    op->autocast = OPD_AUTOCAST_KEEP; op->jvp = NULL;
+    op->schema = "_cdist_backward(Tensor grad, Tensor x1, Tensor x2, float p, Tensor cdist) -> Tensor";
+    op->cpu = op->fake = opdi__cdist_backward_kernel; op->backward = opdi__cdist_backward_backward;
+    op->save = "grad, x1, x2, cdist";
+    op->vmap = opdi_matrices_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "_cdist_backward.out";
+    op->cases = "[3,2], [3,4], [2,4], 2.0, [3,2]+; [2,3,2], [2,3,4], [1,2,4], 1.5, [2,3,2]+";
 }
 OPDI_OP(_euclidean_dist) {
-    op->schema = "_euclidean_dist(Tensor x1, Tensor x2) -> Tensor"; op->any = opdi__euclidean_dist_kernel;
-    op->backward = opdi__euclidean_dist_backward; op->save = "x1, x2, result"; op->vmap = OPD_BATCH_DECOMPOSE;
-    op->autocast = OPD_AUTOCAST_KEEP; op->out = "_euclidean_dist.out"; op->cases = "[3,4], [2,4]; [2,3,4], [2,2,4]";
+    op->schema = "_euclidean_dist(Tensor x1, Tensor x2) -> Tensor";
+    op->any = opdi__euclidean_dist_kernel; op->backward = opdi__euclidean_dist_backward; op->save = "x1, x2, result";
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "_euclidean_dist.out";
+    op->cases = "[3,4], [2,4]; [2,3,4], [2,2,4]";
 }
+
 /* A product of many rows, which the tape looks into; else one operator. */
-OPDI_KERNEL(cdist) {
+static int opdi_cdist_kernel(opd_call *call) {
     opd_tensor *t[2];
     const double p = opd_arg_float(call, 2);
     const int64_t mode = opd_arg_is_none(call, 3) ? 0 : opd_arg_int(call, 3);
@@ -49828,8 +52516,10 @@ OPDI_KERNEL(cdist) {
     return opdi_cdist_expand(t, 2, sizes, &ndim) ? -1 : opd_return_tensor(call, opd_euclidean_dist(t[0], t[1]));
 }
 OPDI_OP(cdist) {
-    opdi_card_above(op, "cdist(Tensor x1, Tensor x2, float p=2, int? compute_mode=None) -> Tensor", opdi_cdist_kernel,
-                    OPD_AUTOCAST_FP32, NULL, "[3,4], [2,4]; [2,3,4], [2,4], 2, 1; [3,4], [3,4], 1.0");
+    op->schema = "cdist(Tensor x1, Tensor x2, float p=2, int? compute_mode=None) -> Tensor";
+    op->composite = opdi_cdist_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32;
+    op->cases = "[3,4], [2,4]; [2,3,4], [2,4], 2, 1; [3,4], [3,4], 1.0";
 }
 
 static int opdi_pdist_check(const opd_tensor *x, double p) {
@@ -49842,7 +52532,7 @@ static int opdi_pdist_check(const opd_tensor *x, double p) {
     }
     return p >= 0 ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "pdist only supports non-negative p values");
 }
-OPDI_KERNEL(_pdist_forward) {
+static int opdi__pdist_forward_kernel(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0), *out;
     int64_t n;
     if (opdi_pdist_check(x, opd_arg_float(call, 1))) { return -1; }
@@ -49851,7 +52541,7 @@ OPDI_KERNEL(_pdist_forward) {
     out = opd_result(call, 0, &n, 1, OPDI_DTYPE(x));
     return !out ? -1 : !out->data ? 0 : opdi_distances_run(out, x, NULL, NULL, NULL, opd_arg_float(call, 1));
 }
-OPDI_KERNEL(_pdist_backward) {
+static int opdi__pdist_backward_kernel(opd_call *call) {
     opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *d = opd_arg_tensor(call, 3), *out;
     int64_t n;
     if (opdi_pdist_check(x, opd_arg_float(call, 2)) || opdi_same_dtype(x, g) || opdi_same_dtype(x, d)) { return -1; }
@@ -49864,7 +52554,7 @@ OPDI_KERNEL(_pdist_backward) {
     d = opd_expand(d, opd_ints_of(&n, 1));
     return g && d ? opdi_distances_run(out, x, NULL, g, d, opd_arg_float(call, 2)) : -1;
 }
-OPDI_BW1(_pdist_forward) {
+static int opdi__pdist_forward_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_pdist_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1).u.d,
                                                    opd_bw_result(bw, 0)));
 }
@@ -49880,7 +52570,7 @@ static opd_tensor *opdi_matrix_pairs(opd_tensor *t, opd_tensor *at, int64_t n) {
     return t ? opd_index_select(opdi_reshape_to(opd_add(t, opd_mT(t)), &flat, 1), 0, at) : NULL;
 }
 /* That of _cdist_backward for a matrix with itself. */
-OPDI_BW1(_pdist_backward) {
+static int opdi__pdist_backward_backward(opd_backward_call *bw) {
     opd_tensor *x = opd_bw_tensor(bw, 1), *at, *r[4];
     const int64_t n = opdi_sizes(x)[0];
     at = opd_triu_indices_full(n, n, 1, opd_value_int(OPD_INT64), OPD_NONE, opd_value_device(opd_tensor_device(x)),
@@ -49895,25 +52585,32 @@ OPDI_BW1(_pdist_backward) {
     return 0;
 }
 OPDI_OP(_pdist_forward) {
-    opdi_card_product(op, "_pdist_forward(Tensor self, float p=2) -> Tensor", opdi__pdist_forward_kernel,
-                      opdi__pdist_forward_backward, OPD_BATCH_LOOP, "self, result", NULL, "_pdist_forward.out",
-                      "[4,3]; [3,2], 1.0; [3,2], 1.5; [4,3], 3.0; [2,17], inf; [1,3]");
-    op->autocast = OPD_AUTOCAST_KEEP; op->jvp = NULL;
+    op->schema = "_pdist_forward(Tensor self, float p=2) -> Tensor";
+    op->cpu = op->fake = opdi__pdist_forward_kernel; op->backward = opdi__pdist_forward_backward;
+    op->save = "self, result";
+    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->out = "_pdist_forward.out";
+    op->cases = "[4,3]; [3,2], 1.0; [3,2], 1.5; [4,3], 3.0; [2,17], inf; [1,3]";
 }
 OPDI_OP(_pdist_backward) {
-    opdi_card_product(op, "_pdist_backward(Tensor grad, Tensor self, float p, Tensor pdist) -> Tensor",
-                      opdi__pdist_backward_kernel, opdi__pdist_backward_backward, OPD_BATCH_LOOP,
-                      "grad, self, pdist", NULL, "_pdist_backward.out", "[6], [4,3], 2.0, [6]+; [3], [3,2], 1.5, [3]+");
-    op->autocast = OPD_AUTOCAST_KEEP; op->jvp = NULL;
+    op->schema = "_pdist_backward(Tensor grad, Tensor self, float p, Tensor pdist) -> Tensor";
+    op->cpu = op->fake = opdi__pdist_backward_kernel; op->backward = opdi__pdist_backward_backward;
+    op->save = "grad, self, pdist";
+    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "_pdist_backward.out";
+    op->cases = "[6], [4,3], 2.0, [6]+; [3], [3,2], 1.5, [3]+";
 }
-OPDI_KERNEL(pdist) {
+
+static int opdi_pdist_kernel(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0);
     const double p = opd_arg_float(call, 1);
     return opdi_pdist_check(x, p) ? -1 : opd_return_tensor(call, opd_pdist_forward_full(opd_contiguous(x), p));
 }
 OPDI_OP(pdist) {
-    opdi_card_above(op, "pdist(Tensor self, float p=2) -> Tensor", opdi_pdist_kernel, OPD_AUTOCAST_FP32_NOT_CPU, NULL,
-                    "[4,3]; [3,2], 1.0");
+    op->schema = "pdist(Tensor self, float p=2) -> Tensor";
+    op->composite = opdi_pdist_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
+    op->cases = "[4,3]; [3,2], 1.0";
 }
 OPDI_COLD_END
 
@@ -50196,7 +52893,7 @@ static int opdi_fft_rest(opd_tensor *y, const int *dims, int from, int n, bool i
     return 0;
 }
 /* Real to complex: the last dim first, of which `onesided` keeps the half that the rest are conjugates of. */
-OPDI_KERNEL(_fft_r2c) {
+static int opdi__fft_r2c_kernel(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0), *y, *work;
     const opd_scalar_type t = x->dtype == OPD_FLOAT64 ? OPD_COMPLEX128 : OPD_COMPLEX64;
     int64_t sizes[OPD_MAX_DIMS];
@@ -50215,7 +52912,7 @@ OPDI_KERNEL(_fft_r2c) {
     if (!work || opdi_fft_along(work, x, last, opdi_sizes(x)[last], false, false, scale)) { return -1; }
     return opdi_fft_rest(work, dims, 0, n - 1, false) ? -1 : opdi_done_with(y, work);
 }
-OPDI_KERNEL(_fft_c2c) {
+static int opdi__fft_c2c_kernel(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0), *y, *work;
     const bool inverse = !opd_arg_bool(call, 3);
     int dims[OPD_MAX_DIMS], n;
@@ -50230,7 +52927,7 @@ OPDI_KERNEL(_fft_c2c) {
     return opdi_fft_rest(work, dims, 1, n, inverse) ? -1 : opdi_done_with(y, work);
 }
 /* Back to real numbers: the last dim last, of last_dim_size points, whose second half is not read. */
-OPDI_KERNEL(_fft_c2r) {
+static int opdi__fft_c2r_kernel(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0), *y, *work, *part;
     const opd_scalar_type t = x->dtype == OPD_COMPLEX128 ? OPD_FLOAT64 : OPD_FLOAT32;
     const int64_t size = opd_arg_int(call, 3);
@@ -50256,12 +52953,12 @@ OPDI_KERNEL(_fft_c2r) {
     if (!work || !part || opdi_fft_rest(part, dims, 0, n - 1, true)) { return -1; }
     return opdi_fft_along(work, part, last, size, true, true, scale) ? -1 : opdi_done_with(y, work);
 }
-OPDI_BW1(_fft_c2c) {
+static int opdi__fft_c2c_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_fft_c2c(opd_bw_grad(bw, 0), opdi_bw_dims(bw, 1), opd_bw_value(bw, 2).u.i,
                                             opd_bw_value(bw, 3).u.i == 0));
 }
 /* The real part of the other direction; what a one-sided transform leaves out has no gradient. */
-OPDI_BW1(_fft_r2c) {
+static int opdi__fft_r2c_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0);
     const opd_ints dims = opdi_bw_dims(bw, 1), sizes = opd_bw_sizes(bw, 0);
     int64_t pad[2 * OPD_MAX_DIMS + 2];
@@ -50278,7 +52975,7 @@ OPDI_BW1(_fft_r2c) {
     return opd_bw_return(bw, 0, opd_select(g, -1, 0));
 }
 /* Elements that stand for two of the line count twice. */
-OPDI_BW1(_fft_c2r) {
+static int opdi__fft_c2r_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0), *twice;
     const opd_ints dims = opdi_bw_dims(bw, 1), sizes = opd_bw_sizes(bw, 0);
     const int64_t n = opd_bw_value(bw, 3).u.i, half = n / 2 + 1, both = n - half;
@@ -50303,21 +53000,26 @@ OPDI_BW1(_fft_c2r) {
     return opd_bw_return(bw, 0, opd_view_as_complex(g));
 }
 OPDI_OP(_fft_r2c) {
-    opdi_card_product(op, "_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor",
-                      opdi__fft_r2c_kernel, opdi__fft_r2c_backward, OPD_BATCH_SHIFT_DIM, "", NULL, "_fft_r2c.out",
-                      "[6], (0,), 0, True; [5], (0,), 1, True; [2,6], (0,1), 2, False; [37], (0,), 0, True; "
-                      "[3,4,5], (2,0), 0, True");
-    op->autocast = OPD_AUTOCAST_KEEP; op->jvp = OPD_JVP_LINEAR;
+    op->schema = "_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor";
+    op->cpu = op->fake = opdi__fft_r2c_kernel; op->backward = opdi__fft_r2c_backward; op->jvp = OPD_JVP_LINEAR;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->out = "_fft_r2c.out";
+    op->cases = "[6], (0,), 0, True; [5], (0,), 1, True; [2,6], (0,1), 2, False; [37], (0,), 0, True; [3,4,5], (2,0), "
+        "0, True";
 }
 OPDI_OP(_fft_c2c) {
-    opdi_card_product(op, "_fft_c2c(Tensor self, SymInt[] dim, int normalization, bool forward) -> Tensor",
-                      opdi__fft_c2c_kernel, opdi__fft_c2c_backward, OPD_BATCH_SHIFT_DIM, "", NULL, "_fft_c2c.out", "");
-    op->autocast = OPD_AUTOCAST_KEEP; op->jvp = OPD_JVP_LINEAR;
+    op->schema = "_fft_c2c(Tensor self, SymInt[] dim, int normalization, bool forward) -> Tensor";
+    op->cpu = op->fake = opdi__fft_c2c_kernel; op->backward = opdi__fft_c2c_backward; op->jvp = OPD_JVP_LINEAR;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "_fft_c2c.out";
+    op->cases = "";
 }
 OPDI_OP(_fft_c2r) {
-    opdi_card_product(op, "_fft_c2r(Tensor self, int[] dim, int normalization, SymInt last_dim_size) -> Tensor",
-                      opdi__fft_c2r_kernel, opdi__fft_c2r_backward, OPD_BATCH_SHIFT_DIM, "", NULL, "_fft_c2r.out", "");
-    op->autocast = OPD_AUTOCAST_KEEP; op->jvp = OPD_JVP_LINEAR;
+    op->schema = "_fft_c2r(Tensor self, int[] dim, int normalization, SymInt last_dim_size) -> Tensor";
+    op->cpu = op->fake = opdi__fft_c2r_kernel; op->backward = opdi__fft_c2r_backward; op->jvp = OPD_JVP_LINEAR;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "_fft_c2r.out";
+    op->cases = "";
 }
 OPDI_COLD_END
 
@@ -50960,7 +53662,7 @@ static int opdi_conv_read(const opd_call *call, int first, const opd_tensor *x, 
 
 //== convolution, convolution_backward =================================================================================
 
-OPDI_KERNEL(convolution) {
+static int opdi_convolution_kernel(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0), *w = opd_arg_tensor(call, 1), *bias = opd_arg_tensor(call, 2), *out, *y;
     opdi_conv_call q;
     opd_scalar_type t;
@@ -50981,7 +53683,7 @@ OPDI_KERNEL(convolution) {
 /* Lists at i, i + 1, .. of the forward call, handed on. */
 static opd_ints opdi_bw_ints(opd_backward_call *bw, int i) { opd_value v = opd_bw_value(bw, i);
     return opd_ints_of(v.u.ints, v.n); }
-OPDI_BW1(convolution) {
+static int opdi_convolution_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0), *rets[3];
     bool mask[3];
     opd_ints bias = opd_bw_sizes(bw, 2);
@@ -51042,14 +53744,16 @@ static int opdi_convolution_batch(opd_call *call) {
 static int opdi_convolution_jvp(opd_jvp_call *jv) { return opdi_bilinear_jvp(jv, 0, 1, 2); }
 OPDI_OP(convolution) {
     op->schema = "convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, "
-                 "bool transposed, int[] output_padding, int groups) -> Tensor";
-    op->cpu = opdi_convolution_kernel; op->fake = opdi_convolution_kernel; op->backward = opdi_convolution_backward;
-    op->save = "input, weight"; op->jvp = opdi_convolution_jvp;
-    op->vmap = opdi_convolution_batch; op->autocast = OPD_AUTOCAST_LOWER_NOT_CPU; op->out = "convolution.out";
+        "bool transposed, int[] output_padding, int groups) -> Tensor";
+    op->cpu = op->fake = opdi_convolution_kernel; op->backward = opdi_convolution_backward; op->save = "input, weight";
+    op->jvp = opdi_convolution_jvp;
+    op->vmap = opdi_convolution_batch; op->autocast = OPD_AUTOCAST_LOWER_NOT_CPU; op->tags = OPD_OPTAG_CORE;
+    op->flops = opdi_flops_convolution;
+    op->out = "convolution.out";
     op->cases = "[2,2,5,4], [3,2,3,2], [3], (1,1), (1,0), (1,1), False, (0,0), 1; [1,4,5], [2,2,2], None, (2,), (1,), "
-                "(2,), False, (0,), 2; [2,2,3,3], [2,3,2,2], [3], (2,2), (1,1), (1,1), True, (1,0), 1; [1,2,3,3,3], "
-                "[2,2,2,2,2], [2], (1,), (0,), (1,), False, (0,), 1; [1,2,4,4], [6,2,2,2], None, (1,1), (0,0), (1,1), "
-                "False, (0,0), 1";
+        "(2,), False, (0,), 2; [2,2,3,3], [2,3,2,2], [3], (2,2), (1,1), (1,1), True, (1,0), 1; [1,2,3,3,3], "
+        "[2,2,2,2,2], [2], (1,), (0,), (1,), False, (0,), 1; [1,2,4,4], [6,2,2,2], None, (1,1), (0,0), (1,1), False, "
+        "(0,0), 1";
 }
 
 static int opdi_conv_same_sizes(const opd_tensor *g, const int64_t *sizes, int ndim) {
@@ -51093,7 +53797,7 @@ static int opdi_conv_gradient(opd_call *call, int i, const opdi_conv_call *q, op
     }
     return opd_return_tensor(call, out);
 }
-OPDI_KERNEL(convolution_backward) {
+static int opdi_convolution_backward_kernel(opd_call *call) {
     opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *w = opd_arg_tensor(call, 2);
     opdi_conv_call q;
     opd_scalar_type t;
@@ -51135,7 +53839,7 @@ static opd_tensor *opdi_conv_back_again(opd_backward_call *bw, opd_tensor *x, op
     }
     return rets[i];
 }
-OPDI_BW1(convolution_backward) {
+static int opdi_convolution_backward_backward(opd_backward_call *bw) {
     opd_tensor *gi = opd_bw_grad(bw, 0), *gw = opd_bw_grad(bw, 1), *gb = opd_bw_grad(bw, 2);
     opd_tensor *x = opd_bw_tensor(bw, 1), *w = opd_bw_tensor(bw, 2), *go = opd_bw_tensor(bw, 0), *sum = NULL;
     if (!x || !w || !go) { return -1; }
@@ -51217,23 +53921,23 @@ static int opdi_convolution_backward_batch(opd_call *call) {
     return 0;
 }
 OPDI_OP(convolution_backward) {
-    op->schema = "convolution_backward(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes, "
-                 "int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups, "
-                 "bool[3] output_mask) -> (Tensor, Tensor, Tensor)";
-    op->cpu = opdi_convolution_backward_kernel; op->fake = opdi_convolution_backward_kernel;
-    op->backward = opdi_convolution_backward_backward;
-    op->save = "grad_output, input, weight"; op->vmap = opdi_convolution_backward_batch;
-    op->autocast = OPD_AUTOCAST_KEEP;
-    op->out = "convolution_backward.out(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes, "
-              "int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, "
-              "int groups, bool[3] output_mask, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), "
-              "Tensor(b!), Tensor(c!))";
+    op->schema = "convolution_backward(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes, int[] "
+        "stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups, bool[3] "
+        "output_mask) -> (Tensor, Tensor, Tensor)";
+    op->cpu = op->fake = opdi_convolution_backward_kernel; op->backward = opdi_convolution_backward_backward;
+    op->save = "grad_output, input, weight";
+    op->vmap = opdi_convolution_backward_batch; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->flops = opdi_flops_convolution_backward;
+    op->out = "convolution_backward.out(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes, int[] "
+        "stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups, bool[3] "
+        "output_mask, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))";
     op->cases = "[2,3,5,3], [2,2,5,4], [3,2,3,2], (3,), (1,1), (1,0), (1,1), False, (0,0), 1, (True,True,True)";
 }
 
 //== what calls convolution ============================================================================================
 
-OPDI_KERNEL(under_convolution) {                  /* _convolution: the flags of other backends mean nothing here */
+static int opdi_under_convolution_kernel(opd_call *call) {
+    /* _convolution: the flags of other backends mean nothing here */
     const opd_value *a = opd_call_args(call);
     return opd_return_tensor(call, opd_convolution(a[0].u.t, a[1].u.t, opd_arg_tensor(call, 2), opd_arg_ints(call, 3),
                                                    opd_arg_ints(call, 4), opd_arg_ints(call, 5),
@@ -51243,15 +53947,19 @@ OPDI_KERNEL(under_convolution) {                  /* _convolution: the flags of 
                        "bool transposed, int[] output_padding, "                                            \
                        "int groups, bool benchmark, bool deterministic, bool cudnn_enabled"
 OPDI_OP(_convolution) {
-    opdi_card_above(op, "_convolution(" OPDI_CONV_ARGS ", bool allow_tf32) -> Tensor", opdi_under_convolution_kernel,
-                    OPD_AUTOCAST_LOWER_NOT_CPU, "_convolution.out",
-                    "[1,2,4,4], [3,2,2,2], [3], (1,1), (0,0), (1,1), False, (0,0), 1, False, False, True, True");
+    op->schema = "_convolution(" OPDI_CONV_ARGS ", bool allow_tf32) -> Tensor";
+    op->composite = opdi_under_convolution_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_LOWER_NOT_CPU;
+    op->out = "_convolution.out";
+    op->cases = "[1,2,4,4], [3,2,2,2], [3], (1,1), (0,0), (1,1), False, (0,0), 1, False, False, True, True";
 }
 OPDI_OP(_convolution_deprecated) {
-    opdi_card_above(op, "_convolution.deprecated(" OPDI_CONV_ARGS ") -> Tensor", opdi_under_convolution_kernel,
-                    OPD_AUTOCAST_LOWER, NULL,
-                    "[1,2,4,4], [3,2,2,2], [3], (1,1), (0,0), (1,1), False, (0,0), 1, False, False, True");
+    op->schema = "_convolution.deprecated(" OPDI_CONV_ARGS ") -> Tensor";
+    op->composite = opdi_under_convolution_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_LOWER;
+    op->cases = "[1,2,4,4], [3,2,2,2], [3], (1,1), (0,0), (1,1), False, (0,0), 1, False, False, True";
 }
+
 /* padding='same': where the sides differ the bigger one is used on both, and the first outputs are left out. */
 static opd_tensor *opdi_conv_same(opd_tensor *x, opd_tensor *w, opd_tensor *bias, opd_ints stride, opd_ints dilation,
                                   int64_t groups, opd_ints zero) {
@@ -51311,37 +54019,86 @@ static int opdi_conv_nd(opd_call *call, int nd, bool transposed) {
     } else { return opd_fail(OPD_ERROR_ARGUMENT, "Invalid padding string: '%s'", opd_arg_str(call, 4)); }
     return opd_return_tensor(call, batched ? y : opdi_squeeze_at(y, 0));
 }
-#define OPDI_CONV_ND(card, schema_, nd, transposed, cases_)                                                 \
-    OPDI_KERNEL(card) { return opdi_conv_nd(call, nd, transposed); }                                        \
-    OPDI_OP(card) { opdi_card_above(op, schema_, opdi_##card##_kernel, OPD_AUTOCAST_LOWER, NULL, cases_); }
-OPDI_CONV_ND(conv1d, "conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, "
-             "int[1] dilation=1, int groups=1) -> Tensor",
-             1, false, "[1,2,5], [3,2,2], [3]; [2,5], [3,2,2]")
-OPDI_CONV_ND(conv1d_padding, "conv1d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, str "
-             "padding='valid', int[1] dilation=1, "
-             "int groups=1) -> Tensor", 1, false, "[1,2,5], [3,2,2], [3], 1, 'same'")
-OPDI_CONV_ND(conv2d, "conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, "
-             "int[2] dilation=1, int groups=1) -> Tensor",
-             2, false, "[1,2,5,4], [3,2,2,3], [3]; [2,4,4], [3,2,2,2], None, 2, 1")
-OPDI_CONV_ND(conv2d_padding, "conv2d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, str "
-             "padding='valid', int[2] dilation=1, "
-             "int groups=1) -> Tensor", 2, false, "[1,2,4,4], [3,2,2,3], [3], 1, 'same'")
-OPDI_CONV_ND(conv3d, "conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] padding=0, "
-             "int[3] dilation=1, int groups=1) -> Tensor",
-             3, false, "[1,2,3,3,3], [2,2,2,2,2], [2]")
-OPDI_CONV_ND(conv3d_padding, "conv3d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, str "
-             "padding='valid', int[3] dilation=1, "
-             "int groups=1) -> Tensor", 3, false, "[1,2,3,3,3], [2,2,2,2,2], [2], 1, 'same'")
-OPDI_CONV_ND(conv_transpose1d, "conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, "
-             "int[1] padding=0, int[1] output_padding=0, "
-             "int groups=1, int[1] dilation=1) -> Tensor", 1, true, "[1,2,4], [2,3,2], [3]")
-OPDI_CONV_ND(conv_transpose2d_input, "conv_transpose2d.input(Tensor input, Tensor weight, Tensor? bias=None, int[2] "
-             "stride=1, int[2] padding=0, "
-             "int[2] output_padding=0, int groups=1, int[2] dilation=1) -> Tensor", 2, true,
-             "[1,2,3,3], [2,3,2,2], [3], 2, 1, 1")
-OPDI_CONV_ND(conv_transpose3d_input, "conv_transpose3d.input(Tensor input, Tensor weight, Tensor? bias=None, int[3] "
-             "stride=1, int[3] padding=0, "
-             "int[3] output_padding=0, int groups=1, int[3] dilation=1) -> Tensor", 3, true, "[1,2,2,2,2], [2,1,2,2,2]")
+static int opdi_conv1d_kernel(opd_call *call) { return opdi_conv_nd(call, 1, false); }
+OPDI_OP(conv1d) {
+    op->schema = "conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] "
+        "dilation=1, int groups=1) -> Tensor";
+    op->composite = opdi_conv1d_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_LOWER;
+    op->cases = "[1,2,5], [3,2,2], [3]; [2,5], [3,2,2]";
+}
+
+static int opdi_conv1d_padding_kernel(opd_call *call) { return opdi_conv_nd(call, 1, false); }
+OPDI_OP(conv1d_padding) {
+    op->schema = "conv1d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, str "
+        "padding='valid', int[1] dilation=1, int groups=1) -> Tensor";
+    op->composite = opdi_conv1d_padding_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_LOWER;
+    op->cases = "[1,2,5], [3,2,2], [3], 1, 'same'";
+}
+
+static int opdi_conv2d_kernel(opd_call *call) { return opdi_conv_nd(call, 2, false); }
+OPDI_OP(conv2d) {
+    op->schema = "conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, int[2] "
+        "dilation=1, int groups=1) -> Tensor";
+    op->composite = opdi_conv2d_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_LOWER;
+    op->cases = "[1,2,5,4], [3,2,2,3], [3]; [2,4,4], [3,2,2,2], None, 2, 1";
+}
+
+static int opdi_conv2d_padding_kernel(opd_call *call) { return opdi_conv_nd(call, 2, false); }
+OPDI_OP(conv2d_padding) {
+    op->schema = "conv2d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, str "
+        "padding='valid', int[2] dilation=1, int groups=1) -> Tensor";
+    op->composite = opdi_conv2d_padding_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_LOWER;
+    op->cases = "[1,2,4,4], [3,2,2,3], [3], 1, 'same'";
+}
+
+static int opdi_conv3d_kernel(opd_call *call) { return opdi_conv_nd(call, 3, false); }
+OPDI_OP(conv3d) {
+    op->schema = "conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] padding=0, int[3] "
+        "dilation=1, int groups=1) -> Tensor";
+    op->composite = opdi_conv3d_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_LOWER;
+    op->cases = "[1,2,3,3,3], [2,2,2,2,2], [2]";
+}
+
+static int opdi_conv3d_padding_kernel(opd_call *call) { return opdi_conv_nd(call, 3, false); }
+OPDI_OP(conv3d_padding) {
+    op->schema = "conv3d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, str "
+        "padding='valid', int[3] dilation=1, int groups=1) -> Tensor";
+    op->composite = opdi_conv3d_padding_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_LOWER;
+    op->cases = "[1,2,3,3,3], [2,2,2,2,2], [2], 1, 'same'";
+}
+
+static int opdi_conv_transpose1d_kernel(opd_call *call) { return opdi_conv_nd(call, 1, true); }
+OPDI_OP(conv_transpose1d) {
+    op->schema = "conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, "
+        "int[1] output_padding=0, int groups=1, int[1] dilation=1) -> Tensor";
+    op->composite = opdi_conv_transpose1d_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_LOWER;
+    op->cases = "[1,2,4], [2,3,2], [3]";
+}
+
+static int opdi_conv_transpose2d_input_kernel(opd_call *call) { return opdi_conv_nd(call, 2, true); }
+OPDI_OP(conv_transpose2d_input) {
+    op->schema = "conv_transpose2d.input(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] "
+        "padding=0, int[2] output_padding=0, int groups=1, int[2] dilation=1) -> Tensor";
+    op->composite = opdi_conv_transpose2d_input_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_LOWER;
+    op->cases = "[1,2,3,3], [2,3,2,2], [3], 2, 1, 1";
+}
+
+static int opdi_conv_transpose3d_input_kernel(opd_call *call) { return opdi_conv_nd(call, 3, true); }
+OPDI_OP(conv_transpose3d_input) {
+    op->schema = "conv_transpose3d.input(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] "
+        "padding=0, int[3] output_padding=0, int groups=1, int[3] dilation=1) -> Tensor";
+    op->composite = opdi_conv_transpose3d_input_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_LOWER;
+    op->cases = "[1,2,2,2,2], [2,1,2,2,2]";
+}
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:pool      pooling
@@ -51689,13 +54446,6 @@ static int opdi_pool_backward(opd_call *call, opdi_windows *v, opd_tensor *g, op
     }
     return opdi_done_with(out, y);
 }
-/* vmap by the digit in the name, which counts the dims of an image. */
-static void opdi_card_pool(opd_op_desc *op, const char *schema, opd_kernel kernel, opd_backward_fn backward,
-                           const char *save, opd_autocast autocast, const char *out, const char *cases) {
-    op->schema = schema; op->cpu = kernel; op->fake = kernel; op->backward = backward; op->save = save;
-    op->vmap = schema[strcspn(schema, "23")] == '3' ? opdi_batch_fold_3d : opdi_batch_fold_2d;
-    op->autocast = autocast; op->out = out; op->cases = cases;
-}
 
 //== max_pool2d, max_pool3d ============================================================================================
 
@@ -51750,54 +54500,79 @@ static int opdi_max_pool_values(opd_call *call, int nd) {
          opd_arg_ints(call, 4), opd_arg_bool(call, 5)) != 0) { return -1; }
     return opd_return_tensor(call, rets[0]);
 }
-OPDI_KERNEL(max_pool2d_with_indices) { return opdi_max_pool_of(call, 2); }
-OPDI_KERNEL(max_pool3d_with_indices) { return opdi_max_pool_of(call, 3); }
-OPDI_BW1(max_pool2d_with_indices) { return opdi_max_pool_gradient(bw, 2); }
-OPDI_BW1(max_pool3d_with_indices) { return opdi_max_pool_gradient(bw, 3); }
-OPDI_KERNEL(max_pool2d_with_indices_backward) { return opdi_max_pool_backward_of(call, 2); }
-OPDI_KERNEL(max_pool3d_with_indices_backward) { return opdi_max_pool_backward_of(call, 3); }
-OPDI_BW1(max_pool2d_with_indices_backward) { return opdi_max_pool_backward_gradient(bw, 2, 7); }
-OPDI_BW1(max_pool3d_with_indices_backward) { return opdi_max_pool_backward_gradient(bw, 3, 7); }
-OPDI_KERNEL(max_pool2d) { return opdi_max_pool_values(call, 2); }
-OPDI_KERNEL(max_pool3d) { return opdi_max_pool_values(call, 3); }
-#define OPDI_MAX_ARGS(n) "Tensor self, int[" n "] kernel_size, int[" n "] stride=[], int[" n "] padding=0, " \
-                         "int[" n "] dilation=1, bool ceil_mode=False"
-#define OPDI_MAX_SCHEMA(n) "max_pool" n "d_with_indices(" OPDI_MAX_ARGS(n) ") -> (Tensor, Tensor)"
-#define OPDI_MAX_OUT(n) "max_pool" n "d_with_indices.out(" OPDI_MAX_ARGS(n) ", *, Tensor(a!) out, Tensor(b!) " \
-        "indices) -> (Tensor(a!), Tensor(b!))"
-#define OPDI_MAX_BACK(n) "Tensor grad_output, Tensor self, int[" n "] kernel_size, int[" n "] stride, int[" n "] " \
-        "padding, int[" n "] dilation, "                                                                    \
-                         "bool ceil_mode, Tensor indices"
+static int opdi_max_pool2d_with_indices_kernel(opd_call *call) { return opdi_max_pool_of(call, 2); }
+static int opdi_max_pool3d_with_indices_kernel(opd_call *call) { return opdi_max_pool_of(call, 3); }
+static int opdi_max_pool2d_with_indices_backward(opd_backward_call *bw) { return opdi_max_pool_gradient(bw, 2); }
+static int opdi_max_pool3d_with_indices_backward(opd_backward_call *bw) { return opdi_max_pool_gradient(bw, 3); }
+static int opdi_max_pool2d_with_indices_backward_kernel(opd_call *call) { return opdi_max_pool_backward_of(call, 2); }
+static int opdi_max_pool3d_with_indices_backward_kernel(opd_call *call) { return opdi_max_pool_backward_of(call, 3); }
+static int opdi_max_pool2d_with_indices_backward_backward(opd_backward_call *bw) {
+    return opdi_max_pool_backward_gradient(bw, 2, 7);
+}
+static int opdi_max_pool3d_with_indices_backward_backward(opd_backward_call *bw) {
+    return opdi_max_pool_backward_gradient(bw, 3, 7);
+}
+static int opdi_max_pool2d_kernel(opd_call *call) { return opdi_max_pool_values(call, 2); }
+static int opdi_max_pool3d_kernel(opd_call *call) { return opdi_max_pool_values(call, 3); }
 OPDI_OP(max_pool2d_with_indices) {
-    opdi_card_pool(op, OPDI_MAX_SCHEMA("2"), opdi_max_pool2d_with_indices_kernel,
-                   opdi_max_pool2d_with_indices_backward, "self, result1", OPD_AUTOCAST_KEEP,
-                   OPDI_MAX_OUT("2"), "[1,2,4,4], (2,2); [2,5,5], 3, 2, 1, 1, True; [1,1,6,6], 2, 1, 0, 2");
+    op->schema = "max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] "
+        "dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)";
+    op->cpu = op->fake = opdi_max_pool2d_with_indices_kernel; op->backward = opdi_max_pool2d_with_indices_backward;
+    op->save = "self, result1";
+    op->vmap = opdi_batch_fold_2d; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->flops = opdi_flops_elements;
+    op->out = "max_pool2d_with_indices.out(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, "
+        "int[2] dilation=1, bool ceil_mode=False, *, Tensor(a!) out, Tensor(b!) indices) -> (Tensor(a!), Tensor(b!))";
+    op->cases = "[1,2,4,4], (2,2); [2,5,5], 3, 2, 1, 1, True; [1,1,6,6], 2, 1, 0, 2";
 }
 OPDI_OP(max_pool3d_with_indices) {
-    opdi_card_pool(op, OPDI_MAX_SCHEMA("3"), opdi_max_pool3d_with_indices_kernel,
-                   opdi_max_pool3d_with_indices_backward, "self, result1", OPD_AUTOCAST_KEEP,
-                   OPDI_MAX_OUT("3"), "[1,2,4,4,4], 2");
+    op->schema = "max_pool3d_with_indices(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] "
+        "dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)";
+    op->cpu = op->fake = opdi_max_pool3d_with_indices_kernel; op->backward = opdi_max_pool3d_with_indices_backward;
+    op->save = "self, result1";
+    op->vmap = opdi_batch_fold_3d; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->flops = opdi_flops_elements;
+    op->out = "max_pool3d_with_indices.out(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, "
+        "int[3] dilation=1, bool ceil_mode=False, *, Tensor(a!) out, Tensor(b!) indices) -> (Tensor(a!), Tensor(b!))";
+    op->cases = "[1,2,4,4,4], 2";
 }
 OPDI_OP(max_pool2d_with_indices_backward) {
-    opdi_card_pool(op, "max_pool2d_with_indices_backward(" OPDI_MAX_BACK("2") ") -> Tensor",
-                   opdi_max_pool2d_with_indices_backward_kernel,
-                   opdi_max_pool2d_with_indices_backward_backward, "indices", OPD_AUTOCAST_KEEP,
-                   OPDI_GRAD_INPUT("max_pool2d_with_indices_backward", OPDI_MAX_BACK("2")),
-                   "[1,2,2,2], [1,2,4,4], 2, 2, 0, 1, False, [1,2,2,2]i16");
+    op->schema = "max_pool2d_with_indices_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] "
+        "stride, int[2] padding, int[2] dilation, bool ceil_mode, Tensor indices) -> Tensor";
+    op->cpu = op->fake = opdi_max_pool2d_with_indices_backward_kernel;
+    op->backward = opdi_max_pool2d_with_indices_backward_backward; op->save = "indices";
+    op->vmap = opdi_batch_fold_2d; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->flops = opdi_flops_elements;
+    op->out = "max_pool2d_with_indices_backward.grad_input(Tensor grad_output, Tensor self, int[2] kernel_size, "
+        "int[2] stride, int[2] padding, int[2] dilation, bool ceil_mode, Tensor indices, *, Tensor(a!) grad_input) -> "
+        "Tensor(a!)";
+    op->cases = "[1,2,2,2], [1,2,4,4], 2, 2, 0, 1, False, [1,2,2,2]i16";
 }
 OPDI_OP(max_pool3d_with_indices_backward) {
-    opdi_card_pool(op, "max_pool3d_with_indices_backward(" OPDI_MAX_BACK("3") ") -> Tensor",
-                   opdi_max_pool3d_with_indices_backward_kernel,
-                   opdi_max_pool3d_with_indices_backward_backward, "indices", OPD_AUTOCAST_KEEP,
-                   OPDI_GRAD_INPUT("max_pool3d_with_indices_backward", OPDI_MAX_BACK("3")),
-                   "[1,2,2,2,2], [1,2,4,4,4], 2, 2, 0, 1, False, [1,2,2,2,2]i64");
+    op->schema = "max_pool3d_with_indices_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] "
+        "stride, int[3] padding, int[3] dilation, bool ceil_mode, Tensor indices) -> Tensor";
+    op->cpu = op->fake = opdi_max_pool3d_with_indices_backward_kernel;
+    op->backward = opdi_max_pool3d_with_indices_backward_backward; op->save = "indices";
+    op->vmap = opdi_batch_fold_3d; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->out = "max_pool3d_with_indices_backward.grad_input(Tensor grad_output, Tensor self, int[3] kernel_size, "
+        "int[3] stride, int[3] padding, int[3] dilation, bool ceil_mode, Tensor indices, *, Tensor(a!) grad_input) -> "
+        "Tensor(a!)";
+    op->cases = "[1,2,2,2,2], [1,2,4,4,4], 2, 2, 0, 1, False, [1,2,2,2,2]i64";
 }
 OPDI_OP(max_pool2d) {
-    opdi_card_above(op, "max_pool2d(" OPDI_MAX_ARGS("2") ") -> Tensor", opdi_max_pool2d_kernel, OPD_AUTOCAST_KEEP,
-                    NULL, "[1,2,4,4], 2"); }
+    op->schema = "max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, "
+        "bool ceil_mode=False) -> Tensor";
+    op->composite = opdi_max_pool2d_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[1,2,4,4], 2";
+}
 OPDI_OP(max_pool3d) {
-    opdi_card_above(op, "max_pool3d(" OPDI_MAX_ARGS("3") ") -> Tensor", opdi_max_pool3d_kernel, OPD_AUTOCAST_FP32_CPU,
-                    NULL, "[1,2,4,4,4], 2"); }
+    op->schema = "max_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, "
+        "bool ceil_mode=False) -> Tensor";
+    op->composite = opdi_max_pool3d_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32_CPU;
+    op->cases = "[1,2,4,4,4], 2";
+}
 
 /* One dim is two with a first of size 1: (1, n) out of the int[1] arguments. */
 typedef struct opdi_pair { int64_t v[2]; } opdi_pair;
@@ -51823,7 +54598,7 @@ static int opdi_pool1d_check(const opd_call *call, const char *name, int lists) 
     }
     return 0;
 }
-OPDI_KERNEL(max_pool1d_with_indices) {
+static int opdi_max_pool1d_with_indices_kernel(opd_call *call) {
     opdi_pair k, s, p, d;
     opd_tensor *rets[2];
     if (opdi_pool1d_check(call, "max_pool1d", 4) != 0) { return -1; }
@@ -51836,7 +54611,7 @@ OPDI_KERNEL(max_pool1d_with_indices) {
     if (opd_return_tensor(call, opdi_squeeze_at(rets[0], -2)) != 0) { return -1; }
     return opd_return_tensor(call, opdi_squeeze_at(rets[1], -2));
 }
-OPDI_KERNEL(max_pool1d) {
+static int opdi_max_pool1d_kernel(opd_call *call) {
     opd_tensor *rets[2];
     if (opd_max_pool1d_with_indices_full(rets, opd_arg_tensor(call, 0), opd_arg_ints(call, 1), opd_arg_ints(call, 2),
                                          opd_arg_ints(call, 3), opd_arg_ints(call, 4), opd_arg_bool(call, 5)) != 0) {
@@ -51845,13 +54620,19 @@ OPDI_KERNEL(max_pool1d) {
     return opd_return_tensor(call, rets[0]);
 }
 OPDI_OP(max_pool1d_with_indices) {
-    opdi_card_above(op, "max_pool1d_with_indices(" OPDI_MAX_ARGS("1") ") -> (Tensor, Tensor)",
-                    opdi_max_pool1d_with_indices_kernel, OPD_AUTOCAST_KEEP, NULL,
-                    "[1,2,6], 2");
+    op->schema = "max_pool1d_with_indices(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] "
+        "dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)";
+    op->composite = opdi_max_pool1d_with_indices_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[1,2,6], 2";
 }
 OPDI_OP(max_pool1d) {
-    opdi_card_above(op, "max_pool1d(" OPDI_MAX_ARGS("1") ") -> Tensor", opdi_max_pool1d_kernel, OPD_AUTOCAST_KEEP,
-                    NULL, "[1,2,6], 2"); }
+    op->schema = "max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] dilation=1, "
+        "bool ceil_mode=False) -> Tensor";
+    op->composite = opdi_max_pool1d_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[1,2,6], 2";
+}
 
 //== avg_pool2d, avg_pool3d ============================================================================================
 
@@ -51891,42 +54672,55 @@ static int opdi_avg_pool_backward_gradient(opd_backward_call *bw, int nd) {
     OPDI_GIVE(1, opd_zeros_like(g));
     return 0;
 }
-OPDI_KERNEL(avg_pool2d) { return opdi_avg_pool_of(call, 2); }
-OPDI_KERNEL(avg_pool3d) { return opdi_avg_pool_of(call, 3); }
-OPDI_BW1(avg_pool2d) { return opdi_avg_pool_gradient(bw, 2); }
-OPDI_BW1(avg_pool3d) { return opdi_avg_pool_gradient(bw, 3); }
-OPDI_KERNEL(avg_pool2d_backward) { return opdi_avg_pool_backward_of(call, 2); }
-OPDI_KERNEL(avg_pool3d_backward) { return opdi_avg_pool_backward_of(call, 3); }
-OPDI_BW1(avg_pool2d_backward) { return opdi_avg_pool_backward_gradient(bw, 2); }
-OPDI_BW1(avg_pool3d_backward) { return opdi_avg_pool_backward_gradient(bw, 3); }
-#define OPDI_AVG_SCHEMA(n) "avg_pool" n "d(Tensor self, int[" n "] kernel_size, int[" n "] stride=[], int[" n "] " \
-        "padding=0, bool ceil_mode=False, "                                                                 \
-                           "bool count_include_pad=True, int? divisor_override=None) -> Tensor"
-#define OPDI_AVG_BACK(n) "Tensor grad_output, Tensor self, int[" n "] kernel_size, int[" n "] stride, int[" n "] " \
-        "padding, bool ceil_mode, "                                                                         \
-                         "bool count_include_pad, int? divisor_override"
+static int opdi_avg_pool2d_kernel(opd_call *call) { return opdi_avg_pool_of(call, 2); }
+static int opdi_avg_pool3d_kernel(opd_call *call) { return opdi_avg_pool_of(call, 3); }
+static int opdi_avg_pool2d_backward(opd_backward_call *bw) { return opdi_avg_pool_gradient(bw, 2); }
+static int opdi_avg_pool3d_backward(opd_backward_call *bw) { return opdi_avg_pool_gradient(bw, 3); }
+static int opdi_avg_pool2d_backward_kernel(opd_call *call) { return opdi_avg_pool_backward_of(call, 2); }
+static int opdi_avg_pool3d_backward_kernel(opd_call *call) { return opdi_avg_pool_backward_of(call, 3); }
+static int opdi_avg_pool2d_backward_backward(opd_backward_call *bw) { return opdi_avg_pool_backward_gradient(bw, 2); }
+static int opdi_avg_pool3d_backward_backward(opd_backward_call *bw) { return opdi_avg_pool_backward_gradient(bw, 3); }
 OPDI_OP(avg_pool2d) {
-    opdi_card_pool(op, OPDI_AVG_SCHEMA("2"), opdi_avg_pool2d_kernel, opdi_avg_pool2d_backward, "self",
-                   OPD_AUTOCAST_KEEP, "avg_pool2d.out",
-                   "[1,2,4,4], (2,2); [2,5,5], 3, 2, 1, True, False; [1,1,5,5], 2, 1, 0, False, True, 3");
+    op->schema = "avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool "
+        "ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor";
+    op->cpu = op->fake = opdi_avg_pool2d_kernel; op->backward = opdi_avg_pool2d_backward; op->save = "self";
+    op->vmap = opdi_batch_fold_2d; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->flops = opdi_flops_elements;
+    op->out = "avg_pool2d.out";
+    op->cases = "[1,2,4,4], (2,2); [2,5,5], 3, 2, 1, True, False; [1,1,5,5], 2, 1, 0, False, True, 3";
 }
 OPDI_OP(avg_pool3d) {
-    opdi_card_pool(op, OPDI_AVG_SCHEMA("3"), opdi_avg_pool3d_kernel, opdi_avg_pool3d_backward, "self",
-                   OPD_AUTOCAST_FP32_CPU, "avg_pool3d.out", "[1,2,4,4,4], 2, 2, 1");
+    op->schema = "avg_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool "
+        "ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor";
+    op->cpu = op->fake = opdi_avg_pool3d_kernel; op->backward = opdi_avg_pool3d_backward; op->save = "self";
+    op->vmap = opdi_batch_fold_3d; op->autocast = OPD_AUTOCAST_FP32_CPU; op->tags = OPD_OPTAG_CORE;
+    op->flops = opdi_flops_elements;
+    op->out = "avg_pool3d.out";
+    op->cases = "[1,2,4,4,4], 2, 2, 1";
 }
 OPDI_OP(avg_pool2d_backward) {
-    opdi_card_pool(op, "avg_pool2d_backward(" OPDI_AVG_BACK("2") ") -> Tensor", opdi_avg_pool2d_backward_kernel,
-                   opdi_avg_pool2d_backward_backward, "",
-                   OPD_AUTOCAST_KEEP, OPDI_GRAD_INPUT("avg_pool2d_backward", OPDI_AVG_BACK("2")),
-                   "[1,2,2,2], [1,2,4,4], 2, 2, 0, False, True, None");
+    op->schema = "avg_pool2d_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] "
+        "padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor";
+    op->cpu = op->fake = opdi_avg_pool2d_backward_kernel; op->backward = opdi_avg_pool2d_backward_backward;
+    op->vmap = opdi_batch_fold_2d; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->flops = opdi_flops_elements;
+    op->out = "avg_pool2d_backward.grad_input(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, "
+        "int[2] padding, bool ceil_mode, bool count_include_pad, int? divisor_override, *, Tensor(a!) grad_input) -> "
+        "Tensor(a!)";
+    op->cases = "[1,2,2,2], [1,2,4,4], 2, 2, 0, False, True, None";
 }
 OPDI_OP(avg_pool3d_backward) {
-    opdi_card_pool(op, "avg_pool3d_backward(" OPDI_AVG_BACK("3") ") -> Tensor", opdi_avg_pool3d_backward_kernel,
-                   opdi_avg_pool3d_backward_backward, "",
-                   OPD_AUTOCAST_KEEP, OPDI_GRAD_INPUT("avg_pool3d_backward", OPDI_AVG_BACK("3")),
-                   "[1,2,2,2,2], [1,2,4,4,4], 2, 2, 0, False, True, None");
+    op->schema = "avg_pool3d_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] stride, int[3] "
+        "padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor";
+    op->cpu = op->fake = opdi_avg_pool3d_backward_kernel; op->backward = opdi_avg_pool3d_backward_backward;
+    op->vmap = opdi_batch_fold_3d; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->out = "avg_pool3d_backward.grad_input(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] stride, "
+        "int[3] padding, bool ceil_mode, bool count_include_pad, int? divisor_override, *, Tensor(a!) grad_input) -> "
+        "Tensor(a!)";
+    op->cases = "[1,2,2,2,2], [1,2,4,4,4], 2, 2, 0, False, True, None";
 }
-OPDI_KERNEL(avg_pool1d) {
+
+static int opdi_avg_pool1d_kernel(opd_call *call) {
     opdi_pair k, s, p;
     if (opdi_pool1d_check(call, "avg_pool1d", 3) != 0) { return -1; }
     return opd_return_tensor(call, opdi_squeeze_at(opd_avg_pool2d_full(opdi_unsqueeze_at(opd_arg_tensor(call, 0), -2),
@@ -51935,9 +54729,11 @@ OPDI_KERNEL(avg_pool1d) {
         opd_arg_bool(call, 5), OPD_NONE), -2));
 }
 OPDI_OP(avg_pool1d) {
-    opdi_card_above(op, "avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, bool "
-                    "ceil_mode=False, bool count_include_pad=True) -> Tensor",
-                    opdi_avg_pool1d_kernel, OPD_AUTOCAST_KEEP, NULL, "[1,2,6], 2");
+    op->schema = "avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, bool "
+        "ceil_mode=False, bool count_include_pad=True) -> Tensor";
+    op->composite = opdi_avg_pool1d_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->cases = "[1,2,6], 2";
 }
 
 //== adaptive pooling ==================================================================================================
@@ -51989,65 +54785,120 @@ static int opdi_adaptive_max_gradient(opd_backward_call *bw, int nd) {
     return opd_bw_return(bw, 0, (nd == 2 ? opd_adaptive_max_pool2d_backward : opd_adaptive_max_pool3d_backward)
                          (opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_result(bw, 1)));
 }
-OPDI_KERNEL(_adaptive_avg_pool2d) { return opdi_adaptive_forward(call, 2, false, "adaptive_avg_pool2d"); }
-OPDI_KERNEL(_adaptive_avg_pool3d) { return opdi_adaptive_forward(call, 3, false, "adaptive_avg_pool3d"); }
-OPDI_BW1(_adaptive_avg_pool2d) { return opdi_adaptive_avg_gradient(bw, 2); }
-OPDI_BW1(_adaptive_avg_pool3d) { return opdi_adaptive_avg_gradient(bw, 3); }
-OPDI_KERNEL(_adaptive_avg_pool2d_backward) {
+static int opdi__adaptive_avg_pool2d_kernel(opd_call *call) {
+    return opdi_adaptive_forward(call, 2, false, "adaptive_avg_pool2d");
+}
+static int opdi__adaptive_avg_pool3d_kernel(opd_call *call) {
+    return opdi_adaptive_forward(call, 3, false, "adaptive_avg_pool3d");
+}
+static int opdi__adaptive_avg_pool2d_backward(opd_backward_call *bw) { return opdi_adaptive_avg_gradient(bw, 2); }
+static int opdi__adaptive_avg_pool3d_backward(opd_backward_call *bw) { return opdi_adaptive_avg_gradient(bw, 3); }
+static int opdi__adaptive_avg_pool2d_backward_kernel(opd_call *call) {
     return opdi_adaptive_backward(call, 2, NULL, "adaptive_avg_pool2d_backward");
 }
-OPDI_KERNEL(_adaptive_avg_pool3d_backward) {
+static int opdi__adaptive_avg_pool3d_backward_kernel(opd_call *call) {
     return opdi_adaptive_backward(call, 3, NULL, "adaptive_avg_pool3d_backward");
 }
-OPDI_BW1(_adaptive_avg_pool2d_backward) { return opdi_adaptive_avg_backward_gradient(bw, 2); }
-OPDI_BW1(_adaptive_avg_pool3d_backward) { return opdi_adaptive_avg_backward_gradient(bw, 3); }
-OPDI_KERNEL(adaptive_max_pool2d) { return opdi_adaptive_forward(call, 2, true, "adaptive_max_pool2d"); }
-OPDI_KERNEL(adaptive_max_pool3d) { return opdi_adaptive_forward(call, 3, true, "adaptive_max_pool3d"); }
-OPDI_BW1(adaptive_max_pool2d) { return opdi_adaptive_max_gradient(bw, 2); }
-OPDI_BW1(adaptive_max_pool3d) { return opdi_adaptive_max_gradient(bw, 3); }
-OPDI_KERNEL(adaptive_max_pool2d_backward) {
+static int opdi__adaptive_avg_pool2d_backward_backward(opd_backward_call *bw) {
+    return opdi_adaptive_avg_backward_gradient(bw, 2);
+}
+static int opdi__adaptive_avg_pool3d_backward_backward(opd_backward_call *bw) {
+    return opdi_adaptive_avg_backward_gradient(bw, 3);
+}
+static int opdi_adaptive_max_pool2d_kernel(opd_call *call) {
+    return opdi_adaptive_forward(call, 2, true, "adaptive_max_pool2d");
+}
+static int opdi_adaptive_max_pool3d_kernel(opd_call *call) {
+    return opdi_adaptive_forward(call, 3, true, "adaptive_max_pool3d");
+}
+static int opdi_adaptive_max_pool2d_backward(opd_backward_call *bw) { return opdi_adaptive_max_gradient(bw, 2); }
+static int opdi_adaptive_max_pool3d_backward(opd_backward_call *bw) { return opdi_adaptive_max_gradient(bw, 3); }
+static int opdi_adaptive_max_pool2d_backward_kernel(opd_call *call) {
     return opdi_adaptive_backward(call, 2, opd_arg_tensor(call, 2), "adaptive_max_pool2d_backward");
 }
-OPDI_KERNEL(adaptive_max_pool3d_backward) {
+static int opdi_adaptive_max_pool3d_backward_kernel(opd_call *call) {
     return opdi_adaptive_backward(call, 3, opd_arg_tensor(call, 2), "adaptive_max_pool3d_backward");
 }
-OPDI_BW1(adaptive_max_pool2d_backward) { return opdi_max_pool_backward_gradient(bw, 2, 2); }
-OPDI_BW1(adaptive_max_pool3d_backward) { return opdi_max_pool_backward_gradient(bw, 3, 2); }
-#define OPDI_ADAPTIVE_CARDS(nd, avg_autocast, max_autocast, x, y)                                           \
-    OPDI_OP(_adaptive_avg_pool##nd##d) {                                                                    \
-        opdi_card_pool(op, "_adaptive_avg_pool" #nd "d(Tensor self, SymInt[" #nd "] output_size) -> Tensor", \
-                       opdi__adaptive_avg_pool##nd##d_kernel,                                               \
-                       opdi__adaptive_avg_pool##nd##d_backward, "self", OPD_AUTOCAST_##avg_autocast,        \
-                               "_adaptive_avg_pool" #nd "d.out", x "; " y);                                 \
-    }                                                                                                       \
-    OPDI_OP(_adaptive_avg_pool##nd##d_backward) {                                                           \
-        opdi_card_pool(op, "_adaptive_avg_pool" #nd "d_backward(Tensor grad_output, Tensor self) -> Tensor", \
-                       opdi__adaptive_avg_pool##nd##d_backward_kernel,                                      \
-                       opdi__adaptive_avg_pool##nd##d_backward_backward, "", OPD_AUTOCAST_KEEP,             \
-                               "_adaptive_avg_pool" #nd "d_backward.out",                                   \
-                       nd == 2 ? "[1,2,2,3], [1,2,5,4]" : "[1,1,2,2,3], [1,1,3,5,4]");                      \
-    }                                                                                                       \
-    OPDI_OP(adaptive_max_pool##nd##d) {                                                                     \
-        opdi_card_pool(op, "adaptive_max_pool" #nd "d(Tensor self, int[" #nd "] output_size) -> (Tensor, Tensor)", \
-                       opdi_adaptive_max_pool##nd##d_kernel,                                                \
-                       opdi_adaptive_max_pool##nd##d_backward, "self, result1", OPD_AUTOCAST_##max_autocast, \
-                       "adaptive_max_pool" #nd "d.out(Tensor self, int[" #nd "] output_size, *, Tensor(a!) out, " \
-                               "Tensor(b!) indices) -> (Tensor(a!), Tensor(b!))", x "; " y);                \
-    }                                                                                                       \
-    OPDI_OP(adaptive_max_pool##nd##d_backward) {                                                            \
-        opdi_card_pool(op, "adaptive_max_pool" #nd "d_backward(Tensor grad_output, Tensor self, Tensor indices) -> " \
-                       "Tensor",                                                                            \
-                       opdi_adaptive_max_pool##nd##d_backward_kernel,                                       \
-                               opdi_adaptive_max_pool##nd##d_backward_backward, "indices", OPD_AUTOCAST_KEEP, \
-                       OPDI_GRAD_INPUT("adaptive_max_pool" #nd "d_backward",                                \
-                                       "Tensor grad_output, Tensor self, Tensor indices"),                  \
-                       nd == 2 ? "[1,2,2,3], [1,2,5,4], [1,2,2,3]i20" : "[1,1,2,2,3], [1,1,3,5,4], [1,1,2,2,3]i60"); \
-    }
-OPDI_ADAPTIVE_CARDS(2, KEEP, KEEP, "[1,2,5,4], (2,3)", "[2,3,3], (1,1)")
-OPDI_ADAPTIVE_CARDS(3, KEEP, FP32_CPU, "[1,2,3,5,4], (2,2,3)", "[2,3,3,3], (1,1,1)")
+static int opdi_adaptive_max_pool2d_backward_backward(opd_backward_call *bw) {
+    return opdi_max_pool_backward_gradient(bw, 2, 2);
+}
+static int opdi_adaptive_max_pool3d_backward_backward(opd_backward_call *bw) {
+    return opdi_max_pool_backward_gradient(bw, 3, 2);
+}
+OPDI_OP(_adaptive_avg_pool2d) {
+    op->schema = "_adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor";
+    op->cpu = op->fake = opdi__adaptive_avg_pool2d_kernel; op->backward = opdi__adaptive_avg_pool2d_backward;
+    op->save = "self";
+    op->vmap = opdi_batch_fold_2d; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->flops = opdi_flops_elements;
+    op->out = "_adaptive_avg_pool2d.out";
+    op->cases = "[1,2,5,4], (2,3); [2,3,3], (1,1)";
+}
+OPDI_OP(_adaptive_avg_pool2d_backward) {
+    op->schema = "_adaptive_avg_pool2d_backward(Tensor grad_output, Tensor self) -> Tensor";
+    op->cpu = op->fake = opdi__adaptive_avg_pool2d_backward_kernel;
+    op->backward = opdi__adaptive_avg_pool2d_backward_backward;
+    op->vmap = opdi_batch_fold_2d; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->flops = opdi_flops_elements;
+    op->out = "_adaptive_avg_pool2d_backward.out";
+    op->cases = "[1,2,2,3], [1,2,5,4]";
+}
+OPDI_OP(adaptive_max_pool2d) {
+    op->schema = "adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor)";
+    op->cpu = op->fake = opdi_adaptive_max_pool2d_kernel; op->backward = opdi_adaptive_max_pool2d_backward;
+    op->save = "self, result1";
+    op->vmap = opdi_batch_fold_2d; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->out = "adaptive_max_pool2d.out(Tensor self, int[2] output_size, *, Tensor(a!) out, Tensor(b!) indices) -> "
+        "(Tensor(a!), Tensor(b!))";
+    op->cases = "[1,2,5,4], (2,3); [2,3,3], (1,1)";
+}
+OPDI_OP(adaptive_max_pool2d_backward) {
+    op->schema = "adaptive_max_pool2d_backward(Tensor grad_output, Tensor self, Tensor indices) -> Tensor";
+    op->cpu = op->fake = opdi_adaptive_max_pool2d_backward_kernel;
+    op->backward = opdi_adaptive_max_pool2d_backward_backward; op->save = "indices";
+    op->vmap = opdi_batch_fold_2d; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->out = "adaptive_max_pool2d_backward.grad_input(Tensor grad_output, Tensor self, Tensor indices, *, Tensor(a!) "
+        "grad_input) -> Tensor(a!)";
+    op->cases = "[1,2,2,3], [1,2,5,4], [1,2,2,3]i20";
+}
+OPDI_OP(_adaptive_avg_pool3d) {
+    op->schema = "_adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor";
+    op->cpu = op->fake = opdi__adaptive_avg_pool3d_kernel; op->backward = opdi__adaptive_avg_pool3d_backward;
+    op->save = "self";
+    op->vmap = opdi_batch_fold_3d; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->flops = opdi_flops_elements;
+    op->out = "_adaptive_avg_pool3d.out";
+    op->cases = "[1,2,3,5,4], (2,2,3); [2,3,3,3], (1,1,1)";
+}
+OPDI_OP(_adaptive_avg_pool3d_backward) {
+    op->schema = "_adaptive_avg_pool3d_backward(Tensor grad_output, Tensor self) -> Tensor";
+    op->cpu = op->fake = opdi__adaptive_avg_pool3d_backward_kernel;
+    op->backward = opdi__adaptive_avg_pool3d_backward_backward;
+    op->vmap = opdi_batch_fold_3d; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->out = "_adaptive_avg_pool3d_backward.out";
+    op->cases = "[1,1,2,2,3], [1,1,3,5,4]";
+}
+OPDI_OP(adaptive_max_pool3d) {
+    op->schema = "adaptive_max_pool3d(Tensor self, int[3] output_size) -> (Tensor, Tensor)";
+    op->cpu = op->fake = opdi_adaptive_max_pool3d_kernel; op->backward = opdi_adaptive_max_pool3d_backward;
+    op->save = "self, result1";
+    op->vmap = opdi_batch_fold_3d; op->autocast = OPD_AUTOCAST_FP32_CPU; op->flops = opdi_flops_elements;
+    op->out = "adaptive_max_pool3d.out(Tensor self, int[3] output_size, *, Tensor(a!) out, Tensor(b!) indices) -> "
+        "(Tensor(a!), Tensor(b!))";
+    op->cases = "[1,2,3,5,4], (2,2,3); [2,3,3,3], (1,1,1)";
+}
+OPDI_OP(adaptive_max_pool3d_backward) {
+    op->schema = "adaptive_max_pool3d_backward(Tensor grad_output, Tensor self, Tensor indices) -> Tensor";
+    op->cpu = op->fake = opdi_adaptive_max_pool3d_backward_kernel;
+    op->backward = opdi_adaptive_max_pool3d_backward_backward; op->save = "indices";
+    op->vmap = opdi_batch_fold_3d; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->out = "adaptive_max_pool3d_backward.grad_input(Tensor grad_output, Tensor self, Tensor indices, *, Tensor(a!) "
+        "grad_input) -> Tensor(a!)";
+    op->cases = "[1,1,2,2,3], [1,1,3,5,4], [1,1,2,2,3]i60";
+}
 
 /* adaptive_avg_pool2d and 3d: to a single element it is the mean, which saves nothing. */
-OPDI_KERNEL(adaptive_avg_pool) {
+static int opdi_adaptive_avg_pool_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     const opd_ints to = opd_arg_ints(call, 1);
     const int64_t last[3] = {-1, -2, -3};
@@ -52064,16 +54915,21 @@ OPDI_KERNEL(adaptive_avg_pool) {
                              : opd_under_adaptive_avg_pool3d(self, to));
 }
 OPDI_OP(adaptive_avg_pool2d) {
-    opdi_card_above(op, "adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor",
-                    opdi_adaptive_avg_pool_kernel, OPD_AUTOCAST_KEEP, "adaptive_avg_pool2d.out",
-                    "[1,2,5,4], (2,3); [1,2,5,4], (1,1)");
+    op->schema = "adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor";
+    op->composite = opdi_adaptive_avg_pool_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "adaptive_avg_pool2d.out";
+    op->cases = "[1,2,5,4], (2,3); [1,2,5,4], (1,1)";
 }
 OPDI_OP(adaptive_avg_pool3d) {
-    opdi_card_above(op, "adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor",
-                    opdi_adaptive_avg_pool_kernel, OPD_AUTOCAST_FP32_CPU,
-                    "adaptive_avg_pool3d.out", "[1,2,3,5,4], (2,2,3); [1,2,3,5,4], (1,1,1)");
+    op->schema = "adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor";
+    op->composite = opdi_adaptive_avg_pool_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32_CPU;
+    op->out = "adaptive_avg_pool3d.out";
+    op->cases = "[1,2,3,5,4], (2,2,3); [1,2,3,5,4], (1,1,1)";
 }
-OPDI_KERNEL(adaptive_avg_pool1d) {
+
+static int opdi_adaptive_avg_pool1d_kernel(opd_call *call) {
     opdi_pair p;
     if (opdi_pool1d_check(call, "adaptive_avg_pool1d", 1) != 0) { return -1; }
     return opd_return_tensor(call,
@@ -52082,10 +54938,13 @@ OPDI_KERNEL(adaptive_avg_pool1d) {
                                                                            -2));
 }
 OPDI_OP(adaptive_avg_pool1d) {
-    opdi_card_above(op, "adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor",
-                    opdi_adaptive_avg_pool1d_kernel, OPD_AUTOCAST_KEEP, NULL, "[1,2,5], 2");
+    op->schema = "adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor";
+    op->composite = opdi_adaptive_avg_pool1d_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->cases = "[1,2,5], 2";
 }
-OPDI_KERNEL(adaptive_max_pool1d) {
+
+static int opdi_adaptive_max_pool1d_kernel(opd_call *call) {
     opdi_pair p;
     opd_tensor *rets[2];
     if (opdi_pool1d_check(call, "adaptive_max_pool1d", 1) != 0) { return -1; }
@@ -52097,8 +54956,10 @@ OPDI_KERNEL(adaptive_max_pool1d) {
     return opd_return_tensor(call, opdi_squeeze_at(rets[1], -2));
 }
 OPDI_OP(adaptive_max_pool1d) {
-    opdi_card_above(op, "adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)",
-                    opdi_adaptive_max_pool1d_kernel, OPD_AUTOCAST_KEEP, NULL, "[1,2,5], 2");
+    op->schema = "adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)";
+    op->composite = opdi_adaptive_max_pool1d_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[1,2,5], 2";
 }
 
 //----------------------------------------------------------------------------------------------------------------------
@@ -52146,7 +55007,7 @@ static int opdi_im2col_run(opd_tensor *image, opd_tensor *col, const opdi_vol *v
     for (i = 0; i < n; i++) { opdi_vol_unfold(v, channels, image->data + i * one, col->data + i * cols, area, back); }
     return 0;
 }
-OPDI_KERNEL(im2col) {
+static int opdi_im2col_kernel(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0), *out, *y;
     const int64_t *s = opdi_sizes(x), t = opdi_kernel_dtype(OPDI_DTYPE(x), false, "im2col_out_cpu");
     int64_t sizes[3];
@@ -52179,7 +55040,7 @@ OPDI_KERNEL(im2col) {
     if (!x || !y || opdi_im2col_run(x, y, &v, false) != 0) { return -1; }
     return opdi_done_with(out, y);
 }
-OPDI_KERNEL(col2im) {
+static int opdi_col2im_kernel(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0), *out, *y;
     const opd_ints to = opd_arg_ints(call, 1);
     const int64_t *s = opdi_sizes(x), t = opdi_kernel_dtype(OPDI_DTYPE(x), false, "col2im_out_cpu");
@@ -52224,29 +55085,34 @@ OPDI_KERNEL(col2im) {
     if (!x || !y || opdi_im2col_run(y, x, &v, true) != 0) { return -1; }
     return opdi_done_with(out, y);
 }
-OPDI_BW1(im2col) {
+static int opdi_im2col_backward(opd_backward_call *bw) {
     const opd_ints s = opd_bw_sizes(bw, 0);
     if (s.n < 2) { return 0; }
     return opd_bw_return(bw, 0, opd_col2im(opd_bw_grad(bw, 0), opd_ints_of(s.data + s.n - 2, 2), opdi_bw_ints(bw, 1),
                                            opdi_bw_ints(bw, 2), opdi_bw_ints(bw, 3),
                                            opdi_bw_ints(bw, 4)));
 }
-OPDI_BW1(col2im) {
+static int opdi_col2im_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_im2col(opd_bw_grad(bw, 0), opdi_bw_ints(bw, 2), opdi_bw_ints(bw, 3),
                                            opdi_bw_ints(bw, 4), opdi_bw_ints(bw, 5)));
 }
 OPDI_OP(im2col) {
-    opdi_card_pool(op, "im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> "
-                   "Tensor", opdi_im2col_kernel, opdi_im2col_backward, "",
-                   OPD_AUTOCAST_KEEP, "im2col.out", "[1,2,4,5], (2,3), (1,1), (1,0), (2,1)");
+    op->schema = "im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor";
+    op->cpu = op->fake = opdi_im2col_kernel; op->backward = opdi_im2col_backward;
+    op->vmap = opdi_batch_fold_2d; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "im2col.out";
+    op->cases = "[1,2,4,5], (2,3), (1,1), (1,0), (2,1)";
 }
 OPDI_OP(col2im) {
-    opdi_card_pool(op, "col2im(Tensor self, SymInt[2] output_size, int[2] kernel_size, int[2] dilation, int[2] "
-                   "padding, int[2] stride) -> Tensor", opdi_col2im_kernel,
-                   opdi_col2im_backward, "", OPD_AUTOCAST_KEEP, "col2im.out",
-                   "[1,8,9], (4,4), (2,2), (1,1), (0,0), (1,1)");
-    op->vmap = opdi_batch_fold_1d;
+    op->schema = "col2im(Tensor self, SymInt[2] output_size, int[2] kernel_size, int[2] dilation, int[2] padding, "
+        "int[2] stride) -> Tensor";
+    op->cpu = op->fake = opdi_col2im_kernel; op->backward = opdi_col2im_backward;
+    op->vmap = opdi_batch_fold_1d; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->flops = opdi_flops_elements;
+    op->out = "col2im.out";
+    op->cases = "[1,8,9], (4,4), (2,2), (1,1), (0,0), (1,1)";
 }
+
 /* Numbers of memory formats (c10::MemoryFormat). */
 #define OPDI_MEMORY_DENSE opd_value_int(0)
 #define OPDI_MEMORY_LAST opd_value_int(2)
@@ -52298,15 +55164,21 @@ static int opdi_pixel_shuffle_any(opd_call *call, bool back) {
     /* never a view */
     return opd_return_tensor(call, opdi_reshape_to(opd_clone_full(y, OPDI_MEMORY_DENSE), out, n));
 }
-OPDI_KERNEL(pixel_shuffle) { return opdi_pixel_shuffle_any(call, false); }
-OPDI_KERNEL(pixel_unshuffle) { return opdi_pixel_shuffle_any(call, true); }
+static int opdi_pixel_shuffle_kernel(opd_call *call) { return opdi_pixel_shuffle_any(call, false); }
+static int opdi_pixel_unshuffle_kernel(opd_call *call) { return opdi_pixel_shuffle_any(call, true); }
 OPDI_OP(pixel_shuffle) {
-    opdi_card_above(op, "pixel_shuffle(Tensor self, int upscale_factor) -> Tensor", opdi_pixel_shuffle_kernel,
-                    OPD_AUTOCAST_KEEP, "pixel_shuffle.out", "[1,8,2,3], 2");
+    op->schema = "pixel_shuffle(Tensor self, int upscale_factor) -> Tensor";
+    op->composite = opdi_pixel_shuffle_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "pixel_shuffle.out";
+    op->cases = "[1,8,2,3], 2";
 }
 OPDI_OP(pixel_unshuffle) {
-    opdi_card_above(op, "pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor", opdi_pixel_unshuffle_kernel,
-                    OPD_AUTOCAST_KEEP, "pixel_unshuffle.out", "[1,2,4,6], 2");
+    op->schema = "pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor";
+    op->composite = opdi_pixel_unshuffle_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "pixel_unshuffle.out";
+    op->cases = "[1,2,4,6], 2";
 }
 
 //== upsample_nearest2d, upsample_bilinear2d ===========================================================================
@@ -52508,73 +55380,91 @@ static int opdi_upsample_vec(opd_call *call, int corners) {
     return opd_return_tensor(call, opd_call_op(opd_op_builtin(corners > 1 ? OPD_OP_upsample_bilinear2d
                                                               : OPD_OP_upsample_nearest2d), args, n));
 }
-OPDI_KERNEL(upsample_nearest2d) { return opdi_upsample_forward(call, true, "compute_indices_weights_nearest"); }
-OPDI_KERNEL(upsample_bilinear2d) { return opdi_upsample_forward(call, false, "compute_indices_weights_linear"); }
-OPDI_KERNEL(upsample_nearest2d_backward) { return opdi_upsample_backward(call, true, "upsample_nearest2d_backward"); }
-OPDI_KERNEL(upsample_bilinear2d_backward) {
+static int opdi_upsample_nearest2d_kernel(opd_call *call) {
+    return opdi_upsample_forward(call, true, "compute_indices_weights_nearest");
+}
+static int opdi_upsample_bilinear2d_kernel(opd_call *call) {
+    return opdi_upsample_forward(call, false, "compute_indices_weights_linear");
+}
+static int opdi_upsample_nearest2d_backward_kernel(opd_call *call) {
+    return opdi_upsample_backward(call, true, "upsample_nearest2d_backward");
+}
+static int opdi_upsample_bilinear2d_backward_kernel(opd_call *call) {
     return opdi_upsample_backward(call, false, "upsample_bilinear2d_backward");
 }
-OPDI_KERNEL(upsample_nearest2d_vec) { return opdi_upsample_vec(call, 1); }
-OPDI_KERNEL(upsample_bilinear2d_vec) { return opdi_upsample_vec(call, 2); }
-OPDI_BW1(upsample_nearest2d) {
+static int opdi_upsample_nearest2d_vec_kernel(opd_call *call) { return opdi_upsample_vec(call, 1); }
+static int opdi_upsample_bilinear2d_vec_kernel(opd_call *call) { return opdi_upsample_vec(call, 2); }
+static int opdi_upsample_nearest2d_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_upsample_nearest2d_backward_full(opd_bw_grad(bw, 0), opdi_bw_ints(bw, 1),
                                                                      opd_bw_sizes(bw, 0), opd_bw_value(bw, 2),
                                                                      opd_bw_value(bw, 3)));
 }
-OPDI_BW1(upsample_bilinear2d) {
+static int opdi_upsample_bilinear2d_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_upsample_bilinear2d_backward_full(opd_bw_grad(bw, 0), opdi_bw_ints(bw, 1),
                                                                       opd_bw_sizes(bw, 0), opd_bw_value(bw, 2).u.i != 0,
                                                                       opd_bw_value(bw, 3), opd_bw_value(bw, 4)));
 }
-OPDI_BW1(upsample_nearest2d_backward) {
+static int opdi_upsample_nearest2d_backward_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_upsample_nearest2d_full(opd_bw_grad(bw, 0), opdi_bw_ints(bw, 1),
                                                             opd_bw_value(bw, 3), opd_bw_value(bw, 4)));
 }
-OPDI_BW1(upsample_bilinear2d_backward) {
+static int opdi_upsample_bilinear2d_backward_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_upsample_bilinear2d_full(opd_bw_grad(bw, 0), opdi_bw_ints(bw, 1),
                                                              opd_bw_value(bw, 3).u.i != 0, opd_bw_value(bw, 4),
                                                              opd_bw_value(bw, 5)));
 }
 #define OPDI_SCALES ", float? scales_h=None, float? scales_w=None"
-#define OPDI_UP_BACK(more) "Tensor grad_output, SymInt[2] output_size, SymInt[4] input_size" more OPDI_SCALES
 OPDI_OP(upsample_nearest2d) {
-    opdi_card_pool(op, "upsample_nearest2d(Tensor self, SymInt[2] output_size" OPDI_SCALES ") -> Tensor",
-                   opdi_upsample_nearest2d_kernel, opdi_upsample_nearest2d_backward, "", OPD_AUTOCAST_FP32_NOT_CPU,
-                   "upsample_nearest2d.out", "[1,2,3,4], (5,4); [2,1,4,4], (2,3); [1,1,3,3], (7,7), 2.5, 2.4");
+    op->schema = "upsample_nearest2d(Tensor self, SymInt[2] output_size" OPDI_SCALES ") -> Tensor";
+    op->cpu = op->fake = opdi_upsample_nearest2d_kernel; op->backward = opdi_upsample_nearest2d_backward;
     op->jvp = OPD_JVP_LINEAR;
+    op->vmap = opdi_batch_fold_2d; op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
+    op->out = "upsample_nearest2d.out";
+    op->cases = "[1,2,3,4], (5,4); [2,1,4,4], (2,3); [1,1,3,3], (7,7), 2.5, 2.4";
 }
 OPDI_OP(upsample_bilinear2d) {
-    opdi_card_pool(op, "upsample_bilinear2d(Tensor self, SymInt[2] output_size, bool align_corners" OPDI_SCALES
-                   ") -> Tensor", opdi_upsample_bilinear2d_kernel, opdi_upsample_bilinear2d_backward, "",
-                   OPD_AUTOCAST_FP32_NOT_CPU, "upsample_bilinear2d.out",
-                   "[1,2,3,4], (5,4), False; [2,1,4,4], (2,3), True; [1,1,3,3], (7,7), False, 2.5, 2.4; "
-                   "[1,2,2,3], (1,6), True");
+    op->schema = "upsample_bilinear2d(Tensor self, SymInt[2] output_size, bool align_corners" OPDI_SCALES ") -> Tensor";
+    op->cpu = op->fake = opdi_upsample_bilinear2d_kernel; op->backward = opdi_upsample_bilinear2d_backward;
     op->jvp = OPD_JVP_LINEAR;
+    op->vmap = opdi_batch_fold_2d; op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
+    op->out = "upsample_bilinear2d.out";
+    op->cases = "[1,2,3,4], (5,4), False; [2,1,4,4], (2,3), True; [1,1,3,3], (7,7), False, 2.5, 2.4; [1,2,2,3], "
+        "(1,6), True";
 }
 OPDI_OP(upsample_nearest2d_backward) {
-    opdi_card_pool(op, "upsample_nearest2d_backward(" OPDI_UP_BACK("") ") -> Tensor",
-                   opdi_upsample_nearest2d_backward_kernel, opdi_upsample_nearest2d_backward_backward, "",
-                   OPD_AUTOCAST_KEEP, OPDI_GRAD_INPUT("upsample_nearest2d_backward", OPDI_UP_BACK("")),
-                   "[1,2,5,4], (5,4), (1,2,3,4); [2,1,2,3], (2,3), (2,1,4,4)");
-    op->vmap = opdi_upsample_backward_batch; op->jvp = OPD_JVP_LINEAR;
+    op->schema = "upsample_nearest2d_backward(Tensor grad_output, SymInt[2] output_size, SymInt[4] input_size"
+        OPDI_SCALES ") -> Tensor";
+    op->cpu = op->fake = opdi_upsample_nearest2d_backward_kernel;
+    op->backward = opdi_upsample_nearest2d_backward_backward; op->jvp = OPD_JVP_LINEAR;
+    op->vmap = opdi_upsample_backward_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "upsample_nearest2d_backward.grad_input(Tensor grad_output, SymInt[2] output_size, SymInt[4] input_size"
+        OPDI_SCALES ", *, Tensor(a!) grad_input) -> Tensor(a!)";
+    op->cases = "[1,2,5,4], (5,4), (1,2,3,4); [2,1,2,3], (2,3), (2,1,4,4)";
 }
 OPDI_OP(upsample_bilinear2d_backward) {
-    opdi_card_pool(op, "upsample_bilinear2d_backward(" OPDI_UP_BACK(", bool align_corners") ") -> Tensor",
-                   opdi_upsample_bilinear2d_backward_kernel, opdi_upsample_bilinear2d_backward_backward, "",
-                   OPD_AUTOCAST_KEEP, OPDI_GRAD_INPUT("upsample_bilinear2d_backward",
-                                                      OPDI_UP_BACK(", bool align_corners")),
-                   "[1,2,5,4], (5,4), (1,2,3,4), False; [2,1,2,3], (2,3), (2,1,4,4), True");
-    op->vmap = opdi_upsample_backward_batch; op->jvp = OPD_JVP_LINEAR;
+    op->schema = "upsample_bilinear2d_backward(Tensor grad_output, SymInt[2] output_size, SymInt[4] input_size, bool "
+        "align_corners" OPDI_SCALES ") -> Tensor";
+    op->cpu = op->fake = opdi_upsample_bilinear2d_backward_kernel;
+    op->backward = opdi_upsample_bilinear2d_backward_backward; op->jvp = OPD_JVP_LINEAR;
+    op->vmap = opdi_upsample_backward_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "upsample_bilinear2d_backward.grad_input(Tensor grad_output, SymInt[2] output_size, SymInt[4] "
+        "input_size, bool align_corners" OPDI_SCALES ", *, Tensor(a!) grad_input) -> Tensor(a!)";
+    op->cases = "[1,2,5,4], (5,4), (1,2,3,4), False; [2,1,2,3], (2,3), (2,1,4,4), True";
 }
 OPDI_OP(upsample_nearest2d_vec) {
-    opdi_card_above(op, "upsample_nearest2d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor",
-                    opdi_upsample_nearest2d_vec_kernel, OPD_AUTOCAST_KEEP, "upsample_nearest2d.vec_out",
-                    "[1,2,3,4], (5,4), None; [1,2,3,4], None, (2.5,1.5)");
+    op->schema = "upsample_nearest2d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor";
+    op->composite = opdi_upsample_nearest2d_vec_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->out = "upsample_nearest2d.vec_out";
+    op->cases = "[1,2,3,4], (5,4), None; [1,2,3,4], None, (2.5,1.5)";
 }
 OPDI_OP(upsample_bilinear2d_vec) {
-    opdi_card_above(op, "upsample_bilinear2d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? "
-                    "scale_factors) -> Tensor", opdi_upsample_bilinear2d_vec_kernel, OPD_AUTOCAST_KEEP,
-                    "upsample_bilinear2d.vec_out", "[1,2,3,4], (5,4), True, None; [1,2,3,4], None, False, (2.5,1.5)");
+    op->schema = "upsample_bilinear2d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? "
+        "scale_factors) -> Tensor";
+    op->composite = opdi_upsample_bilinear2d_vec_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->out = "upsample_bilinear2d.vec_out";
+    op->cases = "[1,2,3,4], (5,4), True, None; [1,2,3,4], None, False, (2.5,1.5)";
 }
 OPDI_COLD_END
 
@@ -52757,7 +55647,7 @@ static int opdi_grid_read(opd_call *call, int at, int dims, opdi_grid *k) {
     k->how = (int)how; k->outside = (int)outside; k->corners = opd_arg_bool(call, at + 4);
     return 0;
 }
-OPDI_KERNEL(grid_sampler_2d) {
+static int opdi_grid_sampler_2d_kernel(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0), *grid = opd_arg_tensor(call, 1), *out, *y;
     const opd_scalar_type t = x->dtype == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32;
     int64_t sizes[4];
@@ -52775,7 +55665,7 @@ OPDI_KERNEL(grid_sampler_2d) {
                       t == OPD_FLOAT64 ? opdi_grid_rows_f64 : opdi_grid_rows_f32, &k);
     return opdi_done_with(out, y);
 }
-OPDI_KERNEL(grid_sampler_2d_backward) {
+static int opdi_grid_sampler_2d_backward_kernel(opd_call *call) {
     opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *grid = opd_arg_tensor(call, 2), *out[2];
     const opd_scalar_type t = x->dtype == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32;
     const opd_value mask = opd_arg_value(call, 6);
@@ -52809,7 +55699,7 @@ OPDI_KERNEL(grid_sampler_2d_backward) {
     }
     return 0;
 }
-OPDI_BW1(grid_sampler_2d) {
+static int opdi_grid_sampler_2d_backward(opd_backward_call *bw) {
     opd_tensor *r[2];
     bool mask[2];
     int i;
@@ -52959,7 +55849,7 @@ static int opdi_grid_jvp(opd_jvp_call *jv) {
                          opd_jvp_tangent(jv, 1), r)) { return -1; }
     return r[0] ? opd_jvp_return(jv, 0, r[0]) : 0;
 }
-OPDI_BW1(grid_sampler_2d_backward) {
+static int opdi_grid_sampler_2d_backward_backward(opd_backward_call *bw) {
     opd_tensor *r[3];
     opdi_grid k;
     int i;
@@ -52973,25 +55863,28 @@ OPDI_BW1(grid_sampler_2d_backward) {
 }
 #define OPDI_GRID_ARGS "Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners"
 OPDI_OP(grid_sampler_2d) {
-    opdi_card_pool(op, "grid_sampler_2d(" OPDI_GRID_ARGS ") -> Tensor", opdi_grid_sampler_2d_kernel,
-                   opdi_grid_sampler_2d_backward, "input, grid", OPD_AUTOCAST_FP32_CPU, "grid_sampler_2d.out",
-                   "[1,2,3,4], [1,2,3,2], 0, 0, False; [2,1,3,3], [2,2,2,2], 0, 1, True; "
-                   "[1,1,4,3], [1,2,2,2], 0, 2, False; [1,2,3,4], [1,2,2,2], 1, 0, False; "
-                   "[1,1,4,4], [1,2,2,2], 2, 0, False; [1,1,4,4], [1,2,2,2], 2, 2, True; "
-                   "[1,1,4,4], [1,2,2,2], 2, 1, False");
-    op->vmap = OPD_BATCH_FOLD; op->jvp = opdi_grid_jvp;
+    op->schema = "grid_sampler_2d(" OPDI_GRID_ARGS ") -> Tensor";
+    op->cpu = op->fake = opdi_grid_sampler_2d_kernel; op->backward = opdi_grid_sampler_2d_backward;
+    op->save = "input, grid"; op->jvp = opdi_grid_jvp;
+    op->vmap = OPD_BATCH_FOLD; op->autocast = OPD_AUTOCAST_FP32_CPU; op->tags = OPD_OPTAG_CORE;
+    op->out = "grid_sampler_2d.out";
+    op->cases = "[1,2,3,4], [1,2,3,2], 0, 0, False; [2,1,3,3], [2,2,2,2], 0, 1, True; [1,1,4,3], [1,2,2,2], 0, 2, "
+        "False; [1,2,3,4], [1,2,2,2], 1, 0, False; [1,1,4,4], [1,2,2,2], 2, 0, False; [1,1,4,4], [1,2,2,2], 2, 2, "
+        "True; [1,1,4,4], [1,2,2,2], 2, 1, False";
 }
 OPDI_OP(grid_sampler_2d_backward) {
-    opdi_card_pool(op, "grid_sampler_2d_backward(Tensor grad_output, " OPDI_GRID_ARGS ", bool[2] output_mask) -> "
-                   "(Tensor, Tensor)", opdi_grid_sampler_2d_backward_kernel, opdi_grid_sampler_2d_backward_backward,
-                   "grad_output, input, grid", OPD_AUTOCAST_KEEP, "grid_sampler_2d_backward.out(Tensor grad_output, "
-                   OPDI_GRID_ARGS ", bool[2] output_mask, *, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), "
-                   "Tensor(b!))", "[1,2,2,3], [1,2,3,4], [1,2,3,2], 0, 0, False, (True,True); "
-                   "[1,1,2,2], [1,1,3,4], [1,2,2,2], 2, 2, False, (True,True); "
-                   "[1,1,2,2], [1,1,3,4], [1,2,2,2], 0, 1, True, (True,True)");
-    op->vmap = OPD_BATCH_FOLD;
+    op->schema = "grid_sampler_2d_backward(Tensor grad_output, " OPDI_GRID_ARGS ", bool[2] output_mask) -> (Tensor, "
+        "Tensor)";
+    op->cpu = op->fake = opdi_grid_sampler_2d_backward_kernel; op->backward = opdi_grid_sampler_2d_backward_backward;
+    op->save = "grad_output, input, grid";
+    op->vmap = OPD_BATCH_FOLD; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "grid_sampler_2d_backward.out(Tensor grad_output, " OPDI_GRID_ARGS ", bool[2] output_mask, *, "
+        "Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))";
+    op->cases = "[1,2,2,3], [1,2,3,4], [1,2,3,2], 0, 0, False, (True,True); [1,1,2,2], [1,1,3,4], [1,2,2,2], 2, 2, "
+        "False, (True,True); [1,1,2,2], [1,1,3,4], [1,2,2,2], 0, 1, True, (True,True)";
 }
-OPDI_KERNEL(grid_sampler) {
+
+static int opdi_grid_sampler_kernel(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0);
     if (x->ndim != 4) {
         return opd_fail(OPD_ERROR_SHAPE, "grid_sampler(): expected 4D input, but got input of %d dims", x->ndim);
@@ -53000,8 +55893,10 @@ OPDI_KERNEL(grid_sampler) {
                                                        opd_arg_int(call, 3), opd_arg_bool(call, 4)));
 }
 OPDI_OP(grid_sampler) {
-    opdi_card_above(op, "grid_sampler(" OPDI_GRID_ARGS ") -> Tensor", opdi_grid_sampler_kernel,
-                    OPD_AUTOCAST_PROMOTE_FP32_CPU, NULL, "[1,2,3,4], [1,2,3,2], 0, 0, False");
+    op->schema = "grid_sampler(" OPDI_GRID_ARGS ") -> Tensor";
+    op->composite = opdi_grid_sampler_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_PROMOTE_FP32_CPU;
+    op->cases = "[1,2,3,4], [1,2,3,2], 0, 0, False";
 }
 OPDI_COLD_END
 
@@ -53080,22 +55975,6 @@ static opd_tensor *opdi_o_mean_dims(opd_tensor *t, const int64_t *dims, int64_t 
                      OPD_DEFAULT);
 }
 
-static void opdi_describe(opd_op_desc *op, const char *schema, opd_kernel cpu, opd_backward_fn backward,
-                          const char *save, opd_vmap_rule vmap, opd_autocast autocast, const char *cases) {
-    op->schema = schema; op->cpu = cpu; op->fake = cpu; op->backward = backward; op->save = save;
-    op->vmap = vmap; op->autocast = autocast; op->cases = cases;
-}
-/* One kernel for every backend, made of public operators that vmap knows. */
-static void opdi_describe_any(opd_op_desc *op, const char *schema, opd_kernel any, opd_backward_fn backward,
-                              const char *save, opd_autocast autocast, const char *cases) {
-    op->schema = schema; op->any = any; op->backward = backward; op->save = save;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = autocast; op->cases = cases;
-}
-static void opdi_describe_composite(opd_op_desc *op, const char *schema, opd_kernel composite, opd_autocast autocast,
-                                    const char *cases) {
-    op->schema = schema; op->composite = composite; op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = autocast;
-    op->cases = cases;
-}
 OPDI_COLD_END
 
 //== rows of numbers: sums that do not depend on anything but the row ==================================================
@@ -53461,7 +56340,7 @@ static int opdi_layer_norm_axis(const opd_tensor *x, opd_ints shape, const opd_t
     }
     return opdi_norm_params_dtype(x, w, b) ? -1 : axis;
 }
-OPDI_KERNEL(native_layer_norm) {
+static int opdi_native_layer_norm_kernel(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0), *w = opd_arg_tensor(call, 2), *b = opd_arg_tensor(call, 3), *out[3],
         *desk[3];
     const int axis = opdi_layer_norm_axis(x, opd_arg_ints(call, 1), w, b);
@@ -53516,7 +56395,7 @@ static int opdi_give_norm(opd_backward_call *bw, int x, int w, int b, opd_tensor
     if (r[1] && opd_bw_needs(bw, w) && opd_bw_return(bw, w, r[1])) { return -1; }
     return r[2] && opd_bw_needs(bw, b) ? opd_bw_return(bw, b, r[2]) : 0;
 }
-OPDI_BW1(native_layer_norm) {
+static int opdi_native_layer_norm_backward(opd_backward_call *bw) {
     opd_tensor *r[3] = {NULL, NULL, NULL}, *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0),
         *mean = opd_bw_result(bw, 1);
     bool mask[3];
@@ -53553,13 +56432,17 @@ static int opdi_layer_norm_batch(opd_call *call) {
     return 0;
 }
 OPDI_OP(native_layer_norm) {
-    opdi_describe(op, "native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, "
-                  "float eps) -> (Tensor, Tensor, Tensor)", opdi_native_layer_norm_kernel,
-                  opdi_native_layer_norm_backward, "input, weight, bias, result1, result2", opdi_layer_norm_batch,
-                  OPD_AUTOCAST_FP32_NOT_CPU, "[2,3], (3), [3], [3], 0.00001; [2,3], (3), None, None, 0.00001");
+    op->schema = "native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps) "
+        "-> (Tensor, Tensor, Tensor)";
+    op->cpu = op->fake = opdi_native_layer_norm_kernel; op->backward = opdi_native_layer_norm_backward;
+    op->save = "input, weight, bias, result1, result2";
+    op->vmap = opdi_layer_norm_batch; op->autocast = OPD_AUTOCAST_FP32_NOT_CPU; op->tags = OPD_OPTAG_CORE;
+    op->flops = opdi_flops_elements;
     op->out = "native_layer_norm.out(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float "
-              "eps, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))";
+        "eps, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))";
+    op->cases = "[2,3], (3), [3], [3], 0.00001; [2,3], (3), None, None, 0.00001";
 }
+
 /* Results dx, dw, db where output_mask asks for them, None elsewhere.  dw and db have weight's shape. */
 static int opdi_norm_results(opd_call *call, int mask, opd_tensor *x, const int64_t *wsizes, int wdim,
                              opd_scalar_type wtype, opd_tensor **out, opd_tensor **desk) {
@@ -53584,7 +56467,7 @@ static int opdi_norm_settle(opd_call *call, opd_tensor **out, opd_tensor **desk)
     }
     return 0;
 }
-OPDI_KERNEL(native_layer_norm_backward) {
+static int opdi_native_layer_norm_backward_kernel(opd_call *call) {
     opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *w = opd_arg_tensor(call, 5), *out[3],
         *desk[3];
     const opd_ints shape = opd_arg_ints(call, 2);
@@ -53614,7 +56497,7 @@ OPDI_KERNEL(native_layer_norm_backward) {
     if (k.dw || k.db) { opdi_norm_run(&k, t, (k.n + 63) / 64, k.a * 64, opdi_norm_params_f32, opdi_norm_params_f64); }
     return opdi_norm_settle(call, out, desk);
 }
-OPDI_BW1(native_layer_norm_backward) {
+static int opdi_native_layer_norm_backward_backward(opd_backward_call *bw) {
     const opd_value shape = opd_bw_value(bw, 2);
     opdi_norm_second s;
     opd_tensor *dg, *dx, *dw, *x = opd_bw_tensor(bw, 1);
@@ -53673,24 +56556,30 @@ static int opdi_layer_norm_back_batch(opd_call *call) {
     return opd_return_value(call, OPD_NONE) ? -1 : opd_return_value(call, OPD_NONE);
 }
 OPDI_OP(native_layer_norm_backward) {
-    opdi_describe(op, "native_layer_norm_backward(Tensor grad_out, Tensor input, SymInt[] normalized_shape, Tensor "
-                  "mean, Tensor rstd, Tensor? weight, Tensor? bias, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
-                 opdi_native_layer_norm_backward_kernel, opdi_native_layer_norm_backward_backward,
-                 "grad_out, input, mean, rstd, weight", opdi_layer_norm_back_batch, OPD_AUTOCAST_KEEP, "");
+    op->schema = "native_layer_norm_backward(Tensor grad_out, Tensor input, SymInt[] normalized_shape, Tensor mean, "
+        "Tensor rstd, Tensor? weight, Tensor? bias, bool[3] output_mask) -> (Tensor, Tensor, Tensor)";
+    op->cpu = op->fake = opdi_native_layer_norm_backward_kernel;
+    op->backward = opdi_native_layer_norm_backward_backward; op->save = "grad_out, input, mean, rstd, weight";
+    op->vmap = opdi_layer_norm_back_batch; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->flops = opdi_flops_elements;
     op->out = "native_layer_norm_backward.out(Tensor grad_out, Tensor input, SymInt[] normalized_shape, Tensor mean, "
-              "Tensor rstd, Tensor? weight, Tensor? bias, bool[3] output_mask, *, Tensor(a!) out0, Tensor(b!) out1, "
-              "Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))";
+        "Tensor rstd, Tensor? weight, Tensor? bias, bool[3] output_mask, *, Tensor(a!) out0, Tensor(b!) out1, "
+        "Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))";
+    op->cases = "";
 }
-OPDI_KERNEL(layer_norm) {
+
+static int opdi_layer_norm_kernel(opd_call *call) {
     opd_tensor *r[3];
     return opd_native_layer_norm(r, opd_arg_tensor(call, 0), opd_arg_ints(call, 1), opd_arg_tensor(call, 2),
                                  opd_arg_tensor(call, 3), opd_arg_float(call, 4)) ? -1
            : opd_return_tensor(call, r[0]);
 }
 OPDI_OP(layer_norm) {
-    opdi_describe_composite(op, "layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? "
-                            "bias=None, float eps=1e-05, bool cudnn_enable=True) -> Tensor",
-                        opdi_layer_norm_kernel, OPD_AUTOCAST_FP32_NOT_CPU, "[2,3], (3), [3], [3]");
+    op->schema = "layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float "
+        "eps=1e-05, bool cudnn_enable=True) -> Tensor";
+    op->composite = opdi_layer_norm_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
+    op->cases = "[2,3], (3), [3], [3]";
 }
 
 //== group norm ========================================================================================================
@@ -53717,7 +56606,7 @@ static int opdi_group_norm_open(opd_call *call, int first, const opd_tensor *x, 
     k->per = k->c / groups; k->groups = groups;
     return opdi_norm_params_dtype(x, w, b);
 }
-OPDI_KERNEL(native_group_norm) {
+static int opdi_native_group_norm_kernel(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0), *w = opd_arg_tensor(call, 1), *b = opd_arg_tensor(call, 2), *out[3],
         *desk[3];
     const opd_scalar_type t = opdi_norm_type(x), stat = opdi_norm_stat_type(x, w);
@@ -53741,7 +56630,7 @@ OPDI_KERNEL(native_group_norm) {
     for (i = 0; i < 3; i++) { if (opdi_done_with(out[i], desk[i])) { return -1; } }
     return 0;
 }
-OPDI_BW1(native_group_norm) {
+static int opdi_native_group_norm_backward(opd_backward_call *bw) {
     opd_tensor *r[3] = {NULL, NULL, NULL}, *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0);
     int64_t three[3], stat[3];
     bool mask[3];
@@ -53760,15 +56649,19 @@ OPDI_BW1(native_group_norm) {
 }
 static int opdi_group_norm_batch(opd_call *call) { return opdi_batch_by_channel(call, "xcc.*.*. xxx"); }
 OPDI_OP(native_group_norm) {
-    opdi_describe(op, "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, "
-                  "int group, float eps) -> (Tensor, Tensor, Tensor)",
-                 opdi_native_group_norm_kernel, opdi_native_group_norm_backward, "input, weight, result1, result2",
-                 opdi_group_norm_batch, OPD_AUTOCAST_KEEP, "[2,4,3], [4], [4], 2, 4, 3, 2, 0.00001");
+    op->schema = "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int "
+        "group, float eps) -> (Tensor, Tensor, Tensor)";
+    op->cpu = op->fake = opdi_native_group_norm_kernel; op->backward = opdi_native_group_norm_backward;
+    op->save = "input, weight, result1, result2";
+    op->vmap = opdi_group_norm_batch; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->flops = opdi_flops_elements;
     op->out = "native_group_norm.out(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int "
-              "group, float eps, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), "
-              "Tensor(c!))";
+        "group, float eps, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), "
+        "Tensor(c!))";
+    op->cases = "[2,4,3], [4], [4], 2, 4, 3, 2, 0.00001";
 }
-OPDI_KERNEL(native_group_norm_backward) {
+
+static int opdi_native_group_norm_backward_kernel(opd_call *call) {
     opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *w = opd_arg_tensor(call, 4), *out[3],
         *desk[3];
     const opd_scalar_type t = opdi_norm_type(x);
@@ -53794,7 +56687,7 @@ OPDI_KERNEL(native_group_norm_backward) {
     return opdi_norm_settle(call, out, desk);
 }
 /* x as [N, group, C / group, HxW] */
-OPDI_BW1(native_group_norm_backward) {
+static int opdi_native_group_norm_backward_backward(opd_backward_call *bw) {
     opdi_norm_second s;
     opd_tensor *dg, *dx, *dw, *x = opd_bw_tensor(bw, 1), *g = opd_bw_tensor(bw, 0), *w = opd_bw_tensor(bw, 4);
     const int64_t n = opd_bw_value(bw, 5).u.i, c = opd_bw_value(bw, 6).u.i, hw = opd_bw_value(bw, 7).u.i,
@@ -53818,15 +56711,19 @@ OPDI_BW1(native_group_norm_backward) {
 }
 static int opdi_group_norm_back_batch(opd_call *call) { return opdi_batch_by_channel(call, "xxxxc.*.*. xcc"); }
 OPDI_OP(native_group_norm_backward) {
-    opdi_describe(op, "native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? "
-                  "weight, SymInt N, SymInt C, SymInt HxW, int group, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
-                 opdi_native_group_norm_backward_kernel, opdi_native_group_norm_backward_backward,
-                 "grad_out, input, mean, rstd, weight", opdi_group_norm_back_batch, OPD_AUTOCAST_KEEP, "");
+    op->schema = "native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, "
+        "SymInt N, SymInt C, SymInt HxW, int group, bool[3] output_mask) -> (Tensor, Tensor, Tensor)";
+    op->cpu = op->fake = opdi_native_group_norm_backward_kernel;
+    op->backward = opdi_native_group_norm_backward_backward; op->save = "grad_out, input, mean, rstd, weight";
+    op->vmap = opdi_group_norm_back_batch; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->flops = opdi_flops_elements;
     op->out = "native_group_norm_backward.out(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? "
-              "weight, SymInt N, SymInt C, SymInt HxW, int group, bool[3] output_mask, *, Tensor(a!) out0, Tensor(b!) "
-              "out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))";
+        "weight, SymInt N, SymInt C, SymInt HxW, int group, bool[3] output_mask, *, Tensor(a!) out0, Tensor(b!) out1, "
+        "Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))";
+    op->cases = "";
 }
-OPDI_KERNEL(group_norm) {
+
+static int opdi_group_norm_kernel(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0), *r[3];
     int64_t hw;
     if (x->ndim < 2) {
@@ -53838,9 +56735,11 @@ OPDI_KERNEL(group_norm) {
            : opd_return_tensor(call, r[0]);
 }
 OPDI_OP(group_norm) {
-    opdi_describe_composite(op, "group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, "
-                            "float eps=1e-05, bool cudnn_enabled=True) -> Tensor",
-                        opdi_group_norm_kernel, OPD_AUTOCAST_FP32_NOT_CPU, "[2,4,3], 2, [4], [4]");
+    op->schema = "group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, "
+        "bool cudnn_enabled=True) -> Tensor";
+    op->composite = opdi_group_norm_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
+    op->cases = "[2,4,3], 2, [4], [4]";
 }
 
 //== batch norm ========================================================================================================
@@ -53904,7 +56803,7 @@ static int opdi_batch_norm_track(opd_tensor *running, const opdi_norm *k, opd_sc
     (void)OPDI_ADD(&running->storage->version, 1u);
     return opdi_copy(running, desk);
 }
-OPDI_KERNEL(native_batch_norm) {
+static int opdi_native_batch_norm_kernel(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0), *w = opd_arg_tensor(call, 1), *b = opd_arg_tensor(call, 2),
         *rm = opd_arg_tensor(call, 3), *rv = opd_arg_tensor(call, 4);
     opd_tensor *out[3], *desk[3], *rows, *y, *devs;
@@ -53949,7 +56848,7 @@ OPDI_KERNEL(native_batch_norm) {
     for (i = 0; i < 3; i++) { if (opdi_done_with(out[i], desk[i])) { return -1; } }
     return 0;
 }
-OPDI_BW1(native_batch_norm) {
+static int opdi_native_batch_norm_backward(opd_backward_call *bw) {
     opd_tensor *r[3] = {NULL, NULL, NULL}, *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0);
     const bool train = opd_bw_value(bw, 5).u.i != 0;
     int64_t stat[OPD_MAX_DIMS];
@@ -53979,17 +56878,17 @@ static int opdi_batch_norm_batch(opd_call *call) {
     return opdi_batch_by_channel(call, opd_arg_bool(call, 5) ? "xccrr... xcc" : "xcccc... xcc");
 }
 OPDI_OP(native_batch_norm) {
-    opdi_describe(op, "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? "
-                  "running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
-                 opdi_native_batch_norm_kernel, opdi_native_batch_norm_backward,
-                 "input, weight, running_mean, running_var, result1, result2", opdi_batch_norm_batch,
-                 OPD_AUTOCAST_KEEP, "[4,3,2], [3], [3], None, None, True, 0.1, 0.00001; [4,3,2], [3], [3], [3], [3]+, "
-                                    "False, 0.1, 0.00001");
-    op->constant = "running_mean, running_var";
+    op->schema = "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? "
+        "running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)";
+    op->cpu = op->fake = opdi_native_batch_norm_kernel; op->backward = opdi_native_batch_norm_backward;
+    op->save = "input, weight, running_mean, running_var, result1, result2"; op->constant = "running_mean, running_var";
+    op->vmap = opdi_batch_norm_batch; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
     op->out = "native_batch_norm.out(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? "
-              "running_var, bool training, float momentum, float eps, *, Tensor(a!) out, Tensor(b!) save_mean, "
-              "Tensor(c!) save_invstd) -> (Tensor(a!), Tensor(b!), Tensor(c!))";
+        "running_var, bool training, float momentum, float eps, *, Tensor(a!) out, Tensor(b!) save_mean, Tensor(c!) "
+        "save_invstd) -> (Tensor(a!), Tensor(b!), Tensor(c!))";
+    op->cases = "[4,3,2], [3], [3], None, None, True, 0.1, 0.00001; [4,3,2], [3], [3], [3], [3]+, False, 0.1, 0.00001";
 }
+
 /* 1 / sqrt(var + eps) as numbers of type t, or NULL. */
 static opd_tensor *opdi_invstd(opd_tensor *var, double eps, opd_scalar_type t) {
     opd_tensor *v = opdi_own(opdi_tensor_make(&var->numel, NULL, 1, OPD_FLOAT64, OPD_CPU));
@@ -53998,7 +56897,7 @@ static opd_tensor *opdi_invstd(opd_tensor *var, double eps, opd_scalar_type t) {
     for (i = 0; i < v->numel; i++) { double *p = (double *)(void *)v->data + i; *p = 1 / sqrt(*p + eps); }
     return opdi_dense_as(v, t);
 }
-OPDI_KERNEL(native_batch_norm_backward) {
+static int opdi_native_batch_norm_backward_kernel(opd_call *call) {
     opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *w = opd_arg_tensor(call, 2), *mean, *rstd,
         *out[3], *desk[3], *xs, *gs, *dx = NULL;
     const bool train = opd_arg_bool(call, 7);
@@ -54036,7 +56935,7 @@ OPDI_KERNEL(native_batch_norm_backward) {
     return opdi_norm_settle(call, out, desk);
 }
 /* x as [N, C, rest] */
-OPDI_BW1(native_batch_norm_backward) {
+static int opdi_native_batch_norm_backward_backward(opd_backward_call *bw) {
     opdi_norm_second s;
     opd_tensor *dg, *dx, *dw, *x = opd_bw_tensor(bw, 1), *g = opd_bw_tensor(bw, 0), *w = opd_bw_tensor(bw, 2);
     const bool train = opd_bw_value(bw, 7).u.i != 0;
@@ -54063,18 +56962,20 @@ OPDI_BW1(native_batch_norm_backward) {
 }
 static int opdi_batch_norm_back_batch(opd_call *call) { return opdi_batch_by_channel(call, "xxccccc... xcc"); }
 OPDI_OP(native_batch_norm_backward) {
-    opdi_describe(op, "native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor? "
-                  "running_mean, Tensor? running_var, Tensor? save_mean, Tensor? save_invstd, bool train, float eps, "
-                  "bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
-                 opdi_native_batch_norm_backward_kernel, opdi_native_batch_norm_backward_backward,
-                 "grad_out, input, weight, running_mean, running_var, save_mean, save_invstd",
-                 opdi_batch_norm_back_batch, OPD_AUTOCAST_KEEP, "");
+    op->schema = "native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor? running_mean, "
+        "Tensor? running_var, Tensor? save_mean, Tensor? save_invstd, bool train, float eps, bool[3] output_mask) -> "
+        "(Tensor, Tensor, Tensor)";
+    op->cpu = op->fake = opdi_native_batch_norm_backward_kernel;
+    op->backward = opdi_native_batch_norm_backward_backward;
+    op->save = "grad_out, input, weight, running_mean, running_var, save_mean, save_invstd";
+    op->vmap = opdi_batch_norm_back_batch; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
     op->out = "native_batch_norm_backward.out(Tensor grad_out, Tensor input, Tensor? weight, Tensor? running_mean, "
-              "Tensor? running_var, Tensor? save_mean, Tensor? save_invstd, bool train, float eps, bool[3] "
-              "output_mask, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), "
-              "Tensor(c!))";
+        "Tensor? running_var, Tensor? save_mean, Tensor? save_invstd, bool train, float eps, bool[3] output_mask, *, "
+        "Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))";
+    op->cases = "";
 }
-OPDI_KERNEL(batch_norm) {
+
+static int opdi_batch_norm_kernel(opd_call *call) {
     opd_tensor *r[3];
     return opd_native_batch_norm(r, opd_arg_tensor(call, 0), opd_arg_tensor(call, 1), opd_arg_tensor(call, 2),
                                  opd_arg_tensor(call, 3), opd_arg_tensor(call, 4),
@@ -54082,11 +56983,13 @@ OPDI_KERNEL(batch_norm) {
                                  : opd_return_tensor(call, r[0]);
 }
 OPDI_OP(batch_norm) {
-    opdi_describe_composite(op, "batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? "
-                            "running_var, bool training, float momentum, float eps, bool cudnn_enabled) -> Tensor",
-                        opdi_batch_norm_kernel, OPD_AUTOCAST_KEEP, "[4,3], [3], [3], None, None, True, 0.1, 0.00001, "
-                                                                   "False");
+    op->schema = "batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, "
+        "bool training, float momentum, float eps, bool cudnn_enabled) -> Tensor";
+    op->composite = opdi_batch_norm_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[4,3], [3], [3], None, None, True, 0.1, 0.00001, False";
 }
+
 /* A vector repeated n times. */
 static opd_tensor *opdi_repeated(opd_tensor *t, int64_t n) {
     int64_t two[2], minus = -1;
@@ -54095,7 +56998,7 @@ static opd_tensor *opdi_repeated(opd_tensor *t, int64_t n) {
     return opdi_o_reshape(opdi_o_expand(t, two, 2), &minus, 1);
 }
 /* Batch norm of [1, N C, ...]; running statistics are the mean over the batch of those. */
-OPDI_KERNEL(instance_norm) {
+static int opdi_instance_norm_kernel(opd_call *call) {
     static opd_op *copy;
     opd_tensor *x = opd_arg_tensor(call, 0), *r[3], *run[2], *all[2];
     const bool use_input = opd_arg_bool(call, 5);
@@ -54128,10 +57031,11 @@ OPDI_KERNEL(instance_norm) {
     return opd_return_tensor(call, opdi_o_reshape(r[0], opdi_sizes(x), x->ndim));
 }
 OPDI_OP(instance_norm) {
-    opdi_describe_composite(op, "instance_norm(Tensor input, Tensor? weight, Tensor? bias, "
-                            "Tensor? running_mean, Tensor? running_var, bool use_input_stats, float momentum, "
-                            "float eps, bool cudnn_enabled) -> Tensor", opdi_instance_norm_kernel, OPD_AUTOCAST_KEEP,
-                            "[2,3,4], [3], [3], None, None, True, 0.1, 0.00001, False");
+    op->schema = "instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? "
+        "running_var, bool use_input_stats, float momentum, float eps, bool cudnn_enabled) -> Tensor";
+    op->composite = opdi_instance_norm_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,3,4], [3], [3], None, None, True, 0.1, 0.00001, False";
 }
 
 //== dropout ===========================================================================================================
@@ -54148,7 +57052,7 @@ static opd_tensor *opdi_dropout_drawn(const opd_tensor *x, const int64_t *sizes,
                                                   opd_value_int(dtype), OPD_NONE,
                                                   opd_value_device(opd_tensor_device(x)), OPD_NONE), 1 - p);
 }
-OPDI_KERNEL(native_dropout) {
+static int opdi_native_dropout_kernel(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0), *mask;
     const double p = opd_arg_float(call, 1);
     const bool train = opd_arg_is_none(call, 2) || opd_arg_bool(call, 2);
@@ -54166,7 +57070,7 @@ OPDI_KERNEL(native_dropout) {
     if (opd_return_tensor(call, x)) { return -1; }
     return opd_return_tensor(call, mask);
 }
-OPDI_BW1(native_dropout) {
+static int opdi_native_dropout_backward(opd_backward_call *bw) {
     const double p = opd_bw_value(bw, 1).u.d;
     const opd_value train = opd_bw_value(bw, 2);
     const bool on = train.tag == OPD_TAG_NONE || train.u.i;
@@ -54174,24 +57078,30 @@ OPDI_BW1(native_dropout) {
                                                             ? 0 : 1 / (1 - p)));
 }
 OPDI_OP(native_dropout) {
-    opdi_describe_any(op, "native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)",
-                      opdi_native_dropout_kernel, opdi_native_dropout_backward, "result1",
-                  OPD_AUTOCAST_KEEP, "[2,3], 0.0, True");
+    op->schema = "native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)";
+    op->any = opdi_native_dropout_kernel; op->backward = opdi_native_dropout_backward; op->save = "result1";
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->tags = OPD_OPTAG_CORE | OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->out = "native_dropout.out(Tensor input, float p, bool? train, *, Tensor(a!) out0, Tensor(b!) out1) -> "
-              "(Tensor(a!), Tensor(b!))";
+        "(Tensor(a!), Tensor(b!))";
+    op->cases = "[2,3], 0.0, True";
 }
-OPDI_KERNEL(native_dropout_backward) {
+
+static int opdi_native_dropout_backward_kernel(opd_call *call) {
     return opd_return_tensor(call, opdi_muls(opd_mul(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1)),
                                              opd_arg_float(call, 2))); }
-OPDI_BW1(native_dropout_backward) {
+static int opdi_native_dropout_backward_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_native_dropout_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 1),
                                                             opd_bw_value(bw, 2).u.d)); }
 OPDI_OP(native_dropout_backward) {
-    opdi_describe_any(op, "native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor",
-                      opdi_native_dropout_backward_kernel,
-                  opdi_native_dropout_backward_backward, "mask", OPD_AUTOCAST_KEEP, "[2,3], [2,3]b, 2.0");
+    op->schema = "native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor";
+    op->any = opdi_native_dropout_backward_kernel; op->backward = opdi_native_dropout_backward_backward;
+    op->save = "mask";
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "native_dropout_backward.out";
+    op->cases = "[2,3], [2,3]b, 2.0";
 }
+
 /* The factor each element gets: 0 or 1 / (1 - p); for features, one for each of the first two dims. */
 static opd_tensor *opdi_dropout_noise(opd_tensor *x, double p, bool features) {
     int64_t sizes[OPD_MAX_DIMS];
@@ -54207,7 +57117,7 @@ static opd_tensor *opdi_dropout_noise(opd_tensor *x, double p, bool features) {
     t = opdi_dropout_drawn(x, features ? sizes : opdi_sizes(x), (opd_scalar_type)x->dtype, p);
     return p >= 1 ? t : opd_div_Scalar(t, opd_value_float(1 - p));
 }
-OPDI_KERNEL(dropout) {
+static int opdi_dropout_kernel(opd_call *call) {
     static opd_op *mul;
     opd_tensor *x = opd_arg_tensor(call, 0), *noise;
     const double p = opd_arg_float(call, 1);
@@ -54219,15 +57129,30 @@ OPDI_KERNEL(dropout) {
     return opd_return_tensor(call, opdi_aten(&mul, "aten::mul_.Tensor", opd_value_tensor(x), opd_value_tensor(noise),
                                              OPD_DEFAULT, OPD_DEFAULT));
 }
-OPDI_OP(dropout) { opdi_describe_composite(op, "dropout(Tensor input, float p, bool train) -> Tensor",
-                                           opdi_dropout_kernel, OPD_AUTOCAST_KEEP, "[2,3], 0.0, True"); }
-OPDI_OP(dropout_) { opdi_describe_composite(op, "dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)",
-                                            opdi_dropout_kernel, OPD_AUTOCAST_KEEP, ""); }
+OPDI_OP(dropout) {
+    op->schema = "dropout(Tensor input, float p, bool train) -> Tensor";
+    op->composite = opdi_dropout_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->cases = "[2,3], 0.0, True";
+}
+OPDI_OP(dropout_) {
+    op->schema = "dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)";
+    op->composite = opdi_dropout_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->cases = "";
+}
 OPDI_OP(feature_dropout) {
-    opdi_describe_composite(op, "feature_dropout(Tensor input, float p, bool train) -> Tensor", opdi_dropout_kernel,
-                            OPD_AUTOCAST_KEEP, "[2,3,4], 0.0, True"); }
-OPDI_OP(feature_dropout_) { opdi_describe_composite(op, "feature_dropout_(Tensor(a!) self, float p, bool train) -> "
-                                                    "Tensor(a!)", opdi_dropout_kernel, OPD_AUTOCAST_KEEP, ""); }
+    op->schema = "feature_dropout(Tensor input, float p, bool train) -> Tensor";
+    op->composite = opdi_dropout_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->cases = "[2,3,4], 0.0, True";
+}
+OPDI_OP(feature_dropout_) {
+    op->schema = "feature_dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)";
+    op->composite = opdi_dropout_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->cases = "";
+}
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:loss      losses, similarities, gates with parameters
@@ -54387,10 +57312,10 @@ static int opdi_nll_backward(opd_call *call, bool two) {
     return opdi_done_with(out, desk);
 }
 OPDI_COLD_BEGIN
-OPDI_KERNEL(nll_loss_forward) { return opdi_nll_forward(call, false); }
-OPDI_KERNEL(nll_loss2d_forward) { return opdi_nll_forward(call, true); }
-OPDI_KERNEL(nll_loss_backward) { return opdi_nll_backward(call, false); }
-OPDI_KERNEL(nll_loss2d_backward) { return opdi_nll_backward(call, true); }
+static int opdi_nll_loss_forward_kernel(opd_call *call) { return opdi_nll_forward(call, false); }
+static int opdi_nll_loss2d_forward_kernel(opd_call *call) { return opdi_nll_forward(call, true); }
+static int opdi_nll_loss_backward_kernel(opd_call *call) { return opdi_nll_backward(call, false); }
+static int opdi_nll_loss2d_backward_kernel(opd_call *call) { return opdi_nll_backward(call, true); }
 /* The weight of each row is the loss of minus the weights, or of -1, in place of log-probabilities. */
 static opd_tensor *opdi_nll_weights(opd_call *call, int first) {
     opd_tensor *x = opd_arg_tensor(call, first), *w = opd_arg_tensor(call, first + 2), *r[2];
@@ -54472,53 +57397,106 @@ static int opdi_nll_back_batch(opd_call *call) {
     args[6] = opd_value_tensor(opd_new_zeros(opd_batch_arg(call, 6, &dim), opd_ints_of(NULL, 0)));
     return args[6].u.t ? opdi_batch_fold(call, args, 7, call->args[1].u.t->ndim == 1) : -1;
 }
-#define OPDI_NLL(id)                                                                                        \
-    OPDI_BW1(id##_forward) {                                                                                \
-        if (!opd_bw_grad(bw, 0)) { return 0; }                                                              \
-        return opd_bw_return(bw, 0, opd_##id##_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0),           \
-                                                        opd_bw_tensor(bw, 1), opd_bw_tensor(bw, 2),         \
-                                                        opd_bw_value(bw, 3).u.i, opd_bw_value(bw, 4).u.i,   \
-                                                                opd_bw_result(bw, 1)));                     \
-    }                                                                                                       \
-    OPDI_BW1(id##_backward) {                                                                               \
-        OPDI_GIVE(1, opd_zeros_like(opd_bw_grad(bw, 0)));                                                   \
-        OPDI_GIVE(0, opd_##id##_full(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 2), opd_bw_tensor(bw, 3),        \
-                                     opd_bw_value(bw, 4).u.i, opd_bw_value(bw, 5).u.i));                    \
-        return 0;                                                                                           \
-    }                                                                                                       \
-    OPDI_KERNEL(id) {                                                                                       \
-        opd_tensor *r[2];                                                                                   \
-        return opd_##id##_forward(r, opd_arg_tensor(call, 0), opd_arg_tensor(call, 1), opd_arg_tensor(call, 2), \
-                                  opd_arg_int(call, 3), opd_arg_int(call, 4)) ? -1                          \
-               : opd_return_tensor(call, r[0]);                                                             \
-    }                                                                                                       \
-    OPDI_OP(id##_forward) {                                                                                 \
-        opdi_describe(op, #id "_forward(Tensor self, Tensor target, Tensor? weight, int reduction, int "    \
-                      "ignore_index) -> (Tensor output, Tensor total_weight)",                              \
-                     opdi_##id##_forward_kernel, opdi_##id##_forward_backward, "self, target, weight, total_weight", \
-                             opdi_nll_batch, OPD_AUTOCAST_KEEP, OPDI_CASES_##id);                           \
-        op->constant = "weight, total_weight";                                                              \
-        op->out = #id "_forward.output(Tensor self, Tensor target, Tensor? weight, int reduction, "         \
-                  "int ignore_index, *, Tensor(a!) output, Tensor(b!) total_weight) "                       \
-                  "-> (Tensor(a!), Tensor(b!))";                                                            \
-    }                                                                                                       \
-    OPDI_OP(id##_backward) {                                                                                \
-        opdi_describe(op, #id "_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int " \
-                      "reduction, int ignore_index, Tensor total_weight) -> Tensor",                        \
-                     opdi_##id##_backward_kernel, opdi_##id##_backward_backward, "target, weight",          \
-                             opdi_nll_back_batch, OPD_AUTOCAST_KEEP, "");                                   \
-        op->out = #id "_backward.grad_input(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int " \
-                      "reduction, int ignore_index, Tensor total_weight, *, Tensor(a!) grad_input) -> Tensor(a!)"; \
-    }                                                                                                       \
-    OPDI_OP(id) {                                                                                           \
-        opdi_describe_composite(op, #id "(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int " \
-                                "ignore_index=-100) -> Tensor", opdi_##id##_kernel, OPD_AUTOCAST_FP32, ""); \
-        op->out = #id ".out";                                                                               \
-    }
 #define OPDI_CASES_nll_loss "[3,4], [3]i4, [4]+, 1, -100"
 #define OPDI_CASES_nll_loss2d "[2,3,2,2], [2,2,2]i3, [3]+, 1, -100"
-OPDI_NLL(nll_loss)
-OPDI_NLL(nll_loss2d)
+static int opdi_nll_loss_forward_backward(opd_backward_call *bw) {
+    if (!opd_bw_grad(bw, 0)) { return 0; }
+    return opd_bw_return(bw, 0,
+                         opd_nll_loss_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 1),
+                                               opd_bw_tensor(bw, 2), opd_bw_value(bw, 3).u.i, opd_bw_value(bw, 4).u.i,
+                                               opd_bw_result(bw, 1)));
+}
+static int opdi_nll_loss_backward_backward(opd_backward_call *bw) {
+    OPDI_GIVE(1, opd_zeros_like(opd_bw_grad(bw, 0)));
+    OPDI_GIVE(0, opd_nll_loss_full(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 2), opd_bw_tensor(bw, 3),
+                                   opd_bw_value(bw, 4).u.i, opd_bw_value(bw, 5).u.i));
+    return 0;
+}
+static int opdi_nll_loss_kernel(opd_call *call) {
+    opd_tensor *r[2];
+    return opd_nll_loss_forward(r, opd_arg_tensor(call, 0), opd_arg_tensor(call, 1), opd_arg_tensor(call, 2),
+                                opd_arg_int(call, 3), opd_arg_int(call, 4))
+               ? -1
+               : opd_return_tensor(call, r[0]);
+}
+OPDI_OP(nll_loss_forward) {
+    op->schema = "nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) -> "
+        "(Tensor output, Tensor total_weight)";
+    op->cpu = op->fake = opdi_nll_loss_forward_kernel; op->backward = opdi_nll_loss_forward_backward;
+    op->save = "self, target, weight, total_weight"; op->constant = "weight, total_weight";
+    op->vmap = opdi_nll_batch; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->out = "nll_loss_forward.output(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index, "
+        "*, Tensor(a!) output, Tensor(b!) total_weight) -> (Tensor(a!), Tensor(b!))";
+    op->cases = OPDI_CASES_nll_loss;
+}
+OPDI_OP(nll_loss_backward) {
+    op->schema = "nll_loss_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, "
+        "int ignore_index, Tensor total_weight) -> Tensor";
+    op->cpu = op->fake = opdi_nll_loss_backward_kernel; op->backward = opdi_nll_loss_backward_backward;
+    op->save = "target, weight";
+    op->vmap = opdi_nll_back_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "nll_loss_backward.grad_input(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int "
+        "reduction, int ignore_index, Tensor total_weight, *, Tensor(a!) grad_input) -> Tensor(a!)";
+    op->cases = "";
+}
+OPDI_OP(nll_loss) {
+    op->schema = "nll_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100) "
+        "-> Tensor";
+    op->composite = opdi_nll_loss_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32;
+    op->out = "nll_loss.out";
+    op->cases = "";
+}
+
+static int opdi_nll_loss2d_forward_backward(opd_backward_call *bw) {
+    if (!opd_bw_grad(bw, 0)) { return 0; }
+    return opd_bw_return(bw, 0,
+                         opd_nll_loss2d_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 1),
+                                                 opd_bw_tensor(bw, 2), opd_bw_value(bw, 3).u.i, opd_bw_value(bw, 4).u.i,
+                                                 opd_bw_result(bw, 1)));
+}
+static int opdi_nll_loss2d_backward_backward(opd_backward_call *bw) {
+    OPDI_GIVE(1, opd_zeros_like(opd_bw_grad(bw, 0)));
+    OPDI_GIVE(0, opd_nll_loss2d_full(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 2), opd_bw_tensor(bw, 3),
+                                     opd_bw_value(bw, 4).u.i, opd_bw_value(bw, 5).u.i));
+    return 0;
+}
+static int opdi_nll_loss2d_kernel(opd_call *call) {
+    opd_tensor *r[2];
+    return opd_nll_loss2d_forward(r, opd_arg_tensor(call, 0), opd_arg_tensor(call, 1), opd_arg_tensor(call, 2),
+                                  opd_arg_int(call, 3), opd_arg_int(call, 4))
+               ? -1
+               : opd_return_tensor(call, r[0]);
+}
+OPDI_OP(nll_loss2d_forward) {
+    op->schema = "nll_loss2d_forward(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) -> "
+        "(Tensor output, Tensor total_weight)";
+    op->cpu = op->fake = opdi_nll_loss2d_forward_kernel; op->backward = opdi_nll_loss2d_forward_backward;
+    op->save = "self, target, weight, total_weight"; op->constant = "weight, total_weight";
+    op->vmap = opdi_nll_batch; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->out = "nll_loss2d_forward.output(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index, "
+        "*, Tensor(a!) output, Tensor(b!) total_weight) -> (Tensor(a!), Tensor(b!))";
+    op->cases = OPDI_CASES_nll_loss2d;
+}
+OPDI_OP(nll_loss2d_backward) {
+    op->schema = "nll_loss2d_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, "
+        "int ignore_index, Tensor total_weight) -> Tensor";
+    op->cpu = op->fake = opdi_nll_loss2d_backward_kernel; op->backward = opdi_nll_loss2d_backward_backward;
+    op->save = "target, weight";
+    op->vmap = opdi_nll_back_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "nll_loss2d_backward.grad_input(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int "
+        "reduction, int ignore_index, Tensor total_weight, *, Tensor(a!) grad_input) -> Tensor(a!)";
+    op->cases = "";
+}
+OPDI_OP(nll_loss2d) {
+    op->schema = "nll_loss2d(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100) "
+        "-> Tensor";
+    op->composite = opdi_nll_loss2d_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32;
+    op->out = "nll_loss2d.out";
+    op->cases = "";
+}
+
 /* self [n, c, ...] with any number of dims behind. */
 static opd_tensor *opdi_nll_nd(opd_tensor *x, opd_tensor *target, opd_tensor *w, int64_t reduction, int64_t ignore) {
     int64_t s[4], t[3];
@@ -54542,15 +57520,18 @@ static opd_tensor *opdi_nll_nd(opd_tensor *x, opd_tensor *target, opd_tensor *w,
     r = opd_nll_loss2d_full(opdi_o_reshape(x, s, 4), opdi_o_reshape(target, t, 3), w, reduction, ignore);
     return r && reduction == OPDI_REDUCE_NONE ? opdi_o_reshape(r, opdi_sizes(target), target->ndim) : r;
 }
-OPDI_KERNEL(nll_loss_nd) {
+static int opdi_nll_loss_nd_kernel(opd_call *call) {
     return opd_return_tensor(call, opdi_nll_nd(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1),
                                                opd_arg_tensor(call, 2), opd_arg_int(call, 3), opd_arg_int(call, 4)));
 }
 OPDI_OP(nll_loss_nd) {
-    opdi_describe_composite(op, "nll_loss_nd(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int "
-                            "ignore_index=-100) -> Tensor", opdi_nll_loss_nd_kernel, OPD_AUTOCAST_KEEP,
-                        "[2,3,4], [2,4]i3; [2,3], [2]i3");
+    op->schema = "nll_loss_nd(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int "
+        "ignore_index=-100) -> Tensor";
+    op->composite = opdi_nll_loss_nd_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,3,4], [2,4]i3; [2,3], [2]i3";
 }
+
 static int opdi_reduction_check(int64_t reduction) {
     return reduction >= OPDI_REDUCE_NONE && reduction <= OPDI_REDUCE_SUM ? 0
         : opd_fail(OPD_ERROR_ARGUMENT, "reduction must be 0 (none), 1 (mean) or 2 (sum), got %lld",
@@ -54606,7 +57587,7 @@ static opd_tensor *opdi_cross_entropy_smooth(opd_tensor *x, opd_tensor *target, 
     }
     return opd_add(opdi_muls(nll, 1 - s), opdi_muls(smooth, s / (double)n));
 }
-OPDI_KERNEL(cross_entropy_loss) {
+static int opdi_cross_entropy_loss_kernel(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0), *target = opd_arg_tensor(call, 1), *w = opd_arg_tensor(call, 2);
     const int64_t reduction = opd_arg_int(call, 3), ignore = opd_arg_int(call, 4), c = x->ndim == 1 ? 0 : 1;
     const double smooth = opd_arg_float(call, 5);
@@ -54636,10 +57617,11 @@ OPDI_KERNEL(cross_entropy_loss) {
     return opd_return_tensor(call, opdi_nll_nd(opd_log_softmax(x, c), target, w, reduction, ignore));
 }
 OPDI_OP(cross_entropy_loss) {
-    opdi_describe_composite(op, "cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, "
-                            "int ignore_index=-100, float label_smoothing=0.0) -> Tensor",
-                        opdi_cross_entropy_loss_kernel, OPD_AUTOCAST_FP32_CPU,
-                        "[3,4], [3]i4; [3,4], [3,4]u; [3,4], [3]i4, [4]+, 1, -100, 0.1");
+    op->schema = "cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int "
+        "ignore_index=-100, float label_smoothing=0.0) -> Tensor";
+    op->composite = opdi_cross_entropy_loss_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32_CPU;
+    op->cases = "[3,4], [3]i4; [3,4], [3,4]u; [3,4], [3]i4, [4]+, 1, -100, 0.1";
 }
 
 //== losses over pairs of elements =====================================================================================
@@ -54678,24 +57660,24 @@ static double opdi_loss_share(const opd_tensor *x, const opd_tensor *y, int64_t 
     }
     return 1 / (double)opdi_span_of(sizes, 0, ndim);
 }
-OPDI_KERNEL(mse_loss) {
+static int opdi_mse_loss_kernel(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0), *y = opd_arg_tensor(call, 1);
     if (opdi_loss_floating(x, y, "mse_cpu")) { return -1; }
     return opd_return_tensor(call, opdi_reduced(opd_square(opdi_loss_difference(x, y)), opd_arg_int(call, 2)));
 }
-OPDI_KERNEL(mse_loss_backward) {
+static int opdi_mse_loss_backward_kernel(opd_call *call) {
     opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *y = opd_arg_tensor(call, 2);
     if (opdi_loss_floating(x, y, "mse_backward_cpu_out")) { return -1; }
     y = opd_mul(opdi_muls(opdi_loss_difference(x, y), 2 * opdi_loss_share(x, y, opd_arg_int(call, 3))), g);
     return opd_return_tensor(call, opd_contiguous(opdi_loss_as(y, x)));
 }
-OPDI_BW1(mse_loss) {
+static int opdi_mse_loss_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0), *y = opd_bw_tensor(bw, 1);
     OPDI_GIVE(0, opd_mse_loss_backward(g, x, y, opd_bw_value(bw, 2).u.i));
     OPDI_GIVE(1, opd_mse_loss_backward(g, y, x, opd_bw_value(bw, 2).u.i));
     return 0;
 }
-OPDI_BW1(mse_loss_backward) {
+static int opdi_mse_loss_backward_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0), *go = opd_bw_tensor(bw, 0), *x = opd_bw_tensor(bw, 1),
         *y = opd_bw_tensor(bw, 2), *d;
     const double f = 2 * opdi_loss_share(x, y, opd_bw_value(bw, 3).u.i);
@@ -54706,22 +57688,32 @@ OPDI_BW1(mse_loss_backward) {
     return 0;
 }
 OPDI_OP(mse_loss) {
-    opdi_describe_any(op, "mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", opdi_mse_loss_kernel,
-                      opdi_mse_loss_backward, "self, target", OPD_AUTOCAST_FP32, "[2,3], [2,3]; [2,3], [2,3], 0");
+    op->schema = "mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor";
+    op->any = opdi_mse_loss_kernel; op->backward = opdi_mse_loss_backward; op->save = "self, target";
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32;
     op->out = "mse_loss.out";
+    op->cases = "[2,3], [2,3]; [2,3], [2,3], 0";
 }
 OPDI_OP(mse_loss_backward) {
-    opdi_describe_any(op, "mse_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor",
-                      opdi_mse_loss_backward_kernel, opdi_mse_loss_backward_backward,
-                  "grad_output, self, target", OPD_AUTOCAST_KEEP, "[], [2,3], [2,3], 1; [2,3], [2,3], [2,3], 0");
+    op->schema = "mse_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor";
+    op->any = opdi_mse_loss_backward_kernel; op->backward = opdi_mse_loss_backward_backward;
+    op->save = "grad_output, self, target";
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "mse_loss_backward.grad_input(Tensor grad_output, Tensor self, Tensor target, int reduction, *, "
-              "Tensor(a!) grad_input) -> Tensor(a!)";
+        "Tensor(a!) grad_input) -> Tensor(a!)";
+    op->cases = "[], [2,3], [2,3], 1; [2,3], [2,3], [2,3], 0";
 }
-OPDI_KERNEL(l1_loss) {
+
+static int opdi_l1_loss_kernel(opd_call *call) {
     return opd_return_tensor(call, opdi_reduced(opd_abs(opd_sub(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1))),
                                                 opd_arg_int(call, 2))); }
-OPDI_OP(l1_loss) { opdi_describe_composite(op, "l1_loss(Tensor self, Tensor target, int reduction=1) -> Tensor",
-                                           opdi_l1_loss_kernel, OPD_AUTOCAST_FP32, "[2,3], [2,3]"); }
+OPDI_OP(l1_loss) {
+    op->schema = "l1_loss(Tensor self, Tensor target, int reduction=1) -> Tensor";
+    op->composite = opdi_l1_loss_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32;
+    op->cases = "[2,3], [2,3]";
+}
+
 /* smooth_l1 (beta): z^2 / (2 beta) up to beta, then z - beta / 2; huber (delta) is delta times that. */
 static opd_tensor *opdi_huber(opd_tensor *x, opd_tensor *y, double beta, bool scaled) {
     opd_tensor *z = opd_abs(opdi_loss_difference(x, y)), *t;
@@ -54737,7 +57729,7 @@ static opd_tensor *opdi_huber_slope(opd_tensor *x, opd_tensor *y, double beta, b
     return opd_clamp_full(d, opd_value_float(scaled ? -beta : -1), opd_value_float(scaled ? beta : 1));
 }
 static bool opdi_huber_scaled(const opd_call *call) { return call->op->schema->name[0] == 'h'; }
-OPDI_KERNEL(huber_like) {
+static int opdi_huber_like_kernel(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0), *y = opd_arg_tensor(call, 1);
     const bool scaled = opdi_huber_scaled(call);
     const double beta = opd_arg_float(call, 3);
@@ -54751,7 +57743,7 @@ OPDI_KERNEL(huber_like) {
     y = opdi_huber(x, y, beta, scaled);
     return opd_return_tensor(call, opdi_reduced(scaled ? opdi_loss_as(y, x) : y, opd_arg_int(call, 2)));
 }
-OPDI_KERNEL(huber_like_backward) {
+static int opdi_huber_like_backward_kernel(opd_call *call) {
     opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *y = opd_arg_tensor(call, 2);
     opd_tensor *d = opdi_huber_slope(x, y, opd_arg_float(call, 4), opdi_huber_scaled(call));
     d = opd_mul(opdi_muls(d, opdi_loss_share(x, y, opd_arg_int(call, 3))), g);
@@ -54769,29 +57761,55 @@ static int opdi_huber_twice(opd_backward_call *bw, bool scaled) {
     OPDI_GIVE(2, opd_neg(d));
     return 0;
 }
-#define OPDI_HUBER(id, scaled, beta_, out_name, cases_)                                                     \
-    OPDI_BW1(id) {                                                                                          \
-        opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0), *y = opd_bw_tensor(bw, 1);           \
-        OPDI_GIVE(0, opd_##id##_backward(g, x, y, opd_bw_value(bw, 2).u.i, opd_bw_value(bw, 3).u.d));       \
-        OPDI_GIVE(1, opd_##id##_backward(g, y, x, opd_bw_value(bw, 2).u.i, opd_bw_value(bw, 3).u.d));       \
-        return 0;                                                                                           \
-    }                                                                                                       \
-    OPDI_BW1(id##_backward) { return opdi_huber_twice(bw, scaled); }                                        \
-    OPDI_OP(id) {                                                                                           \
-        opdi_describe_any(op, #id "(Tensor self, Tensor target, int reduction=1, float " beta_ "=1.0) -> Tensor", \
-                          opdi_huber_like_kernel, opdi_##id##_backward, "self, target", OPD_AUTOCAST_FP32, cases_); \
-        op->out = #id ".out";                                                                               \
-    }                                                                                                       \
-    OPDI_OP(id##_backward) {                                                                                \
-        opdi_describe_any(op, #id "_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, float " \
-                          beta_ ") -> Tensor", opdi_huber_like_backward_kernel,                             \
-                      opdi_##id##_backward_backward, "grad_output, self, target", OPD_AUTOCAST_KEEP,        \
-                              "[], [2,3], [2,3], 1, 0.5");                                                  \
-        op->out = #id "_backward." out_name "(Tensor grad_output, Tensor self, Tensor target, int reduction, float " \
-                                            "" beta_ ", *, Tensor(a!) grad_input) -> Tensor(a!)";           \
-    }
-OPDI_HUBER(smooth_l1_loss, false, "beta", "grad_input", "[2,3], [2,3]; [2,3], [2,3], 0, 0.5")
-OPDI_HUBER(huber_loss, true, "delta", "out", "[2,3], [2,3]; [2,3], [2,3], 0, 0.5")
+static int opdi_smooth_l1_loss_backward(opd_backward_call *bw) {
+    opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0), *y = opd_bw_tensor(bw, 1);
+    OPDI_GIVE(0, opd_smooth_l1_loss_backward(g, x, y, opd_bw_value(bw, 2).u.i, opd_bw_value(bw, 3).u.d));
+    OPDI_GIVE(1, opd_smooth_l1_loss_backward(g, y, x, opd_bw_value(bw, 2).u.i, opd_bw_value(bw, 3).u.d));
+    return 0;
+}
+static int opdi_smooth_l1_loss_backward_backward(opd_backward_call *bw) { return opdi_huber_twice(bw, false); }
+OPDI_OP(smooth_l1_loss) {
+    op->schema = "smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta=1.0) -> Tensor";
+    op->any = opdi_huber_like_kernel; op->backward = opdi_smooth_l1_loss_backward; op->save = "self, target";
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32;
+    op->out = "smooth_l1_loss.out";
+    op->cases = "[2,3], [2,3]; [2,3], [2,3], 0, 0.5";
+}
+OPDI_OP(smooth_l1_loss_backward) {
+    op->schema = "smooth_l1_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, float beta) "
+        "-> Tensor";
+    op->any = opdi_huber_like_backward_kernel; op->backward = opdi_smooth_l1_loss_backward_backward;
+    op->save = "grad_output, self, target";
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "smooth_l1_loss_backward.grad_input(Tensor grad_output, Tensor self, Tensor target, int reduction, "
+        "float beta, *, Tensor(a!) grad_input) -> Tensor(a!)";
+    op->cases = "[], [2,3], [2,3], 1, 0.5";
+}
+
+static int opdi_huber_loss_backward(opd_backward_call *bw) {
+    opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0), *y = opd_bw_tensor(bw, 1);
+    OPDI_GIVE(0, opd_huber_loss_backward(g, x, y, opd_bw_value(bw, 2).u.i, opd_bw_value(bw, 3).u.d));
+    OPDI_GIVE(1, opd_huber_loss_backward(g, y, x, opd_bw_value(bw, 2).u.i, opd_bw_value(bw, 3).u.d));
+    return 0;
+}
+static int opdi_huber_loss_backward_backward(opd_backward_call *bw) { return opdi_huber_twice(bw, true); }
+OPDI_OP(huber_loss) {
+    op->schema = "huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.0) -> Tensor";
+    op->any = opdi_huber_like_kernel; op->backward = opdi_huber_loss_backward; op->save = "self, target";
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32;
+    op->out = "huber_loss.out";
+    op->cases = "[2,3], [2,3]; [2,3], [2,3], 0, 0.5";
+}
+OPDI_OP(huber_loss_backward) {
+    op->schema = "huber_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, float delta) -> "
+        "Tensor";
+    op->any = opdi_huber_like_backward_kernel; op->backward = opdi_huber_loss_backward_backward;
+    op->save = "grad_output, self, target";
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "huber_loss_backward.out(Tensor grad_output, Tensor self, Tensor target, int reduction, float delta, *, "
+        "Tensor(a!) grad_input) -> Tensor(a!)";
+    op->cases = "[], [2,3], [2,3], 1, 0.5";
+}
 
 /* Logarithms no lower than -100, so that the loss stays finite. */
 static opd_tensor *opdi_log_floor(opd_tensor *t, bool plus1) {
@@ -54811,7 +57829,7 @@ static int opdi_loss_in_unit(opd_tensor *t, const char *what) {
     }
     return t ? 0 : -1;
 }
-OPDI_KERNEL(binary_cross_entropy) {
+static int opdi_binary_cross_entropy_kernel(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0), *y = opd_arg_tensor(call, 1), *w = opd_arg_tensor(call, 2), *loss;
     if (opdi_norm_floating(x, "binary_cross_entropy")) { return -1; }
     if (y->dtype != x->dtype) {
@@ -54823,7 +57841,7 @@ OPDI_KERNEL(binary_cross_entropy) {
     if (w) { loss = opdi_loss_as(opd_mul(loss, w), x); }
     return opd_return_tensor(call, opdi_reduced(loss, opd_arg_int(call, 3)));
 }
-OPDI_KERNEL(binary_cross_entropy_backward) {
+static int opdi_binary_cross_entropy_backward_kernel(opd_call *call) {
     opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *y = opd_arg_tensor(call, 2),
         *w = opd_arg_tensor(call, 3), *d;
     d = opd_div(opd_mul(g, opd_sub(x, y)), opd_clamp_min(opd_mul(opdi_rsubs(1, x), x), opd_value_float(1e-12)));
@@ -54832,7 +57850,7 @@ OPDI_KERNEL(binary_cross_entropy_backward) {
     return opd_return_tensor(call, opdi_loss_as(d, x));
 }
 /* By target: g (log(1 - x) - log x) */
-OPDI_BW1(binary_cross_entropy) {
+static int opdi_binary_cross_entropy_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0), *y = opd_bw_tensor(bw, 1),
         *w = opd_bw_tensor(bw, 2), *d;
     const int64_t reduction = opd_bw_value(bw, 3).u.i;
@@ -54844,7 +57862,7 @@ OPDI_BW1(binary_cross_entropy) {
                          : d);
 }
 /* (x - y) / (x (1 - x)): by x (x x - 2 x y + y) / (x (1 - x))^2, by y -1 / (x (1 - x)) */
-OPDI_BW1(binary_cross_entropy_backward) {
+static int opdi_binary_cross_entropy_backward_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0), *go = opd_bw_tensor(bw, 0), *x = opd_bw_tensor(bw, 1),
         *y = opd_bw_tensor(bw, 2), *w = opd_bw_tensor(bw, 3), *q, *d, *k;
     const int64_t reduction = opd_bw_value(bw, 4).u.i;
@@ -54859,23 +57877,26 @@ OPDI_BW1(binary_cross_entropy_backward) {
     return 0;
 }
 OPDI_OP(binary_cross_entropy) {
-    opdi_describe_any(op, "binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int "
-                      "reduction=1) -> Tensor", opdi_binary_cross_entropy_kernel, opdi_binary_cross_entropy_backward,
-                      "self, target, weight", OPD_AUTOCAST_BANNED_FP32_CPU,
-                      "[2,3]u, [2,3]u; [2,3]u, [2,3]u, [2,3]+, 0");
-    op->constant = "weight";
+    op->schema = "binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor";
+    op->any = opdi_binary_cross_entropy_kernel; op->backward = opdi_binary_cross_entropy_backward;
+    op->save = "self, target, weight"; op->constant = "weight";
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_BANNED_FP32_CPU;
     op->out = "binary_cross_entropy.out";
+    op->cases = "[2,3]u, [2,3]u; [2,3]u, [2,3]u, [2,3]+, 0";
 }
 OPDI_OP(binary_cross_entropy_backward) {
-    opdi_describe_any(op, "binary_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? "
-                      "weight=None, int reduction=1) -> Tensor",
-                  opdi_binary_cross_entropy_backward_kernel, opdi_binary_cross_entropy_backward_backward,
-                  "grad_output, self, target, weight", OPD_AUTOCAST_KEEP, "[], [2,3]u, [2,3]u");
+    op->schema = "binary_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight=None, "
+        "int reduction=1) -> Tensor";
+    op->any = opdi_binary_cross_entropy_backward_kernel; op->backward = opdi_binary_cross_entropy_backward_backward;
+    op->save = "grad_output, self, target, weight";
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "binary_cross_entropy_backward.grad_input(Tensor grad_output, Tensor self, Tensor target, Tensor? "
-              "weight=None, int reduction=1, *, Tensor(a!) grad_input) -> Tensor(a!)";
+        "weight=None, int reduction=1, *, Tensor(a!) grad_input) -> Tensor(a!)";
+    op->cases = "[], [2,3]u, [2,3]u";
 }
+
 /* (1 - y) x - ((p - 1) y + 1) log sigmoid x */
-OPDI_KERNEL(binary_cross_entropy_with_logits) {
+static int opdi_binary_cross_entropy_with_logits_kernel(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0), *y = opd_arg_tensor(call, 1), *w = opd_arg_tensor(call, 2),
         *p = opd_arg_tensor(call, 3), *loss = opd_log_sigmoid(x);
     if (p) { loss = opd_mul(loss, opdi_adds(opd_mul(opdi_adds(p, -1), y), 1)); }
@@ -54884,33 +57905,35 @@ OPDI_KERNEL(binary_cross_entropy_with_logits) {
     return opd_return_tensor(call, opdi_reduced(loss, opd_arg_int(call, 4)));
 }
 OPDI_OP(binary_cross_entropy_with_logits) {
-    opdi_describe_composite(op, "binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, "
-                            "Tensor? pos_weight=None, int reduction=1) -> Tensor",
-                        opdi_binary_cross_entropy_with_logits_kernel, OPD_AUTOCAST_FP32,
-                        "[2,3], [2,3]u; [2,3], [2,3]u, [3]+, [3]+, 0");
+    op->schema = "binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? "
+        "pos_weight=None, int reduction=1) -> Tensor";
+    op->composite = opdi_binary_cross_entropy_with_logits_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32;
     op->out = "binary_cross_entropy_with_logits.out";
+    op->cases = "[2,3], [2,3]u; [2,3], [2,3]u, [3]+, [3]+, 0";
 }
+
 /* buffer = exp(-|x|); min(0, x) - log1p(buffer) */
-OPDI_KERNEL(log_sigmoid_forward) {
+static int opdi_log_sigmoid_forward_kernel(opd_call *call) {
     opd_tensor *x = opd_contiguous(opd_arg_tensor(call, 0)), *buffer;
     if (!x || opdi_norm_floating(x, "log_sigmoid_cpu")) { return -1; }
     buffer = opd_exp(opd_neg(opd_abs(x)));
     if (opd_return_tensor(call, opd_sub(opd_clamp_max(x, opd_value_int(0)), opd_log1p(buffer)))) { return -1; }
     return opd_return_tensor(call, buffer);
 }
-OPDI_BW1(log_sigmoid_forward) {
+static int opdi_log_sigmoid_forward_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0);
     return g ? opd_bw_return(bw, 0, opd_log_sigmoid_backward(g, opd_bw_tensor(bw, 0), opd_bw_result(bw, 1))) : 0;
 }
 /* g (m - s b / (1 + b)), m = 1 and s = 1 for x < 0, else 0 and -1 */
-OPDI_KERNEL(log_sigmoid_backward) {
+static int opdi_log_sigmoid_backward_kernel(opd_call *call) {
     opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *b = opd_arg_tensor(call, 2), *q;
     opd_tensor *negative = opd_lt_Scalar(x, opd_value_int(0));
     if (b->numel != x->numel) { b = opd_exp(opd_neg(opd_abs(x))); }
     q = opd_div(b, opdi_adds(b, 1));
     return opd_return_tensor(call, opd_mul(g, opd_where_self(negative, opdi_rsubs(1, q), q)));
 }
-OPDI_BW1(log_sigmoid_backward) {
+static int opdi_log_sigmoid_backward_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 1), *s;
     OPDI_GIVE(0, opd_log_sigmoid_backward(g, x, opd_bw_tensor(bw, 2)));
     if (!opd_bw_needs(bw, 1)) { return 0; }
@@ -54918,51 +57941,59 @@ OPDI_BW1(log_sigmoid_backward) {
     return opd_bw_return(bw, 1, opd_neg(opd_sigmoid_backward(opd_mul(g, opd_bw_tensor(bw, 0)), s)));
 }
 OPDI_OP(log_sigmoid_forward) {
-    opdi_describe_any(op, "log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)",
-                      opdi_log_sigmoid_forward_kernel, opdi_log_sigmoid_forward_backward, "self, buffer",
-                          OPD_AUTOCAST_KEEP, "[2,3]");
-    op->constant = "buffer";
-    op->vmap = OPD_BATCH_POINTWISE;               /* the formula at 0, not those of what the kernel is made of */
+    op->schema = "log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)";
+    op->any = opdi_log_sigmoid_forward_kernel; op->backward = opdi_log_sigmoid_forward_backward;
+    op->save = "self, buffer"; op->constant = "buffer";
+    op->vmap = OPD_BATCH_POINTWISE;        /* the formula at 0, not those of what the kernel is made of */
+    op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "log_sigmoid_forward.output(Tensor self, *, Tensor(a!) output, Tensor(b!) buffer) -> (Tensor(a!), "
-              "Tensor(b!))";
+        "Tensor(b!))";
+    op->cases = "[2,3]";
 }
 OPDI_OP(log_sigmoid_backward) {
-    opdi_describe_any(op, "log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor buffer) -> Tensor",
-                      opdi_log_sigmoid_backward_kernel, opdi_log_sigmoid_backward_backward, "grad_output, self, buffer",
-                  OPD_AUTOCAST_KEEP, "");
-    op->vmap = OPD_BATCH_POINTWISE;               /* buffer is a constant to the formula, not to the kernel */
+    op->schema = "log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor buffer) -> Tensor";
+    op->any = opdi_log_sigmoid_backward_kernel; op->backward = opdi_log_sigmoid_backward_backward;
+    op->save = "grad_output, self, buffer";
+    op->vmap = OPD_BATCH_POINTWISE;        /* buffer is a constant to the formula, not to the kernel */
+    op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "log_sigmoid_backward.grad_input(Tensor grad_output, Tensor self, Tensor buffer, *, Tensor(a!) "
-              "grad_input) -> Tensor(a!)";
+        "grad_input) -> Tensor(a!)";
+    op->cases = "";
 }
-OPDI_KERNEL(log_sigmoid) {
+
+static int opdi_log_sigmoid_kernel(opd_call *call) {
     opd_tensor *r[2];
     return opd_log_sigmoid_forward(r, opd_arg_tensor(call, 0)) ? -1 : opd_return_tensor(call, r[0]);
 }
 OPDI_OP(log_sigmoid) {
-    opdi_describe_composite(op, "log_sigmoid(Tensor self) -> Tensor", opdi_log_sigmoid_kernel, OPD_AUTOCAST_KEEP,
-                            "[2,3]"); op->out = "log_sigmoid.out"; }
+    op->schema = "log_sigmoid(Tensor self) -> Tensor";
+    op->composite = opdi_log_sigmoid_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "log_sigmoid.out";
+    op->cases = "[2,3]";
+}
 
 /* log(1 + exp(-y x)) */
-OPDI_KERNEL(soft_margin_loss) {
+static int opdi_soft_margin_loss_kernel(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0), *y = opd_arg_tensor(call, 1);
     y = opdi_loss_as(opd_log1p(opd_exp(opd_mul(opd_neg(x), y))), x);
     return opd_return_tensor(call, opdi_reduced(y, opd_arg_int(call, 2)));
 }
-OPDI_KERNEL(soft_margin_loss_backward) {
+static int opdi_soft_margin_loss_backward_kernel(opd_call *call) {
     opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *y = opd_arg_tensor(call, 2),
         *z = opd_exp(opd_mul(opd_neg(y), x));
     z = opd_mul(opd_mul(opd_div(opd_mul(opd_neg(y), z), opdi_adds(z, 1)), g),
                 opd_tensor_wrapped_number(opd_value_float(opdi_loss_share(x, y, opd_arg_int(call, 3)))));
     return opd_return_tensor(call, opdi_loss_as(z, x));
 }
-OPDI_BW1(soft_margin_loss) {
+static int opdi_soft_margin_loss_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 0), *y = opd_bw_tensor(bw, 1);
     OPDI_GIVE(0, opd_soft_margin_loss_backward(g, x, y, opd_bw_value(bw, 2).u.i));
     OPDI_GIVE(1, opd_soft_margin_loss_backward(g, y, x, opd_bw_value(bw, 2).u.i));
     return 0;
 }
 /* -y s with s = sigmoid(-y x): by x y^2 s (1 - s), by y -s + x y s (1 - s) */
-OPDI_BW1(soft_margin_loss_backward) {
+static int opdi_soft_margin_loss_backward_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 1), *y = opd_bw_tensor(bw, 2), *s, *q;
     const double f = opdi_loss_share(x, y, opd_bw_value(bw, 3).u.i);
     OPDI_GIVE(0, opd_soft_margin_loss_backward(g, x, y, opd_bw_value(bw, 3).u.i));
@@ -54974,23 +58005,25 @@ OPDI_BW1(soft_margin_loss_backward) {
     return 0;
 }
 OPDI_OP(soft_margin_loss) {
-    opdi_describe_any(op, "soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor",
-                      opdi_soft_margin_loss_kernel, opdi_soft_margin_loss_backward, "self, target", OPD_AUTOCAST_FP32,
-                          "[2,3], [2,3]");
+    op->schema = "soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor";
+    op->any = opdi_soft_margin_loss_kernel; op->backward = opdi_soft_margin_loss_backward; op->save = "self, target";
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32;
     op->out = "soft_margin_loss.out";
+    op->cases = "[2,3], [2,3]";
 }
 OPDI_OP(soft_margin_loss_backward) {
-    opdi_describe_any(op, "soft_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) "
-                      "-> Tensor", opdi_soft_margin_loss_backward_kernel,
-                  opdi_soft_margin_loss_backward_backward, "grad_output, self, target", OPD_AUTOCAST_KEEP,
-                  "[], [2,3], [2,3], 1");
+    op->schema = "soft_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor";
+    op->any = opdi_soft_margin_loss_backward_kernel; op->backward = opdi_soft_margin_loss_backward_backward;
+    op->save = "grad_output, self, target";
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "soft_margin_loss_backward.grad_input(Tensor grad_output, Tensor self, Tensor target, int reduction, *, "
-              "Tensor(a!) grad_input) -> Tensor(a!)";
+        "Tensor(a!) grad_input) -> Tensor(a!)";
+    op->cases = "[], [2,3], [2,3], 1";
 }
 
 //== composite losses and distances ====================================================================================
 
-OPDI_KERNEL(kl_div) {
+static int opdi_kl_div_kernel(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0), *y = opd_arg_tensor(call, 1), *loss;
     if (opd_dtype_is_integral((opd_scalar_type)x->dtype, true) ||
         opd_dtype_is_integral((opd_scalar_type)y->dtype, true)) {
@@ -54999,20 +58032,20 @@ OPDI_KERNEL(kl_div) {
     loss = opd_arg_bool(call, 3) ? opd_mul(opd_exp(y), opd_sub(y, x)) : opd_sub(opd_xlogy(y, y), opd_mul(y, x));
     return opd_return_tensor(call, opdi_reduced(loss, opd_arg_int(call, 2)));
 }
-OPDI_KERNEL(hinge_embedding_loss) {
+static int opdi_hinge_embedding_loss_kernel(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0), *y = opd_arg_tensor(call, 1), *zero = opd_zeros_like(x);
     opd_tensor *m = opd_clamp_min(opdi_rsubs(opd_arg_float(call, 2), x), opd_value_int(0));
     m = opd_add(opd_where_self(opd_ne_Scalar(y, opd_value_int(1)), m, zero),
                 opd_where_self(opd_ne_Scalar(y, opd_value_int(-1)), x, zero));
     return opd_return_tensor(call, opdi_reduced(m, opd_arg_int(call, 3)));
 }
-OPDI_KERNEL(margin_ranking_loss) {
+static int opdi_margin_ranking_loss_kernel(opd_call *call) {
     opd_tensor *d = opd_mul(opd_neg(opd_arg_tensor(call, 2)),
                             opd_sub(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1)));
     return opd_return_tensor(call, opdi_reduced(opd_clamp_min(opdi_adds(d, opd_arg_float(call, 3)), opd_value_int(0)),
                                                 opd_arg_int(call, 4)));
 }
-OPDI_KERNEL(cosine_similarity) {
+static int opdi_cosine_similarity_kernel(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0), *y = opd_arg_tensor(call, 1), *a, *b;
     const int64_t dim = opd_arg_int(call, 2);
     const opd_value eps = opd_value_float(opd_arg_float(call, 3) * opd_arg_float(call, 3));
@@ -55032,7 +58065,7 @@ OPDI_KERNEL(cosine_similarity) {
     b = opd_sqrt(opd_clamp_min(opdi_o_sum_dims(opd_mul(y, y), &dim, 1, true), eps));
     return opd_return_tensor(call, opdi_o_sum_dims(opd_mul(opd_div(x, a), opd_div(y, b)), &dim, 1, false));
 }
-OPDI_KERNEL(cosine_embedding_loss) {
+static int opdi_cosine_embedding_loss_kernel(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0), *y = opd_arg_tensor(call, 1), *t = opd_arg_tensor(call, 2), *c, *zero,
         *loss;
     const int64_t dim = t->ndim;
@@ -55053,12 +58086,12 @@ static opd_tensor *opdi_norm_distance(opd_tensor *x, opd_tensor *y, double p, do
     const int64_t last = OPDI_MAX((int)x->ndim, (int)y->ndim) - 1;
     return opd_norm_dim(opdi_adds(opd_sub(x, y), eps), opd_value_float(p), opd_ints_of(&last, 1), keep);
 }
-OPDI_KERNEL(pairwise_distance) {
+static int opdi_pairwise_distance_kernel(opd_call *call) {
     return opd_return_tensor(call, opdi_norm_distance(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1),
                                                       opd_arg_float(call, 2), opd_arg_float(call, 3),
                                                           opd_arg_bool(call, 4)));
 }
-OPDI_KERNEL(triplet_margin_loss) {
+static int opdi_triplet_margin_loss_kernel(opd_call *call) {
     opd_tensor *a = opd_arg_tensor(call, 0), *p = opd_arg_tensor(call, 1), *n = opd_arg_tensor(call, 2), *hit, *miss;
     const double k = opd_arg_float(call, 4), eps = opd_arg_float(call, 5);
     if (a->ndim != p->ndim || p->ndim != n->ndim) {
@@ -55070,7 +58103,7 @@ OPDI_KERNEL(triplet_margin_loss) {
     return opd_return_tensor(call, opdi_reduced(opd_clamp_min(opd_sub(opdi_adds(hit, opd_arg_float(call, 3)), miss),
                                                               opd_value_int(0)), opd_arg_int(call, 7)));
 }
-OPDI_KERNEL(poisson_nll_loss) {
+static int opdi_poisson_nll_loss_kernel(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0), *y = opd_arg_tensor(call, 1), *loss;
     loss = opd_arg_bool(call, 2) ? opd_sub(opd_exp(x), opd_mul(y, x))
         : opd_sub(x, opd_mul(y, opd_log(opdi_adds(x, opd_arg_float(call, 4)))));
@@ -55081,37 +58114,58 @@ OPDI_KERNEL(poisson_nll_loss) {
     }
     return opd_return_tensor(call, opdi_reduced(loss, opd_arg_int(call, 5)));
 }
-OPDI_OP(kl_div) { opdi_describe_composite(op, "kl_div(Tensor self, Tensor target, int reduction=1, *, bool "
-                                          "log_target=False) -> Tensor", opdi_kl_div_kernel, OPD_AUTOCAST_FP32,
-                                              "[2,3], [2,3]u"); }
-OPDI_OP(hinge_embedding_loss) { opdi_describe_composite(op, "hinge_embedding_loss(Tensor self, Tensor target, float "
-                                                        "margin=1.0, int reduction=1) -> Tensor",
-                                                            opdi_hinge_embedding_loss_kernel, OPD_AUTOCAST_FP32,
-                                                                "[2,3], [2,3]i2"); }
-OPDI_OP(margin_ranking_loss) { opdi_describe_composite(op, "margin_ranking_loss(Tensor input1, Tensor input2, Tensor "
-                                                       "target, float margin=0.0, int reduction=1) -> Tensor",
-                                                           opdi_margin_ranking_loss_kernel, OPD_AUTOCAST_FP32,
-                                                               "[2,3], [2,3], [2,3]"); }
-OPDI_OP(cosine_similarity) { opdi_describe_composite(op, "cosine_similarity(Tensor x1, Tensor x2, int dim=1, float "
-                                                     "eps=1e-08) -> Tensor", opdi_cosine_similarity_kernel,
-                                                         OPD_AUTOCAST_FP32_NOT_CPU, "[2,3], [2,3]"); }
-OPDI_OP(cosine_embedding_loss) { opdi_describe_composite(op, "cosine_embedding_loss(Tensor input1, Tensor input2, "
-                                                         "Tensor target, float margin=0.0, int reduction=1) -> Tensor",
-                                                             opdi_cosine_embedding_loss_kernel, OPD_AUTOCAST_FP32,
-                                                                 "[2,3], [2,3], [2]i2"); }
-OPDI_OP(pairwise_distance) { opdi_describe_composite(op, "pairwise_distance(Tensor x1, Tensor x2, float p=2.0, float "
-                                                     "eps=1e-06, bool keepdim=False) -> Tensor",
-                                                         opdi_pairwise_distance_kernel, OPD_AUTOCAST_KEEP,
-                                                             "[2,3], [2,3]"); }
-OPDI_OP(triplet_margin_loss) { opdi_describe_composite(op, "triplet_margin_loss(Tensor anchor, Tensor positive, "
-                                                       "Tensor negative, float margin=1.0, float p=2.0, float "
-                                                       "eps=1e-06, bool swap=False, int reduction=1) -> Tensor",
-                                                           opdi_triplet_margin_loss_kernel, OPD_AUTOCAST_FP32,
-                                                               "[2,3], [2,3], [2,3]"); }
-OPDI_OP(poisson_nll_loss) { opdi_describe_composite(op, "poisson_nll_loss(Tensor input, Tensor target, bool "
-                                                    "log_input, bool full, float eps, int reduction) -> Tensor",
-                                                        opdi_poisson_nll_loss_kernel, OPD_AUTOCAST_FP32,
-                                                            "[2,3], [2,3]+, True, False, 0.00000001, 1"); }
+OPDI_OP(kl_div) {
+    op->schema = "kl_div(Tensor self, Tensor target, int reduction=1, *, bool log_target=False) -> Tensor";
+    op->composite = opdi_kl_div_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32;
+    op->cases = "[2,3], [2,3]u";
+}
+OPDI_OP(hinge_embedding_loss) {
+    op->schema = "hinge_embedding_loss(Tensor self, Tensor target, float margin=1.0, int reduction=1) -> Tensor";
+    op->composite = opdi_hinge_embedding_loss_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32;
+    op->cases = "[2,3], [2,3]i2";
+}
+OPDI_OP(margin_ranking_loss) {
+    op->schema = "margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, int reduction=1) "
+        "-> Tensor";
+    op->composite = opdi_margin_ranking_loss_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32;
+    op->cases = "[2,3], [2,3], [2,3]";
+}
+OPDI_OP(cosine_similarity) {
+    op->schema = "cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor";
+    op->composite = opdi_cosine_similarity_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
+    op->cases = "[2,3], [2,3]";
+}
+OPDI_OP(cosine_embedding_loss) {
+    op->schema = "cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, int "
+        "reduction=1) -> Tensor";
+    op->composite = opdi_cosine_embedding_loss_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32;
+    op->cases = "[2,3], [2,3], [2]i2";
+}
+OPDI_OP(pairwise_distance) {
+    op->schema = "pairwise_distance(Tensor x1, Tensor x2, float p=2.0, float eps=1e-06, bool keepdim=False) -> Tensor";
+    op->composite = opdi_pairwise_distance_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,3], [2,3]";
+}
+OPDI_OP(triplet_margin_loss) {
+    op->schema = "triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1.0, float p=2.0, "
+        "float eps=1e-06, bool swap=False, int reduction=1) -> Tensor";
+    op->composite = opdi_triplet_margin_loss_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32;
+    op->cases = "[2,3], [2,3], [2,3]";
+}
+OPDI_OP(poisson_nll_loss) {
+    op->schema = "poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool full, float eps, int reduction) "
+        "-> Tensor";
+    op->composite = opdi_poisson_nll_loss_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32;
+    op->cases = "[2,3], [2,3]+, True, False, 0.00000001, 1";
+}
 
 //== glu, prelu ========================================================================================================
 
@@ -55128,7 +58182,7 @@ static int opdi_glu_dim(const opd_tensor *x, int64_t dim, int64_t *half) {
     return d;
 }
 /* a sigmoid(b) for the halves a, b */
-OPDI_KERNEL(glu) {
+static int opdi_glu_kernel(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0);
     int64_t half;
     const int d = opdi_glu_dim(x, opd_arg_int(call, 1), &half);
@@ -55141,7 +58195,7 @@ static opd_tensor *opdi_glu_slope(opd_tensor *g, opd_tensor *x, int d, int64_t h
     two[1] = opd_mul(opd_mul(two[0], a), opdi_rsubs(1, s));
     return opd_ok() ? opd_cat_full(opd_tensors_of(two, 2), d) : NULL;
 }
-OPDI_KERNEL(glu_backward) {
+static int opdi_glu_backward_kernel(opd_call *call) {
     opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1);
     int64_t half, sizes[OPD_MAX_DIMS];
     const int d = opdi_glu_dim(x, opd_arg_int(call, 2), &half);
@@ -55155,11 +58209,12 @@ OPDI_KERNEL(glu_backward) {
     }
     return opd_return_tensor(call, opdi_glu_slope(opd_arg_tensor(call, 0), x, d, half));
 }
-OPDI_BW1(glu) { return opd_bw_return(bw, 0, opd_glu_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0),
-                                                             opd_bw_value(bw, 1).u.i)); }
+static int opdi_glu_backward(opd_backward_call *bw) {
+    return opd_bw_return(bw, 0, opd_glu_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1).u.i));
+}
 /* u = G_a s + G_b a s (1 - s) is what go gets; x's halves get go G_b s (1 - s) and go s (1 - s) (G_a + G_b a (1 - 2
    s)). */
-OPDI_BW1(glu_backward) {
+static int opdi_glu_backward_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0), *go = opd_bw_tensor(bw, 0), *x = opd_bw_tensor(bw, 1), *a, *s, *q, *ga, *gb,
         *two[2];
     int64_t half;
@@ -55176,16 +58231,21 @@ OPDI_BW1(glu_backward) {
     return 0;
 }
 OPDI_OP(glu) {
-    opdi_describe_any(op, "glu(Tensor self, int dim=-1) -> Tensor", opdi_glu_kernel, opdi_glu_backward, "self",
-                      OPD_AUTOCAST_KEEP, "[2,4]; [4,3], 0");
+    op->schema = "glu(Tensor self, int dim=-1) -> Tensor";
+    op->any = opdi_glu_kernel; op->backward = opdi_glu_backward; op->save = "self";
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "glu.out";
+    op->cases = "[2,4]; [4,3], 0";
 }
 OPDI_OP(glu_backward) {
-    opdi_describe_any(op, "glu_backward(Tensor grad_output, Tensor self, int dim) -> Tensor", opdi_glu_backward_kernel,
-                      opdi_glu_backward_backward, "grad_output, self", OPD_AUTOCAST_KEEP, "[2,2], [2,4], -1");
+    op->schema = "glu_backward(Tensor grad_output, Tensor self, int dim) -> Tensor";
+    op->any = opdi_glu_backward_kernel; op->backward = opdi_glu_backward_backward; op->save = "grad_output, self";
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "glu_backward.grad_input(Tensor grad_output, Tensor self, int dim, *, Tensor(a!) grad_input) -> "
-              "Tensor(a!)";
+        "Tensor(a!)";
+    op->cases = "[2,2], [2,4], -1";
 }
+
 /* The weight as it broadcasts to self: one number, or one for each channel (dim 1). */
 static opd_tensor *opdi_prelu_weight(const opd_tensor *x, opd_tensor *w) {
     int64_t s[OPD_MAX_DIMS], channels = x->ndim > 1 ? opdi_sizes(x)[1] : 1;
@@ -55206,7 +58266,7 @@ static opd_tensor *opdi_prelu_weight(const opd_tensor *x, opd_tensor *w) {
     for (d = 0; d < x->ndim; d++) { s[d] = d == 1 && w->numel != 1 ? channels : 1; }
     return opdi_o_reshape(w, s, x->ndim);
 }
-OPDI_KERNEL(prelu) {
+static int opdi_prelu_kernel(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0), *w = opdi_prelu_weight(x, opd_arg_tensor(call, 1));
     if (!w || opdi_norm_floating(x, "prelu_cpu")) { return -1; }
     if (w->dtype != x->dtype) {
@@ -55223,7 +58283,7 @@ static opd_tensor *opdi_prelu_gather(opd_tensor *t, opd_tensor *w, const opd_ten
     if (n) { t = opdi_o_sum_dims(t, dims, n, false); }
     return opdi_o_reshape(t, opdi_sizes(w), w->ndim);
 }
-OPDI_KERNEL(prelu_backward) {
+static int opdi_prelu_backward_kernel(opd_call *call) {
     opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *w = opd_arg_tensor(call, 2),
         *wide = opdi_prelu_weight(x, w), *up;
     if (!wide) { return -1; }
@@ -55233,14 +58293,14 @@ OPDI_KERNEL(prelu_backward) {
     if (up) { opdi_view_untie(up); }
     return opd_return_tensor(call, up);
 }
-OPDI_BW1(prelu) {
+static int opdi_prelu_backward(opd_backward_call *bw) {
     opd_tensor *r[2];
     if (opd_prelu_backward(r, opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 1))) { return -1; }
     OPDI_GIVE(0, r[0]);
     OPDI_GIVE(1, r[1]);
     return 0;
 }
-OPDI_BW1(prelu_backward) {
+static int opdi_prelu_backward_backward(opd_backward_call *bw) {
     opd_tensor *gx = opd_bw_grad(bw, 0), *gw = opd_bw_grad(bw, 1), *go = opd_bw_tensor(bw, 0),
         *x = opd_bw_tensor(bw, 1), *w = opd_bw_tensor(bw, 2);
     opd_tensor *wide = opdi_prelu_weight(x, w), *up = opd_gt_Scalar(x, opd_value_int(0)), *to = NULL;
@@ -55254,16 +58314,20 @@ OPDI_BW1(prelu_backward) {
     return 0;
 }
 OPDI_OP(prelu) {
-    opdi_describe_any(op, "prelu(Tensor self, Tensor weight) -> Tensor", opdi_prelu_kernel, opdi_prelu_backward,
-                      "self, weight", OPD_AUTOCAST_LOWER, "[2,3], [3]; [2,3], [1]");
+    op->schema = "prelu(Tensor self, Tensor weight) -> Tensor";
+    op->any = opdi_prelu_kernel; op->backward = opdi_prelu_backward; op->save = "self, weight";
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_LOWER;
     op->out = "prelu.out";
+    op->cases = "[2,3], [3]; [2,3], [1]";
 }
 OPDI_OP(prelu_backward) {
-    opdi_describe_any(op, "prelu_backward(Tensor grad_output, Tensor self, Tensor weight) -> (Tensor, Tensor)",
-                      opdi_prelu_backward_kernel, opdi_prelu_backward_backward, "grad_output, self, weight",
-                          OPD_AUTOCAST_KEEP, "[2,3], [2,3], [3]");
+    op->schema = "prelu_backward(Tensor grad_output, Tensor self, Tensor weight) -> (Tensor, Tensor)";
+    op->any = opdi_prelu_backward_kernel; op->backward = opdi_prelu_backward_backward;
+    op->save = "grad_output, self, weight";
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "prelu_backward.out(Tensor grad_output, Tensor self, Tensor weight, *, Tensor(a!) out0, Tensor(b!) "
-              "out1) -> (Tensor(a!), Tensor(b!))";
+        "out1) -> (Tensor(a!), Tensor(b!))";
+    op->cases = "[2,3], [2,3], [3]";
 }
 OPDI_COLD_END
 
@@ -55713,7 +58777,7 @@ static int opdi_exact_out(const opd_call *call, opd_scalar_type dtype) {
         : opd_fail(OPD_ERROR_DTYPE, "Expected out tensor to have dtype %s, but got %s instead", opd_dtype_cname(dtype),
                    opd_dtype_cname((opd_scalar_type)call->targets[0]->dtype));
 }
-OPDI_KERNEL(gather) {
+static int opdi_gather_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 2), *out;
     int dim = opdi_dim_of(opd_arg_int(call, 1), self->ndim);
     if (dim < 0 || opdi_indexed_check(self, dim, index, NULL, "gather")) { return -1; }
@@ -55721,16 +58785,17 @@ OPDI_KERNEL(gather) {
     out = opd_result(call, 0, opdi_sizes(index), index->ndim, (opd_scalar_type)self->dtype);
     return !out ? -1 : !out->data ? 0 : opdi_indexed_run(OPDI_WALK_GATHER, self, dim, index, out);
 }
-OPDI_BW1(gather) {
+static int opdi_gather_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0);
     return opd_bw_return(bw, 0, opd_scatter_add(opdi_o_zeros(g, opd_bw_sizes(bw, 0)), opd_bw_value(bw, 1).u.i,
                                                 opd_bw_tensor(bw, 2), g));
 }
 OPDI_OP(gather) {
-    opdi_describe(op, "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
-                  opdi_gather_kernel, opdi_gather_backward, "index", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_KEEP,
-                  "[3,4], 1, [3,2]i4; [3,4], 0, [2,4]i3");
+    op->schema = "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor";
+    op->cpu = op->fake = opdi_gather_kernel; op->backward = opdi_gather_backward; op->save = "index";
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
     op->out = "gather.out";
+    op->cases = "[3,4], 1, [3,2]i4; [3,4], 0, [2,4]i3";
 }
 
 /* A Scalar as a 0-dim tensor of the dtype. */
@@ -55777,58 +58842,67 @@ static int opdi_scatter_kind(opd_call *call, int kind, const char *name) {
     return !index ? -1 : kind == OPDI_WALK_SCATTER ? opdi_indexed_go(kind, out, dim, index, src, 1)
            : opdi_fold_into(kind, out, dim, index, src, 1);
 }
-OPDI_KERNEL(scatter_src) { return opdi_scatter_kind(call, OPDI_WALK_SCATTER, "scatter"); }
-OPDI_KERNEL(scatter_add) { return opdi_scatter_kind(call, OPDI_WALK_ADD, "scatter_add"); }
-OPDI_KERNEL(scatter_reduce) {
+static int opdi_scatter_src_kernel(opd_call *call) { return opdi_scatter_kind(call, OPDI_WALK_SCATTER, "scatter"); }
+static int opdi_scatter_add_kernel(opd_call *call) { return opdi_scatter_kind(call, OPDI_WALK_ADD, "scatter_add"); }
+static int opdi_scatter_reduce_kernel(opd_call *call) {
     const char *how = opd_arg_str(call, 4);
     if (strcmp(how, "add") == 0) { return opdi_scatter_kind(call, OPDI_WALK_ADD, "scatter"); }
     if (strcmp(how, "multiply") == 0) { return opdi_scatter_kind(call, OPDI_WALK_MUL, "scatter"); }
     return opd_fail(OPD_ERROR_ARGUMENT, "reduce argument must be either add or multiply.");
 }
-OPDI_BW1(scatter_src) {
+static int opdi_scatter_src_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0), *index = opd_bw_tensor(bw, 2);
     const int64_t dim = opd_bw_value(bw, 1).u.i;
     OPDI_GIVE(0, opd_scatter_value(g, dim, index, opd_value_int(0)));
     OPDI_GIVE(3, opd_gather(g, dim, index));
     return 0;
 }
-OPDI_BW1(scatter_add) {
+static int opdi_scatter_add_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0);
     OPDI_GIVE(0, g);
     OPDI_GIVE(3, opd_gather(g, opd_bw_value(bw, 1).u.i, opd_bw_tensor(bw, 2)));
     return 0;
 }
-OPDI_BW1(refused) {
+static int opdi_refused_backward(opd_backward_call *bw) {
     (void)bw;
     return opd_fail(OPD_ERROR_AUTOGRAD, "the derivative of this operator is not implemented (PyTorch has none either)");
 }
 OPDI_OP(scatter_src) {
-    opdi_describe(op, "scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor", opdi_scatter_src_kernel,
-                 opdi_scatter_src_backward, "index", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_KEEP,
-                 "[3,4], 1, [3,1]i4, [3,1]");
-    op->inplace = "scatter_.src"; op->out = "scatter.src_out"; op->jvp = OPD_JVP_LINEAR;
+    op->schema = "scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor";
+    op->cpu = op->fake = opdi_scatter_src_kernel; op->backward = opdi_scatter_src_backward; op->save = "index";
+    op->jvp = OPD_JVP_LINEAR;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->inplace = "scatter_.src"; op->out = "scatter.src_out";
+    op->cases = "[3,4], 1, [3,1]i4, [3,1]";
 }
 OPDI_OP(scatter_value) {
-    opdi_describe(op, "scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
-                  opdi_scatter_src_kernel,
-                 opdi_scatter_src_backward, "index", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_KEEP, "[3,4], 1, [3,1]i4, 1.5");
+    op->schema = "scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor";
+    op->cpu = op->fake = opdi_scatter_src_kernel; op->backward = opdi_scatter_src_backward; op->save = "index";
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
     op->inplace = "scatter_.value"; op->out = "scatter.value_out";
+    op->cases = "[3,4], 1, [3,1]i4, 1.5";
 }
 OPDI_OP(scatter_reduce) {
-    opdi_describe(op, "scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor",
-                  opdi_scatter_reduce_kernel, opdi_refused_backward, "", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_KEEP, "");
+    op->schema = "scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor";
+    op->cpu = op->fake = opdi_scatter_reduce_kernel; op->backward = opdi_refused_backward;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP;
     op->inplace = "scatter_.reduce"; op->out = "scatter.reduce_out";
+    op->cases = "";
 }
 OPDI_OP(scatter_value_reduce) {
-    opdi_describe(op, "scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor",
-                  opdi_scatter_reduce_kernel, opdi_refused_backward, "", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_KEEP, "");
+    op->schema = "scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor";
+    op->cpu = op->fake = opdi_scatter_reduce_kernel; op->backward = opdi_refused_backward;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP;
     op->inplace = "scatter_.value_reduce"; op->out = "scatter.value_reduce_out";
+    op->cases = "";
 }
 OPDI_OP(scatter_add) {
-    opdi_describe(op, "scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor", opdi_scatter_add_kernel,
-                 opdi_scatter_add_backward, "index(src)", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_PROMOTE_NOT_CPU,
-                 "[3,4], 1, [3,2]i4, [3,2]");
+    op->schema = "scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor";
+    op->cpu = op->fake = opdi_scatter_add_kernel; op->backward = opdi_scatter_add_backward; op->save = "index(src)";
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_PROMOTE_NOT_CPU; op->tags = OPD_OPTAG_CORE;
+    op->flops = opdi_flops_elements;
     op->inplace = "scatter_add_"; op->out = "scatter_add.out";
+    op->cases = "[3,4], 1, [3,2]i4, [3,2]";
 }
 
 /* scatter_reduce.two: sum, prod, mean, amax, amin; without include_self the places written begin anew. */
@@ -55903,7 +58977,7 @@ static int opdi_reduce_into(opd_tensor *out, int dim, opd_tensor *index, opd_ten
     desk = opdi_desk_filled(out, t);
     return desk && opdi_reduce_on(desk, dim, index, src, how, include_self) == 0 ? opdi_done_with(out, desk) : -1;
 }
-OPDI_KERNEL(scatter_reduce_two) {
+static int opdi_scatter_reduce_two_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 2), *src = opd_arg_tensor(call, 3), *out;
     int dim = opdi_dim_of(opd_arg_int(call, 1), self->ndim), how = opdi_reduce_of(opd_arg_str(call, 4));
     if (dim < 0 || how < 0) { return -1; }
@@ -56002,13 +59076,16 @@ static int opdi_reduce_backward(opd_backward_call *bw, bool rows) {
     OPDI_GIVE(at, opd_mul(opdi_picked(p, g), hit));
     return 0;
 }
-OPDI_BW1(scatter_reduce_two) { return opdi_reduce_backward(bw, false); }
+static int opdi_scatter_reduce_two_backward(opd_backward_call *bw) { return opdi_reduce_backward(bw, false); }
 OPDI_OP(scatter_reduce_two) {
-    opdi_describe(op, "scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, "
-                  "bool include_self=True) -> Tensor", opdi_scatter_reduce_two_kernel, opdi_scatter_reduce_two_backward,
-                  "self, index, src, result", OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_KEEP,
-                  "[3,4], 1, [3,2]i4, [3,2], 'sum'; [3,4], 1, [3,2]i4, [3,2], 'mean'");
+    op->schema = "scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool "
+        "include_self=True) -> Tensor";
+    op->cpu = op->fake = opdi_scatter_reduce_two_kernel; op->backward = opdi_scatter_reduce_two_backward;
+    op->save = "self, index, src, result";
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->flops = opdi_flops_elements;
     op->inplace = "scatter_reduce_.two"; op->out = "scatter_reduce.two_out";
+    op->cases = "[3,4], 1, [3,2]i4, [3,2], 'sum'; [3,4], 1, [3,2]i4, [3,2], 'mean'";
 }
 OPDI_COLD_END
 
@@ -56077,7 +59154,7 @@ static int opdi_rows_select(opd_tensor *a, int dim, opd_tensor *index, opd_tenso
     }
     return opdi_done_with(out, desk);
 }
-OPDI_KERNEL(index_select) {
+static int opdi_index_select_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 2), *out;
     int dim = opdi_dim_of(opd_arg_int(call, 1), self->ndim);
     int64_t sizes[OPD_MAX_DIMS];
@@ -56094,25 +59171,29 @@ OPDI_KERNEL(index_select) {
     if (!out || !out->data) { return out ? 0 : -1; }
     return opdi_rows_select(self, dim, index, out, "index out of range in self");
 }
-OPDI_BW1(index_select) {
+static int opdi_index_select_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_index_select_backward(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 0),
                                                           opd_bw_value(bw, 1).u.i, opd_bw_tensor(bw, 2)));
 }
 static int opdi_rows_batch(opd_call *call);
 OPDI_OP(index_select) {
-    opdi_describe(op, "index_select(Tensor self, int dim, Tensor index) -> Tensor", opdi_index_select_kernel,
-                  opdi_index_select_backward,
-                 "index", opdi_rows_batch, OPD_AUTOCAST_KEEP, "[3,4], 1, [5]i4; [3,4], 0, [2]i3");
+    op->schema = "index_select(Tensor self, int dim, Tensor index) -> Tensor";
+    op->cpu = op->fake = opdi_index_select_kernel; op->backward = opdi_index_select_backward; op->save = "index";
+    op->vmap = opdi_rows_batch; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
     op->out = "index_select.out";
+    op->cases = "[3,4], 1, [5]i4; [3,4], 0, [2]i3";
 }
-OPDI_KERNEL(index_select_backward) {
+
+static int opdi_index_select_backward_kernel(opd_call *call) {
     opd_tensor *g = opd_arg_tensor(call, 0);
     return opd_return_tensor(call, opd_index_add(opdi_o_zeros(g, opd_arg_ints(call, 1)), opd_arg_int(call, 2),
                                                  opd_arg_tensor(call, 3), g));
 }
 OPDI_OP(index_select_backward) {
-    opdi_describe_composite(op, "index_select_backward(Tensor grad, int[] self_sizes, int dim, Tensor index) -> Tensor",
-                        opdi_index_select_backward_kernel, OPD_AUTOCAST_KEEP, "[3,2], (3,4), 1, [2]i4");
+    op->schema = "index_select_backward(Tensor grad, int[] self_sizes, int dim, Tensor index) -> Tensor";
+    op->composite = opdi_index_select_backward_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[3,2], (3,4), 1, [2]i4";
 }
 
 /* Checks shared by index_add, index_copy and index_reduce: index is a vector as long as source along dim, the other
@@ -56152,7 +59233,7 @@ static opd_tensor *opdi_rows_index(const opd_tensor *out, int dim, opd_tensor *i
     index = opdi_index_checked(index, dim, out->ndim ? opdi_sizes(out)[dim] : 1, wrap, text);
     return index ? opdi_rows_spread(index, dim, opdi_sizes(src), src->ndim) : NULL;
 }
-OPDI_KERNEL(index_add) {
+static int opdi_index_add_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 2), *src = opd_arg_tensor(call, 3), *out;
     const int dim = opdi_dim_of(opd_arg_int(call, 1), self->ndim);
     const opd_scalar_type t = (opd_scalar_type)self->dtype;
@@ -56179,19 +59260,21 @@ static opd_tensor *opdi_rows_back(opd_backward_call *bw, opd_tensor *g, int at) 
     const opd_ints sizes = opd_bw_sizes(bw, at);
     return t && sizes.n != t->ndim ? opdi_o_reshape(t, sizes.data, sizes.n) : t;
 }
-OPDI_BW1(index_add) {
+static int opdi_index_add_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0);
     OPDI_GIVE(0, g);
     OPDI_GIVE(3, opdi_scale(opdi_rows_back(bw, g, 3), opd_bw_value(bw, 4)));
     return 0;
 }
 OPDI_OP(index_add) {
-    opdi_describe(op, "index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor",
-                  opdi_index_add_kernel, opdi_index_add_backward, "index(source)", opdi_rows_batch, OPD_AUTOCAST_KEEP,
-                  "[3,4], 1, [2]i4, [3,2]; [3,4], 0, [5]i3, [5,4], alpha=2");
+    op->schema = "index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor";
+    op->cpu = op->fake = opdi_index_add_kernel; op->backward = opdi_index_add_backward; op->save = "index(source)";
+    op->vmap = opdi_rows_batch; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
     op->inplace = "index_add_"; op->out = "index_add.out";
+    op->cases = "[3,4], 1, [2]i4, [3,2]; [3,4], 0, [5]i3, [5,4], alpha=2";
 }
-OPDI_KERNEL(index_copy) {
+
+static int opdi_index_copy_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 2), *src = opd_arg_tensor(call, 3), *out;
     int dim = opdi_dim_of(opd_arg_int(call, 1), self->ndim);
     if (dim < 0) { return -1; }
@@ -56205,19 +59288,22 @@ OPDI_KERNEL(index_copy) {
     index = opdi_rows_index(out, dim, index, src, false, NULL);
     return index ? opdi_indexed_go(OPDI_WALK_SCATTER, out, dim, index, src, 1) : -1;
 }
-OPDI_BW1(index_copy) {
+static int opdi_index_copy_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0);
     OPDI_GIVE(0, opd_index_fill_int_Scalar(g, opd_bw_value(bw, 1).u.i, opd_bw_tensor(bw, 2), opd_value_int(0)));
     OPDI_GIVE(3, opdi_rows_back(bw, g, 3));
     return 0;
 }
 OPDI_OP(index_copy) {
-    opdi_describe(op, "index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor", opdi_index_copy_kernel,
-                 opdi_index_copy_backward, "index", opdi_rows_batch, OPD_AUTOCAST_PROMOTE_CPU,
-                 "[3,4], 1, [1]i4, [3,1]");
-    op->inplace = "index_copy_"; op->out = "index_copy.out"; op->jvp = OPD_JVP_LINEAR;
+    op->schema = "index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor";
+    op->cpu = op->fake = opdi_index_copy_kernel; op->backward = opdi_index_copy_backward; op->save = "index";
+    op->jvp = OPD_JVP_LINEAR;
+    op->vmap = opdi_rows_batch; op->autocast = OPD_AUTOCAST_PROMOTE_CPU;
+    op->inplace = "index_copy_"; op->out = "index_copy.out";
+    op->cases = "[3,4], 1, [1]i4, [3,1]";
 }
-OPDI_KERNEL(index_fill) {
+
+static int opdi_index_fill_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 2), *src, *out;
     const opd_value v = opd_arg_value(call, 3);
     const int dim = opdi_dim_of(opd_arg_int(call, 1), self->ndim);
@@ -56241,7 +59327,7 @@ OPDI_KERNEL(index_fill) {
     index = src ? opdi_rows_index(out, dim, index, out, true, NULL) : NULL;
     return index ? opdi_indexed_go(OPDI_WALK_SCATTER, out, dim, index, src, 1) : -1;
 }
-OPDI_BW1(index_fill) {
+static int opdi_index_fill_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0), *index = opd_bw_tensor(bw, 2);
     const int64_t dim = opd_bw_value(bw, 1).u.i;
     OPDI_GIVE(0, opd_index_fill_int_Scalar(g, dim, index, opd_value_int(0)));
@@ -56253,20 +59339,22 @@ OPDI_BW1(index_fill) {
     return 0;
 }
 OPDI_OP(index_fill_int_Scalar) {
-    opdi_describe(op, "index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
-                  opdi_index_fill_kernel,
-                 opdi_index_fill_backward, "index", opdi_rows_batch, OPD_AUTOCAST_KEEP, "[3,4], 1, [2]i4, 1.5");
+    op->schema = "index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor";
+    op->cpu = op->fake = opdi_index_fill_kernel; op->backward = opdi_index_fill_backward; op->save = "index";
+    op->vmap = opdi_rows_batch; op->autocast = OPD_AUTOCAST_KEEP;
     op->inplace = "index_fill_.int_Scalar"; op->out = "index_fill.int_Scalar_out";
+    op->cases = "[3,4], 1, [2]i4, 1.5";
 }
 OPDI_OP(index_fill_int_Tensor) {
-    opdi_describe(op, "index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor",
-                  opdi_index_fill_kernel,
-                 opdi_index_fill_backward, "index", opdi_rows_batch, OPD_AUTOCAST_KEEP, "[3,4], 1, [1]i4, []");
+    op->schema = "index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor";
+    op->cpu = op->fake = opdi_index_fill_kernel; op->backward = opdi_index_fill_backward; op->save = "index";
+    op->vmap = opdi_rows_batch; op->autocast = OPD_AUTOCAST_KEEP;
     op->inplace = "index_fill_.int_Tensor"; op->out = "index_fill.int_Tensor_out";
+    op->cases = "[3,4], 1, [1]i4, []";
 }
 OPDI_COLD_END
 OPDI_COLD_BEGIN
-OPDI_KERNEL(index_reduce) {
+static int opdi_index_reduce_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 2), *src = opd_arg_tensor(call, 3), *out;
     int dim = opdi_dim_of(opd_arg_int(call, 1), self->ndim), how = opdi_reduce_of(opd_arg_str(call, 4));
     if (dim < 0 || how < 0) { return -1; }
@@ -56287,14 +59375,17 @@ OPDI_KERNEL(index_reduce) {
     index = opdi_rows_index(out, dim, index, src, false, NULL);
     return index ? opdi_reduce_into(out, dim, index, src, how, opd_arg_bool(call, 5)) : -1;
 }
-OPDI_BW1(index_reduce) { return opdi_reduce_backward(bw, true); }
+static int opdi_index_reduce_backward(opd_backward_call *bw) { return opdi_reduce_backward(bw, true); }
 OPDI_OP(index_reduce) {
-    opdi_describe(op, "index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, "
-                  "bool include_self=True) -> Tensor", opdi_index_reduce_kernel, opdi_index_reduce_backward,
-                  "self, index, source, result", opdi_rows_batch, OPD_AUTOCAST_KEEP,
-                  "[3,4], 1, [2]i4, [3,2], 'mean'");
+    op->schema = "index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool "
+        "include_self=True) -> Tensor";
+    op->cpu = op->fake = opdi_index_reduce_kernel; op->backward = opdi_index_reduce_backward;
+    op->save = "self, index, source, result";
+    op->vmap = opdi_rows_batch; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
     op->inplace = "index_reduce_"; op->out = "index_reduce.out";
+    op->cases = "[3,4], 1, [2]i4, [3,2], 'mean'";
 }
+
 /* vmap of index_select, index_add, index_copy, index_fill, index_reduce where each example has indices of its own. */
 static int opdi_rows_indexed(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 2), *src, *list[OPD_MAX_DIMS];
@@ -56584,7 +59675,7 @@ static void opdi_pick_go(opdi_pick_plan *p, opd_tensor *self, opd_tensor *values
     j.size = (int)opd_dtype_size((opd_scalar_type)self->dtype);
     opdi_parallel_for(p->nb * p->nq, OPDI_MAX((int64_t)1, OPDI_GRAIN / p->na), opdi_pick_part, &j);
 }
-OPDI_KERNEL(index_Tensor) {
+static int opdi_index_Tensor_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *out, *desk;
     opdi_pick_plan p;
     if (opdi_pick_make(&p, self, opd_arg_tensors(call, 1))) { return -1; }
@@ -56596,7 +59687,7 @@ OPDI_KERNEL(index_Tensor) {
     opdi_pick_go(&p, self, desk);
     return opdi_done_with(out, desk);
 }
-OPDI_BW1(index_Tensor) {
+static int opdi_index_Tensor_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0);
     return opd_bw_return(bw, 0, opd_index_put_full(opdi_o_zeros(g, opd_bw_sizes(bw, 0)), opd_bw_tensors(bw, 1), g,
                                                    true));
@@ -56686,11 +59777,14 @@ static int opdi_index_put_batch(opd_call *call) {
     return opd_batch_return(call, opd_index_put_full(self, p.list, values, opd_arg_bool(call, 3)), 0);
 }
 OPDI_OP(index_Tensor) {
-    opdi_describe(op, "index.Tensor(Tensor self, Tensor?[] indices) -> Tensor", opdi_index_Tensor_kernel,
-                  opdi_index_Tensor_backward,
-                 "indices", opdi_index_batch, OPD_AUTOCAST_KEEP, "[3,4], {[2]i3}; [3,4,2], {[2,1]i3, [2]i4}");
+    op->schema = "index.Tensor(Tensor self, Tensor?[] indices) -> Tensor";
+    op->cpu = op->fake = opdi_index_Tensor_kernel; op->backward = opdi_index_Tensor_backward; op->save = "indices";
+    op->vmap = opdi_index_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->tags = OPD_OPTAG_CORE | OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE;
     op->out = "index.Tensor_out";
+    op->cases = "[3,4], {[2]i3}; [3,4,2], {[2,1]i3, [2]i4}";
 }
+
 static int opdi_put_check(const opdi_pick_plan *p, const opd_tensor *values) {
     char a[256], b[256];
     bool fits = values->ndim <= p->nout;
@@ -56757,7 +59851,7 @@ static int opdi_put_values(opd_tensor *out, opd_tensors list, opd_tensor *values
     }
     return opdi_indexed_go(kind, f.a, f.dim, f.index, f.src, 1) ? -1 : opdi_done_with(out, desk);
 }
-OPDI_KERNEL(index_put) {
+static int opdi_index_put_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *values = opd_arg_tensor(call, 2), *out;
     const bool accumulate = opd_arg_bool(call, 3);
     if (self->dtype != values->dtype) {
@@ -56772,7 +59866,7 @@ OPDI_KERNEL(index_put) {
     out = opdi_update(call, true);
     return !out ? -1 : !out->data ? 0 : opdi_put_values(out, opd_arg_tensors(call, 1), values, accumulate);
 }
-OPDI_BW1(index_put) {
+static int opdi_index_put_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0), *zero;
     const opd_tensors list = opd_bw_tensors(bw, 1);
     if (opd_bw_needs(bw, 0)) {
@@ -56783,13 +59877,15 @@ OPDI_BW1(index_put) {
     return 0;
 }
 OPDI_OP(index_put) {
-    opdi_describe(op, "index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
-                  opdi_index_put_kernel, opdi_index_put_backward, "indices", opdi_index_put_batch,
-                  OPD_AUTOCAST_PROMOTE_NOT_CPU,
-                  "[3,4], {[1]i3}, [4]; [3,4], {[2]i3}, [2,4], True");
-    op->inplace = "index_put_"; op->out = "index_put.out"; op->jvp = OPD_JVP_LINEAR;
+    op->schema = "index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor";
+    op->cpu = op->fake = opdi_index_put_kernel; op->backward = opdi_index_put_backward; op->save = "indices";
+    op->jvp = OPD_JVP_LINEAR;
+    op->vmap = opdi_index_put_batch; op->autocast = OPD_AUTOCAST_PROMOTE_NOT_CPU; op->tags = OPD_OPTAG_CORE;
+    op->inplace = "index_put_"; op->out = "index_put.out";
+    op->cases = "[3,4], {[1]i3}, [4]; [3,4], {[2]i3}, [2,4], True";
 }
-OPDI_KERNEL(index_put_impl_) {
+
+static int opdi_index_put_impl__kernel(opd_call *call) {
     opd_value v[4];
     static opd_op *h;
     int i;
@@ -56797,9 +59893,11 @@ OPDI_KERNEL(index_put_impl_) {
     return opd_return_tensor(call, opd_call_op(OPD_OP(&h, "aten::index_put_"), v, 4));
 }
 OPDI_OP(_index_put_impl_) {
-    opdi_describe_composite(op, "_index_put_impl_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool "
-                            "accumulate=False, bool unsafe=False) -> Tensor(a!)",
-                        opdi_index_put_impl__kernel, OPD_AUTOCAST_KEEP, "");
+    op->schema = "_index_put_impl_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False, bool "
+        "unsafe=False) -> Tensor(a!)";
+    op->composite = opdi_index_put_impl__kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "";
 }
 
 /* take and put: t in a row, for reading. */
@@ -56838,7 +59936,7 @@ static opd_tensor *opdi_take_index(opd_tensor *index, int64_t numel) {
     }
     return x;
 }
-OPDI_KERNEL(take) {
+static int opdi_take_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 1), *out, *flat;
     if (index->dtype != OPD_INT64) {
         return opd_fail(OPD_ERROR_DTYPE, "take(): Expected a long tensor for index, but got %s",
@@ -56853,7 +59951,7 @@ OPDI_KERNEL(take) {
     flat = index ? opdi_span_view(self) : NULL;
     return flat ? opdi_rows_select(flat, 0, index, out, "out of range") : -1;
 }
-OPDI_BW1(take) {
+static int opdi_take_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0);
     return opd_bw_return(bw, 0, opd_put_full(opdi_o_zeros(g, opd_bw_sizes(bw, 0)), opd_bw_tensor(bw, 1), g, true));
 }
@@ -56872,11 +59970,14 @@ static int opdi_take_batch(opd_call *call) {
     return dim < 0 ? opd_batch_return(call, opd_take(self, index), at) : opdi_batch_as(call, opdi_take_indexed);
 }
 OPDI_OP(take) {
-    opdi_describe(op, "take(Tensor self, Tensor index) -> Tensor", opdi_take_kernel, opdi_take_backward, "index",
-                  opdi_take_batch, OPD_AUTOCAST_KEEP, "[3,4], [2,3]i12");
+    op->schema = "take(Tensor self, Tensor index) -> Tensor";
+    op->cpu = op->fake = opdi_take_kernel; op->backward = opdi_take_backward; op->save = "index";
+    op->vmap = opdi_take_batch; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "take.out";
+    op->cases = "[3,4], [2,3]i12";
 }
-OPDI_KERNEL(put) {
+
+static int opdi_put_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 1), *src = opd_arg_tensor(call, 2), *out,
         *flat;
     const opd_scalar_type t = (opd_scalar_type)self->dtype;
@@ -56907,7 +60008,7 @@ OPDI_KERNEL(put) {
     src = flat ? opdi_flat_of(src) : NULL;
     return src ? opdi_put_values(flat, opd_tensors_of(&index, 1), src, opd_arg_bool(call, 3)) : -1;
 }
-OPDI_BW1(put) {
+static int opdi_put_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0), *index = opd_bw_tensor(bw, 1);
     if (opd_bw_needs(bw, 0)) {
         opd_tensor *zeros = opd_bw_value(bw, 3).u.i ? NULL
@@ -56934,12 +60035,15 @@ static int opdi_put_indexed(opd_call *call) {
 }
 static int opdi_put_batch(opd_call *call) { return opdi_batch_as(call, opdi_put_indexed); }
 OPDI_OP(put) {
-    opdi_describe(op, "put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor",
-                  opdi_put_kernel, opdi_put_backward,
-                 "index", opdi_put_batch, OPD_AUTOCAST_KEEP, "[3,4], [1]i12, [1]; [3,4], [5]i12, [5], True");
-    op->inplace = "put_"; op->out = "put.out"; op->jvp = OPD_JVP_LINEAR;
+    op->schema = "put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor";
+    op->cpu = op->fake = opdi_put_kernel; op->backward = opdi_put_backward; op->save = "index";
+    op->jvp = OPD_JVP_LINEAR;
+    op->vmap = opdi_put_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->inplace = "put_"; op->out = "put.out";
+    op->cases = "[3,4], [1]i12, [1]; [3,4], [5]i12, [5], True";
 }
-OPDI_KERNEL(take_along_dim) {
+
+static int opdi_take_along_dim_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 1);
     int64_t a[OPD_MAX_DIMS], b[OPD_MAX_DIMS], minus = -1;
     int dim, d;
@@ -56971,9 +60075,11 @@ OPDI_KERNEL(take_along_dim) {
                                               opdi_o_expand(index, b, self->ndim)));
 }
 OPDI_OP(take_along_dim) {
-    opdi_describe_composite(op, "take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor",
-                            opdi_take_along_dim_kernel, OPD_AUTOCAST_KEEP, "[3,4], [3,2]i4, 1; [3,4], [5]i12");
+    op->schema = "take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor";
+    op->composite = opdi_take_along_dim_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "take_along_dim.out";
+    op->cases = "[3,4], [3,2]i4, 1; [3,4], [5]i12";
 }
 
 //== masked_select, masked_scatter =====================================================================================
@@ -57022,7 +60128,7 @@ static int64_t opdi_mask_count(const opd_tensor *mask) {
     return n;
 }
 OPDI_COLD_BEGIN
-OPDI_KERNEL(masked_select) {
+static int opdi_masked_select_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *mask = opd_arg_tensor(call, 1), *out, *desk;
     int64_t sizes[OPD_MAX_DIMS], n;
     int ndim;
@@ -57046,7 +60152,7 @@ OPDI_KERNEL(masked_select) {
     return opdi_done_with(out, desk);
 }
 /* g back to the chosen places of a tensor with mask's and self's common size. */
-OPDI_BW1(masked_select) {
+static int opdi_masked_select_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0), *mask = opd_bw_tensor(bw, 1);
     const opd_ints own = opd_bw_sizes(bw, 0);
     int64_t sizes[OPD_MAX_DIMS];
@@ -57078,12 +60184,15 @@ static int opdi_masked_select_batch(opd_call *call) {
     return dim >= 0 ? opdi_batch_dynamic(call) : opdi_batch_as(call, opdi_masked_select_indexed);
 }
 OPDI_OP(masked_select) {
-    opdi_describe(op, "masked_select(Tensor self, Tensor mask) -> Tensor", opdi_masked_select_kernel,
-                  opdi_masked_select_backward, "mask", opdi_masked_select_batch, OPD_AUTOCAST_KEEP,
-                  "[3,4], [3,4]b; [3,4], [4]b");
+    op->schema = "masked_select(Tensor self, Tensor mask) -> Tensor";
+    op->cpu = op->fake = opdi_masked_select_kernel; op->backward = opdi_masked_select_backward; op->save = "mask";
+    op->vmap = opdi_masked_select_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->tags = OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE | OPDI_OPTAG_OUT_DYNAMIC;
     op->out = "masked_select.out";
+    op->cases = "[3,4], [3,4]b; [3,4], [4]b";
 }
-OPDI_KERNEL(masked_scatter) {
+
+static int opdi_masked_scatter_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *mask = opd_arg_tensor(call, 1), *src = opd_arg_tensor(call, 2), *out,
         *desk, *m;
     int64_t sizes[OPD_MAX_DIMS];
@@ -57127,7 +60236,7 @@ static opd_tensor *opdi_masked_scatter_put(opd_tensor *g, opd_tensor *mask, int6
     g = opdi_where(mask, opdi_o_reshape(g, &g->numel, 1));
     return at ? opd_index_put_full(zeros, opd_tensors_of(&at, 1), g, true) : NULL;
 }
-OPDI_BW1(masked_scatter) {
+static int opdi_masked_scatter_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0), *mask = opd_bw_tensor(bw, 1);
     OPDI_GIVE(0, opd_masked_fill_Scalar(g, mask, opd_value_int(0)));
     if (opd_bw_needs(bw, 2)) {                    /* the chosen ones, and zeros for the rest of source */
@@ -57147,23 +60256,28 @@ OPDI_BW1(masked_scatter) {
     return 0;
 }
 OPDI_OP(masked_scatter) {
-    opdi_describe(op, "masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor", opdi_masked_scatter_kernel,
-                  opdi_masked_scatter_backward, "mask", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[3,4], [3,4]b, [12]");
+    op->schema = "masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor";
+    op->cpu = op->fake = opdi_masked_scatter_kernel; op->backward = opdi_masked_scatter_backward; op->save = "mask";
+    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
     op->inplace = "masked_scatter_"; op->out = "masked_scatter.out";
+    op->cases = "[3,4], [3,4]b, [12]";
 }
 
 //== where with numbers, where of one argument =========================================================================
 
-OPDI_KERNEL(where_Scalar) {
+static int opdi_where_Scalar_kernel(opd_call *call) {
     opd_value a = opd_arg_value(call, 1), b = opd_arg_value(call, 2);
     return opd_return_tensor(call, opd_where_self(opd_arg_tensor(call, 0), opd_tensor_wrapped_number(a),
                                                   opd_tensor_wrapped_number(b)));
 }
 OPDI_OP(where_Scalar) {
-    opdi_describe_composite(op, "where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor",
-                            opdi_where_Scalar_kernel, OPD_AUTOCAST_KEEP, "[2,3]b, 1.5, 2.5");
+    op->schema = "where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor";
+    op->composite = opdi_where_Scalar_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,3]b, 1.5, 2.5";
 }
-OPDI_KERNEL(where) {
+
+static int opdi_where_kernel(opd_call *call) {
     static opd_op *h;
     opd_tensor *self = opd_arg_tensor(call, 0), *t;
     opd_tensor *list[OPD_MAX_DIMS];
@@ -57177,8 +60291,12 @@ OPDI_KERNEL(where) {
     }
     return opd_return_tensors(call, list, n);
 }
-OPDI_OP(where) { opdi_describe_composite(op, "where(Tensor condition) -> Tensor[]", opdi_where_kernel,
-                                         OPD_AUTOCAST_KEEP, "[2,3]b; []b"); }
+OPDI_OP(where) {
+    op->schema = "where(Tensor condition) -> Tensor[]";
+    op->composite = opdi_where_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,3]b; []b";
+}
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:join      joining and padding
@@ -57232,7 +60350,7 @@ static int opdi_cat_sizes(opd_tensors list, const opd_tensor *first, int dim, in
     }
     return 0;
 }
-OPDI_KERNEL(cat) {
+static int opdi_cat_kernel(opd_call *call) {
     opd_tensors list = opd_arg_tensors(call, 0);
     const opd_tensor *first = NULL;
     opd_tensor *out;
@@ -57262,7 +60380,7 @@ OPDI_KERNEL(cat) {
     }
     return 0;
 }
-OPDI_BW1(cat) {
+static int opdi_cat_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0);
     int64_t at = 0;
     const opd_tensors list = opd_bw_tensors(bw, 0);
@@ -57308,12 +60426,15 @@ static int opdi_join_batch(opd_call *call, int more) {
 static int opdi_cat_batch(opd_call *call) { return opdi_join_batch(call, 0); }
 static int opdi_stack_batch(opd_call *call) { return opdi_join_batch(call, 1); }
 OPDI_OP(cat) {
-    opdi_describe(op, "cat(Tensor[] tensors, int dim=0) -> Tensor", opdi_cat_kernel, opdi_cat_backward, "tensors.sizes",
-                  opdi_cat_batch, OPD_AUTOCAST_PROMOTE_CPU, "{[2,3], [1,3]}; {[2,3], [2,2]}, 1");
-    op->any = opdi_list_of_none; op->jvp = OPD_JVP_LINEAR;
+    op->schema = "cat(Tensor[] tensors, int dim=0) -> Tensor";
+    op->cpu = op->fake = opdi_cat_kernel; op->any = opdi_list_of_none; op->backward = opdi_cat_backward;
+    op->save = "tensors.sizes"; op->jvp = OPD_JVP_LINEAR;
+    op->vmap = opdi_cat_batch; op->autocast = OPD_AUTOCAST_PROMOTE_CPU; op->tags = OPD_OPTAG_CORE;
     op->out = "cat.out";
+    op->cases = "{[2,3], [1,3]}; {[2,3], [2,2]}, 1";
 }
-OPDI_KERNEL(stack) {
+
+static int opdi_stack_kernel(opd_call *call) {
     opd_tensors list = opd_arg_tensors(call, 0);
     opd_tensor *out;
     int64_t sizes[OPD_MAX_DIMS], k;
@@ -57352,7 +60473,7 @@ OPDI_KERNEL(stack) {
     }
     return 0;
 }
-OPDI_BW1(stack) {
+static int opdi_stack_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0);
     const int64_t dim = opd_bw_value(bw, 1).u.i, n = g->ndim ? opd_size(g, (int)dim) : 0;
     int k;
@@ -57362,11 +60483,14 @@ OPDI_BW1(stack) {
     return 0;
 }
 OPDI_OP(stack) {
-    opdi_describe(op, "stack(Tensor[] tensors, int dim=0) -> Tensor", opdi_stack_kernel, opdi_stack_backward, "",
-                  opdi_stack_batch, OPD_AUTOCAST_PROMOTE_CPU, "{[2,3], [2,3]}; {[2,3], [2,3]}, 1; {[], []}");
-    op->any = opdi_list_of_none; op->jvp = OPD_JVP_LINEAR;
+    op->schema = "stack(Tensor[] tensors, int dim=0) -> Tensor";
+    op->cpu = op->fake = opdi_stack_kernel; op->any = opdi_list_of_none; op->backward = opdi_stack_backward;
+    op->jvp = OPD_JVP_LINEAR;
+    op->vmap = opdi_stack_batch; op->autocast = OPD_AUTOCAST_PROMOTE_CPU;
     op->out = "stack.out";
+    op->cases = "{[2,3], [2,3]}; {[2,3], [2,3]}, 1; {[], []}";
 }
+
 /* hstack, vstack, dstack, column_stack, row_stack: everything with `least` dims at least, then cat along dim.  column:
    a
    vector becomes a column. */
@@ -57402,29 +60526,59 @@ static int opdi_stack_like(opd_call *call, int least, int dim, bool column, cons
     opdi_free(wide, bytes);
     return rc;
 }
-OPDI_KERNEL(hstack) { return opdi_stack_like(call, 1, 1, false, "hstack"); }
-OPDI_KERNEL(vstack) { return opdi_stack_like(call, 2, 0, false, "vstack"); }
-OPDI_KERNEL(dstack) { return opdi_stack_like(call, 3, 2, false, "dstack"); }
-OPDI_KERNEL(column_stack) { return opdi_stack_like(call, 2, 1, true, "column_stack"); }
-OPDI_KERNEL(concat) { return opd_return_tensor(call, opd_cat_full(opd_arg_tensors(call, 0), opd_arg_int(call, 1))); }
-OPDI_OP(hstack) { opdi_describe_composite(op, "hstack(Tensor[] tensors) -> Tensor", opdi_hstack_kernel,
-                                          OPD_AUTOCAST_KEEP, "{[2,3], [2,2]}; {[2], [3]}"); op->out = "hstack.out"; }
-OPDI_OP(vstack) { opdi_describe_composite(op, "vstack(Tensor[] tensors) -> Tensor", opdi_vstack_kernel,
-                                          OPD_AUTOCAST_KEEP, "{[2,3], [1,3]}; {[2], [2]}"); op->out = "vstack.out"; }
-OPDI_OP(dstack) { opdi_describe_composite(op, "dstack(Tensor[] tensors) -> Tensor", opdi_dstack_kernel,
-                                          OPD_AUTOCAST_KEEP, "{[2,3], [2,3]}; {[2], [2]}"); op->out = "dstack.out"; }
+static int opdi_hstack_kernel(opd_call *call) { return opdi_stack_like(call, 1, 1, false, "hstack"); }
+static int opdi_vstack_kernel(opd_call *call) { return opdi_stack_like(call, 2, 0, false, "vstack"); }
+static int opdi_dstack_kernel(opd_call *call) { return opdi_stack_like(call, 3, 2, false, "dstack"); }
+static int opdi_column_stack_kernel(opd_call *call) { return opdi_stack_like(call, 2, 1, true, "column_stack"); }
+static int opdi_concat_kernel(opd_call *call) {
+    return opd_return_tensor(call, opd_cat_full(opd_arg_tensors(call, 0), opd_arg_int(call, 1)));
+}
+OPDI_OP(hstack) {
+    op->schema = "hstack(Tensor[] tensors) -> Tensor";
+    op->composite = opdi_hstack_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "hstack.out";
+    op->cases = "{[2,3], [2,2]}; {[2], [3]}";
+}
+OPDI_OP(vstack) {
+    op->schema = "vstack(Tensor[] tensors) -> Tensor";
+    op->composite = opdi_vstack_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "vstack.out";
+    op->cases = "{[2,3], [1,3]}; {[2], [2]}";
+}
+OPDI_OP(dstack) {
+    op->schema = "dstack(Tensor[] tensors) -> Tensor";
+    op->composite = opdi_dstack_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "dstack.out";
+    op->cases = "{[2,3], [2,3]}; {[2], [2]}";
+}
 OPDI_OP(column_stack) {
-    opdi_describe_composite(op, "column_stack(Tensor[] tensors) -> Tensor", opdi_column_stack_kernel,
-                            OPD_AUTOCAST_KEEP, "{[2], [2,3]}"); op->out = "column_stack.out"; }
+    op->schema = "column_stack(Tensor[] tensors) -> Tensor";
+    op->composite = opdi_column_stack_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "column_stack.out";
+    op->cases = "{[2], [2,3]}";
+}
 OPDI_OP(row_stack) {
-    opdi_describe_composite(op, "row_stack(Tensor[] tensors) -> Tensor", opdi_vstack_kernel, OPD_AUTOCAST_KEEP,
-                            "{[2], [2]}"); op->out = "row_stack.out"; }
-OPDI_OP(concat) { opdi_describe_composite(op, "concat(Tensor[] tensors, int dim=0) -> Tensor", opdi_concat_kernel,
-                                          OPD_AUTOCAST_KEEP, "{[2,3], [1,3]}"); op->out = "concat.out"; }
+    op->schema = "row_stack(Tensor[] tensors) -> Tensor";
+    op->composite = opdi_vstack_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "row_stack.out";
+    op->cases = "{[2], [2]}";
+}
+OPDI_OP(concat) {
+    op->schema = "concat(Tensor[] tensors, int dim=0) -> Tensor";
+    op->composite = opdi_concat_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "concat.out";
+    op->cases = "{[2,3], [1,3]}";
+}
 
 //== padding ===========================================================================================================
 
-OPDI_KERNEL(constant_pad_nd) {
+static int opdi_constant_pad_nd_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *out, *fill, *dst, *src;
     const opd_ints pad = opd_arg_ints(call, 1);
     int64_t sizes[OPD_MAX_DIMS], inside[OPD_MAX_DIMS], at = 0, from = 0;
@@ -57467,7 +60621,7 @@ OPDI_KERNEL(constant_pad_nd) {
     if (opdi_same_sizes(out, self) && opdi_copy(out, fill)) { return -1; }
     return dst && src ? opdi_copy(dst, src) : -1;
 }
-OPDI_BW1(constant_pad_nd) {
+static int opdi_constant_pad_nd_backward(opd_backward_call *bw) {
     const opd_value pad = opd_bw_value(bw, 1);
     int64_t minus[2 * OPD_MAX_DIMS];
     int i;
@@ -57480,10 +60634,11 @@ static int opdi_constant_pad_nd_batch(opd_call *call) {
                                                            opd_arg_value(call, 2)), 0);
 }
 OPDI_OP(constant_pad_nd) {
-    opdi_describe(op, "constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor", opdi_constant_pad_nd_kernel,
-                  opdi_constant_pad_nd_backward,
-                 "", opdi_constant_pad_nd_batch, OPD_AUTOCAST_KEEP, "[2,3], (1,2); [2,3], (1,-1,0,2), 1.5");
+    op->schema = "constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor";
+    op->cpu = op->fake = opdi_constant_pad_nd_kernel; op->backward = opdi_constant_pad_nd_backward;
+    op->vmap = opdi_constant_pad_nd_batch; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
     op->out = "constant_pad_nd.out";
+    op->cases = "[2,3], (1,2); [2,3], (1,-1,0,2), 1.5";
 }
 OPDI_COLD_END
 
@@ -57595,7 +60750,7 @@ static int opdi_pad_sizes(const opd_call *call, const opd_tensor *in, opd_ints p
     return 0;
 }
 static bool opdi_pad_reflects(const opd_call *call) { return strncmp(call->op->schema->name, "reflection", 10) == 0; }
-OPDI_KERNEL(pad_nd) {
+static int opdi_pad_nd_kernel(opd_call *call) {
     opd_tensor *in = opd_arg_tensor(call, 0), *out, *desk;
     const opd_ints pad = opd_arg_ints(call, 1);
     const bool reflect = opdi_pad_reflects(call);
@@ -57611,7 +60766,7 @@ OPDI_KERNEL(pad_nd) {
     desk = in ? opdi_work_for(out, (opd_scalar_type)out->dtype) : NULL;
     return desk && opdi_pad_run(in, desk, pad, reflect, false) == 0 ? opdi_done_with(out, desk) : -1;
 }
-OPDI_KERNEL(pad_nd_backward) {
+static int opdi_pad_nd_backward_kernel(opd_call *call) {
     opd_tensor *g = opd_arg_tensor(call, 0), *in = opd_arg_tensor(call, 1), *out, *desk;
     const opd_ints pad = opd_arg_ints(call, 2);
     const bool reflect = opdi_pad_reflects(call);
@@ -57670,36 +60825,156 @@ static opd_tensor *opdi_o_pad_backward(opd_tensor *g, opd_tensor *in, opd_value 
     (void)snprintf(name, sizeof name, "%s_backward", opdi_pad_names[reflect][OPDI_MIN(pad.n / 2, 3) - 1]);
     return opdi_aten(&h, name, opd_value_tensor(g), opd_value_tensor(in), pad, OPD_DEFAULT);
 }
-#define OPDI_PAD(id, reflect, autocast_, schema_, backward_schema_, backward_out_, cases_, backward_cases_)        \
-    OPDI_BW1(id) { return opd_bw_return(bw, 0, opdi_o_pad_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), \
-                                                                   opd_bw_value(bw, 1), reflect)); }        \
-    OPDI_BW1(id##_backward) {                                                                               \
-        OPDI_GIVE(0, opdi_o_pad(opd_bw_grad(bw, 0), opd_bw_value(bw, 2), reflect));                         \
-        OPDI_GIVE(1, opdi_o_zeros(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 1)));                                \
-        return 0;                                                                                           \
-    }                                                                                                       \
-    OPDI_OP(id) {                                                                                           \
-        opdi_describe(op, schema_, opdi_pad_nd_kernel, opdi_##id##_backward, "self", opdi_pad_nd_batch,     \
-                      OPD_AUTOCAST_##autocast_, cases_);                                                    \
-        op->out = #id ".out";                                                                               \
-    }                                                                                                       \
-    OPDI_OP(id##_backward) {                                                                                \
-        opdi_describe(op, backward_schema_, opdi_pad_nd_backward_kernel, opdi_##id##_backward_backward, "", \
-                      opdi_pad_nd_batch, OPD_AUTOCAST_KEEP, backward_cases_);                               \
-        op->out = backward_out_;                                                                            \
-    }
-#define OPDI_PAD_SET(id, reflect, n, autocast_, cases_, backward_cases_)                                    \
-    OPDI_PAD(id, reflect, autocast_, #id "(Tensor self, int[" #n "] padding) -> Tensor",                    \
-             #id "_backward(Tensor grad_output, Tensor self, int[" #n "] padding) -> Tensor",               \
-             #id "_backward.grad_input(Tensor grad_output, Tensor self, int[" #n "] padding, *, Tensor(a!) " \
-                     "grad_input) -> Tensor(a!)",                                                           \
-             cases_, backward_cases_)
-OPDI_PAD_SET(reflection_pad1d, true, 2, FP32_CPU, "[2,3,4], (1,2)", "[2,3,7], [2,3,4], (1,2)")
-OPDI_PAD_SET(reflection_pad2d, true, 4, FP32_CPU, "[2,3,4], (1,2,1,0)", "[2,4,7], [2,3,4], (1,2,1,0)")
-OPDI_PAD_SET(reflection_pad3d, true, 6, KEEP, "[2,2,3,4], (1,2,1,0,0,1)", "[2,3,4,7], [2,2,3,4], (1,2,1,0,0,1)")
-OPDI_PAD_SET(replication_pad1d, false, 2, FP32_CPU, "[2,3,4], (1,2)", "[2,3,7], [2,3,4], (1,2)")
-OPDI_PAD_SET(replication_pad2d, false, 4, FP32_CPU, "[2,3,4], (1,2,1,0)", "[2,4,7], [2,3,4], (1,2,1,0)")
-OPDI_PAD_SET(replication_pad3d, false, 6, FP32_CPU, "[2,2,3,4], (1,2,1,0,0,1)", "[2,3,4,7], [2,2,3,4], (1,2,1,0,0,1)")
+static int opdi_reflection_pad1d_backward(opd_backward_call *bw) {
+    return opd_bw_return(bw, 0,
+                         opdi_o_pad_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1), true));
+}
+static int opdi_reflection_pad1d_backward_backward(opd_backward_call *bw) {
+    OPDI_GIVE(0, opdi_o_pad(opd_bw_grad(bw, 0), opd_bw_value(bw, 2), true));
+    OPDI_GIVE(1, opdi_o_zeros(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 1)));
+    return 0;
+}
+OPDI_OP(reflection_pad1d) {
+    op->schema = "reflection_pad1d(Tensor self, int[2] padding) -> Tensor";
+    op->cpu = op->fake = opdi_pad_nd_kernel; op->backward = opdi_reflection_pad1d_backward; op->save = "self";
+    op->vmap = opdi_pad_nd_batch; op->autocast = OPD_AUTOCAST_FP32_CPU; op->tags = OPD_OPTAG_CORE;
+    op->out = "reflection_pad1d.out";
+    op->cases = "[2,3,4], (1,2)";
+}
+OPDI_OP(reflection_pad1d_backward) {
+    op->schema = "reflection_pad1d_backward(Tensor grad_output, Tensor self, int[2] padding) -> Tensor";
+    op->cpu = op->fake = opdi_pad_nd_backward_kernel; op->backward = opdi_reflection_pad1d_backward_backward;
+    op->vmap = opdi_pad_nd_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "reflection_pad1d_backward.grad_input(Tensor grad_output, Tensor self, int[2] padding, *, Tensor(a!) "
+        "grad_input) -> Tensor(a!)";
+    op->cases = "[2,3,7], [2,3,4], (1,2)";
+}
+
+static int opdi_reflection_pad2d_backward(opd_backward_call *bw) {
+    return opd_bw_return(bw, 0,
+                         opdi_o_pad_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1), true));
+}
+static int opdi_reflection_pad2d_backward_backward(opd_backward_call *bw) {
+    OPDI_GIVE(0, opdi_o_pad(opd_bw_grad(bw, 0), opd_bw_value(bw, 2), true));
+    OPDI_GIVE(1, opdi_o_zeros(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 1)));
+    return 0;
+}
+OPDI_OP(reflection_pad2d) {
+    op->schema = "reflection_pad2d(Tensor self, int[4] padding) -> Tensor";
+    op->cpu = op->fake = opdi_pad_nd_kernel; op->backward = opdi_reflection_pad2d_backward; op->save = "self";
+    op->vmap = opdi_pad_nd_batch; op->autocast = OPD_AUTOCAST_FP32_CPU; op->tags = OPD_OPTAG_CORE;
+    op->out = "reflection_pad2d.out";
+    op->cases = "[2,3,4], (1,2,1,0)";
+}
+OPDI_OP(reflection_pad2d_backward) {
+    op->schema = "reflection_pad2d_backward(Tensor grad_output, Tensor self, int[4] padding) -> Tensor";
+    op->cpu = op->fake = opdi_pad_nd_backward_kernel; op->backward = opdi_reflection_pad2d_backward_backward;
+    op->vmap = opdi_pad_nd_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "reflection_pad2d_backward.grad_input(Tensor grad_output, Tensor self, int[4] padding, *, Tensor(a!) "
+        "grad_input) -> Tensor(a!)";
+    op->cases = "[2,4,7], [2,3,4], (1,2,1,0)";
+}
+
+static int opdi_reflection_pad3d_backward(opd_backward_call *bw) {
+    return opd_bw_return(bw, 0,
+                         opdi_o_pad_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1), true));
+}
+static int opdi_reflection_pad3d_backward_backward(opd_backward_call *bw) {
+    OPDI_GIVE(0, opdi_o_pad(opd_bw_grad(bw, 0), opd_bw_value(bw, 2), true));
+    OPDI_GIVE(1, opdi_o_zeros(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 1)));
+    return 0;
+}
+OPDI_OP(reflection_pad3d) {
+    op->schema = "reflection_pad3d(Tensor self, int[6] padding) -> Tensor";
+    op->cpu = op->fake = opdi_pad_nd_kernel; op->backward = opdi_reflection_pad3d_backward; op->save = "self";
+    op->vmap = opdi_pad_nd_batch; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->out = "reflection_pad3d.out";
+    op->cases = "[2,2,3,4], (1,2,1,0,0,1)";
+}
+OPDI_OP(reflection_pad3d_backward) {
+    op->schema = "reflection_pad3d_backward(Tensor grad_output, Tensor self, int[6] padding) -> Tensor";
+    op->cpu = op->fake = opdi_pad_nd_backward_kernel; op->backward = opdi_reflection_pad3d_backward_backward;
+    op->vmap = opdi_pad_nd_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "reflection_pad3d_backward.grad_input(Tensor grad_output, Tensor self, int[6] padding, *, Tensor(a!) "
+        "grad_input) -> Tensor(a!)";
+    op->cases = "[2,3,4,7], [2,2,3,4], (1,2,1,0,0,1)";
+}
+
+static int opdi_replication_pad1d_backward(opd_backward_call *bw) {
+    return opd_bw_return(bw, 0,
+                         opdi_o_pad_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1), false));
+}
+static int opdi_replication_pad1d_backward_backward(opd_backward_call *bw) {
+    OPDI_GIVE(0, opdi_o_pad(opd_bw_grad(bw, 0), opd_bw_value(bw, 2), false));
+    OPDI_GIVE(1, opdi_o_zeros(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 1)));
+    return 0;
+}
+OPDI_OP(replication_pad1d) {
+    op->schema = "replication_pad1d(Tensor self, int[2] padding) -> Tensor";
+    op->cpu = op->fake = opdi_pad_nd_kernel; op->backward = opdi_replication_pad1d_backward; op->save = "self";
+    op->vmap = opdi_pad_nd_batch; op->autocast = OPD_AUTOCAST_FP32_CPU;
+    op->out = "replication_pad1d.out";
+    op->cases = "[2,3,4], (1,2)";
+}
+OPDI_OP(replication_pad1d_backward) {
+    op->schema = "replication_pad1d_backward(Tensor grad_output, Tensor self, int[2] padding) -> Tensor";
+    op->cpu = op->fake = opdi_pad_nd_backward_kernel; op->backward = opdi_replication_pad1d_backward_backward;
+    op->vmap = opdi_pad_nd_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "replication_pad1d_backward.grad_input(Tensor grad_output, Tensor self, int[2] padding, *, Tensor(a!) "
+        "grad_input) -> Tensor(a!)";
+    op->cases = "[2,3,7], [2,3,4], (1,2)";
+}
+
+static int opdi_replication_pad2d_backward(opd_backward_call *bw) {
+    return opd_bw_return(bw, 0,
+                         opdi_o_pad_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1), false));
+}
+static int opdi_replication_pad2d_backward_backward(opd_backward_call *bw) {
+    OPDI_GIVE(0, opdi_o_pad(opd_bw_grad(bw, 0), opd_bw_value(bw, 2), false));
+    OPDI_GIVE(1, opdi_o_zeros(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 1)));
+    return 0;
+}
+OPDI_OP(replication_pad2d) {
+    op->schema = "replication_pad2d(Tensor self, int[4] padding) -> Tensor";
+    op->cpu = op->fake = opdi_pad_nd_kernel; op->backward = opdi_replication_pad2d_backward; op->save = "self";
+    op->vmap = opdi_pad_nd_batch; op->autocast = OPD_AUTOCAST_FP32_CPU; op->tags = OPD_OPTAG_CORE;
+    op->out = "replication_pad2d.out";
+    op->cases = "[2,3,4], (1,2,1,0)";
+}
+OPDI_OP(replication_pad2d_backward) {
+    op->schema = "replication_pad2d_backward(Tensor grad_output, Tensor self, int[4] padding) -> Tensor";
+    op->cpu = op->fake = opdi_pad_nd_backward_kernel; op->backward = opdi_replication_pad2d_backward_backward;
+    op->vmap = opdi_pad_nd_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "replication_pad2d_backward.grad_input(Tensor grad_output, Tensor self, int[4] padding, *, Tensor(a!) "
+        "grad_input) -> Tensor(a!)";
+    op->cases = "[2,4,7], [2,3,4], (1,2,1,0)";
+}
+
+static int opdi_replication_pad3d_backward(opd_backward_call *bw) {
+    return opd_bw_return(bw, 0,
+                         opdi_o_pad_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1), false));
+}
+static int opdi_replication_pad3d_backward_backward(opd_backward_call *bw) {
+    OPDI_GIVE(0, opdi_o_pad(opd_bw_grad(bw, 0), opd_bw_value(bw, 2), false));
+    OPDI_GIVE(1, opdi_o_zeros(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 1)));
+    return 0;
+}
+OPDI_OP(replication_pad3d) {
+    op->schema = "replication_pad3d(Tensor self, int[6] padding) -> Tensor";
+    op->cpu = op->fake = opdi_pad_nd_kernel; op->backward = opdi_replication_pad3d_backward; op->save = "self";
+    op->vmap = opdi_pad_nd_batch; op->autocast = OPD_AUTOCAST_FP32_CPU; op->tags = OPD_OPTAG_CORE;
+    op->out = "replication_pad3d.out";
+    op->cases = "[2,2,3,4], (1,2,1,0,0,1)";
+}
+OPDI_OP(replication_pad3d_backward) {
+    op->schema = "replication_pad3d_backward(Tensor grad_output, Tensor self, int[6] padding) -> Tensor";
+    op->cpu = op->fake = opdi_pad_nd_backward_kernel; op->backward = opdi_replication_pad3d_backward_backward;
+    op->vmap = opdi_pad_nd_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "replication_pad3d_backward.grad_input(Tensor grad_output, Tensor self, int[6] padding, *, Tensor(a!) "
+        "grad_input) -> Tensor(a!)";
+    op->cases = "[2,3,4,7], [2,2,3,4], (1,2,1,0,0,1)";
+}
+
 /* circular: whole slices of the other end of what negative sides leave, dim by dim. */
 static opd_tensor *opdi_pad_circular(opd_tensor *t, opd_value pad) {
     int k;
@@ -57727,7 +61002,7 @@ static opd_tensor *opdi_pad_circular(opd_tensor *t, opd_value pad) {
     }
     return t;
 }
-OPDI_KERNEL(pad) {
+static int opdi_pad_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     const opd_ints pad = opd_arg_ints(call, 1);
     const char *mode = opd_arg_str(call, 2);
@@ -57753,9 +61028,10 @@ OPDI_KERNEL(pad) {
     return opd_fail(OPD_ERROR_ARGUMENT, "Unrecognised padding mode %s", mode);
 }
 OPDI_OP(pad) {
-    opdi_describe_composite(op, "pad(Tensor self, int[] pad, str mode='constant', float? value=None) -> Tensor",
-                            opdi_pad_kernel, OPD_AUTOCAST_KEEP,
-                        "[2,3,4], (1,2); [2,3,4], (1,2), 'reflect'; [2,3,4], (1,2), 'circular'");
+    op->schema = "pad(Tensor self, int[] pad, str mode='constant', float? value=None) -> Tensor";
+    op->composite = opdi_pad_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,3,4], (1,2); [2,3,4], (1,2), 'reflect'; [2,3,4], (1,2), 'circular'";
 }
 
 //----------------------------------------------------------------------------------------------------------------------
@@ -57770,7 +61046,7 @@ static int opdi_embedding_index(const opd_tensor *x, const char *name) {
                     "types: Long, Int; but got %s instead "
                     "(while checking arguments for %s)", opd_dtype_cname((opd_scalar_type)x->dtype), name);
 }
-OPDI_KERNEL(embedding) {
+static int opdi_embedding_kernel(opd_call *call) {
     opd_tensor *w = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *out;
     int64_t sizes[OPD_MAX_DIMS];
     if (w->ndim != 2) { return opd_fail(OPD_ERROR_SHAPE, "'weight' must be 2-D"); }
@@ -57783,7 +61059,7 @@ OPDI_KERNEL(embedding) {
     out = opd_result(call, 0, sizes, x->ndim + 1, (opd_scalar_type)w->dtype);
     return !out ? -1 : !out->data ? 0 : opdi_rows_select(w, 0, x, out, "index out of range in self");
 }
-OPDI_BW1(embedding) {
+static int opdi_embedding_backward(opd_backward_call *bw) {
     const opd_ints sizes = opd_bw_sizes(bw, 0);
     return opd_bw_return(bw, 0, opd_embedding_dense_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 1), sizes.data[0],
                                                              opd_bw_value(bw, 2).u.i,
@@ -57814,14 +61090,16 @@ static int opdi_embedding_batch(opd_call *call) {
     return opd_call_all(call->op, &ret, args, call->op->nargs) ? -1 : opd_batch_return(call, ret.u.t, at);
 }
 OPDI_OP(embedding) {
-    opdi_describe(op, "embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, "
-                  "bool sparse=False) -> Tensor", opdi_embedding_kernel, opdi_embedding_backward, "indices",
-                  opdi_embedding_batch, OPD_AUTOCAST_KEEP, "[5,3], [2,2]i5; [5,3], [4]i5, 1");
+    op->schema = "embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool "
+        "sparse=False) -> Tensor";
+    op->cpu = op->fake = opdi_embedding_kernel; op->backward = opdi_embedding_backward; op->save = "indices";
+    op->vmap = opdi_embedding_batch; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
     op->out = "embedding.out";
+    op->cases = "[5,3], [2,2]i5; [5,3], [4]i5, 1";
 }
 OPDI_COLD_END
 /* The rows of g are added to the rows of the result that their index names; piece by piece of the row among threads. */
-OPDI_KERNEL(embedding_dense_backward) {
+static int opdi_embedding_dense_backward_kernel(opd_call *call) {
     opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *out, *desk;
     const int64_t rows = opd_arg_int(call, 2), skip = opd_arg_int(call, 3);
     const bool scale = opd_arg_bool(call, 4);
@@ -57876,7 +61154,7 @@ OPDI_KERNEL(embedding_dense_backward) {
     return opdi_done_with(out, desk);
 }
 OPDI_COLD_BEGIN
-OPDI_BW1(embedding_dense_backward) {
+static int opdi_embedding_dense_backward_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 1);
     const int64_t skip = opd_bw_value(bw, 3).u.i;
     if (opd_bw_value(bw, 4).u.i) {
@@ -57925,24 +61203,30 @@ static int opdi_embedding_dense_backward_batch(opd_call *call) {
     return opd_batch_return(call, opdi_o_reshape(x, sizes, 3), 1);
 }
 OPDI_OP(embedding_dense_backward) {
-    opdi_describe(op, "embedding_dense_backward(Tensor grad_output, Tensor indices, SymInt num_weights, "
-                  "int padding_idx, bool scale_grad_by_freq) -> Tensor", opdi_embedding_dense_backward_kernel,
-                  opdi_embedding_dense_backward_backward, "indices", opdi_embedding_dense_backward_batch,
-                  OPD_AUTOCAST_KEEP, "[2,2,3], [2,2]i5, 5, 1, False");
+    op->schema = "embedding_dense_backward(Tensor grad_output, Tensor indices, SymInt num_weights, int padding_idx, "
+        "bool scale_grad_by_freq) -> Tensor";
+    op->cpu = op->fake = opdi_embedding_dense_backward_kernel; op->backward = opdi_embedding_dense_backward_backward;
+    op->save = "indices";
+    op->vmap = opdi_embedding_dense_backward_batch; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->flops = opdi_flops_elements;
     op->out = "embedding_dense_backward.out";
+    op->cases = "[2,2,3], [2,2]i5, 5, 1, False";
 }
-OPDI_KERNEL(embedding_backward) {
+
+static int opdi_embedding_backward_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_embedding_dense_backward(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1),
                                                                 opd_arg_int(call, 2),
                                                                opd_arg_int(call, 3), opd_arg_bool(call, 4)));
 }
 OPDI_OP(embedding_backward) {
-    opdi_describe_composite(op, "embedding_backward(Tensor grad, Tensor indices, SymInt num_weights, int padding_idx, "
-                            "bool scale_grad_by_freq, bool sparse) -> Tensor",
-                        opdi_embedding_backward_kernel, OPD_AUTOCAST_KEEP, "");
+    op->schema = "embedding_backward(Tensor grad, Tensor indices, SymInt num_weights, int padding_idx, bool "
+        "scale_grad_by_freq, bool sparse) -> Tensor";
+    op->composite = opdi_embedding_backward_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "";
 }
 OPDI_COLD_END
-OPDI_KERNEL(one_hot) {
+static int opdi_one_hot_kernel(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0), *out, *desk;
     int64_t n = opd_arg_int(call, 1), sizes[OPD_MAX_DIMS], i, most = -1;
     const int64_t *v;
@@ -57982,8 +61266,10 @@ static int opdi_one_hot_batch(opd_call *call) {
     return opd_batch_return(call, opd_one_hot_full(x, opd_arg_int(call, 1)), dim);
 }
 OPDI_OP(one_hot) {
-    opdi_describe(op, "one_hot(Tensor self, int num_classes=-1) -> Tensor", opdi_one_hot_kernel, OPD_NOT_DIFFERENTIABLE,
-                  "", opdi_one_hot_batch, OPD_AUTOCAST_KEEP, "[2,3]i5, 5");
+    op->schema = "one_hot(Tensor self, int num_classes=-1) -> Tensor";
+    op->cpu = op->fake = opdi_one_hot_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = opdi_one_hot_batch; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE;
+    op->cases = "[2,3]i5, 5";
 }
 
 //== bags of rows: _embedding_bag ======================================================================================
@@ -58157,9 +61443,9 @@ static int opdi_embedding_bag_of(opd_call *call, bool forward_only) {
     }
     return opdi_done_with(r[0], desk);
 }
-OPDI_KERNEL(_embedding_bag) { return opdi_embedding_bag_of(call, false); }
-OPDI_KERNEL(_embedding_bag_forward_only) { return opdi_embedding_bag_of(call, true); }
-OPDI_BW1(_embedding_bag) {
+static int opdi__embedding_bag_kernel(opd_call *call) { return opdi_embedding_bag_of(call, false); }
+static int opdi__embedding_bag_forward_only_kernel(opd_call *call) { return opdi_embedding_bag_of(call, true); }
+static int opdi__embedding_bag_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0), *x = opd_bw_tensor(bw, 1), *offsets = opd_bw_tensor(bw, 2);
     opd_tensor *bags = opd_bw_result(bw, 1);
     const int64_t mode = opd_bw_value(bw, 4).u.i, skip = opd_bw_value(bw, 8).u.i;
@@ -58171,22 +61457,35 @@ OPDI_BW1(_embedding_bag) {
                                                                     skip));
     return 0;
 }
-#define OPDI_BAG_ARGS(more) "Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int " \
-    "mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False" more
 #define OPDI_BAG_OUT ", *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2, Tensor(d!) out3) -> " \
     "(Tensor(a!), Tensor(b!), Tensor(c!), Tensor(d!))"
-#define OPDI_BAG_CARD(name)                                                                                 \
-    OPDI_OP(name) {                                                                                         \
-        opdi_describe(op, #name "(" OPDI_BAG_ARGS(", int padding_idx=-1") ") -> (Tensor, Tensor, Tensor, Tensor)", \
-                      opdi_##name##_kernel, opdi__embedding_bag_backward,                                   \
-                      "weight(per_sample_weights), indices, offsets, per_sample_weights, result1, result2, result3", \
-                      OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[5,3], [4]i5, [1]i1; [5,3], [4]i5, [1]i1, False, 1; "    \
-                      "[5,3], [4]i5, [1]i1, False, 2; [5,3], [4]i5, [1]i1, False, 0, False, [4]; "           \
-                      "[5,3], [4]i5, [2]i1, False, 0, False, None, True, 2");                                \
-        op->out = #name ".out(" OPDI_BAG_ARGS(", int padding_idx=-1") OPDI_BAG_OUT;                          \
-    }
-OPDI_BAG_CARD(_embedding_bag)
-OPDI_BAG_CARD(_embedding_bag_forward_only)
+OPDI_OP(_embedding_bag) {
+    op->schema = "_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int "
+        "mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int "
+        "padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)";
+    op->cpu = op->fake = opdi__embedding_bag_kernel; op->backward = opdi__embedding_bag_backward;
+    op->save = "weight(per_sample_weights), indices, offsets, per_sample_weights, result1, result2, result3";
+    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->out = "_embedding_bag.out(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int "
+        "mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int "
+        "padding_idx=-1" OPDI_BAG_OUT;
+    op->cases = "[5,3], [4]i5, [1]i1; [5,3], [4]i5, [1]i1, False, 1; [5,3], [4]i5, [1]i1, False, 2; [5,3], [4]i5, "
+        "[1]i1, False, 0, False, [4]; [5,3], [4]i5, [2]i1, False, 0, False, None, True, 2";
+}
+OPDI_OP(_embedding_bag_forward_only) {
+    op->schema = "_embedding_bag_forward_only(Tensor weight, Tensor indices, Tensor offsets, bool "
+        "scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool "
+        "include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)";
+    op->cpu = op->fake = opdi__embedding_bag_forward_only_kernel; op->backward = opdi__embedding_bag_backward;
+    op->save = "weight(per_sample_weights), indices, offsets, per_sample_weights, result1, result2, result3";
+    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "_embedding_bag_forward_only.out(Tensor weight, Tensor indices, Tensor offsets, bool "
+        "scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool "
+        "include_last_offset=False, int padding_idx=-1" OPDI_BAG_OUT;
+    op->cases = "[5,3], [4]i5, [1]i1; [5,3], [4]i5, [1]i1, False, 1; [5,3], [4]i5, [1]i1, False, 2; [5,3], [4]i5, "
+        "[1]i1, False, 0, False, [4]; [5,3], [4]i5, [2]i1, False, 0, False, None, True, 2";
+}
+
 /* padding_idx: counted from the end where it is negative; None: there is none. */
 static int opdi_embedding_bag_call(opd_call *call, int64_t skip) {
     opd_tensor *w = opd_arg_tensor(call, 0), *factors = opd_arg_tensor(call, 6);
@@ -58200,8 +61499,8 @@ static int opdi_embedding_bag_call(opd_call *call, int64_t skip) {
     for (i = 0; i < 4; i++) { if (opd_return_tensor(call, rets[i].u.t)) { return -1; } }
     return 0;
 }
-OPDI_KERNEL(embedding_bag) { return opdi_embedding_bag_call(call, -1); }
-OPDI_KERNEL(embedding_bag_padding_idx) {
+static int opdi_embedding_bag_kernel(opd_call *call) { return opdi_embedding_bag_call(call, -1); }
+static int opdi_embedding_bag_padding_idx_kernel(opd_call *call) {
     const opd_tensor *w = opd_arg_tensor(call, 0);
     const int64_t n = w->ndim ? opdi_sizes(w)[0] : 0, skip = opd_arg_is_none(call, 8) ? 0 : opd_arg_int(call, 8);
     if (opd_arg_is_none(call, 8)) { return opdi_embedding_bag_call(call, -1); }
@@ -58212,16 +61511,22 @@ OPDI_KERNEL(embedding_bag_padding_idx) {
     return opdi_embedding_bag_call(call, skip < 0 ? skip + n : skip);
 }
 OPDI_OP(embedding_bag) {
-    opdi_describe_composite(op, "embedding_bag(" OPDI_BAG_ARGS("") ") -> (Tensor, Tensor, Tensor, Tensor)",
-                            opdi_embedding_bag_kernel, OPD_AUTOCAST_KEEP, "[5,3], [4]i5, [1]i1");
+    op->schema = "embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int "
+        "mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False) -> (Tensor, "
+        "Tensor, Tensor, Tensor)";
+    op->composite = opdi_embedding_bag_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[5,3], [4]i5, [1]i1";
 }
 OPDI_OP(embedding_bag_padding_idx) {
-    opdi_describe_composite(op, "embedding_bag.padding_idx(Tensor weight, Tensor indices, Tensor offsets, bool "
-                            "scale_grad_by_freq, int mode, bool sparse, Tensor? per_sample_weights, bool "
-                            "include_last_offset, int? padding_idx) -> (Tensor, Tensor, Tensor, Tensor)",
-                            opdi_embedding_bag_padding_idx_kernel, OPD_AUTOCAST_KEEP,
-                            "[5,3], [4]i5, [1]i1, False, 1, False, None, False, None");
+    op->schema = "embedding_bag.padding_idx(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq, "
+        "int mode, bool sparse, Tensor? per_sample_weights, bool include_last_offset, int? padding_idx) -> (Tensor, "
+        "Tensor, Tensor, Tensor)";
+    op->composite = opdi_embedding_bag_padding_idx_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[5,3], [4]i5, [1]i1, False, 1, False, None, False, None";
 }
+
 /* The bag of each index, where the forward did not say. */
 static opd_tensor *opdi_bags_of(opd_tensor *bags, opd_tensor *offsets, opd_tensor *x) {
     if (!bags || !offsets || !x || bags->numel == x->numel) { return bags; }
@@ -58236,7 +61541,7 @@ static opd_tensor *opdi_bags_rows(opd_tensor *g, opd_tensor *bags) {
     return opd_index_select(opd_constant_pad_nd(g, opd_ints_of(below, 4)), 0, bags);
 }
 /* Rows of the gradient, each by its factor, go to the rows of the weight; maxima to those that they are from. */
-OPDI_KERNEL(_embedding_bag_dense_backward) {
+static int opdi__embedding_bag_dense_backward_kernel(opd_call *call) {
     opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *bags = opd_arg_tensor(call, 2);
     opd_tensor *counts = opd_arg_tensor(call, 3), *most = opd_arg_tensor(call, 4), *factors = opd_arg_tensor(call, 8);
     const int64_t n = opd_arg_int(call, 5), mode = opd_arg_int(call, 7);
@@ -58259,7 +61564,7 @@ OPDI_KERNEL(_embedding_bag_dense_backward) {
     if (factors) { g = opd_mul(g, opd_unsqueeze(factors, 1)); }
     return opd_return_tensor(call, opd_embedding_dense_backward(g, x, n, opd_arg_int(call, 9), opd_arg_bool(call, 6)));
 }
-OPDI_KERNEL(_embedding_bag_backward) {
+static int opdi__embedding_bag_backward_kernel(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 1);
     if (opd_arg_bool(call, 9)) {
         return opd_fail(OPD_ERROR_ARGUMENT, "embedding_bag: sparse gradients are not available (sparse=True)");
@@ -58270,7 +61575,7 @@ OPDI_KERNEL(_embedding_bag_backward) {
         opd_arg_int(call, 8), opd_arg_tensor(call, 10), opd_arg_int(call, 11)));
 }
 /* The product of the bag's gradient with the index's row */
-OPDI_KERNEL(_embedding_bag_per_sample_weights_backward) {
+static int opdi__embedding_bag_per_sample_weights_backward_kernel(opd_call *call) {
     opd_tensor *g = opd_arg_tensor(call, 0), *w = opd_arg_tensor(call, 1), *x = opd_arg_tensor(call, 2);
     opd_tensor *bags = opdi_bags_of(opd_arg_tensor(call, 4), opd_arg_tensor(call, 3), x);
     const int64_t skip = opd_arg_int(call, 6), last = -1;
@@ -58281,29 +61586,31 @@ OPDI_KERNEL(_embedding_bag_per_sample_weights_backward) {
     return opd_return_tensor(call, skip < 0 ? g : opdi_unless(g, opd_eq_Scalar(x, opd_value_int(skip))));
 }
 OPDI_OP(_embedding_bag_dense_backward) {
-    opdi_describe_composite(op, "_embedding_bag_dense_backward(Tensor grad, Tensor indices, Tensor offset2bag, Tensor "
-                            "bag_size, Tensor maximum_indices, SymInt num_weights, bool scale_grad_by_freq, int mode, "
-                            "Tensor? per_sample_weights, int padding_idx=-1) -> Tensor",
-                            opdi__embedding_bag_dense_backward_kernel, OPD_AUTOCAST_KEEP,
-                            "[3,2], [4]i5, [4]i3, [3]i3, [3]i3, 5, False, 0, None; "
-                            "[3,2], [4]i5, [4]i3, [3]i3, [3,2]i5, 5, False, 2, None; "
-                            "[3,2], [4]i5, [4]i3, [3]i3, [3]i3, 5, False, 1, None, 1; "
-                            "[3,2], [4]i5, [4]i3, [3]i3, [3]i3, 5, False, 0, [4]");
+    op->schema = "_embedding_bag_dense_backward(Tensor grad, Tensor indices, Tensor offset2bag, Tensor bag_size, "
+        "Tensor maximum_indices, SymInt num_weights, bool scale_grad_by_freq, int mode, Tensor? per_sample_weights, "
+        "int padding_idx=-1) -> Tensor";
+    op->composite = opdi__embedding_bag_dense_backward_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "_embedding_bag_dense_backward.out";
+    op->cases = "[3,2], [4]i5, [4]i3, [3]i3, [3]i3, 5, False, 0, None; [3,2], [4]i5, [4]i3, [3]i3, [3,2]i5, 5, False, "
+        "2, None; [3,2], [4]i5, [4]i3, [3]i3, [3]i3, 5, False, 1, None, 1; [3,2], [4]i5, [4]i3, [3]i3, [3]i3, 5, "
+        "False, 0, [4]";
 }
 OPDI_OP(_embedding_bag_backward) {
-    opdi_describe_composite(op, "_embedding_bag_backward(Tensor grad, Tensor indices, Tensor offsets, Tensor "
-                            "offset2bag, Tensor bag_size, Tensor maximum_indices, SymInt num_weights, bool "
-                            "scale_grad_by_freq, int mode, bool sparse, Tensor? per_sample_weights, int "
-                            "padding_idx=-1) -> Tensor", opdi__embedding_bag_backward_kernel, OPD_AUTOCAST_KEEP,
-                            "[1,3], [4]i5, [1]i1, [0]i1, [1]i3, [1]i3, 5, False, 0, False, None");
+    op->schema = "_embedding_bag_backward(Tensor grad, Tensor indices, Tensor offsets, Tensor offset2bag, Tensor "
+        "bag_size, Tensor maximum_indices, SymInt num_weights, bool scale_grad_by_freq, int mode, bool sparse, "
+        "Tensor? per_sample_weights, int padding_idx=-1) -> Tensor";
+    op->composite = opdi__embedding_bag_backward_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[1,3], [4]i5, [1]i1, [0]i1, [1]i3, [1]i3, 5, False, 0, False, None";
 }
 OPDI_OP(_embedding_bag_per_sample_weights_backward) {
-    opdi_describe_composite(op, "_embedding_bag_per_sample_weights_backward(Tensor grad, Tensor weight, Tensor "
-                            "indices, Tensor offsets, Tensor offset2bag, int mode, int padding_idx=-1) -> Tensor",
-                            opdi__embedding_bag_per_sample_weights_backward_kernel, OPD_AUTOCAST_KEEP,
-                            "[3,2], [5,2], [4]i5, [3]i1, [4]i3, 0; [1,3], [5,3], [4]i5, [1]i1, [0]i1, 0, 2");
+    op->schema = "_embedding_bag_per_sample_weights_backward(Tensor grad, Tensor weight, Tensor indices, Tensor "
+        "offsets, Tensor offset2bag, int mode, int padding_idx=-1) -> Tensor";
+    op->composite = opdi__embedding_bag_per_sample_weights_backward_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "_embedding_bag_per_sample_weights_backward.out";
+    op->cases = "[3,2], [5,2], [4]i5, [3]i1, [4]i3, 0; [1,3], [5,3], [4]i5, [1]i1, [0]i1, 0, 2";
 }
 
 //----------------------------------------------------------------------------------------------------------------------
@@ -58313,7 +61620,7 @@ OPDI_OP(_embedding_bag_per_sample_weights_backward) {
 //== bincount, multinomial =============================================================================================
 
 /* How often each number is there, or the sum of its weights. */
-OPDI_KERNEL(bincount) {
+static int opdi_bincount_kernel(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0), *weights = opd_arg_tensor(call, 1), *out, *desk;
     const int64_t least = opd_arg_int(call, 2);
     const opd_scalar_type dtype = !weights || (x->ndim == 1 && x->numel == 0) ? OPD_INT64
@@ -58373,11 +61680,12 @@ static int opdi_bincount_device_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_index_add(out, 0, x, weights));
 }
 OPDI_OP(bincount) {
-    opdi_describe(op, "bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor", opdi_bincount_kernel,
-                  OPD_NOT_DIFFERENTIABLE, "", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP,
-                  "[6]i5; [6]i5, None, 9; [4]i5, [4]");
-    op->any = opdi_bincount_device_kernel;
+    op->schema = "bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor";
+    op->cpu = op->fake = opdi_bincount_kernel; op->any = opdi_bincount_device_kernel;
+    op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE;
     op->out = "bincount.out";
+    op->cases = "[6]i5; [6]i5, None, 9; [4]i5, [4]";
 }
 
 static int opdi_multinomial_check(const opd_tensor *p, int64_t n, bool again) {
@@ -58409,7 +61717,7 @@ static int opdi_multinomial_values(opd_tensor *p) {
 }
 /* Without replacement those that come first when each waits exponentially, by its rate; with it the places of uniform
    numbers among the sums of the probabilities. */
-OPDI_KERNEL(multinomial) {
+static int opdi_multinomial_kernel(opd_call *call) {
     opd_tensor *p = opd_arg_tensor(call, 0), *sums, *u, *parts[2];
     const int64_t n = opd_arg_int(call, 1);
     const bool again = opd_arg_bool(call, 2);
@@ -58436,18 +61744,19 @@ OPDI_KERNEL(multinomial) {
     return opd_return_tensor(call, opd_clamp_max(u, opd_value_int(opd_size(p, -1) - 1)));
 }
 OPDI_OP(multinomial) {
-    opdi_describe_any(op, "multinomial(Tensor self, int num_samples, bool replacement=False, *, Generator? "
-                      "generator=None) -> Tensor", opdi_multinomial_kernel, OPD_NOT_DIFFERENTIABLE, "",
-                      OPD_AUTOCAST_KEEP, "[4]+, 3; [2,4]+, 1; [2,3]+, 5, True");
-    op->vmap = OPD_BATCH_LOOP;
+    op->schema = "multinomial(Tensor self, int num_samples, bool replacement=False, *, Generator? generator=None) -> "
+        "Tensor";
+    op->any = opdi_multinomial_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->out = "multinomial.out";
+    op->cases = "[4]+, 3; [2,4]+, 1; [2,3]+, 5, True";
 }
 
 //== histc =============================================================================================================
 
 /* How many elements are in each of `bins` equal parts of [min, max], the ends included; of their own range where the
    two are equal. */
-OPDI_KERNEL(histc) {
+static int opdi_histc_kernel(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0), *ends[2], *in, *at, *counts;
     const int64_t bins = opd_arg_int(call, 1);
     const opd_scalar_type dtype = OPDI_DTYPE(x);
@@ -58487,10 +61796,11 @@ OPDI_KERNEL(histc) {
     return opd_return_tensor(call, opd_to_dtype(counts, dtype));
 }
 OPDI_OP(histc) {
-    opdi_describe_any(op, "histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor", opdi_histc_kernel,
-                      OPD_NOT_DIFFERENTIABLE, "", OPD_AUTOCAST_KEEP, "[6], 3; [2,3], 4; [2,3], 5, -1, 1.5");
-    op->vmap = OPD_BATCH_LOOP;
+    op->schema = "histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor";
+    op->any = opdi_histc_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "histc.out";
+    op->cases = "[6], 3; [2,3], 4; [2,3], 5, -1, 1.5";
 }
 
 //== unique ============================================================================================================
@@ -58598,32 +61908,55 @@ static int opdi_unique_slices(opd_call *call, int64_t along, bool sorts) {
     if (x->ndim && r[0]) { r[0] = opd_transpose(r[0], 0, dim); }
     return opdi_unique_return(call, r);
 }
-OPDI_KERNEL(_unique2) {
+static int opdi__unique2_kernel(opd_call *call) {
     const bool counts = opd_arg_bool(call, 3);
     return opdi_unique_flat(call, true, opd_arg_bool(call, 2) || counts, counts);
 }
-OPDI_KERNEL(unique_dim) { return opdi_unique_slices(call, opd_arg_int(call, 1), true); }
-OPDI_KERNEL(unique_dim_consecutive) { return opdi_unique_slices(call, opd_arg_int(call, 1), false); }
-OPDI_KERNEL(unique_consecutive) {
+static int opdi_unique_dim_kernel(opd_call *call) { return opdi_unique_slices(call, opd_arg_int(call, 1), true); }
+static int opdi_unique_dim_consecutive_kernel(opd_call *call) {
+    return opdi_unique_slices(call, opd_arg_int(call, 1), false);
+}
+static int opdi_unique_consecutive_kernel(opd_call *call) {
     return opd_arg_is_none(call, 3) ? opdi_unique_flat(call, false, opd_arg_bool(call, 1), opd_arg_bool(call, 2))
         : opdi_unique_slices(call, opd_arg_int(call, 3), false);
 }
-#define OPDI_UNIQUE_CARD(name, args, cases_)                                                                \
-    OPDI_OP(name) {                                                                                         \
-        opdi_describe_any(op, #name "(" args ") -> (Tensor, Tensor, Tensor)", opdi_##name##_kernel,         \
-                          opdi_refused_backward, "", OPD_AUTOCAST_KEEP, cases_);                            \
-        op->vmap = opdi_batch_dynamic;                                                                      \
-        op->out = #name ".out(" args ", *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> "          \
-            "(Tensor(a!), Tensor(b!), Tensor(c!))";                                                         \
-    }
-OPDI_UNIQUE_CARD(_unique2, "Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False",
-                 "[6]i3; [2,3]i4, True, True; [2,4]i3, True, True, True")
-OPDI_UNIQUE_CARD(unique_dim, "Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool "
-                 "return_counts=False", "[4,2]i2, 0; [2,4]i2, 1, True, True, True")
-OPDI_UNIQUE_CARD(unique_consecutive, "Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None",
-                 "[6]i2; [4,2]i2, True, True; [4,2]i2, True, True, 0")
-OPDI_UNIQUE_CARD(unique_dim_consecutive, "Tensor self, int dim, bool return_inverse=False, bool return_counts=False",
-                 "[4,2]i2, 0")
+OPDI_OP(_unique2) {
+    op->schema = "_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> "
+        "(Tensor, Tensor, Tensor)";
+    op->any = opdi__unique2_kernel; op->backward = opdi_refused_backward;
+    op->vmap = opdi_batch_dynamic; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE;
+    op->out = "_unique2.out(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False, *, "
+        "Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))";
+    op->cases = "[6]i3; [2,3]i4, True, True; [2,4]i3, True, True, True";
+}
+OPDI_OP(unique_dim) {
+    op->schema = "unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool "
+        "return_counts=False) -> (Tensor, Tensor, Tensor)";
+    op->any = opdi_unique_dim_kernel; op->backward = opdi_refused_backward;
+    op->vmap = opdi_batch_dynamic; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE;
+    op->out = "unique_dim.out(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool "
+        "return_counts=False, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), "
+        "Tensor(c!))";
+    op->cases = "[4,2]i2, 0; [2,4]i2, 1, True, True, True";
+}
+OPDI_OP(unique_consecutive) {
+    op->schema = "unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) "
+        "-> (Tensor, Tensor, Tensor)";
+    op->any = opdi_unique_consecutive_kernel; op->backward = opdi_refused_backward;
+    op->vmap = opdi_batch_dynamic; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE;
+    op->out = "unique_consecutive.out(Tensor self, bool return_inverse=False, bool return_counts=False, int? "
+        "dim=None, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))";
+    op->cases = "[6]i2; [4,2]i2, True, True; [4,2]i2, True, True, 0";
+}
+OPDI_OP(unique_dim_consecutive) {
+    op->schema = "unique_dim_consecutive(Tensor self, int dim, bool return_inverse=False, bool return_counts=False) "
+        "-> (Tensor, Tensor, Tensor)";
+    op->any = opdi_unique_dim_consecutive_kernel; op->backward = opdi_refused_backward;
+    op->vmap = opdi_batch_dynamic; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE;
+    op->out = "unique_dim_consecutive.out(Tensor self, int dim, bool return_inverse=False, bool return_counts=False, "
+        "*, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))";
+    op->cases = "[4,2]i2, 0";
+}
 
 //== writing through a view: slice_scatter and its kin =================================================================
 
@@ -58693,30 +62026,74 @@ static int opdi_strided_scatter_batch(opd_call *call) {
     return opd_batch_return(call, opd_as_strided_scatter_full(all, opdi_batch_front_arg(call, 1), size, stride,
                                                               opd_arg_value(call, 4)), 0);
 }
-#define OPDI_VIEW_SCATTER(id, view, nargs, flat, schema_, cases_)                                           \
-    OPDI_KERNEL(id) { return opdi_view_scatter(call, view, nargs, flat); }                                  \
-    OPDI_BW1(id) { return opdi_view_scatter_backward(bw, view, "aten::" #id, nargs, flat); }                \
-    OPDI_OP(id) {                                                                                           \
-        opdi_describe(op, schema_, opdi_##id##_kernel, opdi_##id##_backward, "",                            \
-                      flat ? opdi_strided_scatter_batch : OPD_BATCH_SHIFT_DIM, OPD_AUTOCAST_KEEP, cases_);  \
-        op->out = #id ".out";                                                                               \
-    }
-OPDI_VIEW_SCATTER(slice_scatter, "aten::slice.Tensor", 5, false,
-                  "slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt "
-                  "step=1) -> Tensor", "[4,3], [2,3], 0, 1, 3")
-OPDI_VIEW_SCATTER(select_scatter, "aten::select.int", 3, false,
-                  "select_scatter(Tensor self, Tensor src, int dim, int index) -> Tensor", "[4,3], [4], 1, 2")
-OPDI_VIEW_SCATTER(diagonal_scatter, "aten::diagonal", 4, false,
-                  "diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor",
-                  "[4,3], [3]")
-OPDI_VIEW_SCATTER(as_strided_scatter, "aten::as_strided", 4, true,
-                  "as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? "
-                  "storage_offset=None) -> Tensor", "[4,3], [2,2], (2,2), (3,1), 1")
+static int opdi_slice_scatter_kernel(opd_call *call) { return opdi_view_scatter(call, "aten::slice.Tensor", 5, false); }
+static int opdi_slice_scatter_backward(opd_backward_call *bw) {
+    return opdi_view_scatter_backward(bw, "aten::slice.Tensor",
+                                      "aten::"
+                                      "slice_scatter",
+                                      5, false);
+}
+OPDI_OP(slice_scatter) {
+    op->schema = "slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt "
+        "step=1) -> Tensor";
+    op->cpu = op->fake = opdi_slice_scatter_kernel; op->backward = opdi_slice_scatter_backward;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->out = "slice_scatter.out";
+    op->cases = "[4,3], [2,3], 0, 1, 3";
+}
+
+static int opdi_select_scatter_kernel(opd_call *call) { return opdi_view_scatter(call, "aten::select.int", 3, false); }
+static int opdi_select_scatter_backward(opd_backward_call *bw) {
+    return opdi_view_scatter_backward(bw, "aten::select.int",
+                                      "aten::"
+                                      "select_scatter",
+                                      3, false);
+}
+OPDI_OP(select_scatter) {
+    op->schema = "select_scatter(Tensor self, Tensor src, int dim, int index) -> Tensor";
+    op->cpu = op->fake = opdi_select_scatter_kernel; op->backward = opdi_select_scatter_backward;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->out = "select_scatter.out";
+    op->cases = "[4,3], [4], 1, 2";
+}
+
+static int opdi_diagonal_scatter_kernel(opd_call *call) { return opdi_view_scatter(call, "aten::diagonal", 4, false); }
+static int opdi_diagonal_scatter_backward(opd_backward_call *bw) {
+    return opdi_view_scatter_backward(bw, "aten::diagonal",
+                                      "aten::"
+                                      "diagonal_scatter",
+                                      4, false);
+}
+OPDI_OP(diagonal_scatter) {
+    op->schema = "diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor";
+    op->cpu = op->fake = opdi_diagonal_scatter_kernel; op->backward = opdi_diagonal_scatter_backward;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "diagonal_scatter.out";
+    op->cases = "[4,3], [3]";
+}
+
+static int opdi_as_strided_scatter_kernel(opd_call *call) {
+    return opdi_view_scatter(call, "aten::as_strided", 4, true);
+}
+static int opdi_as_strided_scatter_backward(opd_backward_call *bw) {
+    return opdi_view_scatter_backward(bw, "aten::as_strided",
+                                      "aten::"
+                                      "as_strided_scatter",
+                                      4, true);
+}
+OPDI_OP(as_strided_scatter) {
+    op->schema = "as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? "
+        "storage_offset=None) -> Tensor";
+    op->cpu = op->fake = opdi_as_strided_scatter_kernel; op->backward = opdi_as_strided_scatter_backward;
+    op->vmap = opdi_strided_scatter_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "as_strided_scatter.out";
+    op->cases = "[4,3], [2,2], (2,2), (3,1), 1";
+}
 OPDI_COLD_END
 
 //== repeat_interleave, searchsorted, bucketize ========================================================================
 
-OPDI_KERNEL(repeat_interleave_Tensor) {
+static int opdi_repeat_interleave_Tensor_kernel(opd_call *call) {
     opd_tensor *r = opd_arg_tensor(call, 0), *out, *desk, *x;
     const int64_t *v;
     int64_t i, k, n = 0, *p;
@@ -58750,13 +62127,15 @@ OPDI_KERNEL(repeat_interleave_Tensor) {
 }
 OPDI_COLD_BEGIN
 OPDI_OP(repeat_interleave_Tensor) {
-    opdi_describe(op, "repeat_interleave.Tensor(Tensor repeats, *, int? output_size=None) -> Tensor",
-                  opdi_repeat_interleave_Tensor_kernel,
-                  OPD_NOT_DIFFERENTIABLE, "", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[3]i4");
+    op->schema = "repeat_interleave.Tensor(Tensor repeats, *, int? output_size=None) -> Tensor";
+    op->cpu = op->fake = opdi_repeat_interleave_Tensor_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE;
     op->out = "repeat_interleave.Tensor_out";
+    op->cases = "[3]i4";
 }
+
 /* self's slices along dim (flat without one), each as often as repeats says (one number: all of them). */
-OPDI_KERNEL(repeat_interleave_self_Tensor) {
+static int opdi_repeat_interleave_self_Tensor_kernel(opd_call *call) {
     static opd_op *h;
     opd_tensor *self = opd_arg_tensor(call, 0), *repeats = opd_arg_tensor(call, 1), *index;
     const int64_t minus = -1;
@@ -58778,7 +62157,7 @@ OPDI_KERNEL(repeat_interleave_self_Tensor) {
     return opd_return_tensor(call, opd_index_select(self, dim, index));
 }
 /* Each slice n times: copies stand in a dim behind dim, which is joined with it. */
-OPDI_KERNEL(repeat_interleave_self_int) {
+static int opdi_repeat_interleave_self_int_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     const int64_t n = opd_arg_int(call, 1), flat = -1;
     const bool whole = opd_arg_is_none(call, 2);
@@ -58798,14 +62177,18 @@ OPDI_KERNEL(repeat_interleave_self_int) {
     return opd_return_tensor(call, self);
 }
 OPDI_OP(repeat_interleave_self_Tensor) {
-    opdi_describe_composite(op, "repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, int? "
-                            "output_size=None) -> Tensor",
-                        opdi_repeat_interleave_self_Tensor_kernel, OPD_AUTOCAST_KEEP, "[2,3], [3]i4, 1");
+    op->schema = "repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, int? output_size=None) "
+        "-> Tensor";
+    op->composite = opdi_repeat_interleave_self_Tensor_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,3], [3]i4, 1";
 }
 OPDI_OP(repeat_interleave_self_int) {
-    opdi_describe_composite(op, "repeat_interleave.self_int(Tensor self, int repeats, int? dim=None, *, int? "
-                            "output_size=None) -> Tensor",
-                        opdi_repeat_interleave_self_int_kernel, OPD_AUTOCAST_KEEP, "[2,3], 2, 1");
+    op->schema = "repeat_interleave.self_int(Tensor self, int repeats, int? dim=None, *, int? output_size=None) -> "
+        "Tensor";
+    op->composite = opdi_repeat_interleave_self_int_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,3], 2, 1";
 }
 OPDI_COLD_END
 
@@ -58903,7 +62286,7 @@ static opd_tensor *opdi_search_value(opd_call *call, int i) {
     const opd_value v = opd_arg_value(call, i);
     return v.tag == OPD_TAG_TENSOR ? v.u.t : opd_tensor_wrapped_number(v);
 }
-OPDI_KERNEL(searchsorted) {
+static int opdi_searchsorted_kernel(opd_call *call) {
     opd_tensor *seq = opd_arg_tensor(call, 0), *values = opdi_search_value(call, 1), *sorter = opd_arg_tensor(call, 5);
     bool right = opd_arg_bool(call, 3);
     if (!values) { return -1; }
@@ -58922,7 +62305,7 @@ OPDI_KERNEL(searchsorted) {
     if (opdi_search_promote(&seq, &values) || opdi_search_check(seq, values, sorter)) { return -1; }
     return opdi_search(call, seq, values, sorter, opd_arg_bool(call, 2), right);
 }
-OPDI_KERNEL(bucketize) {
+static int opdi_bucketize_kernel(opd_call *call) {
     opd_tensor *values = opdi_search_value(call, 0), *seq = opd_arg_tensor(call, 1);
     if (!values) { return -1; }
     if (seq->ndim != 1) {
@@ -58981,30 +62364,36 @@ static int opdi_bucketize_batch(opd_call *call) {
     return opd_call_all(call->op, &ret, args, call->op->nargs) ? -1 : opd_batch_return(call, ret.u.t, dim);
 }
 OPDI_OP(searchsorted_Tensor) {
-    opdi_describe(op, "searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool "
-                  "right=False, str? side=None, Tensor? sorter=None) -> Tensor",
-                  opdi_searchsorted_kernel, OPD_NOT_DIFFERENTIABLE, "", opdi_searchsorted_batch, OPD_AUTOCAST_KEEP,
-                  "[4], [2,3]");
+    op->schema = "searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, "
+        "str? side=None, Tensor? sorter=None) -> Tensor";
+    op->cpu = op->fake = opdi_searchsorted_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = opdi_searchsorted_batch; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "searchsorted.Tensor_out";
+    op->cases = "[4], [2,3]";
 }
 OPDI_OP(searchsorted_Scalar) {
-    opdi_describe(op, "searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool "
-                  "right=False, str? side=None, Tensor? sorter=None) -> Tensor",
-                 opdi_searchsorted_kernel, OPD_NOT_DIFFERENTIABLE, "", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "[4], 0.5");
+    op->schema = "searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, "
+        "str? side=None, Tensor? sorter=None) -> Tensor";
+    op->cpu = op->fake = opdi_searchsorted_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "searchsorted.Scalar_out";
+    op->cases = "[4], 0.5";
 }
 OPDI_OP(bucketize_Tensor) {
-    opdi_describe(op, "bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> "
-                  "Tensor",
-                  opdi_bucketize_kernel, OPD_NOT_DIFFERENTIABLE, "", opdi_bucketize_batch, OPD_AUTOCAST_KEEP,
-                  "[2,3], [4]");
+    op->schema = "bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> "
+        "Tensor";
+    op->cpu = op->fake = opdi_bucketize_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = opdi_bucketize_batch; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "bucketize.Tensor_out";
+    op->cases = "[2,3], [4]";
 }
 OPDI_OP(bucketize_Scalar) {
-    opdi_describe(op, "bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> "
-                  "Tensor",
-                 opdi_bucketize_kernel, OPD_NOT_DIFFERENTIABLE, "", OPD_BATCH_LOOP, OPD_AUTOCAST_KEEP, "0.5, [4]");
+    op->schema = "bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> "
+        "Tensor";
+    op->cpu = op->fake = opdi_bucketize_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "bucketize.Scalar_out";
+    op->cases = "0.5, [4]";
 }
 OPDI_COLD_END
 
@@ -59392,47 +62781,96 @@ static int opdi_step_autograd(opd_call *call) {
     return opdi_below_autograd(call);
 }
 
-#define OPDI_CARD_STEP(id, schema_, kernel_, cases_)                                                        \
-    OPDI_OP(id) {                                                                                           \
-        op->schema = schema_; op->cpu = kernel_; op->fake = kernel_; op->autograd = opdi_step_autograd;     \
-        op->backward = OPD_NOT_DIFFERENTIABLE; op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP; \
-        op->cases = cases_;                                                                                 \
-    }
-#define OPDI_ADAM_SCHEMA(name, lr)                                                                          \
-    name "(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] exp_avgs, Tensor(d!)[] exp_avg_sqs, "         \
-    "Tensor(e!)[] max_exp_avg_sqs, Tensor[] state_steps, *, " lr " lr, float beta1, float beta2, "          \
-    "float weight_decay, float eps, bool amsgrad, bool maximize, Tensor? grad_scale=None, "                 \
-    "Tensor? found_inf=None) -> ()"
-#define OPDI_ADAM_CASES(lr)                                                                                 \
-    "{[2,3],[4]}, {[2,3],[4]}, {[2,3],[4]}, {[2,3]+,[4]+}, {}, {[]g,[1]g}, lr=" lr ", beta1=0.9, beta2=0.99, " \
-    "weight_decay=0.1, eps=0.01, amsgrad=False, maximize=False; "                                           \
-    "{[2,3]}, {[2,3]}, {[2,3]}, {[2,3]+}, {[2,3]+}, {[]g}, lr=" lr ", beta1=0.9, beta2=0.99, weight_decay=0.0, " \
-    "eps=0.01, amsgrad=True, maximize=True, grad_scale=[]g, found_inf=[]u"
-#define OPDI_SGD_SCHEMA(name, lr)                                                                           \
-    name "(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] momentum_buffer_list, *, float weight_decay, " \
-    "float momentum, " lr " lr, float dampening, bool nesterov, bool maximize, bool is_first_step, "        \
-    "Tensor? grad_scale=None, Tensor? found_inf=None) -> ()"
-#define OPDI_SGD_CASES(lr)                                                                                  \
-    "{[2,3],[4]}, {[2,3],[4]}, {[2,3],[4]}, weight_decay=0.1, momentum=0.9, lr=" lr ", dampening=0.1, "     \
-    "nesterov=False, maximize=False, is_first_step=False; "                                                 \
-    "{[2,3]}, {[2,3]}, {}, weight_decay=0.0, momentum=0.0, lr=" lr ", dampening=0.0, nesterov=False, "      \
-    "maximize=True, is_first_step=True, grad_scale=[]g"
-OPDI_CARD_STEP(_fused_adam_, OPDI_ADAM_SCHEMA("_fused_adam_", "float"), opdi_fused_adam_kernel, OPDI_ADAM_CASES("0.1"))
-OPDI_CARD_STEP(_fused_adam__tensor_lr, OPDI_ADAM_SCHEMA("_fused_adam_.tensor_lr", "Tensor"), opdi_fused_adam_kernel,
-               OPDI_ADAM_CASES("[]u"))
-OPDI_CARD_STEP(_fused_adamw_, OPDI_ADAM_SCHEMA("_fused_adamw_", "float"), opdi_fused_adamw_kernel,
-               OPDI_ADAM_CASES("0.1"))
-OPDI_CARD_STEP(_fused_adamw__tensor_lr, OPDI_ADAM_SCHEMA("_fused_adamw_.tensor_lr", "Tensor"), opdi_fused_adamw_kernel,
-               OPDI_ADAM_CASES("[]u"))
-OPDI_CARD_STEP(_fused_sgd_, OPDI_SGD_SCHEMA("_fused_sgd_", "float"), opdi_fused_sgd_kernel, OPDI_SGD_CASES("0.1"))
-OPDI_CARD_STEP(_fused_sgd__tensor_lr, OPDI_SGD_SCHEMA("_fused_sgd_.tensor_lr", "Tensor"), opdi_fused_sgd_kernel,
-               OPDI_SGD_CASES("[]u"))
-OPDI_CARD_STEP(_amp_foreach_non_finite_check_and_unscale_,
-               "_amp_foreach_non_finite_check_and_unscale_(Tensor(a!)[] self, Tensor(b!) found_inf, Tensor inv_scale) "
-               "-> ()", opdi_amp_unscale_kernel, "{[2,3],[4]}, [], []u; {}, [], []u")
-OPDI_CARD_STEP(_amp_update_scale_, "_amp_update_scale_(Tensor(a!) self, Tensor(b!) growth_tracker, Tensor found_inf, "
-               "float scale_growth_factor, float scale_backoff_factor, int growth_interval) -> Tensor(a!)",
-               opdi_amp_update_kernel, "[]+, []i5, []+, 2.0, 0.5, 3; [1]+, [1]i1, [1]+, 2.0, 0.5, 1")
+OPDI_OP(_fused_adam_) {
+    op->schema = "_fused_adam_(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] exp_avgs, Tensor(d!)[] "
+        "exp_avg_sqs, Tensor(e!)[] max_exp_avg_sqs, Tensor[] state_steps, *, float lr, float beta1, float beta2, "
+        "float weight_decay, float eps, bool amsgrad, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) "
+        "-> ()";
+    op->cpu = op->fake = opdi_fused_adam_kernel; op->autograd = opdi_step_autograd;
+    op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->cases = "{[2,3],[4]}, {[2,3],[4]}, {[2,3],[4]}, {[2,3]+,[4]+}, {}, {[]g,[1]g}, lr=0.1, beta1=0.9, beta2=0.99, "
+        "weight_decay=0.1, eps=0.01, amsgrad=False, maximize=False; {[2,3]}, {[2,3]}, {[2,3]}, {[2,3]+}, {[2,3]+}, "
+        "{[]g}, lr=0.1, beta1=0.9, beta2=0.99, weight_decay=0.0, eps=0.01, amsgrad=True, maximize=True, "
+        "grad_scale=[]g, found_inf=[]u";
+}
+OPDI_OP(_fused_adam__tensor_lr) {
+    op->schema = "_fused_adam_.tensor_lr(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] exp_avgs, Tensor(d!)[] "
+        "exp_avg_sqs, Tensor(e!)[] max_exp_avg_sqs, Tensor[] state_steps, *, Tensor lr, float beta1, float beta2, "
+        "float weight_decay, float eps, bool amsgrad, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) "
+        "-> ()";
+    op->cpu = op->fake = opdi_fused_adam_kernel; op->autograd = opdi_step_autograd;
+    op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->cases = "{[2,3],[4]}, {[2,3],[4]}, {[2,3],[4]}, {[2,3]+,[4]+}, {}, {[]g,[1]g}, lr=[]u, beta1=0.9, beta2=0.99, "
+        "weight_decay=0.1, eps=0.01, amsgrad=False, maximize=False; {[2,3]}, {[2,3]}, {[2,3]}, {[2,3]+}, {[2,3]+}, "
+        "{[]g}, lr=[]u, beta1=0.9, beta2=0.99, weight_decay=0.0, eps=0.01, amsgrad=True, maximize=True, "
+        "grad_scale=[]g, found_inf=[]u";
+}
+OPDI_OP(_fused_adamw_) {
+    op->schema = "_fused_adamw_(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] exp_avgs, Tensor(d!)[] "
+        "exp_avg_sqs, Tensor(e!)[] max_exp_avg_sqs, Tensor[] state_steps, *, float lr, float beta1, float beta2, "
+        "float weight_decay, float eps, bool amsgrad, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) "
+        "-> ()";
+    op->cpu = op->fake = opdi_fused_adamw_kernel; op->autograd = opdi_step_autograd;
+    op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->cases = "{[2,3],[4]}, {[2,3],[4]}, {[2,3],[4]}, {[2,3]+,[4]+}, {}, {[]g,[1]g}, lr=0.1, beta1=0.9, beta2=0.99, "
+        "weight_decay=0.1, eps=0.01, amsgrad=False, maximize=False; {[2,3]}, {[2,3]}, {[2,3]}, {[2,3]+}, {[2,3]+}, "
+        "{[]g}, lr=0.1, beta1=0.9, beta2=0.99, weight_decay=0.0, eps=0.01, amsgrad=True, maximize=True, "
+        "grad_scale=[]g, found_inf=[]u";
+}
+OPDI_OP(_fused_adamw__tensor_lr) {
+    op->schema = "_fused_adamw_.tensor_lr(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] exp_avgs, Tensor(d!)[] "
+        "exp_avg_sqs, Tensor(e!)[] max_exp_avg_sqs, Tensor[] state_steps, *, Tensor lr, float beta1, float beta2, "
+        "float weight_decay, float eps, bool amsgrad, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) "
+        "-> ()";
+    op->cpu = op->fake = opdi_fused_adamw_kernel; op->autograd = opdi_step_autograd;
+    op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->cases = "{[2,3],[4]}, {[2,3],[4]}, {[2,3],[4]}, {[2,3]+,[4]+}, {}, {[]g,[1]g}, lr=[]u, beta1=0.9, beta2=0.99, "
+        "weight_decay=0.1, eps=0.01, amsgrad=False, maximize=False; {[2,3]}, {[2,3]}, {[2,3]}, {[2,3]+}, {[2,3]+}, "
+        "{[]g}, lr=[]u, beta1=0.9, beta2=0.99, weight_decay=0.0, eps=0.01, amsgrad=True, maximize=True, "
+        "grad_scale=[]g, found_inf=[]u";
+}
+OPDI_OP(_fused_sgd_) {
+    op->schema = "_fused_sgd_(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] momentum_buffer_list, *, float "
+        "weight_decay, float momentum, float lr, float dampening, bool nesterov, bool maximize, bool is_first_step, "
+        "Tensor? grad_scale=None, Tensor? found_inf=None) -> ()";
+    op->cpu = op->fake = opdi_fused_sgd_kernel; op->autograd = opdi_step_autograd;
+    op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->cases = "{[2,3],[4]}, {[2,3],[4]}, {[2,3],[4]}, weight_decay=0.1, momentum=0.9, lr=0.1, dampening=0.1, "
+        "nesterov=False, maximize=False, is_first_step=False; {[2,3]}, {[2,3]}, {}, weight_decay=0.0, momentum=0.0, "
+        "lr=0.1, dampening=0.0, nesterov=False, maximize=True, is_first_step=True, grad_scale=[]g";
+}
+OPDI_OP(_fused_sgd__tensor_lr) {
+    op->schema = "_fused_sgd_.tensor_lr(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] momentum_buffer_list, *, "
+        "float weight_decay, float momentum, Tensor lr, float dampening, bool nesterov, bool maximize, bool "
+        "is_first_step, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()";
+    op->cpu = op->fake = opdi_fused_sgd_kernel; op->autograd = opdi_step_autograd;
+    op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->cases = "{[2,3],[4]}, {[2,3],[4]}, {[2,3],[4]}, weight_decay=0.1, momentum=0.9, lr=[]u, dampening=0.1, "
+        "nesterov=False, maximize=False, is_first_step=False; {[2,3]}, {[2,3]}, {}, weight_decay=0.0, momentum=0.0, "
+        "lr=[]u, dampening=0.0, nesterov=False, maximize=True, is_first_step=True, grad_scale=[]g";
+}
+OPDI_OP(_amp_foreach_non_finite_check_and_unscale_) {
+    op->schema = "_amp_foreach_non_finite_check_and_unscale_(Tensor(a!)[] self, Tensor(b!) found_inf, Tensor "
+        "inv_scale) -> ()";
+    op->cpu = op->fake = opdi_amp_unscale_kernel; op->autograd = opdi_step_autograd;
+    op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->cases = "{[2,3],[4]}, [], []u; {}, [], []u";
+}
+OPDI_OP(_amp_update_scale_) {
+    op->schema = "_amp_update_scale_(Tensor(a!) self, Tensor(b!) growth_tracker, Tensor found_inf, float "
+        "scale_growth_factor, float scale_backoff_factor, int growth_interval) -> Tensor(a!)";
+    op->cpu = op->fake = opdi_amp_update_kernel; op->autograd = opdi_step_autograd;
+    op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[]+, []i5, []+, 2.0, 0.5, 3; [1]+, [1]i1, [1]+, 2.0, 0.5, 1";
+}
 OPDI_COLD_END
 
 //----------------------------------------------------------------------------------------------------------------------
@@ -59660,6 +63098,7 @@ static int opdi_register_card(int i) {
     opd_op *op;
     memset(&desc, 0, sizeof desc);
     opdi_cards[i](&desc);
+    desc.tags |= OPD_OPTAG_PT2_COMPLIANT;
     if (opd_define(aten, &desc)) { return -1; }
     op = opdi_lookup_used(name, strlen(name));
     if (op && (!desc.inplace || opdi_same_family(name + 6, desc.inplace)) &&
