@@ -13,7 +13,7 @@ plugin_strict plugin_needs_define plugin_own_implementation plugin_own_hidden pl
 plugin_newer_minor plugin_other_major plugin_other_entry plugin_older_minor plugin_missing_symbol
 plugin_wrong_machine plugin_wrong_class plugin_example plugin_two_copies plugin_no_library plugin_no_blocks
 plugin_failing_block plugin_exports plugin_graph compiled_header no_plugins cmake'
-[ -n "${RUN_AGAIN:-}" ] || names="host_table $names"
+[ -n "${RUN_AGAIN:-}" ] || names="host_table pages_code pages_names $names"
 
 if [ "${1:-}" = --list ]; then printf '%s\n' $names; exit 0; fi
 only=${1:-}
@@ -458,6 +458,68 @@ check_cmake() {
     out=$(cd "$tmp/cmake" && cmake -S . -B build -DCMAKE_C_COMPILER="$CC" -DCMAKE_BUILD_TYPE=Debug 2>&1 &&
           cmake --build build 2>&1) || printf '%s\n' "$out" | tail -n 12
     quiet "$tmp/cmake/build/program" "$tmp/cmake/build/ops.so"
+}
+# README.md and the pages.  C in them: programs run and print what the page says; pieces of programs compile, behind
+# tests/linkage/pages.h, those of a page in one file.
+pages="$root/README.md $root/bench/README.md $root/examples/guide.md $root/examples/coming-from.md"
+check_pages_code() {
+    implementation
+    for page in $pages; do
+        rm -rf "$tmp/pages"; mkdir -p "$tmp/pages"
+        awk -v to="$tmp/pages/" '
+            /^```c$/ { on = 1; lines = 0; whole = 0; blocks++; next }
+            /^```/ && on {
+                if (!whole) { print "void piece" blocks "(void) {" >(to "bodies") }
+                for (i = 1; i <= lines; i++) { if (whole) { print line[i] >(to blocks ".c") } else { piece(line[i]) } }
+                if (!whole) { print "}" >(to "bodies") }
+                on = 0
+            }
+            on { line[++lines] = $0; if (/^int main\(/) { whole = 1 } }
+            function piece(text,   first) {
+                if (text ~ /^ *\.\.\./) { return }
+                first = text ~ /^(static|OPD_LIBRARY|OPD_FUNCTION)/
+                if (first) { inside = 1 }
+                print text >(to (inside ? "functions" : "bodies"))
+                sub(/ *\/\*.*\*\/$/, "", text)
+                if (text ~ /^}/ || (first && text ~ /[})]$/)) { inside = 0 }
+            }' "$page"
+        for program in "$tmp/pages/"*.c; do
+            [ -f "$program" ] || continue
+            sed -i '/define OPDISPATCH_IMPLEMENTATION/d' "$program"
+            quiet $CC -O0 -Wall -Wextra $inc "$program" "$tmp/implementation.o" -o "$tmp/program" $lib
+            "$tmp/program" >"$tmp/said" 2>&1 || echo "a program in $page fails"
+            while IFS= read -r said; do
+                grep -qF -- "$said" "$page" || echo "not what $page says: $said"
+            done <"$tmp/said"
+        done
+        [ -f "$tmp/pages/bodies" ] || continue
+        { echo '#include "pages.h"'; cat "$tmp/pages/functions" "$tmp/pages/bodies"; } >"$tmp/pages/pieces.c" 2>"$tmp/said"
+        quiet $CC -fsyntax-only $inc "-I$here" "$tmp/pages/pieces.c"
+    done
+}
+# Links and paths in them lead somewhere, every name is one of ours, and every example is mentioned.
+check_pages_names() {
+    for page in $pages; do
+        grep -o '](\([^)]*\))' "$page" | sed 's/^](//; s/)$//' | grep -v '^http' | sort -u | while read -r link; do
+            target=$page
+            [ -z "${link%%#*}" ] || target=$(dirname "$page")/${link%%#*}
+            [ -e "$target" ] || { echo "$page: leads nowhere: $link"; continue; }
+            case $link in *'#'*)
+                sed -n 's/^##* //p' "$target" | tr 'A-Z' 'a-z' | sed 's/[^a-z0-9 _-]//g; s/ /-/g' |
+                    grep -qx -- "${link#*#}" || echo "$page: no such section: $link" ;;
+            esac
+        done
+        grep -o '`\(examples\|tests\|bench\|\.ci\)/[A-Za-z0-9_./-]*`' "$page" | tr -d '`' | grep -v NAME | sort -u | while read -r path; do
+            [ -e "$root/$path" ] || echo "$page: no such file: $path"
+        done
+    done
+    grep -r -o -h -w -E '(opd|OPD)_[A-Za-z0-9_]*' "$root/opdispatch.h" "$root/opdispatch_cuda.cu" "$root/tests" \
+        "$root/bench" --include='*.[ch]' --include='*.cu' --include='*.sh' --include='*.py' | sort -u >"$tmp/names"
+    grep -o -h -w -E '(opd|OPD)_[A-Za-z0-9_]*[A-Za-z0-9]' $pages | sort -u | comm -23 - "$tmp/names" |
+        while read -r name; do grep -q "^$name" "$tmp/names" || echo "the pages name $name, which is not there"; done
+    for file in "$root"/examples/*.*; do
+        grep -qF -- "\`${file##*/}\`" "$root/README.md" || [ "${file##*.}" = md ] || echo "README.md does not mention $file"
+    done
 }
 
 for check in $names; do
