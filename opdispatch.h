@@ -37822,7 +37822,7 @@ OPDI_ALWAYS int opdi_cpu_level(void) {
 
 //== threads ===========================================================================================================
 
-/* Works on [begin, end); begin is a multiple of the grain.  A range may span several grains. */
+/* A range function works on items [begin, end); begin is a multiple of the grain.  A range may span several grains. */
 typedef void (*opdi_range_fn)(void *ctx, int64_t begin, int64_t end);
 
 #define OPDI_MAX_THREADS 256
@@ -37916,6 +37916,8 @@ static void opdi_pool_work(opdi_range_fn fn, void *ctx, int64_t n, int64_t step)
     }
 }
 
+/* The life of a worker: joins a job that is open and new to it, counts itself in `active` while it takes ranges, then
+   spins a little and sleeps on `wake` until there is another job.  Never returns. */
 static void *opdi_pool_worker(void *unused) {
     opdi_pool *p = &opdi_the_pool;
     uint32_t seen = 0;
@@ -37964,6 +37966,8 @@ static void opdi_pool_grow(opdi_pool *p, int want) {
     pthread_attr_destroy(&attr);
 }
 
+/* Runs a job that the caller, who holds `busy`, works on too: opens it for `workers` workers, takes ranges of `step`
+   until [0, n) is used up, closes it, and waits until the last worker has left. */
 static void opdi_pool_run(opdi_pool *p, int workers, int64_t n, int64_t step, opdi_range_fn fn, void *ctx) {
     pthread_once(&opdi_pool_once, opdi_pool_start);
     pthread_mutex_lock(&p->lock);
@@ -38401,7 +38405,7 @@ static inline float opdi_gemm_load_f32(const opdi_gemm_in *in, int64_t at) {
     return ((const float *)in->data)[at];
 }
 
-/* Half precision to float, contiguous, in fixed steps */
+/* Converts half precision to float, contiguous, in fixed steps. */
 static void opdi_widen(const uint16_t *p, int bf16, int64_t n, float *out) {
     int64_t j = 0;
     for (; bf16 && j + 16 <= n; j += 16) {
@@ -38572,7 +38576,7 @@ static void opdi_gemm_store(const opdi_gemm_job *g, const void *tile, int64_t i,
         }
 }
 
-/* The tiles of rows [i, i + m), at most MR, and of a column panel b */
+/* Computes the tile of rows [i, i + m), at most MR, and n columns from j on; b is the column panel. */
 static void opdi_gemm_tile(const opdi_gemm_job *g, int64_t i, int64_t j, int64_t n, const void *b, int64_t ldb) {
     double tile[OPDI_MAX_MR * OPDI_MAX_NR / 2];
     const void *rows[OPDI_MAX_MR];
@@ -38613,7 +38617,8 @@ static void opdi_gemm_blocks(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
-/* One block of C, m x n, k0 .. k0 + kc. */
+/* Adds to one block of C, g->mc x g->nc at (i0, j0), the products of k0 .. k0 + kc: packs A unless it is read in place,
+   then runs the tiles in groups of mb x nb, which threads share. */
 static void opdi_gemm_block(opdi_gemm_job *g) {
     int64_t mr = g->mk.mr, nr = g->mk.nr, rows = (g->mc - 1) / mr + 1, cols = (g->nc - 1) / nr + 1;
     double work = (double)g->mc * (double)g->nc * (double)g->kc;
@@ -38635,6 +38640,8 @@ static void opdi_gemm_block(opdi_gemm_job *g) {
 
 static int64_t opdi_round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
+/* Computes C (m x n) = A B, or C += A B where g->add is set, block by block: panels of B and blocks of A are packed
+   into one buffer, except those that can be read in place.  0, or -1 when there is no memory for the buffer. */
 static int opdi_gemm_blocked(opdi_gemm_job *g, int64_t m, int64_t n, int64_t k) {
     int64_t kparts = (k - 1) / OPDI_GEMM_K + 1, kstep = opdi_round_up((k - 1) / kparts + 1, 8);
     int64_t mr = g->mk.mr, nr = g->mk.nr, nstep = OPDI_MIN(opdi_round_up(n, nr), OPDI_GEMM_N);
@@ -38736,6 +38743,7 @@ static OPDI_T OPDI_WIDE(dot)(int64_t k, const OPDI_T *a, const OPDI_T *x) {
     return sum;
 }
 #else
+/* The dot product of k elements of a and x, in four vectors that are summed at the end. */
 OPDI_TARGET static OPDI_T OPDI_WIDE(dot)(int64_t k, const OPDI_T *a, const OPDI_T *x) {
     enum { W = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };
     typedef OPDI_T H __attribute__((vector_size(sizeof(OPDI_V) / 2)));
@@ -38840,7 +38848,7 @@ static int opdi_outer_try(size_t size, int64_t m, int64_t n, const void *a, int6
 #endif
 }
 
-/* The last m < 16 rows of a matrix by columns */
+/* Adds the products of the last m < 16 rows of a matrix that is stored by columns. */
 static void opdi_gemv_rest(const opdi_gemv_job *g, int64_t i, int64_t m, void *y) {
     const void *a = g->a + i * g->rs * (int64_t)g->size, *x = g->x;
     for (int64_t t = 0; t < g->k; t++)
@@ -38860,6 +38868,8 @@ static void opdi_gemv_cols(const opdi_gemv_job *g, int64_t i, int64_t m, void *y
 #endif
     (g->size == 4 ? opdi_gemv_cols_plain_f32 : opdi_gemv_cols_plain_f64)(g, i, m, y);
 }
+/* Computes rows [begin, end) of y = A x, or y += A x where g->add is set, in steps that fit a buffer on the stack.  An
+   opdi_range_fn. */
 static void opdi_gemv_range(void *ctx, int64_t begin, int64_t end) {
     const opdi_gemv_job *g = (const opdi_gemv_job *)ctx;
     double y[1024];
@@ -39071,7 +39081,7 @@ static int64_t opdi_conv_pad_bytes(const opdi_conv *v, int64_t planes) {
 
 typedef struct opdi_unfold { const opdi_conv *v; const char *pad; } opdi_unfold;
 
-/* Where row k of the unfolded matrix begins in the padded image, in elements */
+/* The element of the padded image at which row k of the unfolded matrix begins. */
 static inline int64_t opdi_unfold_row(const opdi_conv *v, int64_t k) {
     int64_t kj = k % v->kw, ki = k / v->kw % v->kh, c = k / v->kw / v->kh;
     return (c * v->hp + ki * v->dh) * v->wp + kj * v->dw;
@@ -39112,7 +39122,7 @@ static void opdi_unfold_pack(void *ctx, int64_t k0, int64_t kc, int64_t j0, int6
     }
 }
 
-/* The same matrix turned: rows are output positions, columns are k. */
+/* Packs the unfolded matrix transposed: rows k0 .. k0 + kc are output positions, columns j0 .. j0 + nc are taps. */
 static void opdi_unfold_pack_turned(void *ctx, int64_t k0, int64_t kc, int64_t j0, int64_t nc, int64_t ld, void *out) {
     const opdi_unfold *u = (const opdi_unfold *)ctx;
     const opdi_conv *v = u->v;
@@ -39172,7 +39182,7 @@ static void opdi_depthwise_gw_f64(const opdi_conv *v, const double *pad, const d
 typedef int opdi_v8i __attribute__((vector_size(32), aligned(4), may_alias));
 typedef int opdi_v16i __attribute__((vector_size(64), aligned(4), may_alias));
 #define OPDI_MAX_TAPS 32
-/* Both for float with stride 1 and at most OPDI_MAX_TAPS taps. */
+/* Versions of both for float, for stride 1 and at most OPDI_MAX_TAPS taps. */
 OPDI_AVX2 static void opdi_depthwise_avx2_f32(const opdi_conv *v, const float *pad, const float *w, float bias,
                                               float *y);
 OPDI_AVX2 static void opdi_depthwise_gw_avx2_f32(const opdi_conv *v, const float *pad, const float *gy, float *gw);
@@ -39227,6 +39237,8 @@ OPDI_TARGET static void OPDI_WIDE(depthwise)(const opdi_conv *v, const float *pa
             else memcpy(y + i * v->ow + j, &acc, (size_t)(v->ow - j) * sizeof(float));
         }
 }
+/* Adds to gw [kh, kw] the sums of gy * x over one plane, with a vector of sums for each tap; x beyond the end of a row
+   is masked, as it may be NaN. */
 OPDI_TARGET static void OPDI_WIDE(depthwise_gw)(const opdi_conv *v, const float *pad, const float *gy, float *gw) {
     enum { W = (int)(sizeof(OPDI_V) / sizeof(float)) };
     OPDI_V acc[OPDI_MAX_TAPS];
@@ -39285,7 +39297,8 @@ static void opdi_conv_depthwise_gw(const opdi_conv *v, const void *pad, const vo
     opdi_depthwise_gw_f32(v, (const float *)pad, (const float *)gy, (float *)gw);
 }
 
-/* Forward: items are (image, group). */
+/* Computes items [begin, end) of a convolution, an item being one group of one image.  Sets g->failed when there is no
+   memory. */
 static void opdi_conv_forward_range(void *ctx, int64_t begin, int64_t end) {
     opdi_conv_job *g = (opdi_conv_job *)ctx;
     const opdi_conv *v = &g->v;
@@ -39352,6 +39365,8 @@ static void opdi_fold_add(const opdi_conv *v, const char *col, int64_t y0, int64
         }
 }
 
+/* Computes the gradient of x for items [begin, end), an item being one group of one image: a few output rows at a time,
+   w^T gy is folded into a padded image, whose inside is then gx.  Sets g->failed when there is no memory. */
 static void opdi_conv_fold_range(void *ctx, int64_t begin, int64_t end) {
     opdi_conv_job *g = (opdi_conv_job *)ctx;
     const opdi_conv *v = &g->v;
@@ -39417,7 +39432,7 @@ static int opdi_conv_grad_input(const opdi_conv *v, const void *gy, const void *
     return opdi_conv_done(&g);
 }
 
-/* Weight gradient: items are (part of the batch, group). */
+/* Computes the weight gradient of items [begin, end), an item being one group of one part of the batch. */
 static void opdi_conv_gw_range(void *ctx, int64_t begin, int64_t end) {
     opdi_conv_job *g = (opdi_conv_job *)ctx;
     const opdi_conv *v = &g->v;
@@ -39532,7 +39547,7 @@ static void opdi_philox16(uint64_t key, uint64_t lo, uint32_t out[64]) {
     opdi_philox16_plain(key, lo, out);
 }
 
-/* [0, 1): 24 bits */
+/* A float in [0, 1), of 24 bits. */
 static void opdi_uniform_f32(const uint32_t r[64], float o[64]) {
     for (int i = 0; i < 64; i++) o[i] = (float)(int32_t)(r[i] >> 8) * 5.9604644775390625e-8f;
 }
@@ -39914,7 +39929,8 @@ static inline int64_t opdi_broadcast_stride(const opd_tensor *t, const int64_t *
     int k = d - (ndim - t->ndim);
     return k < 0 || (opdi_sizes(t)[k] == 1 && sizes[d] != 1) ? 0 : opdi_strides(t)[k];
 }
-/* The same in bytes.  What a dim of size 1 says is never walked, and may be anything. */
+/* The stride in bytes with which t is walked along dim d of a broadcast shape.  That of a dim of size 1 is never used,
+   and may be anything. */
 static inline int64_t opdi_broadcast_bytes(const opd_tensor *t, const int64_t *sizes, int ndim, int d) {
     return (int64_t)((uint64_t)opdi_broadcast_stride(t, sizes, ndim, d) * opd_dtype_size((opd_scalar_type)t->dtype));
 }
@@ -39959,7 +39975,7 @@ static int opdi_check_internal_overlap(const opd_tensor *t) {
     }
     return 0;
 }
-/* True when every element has its own memory and there are no gaps; from[0] becomes the bytes it covers. */
+/* True when every element has its own memory and there are no gaps between them. */
 static bool opdi_is_dense(const opd_tensor *t) {
     int64_t expect = 1;
     int done, i;
@@ -39991,7 +40007,7 @@ static int opdi_check_partial_overlap(const opd_tensor *out, const opd_tensor *i
 
 //== the iterator ======================================================================================================
 
-/* How an operand is walked. */
+/* The ways to walk an operand: by its strides, element after element, or one number that is repeated. */
 enum { OPDI_WALK_STRIDED = 0, OPDI_WALK_LINEAR, OPDI_WALK_SCALAR };
 
 typedef struct opdi_operand {
@@ -40016,6 +40032,8 @@ typedef struct opdi_iter {
     opdi_operand op[OPDI_ITER_OPS];
 } opdi_iter;
 
+/* Joins dims that every operand walks as one, and drops dims of size 1: fewer dims, the same elements in the same
+   order. */
 static void opdi_iter_coalesce(opdi_iter *it) {
     int d, k, last = 0;
     for (d = 1; d < it->ndim; d++) {
@@ -40090,8 +40108,8 @@ static int opdi_iter_init(opdi_iter *it, opd_tensor *const *ops, int nops, int n
     return 0;
 }
 
-/* Brings n elements of operand o, from element index idx of the pass on, to buf (gather), or from it (scatter).  tmp
-   holds one block of raw elements. */
+/* Copies n elements of operand o, those from element index idx of the pass on, to buf; with `store`, from buf to
+   them. */
 static void opdi_iter_move(const opdi_iter *it, const opdi_operand *o, const int64_t *idx, int64_t n, char *buf,
                            bool store) {
     int64_t at[OPD_MAX_DIMS], left = n, run;
@@ -40116,7 +40134,8 @@ static void opdi_iter_move(const opdi_iter *it, const opdi_operand *o, const int
         }
     }
 }
-/* Where the n elements of o lie one after another, or NULL. */
+/* The address of the n elements of operand o from index idx (linear position pos) on when they lie one after another,
+   else NULL. */
 static char *opdi_iter_run_at(const opdi_iter *it, const opdi_operand *o, const int64_t *idx, int64_t pos, int64_t n) {
     char *p = o->data;
     int d;
@@ -40149,7 +40168,8 @@ static void *opdi_iter_load(const opdi_iter *it, const opdi_operand *o, const in
     }
     return buf;
 }
-/* Where the loop may write the block of output o: in place, or NULL. */
+/* The address at which the loop may write n elements of output o in place, or NULL: into a buffer, which
+   opdi_iter_store then moves. */
 static void *opdi_iter_target(const opdi_iter *it, const opdi_operand *o, const int64_t *idx, int64_t pos, int64_t n) {
     return o->convert ? NULL : opdi_iter_run_at(it, o, idx, pos, n);
 }
@@ -40171,9 +40191,8 @@ static void opdi_iter_step(const opdi_iter *it, int64_t *idx, int64_t n) {
         idx[d] -= n * it->sizes[d];
     }
 }
-/* Elements [begin, end) of the pass.  Rows of OPDI_ROW elements and more are walked row by row, so that contiguous ones
-   are
-   used in place; shorter ones are gathered across rows. */
+/* Runs elements [begin, end) of the pass.  Rows of OPDI_ROW elements and more are walked row by row, so that contiguous
+   ones are used in place; shorter ones are gathered across rows. */
 static void opdi_iter_range(const opdi_iter *it, int64_t begin, int64_t end) {
     uint64_t block[OPDI_ITER_OPS][OPDI_BLOCK];    /* 36 KiB */
     void *p[OPDI_ITER_OPS];
@@ -40224,6 +40243,8 @@ static void opdi_fill_block(void *block, const uint64_t *number, int64_t n, int 
     if (size == 8) { uint64_t *b = (uint64_t *)block, v = *number; for (i = 0; i < n; i++) { b[i] = v; } }
     else { uint32_t *b = (uint32_t *)block, v; memcpy(&v, number, 4); for (i = 0; i < n; i++) { b[i] = v; } }
 }
+/* Runs elements [begin, end) of a flat pass (ctx): block by block where something is converted or repeated, else in one
+   call of the loop. */
 static void opdi_flat_part(void *ctx, int64_t begin, int64_t end) {
     const opdi_flat *f = (const opdi_flat *)ctx;
     uint64_t block[OPDI_ITER_OPS][OPDI_BLOCK];
@@ -40302,8 +40323,7 @@ OPDI_NOINLINE static int opdi_run_general(opd_tensor *const *ops, int nops, int 
     return 0;
 }
 /* Runs a loop over nops operands (nout outputs first), which broadcast to the first; inputs are promoted to `common`,
-    the
-   loop is for `compute`, which holds it.  0, or -1 with an error.  Zero elements are fine. */
+   the loop is for `compute`, which holds it.  0, or -1 with an error.  Zero elements are fine. */
 static inline int opdi_run(opd_tensor *const *ops, int nops, int nout, opd_scalar_type common, int compute,
                            opdi_loop loop, const opdi_params *params) {
     const opd_tensor *out = ops[0];
@@ -40330,14 +40350,14 @@ static inline int opdi_run(opd_tensor *const *ops, int nops, int nout, opd_scala
 
 //== copies ============================================================================================================
 
-/* n elements of `size` bytes with any strides (bytes). */
+/* Copies n elements of `size` bytes from s to d, which have strides of ss and ds bytes. */
 static void opdi_move_run(char *d, int64_t ds, const char *s, int64_t ss, int64_t n, int size) {
     int64_t i;
     if (ds == size) { opdi_gather(d, s, ss, n, size); return; }
     if (ss == size) { opdi_scatter(d, ds, s, n, size); return; }
     for (i = 0; i < n; i++) { memcpy(d + i * ds, s + i * ss, (size_t)size); }
 }
-/* Same dtype, any strides: row by row. */
+/* Copies elements [begin, end) of a pass between two operands of one dtype with any strides, row by row. */
 static void opdi_copy_rows(void *ctx, int64_t begin, int64_t end) {
     const opdi_iter *it = (const opdi_iter *)ctx;
     int64_t idx[OPD_MAX_DIMS], pos, n, rest = begin;
@@ -40352,7 +40372,8 @@ static void opdi_copy_rows(void *ctx, int64_t begin, int64_t end) {
         opdi_iter_step(it, idx, n);
     }
 }
-/* Another dtype: block by block through the compute type. */
+/* Copies elements [begin, end) of a pass between operands of different dtypes, block by block through the compute
+   type. */
 static void opdi_copy_blocks(void *ctx, int64_t begin, int64_t end) {
     const opdi_iter *it = (const opdi_iter *)ctx;
     const opdi_operand *o = &it->op[0];
@@ -40372,9 +40393,8 @@ static void opdi_copy_blocks(void *ctx, int64_t begin, int64_t end) {
         opdi_iter_step(it, idx, n);
     }
 }
-/* A tile of 64 x 64: dst[j][i] = src[i][j] with rows `ds` and `ss` bytes apart,
-    through a buffer so that neither side is
-   walked across its lines.  Whole tiles have loops of constant length. */
+/* Transposes a tile of at most 64 x 64: dst[j][i] = src[i][j] with rows `ds` and `ss` bytes apart, through a buffer so
+   that neither side is walked across its lines.  Whole tiles have loops of constant length. */
 #define OPDI_TILE 64
 #define OPDI_TILE_MOVE(T, ni_, nj_) do {                                                                    \
         for (i = 0; i < ni_; i++) {                                                                         \
@@ -40403,7 +40423,8 @@ static opdi_tile_fn opdi_transpose_of(int size) {
     return size == 4 ? opdi_transpose_uint32_t : opdi_transpose_uint64_t;
 }
 typedef struct opdi_transpose { const opdi_iter *it; int across; } opdi_transpose;
-/* One unit of work is a band: OPDI_TILE long in dim `across`, all of dim 0, at one index of the other dims. */
+/* Copies bands [begin, end) tile by tile.  A band is OPDI_TILE long in dim `across`, and all of dim 0, at one index of
+   the other dims. */
 static void opdi_copy_bands(void *ctx, int64_t begin, int64_t end) {
     const opdi_transpose *tr = (const opdi_transpose *)ctx;
     const opdi_iter *it = tr->it;
@@ -40429,7 +40450,7 @@ static void opdi_copy_bands(void *ctx, int64_t begin, int64_t end) {
         }
     }
 }
-/* The dim that src walks contiguously while dst does not, when tiles pay; or 0. */
+/* The dim that the source walks contiguously while the destination does not, when a copy by tiles pays; else 0. */
 static int opdi_copy_across(const opdi_iter *it) {
     const int size = it->op[0].size;
     int d;
@@ -40455,7 +40476,7 @@ static int opdi_copy_same(opdi_iter *it) {
     } else { opdi_parallel_for(it->numel, OPDI_GRAIN, opdi_copy_rows, it); }
     return 0;
 }
-/* A fresh iteration of one part (0 real, 1 imaginary) of a copy that has complex numbers in it. */
+/* Copies one part (0 real, 1 imaginary) of a copy that has complex numbers in it.  0, or -1 with an error. */
 static int opdi_copy_part(opd_tensor *dst, const opd_tensor *src, int part) {
     opd_tensor *ops[2];
     opdi_iter it;
