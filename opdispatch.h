@@ -6404,7 +6404,7 @@ typedef pthread_mutex_t opdi_mutex;
 #define OPDI_MIN(a, b) ((a) < (b) ? (a) : (b))
 #define OPDI_MAX(a, b) ((a) > (b) ? (a) : (b))
 
-/* What a kernel may change and the dispatcher puts back. */
+/* The part of a thread's state that a kernel may change and the dispatcher puts back. */
 typedef struct opdi_state {
     uint64_t include, allow;     /* functionality bits: always in the set of a call; not excluded from it */
     int16_t no_grad;
@@ -6644,6 +6644,8 @@ static void opdi_at_exit(void) {
     if (opdi_thread_self) { opdi_report_pending(opdi_thread_self); }
 }
 
+//-- Makes the state of this thread and enters it in the list of all threads.  Returns it; where there is no memory, a
+//-- state with an error pending that all such threads share.
 OPDI_NOINLINE static opdi_thread *opdi_thread_make(void) {
     static const opdi_mutex fresh = OPDI_MUTEX_INIT;
     static int at_exit_done;
@@ -6744,7 +6746,7 @@ void opd_error_clear(void) { opdi_self()->error = OPD_OK; }
 static const char *opdi_call_name(const opd_call *call);
 static opdi_thread *opdi_call_thread(const opd_call *call);
 
-//-- Whether p lies on the stack that the system gave this thread; stacks of coroutines and of signals are others.
+//-- True when p lies on the stack that the system gave this thread; stacks of coroutines and of signals are others.
 static bool opdi_on_own_stack(opdi_thread *th, uintptr_t p) {
 #if defined(OPDI_STACK_KNOWN)
     pthread_attr_t attr;
@@ -6772,12 +6774,14 @@ static bool opdi_is_left_at(opdi_thread *th, const volatile void *here) {
             ((uintptr_t)call <= (uintptr_t)here && opdi_on_own_stack(th, (uintptr_t)here)));
 #endif
 }
-//-- The same, called out of line: what is live is above its own frame.
+//-- True when an exception or a longjmp has left the kernel of th->current, asked out of line: what is live is above
+//-- the frame of this function.
 OPDI_NOINLINE static bool opdi_is_left(opdi_thread *th) {
     const volatile char here = 0;
     return opdi_is_left_at(th, &here);
 }
-//-- Forgets such a call, and what the dispatcher had set for it.  -1 with an error.
+//-- Forgets the call that an exception or a longjmp has left, and what the dispatcher had set for it.  Returns -1 with
+//-- an error.
 OPDI_NOINLINE static int opdi_forget_left(opdi_thread *th) {
     th->current = NULL;
     th->left = true;
@@ -6804,10 +6808,11 @@ int opd_fail(opd_code code, const char *format, ...) {
     return -1;
 }
 
-//-- What a failure of the C library is: running out of memory is the same everywhere.
+//-- The error code for a failure of the C library: OPD_ERROR_MEMORY when errno says that memory is out, else
+//-- `otherwise`.
 static opd_code opdi_errno_code(opd_code otherwise) { return errno == ENOMEM ? OPD_ERROR_MEMORY : otherwise; }
 
-//-- Adds to the text of the pending error.
+//-- Appends to the text of the pending error.  Returns -1.
 static int opdi_fail_more(const char *format, ...) OPD_PRINTF_LIKE(1, 2);
 static int opdi_fail_more(const char *format, ...) {
     opdi_thread *th = opdi_self();
@@ -6862,7 +6867,7 @@ OPDI_COLD_END
 static int64_t opdi_fail_count, opdi_fail_seen;   /* opd_memory_fail_at: countdown, and allocations since */
 static int opdi_fail_on, opdi_fail_forever;       /* on: 1, and 2 for each thread with an opdi_paint */
 
-//-- Size class of n bytes (1 <= n <= OPDI_MEDIUM) and the bytes of a class.
+//-- The size class of n bytes (1 <= n <= OPDI_MEDIUM); then the bytes of a class.
 static inline int opdi_class_of(size_t n) {
     int e;
     if (n <= 1024) { return (int)((n - 1) >> 4); }
@@ -6875,7 +6880,7 @@ static inline size_t opdi_class_bytes(int c) {
     e = 10 + (c - OPDI_SMALL_CLASSES) / 4;
     return ((size_t)1 << e) + ((size_t)((c - OPDI_SMALL_CLASSES) % 4 + 1) << (e - 2));
 }
-//-- Larger blocks: eight steps a doubling.
+//-- The size to which a block over OPDI_MEDIUM is rounded up: eight steps a doubling.
 static inline size_t opdi_large_bytes(size_t n) {
     size_t step = (size_t)1 << (opdi_top_bit((uint64_t)n - 1) - 3);
     return (n + step - 1) & ~(step - 1);
@@ -6981,8 +6986,8 @@ static bool opdi_large_give(void *p, size_t rounded) {
 }
 #endif
 
-//-- How opcheck looks at what a kernel does to memory: while a thread has one, what it allocates is filled with a byte,
-//-- and so are OPDI_GUARD bytes behind it.
+//-- A means of opcheck to see what a kernel does to memory: while a thread has one, what it allocates is filled with a
+//-- byte, and so are OPDI_GUARD bytes behind it.
 #define OPDI_GUARD ((size_t)64)
 #define OPDI_FILLED 1024
 typedef struct opdi_paint { struct opdi_paint *outer; int byte, n; const void *blocks[OPDI_FILLED]; } opdi_paint;
@@ -7002,7 +7007,7 @@ OPDI_NOINLINE static void *opdi_alloc_filled(opdi_thread *th, size_t n) {
     th->allocated += (int64_t)size;
     return p;
 }
-//-- Whether something was written behind the n bytes of such a block.
+//-- True when something was written behind the n bytes of a block that was filled so.
 static bool opdi_is_overrun(const opdi_paint *f, const void *block, size_t n) {
     const unsigned char *end = (const unsigned char *)block + n;
     size_t i;
@@ -7045,6 +7050,8 @@ static inline void *opdi_alloc(size_t n) {
     return p;
 }
 
+//-- Gives back the n bytes at p, which opdi_alloc gave: to this thread's free list of their class, or to the large
+//-- blocks that all threads keep.  NULL is fine.
 static inline void opdi_free(void *p, size_t n) {
     opdi_thread *th;
     if (!p) { return; }
@@ -7074,8 +7081,8 @@ static inline void opdi_free(void *p, size_t n) {
     opdi_raw_free(p, n);
 }
 
-//-- The same for what has the header of a tensor: it is not reused before others have been freed, so that who goes on
-//-- using the tensor meets its mark (opdi_dead_tensor) and not another tensor.
+//-- Gives back a block that has the header of a tensor: it is not reused before others have been freed, so that who
+//-- goes on using the tensor meets its mark (opdi_dead_tensor) and not another tensor.
 static inline void opdi_free_late(void *p, size_t n) {
 #if !defined(OPD_NO_CACHE)
     opdi_thread *th = opdi_self();
@@ -7116,6 +7123,7 @@ static void opdi_cache_drain(opdi_thread *th) {
 
 OPDI_COLD_BEGIN
 
+//-- Gives the blocks that this thread keeps, and the large ones that all threads keep, back to the system.
 void opd_memory_trim(void) {
     opdi_cache_drain(opdi_self());
 #if !defined(OPD_NO_CACHE)
@@ -7138,6 +7146,7 @@ void opd_memory_trim(void) {
 #endif
 }
 
+//-- Sums up what all threads hold and keep.  Numbers of threads that run meanwhile may be a little old.
 opd_memory opd_memory_stats(void) {
     opd_memory m;
     opdi_thread *th = opdi_self();
@@ -7191,7 +7200,8 @@ static void opdi_layer_gone(void *layer);
 
 static inline void opdi_drop(opd_tensor *t);
 
-//-- Room for n more handles.  Grown with the raw allocator: the stack is the thread's, not the caller's.
+//-- Makes room for n more handles, with the raw allocator: the stack is the thread's, not the caller's.  0, or -1 with
+//-- an error.
 OPDI_NOINLINE static int opdi_scope_grow(opdi_thread *th, int64_t n) {
     int64_t cap = th->cap ? th->cap * 2 : 256;
     uintptr_t *p;
@@ -7219,7 +7229,8 @@ static inline void opdi_push_of(opdi_thread *th, opd_tensor *t, const opd_op *op
 }
 static inline void opdi_push(opdi_thread *th, opd_tensor *t) { opdi_push_of(th, t, NULL); }
 
-//-- Gives a reference to the innermost scope; on failure it is dropped and NULL comes back.
+//-- Gives a reference to t to the innermost scope and returns t; NULL with an error, and the reference dropped, when
+//-- memory is out.
 static opd_tensor *opdi_own(opd_tensor *t) {
     opdi_thread *th = opdi_self();
     if (!t) { return NULL; }
@@ -7228,7 +7239,7 @@ static opd_tensor *opdi_own(opd_tensor *t) {
     return t;
 }
 
-//-- A block of memory that lives as long as the innermost scope.
+//-- Returns n bytes that live as long as the innermost scope; NULL with an error.
 static void *opdi_scope_alloc(size_t n) {
     opdi_thread *th = opdi_self();
     opdi_block *b;
@@ -7280,6 +7291,8 @@ opd_scope opd_scope_open(void) { return opd_scope_open_at("opd_scope_open"); }
 
 static int opdi_call_scope_depth(const opd_call *call);
 
+/* Closes a scope and releases what it owns; a scope that is closed already is left alone.  An error when a kernel
+   closes a scope that was opened outside it. */
 void opd_scope_close(opd_scope *scope) {
     opdi_thread *th = opdi_self();
     if (!scope || !scope->open) { return; }
@@ -7418,7 +7431,7 @@ OPD_API bool opd_dtype_is_integral(opd_scalar_type dtype, bool include_bool) {
     return kind == OPDI_CLASS_INT || (include_bool && kind == OPDI_CLASS_BOOL);
 }
 
-/* Both of one class, and not equal. */
+/* The dtype that a and b, different ones of one class, are promoted to. */
 static opd_scalar_type opdi_promote_within(opd_scalar_type a, opd_scalar_type b) {
     opd_scalar_type low = a < b ? a : b, high = a < b ? b : a;
     if (low == OPD_UINT8 && high == OPD_INT8) { return OPD_INT16; }
@@ -7466,7 +7479,8 @@ static const char *opdi_device_name(int backend) {
     return g ? g->name : backend >= 0 && backend < OPD_BACKEND_COUNT ? opdi_device_names[backend] : "?";
 }
 
-/* Reads "", or ":" and an index without leading zeros.  False with an error. */
+/* Reads `rest` of the device string `text`, which is "" (-1) or ":" and an index without leading zeros, into *index.
+   False with an error. */
 static bool opdi_device_index(const char *rest, const char *text, int32_t *index) {
     const char *p = rest + 1;
     *index = -1;
@@ -7531,8 +7545,8 @@ OPD_API const char *opd_device_print(opd_device device, char *buf, size_t cap) {
 }
 OPDI_COLD_END
 
-/* What one or more tensors look at.  Embedded in the block of the tensor that made it, or (foreign memory) a block of
-   its own.  The block, and that of `data` where it has one (opdi_is_apart), is freed when `refs` is zero. */
+/* The memory that one or more tensors look at.  Embedded in the block of the tensor that made it, or (foreign memory) a
+   block of its own.  The block, and that of `data` where it has one (opdi_is_apart), is freed when `refs` is zero. */
 typedef struct opdi_storage {
     int32_t refs;
     uint32_t version;            /* counts in-place writes */
@@ -7583,7 +7597,8 @@ struct opd_tensor {
     uint8_t flags, backend;      /* these four bytes are read together: opdi_traits */
     uint16_t backend_bit;
 };
-/* What a call wants to know of a tensor besides its functionalities; the traits of several are united with |. */
+/* The properties of a tensor that a call asks for besides its functionalities; the traits of several are united
+   with |. */
 typedef union opdi_traits {
     struct opdi_traits_fields { uint8_t flags, backend; uint16_t backends; } f;
     uint32_t all;
@@ -7597,13 +7612,13 @@ static inline uint32_t opdi_traits_of(const opd_tensor *t) {        /* another t
     return OPDI_LOAD((const opdi_four_bytes *)(const void *)&t->flags);
 }
 static inline int64_t *opdi_sizes(const opd_tensor *t) { return t->dims; }
-/* What a differentiable view knows, behind the room for its dims.  A view of a view has the same base. */
+/* The record of a differentiable view, behind the room for its dims.  A view of a view has the same base. */
 typedef struct opdi_view_record {
     opd_tensor *base;            /* no view itself; a reference */
     uint32_t version;            /* of the storage when grad_fn was right */
     uint32_t creation;           /* opdi_creation */
 } opdi_view_record;
-/* How a view came about: all but the first forbid writing into it while grad mode is on. */
+/* The ways in which a view came about: all but the first forbid writing into it while grad mode is on. */
 enum opdi_creation {
     OPDI_VIEW_DEFAULT, OPDI_VIEW_NO_GRAD, OPDI_VIEW_MULTI_OUTPUT, OPDI_VIEW_CUSTOM, OPDI_VIEW_INFERENCE,
     OPDI_VIEW_NO_FORMULA         /* by an operator that has no derivative */
@@ -7611,8 +7626,8 @@ enum opdi_creation {
 static inline opdi_view_record *opdi_view_record_of(const opd_tensor *t) {
     return (opdi_view_record *)(void *)((int64_t *)(uintptr_t)(t + 1) + t->room);
 }
-/* Of a tensor inside vmap, whose dims are those of one example, behind its view record: all its examples in one.  It
-   looks at the value's memory, but nobody reads it there. */
+/* The record, behind the view record, of a tensor inside vmap, whose dims are those of one example: it holds all
+   examples in one tensor.  The tensor looks at the value's memory, but nobody reads it there. */
 typedef struct opdi_batched {
     opd_tensor *value;           /* a reference */
     int32_t dim, level;          /* which of its dims counts the examples, of which layer */
@@ -7620,8 +7635,8 @@ typedef struct opdi_batched {
 static inline opdi_batched *opdi_batched_of(const opd_tensor *t) {
     return (opdi_batched *)(void *)(opdi_view_record_of(t) + 1);
 }
-/* Where a tensor is, or is to be, in one number: the backend, and above its 8 bits the index plus one (0: the current
-   device).  The host is 0. */
+/* The place where a tensor is, or is to be, in one number: the backend, and above its 8 bits the index plus one (0: the
+   current device).  The host is 0. */
 static inline int opdi_place(opd_device d) {
     if (d.type == OPD_CPU || d.type == OPD_META) { return d.type; }
     return (d.type < 0 || d.type > 255 ? 255 : d.type) |
@@ -7634,7 +7649,8 @@ static inline opd_device opdi_place_device(int place) {
     return opd_device_of((opd_backend)(place & 255), place / 256 - 1);
 }
 static inline int64_t *opdi_strides(const opd_tensor *t) { return t->dims + t->ndim; }
-/* Of one storage, or of two that count the writes into one memory apart: see opd_tensor_data. */
+/* True when a and b look at one storage, or at two over the same memory that count its writes apart: see
+   opd_tensor_data. */
 static inline bool opdi_same_memory(const opd_tensor *a, const opd_tensor *b) {
     const opdi_storage *x = a->storage, *y = b->storage;
     return x == y || (x && y && x->data && x->data == y->data);
@@ -7672,7 +7688,7 @@ static int64_t opdi_f64_to_i64(double d) {
     return d <= -9223372036854775808.0 ? INT64_MIN : (int64_t)d;
 }
 
-/* The same as an integer. */
+/* The element `offset` bytes after t's first as an integer, converted as opdi_f64_to_i64 does. */
 static int64_t opdi_element_i64(const opd_tensor *t, int64_t offset) {
     if (t->dtype == OPD_INT64) {
         int64_t v;
@@ -9878,7 +9894,7 @@ OPDI_COLD_END
 #define OPDI_FUNCTIONALITY_MASK (((uint64_t)1 << (OPD_F_COUNT - 1)) - 1)
 #define OPDI_ROWS 7                               /* per-backend functionalities */
 
-/* What stands above a functionality: a bit per alias key, in the order of the enum, and two more facts. */
+/* The role of a functionality: a bit for each alias key it is in, in the order of the enum, and two more facts. */
 #define OPDI_BY_AUTOGRAD 1u                       /* in Autograd */
 #define OPDI_BY_IMPLICIT 2u                       /* in CompositeImplicitAutograd */
 #define OPDI_BY_BATCHED 4u                        /* in FuncTorchBatchedDecomposition */
@@ -9895,7 +9911,7 @@ OPDI_COLD_END
 #define OPDI_SPARSE_ROLE (OPDI_COMPOSITE_ROLE | OPDI_IS_BACKEND | OPDI_IN_OTHER)
 #define OPDI_GRAD_ROLE (OPDI_BY_AUTOGRAD | OPDI_BY_IMPLICIT)
 
-/* One row a functionality: its name, and the bits above.  Indexed by functionality. */
+/* Names and roles of the functionalities, indexed by functionality. */
 typedef struct opdi_functionality { const char *name; uint32_t role; } opdi_functionality;
 static const opdi_functionality opdi_functionalities[64] = {
     {"Undefined", OPDI_UNDEFINED_ROLE},
@@ -9934,7 +9950,7 @@ static const uint8_t opdi_key_base[64] = {
     30, 31, 32, 33, 34, 35, 36, 144, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 160, 49, 50, 51, 52, 53, 54, 55, 56, 57,
     58, 59, 60, 61, 62, OPDI_DEAD_KEY
 };
-/* The way back: functionality of a row. */
+/* The functionality of a row of backends. */
 static const uint8_t opdi_row_functionality[OPDI_ROWS] = {
     OPD_F_DENSE, OPD_F_QUANTIZED, OPD_F_SPARSE, OPD_F_SPARSE_CSR, OPD_F_NESTED_TENSOR, OPD_F_AUTOGRAD, OPD_F_AUTOCAST
 };
@@ -10018,10 +10034,10 @@ static void opdi_key_expand(opd_key key, uint8_t *slots_out) {
     for (slot = 0; slot < OPD_KEY_SLOTS; slot++) { slots_out[slot] = opdi_key_covers(key, slot); }
 }
 
-/* In the backend set: a kernel here hides CompositeImplicitAutograd at the autograd key above. */
+/* True for a slot of the backend set: a kernel there hides CompositeImplicitAutograd at the autograd key above. */
 OPD_UNUSED static bool opdi_key_is_backend(opd_key slot) { return (opdi_key_role(slot) & OPDI_IS_BACKEND) != 0; }
 
-/* A backend that has no autograd key of its own. */
+/* True for the slot of a backend that has no autograd key of its own. */
 static bool opdi_key_in_autograd_other(opd_key slot) { return (opdi_key_role(slot) & OPDI_IN_OTHER) != 0; }
 
 OPDI_COLD_BEGIN
@@ -10035,7 +10051,7 @@ static opd_key opdi_autograd_key_of(opd_key backend_slot) {
 
 //  Names
 
-/* Letters, digits and _, no digit first. */
+/* True for a name of letters, digits and _, with no digit first. */
 static bool opdi_is_identifier(const char *name) {
     const char *s = name;
     while ((*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') || *s == '_' || (s > name && *s >= '0' && *s <= '9')) {
@@ -10047,7 +10063,7 @@ static bool opdi_is_identifier(const char *name) {
 /* A name given to a user key; NULL when it is not taken, or is no user key. */
 static const char *opdi_user_name(int functionality) { return OPDI_ACQUIRE(&opdi_user_names[functionality]); }
 
-/* User keys are the functionalities that are called so until they get a name. */
+/* True for a user key: a functionality that is called so until it gets a name. */
 static bool opdi_functionality_is_user(int functionality) {
     const char *name = opdi_functionalities[functionality].name;
     return name[0] == 'U' && name[1] == 's';      /* "UserKey12" */
@@ -10069,7 +10085,8 @@ OPD_API const char *opd_key_name(opd_key key) {
     return opdi_row_names[(key - OPD_KEY_BACKEND_BASE) >> 4][key & 15];
 }
 
-/* The same without an error.  A user key is found by the name it was given, and not before it has one. */
+/* The key of a name; OPD_KEY_INVALID, without an error, when there is none.  A user key is found by the name it was
+   given, and not before it has one. */
 static opd_key opdi_key_find(const char *name) {
     int f, row, b;
     size_t i;
@@ -10100,6 +10117,8 @@ OPDI_COLD_END
 OPDI_COLD_BEGIN
 static int opdi_distance(const char *a, const char *b, int most);
 
+/* The key of a name.  OPD_KEY_INVALID with an error that names what replaced a key of PyTorch's, or the names that are
+   most alike. */
 OPD_API opd_key opd_key_parse(const char *name) {
     /* names of PyTorch's that are not here, or not any more */
     static const struct { const char *name, *hint; } other[] = {
@@ -10201,7 +10220,7 @@ OPD_API opd_key opd_keyset_next(opd_keyset set, opd_key after) {
     return OPD_KEY_UNDEFINED;
 }
 
-/* Appends at *at what fits into cap bytes with the zero. */
+/* Appends to buf, at *at, as much of the text as fits into cap bytes with the zero. */
 static void opdi_keyset_append(char *buf, size_t cap, size_t *at, const char *text) {
     while (*text && *at + 1 < cap) { buf[(*at)++] = *text++; }
 }
@@ -10227,6 +10246,8 @@ OPD_API const char *opd_keyset_print(opd_keyset set, char *buf, size_t cap) {
 
 static opdi_mutex opdi_key_lock = OPDI_MUTEX_INIT;
 
+/* Gives a user key a name, for ever, and returns the key; OPD_KEY_INVALID with an error when the key or the name is
+   taken, or is none. */
 opd_key opd_key_define(int functionality, const char *name) {
     size_t n = name ? strlen(name) + 1 : 0;
     char *copy;
@@ -10366,7 +10387,7 @@ static void opdi_observer_drop(opdi_observer *o, int32_t n) {
     if (plugin) { opdi_plugin_let_go(plugin); }
 }
 
-//-- Into a thread's list: those of all threads first.  Under opdi_threads_lock.
+//-- Puts an observer into a thread's list, those of all threads first.  Under opdi_threads_lock.
 static void opdi_observer_put(opdi_thread *th, opdi_observer *o) {
     int i;
     opdi_lock(&th->observe_lock);
@@ -10383,7 +10404,7 @@ static void opdi_observer_put(opdi_thread *th, opdi_observer *o) {
     opdi_unlock(&th->observe_lock);
 }
 
-//-- Out of it; how many references that sets free.
+//-- Takes an observer out of a thread's list.  Returns how many references that sets free: 0 or 1.
 static int32_t opdi_observer_take(opdi_thread *th, const opdi_observer *o) {
     int i = 0, k;
     opdi_lock(&th->observe_lock);
@@ -10398,7 +10419,8 @@ static int32_t opdi_observer_take(opdi_thread *th, const opdi_observer *o) {
     return k;
 }
 
-//-- Into the lists of all threads it is for, or out of them.
+//-- Puts an observer into the lists of all threads it is for, or takes it out of them (`on` false).  Returns how many
+//-- references that sets free.
 static int32_t opdi_observer_spread(opdi_thread *self, opdi_observer *o, bool on) {
     opdi_thread *th = o->local ? self : opdi_all_threads;
     int32_t freed = 0;
@@ -10409,7 +10431,7 @@ static int32_t opdi_observer_spread(opdi_thread *self, opdi_observer *o, bool on
     return freed;
 }
 
-//-- A thread begins: observers of all threads are its too.  It ends: it lets go of them, and of its own.
+//-- Gives a thread that begins the observers of all threads.  Then: takes from one that ends these and its own.
 static void opdi_observers_enter(opdi_thread *th) {
     opdi_observer *o;
     for (o = opdi_observers.first; o; o = o->next) {
@@ -10435,6 +10457,8 @@ static void opdi_observers_leave(opdi_thread *th) {
 }
 
 #define OPDI_OBSERVE_ALL (OPD_OBSERVE_CALL | OPD_OBSERVE_BACKWARD | OPD_OBSERVE_SPAN)
+//-- Adds an observer of all threads or (local) of this one.  Returns its handle; 0 with an error when it is not valid,
+//-- or there are too many.
 static int64_t opdi_observer_add(const opd_observer *desc, bool local) {
     opdi_thread *th = opdi_self();
     opdi_observer *o, **at;
@@ -10474,7 +10498,8 @@ static int64_t opdi_observer_add(const opd_observer *desc, bool local) {
 int64_t opd_observer_add(const opd_observer *observer) { return opdi_observer_add(observer, false); }
 int64_t opd_observer_add_local(const opd_observer *observer) { return opdi_observer_add(observer, true); }
 
-//-- The place of a handle in its list; what it points to is NULL when there is none.  Under opdi_threads_lock.
+//-- The place in its list of the observer with this handle; it points to NULL when there is none.  Under
+//-- opdi_threads_lock.
 static opdi_observer **opdi_observer_find(opdi_thread *th, int64_t handle) {
     opdi_observer **at = &opdi_observers.first;
     while (*at && (*at)->handle != handle) { at = &(*at)->next; }
@@ -10499,7 +10524,7 @@ bool opd_observer_remove(int64_t handle) {
     return o != NULL;
 }
 
-//-- A plug-in is unloaded: what it left here goes.
+//-- Removes the observers of all threads that a plug-in left behind when it is unloaded.
 static void opdi_observers_unload(const opd_plugin *plugin) {
     const opdi_observer *o;
     int64_t handle;
@@ -10533,7 +10558,7 @@ bool opd_observe_set(bool on) {
 
 //== events ============================================================================================================
 
-//-- How many events from now the next sampled one comes: geometric, at least 1.
+//-- Draws how many events from now the next sampled one comes: geometric with probability p, at least 1.
 static int64_t opdi_observe_draw(opdi_thread *th, double p) {
     double n;
     th->random ^= th->random << 13;               /* xorshift64 */
@@ -10597,7 +10622,8 @@ static void opdi_observe_tell(opdi_thread *th, opdi_observing *b, int i, bool en
     th->observing = false;
 }
 
-//-- An event begins.  What is not given here is for the caller to set before: args, nargs, op, forward_thread.
+//-- Begins an event: chooses its observers and tells them.  The caller has set what is not given here: args, nargs, op,
+//-- forward_thread.
 static void opdi_observe_begin(opdi_thread *th, opdi_observing *b, int kind, const char *name, int64_t sequence) {
     int i;
     b->event.kind = kind;
@@ -10613,7 +10639,8 @@ static void opdi_observe_begin(opdi_thread *th, opdi_observing *b, int kind, con
     for (i = 0; i < b->n; i++) { opdi_observe_tell(th, b, i, false); }
 }
 
-//-- It ends.  A pending error is put aside for the callbacks.
+//-- Ends an event: tells the observers that were told of its begin, and lets go of them.  A pending error is put aside
+//-- for the callbacks.
 static void opdi_observe_end(opdi_thread *th, opdi_observing *b, const opd_value *rets, int nrets) {
     const opd_code error = th->error;
     char message[sizeof th->message];
