@@ -29423,7 +29423,7 @@ OPDI_COLD_BEGIN
 
 #define OPDI_CHECK_INPUTS 256
 
-/* One side of a Jacobian: an input or an output, and where its directions are among those of its kind. */
+/* An input or an output as one side of a Jacobian, and where its directions are among those of its kind. */
 typedef struct opdi_axis {
     opd_tensor *t;
     int which;                                    /* its number among what the caller gave, or got */
@@ -29461,7 +29461,7 @@ static double opdi_check_direction(const opdi_check *c, const opdi_axis *x, int 
     if (!c->fast) { return d == k ? 1 : 0; }
     return opdi_check_random(2 * x->which + side, k) * x->unit;
 }
-/* The numbers v of an axis along its direction d. */
+/* The component of the numbers v of an axis along its direction d. */
 static double opdi_check_along(const opdi_check *c, const opdi_axis *x, int side, int64_t d, const double *v) {
     double sum = 0;
     int64_t k;
@@ -29470,7 +29470,7 @@ static double opdi_check_along(const opdi_check *c, const opdi_axis *x, int side
     return sum;
 }
 
-/* Memory of the innermost scope: n doubles, zero; NULL with an error. */
+/* Returns n doubles that live in the innermost scope, zero; NULL with an error. */
 static double *opdi_check_block(int64_t n) {
     opd_tensor *t = opdi_own(opdi_tensor_make(&n, NULL, 1, OPD_FLOAT64, OPD_CPU));
     if (t && n > 0) { memset(t->data, 0, (size_t)n * sizeof(double)); }
@@ -29484,12 +29484,13 @@ static opd_tensor *opdi_check_desk(const opd_tensor *t) {
     return opdi_own(opdi_tensor_make(t->dims, NULL, t->ndim, opd_dtype_is_complex((opd_scalar_type)t->dtype)
                                      ? OPD_COMPLEX128 : OPD_FLOAT64, OPD_CPU));
 }
-/* The numbers of t, in the innermost scope. */
+/* Returns the numbers of t as doubles, which live in the innermost scope; NULL with an error. */
 static double *opdi_check_read(const opd_tensor *t) {
     opd_tensor *desk = opdi_check_desk(t);
     return !desk || opdi_copy(desk, t) ? NULL : (double *)(void *)desk->data;
 }
-/* t = home, NULL: zero, + step times direction d of axis x (side 0: of an input, 1: of an output). */
+/* Sets t to home (NULL: zero) + step times direction d of axis x (side 0: of an input, 1: of an output).  0, or -1 with
+   an error. */
 static int opdi_check_write(const opdi_check *c, opd_tensor *t, const opd_tensor *home, const opdi_axis *x, int side,
                             int64_t d, double step) {
     opd_scope scope = opd_scope_open();
@@ -29504,14 +29505,14 @@ static int opdi_check_write(const opdi_check *c, opd_tensor *t, const opd_tensor
     opd_scope_close(&scope);
     return rc;
 }
-/* A tensor like t that is direction d of its axis. */
+/* Returns a tensor like t that is direction d of its axis; NULL with an error. */
 static opd_tensor *opdi_check_vector(const opdi_check *c, const opd_tensor *t, const opdi_axis *x, int side,
                                      int64_t d) {
     opd_tensor *v = opdi_own(opdi_tensor_make(t->dims, NULL, t->ndim, (opd_scalar_type)t->dtype, opdi_place_of(t)));
     return v && opdi_check_write(c, v, NULL, x, side, d, 1) == 0 ? v : NULL;
 }
 
-/* Writes down that the check failed: the whole text into the report, as much as it holds into the error. */
+/* Records that the check failed: the whole text in the report, as much as it holds in the error.  Returns -1. */
 static int opdi_check_fail(opdi_check *c, const char *format, ...) OPD_PRINTF_LIKE(2, 3);
 static int opdi_check_fail(opdi_check *c, const char *format, ...) {
     va_list ap;
@@ -29526,7 +29527,7 @@ static int opdi_check_fail(opdi_check *c, const char *format, ...) {
 static bool opdi_check_counts(const opd_tensor *t) {
     return t && (opd_dtype_is_floating((opd_scalar_type)t->dtype) || opd_dtype_is_complex((opd_scalar_type)t->dtype));
 }
-/* Calls the function: all results, how many.  -1 with an error. */
+/* Calls the function and fills in all its results.  Returns how many; -1 with an error. */
 static int opdi_check_call(const opdi_check *c, opd_tensor *const *inputs, opd_tensor **results) {
     int n;
     memset(results, 0, OPD_GRADCHECK_OUTPUTS * sizeof *results);
@@ -29538,7 +29539,8 @@ static int opdi_check_call(const opdi_check *c, opd_tensor *const *inputs, opd_t
     }
     return n;
 }
-/* The same for the outputs that are looked at, which must be what they were. */
+/* Calls the function and fills in the outputs that are looked at, which must have the sizes and dtypes that they had at
+   first.  0, or -1 with an error. */
 static int opdi_check_outputs(const opdi_check *c, opd_tensor *const *inputs, opd_tensor **outs) {
     opd_tensor *results[OPD_GRADCHECK_OUTPUTS];
     int i, n = opdi_check_call(c, inputs, results);
@@ -29568,7 +29570,7 @@ static int opdi_check_outputs(const opdi_check *c, opd_tensor *const *inputs, op
 
 //== the two Jacobians =================================================================================================
 
-/* Row `d` of input x: differences of all outputs. */
+/* Fills row `d` of input x of the numerical Jacobian: central differences of all outputs.  0, or -1 with an error. */
 static int opdi_check_differences(opdi_check *c, const opdi_axis *x, int64_t d) {
     opd_tensor *outs[OPD_GRADCHECK_OUTPUTS];
     double *row = c->numerical + (x->at + d) * c->columns;
@@ -29610,7 +29612,8 @@ static int opdi_check_grad(opdi_check *c, const opdi_axis *x, const opd_tensor *
     }
     return 0;
 }
-/* Gradients of the outputs outs[n] by all inputs, the graph kept; in the innermost scope. */
+/* Fills in the gradients of the outputs outs[n] by all inputs, in the innermost scope; the graph is kept.  0, or -1
+   with an error. */
 static int opdi_check_backward(const opdi_check *c, opd_tensor *const *outs, int n, opd_tensor *const *grad_outputs,
                                opd_tensor **grads) {
     opd_tensor *in[OPDI_CHECK_INPUTS];
@@ -29622,7 +29625,8 @@ static int opdi_check_backward(const opdi_check *c, opd_tensor *const *outs, int
     for (j = 0; j < c->nin; j++) { in[j] = c->in[j].t; }
     return opd_autograd_grad(outs, n, in, c->nin, &o, grads);
 }
-/* Column b of output y, or the most it differs from what is there (second). */
+/* Fills column b of output y of the analytical Jacobian by a backward pass; when `second`, raises *worst to the most by
+   which the pass differs from what is there.  0, or -1 with an error. */
 static int opdi_check_column(opdi_check *c, opd_tensor *out, const opdi_axis *y, int64_t b, bool second,
                              double *worst) {
     opd_tensor *grads[OPDI_CHECK_INPUTS], *v = opdi_check_vector(c, out, y, 1, b);
@@ -29663,8 +29667,8 @@ static int opdi_check_analytical(opdi_check *c, opd_tensor **outs, int i) {
     return 0;
 }
 
-/* The function's inputs with tangents: those of `with`, one for each input that requires grad, NULL: none.  Fills the
-   tangents of its outputs, as far as they have one. */
+/* Calls the function on dual inputs, whose tangents are with[], one for each input that requires grad (NULL: none), and
+   fills in the tangents of its outputs (NULL where there is none).  0, or -1 with an error. */
 static int opdi_check_push(const opdi_check *c, opd_tensor *const *with, opd_tensor **tangents) {
     opd_tensor **inputs = (opd_tensor **)opdi_scope_alloc((size_t)c->ninputs * sizeof *inputs);
     opd_tensor *outs[OPD_GRADCHECK_OUTPUTS];
@@ -29681,7 +29685,7 @@ static int opdi_check_push(const opdi_check *c, opd_tensor *const *with, opd_ten
     (void)opd_dual_exit(level);
     return rc;
 }
-/* Row `d` of input j by forward mode. */
+/* Fills row `d` of input j of the analytical Jacobian by forward mode.  0, or -1 with an error. */
 static int opdi_check_tangent(opdi_check *c, int j, int64_t d) {
     const opdi_axis *x = &c->in[j];
     opd_tensor *with[OPDI_CHECK_INPUTS], *tangents[OPD_GRADCHECK_OUTPUTS];
@@ -29717,7 +29721,8 @@ static int opdi_check_tangents(opdi_check *c) {
 
 //== comparing =========================================================================================================
 
-/* The block of input x and output y as a tensor of (directions of x, directions of y), in words. */
+/* Prints the block of input x and output y of the Jacobian m as a tensor of (directions of x, directions of y).
+   Returns the length of the text. */
 static size_t opdi_check_print(const opdi_check *c, const double *m, const opdi_axis *x, const opdi_axis *y, char *buf,
                                size_t cap) {
     opd_scope scope = opd_scope_open();
@@ -29738,7 +29743,8 @@ static size_t opdi_check_print(const opdi_check *c, const double *m, const opdi_
     return n;
 }
 
-/* How far the block of input x and output y is off, beyond what is allowed: the worst element.  False: nowhere. */
+/* Finds the element of the block of input x and output y that is furthest beyond what is allowed, and puts its row and
+   column into at.  False when there is none. */
 static bool opdi_check_worst(const opdi_check *c, const opdi_axis *x, const opdi_axis *y, int64_t *at /*[2]*/) {
     const double atol = c->fast ? c->o->atol * x->sum * y->sum : c->o->atol;
     double most = -1;
@@ -29775,7 +29781,7 @@ static int opdi_check_mismatch(opdi_check *c, const opdi_axis *x, const opdi_axi
     return rc;
 }
 
-/* Lays out directions and makes room for both Jacobians. */
+/* Numbers the directions of all axes (`fast`: one each) and makes room for both Jacobians.  0, or -1 with an error. */
 static int opdi_check_layout(opdi_check *c, bool fast) {
     int side, i;
     int64_t k;
@@ -29808,7 +29814,8 @@ static int opdi_check_layout(opdi_check *c, bool fast) {
     return opd_ok() ? 0 : -1;
 }
 
-/* After a projection that is off: both Jacobians in full. */
+/* Reports a projection of output i and input j that is off, after computing both Jacobians in full, which show more.
+   Returns -1. */
 static int opdi_check_again(opdi_check *c, opd_tensor **outs, int i, int j) {
     const double n = c->numerical[c->in[j].at * c->columns + c->out[i].at];
     const double g = c->analytical[c->in[j].at * c->columns + c->out[i].at];
@@ -29856,7 +29863,7 @@ static int opdi_check_jacobians(opdi_check *c) {
 
 //== the other checks ==================================================================================================
 
-/* Every number of t is zero; -1 with an error. */
+/* Returns 1 when every number of t is zero, 0 when not, -1 with an error. */
 static int opdi_check_is_zero(const opd_tensor *t) {
     opd_scope scope = opd_scope_open();
     const double *v = opdi_check_read(t);
@@ -29865,7 +29872,7 @@ static int opdi_check_is_zero(const opd_tensor *t) {
     opd_scope_close(&scope);
     return opd_ok() ? k == n : -1;
 }
-/* The outputs that require grad, of a new call. */
+/* Calls the function again and fills in the outputs that require grad.  Returns how many; -1 with an error. */
 static int opdi_check_recorded(const opdi_check *c, opd_tensor **outs) {
     int i, n = 0;
     if (opdi_check_outputs(c, c->inputs, outs)) { return -1; }
@@ -29882,6 +29889,8 @@ static int opdi_check_zeros(opd_tensor *const *like, int n, opd_tensor **zeros) 
     return 0;
 }
 
+/* Checks that zeros as gradients of the outputs give zeros for the inputs, of their dtype, device and sizes.  0, or -1
+   with an error. */
 static int opdi_check_multiplied(opdi_check *c) {
     opd_tensor *outs[OPD_GRADCHECK_OUTPUTS], *zeros[OPD_GRADCHECK_OUTPUTS], *grads[OPDI_CHECK_INPUTS];
     int j, zero, n = opdi_check_recorded(c, outs);
@@ -29903,10 +29912,11 @@ static int opdi_check_multiplied(opdi_check *c) {
     return 0;
 }
 
-/* Passes no gradient on. */
+/* A formula that passes no gradient on. */
 static int opdi_check_no_gradient(opd_backward_call *bw) { (void)bw; return 0; }
 
-/* With the gradient of output `without` undefined, or of all (-1), and zeros for the others. */
+/* Checks a backward pass in which the gradient of output `without` (-1: of every output) is undefined and the others
+   are zeros: all input gradients must be undefined or zero.  0, or -1 with an error. */
 static int opdi_check_undefined_one(opdi_check *c, int without) {
     opd_tensor *outs[OPD_GRADCHECK_OUTPUTS], *zeros[OPD_GRADCHECK_OUTPUTS], *grads[OPDI_CHECK_INPUTS];
     int i, j, n = opdi_check_recorded(c, outs), zero;
@@ -29953,7 +29963,7 @@ static int opdi_check_undefined(opdi_check *c) {
     return rc;
 }
 
-/* Input j with a tangent of zeros, and without one: what comes out must be the same. */
+/* Checks that input j with a tangent of zeros, and without one, gives the same tangents.  0, or -1 with an error. */
 static int opdi_check_undefined_tangent(opdi_check *c, int j) {
     opd_tensor *with[OPDI_CHECK_INPUTS], *zero[OPD_GRADCHECK_OUTPUTS], *none[OPD_GRADCHECK_OUTPUTS];
     int i;
@@ -29987,14 +29997,15 @@ static int opdi_check_undefined_tangents(opdi_check *c) {
     return rc;
 }
 
-/* Two vectors as t, and both in one tensor. */
+/* Fills v with two random tensors like t and returns both stacked in one; NULL with an error. */
 static opd_tensor *opdi_check_pair(opd_tensor *t, opd_tensor **v /*[2]*/) {
     t = opd_detach(t);
     v[0] = opd_randn_like(t);
     v[1] = opd_randn_like(t);
     return opd_stack(opd_tensors_of(v, 2));
 }
-/* What vmap gave for both is what each gave; NULL is zeros. */
+/* Checks that `got`, which vmap gave for two vectors, is what each of them gave alone (want); NULL is zeros.  0, or -1
+   with an error. */
 static int opdi_check_pair_same(opdi_check *c, opd_tensor *got, opd_tensor *const *want /*[2]*/, int out, int in) {
     int64_t k;
     int i;
@@ -30013,7 +30024,7 @@ static int opdi_check_pair_same(opdi_check *c, opd_tensor *got, opd_tensor *cons
     }
     return 0;
 }
-/* The vmap failed. */
+/* Reports that the vmap failed, as a failed check.  Returns -1. */
 static int opdi_check_batched_error(opdi_check *c) {
     char why[600];
     if (opd_ok() || opd_error_code() == OPD_ERROR_MEMORY) { return -1; }
@@ -30022,6 +30033,8 @@ static int opdi_check_batched_error(opdi_check *c) {
     return opdi_check_fail(c, "While computing batched gradients, got: %s (gradcheck or gradgradcheck failed while "
                            "testing batched gradient computation)", why);
 }
+/* Checks that backward passes under vmap give what they give one by one, for two vectors of each output.  0, or -1 with
+   an error. */
 static int opdi_check_batched(opdi_check *c) {
     opd_tensor *outs[OPD_GRADCHECK_OUTPUTS], *in[OPDI_CHECK_INPUTS], *v[2], *both;
     opd_tensor *one[2][OPDI_CHECK_INPUTS], *got[OPDI_CHECK_INPUTS], *want[2];
@@ -30045,7 +30058,7 @@ static int opdi_check_batched(opdi_check *c) {
 }
 
 typedef struct opdi_check_push_one { opdi_check *c; int which; } opdi_check_push_one;
-/* The outputs that count. */
+/* Calls the function and fills in the outputs that are floating or complex.  Returns how many; -1 with an error. */
 static int opdi_check_counting(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     int i, k = 0;
     (void)n;
@@ -30053,7 +30066,8 @@ static int opdi_check_counting(void *user, opd_tensor *const *in, int n, opd_ten
     for (i = 0; i < n; i++) { if (opdi_check_counts(out[i])) { out[k++] = out[i]; } }
     return n < 0 ? -1 : k;
 }
-/* The tangents of these when the input in question has that of in[0]. */
+/* Fills in the tangents of these outputs when the input in question has the tangent in[0].  Returns how many; -1 with
+   an error. */
 static int opdi_check_one_tangent(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     const opdi_check_push_one *p = (const opdi_check_push_one *)user;
     opd_tensor *outs[OPD_TRANSFORM_OUTPUTS];
@@ -30085,6 +30099,8 @@ static int opdi_check_batched_tangents(opdi_check *c) {
 
 //== the whole =========================================================================================================
 
+/* Collects the inputs that require grad, with copies of their values.  0, or -1 with an error when there is none, or
+   one cannot be perturbed. */
 static int opdi_check_inputs(opdi_check *c) {
     int i, d;
     for (i = 0; i < c->ninputs; i++) {
@@ -30117,7 +30133,8 @@ static int opdi_check_inputs(opdi_check *c) {
                                  "but none of the them have requires_grad=True.");
 }
 
-/* Which outputs are looked at: those that require grad; when strict, or when none does, all of them. */
+/* Calls the function and chooses the outputs that are looked at: those that require grad; when strict, or when none
+   does, all of them.  0, or -1 with an error. */
 static int opdi_check_find_outputs(opdi_check *c) {
     opd_tensor *results[OPD_GRADCHECK_OUTPUTS];
     int i, n = opdi_check_call(c, c->inputs, results);
@@ -30175,6 +30192,8 @@ static int opdi_check_options(const opd_gradcheck_options *o, bool backward, boo
     return 0;
 }
 
+/* Runs all checks with the options o.  Returns 0; 1 when a check failed and no error is wanted for it
+   (raise_exception); -1 with an error. */
 static int opdi_check_start(opd_gradcheck_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                             const opd_gradcheck_options *o, bool strict) {
     char text[2000];
@@ -30221,7 +30240,7 @@ int opd_gradcheck(opd_gradcheck_fn fn, void *user, opd_tensor *const *inputs, in
 
 typedef struct opdi_gradients { opd_gradcheck_fn fn; void *user; int ninputs; } opdi_gradients;
 
-/* The outputs that require grad; how many. */
+/* Calls the function and fills in the outputs that require grad.  Returns how many; -1 with an error. */
 static int opdi_gradients_outputs(const opdi_gradients *g, opd_tensor *const *inputs, opd_tensor **outs) {
     int i, n, all;
     memset(outs, 0, OPD_GRADCHECK_OUTPUTS * sizeof *outs);
@@ -30233,7 +30252,8 @@ static int opdi_gradients_outputs(const opdi_gradients *g, opd_tensor *const *in
     for (i = n = 0; i < all; i++) { if (opd_tensor_requires_grad(outs[i])) { outs[n++] = outs[i]; } }
     return n;
 }
-/* (inputs, gradients of outputs) -> those gradients of the inputs that are there */
+/* The function that gradgradcheck checks: from (inputs, gradients of outputs) to those gradients of the inputs that are
+   there.  Returns how many; -1 with an error. */
 static int opdi_gradients_of(void *user, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs) {
     const opdi_gradients *g = (const opdi_gradients *)user;
     opd_tensor *outs[OPD_GRADCHECK_OUTPUTS], *in[OPD_GRADCHECK_OUTPUTS], *grads[OPD_GRADCHECK_OUTPUTS];
@@ -30259,7 +30279,8 @@ static int opdi_gradients_of(void *user, opd_tensor *const *inputs, int ninputs,
     return k;
 }
 
-/* Fills all[ninputs..] with the gradients of the outputs; how many. */
+/* Fills all[ninputs..] with the gradients of the outputs, random ones where grad_outputs is NULL. Returns how many; -1
+   with an error. */
 static int opdi_gradients_start(const opdi_gradients *g, opd_tensor *const *grad_outputs, opd_tensor **all) {
     opd_tensor *outs[OPD_GRADCHECK_OUTPUTS];
     int i, n = opdi_gradients_outputs(g, all, outs);
@@ -30276,6 +30297,8 @@ static int opdi_gradients_start(const opdi_gradients *g, opd_tensor *const *grad
     return n;
 }
 
+//-- Checks second derivatives: gradcheck of the function that gives the gradients of fn.  Returns what opd_gradcheck
+//-- does.
 int opd_gradgradcheck(opd_gradcheck_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                       opd_tensor *const *grad_outputs, const opd_gradcheck_options *options) {
     const opd_gradcheck_options defaults = opd_gradcheck_defaults(), *o = options ? options : &defaults;
