@@ -30348,7 +30348,7 @@ OPDI_COLD_END
 
 OPDI_COLD_BEGIN
 
-/* The tensors of a call, those in lists too, are numbered in the order of the arguments. */
+/* A trial: the operator with its arguments.  Their tensors, those in lists too, are numbered in their order. */
 typedef struct opdi_trial {
     opd_op *op;
     const opd_opcheck_options *o;
@@ -30365,7 +30365,8 @@ typedef struct opdi_trial {
 
 static const char *opdi_trial_arg(const opdi_trial *tr, int k) { return tr->op->schema->args[tr->arg[k]].name; }
 
-//-- The place of tensor k of the arguments in args, whose lists are the trial's own.
+//-- Fills args with the arguments of the trial, in which in[k] stands for tensor k; lists are new ones, in the
+//-- innermost scope.  0, or -1 with an error.
 static int opdi_trial_fill(const opdi_trial *tr, opd_tensor *const *in, opd_value *args) {
     int i, k = 0;
     int32_t j;
@@ -30381,7 +30382,8 @@ static int opdi_trial_fill(const opdi_trial *tr, opd_tensor *const *in, opd_valu
     }
     return 0;
 }
-//-- Each call of a random operator draws the same numbers; a graph draws them from the default generator.
+//-- Seeds the generators of a random operator so that each of its calls draws the same numbers; a graph draws them from
+//-- the default generator.
 static void opdi_trial_seed(const opdi_trial *tr) {
     if (!opdi_op_is_random(tr->op)) { return; }
     opdi_random_set(NULL, tr->random);
@@ -30399,7 +30401,8 @@ static int opdi_trial_call(const opdi_trial *tr, opd_tensor *const *in, opd_valu
     opdi_trial_seed(tr);
     return opd_call_all(tr->op, rets, args, tr->op->nargs);
 }
-//-- The tensors among results (at most cap); which: the result of each.
+//-- Collects the tensors among results, at most cap of them; which[n], unless NULL, becomes the result that each is of.
+//-- Returns how many.
 static int opdi_trial_results(const opd_op *op, const opd_value *rets, opd_tensor **out, int *which, int cap) {
     int i, n = 0;
     int32_t j;
@@ -30413,7 +30416,8 @@ static int opdi_trial_results(const opd_op *op, const opd_value *rets, opd_tenso
     }
     return n;
 }
-//-- The operator as a function of its tensors: its results, then the arguments that it writes.
+//-- The operator as a function of its tensors: gives its results, then the arguments that it writes.  Returns how many;
+//-- -1 with an error.
 static int opdi_trial_fn(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     const opdi_trial *tr = (const opdi_trial *)user;
     opd_value rets[OPDI_MAX_RETURNS];
@@ -30424,7 +30428,8 @@ static int opdi_trial_fn(void *user, opd_tensor *const *in, int n, opd_tensor **
     return count;
 }
 
-//-- Copies of the trial's tensors with their strides; with grad those require it that do and are not written.
+//-- Returns copies of the trial's tensors with their strides; with `grad` those require it that do and are not written.
+//-- NULL with an error.
 static opd_tensor **opdi_trial_copies(const opdi_trial *tr, bool grad) {
     opd_tensor **in = opdi_scope_tensors(tr->n + 1);
     int k;
@@ -30440,7 +30445,7 @@ static opd_tensor **opdi_trial_copies(const opdi_trial *tr, bool grad) {
     }
     return in;
 }
-//-- The bytes of t in reading order, on the host.
+//-- Returns a contiguous copy of t on the host; NULL with an error.
 static opd_tensor *opdi_trial_bytes(const opd_tensor *t) {
     opd_tensor *desk = opdi_own(opdi_tensor_make(t->dims, NULL, t->ndim, (opd_scalar_type)t->dtype, OPD_CPU));
     return desk && opdi_copy(desk, t) == 0 ? desk : NULL;
@@ -30465,6 +30470,8 @@ static int opdi_opcheck_written(const opdi_trial *tr, opd_tensor *const *in, opd
     }
     return 0;
 }
+//-- Checks that a result looks at the memory of an argument, or of another result, only where the schema says so.  0,
+//-- or -1 with an error.
 static int opdi_opcheck_aliases(const opdi_trial *tr, opd_tensor *const *in, const opd_value *args, opd_tensor **out,
                                 const int *which, int nout) {
     const opd_schema *schema = tr->op->schema;
@@ -30509,12 +30516,13 @@ static int opdi_opcheck_schema(const opdi_trial *tr) {
 
 //== where gradients come from =========================================================================================
 
-//-- Whether calls with tensors of that backend that require grad reach a kernel at an autograd key.
+//-- True when calls with tensors of that backend that require grad reach a kernel at an autograd key.
 static bool opdi_opcheck_has_autograd(const opd_op *op, int backend) {
     const opdi_table *table = OPDI_ACQUIRE(&op->table);
     const opdi_slot *s = table ? &table->slots[OPD_KEY_PER_BACKEND(5, backend)] : NULL;
     return s && s->fn != opdi_autograd_fallback && s->fn != opd_fallthrough && s->fn != opdi_missing_kernel;
 }
+//-- Checks that results do not require grad when the operator has no autograd kernel.  0, or -1 with an error.
 static int opdi_opcheck_autograd(const opdi_trial *tr) {
     opd_tensor **in = opdi_trial_copies(tr, true), *out[OPD_TRANSFORM_OUTPUTS];
     opd_value rets[OPDI_MAX_RETURNS];
@@ -30542,7 +30550,8 @@ static int opdi_opcheck_autograd(const opdi_trial *tr) {
 
 //== fake against real =================================================================================================
 
-//-- Whether a fake's size may be the real one: equal, or one that data decide, between its bounds.
+//-- True when a fake's size may be the real one: both are equal, or it is one that data decide and the real one lies
+//-- between its bounds.
 static bool opdi_opcheck_size(int64_t real, int64_t fake) {
     const opdi_fake *f = opdi_self()->fake;
     int i;
@@ -30552,6 +30561,8 @@ static bool opdi_opcheck_size(int64_t real, int64_t fake) {
     }
     return real == fake;
 }
+//-- Checks that the fake result number i has the sizes, dtype, device and strides of the real one.  0, or -1 with an
+//-- error.
 static int opdi_opcheck_same_fake(const opd_tensor *real, const opd_tensor *fake, int i) {
     char a[24 * OPD_MAX_DIMS], b[24 * OPD_MAX_DIMS];
     int d = 0;
@@ -30585,7 +30596,8 @@ static int opdi_opcheck_same_fake(const opd_tensor *real, const opd_tensor *fake
     }
     return 0;
 }
-//-- In the fake mode that is open.
+//-- Calls the operator on fakes, in the fake mode that is open, and compares with its n real results.  0, or -1 with an
+//-- error.
 static int opdi_opcheck_fake_run(const opdi_trial *tr, opd_tensor *const *real, int n, const int *which) {
     opd_tensor **in = opdi_trial_copies(tr, false), *fake[OPD_TRANSFORM_OUTPUTS];
     opd_value rets[OPDI_MAX_RETURNS];
@@ -30616,7 +30628,8 @@ static int opdi_opcheck_fake(const opdi_trial *tr) {
 
 //== traced against eager, vmap against a loop =========================================================================
 
-//-- Compares as torch.testing.assert_close does; `what` begins the error, `so` ends it.
+//-- Compares number i of something as torch.testing.assert_close does.  0, or -1 with an error that begins with `what`
+//-- and ends with `so`.
 static int opdi_opcheck_close(const opdi_trial *tr, const opd_tensor *got, const opd_tensor *want, const char *what,
                               int i, const char *so) {
     const opd_scalar_type dtype = (opd_scalar_type)want->dtype;
@@ -30644,7 +30657,8 @@ static int opdi_opcheck_close(const opdi_trial *tr, const opd_tensor *got, const
     return 0;
 }
 
-//-- Gradients of outs by those of in that require grad; NULLs where there is none.
+//-- Fills in the gradients of outs, for seeds at random, by those of in that require grad; NULL where there is none.
+//-- 0, or -1 with an error.
 static int opdi_opcheck_grads(const opdi_trial *tr, opd_tensor *const *in, opd_tensor *const *outs, int nouts,
                               opd_tensor **grads) {
     opd_tensor **to = opdi_scope_tensors(tr->n + 1), **got = opdi_scope_tensors(tr->n + 1);
@@ -30677,6 +30691,8 @@ static int opdi_opcheck_grads(const opdi_trial *tr, opd_tensor *const *in, opd_t
     for (k = 0, m = 0; k < tr->n; k++) { if (opdi_requires_grad(in[k])) { grads[k] = got[m++]; } }
     return 0;
 }
+//-- Compares the operator with its trace g, which is run on equal tensors: results, then gradients.  0, or -1 with an
+//-- error.
 static int opdi_opcheck_run_traced(const opdi_trial *tr, const opd_graph *g) {
     opd_tensor **in = opdi_trial_copies(tr, true), **again = opdi_trial_copies(tr, true);
     opd_tensor **da = opdi_scope_tensors(tr->n + 1), **db = opdi_scope_tensors(tr->n + 1);
@@ -30717,7 +30733,8 @@ static int opdi_opcheck_run_traced(const opdi_trial *tr, const opd_graph *g) {
     return 0;
 }
 
-//-- Whether its results are tensors and lists of them: what graphs give, and examples can be put together of.
+//-- True when all results are tensors or lists of them, which graphs can give, and of which examples can be put
+//-- together.
 static bool opdi_opcheck_gives_tensors(const opd_op *op) {
     int i;
     for (i = 0; i < op->nrets; i++) {
@@ -30727,7 +30744,8 @@ static bool opdi_opcheck_gives_tensors(const opd_op *op) {
     }
     return true;
 }
-//-- The trace is that of the sizes which the caller gave, and runs with those of the trial.
+//-- Compares the operator with its trace on the trial's tensors.  The trace is made with the sizes of the first trial,
+//-- the caller's.  0, or -1 with an error.
 static int opdi_opcheck_trace(const opdi_trial *tr, const opdi_trial *first) {
     opd_tensor **in = opdi_trial_copies(first, true), **copies = opdi_trial_copies(tr, false), **again = in;
     opd_tensor *out[OPD_TRANSFORM_OUTPUTS];
@@ -30747,8 +30765,8 @@ static int opdi_opcheck_trace(const opdi_trial *tr, const opdi_trial *first) {
     return rc;
 }
 
-//-- Two examples of each tensor: its numbers, and the same moved on by one.  second[k] is the first again where the
-//-- operator does not take the others.
+//-- Makes two examples of each tensor: its numbers, and these moved on by one; second[k] is first[k] where the operator
+//-- does not take the numbers moved.  0, or -1 with an error.
 static int opdi_opcheck_examples(const opdi_trial *tr, opd_tensor **first, opd_tensor **second) {
     const int mark = opd_error_mark();
     opd_tensor **again = opdi_scope_tensors(tr->n + 1), *out[OPD_TRANSFORM_OUTPUTS];
@@ -30769,6 +30787,8 @@ static int opdi_opcheck_examples(const opdi_trial *tr, opd_tensor **first, opd_t
     for (k = 0; k < tr->n; k++) { second[k] = first[k]; }
     return 0;
 }
+//-- Compares the operator under vmap with a loop over two examples, of which each tensor k with dims[k] == 0 has two,
+//-- the others one.  0, or -1 with an error.
 static int opdi_opcheck_vmap_dims(const opdi_trial *tr, opd_tensor *const *first, opd_tensor *const *second,
                                   const int *dims) {
     opd_tensor **in = opdi_scope_tensors(tr->n + 1), **one = opdi_scope_tensors(tr->n + 1);
@@ -30811,6 +30831,8 @@ static int opdi_opcheck_vmap_dims(const opdi_trial *tr, opd_tensor *const *first
     }
     return 0;
 }
+//-- Checks vmap over all tensors, then over the first alone.  0, also where vmap cannot be checked, or -1 with an
+//-- error.
 static int opdi_opcheck_vmap(const opdi_trial *tr) {
     opd_tensor **first = opdi_scope_tensors(tr->n + 1), **second = opdi_scope_tensors(tr->n + 1);
     int *dims = (int *)opdi_scope_alloc(((size_t)tr->n + 1) * sizeof *dims), k, rc, batched = 0, writes = 0;
@@ -30835,7 +30857,8 @@ static int opdi_opcheck_vmap(const opdi_trial *tr) {
 //== memory ============================================================================================================
 
 enum { OPDI_LAID_AS_GIVEN, OPDI_LAID_IN_ORDER, OPDI_LAID_ELSEWISE };
-//-- Copies of the trial's tensors, in reading order or with dims in the order of columns and a gap behind each element.
+//-- Returns copies of the trial's tensors: as they are, in reading order, or with dims in the order of columns and a
+//-- gap behind each element.  NULL with an error.
 static opd_tensor **opdi_trial_laid(const opdi_trial *tr, int how) {
     opd_tensor **in = how == OPDI_LAID_AS_GIVEN ? opdi_trial_copies(tr, false) : opdi_scope_tensors(tr->n + 1);
     int64_t strides[OPD_MAX_DIMS], n;
@@ -30860,7 +30883,8 @@ static int opdi_opcheck_overrun(const opdi_paint *f, const opd_tensor *t, const 
     return opd_fail(OPD_ERROR_KERNEL, "The operator writes behind the end of %s %s. Write opd_numel elements at most, "
                     "where strides say", what, name);
 }
-//-- Calls the operator with memory that holds `byte` and tensors that lie so.  Results in reading order; how many; -1.
+//-- Calls the operator with memory that holds `byte` and tensors that are laid out as `how` says.  Fills in the
+//-- results, in reading order, and returns how many; -1 with an error.
 static int opdi_trial_with(const opdi_trial *tr, int byte, int how, opd_tensor **out) {
     opdi_thread *th = opdi_self();
     opdi_paint f;
@@ -30886,7 +30910,8 @@ static int opdi_trial_with(const opdi_trial *tr, int byte, int how, opd_tensor *
     for (k = 0; k < n; k++) { if (!(out[k] = opdi_trial_bytes(out[k]))) { return -1; } }
     return n;
 }
-//-- The same once more, and compared: 0, or -1 with an error.  That an operator refuses other strides is its right.
+//-- Calls the operator with other memory (opdi_trial_with) and compares with the n results in want.  0, or -1 with an
+//-- error.  That an operator refuses other strides is its right.
 static int opdi_opcheck_again(const opdi_trial *tr, int byte, int how, opd_tensor *const *want, int n, const char *what,
                               const char *so) {
     opd_tensor *got[OPD_TRANSFORM_OUTPUTS];
@@ -30901,7 +30926,7 @@ static int opdi_opcheck_again(const opdi_trial *tr, int byte, int how, opd_tenso
     for (k = 0; k < n; k++) { if (opdi_opcheck_close(tr, got[k], want[k], what, k, so)) { return -1; } }
     return 0;
 }
-//-- Whether a result may be a view, so that it has to do with strides.
+//-- True when a result may be a view, whose strides depend on those of the arguments.
 static bool opdi_opcheck_gives_views(const opdi_trial *tr) {
     const opd_schema *schema = tr->op->schema;
     int i, k;
@@ -30936,7 +30961,7 @@ static int opdi_opcheck_memory(const opdi_trial *tr) {
 //== other sizes =======================================================================================================
 
 #define OPDI_TRIAL_SIZES 4
-//-- The distinct sizes of more than one.
+//-- Collects the distinct sizes over one of the trial's tensors, at most OPDI_TRIAL_SIZES. Returns how many.
 static int opdi_trial_sizes(const opdi_trial *tr, int64_t *sizes) {
     int k, d, i, n = 0;
     for (k = 0; k < tr->n; k++) {
@@ -30947,7 +30972,8 @@ static int opdi_trial_sizes(const opdi_trial *tr, int64_t *sizes) {
     }
     return n;
 }
-//-- t with each size of `from` one longer (0: all twice as long), filled with its numbers over and over.
+//-- Returns a copy of t in which each size `from` is one longer (0: all are twice as long), filled with t's numbers
+//-- over and over; NULL with an error.
 static opd_tensor *opdi_trial_grown(const opd_tensor *t, int64_t from) {
     const opd_tensor *old = opdi_trial_bytes(t);
     const size_t size = opd_dtype_size((opd_scalar_type)t->dtype);
@@ -30970,7 +30996,7 @@ static opd_tensor *opdi_trial_grown(const opd_tensor *t, int64_t from) {
     }
     return opdi_requires_grad(t) ? opd_tensor_set_requires_grad(out, true) : out;
 }
-//-- The trial with other sizes: 1, 0 when the operator does not take them.
+//-- Makes `other` the trial with other sizes.  1; 0 when the operator does not take them; -1 with an error.
 static int opdi_trial_grow(const opdi_trial *tr, int64_t from, opdi_trial *other) {
     const int mark = opd_error_mark();
     opd_tensor **in, *out[OPD_TRANSFORM_OUTPUTS];
@@ -30999,7 +31025,7 @@ static int opdi_opcheck_run(const opdi_trial *tr, const opdi_trial *first, int w
          : which == 2 ? opdi_opcheck_fake(tr) : which == 3 ? opdi_opcheck_trace(tr, first)
          : which == 4 ? opdi_opcheck_vmap(tr) : opdi_opcheck_memory(tr);
 }
-//-- One sub-test of one trial: 0, 1 it has failed and its error is pending, -1 there is no memory.
+//-- Runs one sub-test of one trial.  0; 1 with the error pending when it has failed; -1 when memory is out.
 static int opdi_opcheck_one(const opdi_trial *tr, const opdi_trial *first, int which) {
     opd_scope scope = opd_scope_open();
     const int mark = opd_error_mark();
@@ -31018,7 +31044,8 @@ static int opdi_opcheck_one(const opdi_trial *tr, const opdi_trial *first, int w
                    tr->other_sizes ? ")" : "", *text ? text : "no error");
     return 1;
 }
-//-- Its result is known: 0 to go on.
+//-- Writes down the result rc of a sub-test.  Returns 0 to go on; -1 with the error pending when there is no memory, or
+//-- the caller does not collect failures.
 static int opdi_opcheck_tell(const opd_opcheck_options *o, opdi_text *report, int which, int rc, int mark) {
     if (rc < 0) { return -1; }
     if (rc == 0) { return 0; }
@@ -31028,6 +31055,8 @@ static int opdi_opcheck_tell(const opd_opcheck_options *o, opdi_text *report, in
     (void)opd_error_rewind(mark);
     return 0;
 }
+//-- Runs all sub-tests on the caller's tensors, then those of fakes and traces with other sizes.  0, or -1 with an
+//-- error.
 static int opdi_opcheck_all(opdi_trial *tr, const opd_opcheck_options *o) {
     const int mark = opd_error_mark();
     const unsigned tests = o->tests ? o->tests : (unsigned)OPD_OPCHECK_ALL;
@@ -31054,7 +31083,7 @@ static int opdi_opcheck_all(opdi_trial *tr, const opd_opcheck_options *o) {
     }
     return 0;
 }
-//-- The tensors of the arguments.
+//-- Numbers the tensors of the arguments.  0, or -1 with an error.
 static int opdi_trial_make(opdi_trial *tr) {
     int i, n = 0;
     int32_t j;
@@ -31084,6 +31113,8 @@ static int opdi_trial_make(opdi_trial *tr) {
     return 0;
 }
 
+//-- Checks options and arguments, makes the trial and runs the sub-tests; random generators are left as they were.  0,
+//-- or -1 with an error.
 static int opdi_opcheck(opdi_thread *th, opd_op *op, const opd_value *args, int nargs,
                         const opd_opcheck_options *options) {
     opd_opcheck_options o;
@@ -31162,7 +31193,7 @@ static int opdi_found_grow(opdi_found *f) {
     *f = big;
     return 0;
 }
-/* The number of p, which is added when it is new; -1 with an error. */
+/* Returns the number of p, which is added when it is new; -1 with an error. */
 static int64_t opdi_found_add(opdi_found *f, uintptr_t p) {
     int64_t slot;
     if (f->n == f->cap && opdi_found_grow(f)) { return -1; }
@@ -31178,7 +31209,7 @@ typedef struct opdi_picture {
     opdi_text text;
 } opdi_picture;
 
-/* Text inside quotes. */
+/* Appends s as the text between two quotes. */
 static void opdi_picture_quote(opdi_text *t, const char *s) {
     for (; *s; s++) {
         if (*s == '\n') { opdi_text_add(t, "\\n"); }
@@ -31202,7 +31233,8 @@ static const char *opdi_picture_name(const opdi_picture *p, const opd_tensor *t)
     return NULL;
 }
 
-/* Bytes of one saved tensor; its storage is counted once for the whole picture.  -1 with an error. */
+/* Returns the bytes of one saved tensor, whose storage is counted once for the whole picture; 0 for NULL and where a
+   saved-tensor hook has it; -1 with an error. */
 static int64_t opdi_picture_saved_one(opdi_picture *p, const opd_tensor *t) {
     const int64_t before = p->storages.n;
     if (!t || opdi_parcel_at(t)) { return 0; }    /* a saved-tensor hook has it */
@@ -31227,6 +31259,8 @@ static int64_t opdi_picture_saved(opdi_picture *p, const opd_node *n) {
     return sum;
 }
 
+/* Appends the statement of node `number`: its name, the sizes of at most four results, the bytes it has saved.  0, or
+   -1 with an error. */
 static int opdi_picture_node(opdi_picture *p, int64_t number, const opd_node *n) {
     const opd_node *inner = opdi_slices_inner(n);
     const int64_t saved = opdi_picture_saved(p, n);
@@ -31264,7 +31298,7 @@ static void opdi_picture_output(opdi_picture *p, int i, opd_tensor *t, uintptr_t
     if (from) { opdi_text_add(&p->text, "  n%lld -> o%d;\n", (long long)opdi_found_add(&p->vertices, from), i); }
 }
 
-/* Finds everything; -1 with an error. */
+/* Numbers everything that can be reached from the n roots.  0, or -1 with an error. */
 static int opdi_picture_find(opdi_picture *p, const uintptr_t *roots, int n) {
     int64_t k;
     int i;
@@ -31279,6 +31313,8 @@ static int opdi_picture_find(opdi_picture *p, const uintptr_t *roots, int n) {
     }
     return 0;
 }
+/* Appends the whole picture: vertices, edges, the n tensors it was asked for, and the totals.  0, or -1 with an
+   error. */
 static int opdi_picture_write(opdi_picture *p, opd_tensor *const *tensors, const uintptr_t *roots, int n) {
     opdi_text *t = &p->text;
     int64_t k;
@@ -31316,6 +31352,8 @@ static int opdi_picture_write(opdi_picture *p, opd_tensor *const *tensors, const
     return 0;
 }
 
+/* Writes the picture into buf as far as it fits in cap bytes.  Returns the length of the whole text; 0 with an
+   error. */
 size_t opd_graph_dot(opd_tensor *const *tensors, int n, const opd_graph_options *options, char *buf, size_t cap) {
     opd_graph_options none;
     opdi_picture p;
@@ -31419,7 +31457,7 @@ static int opdi_adam_check(const opd_adam_options *o) {
            opdi_optimizer_number(o->weight_decay >= 0, "weight_decay value", o->weight_decay) ? -1 : 0;
 }
 
-/* Says that a parameter is there twice; -1 with an error. */
+/* Warns when a parameter is in the list twice.  0, or -1 with an error when memory is out. */
 static int opdi_optimizer_twice(opd_tensor *const *params, int n) {
     opdi_found found;
     int i;
@@ -31431,6 +31469,8 @@ static int opdi_optimizer_twice(opd_tensor *const *params, int n) {
     opdi_found_free(&found);
     return opd_ok() ? 0 : -1;
 }
+/* Returns a new optimizer of n parameters, to which it holds references; NULL with an error when an option or a
+   parameter is not valid. */
 static opd_optimizer *opdi_optimizer_make(int kind, opd_tensor *const *params, int n, const opd_sgd_options *sgd,
                                           const opd_adam_options *adam) {
     opd_optimizer *o;
@@ -31501,11 +31541,11 @@ int opd_optimizer_zero_grad(opd_optimizer *o) {
     for (i = 0; i < o->n; i++) { if (opd_tensor_set_grad(o->params[i], NULL)) { return -1; } }
     return 0;
 }
-/* Which state a parameter has: bit k. */
+/* The states that each parameter has: bit k for state k (opdi_state_names). */
 static unsigned opdi_states_of(const opd_optimizer *o) {
     return o->kind == OPDI_SGD ? (o->sgd.momentum > 0 ? 1u : 0u) : o->adam.amsgrad ? 15u : 11u;
 }
-/* Zeros where parameter i lacks state. */
+/* Gives parameter i the states that it lacks, as zeros.  0, or -1 with an error. */
 static int opdi_optimizer_begin(opd_optimizer *o, int i) {
     int k;
     for (k = 0; k < OPDI_STATES && opd_ok(); k++) {
@@ -31547,7 +31587,8 @@ static void opdi_optimizer_count(const opd_optimizer *o, int n, float by) {
     int i;
     for (i = 0; i < n && o->kind != OPDI_SGD; i++) { *(float *)(void *)o->lists[(size_t)(5 * o->n + i)]->data += by; }
 }
-/* One call for the parameters in the lists. */
+/* Calls the operator of a step for the n parameters in the lists; `first`: they have not seen one.  0, or -1 with an
+   error. */
 static int opdi_optimizer_call(opd_optimizer *o, int n, bool first) {
     static opd_op *ops[3];
     static const char *const names[] = {"aten::_fused_sgd_", "aten::_fused_adam_", "aten::_fused_adamw_"};
@@ -31581,8 +31622,8 @@ static int opdi_optimizer_call(opd_optimizer *o, int n, bool first) {
     if (rc) { opdi_optimizer_count(o, n, -1); }
     return rc;
 }
-/* Fills the lists with the parameters that have a gradient and have seen a step (0), have not (1), either (2): how
-   many. */
+/* Fills the lists with the parameters that have a gradient and have seen a step (`which` 0), have not (1), or either
+   (2).  Returns how many. */
 static int opdi_optimizer_lists(const opd_optimizer *o, int which) {
     int i, k, n = 0;
     for (i = 0; i < o->n; i++) {
@@ -31594,7 +31635,8 @@ static int opdi_optimizer_lists(const opd_optimizer *o, int which) {
     }
     return n;
 }
-/* Two calls: parameters that have seen a step, and others.  When the second fails the first is undone. */
+/* Steps by two calls: for parameters that have seen a step, then for the others.  When the second fails the first is
+   undone.  0, or -1 with an error. */
 static int opdi_optimizer_halves(opd_optimizer *o) {
     opd_scope scope = opd_scope_open();
     const int n = opdi_optimizer_lists(o, 0);
@@ -31639,7 +31681,7 @@ int opd_optimizer_step(opd_optimizer *o) {
 //== the gradient scaler ===============================================================================================
 
 enum { OPDI_SCALER_READY, OPDI_SCALER_UNSCALED, OPDI_SCALER_STEPPED };
-/* What has happened to an optimizer since the last update. */
+/* The record of what has happened to an optimizer since the last update. */
 typedef struct opdi_scaler_record {
     struct opdi_scaler_record *next;
     const opd_optimizer *optimizer;
@@ -31712,7 +31754,7 @@ int opd_scaler_set(opd_scaler *s, opd_scaler_state state) {
     return 0;
 }
 
-/* A float32 tensor of one number on the device of t. */
+/* Returns a float32 tensor of one number on the device of t; NULL with an error. */
 static opd_tensor *opdi_scaler_number(const opd_tensor *t, double v) {
     const int64_t none = 0;
     opd_tensor *number = opd_tensor_new_on(opd_ints_of(&none, 0), OPD_FLOAT32, opd_tensor_device(t));
@@ -31735,7 +31777,7 @@ static opdi_scaler_record *opdi_scaler_of(opd_scaler *s, const opd_optimizer *o)
     s->first = r;
     return r;
 }
-/* The gradients of one device: true when one was not finite. */
+/* Divides the gradients on the device of parameter `first`'s by the scale.  Returns true when one was not finite. */
 static bool opdi_scaler_unscale_on(const opd_scaler *s, opd_optimizer *o, int first) {
     static opd_op *unscale;
     opd_tensor *g = opd_tensor_grad(o->params[first]);
@@ -31758,6 +31800,8 @@ static bool opdi_scaler_unscale_on(const opd_scaler *s, opd_optimizer *o, int fi
         opd_item_f64(found) > 0;
     return bad;
 }
+/* Divides all gradients of o by the scale, device by device, and records in r whether one was not finite.  0, or -1
+   with an error. */
 static int opdi_scaler_unscale(opd_scaler *s, opdi_scaler_record *r, opd_optimizer *o) {
     opd_scope scope = opd_scope_open();
     const bool was = opd_grad_set(false);
@@ -31781,7 +31825,8 @@ static int opdi_scaler_unscale(opd_scaler *s, opdi_scaler_record *r, opd_optimiz
     opd_scope_close(&scope);
     return opd_ok() ? 0 : -1;
 }
-/* What both need; NULL with an error. */
+/* Checks the arguments of opd_scaler_unscale and opd_scaler_step, and returns the record of the optimizer; NULL with an
+   error. */
 static opdi_scaler_record *opdi_scaler_begin(opd_scaler *s, opd_optimizer *o, const char *function) {
     if (opdi_null_scaler(s, function) || opdi_null_optimizer(o, function)) { return NULL; }
     if (s->enabled && !s->used) {
@@ -31818,7 +31863,7 @@ int opd_scaler_step(opd_scaler *s, opd_optimizer *o) {
     r->stage = OPDI_SCALER_STEPPED;
     return r->found_inf;
 }
-/* _amp_update_scale_ on tensors that hold scale, tracker and what was found. */
+/* Updates scale and growth tracker by _amp_update_scale_. 0, or -1 with an error. */
 static int opdi_scaler_move(opd_scaler *s, bool found) {
     static opd_op *update;
     const int64_t none = 0;
@@ -31863,7 +31908,7 @@ static int opdi_clip_check(opd_tensor *const *params, int n, const char *functio
     if (opdi_any_dead(params, n, function)) { return -1; }
     return n >= 0 && (params || n == 0) ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "%s: the parameters are NULL", function);
 }
-/* The norm of all gradients together, 0 dims; NULL with an error. */
+/* Returns the norm of all gradients together, a tensor of 0 dims; NULL with an error. */
 static opd_tensor *opdi_total_norm(opd_tensor *const *params, int n, double norm_type) {
     const int64_t none = 0;
     const opd_value order = opd_value_float(norm_type), no = opd_value_none();
@@ -31879,7 +31924,8 @@ static opd_tensor *opdi_total_norm(opd_tensor *const *params, int n, double norm
     opdi_free(norms, (size_t)(n + 1) * sizeof *norms);
     return total;
 }
-/* Calls the in-place operator on every gradient. */
+/* Calls the in-place operator on every gradient, with arguments a and, unless it is None, b.  0, or -1 with an
+   error. */
 static int opdi_clip_each(opd_tensor *const *params, int n, opd_op *op, opd_value a, opd_value b) {
     opd_value v[3], rets[1];
     int i, rc = op ? 0 : -1;
@@ -31893,6 +31939,8 @@ static int opdi_clip_each(opd_tensor *const *params, int n, opd_op *op, opd_valu
     return rc;
 }
 
+/* Scales all gradients so that their norm is at most max_norm.  Returns the norm before, owned by the scope; NULL with
+   an error. */
 opd_tensor *opd_clip_grad_norm(opd_tensor *const *params, int n, double max_norm, double norm_type,
                                bool error_if_nonfinite) {
     static opd_op *mul;
@@ -31934,7 +31982,7 @@ static double opdi_lr_wrong(const char *schedule, const char *what) {
     (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: %s", schedule, what);
     return NAN;
 }
-/* from at 0, to at 1 */
+/* The value on half a cosine that is `from` when `at` is 0 and `to` when it is 1. */
 static double opdi_anneal_cosine(double from, double to, double at) {
     return to + (from - to) / 2 * (1 + cos(3.14159265358979323846 * at));
 }
@@ -31983,6 +32031,8 @@ opd_one_cycle opd_one_cycle_defaults(double max_lr, int64_t total_steps) {
     c.final_div_factor = 1e4;
     return c;
 }
+/* The learning rate at a step of the one-cycle policy: it falls or rises between rates[k] and rates[k + 1] in phase k.
+   NAN with an error. */
 double opd_lr_one_cycle(int64_t step, const opd_one_cycle *cycle) {
     double ends[3], rates[4], from = 0, at;
     int k, last;
@@ -37305,7 +37355,7 @@ typedef struct opdi_trace {
     int32_t kind;
 } opdi_trace;
 
-/* What one thread writes.  Its lock is its own but at the end, when `closed` is set. */
+/* The records that one thread writes.  Its lock is its own but at the end, when `closed` is set. */
 typedef struct opdi_recorder {
     opdi_mutex lock;
     opd_profile *profile;
@@ -37343,7 +37393,8 @@ static int64_t opdi_clock(void) {
     return (int64_t)t.tv_sec * 1000000000 + (int64_t)t.tv_nsec;
 }
 
-//-- "[[2, 3], [], [[1], [2]]]": sizes of tensors, [] for anything else.  What does not fit is left out.
+//-- Writes the sizes of n arguments as "[[2, 3], [], [[1], [2]]]": [] for what is no tensor.  What does not fit is left
+//-- out.
 static void opdi_shapes_text(const opd_value *v, int n, char *buf, size_t cap) {
     opdi_text t = opdi_text_of(buf, cap - 8);     /* room for what closes it */
     char one[OPD_MAX_DIMS * 21 + 3];
@@ -37367,7 +37418,8 @@ static void opdi_shapes_text(const opd_value *v, int n, char *buf, size_t cap) {
     opdi_text_add(&t, "]");
 }
 
-//-- The recorder of this thread; NULL without memory, or when the profile is closed.
+//-- Returns the recorder of this thread, which is made at its first event; NULL without memory, or when the profile is
+//-- closed.
 static opdi_recorder *opdi_recorder_of(opd_profile *p) {
     static const opdi_mutex fresh = OPDI_MUTEX_INIT;
     opdi_thread *th = opdi_self();
@@ -37410,6 +37462,8 @@ static opdi_trace *opdi_trace_make(opdi_recorder *r, const opd_event *e) {
     return c;
 }
 
+//-- The observer's callback at the begin of an event: returns its record, or NULL when there is no memory or no room,
+//-- or the profile is closed.
 static void *opdi_profile_begin(const opd_event *e, void *user) {
     opd_profile *p = (opd_profile *)user;
     opdi_thread *th = opdi_self();
@@ -37439,7 +37493,7 @@ static void *opdi_profile_begin(const opd_event *e, void *user) {
     return c;
 }
 
-//-- A record ends; spans may end in any order.
+//-- Ends a record and counts its time and bytes in the event around it; spans may end in any order.
 static void opdi_trace_end(opdi_trace *c, int64_t now, int64_t allocated) {
     opdi_recorder *r = c->of;
     c->end = now;
@@ -37475,6 +37529,7 @@ static void opdi_profile_drop(void *user) {
 }
 void opd_profile_free(opd_profile *profile) { if (profile) { opdi_profile_drop(profile); } }
 
+//-- Starts the profiler, of which one runs in the process.  0, or -1 with an error.
 int opd_profiler_start(const opd_profiler_options *options) {
     static const opdi_mutex fresh = OPDI_MUTEX_INIT;
     opd_observer o;
@@ -37502,7 +37557,7 @@ int opd_profiler_start(const opd_profiler_options *options) {
     return 0;
 }
 
-//-- No more is written; what still runs ends now.
+//-- Closes a profile: nothing more is written into it, and what still runs ends now.
 static void opdi_profile_close(opd_profile *p) {
     opdi_recorder *r;
     opdi_trace *c;
@@ -37544,7 +37599,8 @@ static void opdi_row_add(opd_profile_row *row, const opdi_trace *c) {
     row->bytes += c->bytes;
 }
 
-//-- Records by name, then one row for each name.
+//-- Sorts the records by name and makes one row of each name (and shapes), in the order wanted.  0, or -1 with an
+//-- error.
 static int opdi_profile_rows_make(opd_profile *p) {
     const opdi_recorder *r;
     opdi_trace *c, **all;
@@ -37586,6 +37642,7 @@ static const char *opdi_profile_why(const opd_profile *p) {
     return p->taken > opdi_profile_most ? "it is full" : "out of memory";
 }
 
+//-- Stops the profiler and works out the rows.  Returns the profile, which the caller frees; NULL with an error.
 opd_profile *opd_profiler_stop(void) {
     opd_profile *p;
     bool elsewhere;                               /* of one thread, and that has not ended */
@@ -37650,6 +37707,7 @@ static void opdi_table_row(opdi_text *t, opdi_table_width w, const opd_profile_r
     opdi_text_add(t, w.shapes ? "  %s\n" : "\n", row->shapes ? row->shapes : "");
 }
 
+//-- Writes the table into buf as far as it fits in cap bytes.  Returns the length of the whole text.
 size_t opd_profile_table(const opd_profile *p, char *buf, size_t cap) {
     opdi_text t = opdi_text_of(buf, cap);
     opdi_table_width w = {4, 0};
@@ -37697,7 +37755,7 @@ void opd_profile_print(const opd_profile *profile) {
 
 //== the trace file ====================================================================================================
 
-//-- Bytes of the UTF-8 sequence that s begins with; 0 when it is none.
+//-- The length of the UTF-8 sequence that s begins with; 0 when it is none.
 static int opdi_utf8_length(const unsigned char *s) {
     const int n = *s < 0x80 ? 1 : *s < 0xc2 || *s > 0xf4 ? 0 : *s < 0xe0 ? 2 : *s < 0xf0 ? 3 : 4;
     int i;
@@ -37710,7 +37768,7 @@ static int opdi_utf8_length(const unsigned char *s) {
     }
     return n;
 }
-//-- A JSON string.
+//-- Writes text as a JSON string.
 static void opdi_json_text(FILE *f, const char *text) {
     const unsigned char *s = (const unsigned char *)text;
     (void)putc('"', f);
@@ -37726,7 +37784,7 @@ static void opdi_json_text(FILE *f, const char *text) {
     }
     (void)putc('"', f);
 }
-//-- Microseconds, whatever the locale's decimal point is.
+//-- Writes a member of a JSON object in microseconds, with a decimal point in every locale.
 static void opdi_json_time(FILE *f, const char *name, int64_t ns) {
     (void)fprintf(f, ",\"%s\":%lld.%03d", name, (long long)(ns / 1000), (int)(ns % 1000));
 }
@@ -37763,8 +37821,8 @@ static void opdi_json_arrow(FILE *f, const opdi_trace *c, char phase, int64_t id
     (void)fputs("}", f);
 }
 
-//-- Of the calls that were told one sequence number the last to begin made the node; an arrow goes from it to each
-//-- time that the node ran.  flows: room for all events.
+//-- Writes arrows from calls to the nodes that they made.  Of the calls that were told one sequence number the last to
+//-- begin made the node; an arrow goes from it to each time that the node ran. flows: room for all events.
 static void opdi_json_arrows(FILE *f, const opd_profile *p, opdi_flow *flows) {
     const opdi_recorder *r;
     const opdi_trace *c;
@@ -37791,6 +37849,7 @@ static void opdi_json_arrows(FILE *f, const opd_profile *p, opdi_flow *flows) {
     }
 }
 
+//-- Writes the profile as a trace file that chrome://tracing and Perfetto read.  0, or -1 with an error.
 int opd_profile_write_trace(const opd_profile *p, const char *path) {
     const opdi_recorder *r;
     const opdi_trace *c;
@@ -63109,7 +63168,8 @@ static void (*const opdi_cards[])(opd_op_desc *op) = {
     opdi_card__amp_update_scale_
 };
 
-//-- What every operator falls back to, key by key (aten/src/ATen/core/VariableFallbackKernel.cpp and its neighbours).
+//-- Registers what every operator falls back to, key by key (aten/src/ATen/core/VariableFallbackKernel.cpp and its
+//-- neighbours).  0, or -1 with an error.
 static int opdi_register_fallbacks(opd_library *lib) {
     opd_key key;
     for (key = 0; key < OPD_KEY_SLOTS; key++) {
@@ -63128,7 +63188,8 @@ static int opdi_register_fallbacks(opd_library *lib) {
 
 OPDI_LOOPS_END
 
-/* The library of the built-in operators, before any library block runs.  When this fails the next use tries again. */
+/* Opens the library of the built-in operators, before any library block runs.  0, or -1 with an error; the next use
+   then tries again. */
 static int opdi_register_builtins(void) {
     opd_library *aten = opd_library_open(OPD_DEF, "aten", NULL, "opdispatch.h", __LINE__);
     opd_library *all = aten ? opd_library_open(OPD_IMPL, "_", NULL, "opdispatch.h", __LINE__) : NULL;
@@ -63146,7 +63207,7 @@ static int opdi_register_builtins(void) {
 //-- A program uses few of the built-in operators, so each waits until somebody looks up one of its family: the
 //-- overloads and the derived forms of one name (add.Tensor, add.Scalar, add_.Tensor, add.out).
 
-//-- The length of "aten::add" in "aten::add_.Tensor".
+//-- The length of the family's part of a name: of "aten::add" in "aten::add_.Tensor".
 static size_t opdi_family(const char *name) {
     static const char functional[] = "_functional";        /* normal_functional is of normal's */
     const size_t m = sizeof functional - 1;
@@ -63160,7 +63221,7 @@ static bool opdi_same_family(const char *a, const char *b) {
     return opdi_family(b) == n && memcmp(a, b, n) == 0;
 }
 
-//-- One card and its derived forms; when that fails they go on waiting.
+//-- Registers card i and its derived forms.  0, or -1 with an error: then they go on waiting.
 static int opdi_register_card(int i) {
     opd_library *aten = opdi_registry.aten;
     const opdi_registration *before = aten->registrations;
@@ -63181,7 +63242,7 @@ static int opdi_register_card(int i) {
     return opd_fail(OPD_ERROR_REGISTER, "the card of %s and its derived forms are not of one name", name);
 }
 
-//-- Registers what waits of the family of a qualified name; NULL: everything.
+//-- Registers the built-in operators that wait, of the family of a qualified name (NULL: all).
 static void opdi_builtins_make(const char *name) {
     opdi_thread *th = opdi_self();
     opd_call *current = th->current;
@@ -63227,8 +63288,8 @@ static void opdi_fork_release(void) {
     opdi_fork_held = 0;                           /* before another thread that forks may have them */
     for (i = OPDI_FORK_LOCKS; i-- > 0;) { if (held >> i & 1) { opdi_unlock(opdi_fork_locks[i]); } }
 }
-//-- Takes all of them, in no order: who finds one taken gives back what it has.  One that this thread holds itself, or
-//-- somebody holds for seconds, is left out: that may be the lock of blocks that run.
+//-- Takes all locks before a fork, in no order: who finds one taken gives back what it has.  One that this thread holds
+//-- itself, or somebody holds for seconds, is left out: that may be the lock of blocks that run.
 static void opdi_fork_prepare(void) {
     const int most = 1000000;                     /* turns: a second or more */
     uint32_t held = 0, all = ~(uint32_t)0;
@@ -63248,7 +63309,7 @@ static void opdi_fork_prepare(void) {
     }
     opdi_fork_held = held;
 }
-//-- Threads that are not there any more are in no call, and hold nothing.
+//-- Tidies up in the child: threads that are not there any more are in no call and hold nothing.
 static void opdi_fork_child(void) {
     const opdi_mutex fresh = OPDI_MUTEX_INIT;
     opdi_thread *const self = opdi_thread_self, *th;
