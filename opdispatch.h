@@ -48978,29 +48978,38 @@ static void opdi_join_var(opdi_folded *s, const opdi_folded *with, const opdi_re
     s->g += with->g + delta * delta * ((double)s->n * (double)with->n / n);
     s->n += with->n;
 }
-#define OPDI_FOLD_VAR(name, T)                                                                              \
-    static void name(opdi_folded *s, const void *px, int64_t n, int64_t at, const opdi_reduce *r) {         \
-        const T *x = (const T *)px; int64_t i, k, m; int j;                                                 \
-        for (k = 0; k < n; k += m) {                                                                        \
-            opdi_folded piece = {0, 0, 0, 0}; double a[16] = {0}; T mean;                                   \
-            m = OPDI_MIN(n - k, (int64_t)1024);                                                             \
-            for (i = 0; i + 16 <= m; i += 16) { for (j = 0; j < 16; j++) { a[j] += (double)x[k + i + j]; } } \
-            for (; i < m; i++) { a[0] += (double)x[k + i]; }                                                \
-            for (j = 1; j < 16; j++) { a[0] += a[j]; }                                                      \
-            piece.n = m; piece.f = a[0] / (double)m; mean = (T)piece.f;                                     \
-            for (j = 0; j < 16; j++) { a[j] = 0; }                                                          \
-            for (i = 0; i + 16 <= m; i += 16) {                                                             \
-                for (j = 0; j < 16; j++) { const double d = (double)(x[k + i + j] - mean); a[j] += d * d; } \
-            }                                                                                               \
-            for (; i < m; i++) { const double d = (double)(x[k + i] - mean); a[0] += d * d; }               \
-            for (j = 1; j < 16; j++) { a[0] += a[j]; }                                                      \
-            piece.g = a[0];                                                                                 \
-            opdi_join_var(s, &piece, r);                                                                    \
-        }                                                                                                   \
-        (void)at;                                                                                           \
+static void opdi_fold_var_f32(opdi_folded *s, const void *px, int64_t n, int64_t at, const opdi_reduce *r);
+static void opdi_fold_var_f64(opdi_folded *s, const void *px, int64_t n, int64_t at, const opdi_reduce *r);
+#endif
+#if defined(OPDI_TYPED) && !defined(OPDI_TYPED_WHOLE)   /* once for each type, see >>typed */
+static void OPDI_TYPED(fold_var)(opdi_folded *s, const void *px, int64_t n, int64_t at, const opdi_reduce *r) {
+    const OPDI_T *x = (const OPDI_T *)px;
+    int64_t i, k, m;
+    int j;
+    for (k = 0; k < n; k += m) {
+        opdi_folded piece = {0, 0, 0, 0};
+        double a[16] = {0};
+        OPDI_T mean;
+        m = OPDI_MIN(n - k, (int64_t)1024);
+        for (i = 0; i + 16 <= m; i += 16) { for (j = 0; j < 16; j++) { a[j] += (double)x[k + i + j]; } }
+        for (; i < m; i++) { a[0] += (double)x[k + i]; }
+        for (j = 1; j < 16; j++) { a[0] += a[j]; }
+        piece.n = m;
+        piece.f = a[0] / (double)m;
+        mean = (OPDI_T)piece.f;
+        for (j = 0; j < 16; j++) { a[j] = 0; }
+        for (i = 0; i + 16 <= m; i += 16) {
+            for (j = 0; j < 16; j++) { const double d = (double)(x[k + i + j] - mean); a[j] += d * d; }
+        }
+        for (; i < m; i++) { const double d = (double)(x[k + i] - mean); a[0] += d * d; }
+        for (j = 1; j < 16; j++) { a[0] += a[j]; }
+        piece.g = a[0];
+        opdi_join_var(s, &piece, r);
     }
-OPDI_FOLD_VAR(opdi_fold_var_f32, float)
-OPDI_FOLD_VAR(opdi_fold_var_f64, double)
+    (void)at;
+}
+#endif
+#if defined(OPDI_MAIN_PASS)
 OPDI_COLD_BEGIN
 static void opdi_finish_var(opdi_folded *s, const opdi_reduce *r) {
     const double n = (double)s->n - r->p;
@@ -49930,29 +49939,37 @@ OPDI_OP(dist) {
 //== logsumexp =========================================================================================================
 
 OPDI_COLD_END
+/* t = exp(t). */
+static inline void opdi_exps_f32(float *t, int64_t n) { opdi_vexp(n, t, t); }
+static inline void opdi_exps_f64(double *t, int64_t n) { for (int64_t i = 0; i < n; i++) { t[i] = exp(t[i]); } }
+static void opdi_fold_lse_f32(opdi_folded *s, const void *px, int64_t n, int64_t at, const opdi_reduce *r);
+static void opdi_fold_lse_f64(opdi_folded *s, const void *px, int64_t n, int64_t at, const opdi_reduce *r);
+#endif
+#if defined(OPDI_TYPED) && !defined(OPDI_TYPED_WHOLE)   /* once for each type, see >>typed */
 /* f: the largest finite element so far, g: sum of exp(x - f).  Infinities and NaN come through the sum. */
-#define OPDI_FOLD_LSE(name, T, EXPS)                                                               \
-    static void name(opdi_folded *s, const void *px, int64_t n, int64_t at, const opdi_reduce *r) {         \
-        const T *x = (const T *)px; T t[256]; int64_t i, k, m;                                              \
-        (void)at; (void)r;                                                                                  \
-        for (k = 0; k < n; k += m) {                                                                        \
-            double top = s->f, shift;                                                                       \
-            m = OPDI_MIN(n - k, (int64_t)256);                                                              \
-            for (i = 0; i < m; i++) {                                                                       \
-                if ((double)x[k + i] > top && (double)x[k + i] < OPDI_INF) { top = (double)x[k + i]; }      \
-            }                                                                                               \
-            if (top > s->f) {                                                                               \
-                s->g = s->f > -OPDI_INF ? s->g * exp(s->f - top) : s->g;                                    \
-                s->f = top;                                                                                 \
-            }                                                                                               \
-            shift = s->f > -OPDI_INF ? s->f : 0;                                                            \
-            for (i = 0; i < m; i++) { t[i] = x[k + i] - (T)shift; }                                         \
-            EXPS;                                                                                           \
-            for (i = 0; i < m; i++) { s->g += (double)t[i]; }                                               \
-        }                                                                                                   \
+static void OPDI_TYPED(fold_lse)(opdi_folded *s, const void *px, int64_t n, int64_t at, const opdi_reduce *r) {
+    const OPDI_T *x = (const OPDI_T *)px;
+    OPDI_T t[256];
+    int64_t i, k, m;
+    (void)at; (void)r;
+    for (k = 0; k < n; k += m) {
+        double top = s->f, shift;
+        m = OPDI_MIN(n - k, (int64_t)256);
+        for (i = 0; i < m; i++) {
+            if ((double)x[k + i] > top && (double)x[k + i] < OPDI_INF) { top = (double)x[k + i]; }
+        }
+        if (top > s->f) {
+            s->g = s->f > -OPDI_INF ? s->g * exp(s->f - top) : s->g;
+            s->f = top;
+        }
+        shift = s->f > -OPDI_INF ? s->f : 0;
+        for (i = 0; i < m; i++) { t[i] = x[k + i] - (OPDI_T)shift; }
+        OPDI_TYPED(exps)(t, m);
+        for (i = 0; i < m; i++) { s->g += (double)t[i]; }
     }
-OPDI_FOLD_LSE(opdi_fold_lse_f32, float, opdi_vexp(m, t, t))
-OPDI_FOLD_LSE(opdi_fold_lse_f64, double, for (i = 0; i < m; i++) { t[i] = exp(t[i]); })
+}
+#endif
+#if defined(OPDI_MAIN_PASS)
 static void opdi_join_lse(opdi_folded *s, const opdi_folded *with, const opdi_reduce *r) {
     (void)r;
     if (with->f > s->f) { s->g = (s->f > -OPDI_INF ? s->g * exp(s->f - with->f) : s->g) + with->g; s->f = with->f; }
@@ -50830,28 +50847,35 @@ OPDI_OP(cumprod_backward) {
 }
 
 OPDI_COLD_END
+static void opdi_line_cummax_f32(const opdi_lines *r, const opdi_piece *part, const void *const *in, void *const *out,
+                                 char *tmp);
+static void opdi_line_cummax_f64(const opdi_lines *r, const opdi_piece *part, const void *const *in, void *const *out,
+                                 char *tmp);
+static void opdi_line_cummax_i64(const opdi_lines *r, const opdi_piece *part, const void *const *in, void *const *out,
+                                 char *tmp);
+#endif
+#if defined(OPDI_TYPED)   /* once for each type, see >>typed */
 /* flag: the smallest.  The last of equal ones; NaN stays once it is there. */
-#define OPDI_LINE_CUMMAX(name, T)                                                                           \
-    static void name(const opdi_lines *r, const opdi_piece *part, const void *const *in, void *const *out,  \
-                     char *tmp) {                                                                           \
-        const T *x = (const T *)in[0];                                                                      \
-        T *o = (T *)out[0], best = 0;                                                                       \
-        int64_t *index = (int64_t *)out[1], i, at = 0;                                                      \
-        if (part->from) { memcpy(&best, tmp, sizeof best); memcpy(&at, tmp + 8, sizeof at); }               \
-        for (i = 0; i < part->n; i++) {                                                                     \
-            if (part->from + i == 0 || x[i] != x[i] ||                                                      \
-                (best == best && (r->flag ? x[i] <= best : x[i] >= best))) {                                \
-                best = x[i];                                                                                \
-                at = part->from + i;                                                                        \
-            }                                                                                               \
-            o[i] = best;                                                                                    \
-            index[i] = at;                                                                                  \
-        }                                                                                                   \
-        memcpy(tmp, &best, sizeof best); memcpy(tmp + 8, &at, sizeof at);                                   \
+static void OPDI_TYPED(line_cummax)(const opdi_lines *r, const opdi_piece *part, const void *const *in,
+                                    void *const *out, char *tmp) {
+    const OPDI_T *x = (const OPDI_T *)in[0];
+    OPDI_T *o = (OPDI_T *)out[0], best = 0;
+    int64_t *index = (int64_t *)out[1], i, at = 0;
+    if (part->from) { memcpy(&best, tmp, sizeof best); memcpy(&at, tmp + 8, sizeof at); }
+    for (i = 0; i < part->n; i++) {
+        if (part->from + i == 0 || OPDI_IS_NAN(x[i]) ||
+            (!OPDI_IS_NAN(best) && (r->flag ? x[i] <= best : x[i] >= best))) {
+            best = x[i];
+            at = part->from + i;
+        }
+        o[i] = best;
+        index[i] = at;
     }
-OPDI_LINE_CUMMAX(opdi_line_cummax_f32, float)
-OPDI_LINE_CUMMAX(opdi_line_cummax_f64, double)
-OPDI_LINE_CUMMAX(opdi_line_cummax_i64, int64_t)
+    memcpy(tmp, &best, sizeof best);
+    memcpy(tmp + 8, &at, sizeof at);
+}
+#endif
+#if defined(OPDI_MAIN_PASS)
 static const opdi_line_fn opdi_line_cummax[3] = {opdi_line_cummax_f32, opdi_line_cummax_f64, opdi_line_cummax_i64};
 /* Values and indices of lines of `len` elements (0: one, the dim reduced), by a line function. */
 static int opdi_lines_select(opd_call *call, const opdi_line_fn *fns, int64_t dim_arg, int64_t len, bool reduce,
@@ -53447,24 +53471,27 @@ static void opdi_shift_gw_range(void *ctx, int64_t begin, int64_t end) {
     }
     opdi_free(pad, (size_t)all);
 }
+static void opdi_shift_sum_f32(const opdi_shift *s, int64_t k, int64_t kp, float *gw);
+static void opdi_shift_sum_f64(const opdi_shift *s, int64_t k, int64_t kp, double *gw);
+#endif
+#if defined(OPDI_TYPED) && !defined(OPDI_TYPED_WHOLE)   /* once for each type, see >>typed */
 /* gw [groups, og, k]: the sum of the parts, each [groups, kp, ldg]. */
-#define OPDI_SHIFT_SUM(name, T) \
-    static void name(const opdi_shift *s, int64_t k, int64_t kp, T *gw) { \
-        const int64_t og = s->v.og, groups = s->v.groups; \
-        int64_t i, o, t, p; \
-        for (i = 0; i < groups; i++) { \
-            const T *from = (const T *)(const void *)s->gw + i * kp * s->ldg; \
-            for (o = 0; o < og; o++, gw += k) { \
-                for (t = 0; t < k; t++) { \
-                    double sum = 0; \
-                    for (p = 0; p < s->parts; p++) { sum += from[(p * groups * kp + t) * s->ldg + o]; } \
-                    gw[t] = (T)sum; \
-                } \
-            } \
-        } \
+static void OPDI_TYPED(shift_sum)(const opdi_shift *s, int64_t k, int64_t kp, OPDI_T *gw) {
+    const int64_t og = s->v.og, groups = s->v.groups;
+    int64_t i, o, t, p;
+    for (i = 0; i < groups; i++) {
+        const OPDI_T *from = (const OPDI_T *)(const void *)s->gw + i * kp * s->ldg;
+        for (o = 0; o < og; o++, gw += k) {
+            for (t = 0; t < k; t++) {
+                double sum = 0;
+                for (p = 0; p < s->parts; p++) { sum += (double)from[(p * groups * kp + t) * s->ldg + o]; }
+                gw[t] = (OPDI_T)sum;
+            }
+        }
     }
-OPDI_SHIFT_SUM(opdi_shift_sum_f32, float)
-OPDI_SHIFT_SUM(opdi_shift_sum_f64, double)
+}
+#endif
+#if defined(OPDI_MAIN_PASS)
 OPDI_COLD_BEGIN
 static int opdi_shift_grad_weight(const opdi_conv *v, const void *gy, const void *x, void *gw) {
     const opdi_micro mk = opdi_micro_of(v->size);
@@ -58573,54 +58600,109 @@ static void opdi_indexed_move(const opdi_indexed *w, const opdi_indexed_rows *ro
             }
     }
 }
-/* T: what is stored; C: what is computed in */
-#define OPDI_INDEXED_FOLD(T, C, LOAD, STORE, ADD, MUL)                                                     \
-    for (; r.m > 0; r.m--, r.a += r.as, r.b += r.bs, r.x += r.xs) {                                        \
-        T *p = (T *)(void *)r.a; const C *pb = (const C *)(const void *)r.b; const int64_t *x = r.x;       \
-        if (kind == OPDI_WALK_ADD && xs == 0) {                                                            \
-            for (p += *x * at, k = r.n; k > 0; k--, p += as, pb += bs) { *p = (T)STORE(ADD((C)LOAD(*p), *pb)); } \
-            continue;                                                                                      \
-        }                                                                                                  \
-        if (kind == OPDI_WALK_ADD) {                                                                       \
-            for (k = r.n; k > 0; k--, x += xs, p += as, pb += bs) {                                        \
-                T *to = p + *x * at;                                                                       \
-                *to = (T)STORE(ADD((C)LOAD(*to), *pb));                                                    \
-            }                                                                                              \
-            continue;                                                                                      \
-        }                                                                                                  \
-        for (k = r.n; k > 0; k--, x += xs, p += as, pb += bs) {                                            \
-            T *to = p + *x * at; const C u = (C)LOAD(*to), v = *pb;                                        \
-            switch (kind) {                                                                                \
-                case OPDI_WALK_MUL: *to = (T)STORE(MUL(u, v)); break;                                      \
-                case OPDI_WALK_MAX: *to = (T)STORE(u > v || !(u <= u) ? u : v); break;                     \
-                default: *to = (T)STORE(u < v || !(u <= u) ? u : v); break;                                \
-            }                                                                                              \
-        }                                                                                                  \
-    } break;
-#define OPDI_INDEXED_PLUS(u, v) ((u) + (v))
-#define OPDI_INDEXED_TIMES(u, v) ((u) * (v))
-#define OPDI_INDEXED_WHOLE(T, STORE) OPDI_INDEXED_FOLD(T, int64_t, , STORE, opdi_wrap_add, opdi_wrap_mul)
-#define OPDI_INDEXED_REAL(T, C, LOAD, STORE)                                                               \
-    OPDI_INDEXED_FOLD(T, C, LOAD, STORE, OPDI_INDEXED_PLUS, OPDI_INDEXED_TIMES)
 /* b: of the compute type, its elements bs apart. */
+static void opdi_indexed_fold_f32(const opdi_indexed *w, const opdi_indexed_rows *rows, int64_t bs);
+static void opdi_indexed_fold_f64(const opdi_indexed *w, const opdi_indexed_rows *rows, int64_t bs);
+static void opdi_indexed_fold_i64(const opdi_indexed *w, const opdi_indexed_rows *rows, int64_t bs);
 static void opdi_indexed_fold(const opdi_indexed *w, const opdi_indexed_rows *rows, int64_t bs) {
-    opdi_indexed_rows r = *rows;
-    const int64_t as = w->as[w->row], xs = w->xs[w->row], at = w->at;
-    const int kind = w->kind;
-    int64_t k;
-    switch (w->dtype) {
-        case OPD_FLOAT32: OPDI_INDEXED_REAL(float, float, , )
-        case OPD_FLOAT64: OPDI_INDEXED_REAL(double, double, , )
-        case OPD_BFLOAT16: OPDI_INDEXED_REAL(uint16_t, float, opdi_bf16_to_f32, opdi_f32_to_bf16)
-        case OPD_FLOAT16: OPDI_INDEXED_REAL(uint16_t, float, opdi_f16_to_f32, opdi_f32_to_f16)
-        case OPD_INT64: OPDI_INDEXED_WHOLE(int64_t, )
-        case OPD_INT32: OPDI_INDEXED_WHOLE(int32_t, )
-        case OPD_INT16: OPDI_INDEXED_WHOLE(int16_t, )
-        case OPD_INT8: OPDI_INDEXED_WHOLE(int8_t, )
-        case OPD_BOOL: OPDI_INDEXED_WHOLE(uint8_t, 0 != )
-        default: OPDI_INDEXED_WHOLE(uint8_t, )
+    if (w->dtype == OPD_FLOAT64) { opdi_indexed_fold_f64(w, rows, bs); }
+    else if (opd_dtype_is_floating(w->dtype)) { opdi_indexed_fold_f32(w, rows, bs); }
+    else { opdi_indexed_fold_i64(w, rows, bs); }
+}
+#endif
+#if defined(OPDI_TYPED)   /* once for each type, see >>typed */
+/* What is stored as dtype, and computed in OPDI_T. */
+#if defined(OPDI_TYPED_WHOLE)
+OPDI_ALWAYS OPDI_T OPDI_TYPED(indexed_get)(const void *p, int dtype) {
+    switch (dtype) {
+        case OPD_INT64: return *(const int64_t *)p;
+        case OPD_INT32: return *(const int32_t *)p;
+        case OPD_INT16: return *(const int16_t *)p;
+        case OPD_INT8: return *(const int8_t *)p;
+        default: return *(const uint8_t *)p;
     }
 }
+OPDI_ALWAYS void OPDI_TYPED(indexed_set)(void *p, OPDI_T v, int dtype) {
+    switch (dtype) {
+        case OPD_INT64: *(int64_t *)p = v; break;
+        case OPD_INT32: *(int32_t *)p = (int32_t)v; break;
+        case OPD_INT16: *(int16_t *)p = (int16_t)v; break;
+        case OPD_INT8: *(int8_t *)p = (int8_t)v; break;
+        case OPD_BOOL: *(uint8_t *)p = v != 0; break;
+        default: *(uint8_t *)p = (uint8_t)v; break;
+    }
+}
+#else
+OPDI_ALWAYS OPDI_T OPDI_TYPED(indexed_get)(const void *p, int dtype) {
+    switch (dtype) {
+        case OPD_BFLOAT16: return (OPDI_T)opdi_bf16_to_f32(*(const uint16_t *)p);
+        case OPD_FLOAT16: return (OPDI_T)opdi_f16_to_f32(*(const uint16_t *)p);
+        default: return *(const OPDI_T *)p;
+    }
+}
+OPDI_ALWAYS void OPDI_TYPED(indexed_set)(void *p, OPDI_T v, int dtype) {
+    switch (dtype) {
+        case OPD_BFLOAT16: *(uint16_t *)p = opdi_f32_to_bf16((float)v); break;
+        case OPD_FLOAT16: *(uint16_t *)p = opdi_f32_to_f16((float)v); break;
+        default: *(OPDI_T *)p = v; break;
+    }
+}
+#endif
+/* dtype and size, its bytes, are constants where this is called. */
+OPDI_ALWAYS void OPDI_TYPED(indexed_fold_as)(const opdi_indexed *w, const opdi_indexed_rows *rows, int64_t bs,
+                                             int dtype, int64_t size) {
+    opdi_indexed_rows r = *rows;
+    const int64_t as = w->as[w->row] * size, xs = w->xs[w->row], at = w->at * size;
+    const int kind = w->kind;
+    int64_t k;
+    for (; r.m > 0; r.m--, r.a += r.as, r.b += r.bs, r.x += r.xs) {
+        const OPDI_T *pb = (const OPDI_T *)(const void *)r.b;
+        const int64_t *x = r.x;
+        char *p = r.a;
+        if (kind == OPDI_WALK_ADD && xs == 0) {
+            for (p += *x * at, k = r.n; k > 0; k--, p += as, pb += bs) {
+                OPDI_TYPED(indexed_set)(p, OPDI_PLUS(OPDI_TYPED(indexed_get)(p, dtype), *pb), dtype);
+            }
+            continue;
+        }
+        if (kind == OPDI_WALK_ADD) {
+            for (k = r.n; k > 0; k--, x += xs, p += as, pb += bs) {
+                char *to = p + *x * at;
+                OPDI_TYPED(indexed_set)(to, OPDI_PLUS(OPDI_TYPED(indexed_get)(to, dtype), *pb), dtype);
+            }
+            continue;
+        }
+        for (k = r.n; k > 0; k--, x += xs, p += as, pb += bs) {
+            char *to = p + *x * at;
+            const OPDI_T u = OPDI_TYPED(indexed_get)(to, dtype), v = *pb;
+            switch (kind) {
+                case OPDI_WALK_MUL: OPDI_TYPED(indexed_set)(to, OPDI_TIMES(u, v), dtype); break;
+                case OPDI_WALK_MAX: OPDI_TYPED(indexed_set)(to, u > v || OPDI_IS_NAN(u) ? u : v, dtype); break;
+                default: OPDI_TYPED(indexed_set)(to, u < v || OPDI_IS_NAN(u) ? u : v, dtype); break;
+            }
+        }
+    }
+}
+static void OPDI_TYPED(indexed_fold)(const opdi_indexed *w, const opdi_indexed_rows *rows, int64_t bs) {
+    switch (w->dtype) {
+#if defined(OPDI_TYPED_WHOLE)
+        case OPD_INT64: OPDI_TYPED(indexed_fold_as)(w, rows, bs, OPD_INT64, 8); break;
+        case OPD_INT32: OPDI_TYPED(indexed_fold_as)(w, rows, bs, OPD_INT32, 4); break;
+        case OPD_INT16: OPDI_TYPED(indexed_fold_as)(w, rows, bs, OPD_INT16, 2); break;
+        case OPD_INT8: OPDI_TYPED(indexed_fold_as)(w, rows, bs, OPD_INT8, 1); break;
+        case OPD_BOOL: OPDI_TYPED(indexed_fold_as)(w, rows, bs, OPD_BOOL, 1); break;
+        default: OPDI_TYPED(indexed_fold_as)(w, rows, bs, OPD_UINT8, 1); break;
+#else
+#if OPDI_BYTES == 4
+        case OPD_BFLOAT16: OPDI_TYPED(indexed_fold_as)(w, rows, bs, OPD_BFLOAT16, 2); break;
+        case OPD_FLOAT16: OPDI_TYPED(indexed_fold_as)(w, rows, bs, OPD_FLOAT16, 2); break;
+#endif
+        default: OPDI_TYPED(indexed_fold_as)(w, rows, bs, OPD_DTYPE_NONE, OPDI_BYTES); break;
+#endif
+    }
+}
+#endif
+#if defined(OPDI_MAIN_PASS)
 /* Sums side by side. */
 static void opdi_indexed_sum(int type, void *a, const void *b, int64_t n) {
     void *p[3];
@@ -63362,6 +63444,7 @@ OPDI_LOOPS_BEGIN
 #define OPDI_TIMES(x, y) ((x) * (y))
 #define OPDI_T float
 #define OPDI_FN(name) name##f
+#define OPDI_BYTES 4
 #define OPDI_BITS uint32_t                        /* as bits, and those of the exponent */
 #define OPDI_EXPONENT 0x7f800000u
 #define OPDI_ASM "s"
@@ -63402,11 +63485,13 @@ OPDI_LOOPS_BEGIN
 #endif
 #undef OPDI_T
 #undef OPDI_FN
+#undef OPDI_BYTES
 #undef OPDI_BITS
 #undef OPDI_EXPONENT
 #undef OPDI_ASM
 #define OPDI_T double
 #define OPDI_FN(name) name
+#define OPDI_BYTES 8
 #define OPDI_BITS uint64_t                        /* as bits, and those of the exponent */
 #define OPDI_EXPONENT UINT64_C(0x7ff0000000000000)
 #define OPDI_ASM "d"
@@ -63443,6 +63528,7 @@ OPDI_LOOPS_BEGIN
 #endif
 #undef OPDI_T
 #undef OPDI_FN
+#undef OPDI_BYTES
 #undef OPDI_BITS
 #undef OPDI_EXPONENT
 #undef OPDI_ASM

@@ -9,7 +9,7 @@ set -u
 names='macros_visible symbols symbols_cxx included_twice other_places beside_dlpack two_files cxx_with_c_implementation
 cxx_implementation static_in_two_files no_threads no_simd no_cache no_everything fast_math
 std11_c_implementation std11_c_declarations std11_cxx_implementation std11_cxx_declarations'
-[ -n "${RUN_AGAIN:-}" ] || names="contents rooms includes macro_names foreign_names function_length line_length wrappers build_lines tcc $names"
+[ -n "${RUN_AGAIN:-}" ] || names="contents rooms includes macro_names foreign_names function_length macro_functions line_length wrappers build_lines tcc $names"
 
 if [ "${1:-}" = --list ]; then printf '%s\n' $names; exit 0; fi
 only=${1:-}
@@ -158,6 +158,28 @@ check_function_length() {
     ctags --languages=C++ --langmap=C++:+.h --kinds-C++=f -x --_xformat='%N %n %{end}' "$header" 2>/dev/null |
         awk '$NF - $(NF - 1) >= 100 { print $1 " has " $NF - $(NF - 1) + 1 " lines" }
              END { if (NR < 3000) { print "ctags saw only " NR " functions" } }' | head -n 8
+}
+# No macro defines a function with more than ten lines between its braces: a debugger sees one line of it.
+check_macro_functions() {
+    awk -v most=10 '
+        # Braces of code: none of comments, strings and characters.  Within a macro; depth 0 is outside of a function.
+        function braces(line,    i, c) {
+            gsub(/\\./, "", line); gsub(/"[^"]*"/, "", line); gsub(/\047[^\047]*\047/, "", line)
+            gsub(/\/\*[^*]*\*\//, "", line)
+            for (i = 1; i <= length(line); i++) {
+                c = substr(line, i, 1)
+                if (c == "{" && depth++ == 0) { begin = FNR }
+                if (c == "}" && depth > 0 && --depth == 0) { longest(FNR - begin - 1) }
+            }
+        }
+        function longest(n) {
+            functions++
+            if (n > most) { print name " in line " begin " has " n " lines" }
+        }
+        /^ *# *define/ { macro = 1; depth = 0; name = $0; sub(/^ *# *define */, "", name); sub(/[^A-Za-z0-9_].*/, "", name) }
+        macro { braces($0) }
+        !/\\$/ { if (macro && depth) { longest(FNR - begin) } macro = 0 }
+        END { if (functions < 20) { print "only " functions " blocks of macros seen" } }' "$header" | head -n 8
 }
 # No line beyond column 120, of the CUDA file too, but for one that holds a URL.
 check_line_length() {
