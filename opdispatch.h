@@ -6438,6 +6438,25 @@ typedef struct opdi_free_block { struct opdi_free_block *next; } opdi_free_block
 typedef struct opdi_observer opdi_observer;
 typedef struct opdi_watch { opdi_observer *observer; int64_t left; } opdi_watch;      /* sampled: events to the next */
 
+/* What is open around a call, each the innermost of its kind, NULL or 0 where there is none.  A helper thread that goes
+   on for another one takes all of it over. */
+typedef struct opdi_innermost {
+    opd_node *node;              /* autograd: node whose formula is running */
+    struct opdi_engine *engine;  /* autograd: backward at work here */
+    struct opdi_packer *packer;  /* autograd: saved-tensor hooks; why more are refused */
+    const char *packers_off;
+    struct opdi_mutation *mutation;               /* autograd: see opd_allow_mutation_begin */
+    struct opdi_level *level;    /* forward mode: the level that is open for what is called, */
+    struct opdi_level *dual;     /* and the one whose tangents are worked on, which is inside it */
+    int32_t floor;               /* forward mode: levels inside this layer have tangents in the running call; 0: all */
+    struct opdi_layer *layer;    /* transforms: layer, and the vmap whose batching rule is running */
+    struct opdi_layer *rule;
+    uint32_t serials, serial;    /* transforms: layers so far; the number of the layer that is open, */
+    uint32_t tape;               /* of the grad or jvp that is open; 0: none */
+    struct opdi_tracer *tracer;  /* graphs: recording that is under way */
+    struct opdi_fake *fake;      /* fakes: mode */
+    bool observe_off;            /* observers: switched off here */
+} opdi_innermost;
 typedef struct opdi_thread {
     uint64_t inside;             /* epoch in which the outermost running call began; 0: none runs */
     opdi_state state;
@@ -6450,17 +6469,8 @@ typedef struct opdi_thread {
     int64_t top, cap;            /* handles in use and allocated */
     int64_t scope_mark;          /* where the innermost scope begins */
     uint64_t sequence;           /* autograd: number of the next node */
-    opd_node *node;              /* autograd: node whose formula is running */
-    struct opdi_level *level;    /* forward mode: the innermost that is open for what is called, */
-    struct opdi_level *dual;     /* and the one whose tangents are worked on, which is inside it */
-    int32_t floor;               /* forward mode: levels inside this layer have tangents in the running call; 0: all */
-    struct opdi_layer *layer;    /* transforms: innermost layer, and the vmap whose batching rule is running */
-    struct opdi_layer *rule;
-    uint32_t serials, serial;    /* layers so far; the number of the innermost that is open, */
-    uint32_t tape;               /* of the innermost of grad or jvp; 0: none */
-    struct opdi_tracer *tracer;  /* graphs: the recording that is under way */
-    struct opdi_fake *fake;      /* fakes: the innermost mode; bytes of those that this thread made and let go of */
-    int64_t fake_live;
+    opdi_innermost innermost;
+    int64_t fake_live;           /* bytes of fakes that this thread made and let go of */
     opdi_free_block *free_lists[OPDI_CLASSES];
     void *late[OPDI_LATE];       /* freed, and not yet in free_lists: see opdi_free_late; the class of each; the next */
     uint8_t late_class[OPDI_LATE], late_at;
@@ -6471,7 +6481,7 @@ typedef struct opdi_thread {
     int64_t allocations;
     struct opdi_thread *next;    /* in the list of all threads */
     uint64_t born;               /* its number, from 1 */
-    bool observe_off, observing, observe_end;     /* switched off here; in a callback; the thread ends */
+    bool observing, observe_end; /* observers: in a callback; the thread ends */
     bool showing;                /* a hop of the dispatcher: nothing inside is shown */
     int32_t nobservers;
     opdi_mutex observe_lock;     /* of the list of observers */
@@ -6479,10 +6489,7 @@ typedef struct opdi_thread {
     opdi_observer *own_observers;                 /* this thread's alone, registered */
     int64_t skip, skip_from;     /* calls that pass before the list is looked at again; what it was then */
     uint64_t random, events;
-    struct opdi_engine *engine;  /* autograd: innermost backward at work here, and how many are inside each other */
-    int32_t depth, packers_off;  /* packers_off: see opd_saved_hooks_disable */
-    struct opdi_packer *packer;  /* autograd: innermost saved-tensor hooks */
-    struct opdi_mutation *mutation;               /* autograd: see opd_allow_mutation_begin */
+    int32_t depth;               /* autograd: backwards that are inside each other here */
     void *recorder;              /* profiler: this thread's, if it belongs to profile recorder_of */
     uint64_t recorder_of;
     char message[2048];
@@ -6612,7 +6619,7 @@ OPD_UNUSED static void opdi_thread_end(void *arg) {
     opdi_report_pending(th);
     opdi_observers_leave(th);
     opdi_scope_unwind(th, 0);
-    while (th->level) { opdi_level_end(th); }
+    while (th->innermost.level) { opdi_level_end(th); }
     if (th->handles) { OPD_FREE(th->handles); }
     th->handles = NULL;
     th->cap = 0;
@@ -6845,7 +6852,7 @@ int opd_finish(void) {
     opdi_report_pending(th);
     opdi_gone_give_back();
     opdi_scope_unwind(th, 0);
-    while (th->level) { opdi_level_end(th); }
+    while (th->innermost.level) { opdi_level_end(th); }
     th->scope_depth = 0;
     th->scope_mark = 0;
     return failed;
@@ -10374,7 +10381,7 @@ static struct { opdi_observer *first; int64_t handles; } opdi_observers;      /*
 
 //-- True when events of this thread are to be looked at.
 static inline bool opdi_observe_on(const opdi_thread *th) {
-    return OPDI_LOAD(&th->observed) != 0 && !th->observe_off && !th->observing;
+    return OPDI_LOAD(&th->observed) != 0 && !th->innermost.observe_off && !th->observing;
 }
 
 OPDI_COLD_BEGIN
@@ -10551,8 +10558,8 @@ bool opd_observer_enable(int64_t handle, bool on) {
 
 bool opd_observe_set(bool on) {
     opdi_thread *th = opdi_self();
-    bool was = !th->observe_off;
-    th->observe_off = !on;
+    bool was = !th->innermost.observe_off;
+    th->innermost.observe_off = !on;
     return was;
 }
 
@@ -11625,7 +11632,7 @@ OPDI_NOINLINE static int opdi_missing_kernel(opd_call *call) {
                         "%s. Give it a Device argument, which then says whose kernel is meant, or a kernel of every "
                         "device (`any`).\nAvailable functions are [%s]", call->op->name, have);
     }
-    if (call->slot == OPD_KEY_META && call->th->fake) {
+    if (call->slot == OPD_KEY_META && call->th->innermost.fake) {
         return opd_fail(OPD_ERROR_NO_KERNEL, "There was no fake impl registered for %s. This is necessary for it to "
                         "run in a fake mode: declare one (`fake` of the card, or opd_register_fake), which "
                         "gives results of the right sizes with opd_result. It is only available for these backends: "
@@ -15241,7 +15248,7 @@ static opd_tensor *opdi_tensor_make(const int64_t *sizes, const int64_t *strides
     s->device = 0;
     s->index = 0;
     s->stands_for = 0;
-    s->born = opdi_self()->serial;
+    s->born = opdi_self()->innermost.serial;
     s->data = (char *)t + at;
     if (OPDI_UNLIKELY(apart) && opdi_data_apart(s, backend)) { opdi_free(t, block); return NULL; }
     t->storage = s;
@@ -15350,7 +15357,7 @@ OPDI_COLD_BEGIN
 
 //-- Fails with this text inside of a transform; otherwise returns 0.
 static int opdi_inside_transform(const char *text) {
-    return opdi_self()->layer ? opd_fail(OPD_ERROR_AUTOGRAD, "%s", text) : 0;
+    return opdi_self()->innermost.layer ? opd_fail(OPD_ERROR_AUTOGRAD, "%s", text) : 0;
 }
 static bool opdi_any_element(opd_tensor *t, bool nan);
 static opd_tensor *opdi_batch_part(opd_tensor *t, opd_ints sizes, opd_ints strides, int64_t offset);
@@ -15431,7 +15438,7 @@ static bool opdi_sizes_given(opd_ints sizes) {
 }
 opd_tensor *opd_tensor_new_on(opd_ints sizes, opd_scalar_type dtype, opd_device device) {
     if (!opd_ok() || !opdi_sizes_given(sizes)) { return NULL; }
-    if (OPDI_UNLIKELY(opdi_self()->fake != NULL)) { return opdi_fake_new(sizes, dtype, device); }
+    if (OPDI_UNLIKELY(opdi_self()->innermost.fake != NULL)) { return opdi_fake_new(sizes, dtype, device); }
     return opdi_own(opdi_tensor_make(sizes.data, NULL, (int)sizes.n, dtype, opdi_place(device)));
 }
 opd_tensor *opd_tensor_new(opd_ints sizes, opd_scalar_type dtype) {
@@ -15495,7 +15502,7 @@ static opd_tensor *opdi_tensor_wrap(void *data, opd_ints sizes, const int64_t *s
     f->storage.data = (char *)data;
     f->storage.bytes = extent * (int64_t)opd_dtype_size(dtype);
     f->storage.block_bytes = -1;
-    f->storage.born = opdi_self()->serial;
+    f->storage.born = opdi_self()->innermost.serial;
     t = opdi_tensor_on(&f->storage, (char *)data, sizes.data, strides, (int)sizes.n, dtype, OPD_CPU);
     if (!t) { opdi_free(f, sizeof *f); return NULL; }
     f->deleter = deleter;
@@ -15545,7 +15552,7 @@ opd_device opd_tensor_device(const opd_tensor *t) {
     if (opdi_is_none(t, "opd_tensor_device")) { return opdi_place_device(OPD_CPU); }
     m = OPDI_ACQUIRE(&t->meta);
     if (m && m->inner) { return opd_tensor_device(m->inner); }
-    if (t->backend == OPD_META && t->storage->stands_for && opdi_self()->fake) {
+    if (t->backend == OPD_META && t->storage->stands_for && opdi_self()->innermost.fake) {
         return opdi_place_device(t->storage->stands_for - 1);
     }
     return opdi_place_device(opdi_place_of(t));
@@ -15733,7 +15740,7 @@ static opdi_storage *opdi_storage_make(int64_t bytes, int backend /* place */) {
     s->bytes = bytes;
     s->block = s;
     s->block_bytes = (int64_t)block;
-    s->born = opdi_self()->serial;
+    s->born = opdi_self()->innermost.serial;
     s->data = (char *)s + head;
     if (apart && opdi_data_apart(s, backend)) { opdi_free(s, block); return NULL; }
     return s;
@@ -16024,7 +16031,7 @@ static bool opdi_mixes_devices(const opd_op *op);
 OPDI_NOINLINE static int opdi_check_meta(const opd_call *call) {
     int i;
     int32_t k;
-    for (i = 0; i < call->op->nargs && !call->th->fake && !opdi_mixes_devices(call->op); i++) {
+    for (i = 0; i < call->op->nargs && !call->th->innermost.fake && !opdi_mixes_devices(call->op); i++) {
         const opd_value *v = &call->args[i];
         for (k = 0; k < (v->tag == OPD_TAG_TENSORS ? v->n : v->tag == OPD_TAG_TENSOR); k++) {
             const opd_tensor *t = v->tag == OPD_TAG_TENSOR ? v->u.t : v->u.tensors[k];
@@ -16050,7 +16057,8 @@ opd_tensor *opd_result_strided(opd_call *call, int i, const int64_t *sizes, cons
     if (call->targets && !call->stands_in) { return opdi_result_target(call, i, sizes, ndim, dtype); }
     if (OPDI_UNLIKELY(call->keys.backends >> OPD_META & 1)) {
         if (call->keys.backends != (uint64_t)1 << OPD_META && opdi_check_meta(call)) { return NULL; }
-        if (call->th->fake || !opdi_is_factory(call->op)) { device.type = OPD_META; }      /* but empty_like(device=) */
+        /* but empty_like(device=) */
+        if (call->th->innermost.fake || !opdi_is_factory(call->op)) { device.type = OPD_META; }
     }
     t = opdi_tensor_make(sizes, strides, ndim, dtype, opdi_place(device));
     if (!t) { return NULL; }
@@ -16322,8 +16330,10 @@ static int opdi_version_up(opdi_thread *th, opd_tensor *t, bool check) {
             : opd_fail(OPD_ERROR_AUTOGRAD, "Inplace update to inference tensor outside InferenceMode is not allowed. "
                        "You can make a clone to get a normal tensor before doing inplace update.");
     }
-    if (check && OPDI_UNLIKELY(th->tape != 0) && opdi_is_captured(th, t)) { return -1; }
-    if (check) { return OPDI_UNLIKELY(th->mutation != NULL) ? opdi_mutation_write(th->mutation, t) : 0; }
+    if (check && OPDI_UNLIKELY(th->innermost.tape != 0) && opdi_is_captured(th, t)) { return -1; }
+    if (check) {
+        return OPDI_UNLIKELY(th->innermost.mutation != NULL) ? opdi_mutation_write(th->innermost.mutation, t) : 0;
+    }
     if (OPDI_UNLIKELY(t->flags & OPDI_BATCHED)) { return 0; }      /* a write into its value counts, once */
     (void)OPDI_ADD(&t->storage->version, 1u);
     return 0;
@@ -17158,7 +17168,7 @@ static opdi_storage *opdi_device_storage(int64_t bytes, int place) {
     s->refs = 1;
     s->block = s;
     s->block_bytes = (int64_t)sizeof *s;
-    s->born = opdi_self()->serial;
+    s->born = opdi_self()->innermost.serial;
     if (opdi_device_alloc(s, b, place & 255, index, (size_t)bytes)) { opdi_free(s, sizeof *s); return NULL; }
     return s;
 }
@@ -17190,7 +17200,7 @@ static opd_tensor *opdi_device_tensor(const int64_t *sizes, const int64_t *strid
     s->refs = 1;
     s->block = t;
     s->block_bytes = (int64_t)block;
-    s->born = opdi_self()->serial;
+    s->born = opdi_self()->innermost.serial;
     if (opdi_device_alloc(s, b, device.type, index, (size_t)extent * element)) { opdi_free(t, block); return NULL; }
     t->storage = s;
     t->data = s->data;
@@ -17992,14 +18002,14 @@ static inline void opdi_frame_enter(opdi_thread *th, opdi_frame *f) {
     f->mark = th->top;
     f->scope_mark = th->scope_mark;
     f->scope_depth = th->scope_depth;
-    f->node = th->node;
+    f->node = th->innermost.node;
     th->scope_mark = f->mark;
     th->scope_depth = f->scope_depth + 1;
 }
 //-- Restores the thread's state and releases what was made since opdi_frame_enter.
 static inline void opdi_frame_leave(opdi_thread *th, const opdi_frame *f) {
     th->state = f->state;
-    th->node = f->node;
+    th->innermost.node = f->node;
     th->scope_depth = f->scope_depth;
     th->scope_mark = f->scope_mark;
     if (th->top != f->mark) { opdi_scope_unwind(th, f->mark); }
@@ -18144,7 +18154,7 @@ static opd_value opdi_keep_result(opd_tensor *t) {
 static opd_tensor *opdi_kept_form(opd_tensor *t) {
     opd_tensor *c;
     /* derivatives of functions take any tensors */
-    if (OPDI_UNLIKELY(opdi_is_inference(t)) && !opdi_self()->tape) {
+    if (OPDI_UNLIKELY(opdi_is_inference(t)) && !opdi_self()->innermost.tape) {
         (void)opd_fail(OPD_ERROR_AUTOGRAD, "Inference tensors cannot be saved for backward. To work around you can "
                        "make a clone to get a normal tensor and use it in autograd.");
         return NULL;
@@ -18456,7 +18466,7 @@ static int opdi_record_outs(opd_call *call, const opdi_card *card, const opdi_de
         }
         r++;
     }
-    i = OPDI_UNLIKELY(opdi_self()->packer != NULL) ? opdi_node_pack(n) : 0;
+    i = OPDI_UNLIKELY(opdi_self()->innermost.packer != NULL) ? opdi_node_pack(n) : 0;
     opdi_node_release(n);
     return i;
 }
@@ -18966,7 +18976,7 @@ static opd_node *opdi_inplace_node(const opd_call *call, const opdi_card *card, 
     int i;
     if (!n) { return NULL; }
     opdi_link_edges(n, call->op, args);
-    if (opdi_save_args(n, card, args) || (opdi_self()->packer && opdi_node_pack(n))) {
+    if (opdi_save_args(n, card, args) || (opdi_self()->innermost.packer && opdi_node_pack(n))) {
         opdi_node_release(n);
         return NULL;
     }
@@ -19254,7 +19264,7 @@ static int opdi_recording_inplace_kernel(opd_call *call, const opdi_card *card, 
     }
     if (rc == 0 && s && opdi_slice_same(self, &opdi_kept(s)[1])) { opdi_slices_attach(self, s, n); }
     else if (rc == 0) { opdi_rebase(call, card, self, args, n); }
-    if (rc == 0 && opdi_self()->packer) { rc = opdi_node_pack(n); }
+    if (rc == 0 && opdi_self()->innermost.packer) { rc = opdi_node_pack(n); }
     opdi_node_release(n);
     if (s) { opdi_node_release(s); }
     return rc;
@@ -19360,7 +19370,7 @@ static int opdi_record_by_hand(const char *name, opd_backward_fn backward, opd_t
     for (i = 0; i < nsaved; i++) {                /* a result that is saved makes no cycle */
         if (saved[i] && saved[i]->grad_fn == n) { saved[i]->flags |= OPDI_SAVED_BY_OWN; }
     }
-    i = opdi_self()->packer ? opdi_node_pack(n) : 0;
+    i = opdi_self()->innermost.packer ? opdi_node_pack(n) : 0;
     opdi_node_release(n);
     return i;
 }
@@ -19607,7 +19617,7 @@ int opd_context_save_for_forward(opd_context *ctx, opd_tensor *const *tensors, i
     return opdi_listed_set(&ctx->save_forward, 0, tensors, n);
 }
 int opd_context_mark_dirty(opd_context *ctx, opd_tensor *t) {
-    struct opdi_mutation *m = opdi_self()->mutation;
+    struct opdi_mutation *m = opdi_self()->innermost.mutation;
     const bool of_operator = !ctx || !ctx->fn.forward;
     if (opdi_context_during(ctx, "opd_context_mark_dirty", of_operator) ||
         opdi_null_tensor(t, "opd_context_mark_dirty") ||
@@ -19905,7 +19915,7 @@ static int opdi_function_record(opd_context *ctx, const opdi_derivative *formula
         if (t->flags & OPDI_IS_VIEW) { opdi_view_record_of(t)->version = OPDI_LOAD(&t->storage->version); }
     }
     opdi_context_tie(ctx);
-    return rc || (opdi_self()->packer && opdi_node_pack(n)) ? -1 : 0;
+    return rc || (opdi_self()->innermost.packer && opdi_node_pack(n)) ? -1 : 0;
 }
 
 //-- Gives the first cap outputs to the innermost scope.
@@ -19996,7 +20006,7 @@ static int opdi_function_observed(opd_context *ctx, opd_value *outputs, int cap)
 static int opdi_autograd_apply(const opd_autograd_function *fn, opd_value *outputs, int cap, const opd_value *inputs,
                                int n) {
     opdi_thread *th = opdi_self();
-    const int32_t floor = th->floor;
+    const int32_t floor = th->innermost.floor;
     const int16_t forward = th->state.forward;
     opd_context *ctx;
     int i;
@@ -20019,9 +20029,9 @@ static int opdi_autograd_apply(const opd_autograd_function *fn, opd_value *outpu
         ctx->first[i + 1] = ctx->first[i] + (inputs[i].tag == OPD_TAG_TENSORS ? inputs[i].n
                                              : inputs[i].tag == OPD_TAG_TENSOR);
     }
-    if (OPDI_UNLIKELY(th->layer != NULL) && opdi_function_layer(ctx)) { opdi_context_free(ctx); return -1; }
+    if (OPDI_UNLIKELY(th->innermost.layer != NULL) && opdi_function_layer(ctx)) { opdi_context_free(ctx); return -1; }
     i = OPDI_LOAD(&th->observed) ? opdi_function_observed(ctx, outputs, cap) : opdi_function_call(ctx, outputs, cap);
-    th->floor = floor;
+    th->innermost.floor = floor;
     th->state.forward = forward;
     return i;
 }
@@ -20107,7 +20117,8 @@ static int opdi_call_once(opd_backward_call *bw) {
     const opd_node *from = bw->node;
     const int16_t no_grad = th->state.no_grad;
     const opd_value name = opd_value_str(from->formula->name);
-    const bool around = !no_grad && ((th->state.include & OPD_BIT_OF(OPD_F_DYNAMIC_LAYER_FRONT)) || th->level);
+    const bool around = !no_grad && ((th->state.include & OPD_BIT_OF(OPD_F_DYNAMIC_LAYER_FRONT)) ||
+        th->innermost.level);
     opd_tensor **reads = NULL;
     opd_node *n;
     int i, rc, nreads = around ? opdi_once_reads(bw, &reads) : 0;
@@ -20416,7 +20427,7 @@ static int opdi_fetch_saved(opd_backward_call *bw) {
     for (i = n->nkept; i < n->nkept + n->nresults; i++) {
         if (opdi_fetch(bw, i, false)) { return -1; }
     }
-    return OPDI_UNLIKELY(opdi_self()->tracer != NULL) ? opdi_trace_saved(bw) : 0;
+    return OPDI_UNLIKELY(opdi_self()->innermost.tracer != NULL) ? opdi_trace_saved(bw) : 0;
 }
 
 //-- True if any edge of n leads somewhere, so that a gradient of its formula is wanted.
@@ -20836,7 +20847,7 @@ static opd_tensor *opdi_validate(const opd_node *n, int i, opd_tensor *g) {
                              OPD_NONE);
         if (!g) { return NULL; }
     }
-    if (opdi_place_of(g) != place && !(g->backend == OPD_META && opdi_self()->fake)) {
+    if (opdi_place_of(g) != place && !(g->backend == OPD_META && opdi_self()->innermost.fake)) {
         (void)opd_fail(OPD_ERROR_AUTOGRAD,
                        "Function %s returned an invalid gradient at index %d - expected device %s but got %s",
                        n->formula->name, i, opd_device_print(opdi_place_device(place), a, sizeof a),
@@ -21178,7 +21189,7 @@ static int opdi_run_task(opdi_engine *en, opdi_task *t) {
         if (next) { OPDI_PREFETCH(next); OPDI_PREFETCH(next + 64); OPDI_PREFETCH(next + 128); }
     }
     opdi_frame_enter(th, &frame);
-    th->node = n;
+    th->innermost.node = n;
     th->state.no_grad = !en->create;
     if (hooked) { rc = opdi_hooks_before(en, t); }
     if (rc == 0 && t->captured && !en->accumulate) { opdi_task_capture(en, t); }
@@ -21254,7 +21265,7 @@ static opd_tensor *opdi_root_grad(const opd_tensor *t, opd_tensor *given, int i)
                            opd_dtype_name((opd_scalar_type)t->dtype));
             return NULL;
         }
-        if (opdi_place_of(given) != opdi_place_of(t) && !opdi_self()->fake) {
+        if (opdi_place_of(given) != opdi_place_of(t) && !opdi_self()->innermost.fake) {
             (void)opd_fail(OPD_ERROR_AUTOGRAD, "grad_output[%d] is of an invalid kind - expected device %s but got %s",
                            i, opd_device_print(opd_tensor_device(t), a, sizeof a),
                            opd_device_print(opd_tensor_device(given), b, sizeof b));
@@ -21358,13 +21369,13 @@ OPDI_COLD_END
 //-- Runs an engine on this thread from the roots to the end; 0, or -1 with an error.
 static int opdi_engine_here(opdi_engine *en, opd_tensor *const *outputs, int n, opd_tensor *const *grads) {
     opdi_thread *th = opdi_self();
-    struct opdi_engine *outer = th->engine;
+    struct opdi_engine *outer = th->innermost.engine;
     opdi_frame frame;
     opdi_task *t;
     int rc = 0, i;
     /* an addition that orders memory: the last engine's marks are gone */
     en->first = OPDI_SUB(&opdi_engines, -1) == 1;
-    th->engine = en;
+    th->innermost.engine = en;
     th->depth++;
     opdi_frame_enter(th, &frame);
     th->state.no_grad = !en->create;
@@ -21378,7 +21389,7 @@ static int opdi_engine_here(opdi_engine *en, opd_tensor *const *outputs, int n, 
     opdi_frame_leave(th, &frame);
     th->depth--;
     opdi_engine_end(en);
-    th->engine = outer;
+    th->innermost.engine = outer;
     return rc;
 }
 
@@ -21405,28 +21416,9 @@ static void *opdi_engine_thread(void *arg) {
     opdi_thread *th = opdi_self(), *from = e->from;
     if (th->error == OPD_OK) {                    /* else: no memory for the thread */
         th->state = from->state;
-        th->node = from->node;
-        th->layer = from->layer;
-        th->serials = from->serials;
-        th->serial = from->serial;
-        th->tape = from->tape;
-        th->rule = from->rule;
-        th->tracer = from->tracer;
-        th->level = from->level;
-        th->dual = from->dual;
-        th->floor = from->floor;
-        th->engine = from->engine;
-        th->packer = from->packer;
-        th->mutation = from->mutation;
+        th->innermost = from->innermost;
         e->rc = opdi_engine_here(e->engine, e->outputs, e->n, e->grads);
-        th->packer = NULL;
-        th->mutation = NULL;
-        th->node = NULL;
-        th->layer = th->rule = NULL;
-        th->tracer = NULL;
-        th->serial = th->tape = 0;
-        th->level = th->dual = NULL;
-        th->engine = NULL;
+        memset(&th->innermost, 0, sizeof th->innermost);
     }
     if (th->error != OPD_OK) {
         from->error = th->error;
@@ -21695,7 +21687,7 @@ static opdi_dual *opdi_dual_at(const opd_tensor *t, const opdi_level *level) {
     while (d && (d->level != level || d->family != family)) { d = d->next; }
     return d && opdi_same_numbers(d->tangent, t) ? d : NULL;
 }
-static opdi_dual *opdi_dual_find(const opd_tensor *t) { return opdi_dual_at(t, opdi_self()->dual); }
+static opdi_dual *opdi_dual_find(const opd_tensor *t) { return opdi_dual_at(t, opdi_self()->innermost.dual); }
 //-- True if t has a tangent in any level.
 static bool opdi_is_dual(const opd_tensor *t) {
     const uint64_t family = opdi_family_of(t);
@@ -21728,7 +21720,7 @@ static void opdi_duals_drop(opdi_storage *s) {
 
 //-- Closes the innermost level and drops its tangents.
 static void opdi_level_end(opdi_thread *th) {
-    opdi_level *level = th->level;
+    opdi_level *level = th->innermost.level;
     opdi_dual *d, **p, *gone;
     opdi_lock(&opdi_dual_lock);
     for (d = gone = level->duals; d; d = d->after) {
@@ -21736,8 +21728,8 @@ static void opdi_level_end(opdi_thread *th) {
         OPDI_PUBLISH(p, d->next);
     }
     opdi_unlock(&opdi_dual_lock);
-    th->level = level->outer;
-    if (!th->level) { th->state.forward &= ~OPDI_FORWARD_OPEN; }
+    th->innermost.level = level->outer;
+    if (!th->innermost.level) { th->state.forward &= ~OPDI_FORWARD_OPEN; }
     while ((d = gone) != NULL) {
         gone = d->after;
         opdi_drop(d->tangent);
@@ -21800,11 +21792,11 @@ static bool opdi_has_tangent(const opd_tensor *t) {
 //-- running call; NULL if there is none.
 static opdi_level *opdi_level_of(const opd_value *args, int n) {
     const opdi_thread *th = opdi_self();
-    opdi_level *level = th->level;
+    opdi_level *level = th->innermost.level;
     bool found = false;
     int i;
     int32_t k;
-    while (level && level->layer > th->floor) {
+    while (level && level->layer > th->innermost.floor) {
         opdi_lock(&opdi_dual_lock);
         for (i = 0; i < n && !found; i++) {
             for (k = 0; k < (args[i].tag == OPD_TAG_TENSORS ? args[i].n : args[i].tag == OPD_TAG_TENSOR); k++) {
@@ -21825,22 +21817,22 @@ static opdi_level *opdi_level_of(const opd_value *args, int n) {
 typedef struct opdi_within { opdi_level *level, *dual; opdi_state state; } opdi_within;
 //-- Lets only the levels inside of layer `floor` compute tangents; 0: all levels.
 static inline void opdi_forward_at(opdi_thread *th, int32_t floor) {
-    const bool open = th->level && th->level->layer > floor;
-    th->floor = floor;
+    const bool open = th->innermost.level && th->innermost.level->layer > floor;
+    th->innermost.floor = floor;
     th->state.forward = (int16_t)((th->state.forward & OPDI_FORWARD_OFF) | (open ? OPDI_FORWARD_OPEN : 0));
 }
 static void opdi_within_enter(opdi_thread *th, opdi_within *w, opdi_level *level) {
-    w->level = th->level;
-    w->dual = th->dual;
+    w->level = th->innermost.level;
+    w->dual = th->innermost.dual;
     w->state = th->state;
-    th->dual = level;
-    th->level = level->outer;
+    th->innermost.dual = level;
+    th->innermost.level = level->outer;
     th->state.forward = level->outer ? level->around & OPDI_FORWARD_OFF : OPDI_FORWARD_OFF;
-    opdi_forward_at(th, th->floor);
+    opdi_forward_at(th, th->innermost.floor);
 }
 static void opdi_within_leave(opdi_thread *th, const opdi_within *w) {
-    th->level = w->level;
-    th->dual = w->dual;
+    th->innermost.level = w->level;
+    th->innermost.dual = w->dual;
     th->state = w->state;
 }
 
@@ -21895,7 +21887,7 @@ static bool opdi_held_alone(const opd_tensor *g) {
 //-- NULL with an error.
 static opd_tensor *opdi_tangent_room(const opd_tensor *t, const int64_t *dims, const int64_t *strides, int ndim) {
     const opd_value none = opd_value_none(), dtype = opd_value_int(t->dtype);
-    if (!opdi_self()->tracer) {
+    if (!opdi_self()->innermost.tracer) {
         return opdi_own(opdi_tensor_make(dims, strides, ndim, (opd_scalar_type)t->dtype, opdi_place_of(t)));
     }
     return strides ? opd_empty_strided_full(opd_ints_of(dims, ndim), opd_ints_of(strides, ndim), dtype, none,
@@ -21951,7 +21943,8 @@ static opd_tensor *opdi_tangent_batched(const opd_tensor *t, const opd_tensor *g
 static opd_tensor *opdi_tangent_make(const opd_tensor *t, opd_tensor *g, bool as_is) {
     const int64_t n = t->storage->bytes / (int64_t)opd_dtype_size((opd_scalar_type)t->dtype);
     const bool batched = OPDI_UNLIKELY((t->flags | g->flags) & OPDI_BATCHED) != 0;
-    const bool traced = OPDI_UNLIKELY(opdi_self()->tracer != NULL);   /* it lies like that in every run of the graph */
+    /* it lies like that in every run of the graph */
+    const bool traced = OPDI_UNLIKELY(opdi_self()->innermost.tracer != NULL);
     opd_tensor *z, *part;
     bool whole;
     if (opdi_congruent(g, t)) {
@@ -22002,7 +21995,7 @@ static int opdi_tangent_give(opd_tensor *t, opd_tensor *g, bool as_is) {
                         opdi_sizes_text(g->dims, g->ndim, b, sizeof b));
     }
     if (!whole) {
-        return (with = opdi_tangent_make(t, g, as_is)) ? opdi_dual_put(opdi_self()->dual, t, with) : -1;
+        return (with = opdi_tangent_make(t, g, as_is)) ? opdi_dual_put(opdi_self()->innermost.dual, t, with) : -1;
     }
     if (part == g) { return 0; }
     batched = ((t->flags | g->flags | whole->flags) & OPDI_BATCHED) != 0;
@@ -22029,11 +22022,11 @@ static int opdi_level_begin(opdi_thread *th, bool transform) {
     opdi_level *level = (opdi_level *)opdi_alloc(sizeof *level);
     if (!level) { return -1; }
     level->duals = NULL;
-    level->outer = th->level;
+    level->outer = th->innermost.level;
     level->layer = transform ? opd_transform_depth() : opd_transform_depth() + 1;
     level->transform = transform;
     level->around = th->state.forward;
-    th->level = level;
+    th->innermost.level = level;
     th->state.forward |= OPDI_FORWARD_OPEN;
     return 0;
 }
@@ -22041,13 +22034,15 @@ static int opdi_level_begin(opdi_thread *th, bool transform) {
 int opd_dual_enter(void) {
     opdi_thread *th = opdi_self();
     if (!opd_ok()) { return -1; }
-    if (th->level) { return opd_fail(OPD_ERROR_AUTOGRAD, "Nested forward mode AD is not supported at the moment"); }
+    if (th->innermost.level) {
+        return opd_fail(OPD_ERROR_AUTOGRAD, "Nested forward mode AD is not supported at the moment");
+    }
     return opdi_level_begin(th, false);
 }
 
 int opd_dual_exit(int level) {
     opdi_thread *th = opdi_self();
-    if (level != 0 || !th->level || th->level->transform) {
+    if (level != 0 || !th->innermost.level || th->innermost.level->transform) {
         return opd_fail(OPD_ERROR_AUTOGRAD, "Trying to exit a forward AD level that was not the last one that was "
                         "created. This is not supported.");
     }
@@ -22060,7 +22055,7 @@ bool opd_forward_grad_set(bool on) {
     opdi_thread *th = opdi_self();
     const bool was = !(th->state.forward & OPDI_FORWARD_OFF);
     th->state.forward = on ? 0 : OPDI_FORWARD_OFF;
-    opdi_forward_at(th, th->floor);
+    opdi_forward_at(th, th->innermost.floor);
     return was;
 }
 
@@ -22069,7 +22064,7 @@ static opd_tensor *opdi_primal_of(opd_tensor *t) {
     opd_tensor *v = opd_alias(t);
     opdi_level *level;
     if (!v || opdi_family_new(v)) { return NULL; }
-    for (level = opdi_self()->level; level; level = level->outer) {
+    for (level = opdi_self()->innermost.level; level; level = level->outer) {
         opd_tensor *tangent;
         opdi_dual *d;
         int rc;
@@ -22115,13 +22110,13 @@ opd_tensor *opd_make_dual(opd_tensor *primal, opd_tensor *tangent) {
     opd_tensor *dual;
     if (!opd_ok() || opdi_null_tensor(primal, "opd_make_dual: the primal") ||
         opdi_null_tensor(tangent, "opd_make_dual: the tangent")) { return NULL; }
-    if (!th->level) {
+    if (!th->innermost.level) {
         (void)opd_fail(OPD_ERROR_AUTOGRAD, "Trying to create a dual Tensor for forward AD but no level exists, make "
                        "sure to opd_dual_enter() first.");
         return NULL;
     }
     if (!opdi_dual_dtype(primal, "primal") || !opdi_dual_dtype(tangent, "tangent")) { return NULL; }
-    opdi_within_enter(th, &within, th->level);
+    opdi_within_enter(th, &within, th->innermost.level);
     dual = opdi_make_dual(primal, tangent);
     opdi_within_leave(th, &within);
     return dual;
@@ -22134,9 +22129,9 @@ opd_tensor *opd_unpack_dual(opd_tensor *t, opd_tensor **tangent) {
     bool off;
     if (tangent) { *tangent = NULL; }
     if (!opd_ok() || opdi_null_tensor(t, "opd_unpack_dual")) { return NULL; }
-    if (!th->level) { return t; }
+    if (!th->innermost.level) { return t; }
     off = !opd_forward_grad_enabled();
-    opdi_within_enter(th, &within, th->level);
+    opdi_within_enter(th, &within, th->innermost.level);
     if (tangent && !off) { *tangent = opdi_tangent_of(t); }
     primal = opd_ok() ? opdi_primal_of(t) : NULL;
     opdi_within_leave(th, &within);
@@ -22304,7 +22299,7 @@ static int opdi_jvp_formula(opd_node *n, opd_tensor **grads, opd_tensor **out) {
 static int opdi_jvp_twice(opd_node *n, opd_tensor *const *tangents, opd_tensor *const *results, int nresults,
                           uint32_t constant, opd_tensor **out) {
     opdi_thread *th = opdi_self();
-    struct opdi_packer *packer = th->packer;
+    struct opdi_packer *packer = th->innermost.packer;
     const int16_t no_grad = th->state.no_grad;
     const int nin = n->nedges;
     opd_tensor **v = opdi_scope_tensors(nresults), **vs = opdi_scope_tensors(nresults);
@@ -22324,7 +22319,7 @@ static int opdi_jvp_twice(opd_node *n, opd_tensor *const *tangents, opd_tensor *
         }
     }
     th->state.no_grad = 0;
-    if (!records || no_grad) { th->packer = NULL; }         /* a graph that nobody sees */
+    if (!records || no_grad) { th->innermost.packer = NULL; }         /* a graph that nobody sees */
     for (i = 0; i < nresults && rc == 0; i++) {
         if (!results[i] || !opdi_differentiable(results[i]) || (i < 32 && (constant >> i & 1))) { continue; }
         v[i] = vs[k++] = opd_ones(opd_ints_of(results[i]->dims, results[i]->ndim), (opd_scalar_type)results[i]->dtype);
@@ -22352,7 +22347,7 @@ static int opdi_jvp_twice(opd_node *n, opd_tensor *const *tangents, opd_tensor *
         rc = opd_autograd_grad(gs, m, vs, k, &o, got);
     }
     th->state.no_grad = no_grad;
-    th->packer = packer;
+    th->innermost.packer = packer;
     for (i = k = 0; i < nresults && rc == 0; i++) {
         if (!v[i]) { continue; }
         out[i] = got[k++];
@@ -22539,27 +22534,27 @@ static int opdi_trace_done(opd_call *call, struct opdi_gnode *n, int64_t waiting
 //-- True if the call is to become a node of the graph that is being recorded. (Calls of a tape inside of a vmap are
 //-- not.)
 static bool opdi_tracing(const opd_call *call) {
-    return call->th->tracer && (call->th->state.include & call->th->state.allow & OPD_BIT_OF(OPD_F_TRACER)) &&
+    return call->th->innermost.tracer && (call->th->state.include & call->th->state.allow & OPD_BIT_OF(OPD_F_TRACER)) &&
         !(call->keys.functionality & OPD_BIT_OF(OPD_F_DYNAMIC_LAYER_BACK));
 }
 //-- Runs the call, and records it if it has to be, when all levels have taken their tangents; it sees the state that it
 //-- saw at first.  0, or -1 with an error.
 static int opdi_forward_record_call(opd_call *call, const opdi_card *card, opd_tensor *self, const opdi_within *first) {
     opdi_thread *th = call->th;
-    opdi_level *outer = th->level;
+    opdi_level *outer = th->innermost.level;
     const bool formula = self || (card && card->desc.backward);
     struct opdi_gnode *node = NULL;
     int64_t waiting = 0;
     int rc;
-    th->level = first->level;
+    th->innermost.level = first->level;
     th->state.forward = first->state.forward;
-    if (opdi_tracing(call) && !(node = opdi_trace_begin(call, &waiting))) { th->level = outer; return -1; }
+    if (opdi_tracing(call) && !(node = opdi_trace_begin(call, &waiting))) { th->innermost.level = outer; return -1; }
     /* operators that the kernel calls have no tangents of their own, as they are not recorded either */
     if (formula && !opdi_call_flags(call)) { th->state.allow &= ~OPDI_AUTOGRAD_BITS; }
     rc = self ? opdi_recording_inplace_kernel(call, card, self)
         : formula ? opdi_recording_kernel(call, card) : opdi_recording_fallback(call);
     if (node) { rc = opdi_trace_done(call, node, waiting, rc); }
-    th->level = outer;
+    th->innermost.level = outer;
     return rc;
 }
 
@@ -22658,7 +22653,8 @@ OPDI_NOINLINE static int opdi_forward_inplace_kernel(opd_call *call, const opdi_
         return opdi_forward_missing(call);
     }
     if (!self) { return opdi_forward_missing(call); }
-    if (OPDI_UNLIKELY(th->tape != 0) && opdi_is_captured(th, self)) { return -1; }      /* while no level is at work */
+    /* while no level is at work */
+    if (OPDI_UNLIKELY(th->innermost.tape != 0) && opdi_is_captured(th, self)) { return -1; }
     opdi_within_enter(th, &within, opdi_level_of(call->args, call->op->nargs));
     rc = opdi_forward_write(call, card, self, &within);
     opdi_within_leave(th, &within);
@@ -22824,7 +22820,7 @@ static int opdi_forward_record(const opdi_derivative *formula, opd_tensor *const
         opd_tensor *r = results[i];
         if (r && opdi_differentiable(r) && !opdi_jvp_is_view(inputs, ninputs, r, false, &rc)) { any = true; }
     }
-    if (rc == 0 && any && th->tracer && !(state.allow & OPD_BIT_OF(OPD_F_TRACER))) {
+    if (rc == 0 && any && th->innermost.tracer && !(state.allow & OPD_BIT_OF(OPD_F_TRACER))) {
         rc = opd_fail(OPD_ERROR_AUTOGRAD, "%s is recorded by a kernel at Autograd, whose tangents a graph that is "
                       "being recorded cannot see; give the operator a formula (.backward or .jvp)", formula->name);
     }
@@ -22934,7 +22930,8 @@ static int opdi_autocast_check(opd_backend device, opd_scalar_type dtype) {
         return opd_fail(OPD_ERROR_ARGUMENT, "User specified an unsupported autocast device_type '%s'",
                         (unsigned)device < OPD_BACKEND_COUNT ? opdi_device_name((int)device) : "?");
     }
-    if (device != OPD_CPU && !opdi_backend_of((int)device) && !(opdi_self()->fake && device < OPD_PRIVATEUSE1)) {
+    if (device != OPD_CPU && !opdi_backend_of((int)device) && !(opdi_self()->innermost.fake &&
+        device < OPD_PRIVATEUSE1)) {
         if (device >= OPD_PRIVATEUSE1) {
             return opd_fail(OPD_ERROR_ARGUMENT, "autocast of the backend '%s', which nobody has registered "
                             "(opd_backend_register)", opdi_device_name((int)device));
@@ -23435,7 +23432,7 @@ static int opdi_autocast_of_fakes(opd_call *call) {
     const int was = call->slot;
     uint64_t m;
     int32_t k;
-    for (m = call->th->fake ? call->op->tensor_args | call->op->list_args : 0; m; m &= m - 1) {
+    for (m = call->th->innermost.fake ? call->op->tensor_args | call->op->list_args : 0; m; m &= m - 1) {
         const opd_value *v = &call->args[opdi_low_bit(m)];
         for (k = 0; k < (v->tag == OPD_TAG_TENSORS ? v->n : v->tag == OPD_TAG_TENSOR); k++) {
             const opd_tensor *t = v->tag == OPD_TAG_TENSORS ? v->u.tensors[k] : v->u.t;
@@ -23479,7 +23476,7 @@ typedef struct opdi_layer {
     opdi_state around;                            /* the thread's state when it was entered */
     opdi_state through;                           /* vmap: when the call came that a tape inside has before its rule */
     struct opdi_level *forward;                   /* the level of forward mode around it */
-    uint32_t serial, tape;                        /* its number; th->tape before */
+    uint32_t serial, tape;                        /* its number; th->innermost.tape before */
     opd_tensor **inputs;                          /* grad, jvp: of the function inside */
     int ninputs;
     uint64_t since;                               /* grad: the number of the first node inside */
@@ -23492,7 +23489,7 @@ typedef struct opdi_layer {
 
 //-- Makes `layer` the one that calls on this thread go to first; NULL: none.
 static inline void opdi_layer_set(opdi_thread *th, opdi_layer *layer) {
-    th->layer = layer;
+    th->innermost.layer = layer;
     if (layer && layer->vmaps) { th->state.include |= OPDI_FRONT_BIT; }
     else { th->state.include &= ~OPDI_FRONT_BIT; }
 }
@@ -23504,33 +23501,33 @@ static opdi_layer *opdi_layer_push(opdi_layer_kind kind, int64_t size, opd_rando
     opdi_thread *th = opdi_self();
     opdi_layer *layer;
     if (!opd_ok()) { return NULL; }
-    if (th->layer && th->layer->level == OPDI_MAX_LAYERS) {
+    if (th->innermost.layer && th->innermost.layer->level == OPDI_MAX_LAYERS) {
         (void)opd_fail(OPD_ERROR_ARGUMENT, "transforms are nested deeper than %d", OPDI_MAX_LAYERS);
         return NULL;
     }
     layer = (opdi_layer *)opdi_scope_alloc(sizeof *layer);
     if (!layer) { return NULL; }
     ((opdi_block *)(void *)layer - 1)->bytes |= OPDI_BLOCK_LAYER;
-    layer->outer = th->layer;
+    layer->outer = th->innermost.layer;
     layer->inner = NULL;
     layer->th = th;
-    layer->level = th->layer ? th->layer->level + 1 : 1;
-    layer->vmaps = (th->layer ? th->layer->vmaps : 0) + (kind == OPDI_LAYER_VMAP);
+    layer->level = th->innermost.layer ? th->innermost.layer->level + 1 : 1;
+    layer->vmaps = (th->innermost.layer ? th->innermost.layer->vmaps : 0) + (kind == OPDI_LAYER_VMAP);
     layer->kind = kind;
     layer->randomness = randomness;
     layer->size = size;
     layer->around = th->state;
-    layer->forward = th->level;
-    layer->serial = ++th->serials ? th->serials : ++th->serials;
-    layer->tape = th->tape;
+    layer->forward = th->innermost.level;
+    layer->serial = ++th->innermost.serials ? th->innermost.serials : ++th->innermost.serials;
+    layer->tape = th->innermost.tape;
     layer->inputs = NULL;
     layer->ninputs = 0;
     layer->since = 0;
     layer->bare = false;
     layer->at_tape = false;
-    th->serial = layer->serial;
-    if (kind != OPDI_LAYER_VMAP) { th->tape = layer->serial; }
-    if (th->layer) { th->layer->inner = layer; }
+    th->innermost.serial = layer->serial;
+    if (kind != OPDI_LAYER_VMAP) { th->innermost.tape = layer->serial; }
+    if (th->innermost.layer) { th->innermost.layer->inner = layer; }
     opdi_layer_set(th, layer);
     return layer;
 }
@@ -23541,20 +23538,20 @@ static void opdi_layer_gone(void *block) {
     opdi_thread *th = layer->th;
     if (layer->outer) { layer->outer->inner = NULL; }
     opdi_layer_set(th, layer->outer);
-    th->serial = layer->outer ? layer->outer->serial : 0;
-    th->tape = layer->tape;
-    while (th->level && th->level != layer->forward) { opdi_level_end(th); }
+    th->innermost.serial = layer->outer ? layer->outer->serial : 0;
+    th->innermost.tape = layer->tape;
+    while (th->innermost.level && th->innermost.level != layer->forward) { opdi_level_end(th); }
 }
 
 //-- Refuses a write into a tensor that the function of the innermost grad or jvp has neither made nor been given; 0, or
 //-- -1 with an error.
 static int opdi_is_captured(opdi_thread *th, const opd_tensor *t) {
-    const opdi_layer *layer = th->layer ? th->layer : th->rule;
+    const opdi_layer *layer = th->innermost.layer ? th->innermost.layer : th->innermost.rule;
     const uint32_t born = t->storage->born;
     int i;
-    if (th->dual || (born && (int32_t)(born - th->tape) >= 0)) { return 0; }
+    if (th->innermost.dual || (born && (int32_t)(born - th->innermost.tape) >= 0)) { return 0; }
     while (layer && layer->inner) { layer = layer->inner; }
-    while (layer && layer->serial != th->tape) { layer = layer->outer; }
+    while (layer && layer->serial != th->innermost.tape) { layer = layer->outer; }
     for (i = 0; layer && i < layer->ninputs; i++) {
         if (layer->inputs[i] && layer->inputs[i]->storage == t->storage) { return 0; }
     }
@@ -23579,7 +23576,7 @@ static bool opdi_layer_has(const opdi_layer *layer, const opd_node *n) {
 }
 //-- Returns the serial of the innermost grad layer on whose tape n is; n NULL: of the innermost grad layer.  0: none.
 static uint32_t opdi_serial_of(const opd_node *n) {
-    const opdi_layer *l = opdi_self()->layer;
+    const opdi_layer *l = opdi_self()->innermost.layer;
     while (l && (l->kind != OPDI_LAYER_GRAD || (n && !opdi_layer_has(l, n)))) { l = l->outer; }
     return l ? l->serial : 0;
 }
@@ -23597,12 +23594,12 @@ static void opdi_layer_pop(opdi_layer *layer) {
 //-- Ends the layer of this level and those that were left open inside of it.
 static void opdi_layers_end(int level) {
     opdi_thread *th = opdi_self();
-    while (th->layer && th->layer->level >= level) { opdi_layer_pop(th->layer); }
+    while (th->innermost.layer && th->innermost.layer->level >= level) { opdi_layer_pop(th->innermost.layer); }
 }
 
 int opd_transform_depth(void) {
     const opdi_thread *th = opdi_self();
-    return th->layer ? th->layer->level : 0;
+    return th->innermost.layer ? th->innermost.layer->level : 0;
 }
 bool opd_tensor_is_batched(const opd_tensor *t) {
     return !opdi_is_none(t, "opd_tensor_is_batched") && (t->flags & OPDI_BATCHED);
@@ -23638,7 +23635,8 @@ static opd_tensor *opdi_batch_wrap(opd_tensor *value, int dim, int level) {
     if (contiguous || t->numel == 0) { t->flags |= OPDI_CONTIGUOUS; }
     t->flags = (uint8_t)(t->flags | OPDI_BATCHED | (value->flags & OPDI_WRAPPED));
     t->functionality = (t->functionality & ~OPDI_GRAD_KEYS) | OPDI_BATCHED_BIT |
-        (value->functionality & (OPDI_GRAD_KEYS | ~OPDI_TENSOR_KEYS)) | (opdi_self()->tape ? OPDI_GRAD_KEYS : 0);
+        (value->functionality & (OPDI_GRAD_KEYS | ~OPDI_TENSOR_KEYS)) | (opdi_self()->innermost.tape
+            ? OPDI_GRAD_KEYS : 0);
     t->storage = value->storage;
     t->data = value->data;
     opdi_ref_up(&t->storage->refs);
@@ -23671,7 +23669,7 @@ static bool opdi_any_batched(const opd_op *op, const opd_value *args, int level)
 }
 
 opd_tensor *opd_batch_value(opd_tensor *t, int *dim) {
-    const opdi_layer *layer = opdi_self()->rule;
+    const opdi_layer *layer = opdi_self()->innermost.rule;
     *dim = -1;
     if (opdi_is_none(t, "opd_batch_value")) { return NULL; }
     if (!layer || !opdi_batched_at(t, layer->level)) { return t; }
@@ -23683,11 +23681,11 @@ opd_tensor *opd_batch_arg(opd_call *call, int i, int *dim) {
     return opd_arg_is_none(call, i) ? NULL : opd_batch_value(opd_arg_tensor(call, i), dim);
 }
 int64_t opd_batch_size(void) {
-    const opdi_layer *layer = opdi_self()->rule;
+    const opdi_layer *layer = opdi_self()->innermost.rule;
     return layer ? layer->size : opd_fail(OPD_ERROR_ARGUMENT, "opd_batch_size: no batching rule is running");
 }
 opd_randomness opd_batch_randomness(void) {
-    const opdi_layer *layer = opdi_self()->rule;
+    const opdi_layer *layer = opdi_self()->innermost.rule;
     return layer ? layer->randomness : OPD_RANDOM_ERROR;
 }
 
@@ -23716,13 +23714,13 @@ static opd_tensor *opdi_batch_front_arg(opd_call *call, int i) {
 }
 
 static int opdi_batch_check_result(const opd_call *call, const opd_tensor *t, int dim) {
-    const int64_t size = call->th->rule->size;
+    const int64_t size = call->th->innermost.rule->size;
     return dim < t->ndim && t->dims[dim] == size ? 0
         : opd_fail(OPD_ERROR_KERNEL, "the batching rule of %s returns a result without the %lld examples at dim "
                    "%d", call->op->name, (long long)size, dim);
 }
 int opd_batch_return(opd_call *call, opd_tensor *t, int dim) {
-    const opdi_layer *layer = call->th->rule;
+    const opdi_layer *layer = call->th->innermost.rule;
     opd_tensor *b;
     int rc;
     if (!t || dim < 0 || !layer) { return opd_return_tensor(call, t); }
@@ -23733,7 +23731,7 @@ int opd_batch_return(opd_call *call, opd_tensor *t, int dim) {
     return rc;
 }
 int opd_batch_return_list(opd_call *call, opd_tensor *const *list, int64_t n, int dim) {
-    const opdi_layer *layer = call->th->rule;
+    const opdi_layer *layer = call->th->innermost.rule;
     opd_tensor **out;
     int64_t k;
     if (!opd_ok()) { return -1; }
@@ -23861,26 +23859,26 @@ typedef struct opdi_ruling {
 } opdi_ruling;
 static inline void opdi_rule_begin(opdi_thread *th, opdi_layer *layer, opdi_ruling *was) {
     const opdi_layer *l;
-    was->layer = th->layer;
-    was->rule = th->rule;
-    was->level = th->level;
+    was->layer = th->innermost.layer;
+    was->rule = th->innermost.rule;
+    was->level = th->innermost.level;
     was->state = th->state;
-    was->floor = th->floor;
-    for (l = th->layer; l != layer; l = l->outer) {
+    was->floor = th->innermost.floor;
+    for (l = th->innermost.layer; l != layer; l = l->outer) {
         if (l->kind == OPDI_LAYER_GRAD && l->around.no_grad) { th->state.no_grad = 1; }
         if (l->kind == OPDI_LAYER_JVP) { th->state.forward |= l->around.forward & OPDI_FORWARD_OFF; }
     }
-    th->rule = layer;
-    th->level = layer->forward;
+    th->innermost.rule = layer;
+    th->innermost.level = layer->forward;
     opdi_forward_at(th, 0);
     opdi_layer_set(th, layer->outer);
 }
 static inline void opdi_rule_end(opdi_thread *th, const opdi_ruling *was) {
-    th->layer = was->layer;
-    th->rule = was->rule;
-    th->level = was->level;
+    th->innermost.layer = was->layer;
+    th->innermost.rule = was->rule;
+    th->innermost.level = was->level;
     th->state = was->state;
-    th->floor = was->floor;
+    th->innermost.floor = was->floor;
 }
 
 //-- Runs the batching rule of a call for a vmap layer; 0, or -1 with an error.
@@ -23901,7 +23899,7 @@ static int opdi_vmap_call(opd_call *call, opdi_layer *layer) {
 //-- Returns the innermost vmap layer that takes part in the call (something is batched there, or it is random); NULL if
 //-- none.
 static opdi_layer *opdi_layer_of(const opd_call *call) {
-    opdi_layer *layer = call->th->layer;
+    opdi_layer *layer = call->th->innermost.layer;
     while (layer && (layer->kind != OPDI_LAYER_VMAP || (!opdi_any_batched(call->op, call->args, layer->level) &&
                                                         !opdi_op_is_random(call->op)))) { layer = layer->outer; }
     return layer;
@@ -23917,14 +23915,14 @@ static inline bool opdi_level_inside(const struct opdi_level *level, const opdi_
 //-- layers.
 static int opdi_front_kernel(opd_call *call) {
     opdi_thread *th = call->th;
-    opdi_layer *const rule = th->rule, *const layer = opdi_layer_of(call), *l = th->layer;
-    const int32_t floor = th->floor;
+    opdi_layer *const rule = th->innermost.rule, *const layer = opdi_layer_of(call), *l = th->innermost.layer;
+    const int32_t floor = th->innermost.floor;
     opdi_state through;
     bool at_tape = false;
     int rc;
     while (l != layer && l->kind == OPDI_LAYER_VMAP) { l = l->outer; }
-    if (layer && l == layer && (layer->bare || (!opdi_level_inside(th->level, layer) &&
-                                                !opdi_level_inside(th->dual, layer)))) {
+    if (layer && l == layer && (layer->bare || (!opdi_level_inside(th->innermost.level, layer) &&
+                                                !opdi_level_inside(th->innermost.dual, layer)))) {
         return opdi_vmap_call(call, layer);
     }
     if (layer) {
@@ -23933,11 +23931,11 @@ static int opdi_front_kernel(opd_call *call) {
         if ((at_tape = layer->at_tape)) { layer->through.allow |= through.allow & OPDI_AUTOGRAD_BITS; }
         layer->at_tape = true;
     }
-    th->rule = NULL;
+    th->innermost.rule = NULL;
     opdi_forward_at(th, layer ? layer->level : 0);
     rc = opdi_call_again(call, layer != NULL);
-    th->rule = rule;
-    th->floor = floor;
+    th->innermost.rule = rule;
+    th->innermost.floor = floor;
     if (layer) { layer->through = through; layer->at_tape = at_tape; }
     return rc;
 }
@@ -23974,7 +23972,7 @@ static int opdi_batch_no_room(const opd_call *call, const char *arg) {
     return opd_fail(OPD_ERROR_ARGUMENT, "vmap: %s(%s, *extra_args) is not possible because there exists a Tensor "
                     "`other` in extra_args that has more elements than `%s`. This happened due to `other` being "
                     "vmapped over but `%s` not being vmapped over at level %d. Please try to use out-of-place "
-                    "operators instead of %s.", call->op->name, arg, arg, arg, (int)call->th->rule->level,
+                    "operators instead of %s.", call->op->name, arg, arg, arg, (int)call->th->innermost.rule->level,
                     call->op->name);
 }
 static int opdi_batch_check_written(const opd_call *call) {
@@ -23985,7 +23983,7 @@ static int opdi_batch_check_written(const opd_call *call) {
         const opd_value *v = &call->args[i];
         for (k = 0; k < (v->tag == OPD_TAG_TENSORS ? v->n : v->tag == OPD_TAG_TENSOR); k++) {
             const opd_tensor *t = v->tag == OPD_TAG_TENSORS ? v->u.tensors[k] : v->u.t;
-            if (t && !opdi_batched_at(t, call->th->rule->level)) {
+            if (t && !opdi_batched_at(t, call->th->innermost.rule->level)) {
                 return opdi_batch_no_room(call, call->op->schema->args[i].name);
             }
         }
@@ -23996,12 +23994,12 @@ static int opdi_batch_check_written(const opd_call *call) {
 //-- Runs a kernel that is composed of operators with the rule's layer still in place, so that these are batched.
 static int opdi_batch_slot(opd_call *call, const opdi_slot *slot) {
     opdi_thread *th = call->th;
-    opdi_layer *const rule = th->rule, *const top = th->layer;
+    opdi_layer *const rule = th->innermost.rule, *const top = th->innermost.layer;
     int rc;
     opdi_layer_set(th, rule);
-    th->rule = NULL;
+    th->innermost.rule = NULL;
     rc = opdi_call_slot(call, slot, OPD_KEY_OF(OPD_F_BATCHED));
-    th->rule = rule;
+    th->innermost.rule = rule;
     opdi_layer_set(th, top);
     return rc;
 }
@@ -24017,7 +24015,9 @@ static int opdi_batch_as(opd_call *call, opd_kernel fn) {
 int opd_batch_decompose(opd_call *call) {
     const opdi_card *card = OPDI_ACQUIRE(&call->op->card);
     opdi_slot slot = {NULL, NULL};
-    if (!call->th->rule) { return opd_fail(OPD_ERROR_KERNEL, "opd_batch_decompose: no batching rule is running"); }
+    if (!call->th->innermost.rule) {
+        return opd_fail(OPD_ERROR_KERNEL, "opd_batch_decompose: no batching rule is running");
+    }
     if (card) {
         slot.fn = card->desc.composite;
         if (!slot.fn && card->desc.vmap == opd_batch_decompose) { slot.fn = card->desc.any; }
@@ -24068,7 +24068,7 @@ static int opdi_batch_align(opd_call *call, opd_value *args, int ndim, bool zero
 int opd_batch_pointwise(opd_call *call) {
     opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
     opd_op *op = call->op;
-    const int level = call->th->rule ? call->th->rule->level : 0;
+    const int level = call->th->innermost.rule ? call->th->innermost.rule->level : 0;
     int i, ndim = 0, least = OPD_MAX_DIMS, alone = 0, dim = -1, dtype = -1;
     bool mixed = false, apart = false;
     uint64_t m;
@@ -24130,7 +24130,7 @@ static bool opdi_any_listed(const opd_call *call) {
     for (m = call->op->list_args; m; m &= m - 1) {
         const opd_value *v = &call->args[opdi_low_bit(m)];
         for (k = 0; v->tag == OPD_TAG_TENSORS && k < v->n; k++) {
-            if (opdi_batched_at(v->u.tensors[k], call->th->rule->level)) { return true; }
+            if (opdi_batched_at(v->u.tensors[k], call->th->innermost.rule->level)) { return true; }
         }
     }
     return false;
@@ -24183,7 +24183,7 @@ static int opdi_batch_slow(opd_call *call) {
 //-- Writes the arguments of example k to args; 0, or -1 with an error.
 static int opdi_batch_example(opd_call *call, opd_value *args, int64_t k) {
     const opd_op *op = call->op;
-    const int level = call->th->rule->level;
+    const int level = call->th->innermost.rule->level;
     uint64_t m;
     int32_t j;
     memcpy(args, call->args, (size_t)op->nargs * sizeof *args);
@@ -24271,7 +24271,7 @@ static int opdi_batch_check_loop(opd_call *call) {
 //-- Calls the operator with a made-up example of ones; 0, or -1 with an error.
 static int opdi_batch_ones(opd_call *call, opd_value *rets) {
     const opd_op *op = call->op;
-    const int level = call->th->rule->level;
+    const int level = call->th->innermost.rule->level;
     opd_value args[OPD_MAX_ARGS];
     uint64_t m;
     int32_t j;
@@ -24301,7 +24301,7 @@ static int opdi_batch_empty(opd_call *call) {
 
 //-- Runs the operator once for each example and stacks the results; 0, or -1 with an error.
 static int opdi_batch_each(opd_call *call) {
-    const opdi_layer *layer = call->th->rule;
+    const opdi_layer *layer = call->th->innermost.rule;
     opd_value args[OPD_MAX_ARGS], *rets;
     int64_t k;
     if (layer->size == 0) { return opdi_batch_empty(call); }
@@ -24317,7 +24317,7 @@ static int opdi_batch_each(opd_call *call) {
 //-- The rule that runs the operator once for each example.  It serves every operator whose results are tensors or lists
 //-- of them and that is no view: also lists, writes in place, and no examples at all, which PyTorch's refuses.
 int opd_batch_loop(opd_call *call) {
-    if (!call->th->rule) { return opd_fail(OPD_ERROR_KERNEL, "opd_batch_loop: no batching rule is running"); }
+    if (!call->th->innermost.rule) { return opd_fail(OPD_ERROR_KERNEL, "opd_batch_loop: no batching rule is running"); }
     return opdi_batch_check_loop(call) || opdi_batch_slow(call) ? -1 : opdi_batch_each(call);
 }
 
@@ -24332,7 +24332,7 @@ static int opdi_batch_unfit(opd_call *call) {
 //-- results have no history there, only what the layers around record.  0, or -1 with an error and nothing begun.
 static int opdi_untaped_begin(const opd_tensor *t, opdi_ruling *was) {
     opdi_thread *th = opdi_self();
-    opdi_layer *layer = th->layer;
+    opdi_layer *layer = th->innermost.layer;
     while (layer && layer->level != opdi_batched_of(t)->level) { layer = layer->outer; }
     if (!layer) {
         return opd_fail(OPD_ERROR_ARGUMENT, "a tensor has escaped from inside a function being vmapped: it is batched "
@@ -24340,13 +24340,13 @@ static int opdi_untaped_begin(const opd_tensor *t, opdi_ruling *was) {
     }
     opdi_rule_begin(th, layer, was);
     opdi_layer_set(th, layer);
-    th->rule = NULL;
+    th->innermost.rule = NULL;
     layer->bare = true;
     return 0;
 }
 static void opdi_untaped_end(const opdi_ruling *was) {
     opdi_thread *th = opdi_self();
-    th->layer->bare = false;
+    th->innermost.layer->bare = false;
     opdi_rule_end(th, was);
 }
 //-- Returns a copy of batched t without history; a reference, or NULL with an error.
@@ -24381,18 +24381,18 @@ static opd_tensor *opdi_batch_part(opd_tensor *t, opd_ints sizes, opd_ints strid
 //-- True if an element of any example of t is NaN (nan), or is not zero.
 static bool opdi_any_element(opd_tensor *t, bool nan) {
     opdi_thread *th = opdi_self();
-    opdi_layer *const layer = th->layer, *const rule = th->rule;
+    opdi_layer *const layer = th->innermost.layer, *const rule = th->innermost.rule;
     const opdi_state was = th->state;
     bool found;
     while (t->flags & OPDI_BATCHED) { t = opdi_batched_of(t)->value; }
     opdi_layer_set(th, NULL);
-    th->rule = NULL;
+    th->innermost.rule = NULL;
     th->state.include &= ~OPDI_BACK_BIT;
     th->state.allow &= ~OPD_BIT_OF(OPD_F_TRACER);
     th->state.no_grad = 1;
     found = opd_item_f64(opd_any(nan ? opd_isnan(t) : opd_ne_Scalar(t, opd_value_int(0)))) > 0;
-    th->layer = layer;
-    th->rule = rule;
+    th->innermost.layer = layer;
+    th->innermost.rule = rule;
     th->state = was;
     return found;
 }
@@ -24427,7 +24427,7 @@ static int opdi_batch_become(opd_tensor *t, opd_tensor *value) {
 //-- The rule of view operators: runs the operator on one example, and does to all what it does to that one's geometry.
 int opd_batch_view(opd_call *call) {
     const opd_op *op = call->op;
-    const opdi_layer *layer = call->th->rule;
+    const opdi_layer *layer = call->th->innermost.rule;
     opd_value args[OPD_MAX_ARGS], ret;
     opd_tensor *t = opd_arg_tensor(call, 0), *value, **out;
     opdi_state *state = &call->th->state;
@@ -24621,9 +24621,9 @@ int opd_batch_shift_dim(opd_call *call) {
     uint64_t m;
     int what = OPDI_ACQUIRE(&op->dims_known), i, rc, n, dim, flat = 0;
     int64_t size, room[OPD_MAX_DIMS];
-    if (!self || op->list_args || op->written_args || !call->th->rule) { return opd_batch_loop(call); }
+    if (!self || op->list_args || op->written_args || !call->th->innermost.rule) { return opd_batch_loop(call); }
     if (OPDI_UNLIKELY(!what)) { what = opdi_dims_learn(op); }
-    size = call->th->rule->size;
+    size = call->th->innermost.rule->size;
     if (OPDI_UNLIKELY(self->ndim < 2)) {
         if (!op->dim_args && !op->size_args && !(what & OPDI_DIMS_VIEW)) { return opdi_batch_unfit(call); }
         if (self->ndim == 0 && op->dim_args && !op->size_args) {
@@ -24785,7 +24785,7 @@ static int opdi_batch_enlarge(opd_call *call, opd_value *args, int at) {
     int64_t *sizes = (int64_t *)opdi_scope_alloc(2 * ((size_t)n + 1) * sizeof *sizes), *strides, i;
     if (!sizes) { return -1; }
     strides = sizes + n + 1;
-    sizes[0] = call->th->rule->size;
+    sizes[0] = call->th->innermost.rule->size;
     strides[0] = 1;
     for (i = 0; i < n; i++) {
         sizes[i + 1] = args[at].u.ints[i];
@@ -24809,10 +24809,10 @@ int opd_batch_factory(opd_call *call) {
     opd_tensor *self = op->tensor_args & 1 && call->args[0].tag == OPD_TAG_TENSOR ? call->args[0].u.t : NULL;
     const int at = opdi_batch_named(op, "size"), format = opdi_batch_named(op, "memory_format");
     int dim = -1;
-    if (!call->th->rule || op->nrets != 1 || op->list_args) { return opd_batch_loop(call); }
+    if (!call->th->innermost.rule || op->nrets != 1 || op->list_args) { return opd_batch_loop(call); }
     memcpy(args, call->args, (size_t)op->nargs * sizeof *args);
     if (self) { args[0].u.t = opd_batch_value(self, &dim); }
-    if (opdi_op_is_random(op) && call->th->rule->randomness == OPD_RANDOM_SAME) {
+    if (opdi_op_is_random(op) && call->th->innermost.rule->randomness == OPD_RANDOM_SAME) {
         if (dim >= 0) {                           /* one draw, of the sizes that one example has */
             args[0].u.t = opd_new_empty_strided(args[0].u.t, opd_ints_of(self->dims, self->ndim),
                                                 opd_ints_of(self->dims + self->ndim, self->ndim));
@@ -24856,7 +24856,7 @@ static int opdi_batch_apart(const opd_op *op, opd_value *args, opd_tensor *t) {
 //-- The rule of in-place and out= forms: runs the functional form and copies the results to where they belong.
 static int opdi_batch_derived(opd_call *call, const opdi_card *card) {
     opdi_thread *th = call->th;
-    opdi_layer *const rule = th->rule, *const top = th->layer;
+    opdi_layer *const rule = th->innermost.rule, *const top = th->innermost.layer;
     const opd_value *w = &call->args[opdi_low_bit(call->op->written_args)];
     opd_tensor *targets[OPDI_MAX_RETURNS];
     opd_tensor *const *to = w->tag == OPD_TAG_TENSORS ? w->u.tensors : targets;
@@ -24865,10 +24865,10 @@ static int opdi_batch_derived(opd_call *call, const opdi_card *card) {
     int i, n = w->tag == OPD_TAG_TENSORS ? w->n : opdi_derived_targets(call, card, targets), rc;
     if (n < 0 || opdi_derived_args(call, card, n ? to[0] : NULL, args)) { return -1; }
     opdi_layer_set(th, rule);
-    th->rule = NULL;
+    th->innermost.rule = NULL;
     rc = card->inplace && n == 1 && opdi_batch_records(call) ? opdi_batch_apart(base, args, to[0]) : 0;
     if (rc == 0) { rc = opd_call_all(base, rets, args, base->nargs); }
-    th->rule = rule;
+    th->innermost.rule = rule;
     if (rc == 0 && w->tag == OPD_TAG_TENSORS && rets[0].n != n) {
         rc = opd_fail(OPD_ERROR_ARGUMENT, "%s(): expected %d out tensors, but got %d", call->op->schema->name,
                       (int)rets[0].n, n);
@@ -24911,7 +24911,7 @@ static int opdi_batched_rule(opd_call *call) {
 //-- The kernel at FuncTorchBatched of every operator.  A call that comes here without its layer has a tensor that
 //-- escaped.
 static int opdi_batched_kernel(opd_call *call) {
-    const opdi_layer *layer = call->th->rule;
+    const opdi_layer *layer = call->th->innermost.rule;
     return layer && (opdi_op_is_random(call->op) || opdi_any_batched(call->op, call->args, layer->level))
         ? opdi_batched_rule(call) : opdi_batch_escaped(call);
 }
@@ -24925,7 +24925,7 @@ static int opdi_batch_check_same(const opd_call *call) {
     bool other = opdi_any_listed(call);
     for (m = op->tensor_args & ~op->written_args; m; m &= m - 1) {
         const opd_value *v = &call->args[opdi_low_bit(m)];
-        other = other || (v->tag == OPD_TAG_TENSOR && opdi_batched_at(v->u.t, call->th->rule->level));
+        other = other || (v->tag == OPD_TAG_TENSOR && opdi_batched_at(v->u.t, call->th->innermost.rule->level));
     }
     return !other ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "Vmap does not currently support same randomness with a batched "
                                  "tensor input");
@@ -24957,16 +24957,16 @@ static int opdi_batch_drawn(opd_call *call) {
     const int i = opdi_low_bit(op->tensor_args);
     opd_tensor *t;
     int rc;
-    if (call->th->rule->randomness == OPD_RANDOM_SAME) { return opdi_batch_draw_once(call); }
-    if (opdi_batched_at(was[i].u.t, call->th->rule->level)) { return opd_batch_pointwise(call); }
+    if (call->th->innermost.rule->randomness == OPD_RANDOM_SAME) { return opdi_batch_draw_once(call); }
+    if (opdi_batched_at(was[i].u.t, call->th->innermost.rule->level)) { return opd_batch_pointwise(call); }
     if (op->written_args) {
-        if (opdi_any_batched(op, was, call->th->rule->level)) { return opdi_batch_check_written(call); }
+        if (opdi_any_batched(op, was, call->th->innermost.rule->level)) { return opdi_batch_check_written(call); }
         return opd_fail(OPD_ERROR_ARGUMENT, "vmap: Cannot ask for different inplace randomness on an unbatched tensor. "
                         "This will appear like same randomness.");
     }
     memcpy(args, was, (size_t)op->nargs * sizeof *args);
     if (!(t = opd_batch_front(args[i].u.t, -1)) ||
-        !(args[i].u.t = opdi_own(opdi_batch_wrap(t, 0, call->th->rule->level)))) { return -1; }
+        !(args[i].u.t = opdi_own(opdi_batch_wrap(t, 0, call->th->innermost.rule->level)))) { return -1; }
     call->args = args;
     rc = opd_batch_pointwise(call);
     call->args = was;
@@ -24982,14 +24982,14 @@ static int opdi_batch_random(opd_call *call, const opdi_card *card) {
             : opd_fail(OPD_ERROR_ARGUMENT, "vmap: We do not support calling out variants of random operations inside "
                        "of vmap. Please use non-out variants as a workaround");
     }
-    if (call->th->rule->randomness == OPD_RANDOM_ERROR &&
+    if (call->th->innermost.rule->randomness == OPD_RANDOM_ERROR &&
         opd_schema_is_nondeterministic(call->op->schema, call->args)) {
         return opd_fail(OPD_ERROR_ARGUMENT, "vmap: called random operation while in randomness error mode. Please "
                         "either use the 'same' or 'different' randomness flags on vmap or perform the randomness "
                         "operation out of vmap");
     }
     if (rule && rule != opd_batch_loop) { return rule(call); }
-    if (call->th->rule->randomness == OPD_RANDOM_DIFFERENT) {
+    if (call->th->innermost.rule->randomness == OPD_RANDOM_DIFFERENT) {
         return opdi_batch_check_loop(call) ? -1 : opdi_batch_each(call);
     }
     return opdi_batch_draw_once(call);
@@ -25004,7 +25004,7 @@ static int opdi_batch_random(opd_call *call, const opdi_card *card) {
 OPDI_COLD_END
 
 static opdi_layer *opdi_layer_at(int level, opdi_layer_kind kind, const char *who) {
-    opdi_layer *layer = opdi_self()->layer;
+    opdi_layer *layer = opdi_self()->innermost.layer;
     while (layer && layer->level != level) { layer = layer->outer; }
     if (layer && layer->kind == kind) { return layer; }
     (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: there is no such layer at level %d", who, level);
@@ -25055,7 +25055,7 @@ opd_tensor *opd_vmap_wrap(opd_tensor *t, int in_dim, int level) {
 //-- error.
 opd_tensor *opd_vmap_unwrap(opd_tensor *t, int out_dim, int level) {
     opdi_thread *th = opdi_self();
-    opdi_layer *layer, *const top = th->layer, *const rule = th->rule;
+    opdi_layer *layer, *const top = th->innermost.layer, *const rule = th->innermost.rule;
     const uint64_t include = th->state.include;
     opd_tensor *v = t;
     int dim = -1, to;
@@ -25074,18 +25074,18 @@ opd_tensor *opd_vmap_unwrap(opd_tensor *t, int out_dim, int level) {
         return NULL;
     }
     opdi_layer_set(th, layer->outer);             /* what is done now, the layers around see */
-    th->rule = layer;
+    th->innermost.rule = layer;
     if (dim < 0) { v = opd_batch_front(v, -1); dim = 0; }
     if (v && dim != to) { v = opd_movedim(v, dim, to); }
     else if (v && v != t) { v = opdi_own(opd_keep(v)); }
-    th->layer = top;
-    th->rule = rule;
+    th->innermost.layer = top;
+    th->innermost.rule = rule;
     th->state.include = include;
     return v;
 }
 
 int opd_vmap_end(int level) {
-    opdi_layer *layer = opdi_self()->layer;
+    opdi_layer *layer = opdi_self()->innermost.layer;
     if (!layer || layer->level != level || layer->kind != OPDI_LAYER_VMAP) {
         return opd_fail(OPD_ERROR_ARGUMENT, "opd_vmap_end: the innermost layer is not a vmap of level %d", level);
     }
@@ -25467,7 +25467,7 @@ static opd_tensor *opdi_diff_alias(opdi_diff *d, int i) {
         return NULL;
     }
     if (!d->around.no_grad && opdi_requires_grad(t)) { return opdi_refresh(t) ? NULL : opdi_diff_link(d, t); }
-    if (OPDI_UNLIKELY(opdi_self()->tracer != NULL) && opdi_trace_outside(t)) { return NULL; }
+    if (OPDI_UNLIKELY(opdi_self()->innermost.tracer != NULL) && opdi_trace_outside(t)) { return NULL; }
     alias = opdi_own(opdi_shallow_copy(t));
     if (alias) {
         alias->flags |= OPDI_REQUIRES_GRAD;
@@ -25482,7 +25482,7 @@ static int opdi_diff_enter(opdi_diff *d, opdi_layer_kind kind) {
     opdi_thread *th = opdi_self();
     int i;
     d->around = th->state;
-    d->serial = th->serials + 1 ? th->serials + 1 : 1;
+    d->serial = th->innermost.serials + 1 ? th->innermost.serials + 1 : 1;
     for (i = 0; i < d->nby && kind == OPDI_LAYER_GRAD; i++) {
         d->given[i] = d->in[d->argnums[i]];
         if (!(d->in[d->argnums[i]] = d->by[i] = opdi_diff_alias(d, d->argnums[i]))) { return -1; }
@@ -25504,7 +25504,7 @@ static int opdi_diff_enter(opdi_diff *d, opdi_layer_kind kind) {
 static void opdi_diff_leave(opdi_diff *d) {
     opdi_thread *th = opdi_self();
     if (!d->layer) { return; }
-    if (d->layer->kind == OPDI_LAYER_GRAD && !d->packers) { th->packers_off = 0; }
+    if (d->layer->kind == OPDI_LAYER_GRAD && !d->packers) { th->innermost.packers_off = 0; }
     opdi_layers_end(d->layer->level);
     th->state = d->around;
     d->layer = NULL;
@@ -25585,7 +25585,7 @@ static opd_tensor *opdi_diff_result(const opdi_diff *d, opd_tensor *t);
 //-- Replaces t's tangents, which have histories of their own, by what they are outside (see opdi_diff_result); 0 or -1.
 static int opdi_diff_tangents(const opdi_diff *d, const opd_tensor *t) {
     opdi_level *level;
-    for (level = opdi_self()->level; level; level = level->outer) {
+    for (level = opdi_self()->innermost.level; level; level = level->outer) {
         opd_tensor *tangent, *made;
         opdi_dual *dual;
         opdi_lock(&opdi_dual_lock);
@@ -25636,7 +25636,7 @@ static int opdi_once_tangents(const opd_node *from, const opd_tensor *t, opd_ten
     const int above = t->flags & OPDI_BATCHED ? opdi_batched_of(t)->level : 0;
     opdi_level *level;
     int rc = 0;
-    for (level = opdi_self()->level; level && !rc; level = level->outer) {
+    for (level = opdi_self()->innermost.level; level && !rc; level = level->outer) {
         opd_tensor *tangent, *was;
         opdi_dual *dual;
         if (level->layer <= above || level->layer > below) { continue; }
@@ -25808,7 +25808,8 @@ static int opdi_vjp_pull(opd_derivative *v, opd_tensor *const *cotangents, unsig
     memset(&o, 0, sizeof o);
     o.grad_outputs = with;
     o.retain_graph = !(flags & OPD_DERIVATIVE_LAST);
-    o.create_graph = create && (reach || (v->vmaps && th->layer));      /* below a vmap the tape is another one */
+    /* below a vmap the tape is another one */
+    o.create_graph = create && (reach || (v->vmaps && th->innermost.layer));
     o.allow_unused = true;
     if (k && opdi_autograd_grad(roots, k, d.by, d.nby, &o, !reach, d.serial, grads)) { return -1; }
     for (i = 0; i < d.nby; i++) {
@@ -25874,8 +25875,8 @@ static int opdi_jvp_make(opdi_diff *d, opd_tensor *const *tangents, opd_tensor *
     int i, n, rc = 0;
     if (opdi_diff_enter(d, OPDI_LAYER_JVP) || opdi_level_begin(th, true)) { return -1; }
     th->state.forward = 0;
-    opdi_forward_at(th, th->floor);
-    opdi_within_enter(th, &within, th->level);
+    opdi_forward_at(th, th->innermost.floor);
+    opdi_within_enter(th, &within, th->innermost.level);
     for (i = 0; i < d->nby && rc == 0; i++) {
         const int a = d->argnums[i];
         if (!tangents[i]) { continue; }
@@ -25884,7 +25885,7 @@ static int opdi_jvp_make(opdi_diff *d, opd_tensor *const *tangents, opd_tensor *
     }
     opdi_within_leave(th, &within);
     if (rc || (n = opdi_diff_call(d, outputs)) < 0) { return -1; }
-    opdi_within_enter(th, &within, th->level);
+    opdi_within_enter(th, &within, th->innermost.level);
     for (i = 0; i < n && rc == 0; i++) {
         out_tangents[i] = opdi_tangent_of(outputs[i]);
         if (!out_tangents[i] && opd_ok() && d->o->strict) {
@@ -26021,7 +26022,7 @@ int opd_derivative_call(opd_derivative *v, opd_tensor *const *in, int n, unsigne
 //-- Finds the innermost vmap layer that an input of a custom function is batched at; forward mode is that of the layers
 //-- inside.
 static int opdi_function_layer(opd_context *ctx) {
-    opdi_layer *layer = opdi_self()->layer;
+    opdi_layer *layer = opdi_self()->innermost.layer;
     int i;
     int32_t k;
     if (!ctx->fn.setup_context) {
@@ -26418,7 +26419,7 @@ OPDI_COLD_BEGIN
 //-- Notes for which device a new storage of meta stands; inside of a kernel its bytes are counted.
 OPDI_NOINLINE static void opdi_fake_born(opdi_storage *s) {
     opdi_thread *th = opdi_self();
-    opdi_fake *f = th->fake;
+    opdi_fake *f = th->innermost.fake;
     if (!f) { return; }
     s->stands_for = (uint16_t)(f->place + 1);
     if (!f->inside) { return; }
@@ -26451,10 +26452,10 @@ opd_fake_block opd_fake_begin(void) {
     b.open = true;
     if (!f) { return b; }
     memset(f, 0, sizeof *f);
-    f->outer = th->fake;
+    f->outer = th->innermost.fake;
     f->cost = f->outer ? f->outer->cost : NULL;
     f->place = OPD_CPU;
-    th->fake = f;
+    th->innermost.fake = f;
     b.mode = f;
     b.guard = opd_keys_include(opd_keyset_make(OPD_BIT_OF(OPD_F_FAKE), 0));
     return b;
@@ -26466,12 +26467,12 @@ void opd_fake_end(opd_fake_block *b) {
     int64_t i;
     if (!b || !b->open) { return; }
     b->open = false;
-    for (m = th->fake; m && m != f; m = m->outer) { }
+    for (m = th->innermost.fake; m && m != f; m = m->outer) { }
     if (!m) { return; }
     opd_keys_restore(b->guard);
     do {                                          /* and what was begun inside and not ended */
-        m = th->fake;
-        th->fake = m->outer;
+        m = th->innermost.fake;
+        th->innermost.fake = m->outer;
         if (m->cost && m->cost->block.mode == m) { m->cost->given = m->given; m->cost->block.open = false; }
         else if (m->cost) { m->outer->given += opdi_fake_given_also(m); }
         for (i = 0; i < m->size; i++) {
@@ -26481,11 +26482,11 @@ void opd_fake_end(opd_fake_block *b) {
         opdi_free(m, sizeof *m);
     } while (m != f);
 }
-bool opd_fake_enabled(void) { return opdi_self()->fake != NULL; }
+bool opd_fake_enabled(void) { return opdi_self()->innermost.fake != NULL; }
 
 static opd_tensor *opdi_fake_make(const int64_t *sizes, const int64_t *strides, int ndim, opd_scalar_type dtype,
                                   int place) {
-    opdi_fake *f = opdi_self()->fake;
+    opdi_fake *f = opdi_self()->innermost.fake;
     const int was = f->place;
     opd_tensor *t;
     f->place = place;
@@ -26515,7 +26516,7 @@ static int opdi_faked_grow(opdi_fake *f) {
 }
 //-- Returns the fake of t, which the mode holds; t itself if it is a fake or a wrapped number.  NULL without memory.
 static opd_tensor *opdi_fake_of(opd_tensor *t) {
-    opdi_fake *f = opdi_self()->fake;
+    opdi_fake *f = opdi_self()->innermost.fake;
     opdi_faked *e;
     if (t->backend == OPD_META || t->flags & (OPDI_WRAPPED | OPDI_BATCHED)) { return t; }
     if (opdi_faked_grow(f)) { return NULL; }
@@ -26532,7 +26533,7 @@ static opd_tensor *opdi_fake_of(opd_tensor *t) {
 opd_tensor *opd_fake_tensor(opd_tensor *t) {
     opd_tensor *fake;
     if (opdi_is_none(t, "opd_fake_tensor") || !opd_ok()) { return NULL; }
-    if (!opdi_self()->fake) {
+    if (!opdi_self()->innermost.fake) {
         (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_fake_tensor: there are fakes in a fake mode only (opd_fake_begin)");
         return NULL;
     }
@@ -26546,7 +26547,7 @@ opd_tensor *opd_fake_tensor(opd_tensor *t) {
 //-- Returns a size for a result whose size depends on data, `max` if there is one, and notes the bounds; -1 with an
 //-- error.
 static int64_t opdi_fake_size(int64_t min, int64_t max) {
-    opdi_fake *f = opdi_self()->fake;
+    opdi_fake *f = opdi_self()->innermost.fake;
     const int64_t value = max >= 0 ? max : min;
     int i;
     if (!f) {
@@ -26623,7 +26624,8 @@ static int opdi_fake_args(const opd_call *call, opd_value *args, int *place) {
     if (opdi_fake_place(call, args, place) || opdi_check_fakes(call->op, args)) { return -1; }
     for (i = 0; i < call->op->nargs; i++) {
         if (opdi_strip_optional(call->op->schema->args[i].type)->kind != OPDI_TYPE_DEVICE) { continue; }
-        if (args[i].tag == OPD_TAG_DEVICE && (args[i].u.device.type != OPD_META || !opdi_self()->fake->inside)) {
+        if (args[i].tag == OPD_TAG_DEVICE && (args[i].u.device.type != OPD_META ||
+            !opdi_self()->innermost.fake->inside)) {
             *place = opdi_place(args[i].u.device);
         }
         if (args[i].tag == OPD_TAG_DEVICE || !any) { args[i] = opd_value_device(meta); }
@@ -26723,7 +26725,7 @@ static bool opdi_fake_is_composite(const opd_op *op) {
 //-- The kernel at the Fake key: runs the call at Meta with fakes in place of real tensors, and counts its cost.
 static int opdi_fake_kernel(opd_call *call) {
     opdi_thread *th = call->th;
-    opdi_fake *f = th->fake;
+    opdi_fake *f = th->innermost.fake;
     const opd_value *const given = call->args;
     opd_keyset keys = opd_keyset_and(call->keys, opd_keyset_below(OPD_F_FAKE));
     opd_value args[OPD_MAX_ARGS];
@@ -27085,7 +27087,7 @@ static int opdi_traced_put(opdi_tracer *tr, opd_tensor *t, opdi_gvalue *v) {
 }
 //-- Makes v, another tensor with t's memory, the same value of the graph, if t is one; 0, or -1 without memory.
 static int opdi_traced_copy(opd_tensor *v, const opd_tensor *t) {
-    opdi_tracer *tr = opdi_self()->tracer;
+    opdi_tracer *tr = opdi_self()->innermost.tracer;
     opdi_gvalue *value = tr ? opdi_traced_value(tr, t) : NULL;
     return value ? opdi_traced_put(tr, v, value) : 0;
 }
@@ -27155,9 +27157,9 @@ static int opdi_traced_leaves(const opdi_tracer *tr, const opdi_gvalue *v, const
 //-- Checks whether the data of t may be read: not those of a traced tensor outside of kernels.  0, or -1 with an error.
 static int opdi_traced_read(const opd_tensor *t) {
     const opdi_thread *th = opdi_self();
-    const opdi_gvalue *v = th->tracer && (th->state.allow & OPD_BIT_OF(OPD_F_TRACER))
-        ? opdi_traced_value(th->tracer, t) : NULL;
-    return v && opdi_gvalue_follows(v) ? opdi_traced_leaves(th->tracer, v, "the data") : 0;
+    const opdi_gvalue *v = th->innermost.tracer && (th->state.allow & OPD_BIT_OF(OPD_F_TRACER))
+        ? opdi_traced_value(th->innermost.tracer, t) : NULL;
+    return v && opdi_gvalue_follows(v) ? opdi_traced_leaves(th->innermost.tracer, v, "the data") : 0;
 }
 //-- Checks the results of a recorded call: plain numbers made of traced tensors leave the recording.  Operators of
 //-- PyTorch's own that only look at sizes may give them.  0, or -1 with an error.
@@ -27198,7 +27200,7 @@ static opdi_gvalue *opdi_trace_tensor(opdi_tracer *tr, opd_tensor *t) {
 //-- to require grad; 0, or -1 with an error.
 static int opdi_trace_outside(opd_tensor *t) {
     while (t->flags & OPDI_BATCHED) { t = opdi_batched_of(t)->value; }
-    return opdi_requires_grad(t) || opdi_trace_tensor(opdi_self()->tracer, t) ? 0 : -1;
+    return opdi_requires_grad(t) || opdi_trace_tensor(opdi_self()->innermost.tracer, t) ? 0 : -1;
 }
 
 //-- True if the formula of n reads only the sizes of kept value i.
@@ -27217,7 +27219,8 @@ static int opdi_trace_saved(const opd_backward_call *bw) {
     const opd_node *n = bw->node;
     const opd_value *v = bw->fetched ? bw->fetched : opdi_kept(n);
     int i;
-    if (opdi_node_sequence(n) < th->tracer->since || n->sequence >> OPDI_SEQUENCE_BITS != opdi_thread_number(th)) {
+    if (opdi_node_sequence(n) < th->innermost.tracer->since ||
+        n->sequence >> OPDI_SEQUENCE_BITS != opdi_thread_number(th)) {
         return 0;
     }
     for (i = 0; i < n->nkept + n->nresults; i++) {
@@ -27229,7 +27232,7 @@ static int opdi_trace_saved(const opd_backward_call *bw) {
             if (!t || opdi_parcel_at(t) || (t->flags & (OPDI_TRACED | OPDI_BATCHED | OPDI_WRAPPED))) { continue; }
             return opd_fail(OPD_ERROR_AUTOGRAD, "%s reads what was made inside of an operator that is one node of the "
                             "graph that is being recorded: it would be a constant.  %s", n->formula->name,
-                            th->tracer->parts || n->formula->context
+                            th->innermost.tracer->parts || n->formula->context
                             ? "Save what the operator takes and gives, or compose it of others (.composite)"
                             : "Record with opd_trace_options.parts, or take the derivative by a transform (opd_grad, "
                               "opd_vjp): then the operator's parts are recorded");
@@ -27336,7 +27339,7 @@ static int opdi_trace_places(opd_graph *g) {
 //-- Makes the node of a call that is about to run; nothing that it calls is recorded.  NULL with an error. *waiting:
 //-- how many tape nodes wait for their hooks by then (see opdi_trace_later), for opdi_trace_done.
 static opdi_gnode *opdi_trace_begin(opd_call *call, int64_t *waiting) {
-    opdi_tracer *tr = call->th->tracer;
+    opdi_tracer *tr = call->th->innermost.tracer;
     const opd_op *op = call->op;
     opdi_gvalue *in[OPD_MAX_ARGS];
     opdi_gnode *n;
@@ -27353,7 +27356,7 @@ static opdi_gnode *opdi_trace_begin(opd_call *call, int64_t *waiting) {
 }
 //-- Ends what opdi_trace_begin began: adds the node and its results to the graph. rc: what the call returned.  0 or -1.
 static int opdi_trace_done(opd_call *call, opdi_gnode *n, int64_t waiting, int rc) {
-    opdi_tracer *tr = call->th->tracer;
+    opdi_tracer *tr = call->th->innermost.tracer;
     int i;
     if (rc == 0) { rc = opdi_traced_gives(tr, call, n); }
     if (rc == 0) { opdi_gnode_append(tr->graph, n); }
@@ -27369,7 +27372,7 @@ static bool opdi_trace_inside(opd_call *call, opd_keyset below) {
     opdi_slot slot = {NULL, NULL};
     opd_kernel fn;
     int key;
-    const bool parts = opd_transform_depth() || call->th->tracer->parts;
+    const bool parts = opd_transform_depth() || call->th->innermost.tracer->parts;
     if (!(parts && opdi_call_flags(call)) && !opdi_call_forward(call)) { return false; }
     if (opdi_composite_slot(call->op, &slot)) { return true; }
     if (!opdi_call_forward(call) || (!table && !(table = opdi_table_make(call->op)))) { return false; }
@@ -27397,12 +27400,15 @@ static bool opdi_traced_tangents(const opd_call *call) {
 //-- (opdi_forward_record_call), so that what computes the tangents is recorded too.
 static int opdi_tracer_kernel(opd_call *call) {
     const opd_keyset below = opd_keyset_and(call->keys, opd_keyset_below(OPD_F_TRACER));
-    const bool tangents = call->th->tracer && opdi_call_forward(call);
+    const bool tangents = call->th->innermost.tracer && opdi_call_forward(call);
     opdi_gnode *n;
     int64_t waiting;
     int rc;
-    if (call->th->tracer && opdi_trace_inside(call, below)) { return opd_redispatch(call, below); }
-    if (!call->th->tracer) { call->th->state.allow &= ~OPD_BIT_OF(OPD_F_TRACER); return opd_redispatch(call, below); }
+    if (call->th->innermost.tracer && opdi_trace_inside(call, below)) { return opd_redispatch(call, below); }
+    if (!call->th->innermost.tracer) {
+        call->th->state.allow &= ~OPD_BIT_OF(OPD_F_TRACER);
+        return opd_redispatch(call, below);
+    }
     if (!(n = opdi_trace_begin(call, &waiting))) { return -1; }
     rc = opd_redispatch(call, below);
     if (rc == 0 && tangents && opdi_traced_tangents(call)) {
@@ -27481,14 +27487,14 @@ static opd_graph *opdi_trace_once(opd_transform_fn fn, void *user, opd_tensor *c
     in = opdi_scope_tensors(ninputs);
     rc = in ? opdi_trace_inputs(&tr, inputs, ninputs, o, in) : -1;
     if (rc == 0) {
-        const int depth = th->layer ? th->layer->level + 1 : 1;
+        const int depth = th->innermost.layer ? th->innermost.layer->level + 1 : 1;
         tr.since = th->sequence;
-        th->tracer = &tr;
+        th->innermost.tracer = &tr;
         guard = opd_keys_include(opd_keyset_make(OPD_BIT_OF(OPD_F_TRACER), 0));
         n = opdi_outputs_check(fn(user, in, ninputs, out), out, "opd_graph_trace", "the function");
         opdi_layers_end(depth);
         opd_keys_restore(guard);
-        th->tracer = NULL;
+        th->innermost.tracer = NULL;
         rc = n < 0 ? -1 : opdi_trace_outputs(&tr, out, n, o && o->list_output);
         if (rc == 0 && tr.locations) { rc = opdi_trace_places(tr.graph); }
     }
@@ -27508,7 +27514,7 @@ opd_graph *opd_graph_trace(opd_transform_fn fn, void *user, opd_tensor *const *i
         return NULL;
     }
     if (opdi_any_dead(inputs, ninputs, "opd_graph_trace")) { return NULL; }
-    if (opdi_self()->tracer) { (void)opd_fail(OPD_ERROR_ARGUMENT, "Tracing can't be nested"); return NULL; }
+    if (opdi_self()->innermost.tracer) { (void)opd_fail(OPD_ERROR_ARGUMENT, "Tracing can't be nested"); return NULL; }
     g = opdi_trace_once(fn, user, inputs, ninputs, options);
     if (g && options && options->check && opdi_trace_check(g, fn, user, inputs, ninputs, options)) {
         opd_graph_free(g);
@@ -30553,7 +30559,7 @@ static int opdi_opcheck_autograd(const opdi_trial *tr) {
 //-- True when a fake's size may be the real one: both are equal, or it is one that data decide and the real one lies
 //-- between its bounds.
 static bool opdi_opcheck_size(int64_t real, int64_t fake) {
-    const opdi_fake *f = opdi_self()->fake;
+    const opdi_fake *f = opdi_self()->innermost.fake;
     int i;
     for (i = 0; i < OPDI_MIN(f->nsizes, OPDI_FAKE_SIZES) && real != fake; i++) {
         if (f->sizes[i].value == fake && real >= f->sizes[i].min &&
@@ -30566,7 +30572,7 @@ static bool opdi_opcheck_size(int64_t real, int64_t fake) {
 static int opdi_opcheck_same_fake(const opd_tensor *real, const opd_tensor *fake, int i) {
     char a[24 * OPD_MAX_DIMS], b[24 * OPD_MAX_DIMS];
     int d = 0;
-    if (opdi_self()->fake->nsizes && fake->ndim == real->ndim) {
+    if (opdi_self()->innermost.fake->nsizes && fake->ndim == real->ndim) {
         while (d < real->ndim && opdi_opcheck_size(real->dims[d], fake->dims[d])) { d++; }
         if (d == real->ndim && fake->dtype == real->dtype) { return 0; }
     }
@@ -31132,8 +31138,9 @@ static int opdi_opcheck(opdi_thread *th, opd_op *op, const opd_value *args, int 
         return opd_fail(OPD_ERROR_ARGUMENT, "opd_opcheck: tests is %#x, which are no sub-tests", o.tests);
     }
     if (opdi_any_dead_value(args, nargs, "opd_opcheck")) { return -1; }
-    if (th->tracer || th->layer) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "opd_opcheck: not inside %s", th->tracer ? "a recording" : "a transform");
+    if (th->innermost.tracer || th->innermost.layer) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_opcheck: not inside %s", th->innermost.tracer ? "a recording"
+            : "a transform");
     }
     memset(&tr, 0, sizeof tr);
     tr.op = op;
@@ -35314,22 +35321,22 @@ opd_device opd_node_device(const opd_node *node, int i) {
 //== the backward at work ==============================================================================================
 
 int64_t opd_backward_id(void) {
-    const opdi_engine *en = opdi_self()->engine;
+    const opdi_engine *en = opdi_self()->innermost.engine;
     return en ? en->id : -1;
 }
 bool opd_backward_keeps_graph(void) {
-    const opdi_engine *en = opdi_self()->engine;
+    const opdi_engine *en = opdi_self()->innermost.engine;
     return !en || en->retain;
 }
 bool opd_backward_will_run(const opd_node *node) {
-    const opdi_engine *en = opdi_self()->engine;
+    const opdi_engine *en = opdi_self()->innermost.engine;
     const opdi_task *t = en && node ? opdi_task_find(en, opdi_vertex(node)) : NULL;
     return t && t->needed;
 }
 
 //-- Plays the run of the backward at work through with counters of its own; returns how many nodes it has, or -1.
 int64_t opd_backward_order(opd_node **nodes, int64_t cap) {
-    const opdi_engine *at = opdi_self()->engine;
+    const opdi_engine *at = opdi_self()->innermost.engine;
     opdi_engine en;
     opdi_task *t;
     int64_t n = 0;
@@ -35374,7 +35381,7 @@ typedef struct opdi_final {
 } opdi_final;
 
 int opd_backward_callback(opd_callback_fn fn, void *user, opd_destroy destroy) {
-    opdi_engine *en = opdi_self()->engine;
+    opdi_engine *en = opdi_self()->innermost.engine;
     opdi_final *f;
     if (!opd_ok()) { return -1; }
     if (!fn) { return opd_fail(OPD_ERROR_ARGUMENT, "opd_backward_callback: a function is needed"); }
@@ -36126,34 +36133,35 @@ static opdi_packer *opdi_packer_make(const opd_saved_hooks *hooks) {
     return p;
 }
 
-static OPDI_TLS char opdi_packers_message[256];   /* why hooks are switched off */
 static int opdi_packers_check(void) {
+    const char *why = opdi_self()->innermost.packers_off;
     if (!opd_ok()) { return -1; }
-    return opdi_self()->packers_off ? opd_fail(OPD_ERROR_AUTOGRAD, "%s", opdi_packers_message) : 0;
+    return why ? opd_fail(OPD_ERROR_AUTOGRAD, "%s", why) : 0;
 }
 
 int opd_saved_hooks_push(const opd_saved_hooks *hooks) {
     opdi_thread *th = opdi_self();
     opdi_packer *p = opdi_packers_check() ? NULL : opdi_packer_make(hooks);
     if (!p) { return -1; }
-    p->outer = th->packer;
-    th->packer = p;
+    p->outer = th->innermost.packer;
+    th->innermost.packer = p;
     return 0;
 }
 void opd_saved_hooks_pop(void) {
     opdi_thread *th = opdi_self();
-    opdi_packer *p = th->packer;
+    opdi_packer *p = th->innermost.packer;
     if (!p) { return; }
-    th->packer = p->outer;
+    th->innermost.packer = p->outer;
     opdi_packer_release(p);
 }
 int opd_saved_hooks_disable(const char *message) {
+    static OPDI_TLS char text[256];
     opdi_thread *th = opdi_self();
-    th->packers_off = message != NULL;
-    if (message) { snprintf(opdi_packers_message, sizeof opdi_packers_message, "%s", message); }
-    return th->packer ? opdi_packers_check() : 0;
+    if (message) { snprintf(text, sizeof text, "%s", message); }
+    th->innermost.packers_off = message ? text : NULL;
+    return th->innermost.packer ? opdi_packers_check() : 0;
 }
-const char *opd_saved_hooks_disabled(void) { return opdi_self()->packers_off ? opdi_packers_message : NULL; }
+const char *opd_saved_hooks_disabled(void) { return opdi_self()->innermost.packers_off; }
 
 static void opdi_parcel_drop(opdi_parcel *p) {
     if (p->packer->hooks.drop) { p->packer->hooks.drop(p->data, p->packer->hooks.user); }
@@ -36172,7 +36180,7 @@ static void opdi_parcel_forget(opdi_parcel *p, opd_tensor *leaf) {
 //-- Packs t, which n saves, by the hooks; NULL with an error.
 static opdi_parcel *opdi_pack(opdi_packer *packer, const opd_node *n, opd_tensor *t) {
     opdi_thread *th = opdi_self();
-    opdi_packer *was = th->packer;
+    opdi_packer *was = th->innermost.packer;
     opdi_parcel *p = (opdi_parcel *)opdi_alloc(opdi_parcel_bytes(t->ndim));
     opd_tensor *bare = p ? opdi_shallow_copy(t) : NULL;
     const uint32_t version = OPDI_LOAD(&t->storage->version);
@@ -36186,14 +36194,14 @@ static opdi_parcel *opdi_pack(opdi_packer *packer, const opd_node *n, opd_tensor
     memcpy(p->sizes, t->dims, (size_t)t->ndim * sizeof *t->dims);
     opdi_frame_enter(th, &frame);
     th->state.no_grad = 1;
-    th->packer = NULL;                            /* what pack itself saves is not packed */
-    if (th->tracer) { th->state.allow |= OPD_BIT_OF(OPD_F_TRACER); }
+    th->innermost.packer = NULL;                            /* what pack itself saves is not packed */
+    if (th->innermost.tracer) { th->state.allow |= OPD_BIT_OF(OPD_F_TRACER); }
     p->packer = opdi_packer_keep(packer);
     p->data = packer->hooks.pack(bare, packer->hooks.user);
     p->edge = opdi_edge_of(t);
     p->own = p->edge.node == n;
     if (!p->own) { (void)opd_node_keep(p->edge.node); }
-    th->packer = was;
+    th->innermost.packer = was;
     opdi_frame_leave(th, &frame);
     opdi_drop(bare);
     if (opd_ok() && OPDI_LOAD(&t->storage->version) != version) {
@@ -36213,7 +36221,7 @@ static opdi_parcel *opdi_pack(opdi_packer *packer, const opd_node *n, opd_tensor
 //-- True if hooks may pack t, whose version was `version` when it was saved.  While a graph is recorded only tensors
 //-- that it knows may be packed: others would become constants.
 static bool opdi_may_pack(const opd_tensor *t, uint32_t version) {
-    return !opdi_self()->tracer || ((t->flags & (OPDI_TRACED | OPDI_BATCHED)) &&
+    return !opdi_self()->innermost.tracer || ((t->flags & (OPDI_TRACED | OPDI_BATCHED)) &&
                                     OPDI_LOAD(&t->storage->version) == version);
 }
 //-- Packs one kept value of a node by the hooks; of a list all elements, or element `only`.  0, or -1 with an error.
@@ -36249,8 +36257,9 @@ static int opdi_node_pack_by(opdi_packer *packer, opd_node *n) {
 //-- Packs all that a node has saved by the thread's hooks, later if a call is being recorded; 0, or -1 with an error.
 static int opdi_node_pack(opd_node *n) {
     opdi_thread *th = opdi_self();
-    return th->tracer && !(th->state.allow & OPD_BIT_OF(OPD_F_TRACER)) ? opdi_trace_later(th->tracer, n, th->packer)
-        : opdi_node_pack_by(th->packer, n);
+    return th->innermost.tracer && !(th->state.allow & OPD_BIT_OF(OPD_F_TRACER))
+        ? opdi_trace_later(th->innermost.tracer, n, th->innermost.packer)
+        : opdi_node_pack_by(th->innermost.packer, n);
 }
 
 static int opdi_identity_bw(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_bw_grad(bw, 0)); }
@@ -36268,12 +36277,12 @@ static opd_tensor *opdi_parcel_tensor(const opdi_parcel *p, bool history) {
     static const opdi_derivative identity = {"AliasBackward0", opdi_identity_bw, NULL, NULL, false, false, false};
     opdi_thread *th = opdi_self();
     const int16_t no_grad = th->state.no_grad;
-    opdi_packer *packer = th->packer;
+    opdi_packer *packer = th->innermost.packer;
     opd_tensor *t, *v;
     th->state.no_grad = 1;
-    th->packer = NULL;
+    th->innermost.packer = NULL;
     t = p->packer->hooks.unpack(p->data, p->packer->hooks.user);
-    th->packer = packer;
+    th->innermost.packer = packer;
     th->state.no_grad = no_grad;
     if (!opd_ok()) { return NULL; }
     if (!t) {
@@ -36455,7 +36464,7 @@ int opd_allow_mutation_begin(void) {
     opd_saved_hooks hooks;
     opdi_mutation *m;
     if (!opd_ok()) { return -1; }
-    if (th->mutation) {
+    if (th->innermost.mutation) {
         return opd_fail(OPD_ERROR_AUTOGRAD, "allow_mutation_on_saved_tensors contexts cannot be nested");
     }
     m = (opdi_mutation *)opdi_alloc(sizeof *m);
@@ -36475,19 +36484,19 @@ int opd_allow_mutation_begin(void) {
         opdi_free(m, sizeof *m);
         return -1;
     }
-    m->packer = th->packer;
-    th->mutation = m;
+    m->packer = th->innermost.packer;
+    th->innermost.mutation = m;
     return 0;
 }
 //-- Pops those hooks and drops the tensors of the table: a later backward cannot have them.
 void opd_allow_mutation_end(void) {
     opdi_thread *th = opdi_self();
-    opdi_mutation *m = th->mutation;
+    opdi_mutation *m = th->innermost.mutation;
     opdi_packer *packer, **at;
     opdi_untouched *u, *over = NULL;
     int64_t i;
     if (!m) { return; }
-    th->mutation = NULL;
+    th->innermost.mutation = NULL;
     packer = m->packer;
     opdi_lock(&opdi_mutation_lock);
     for (i = 0; i < m->nrows; i++) {
@@ -36504,7 +36513,7 @@ void opd_allow_mutation_end(void) {
         opd_release(t);
         opdi_mutation_drop(u, NULL);
     }
-    for (at = &th->packer; *at && *at != packer; at = &(*at)->outer) { }
+    for (at = &th->innermost.packer; *at && *at != packer; at = &(*at)->outer) { }
     if (*at) { *at = packer->outer; opdi_packer_release(packer); }
 }
 
@@ -36775,13 +36784,13 @@ static int opdi_checkpoint_call(const opdi_checkpoint *c, opd_tensor *const *inp
 //-- Runs the segment again and collects what it saves in r; 0, or -1 with an error.
 static int opdi_checkpoint_again(opdi_checkpoint *c, opdi_recompute *r) {
     opdi_thread *th = opdi_self();
-    opdi_packer *outer = th->packer;
+    opdi_packer *outer = th->innermost.packer;
     opdi_recomputing at;
     opd_saved_hooks hooks;
     opd_tensor **inputs;
     opdi_random_state *random;
     opdi_frame frame;
-    int32_t off = th->packers_off;
+    const char *off = th->innermost.packers_off;
     int i, mark, rc = 0;
     at.checkpoint = c;
     at.run = r;
@@ -36800,7 +36809,7 @@ static int opdi_checkpoint_again(opdi_checkpoint *c, opdi_recompute *r) {
     }
     random = (opdi_random_state *)opdi_scope_alloc((size_t)OPDI_MAX(c->nrandom, 1) * sizeof *random);
     th->state = c->state;
-    th->packers_off = 0;
+    th->innermost.packers_off = 0;
     if (!inputs || !random || !opd_ok() || opd_saved_hooks_push(&hooks)) { rc = -1; }
     if (rc == 0) {
         for (i = 0; i < c->nrandom; i++) { random[i] = c->random[i]; }
@@ -36809,10 +36818,10 @@ static int opdi_checkpoint_again(opdi_checkpoint *c, opdi_recompute *r) {
         rc = opdi_checkpoint_call(c, inputs, NULL);
         if (r->stopped) { (void)opd_error_rewind(mark); rc = 0; }
         opdi_random_swap(random, c->nrandom);
-        while (th->packer && th->packer != outer) { opd_saved_hooks_pop(); }
+        while (th->innermost.packer && th->innermost.packer != outer) { opd_saved_hooks_pop(); }
     }
-    th->packer = outer;
-    th->packers_off = off;
+    th->innermost.packer = outer;
+    th->innermost.packers_off = off;
     opdi_frame_leave(th, &frame);
     if (c->state.autocast && !th->state.autocast) { opd_autocast_clear_cache(); }         /* the end of its region */
     if (rc == 0 && r->n != c->nsaved) {
@@ -36889,7 +36898,7 @@ static void opdi_checkpoint_drop(void *packed, void *user) {
 //-- Keeps an input as a node would: hooks of an outer segment may pack it.  A result is kept without its history, which
 //-- could lead to what the segment saves.  0, or -1 with an error.
 static int opdi_checkpoint_keep(opdi_checkpoint *c, int i, opd_tensor *t) {
-    opdi_packer *packer = opdi_self()->packer;
+    opdi_packer *packer = opdi_self()->innermost.packer;
     opd_value v;
     if (t && opdi_refresh(t)) { return -1; }
     c->wants[i] = t && opdi_requires_grad(t);
@@ -36949,7 +36958,7 @@ int opd_checkpoint(opd_checkpoint_fn fn, void *user, opd_destroy destroy, opd_te
 //-- Runs the segment with hooks that count what it saves; 0, or -1 with an error and the outputs NULL.
 int opd_checkpoint_with(opd_checkpoint_fn fn, void *user, opd_destroy destroy, opd_tensor *const *inputs, int ninputs,
                         opd_tensor **outputs, int noutputs, const opd_checkpoint_options *options) {
-    opdi_packer *outer = opdi_self()->packer;
+    opdi_packer *outer = opdi_self()->innermost.packer;
     opdi_checkpoint *c;
     opd_saved_hooks hooks;
     opd_scope scope;
@@ -36979,7 +36988,7 @@ int opd_checkpoint_with(opd_checkpoint_fn fn, void *user, opd_destroy destroy, o
     else {
         if (!c->state.inference) { (void)OPDI_ADD(&c->refs, 1); }
         rc = opdi_checkpoint_call(c, inputs, outputs);
-        while (opdi_self()->packer && opdi_self()->packer != outer) { opd_saved_hooks_pop(); }
+        while (opdi_self()->innermost.packer && opdi_self()->innermost.packer != outer) { opd_saved_hooks_pop(); }
     }
     opd_scope_close(&scope);
     opdi_checkpoint_release(c);
@@ -37283,7 +37292,7 @@ static int opdi_trace_node(opd_node *n) {
     if (!x) { return -1; }
     x->frames = count ? (void **)opdi_alloc((size_t)count * sizeof *x->frames) : NULL;
     if (x->frames) { memcpy(x->frames, frames, (size_t)count * sizeof *x->frames); x->nframes = count; }
-    x->parent = th->node;
+    x->parent = th->innermost.node;
     if (x->parent) { opdi_ref_up(&x->parent->refs); }
     return opd_ok() ? 0 : -1;
 }
@@ -43048,7 +43057,7 @@ static int opdi_to_copy_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *out;
     opdi_options o;
     if (opdi_like_options(call, 1, false, &o)) { return -1; }
-    if (self->backend == OPD_META && o.device.type != OPD_META && !call->th->fake) {
+    if (self->backend == OPD_META && o.device.type != OPD_META && !call->th->innermost.fake) {
         return opd_fail(OPD_ERROR_ARGUMENT, "Cannot copy out of meta tensor; no data!");
     }
     o.format = opdi_arg_format(call, 6);
@@ -48907,7 +48916,7 @@ static bool opdi_may_have_zero(opd_tensor *x) {
     bool zero = false;
     while (x->flags & OPDI_BATCHED) { x = opdi_batched_of(x)->value; }
     n = x->numel;
-    if (x->backend != OPD_CPU || !x->data || opdi_self()->tracer) { return true; }
+    if (x->backend != OPD_CPU || !x->data || opdi_self()->innermost.tracer) { return true; }
     c = opdi_dense_as(x, (opd_scalar_type)x->dtype);
     if (!c) { return true; }
     if (c->dtype == OPD_FLOAT32) {
@@ -59652,13 +59661,13 @@ static int opdi_rows_batch(opd_call *call) {
     args[2].u.t = opd_batch_arg(call, 2, &at_index);
     if (src) { args[3].u.t = opd_batch_arg(call, 3, &at_src); }
     if (kind == 's' && at < 0 && ndim > 0 && call->args[2].u.t->ndim <= 1) {  /* rows of one tensor */
-        int64_t sizes[OPD_MAX_DIMS + 1], n = call->args[2].u.t->numel * call->th->rule->size;
+        int64_t sizes[OPD_MAX_DIMS + 1], n = call->args[2].u.t->numel * call->th->innermost.rule->size;
         opd_tensor *x = opd_batch_front(args[2].u.t, at_index);
         opd_tensor *r = opd_index_select(args[0].u.t, dim, opdi_o_reshape(x, &n, 1));
         int d;
         if (!r) { return -1; }
         for (d = 0; d <= ndim; d++) { sizes[d] = opdi_sizes(r)[d > dim ? d - 1 : d]; }
-        sizes[dim] = call->th->rule->size;
+        sizes[dim] = call->th->innermost.rule->size;
         sizes[dim + 1] = call->args[2].u.t->numel;
         return opd_batch_return(call, opdi_o_reshape(r, sizes, ndim + 1), dim);
     }
@@ -59937,8 +59946,8 @@ static int opdi_index_plan_of(opd_call *call, opdi_index_plan *p, bool self_batc
     p->adjacent = regions <= 1;
     if (self_batched && p->batched) {
         opd_tensor *first = opd_arg_tensor(call, 0);
-        for (d = 0; d <= p->nshape && d < OPD_MAX_DIMS; d++) { ones[d] = d ? 1 : call->th->rule->size; }
-        first = opd_arange_full(opd_value_int(call->th->rule->size), opd_value_int(OPD_INT64), OPD_NONE,
+        for (d = 0; d <= p->nshape && d < OPD_MAX_DIMS; d++) { ones[d] = d ? 1 : call->th->innermost.rule->size; }
+        first = opd_arange_full(opd_value_int(call->th->innermost.rule->size), opd_value_int(OPD_INT64), OPD_NONE,
                                 opd_value_device(opd_tensor_device(first)), OPD_NONE);
         out[n++] = opdi_o_reshape(first, ones, p->nshape + 1);
         if (!out[0]) { return -1; }
@@ -61019,7 +61028,7 @@ static int opdi_pad_nd_batch(opd_call *call) {
     }
     if (!(r = opd_call_op(call->op, args, call->op->nargs)) || !merge) { return opd_batch_return(call, r, 0); }
     memcpy(sizes + 1, opdi_sizes(r), sizeof *sizes * r->ndim);
-    sizes[0] = call->th->rule->size;
+    sizes[0] = call->th->innermost.rule->size;
     sizes[1] = call->args[0].u.t->dims[0];
     return opd_batch_return(call, opdi_o_reshape(r, sizes, ndim + 1), 0);
 }
@@ -61411,7 +61420,7 @@ static int opdi_embedding_dense_backward_batch(opd_call *call) {
                                      opd_arg_bool(call, 4));
     sizes[0] = opd_arg_int(call, 2);
     sizes[2] = opdi_sizes(g)[ndim];
-    sizes[1] = call->th->rule->size;
+    sizes[1] = call->th->innermost.rule->size;
     return opd_batch_return(call, opdi_o_reshape(x, sizes, 3), 1);
 }
 OPDI_OP(embedding_dense_backward) {
@@ -62543,7 +62552,7 @@ static int opdi_searchsorted_batch(opd_call *call) {
         front[0] = opd_batch_front(front[0], at[0]);
         front[1] = opd_batch_front(front[1], at[1]);
         at[1] = 0;
-        sizes[0] = call->th->rule->size;
+        sizes[0] = call->th->innermost.rule->size;
         sizes[1] = values->numel;
         if (seq->ndim == 1) { front[1] = opdi_o_reshape(front[1], sizes, 2); }
         if (sorted) { front[2] = opd_batch_front(front[2], at[2]); }

@@ -252,6 +252,46 @@ TEST(backward_nests_to_any_depth) {                    /* test_deep_reentrant */
     }
     opd_library_close(lib);
 }
+/* down(x): backward calls backward until down_left is 0, in a fake mode that counts and with saved-tensor hooks off. */
+static int down_left, down_told;
+static int down_backward(opd_backward_call *bw) {
+    if (--down_left > 0) {
+        bool was = opd_grad_set(true);
+        opd_tensor *y = opd_tensor_set_requires_grad(opd_ones(OPD_INTS(7), OPD_FLOAT32), true);
+        int rc = opd_backward(opd_sum(OPD_CALL(op_named("engine::down"), y)));
+        opd_grad_set(was);
+        if (rc) { return -1; }
+        down_told += opd_saved_hooks_disabled() != NULL && strcmp(opd_saved_hooks_disabled(), "not now") == 0;
+    }
+    return opd_bw_return(bw, 0, opd_mul(opd_bw_grad(bw, 0), opd_bw_grad(bw, 0)));
+}
+TEST(nested_backwards_see_what_is_around) {            /* after 60 they go on on another thread's stack */
+    opd_library *lib = opd_library_open(OPD_DEF, "engine", NULL, "t", 1);
+    opd_op_desc d;
+    int i;
+    memset(&d, 0, sizeof d);
+    d.schema = "down(Tensor self) -> Tensor";
+    d.any = k_same;
+    d.backward = down_backward;
+    CHECK_INT(opd_define(lib, &d), 0);
+    for (i = 0; i < 2; i++) {
+        const int levels = i ? 150 : 50;
+        opd_cost *cost = opd_cost_begin();
+        down_left = levels;
+        down_told = 0;
+        OPD_FAKE_MODE {
+            opd_tensor *x = opd_tensor_set_requires_grad(opd_ones(OPD_INTS(7), OPD_FLOAT32), true);
+            CHECK_INT(opd_saved_hooks_disable("not now"), 0);
+            CHECK_INT(opd_backward(opd_sum(OPD_CALL(op_named("engine::down"), x))), 0);
+            (void)opd_saved_hooks_disable(NULL);
+        }
+        opd_cost_end(cost);
+        CHECK_NEAR(opd_cost_total(cost).flops, 14. * levels, 0);
+        CHECK_INT(down_told, levels - 1);
+        opd_cost_free(cost);
+    }
+    opd_library_close(lib);
+}
 TEST(errors_of_nested_backwards_arrive) {              /* test_reentrant_child_error */
     opd_library *lib = deep_library();
     deep(150.5, -1);
