@@ -6611,7 +6611,7 @@ static void opdi_report_pending(opdi_thread *th) {
 static void opdi_raw_free(void *p, size_t n);
 static void opdi_level_end(opdi_thread *th);
 
-//-- A thread ends: what it forgot is reported and given back.
+//-- Ends a thread: reports and gives back what it forgot, and takes its state off the list.
 OPD_UNUSED static void opdi_thread_end(void *arg) {
     opdi_thread *th = (opdi_thread *)arg;
     opdi_thread **p;
@@ -6959,8 +6959,8 @@ static void *opdi_large_take(size_t rounded) {
     return b;
 }
 
-//-- Keeps a block; where there is no room, blocks of other sizes go, class after class, so that those of earlier work
-//-- do not stay for ever.
+//-- Keeps a free block of an already rounded size; true if it is kept.  Where there is no room, blocks of other sizes
+//-- go, class after class, so that those of earlier work do not stay for ever.
 static bool opdi_large_give(void *p, size_t rounded) {
     const int c = opdi_large_class(rounded);
     const int64_t room = OPDI_LARGE_CACHE - (int64_t)rounded;
@@ -7024,7 +7024,7 @@ static bool opdi_is_overrun(const opdi_paint *f, const void *block, size_t n) {
     return false;
 }
 
-//-- n bytes, or NULL with the error recorded.  Free with the same n.  The only function that allocates.
+//-- Returns n bytes; NULL with the error recorded.  Free with the same n.  The only function that allocates.
 static inline void *opdi_alloc(size_t n) {
     opdi_thread *th = opdi_self();
     void *p = NULL;
@@ -12326,8 +12326,8 @@ static void opdi_warn_override(const opd_op *op, opd_key key, const char *before
              opd_key_name(key), before, now);
 }
 
-/* Adds a kernel to an operator, which may not be defined yet.  `signature` is that of its C function, or NULL. -1 with
-   an error, and then `user` stays the caller's. */
+/* Adds a kernel to an operator, which may not be defined yet; `signature` is that of its C function, or NULL. 0, or -1
+   with an error, and then `user` stays the caller's. */
 static int opdi_impl_typed(opd_library *lib, const char *name, opd_key key, opd_kernel fn, void *user,
                            void (*destroy)(void *user), const char *signature) {
     opdi_registration *r = opdi_registration_new(lib, 1, key, fn);
@@ -12366,7 +12366,7 @@ static int opdi_impl_at(opd_library *lib, const char *name, opd_key key, opd_ker
 }
 
 /* Checks name and key of opd_impl, registers built-in operators of that name, and adds the kernel.  Without a key it is
-   composite. */
+   composite.  0, or -1 with an error. */
 static int opdi_impl_checked(opd_library *lib, const char *name, const char *key_name, opd_kernel fn, void *user,
                              void (*destroy)(void *user), const char *signature) {
     char qualified[256];
@@ -12404,7 +12404,7 @@ int opd_impl(opd_library *lib, const char *name, opd_kernel kernel) {
 }
 
 //-- Registers a part of a card by itself (fake kernel, batching rule, jvp) at its own key, whatever the library's key.
-//-- `what` names the caller in errors.
+//-- `what` names the caller in errors.  0, or -1 with an error.
 static int opdi_register_part(opd_library *lib, const char *name, opd_key key, opd_kernel fn, const char *what) {
     char qualified[256], place[200];
     const opdi_kernel *meta, *implicit;
@@ -12512,7 +12512,7 @@ static bool opdi_fallback_yields(const opdi_kernel *k) {
            (b == OPD_HIP || b == OPD_IPU || b == OPD_VE || (b >= OPD_PRIVATEUSE1 && b <= OPD_PRIVATEUSE3))));
 }
 
-//-- Registers a fallback at one runtime key; an error if there is one that does not yield.
+//-- Registers a fallback at one runtime key; 0, or -1 with an error, also if there is one that does not yield.
 static int opdi_fallback_at(opd_library *lib, opd_key key, opd_kernel fn) {
     opdi_registration *r = opdi_registration_new(lib, 2, key, fn);
     opdi_kernel *k = r ? r->kernel : NULL, *other = NULL;
@@ -12537,7 +12537,7 @@ static int opdi_fallback_at(opd_library *lib, opd_key key, opd_kernel fn) {
 }
 
 //-- Checks the library of a fallback and registers it at the library's key, or at each key that an alias key stands
-//-- for.
+//-- for.  0, or -1 with an error.
 static int opdi_fallback_checked(opd_library *lib, opd_kernel kernel) {
     uint8_t slots[OPD_KEY_SLOTS];
     const opdi_registration *before = lib->registrations;
@@ -12603,7 +12603,7 @@ static int opdi_card_next(const char **p, const opd_schema *s, const char *what)
 }
 
 //-- Parses `save`, such as "self, other(self), result": names from the schema, each with an optional condition (the
-//-- argument whose gradient must be wanted).
+//-- argument whose gradient must be wanted).  0, or -1 with an error.
 static int opdi_card_save(opdi_card *card, const opd_schema *s) {
     const char *p = card->desc.save ? card->desc.save : "";
     while (*p) {
@@ -12813,7 +12813,7 @@ static bool opdi_derives_list(const opd_schema *f, const opd_schema *own) {
 }
 
 //-- Checks that a form can be derived: it writes one tensor for each result of f and has every argument of f that has
-//-- no default.
+//-- no default.  0, or -1 with an error.
 static int opdi_derive_check(const opd_schema *f, const opd_schema *own, const char *name, bool inplace) {
     int i, k, written = 0;
     const char *why = NULL;
@@ -12855,7 +12855,7 @@ static uint32_t opdi_derived_tags(const opd_library *lib, const opd_op_desc *des
 }
 
 //-- Defines an in-place or out= form of a functional card and registers its kernels: one for every backend (or a
-//-- composite one), the matching autograd kernel, and the kernel that counts versions.
+//-- composite one), the matching autograd kernel, and the kernel that counts versions.  0, or -1 with an error.
 static int opdi_derive(opd_library *lib, opdi_card *base, const char *name, bool inplace) {
     opd_op_desc desc = base->desc;
     opd_schema *schema = opdi_derived_schema(base->op->schema, lib->ns, name, inplace);
@@ -12903,7 +12903,7 @@ static int opdi_check_desc(const opd_op *op, const opd_op_desc *d) {
 }
 
 //-- Registers the kernels of a card from the top key down, so that no kernel that another thread sees meanwhile runs
-//-- without those that belong above it.
+//-- without those that belong above it.  0, or -1 with an error.
 static int opdi_define_kernels(opd_library *lib, opdi_card *card, void *user) {
     const opd_op_desc *d = &card->desc;
     const char *name = card->op->name;
@@ -12980,7 +12980,8 @@ static int opdi_autograd_registered(opd_call *call) {
 }
 static int opdi_no_setup(opd_context *ctx) { (void)ctx; return 0; }
 
-//-- Registers the formula as a kernel at Autograd that owns it; the operator need not be defined yet.
+//-- Registers the formula as a kernel at Autograd that owns it; the operator need not be defined yet.  0, or -1 with an
+//-- error.
 int opd_register_autograd(opd_library *lib, const char *name, opd_backward_fn backward, opd_setup_fn setup_context) {
     char qualified[256];
     opdi_late_formula *f;
@@ -15393,7 +15394,7 @@ static int opdi_is_example(const opd_tensor *t) {
         ? opd_fail(OPD_ERROR_ARGUMENT, "accessing `data` under vmap transform is not allowed") : 0;
 }
 
-//-- Checks sizes, strides and offset (from the storage's first element), then makes the view.
+//-- Checks sizes, strides and offset (from the storage's first element), then makes the view.  NULL with an error.
 opd_tensor *opd_tensor_view(opd_tensor *t, const int64_t *sizes, const int64_t *strides, int ndim, int64_t offset) {
     opd_tensor *v;
     int64_t extent, own = opd_offset(t), element;
@@ -15862,7 +15863,7 @@ static int opdi_check_set_data(const opd_tensor *t, const opd_tensor *data) {
         : opd_fail(OPD_ERROR_AUTOGRAD, "cannot set the data of a variable that has a forward grad");
 }
 
-//-- Makes t look at the memory of `data`; t keeps its version, its history and its identity.
+//-- Makes t look at the memory of `data`; t keeps its version, its history and its identity.  0, or -1 with an error.
 int opd_tensor_set_data(opd_tensor *t, opd_tensor *data) {
     const bool more = data && t && 2 * data->ndim > t->room;
     int64_t *dims = NULL;
@@ -16363,7 +16364,8 @@ static int opdi_version_kernel(opd_call *call) {
 
 OPDI_COLD_BEGIN
 
-/* Counts writes, and ties a first result that shares an argument's memory as a view without a formula. */
+/* Counts writes, and ties a first result that shares an argument's memory as a view without a formula.  0, or -1 with
+   an error. */
 int opd_inplace_or_view_not_implemented(opd_call *call) {
     const opd_op *op = call->op;
     bool tied = false;
@@ -16470,7 +16472,7 @@ static int opdi_print_number(const opdi_printer *p, int column, int64_t offset, 
     return (int)strlen(out);
 }
 
-/* Takes one number into account, in the first pass. */
+/* Notes one number of the first pass of printing, from which width and form of all follow. */
 static void opdi_print_measure(opdi_printer *p, int column, int64_t offset) {
     opdi_print_column *c = &p->columns[column];
     char text[OPDI_PRINT_TEXT];
@@ -16825,7 +16827,7 @@ static void opdi_backend_publish(opd_backend backend, int on) {
 int opd_backend_register_first(opd_backend backend, const opd_backend_desc *desc) {
     return opd_backend_register_sized(backend, desc, offsetof(opd_backend_desc, pointwise));
 }
-//-- Checks and copies a desc of `size` bytes, which may be that of an older header.
+//-- Checks and copies a desc of `size` bytes, which may be that of an older header.  0, or -1 with an error.
 int opd_backend_register_sized(opd_backend backend, const opd_backend_desc *given, size_t size) {
     const char *wrong = NULL;
     opd_backend_desc whole, *desc = given ? &whole : NULL;
@@ -17756,7 +17758,8 @@ bool opd_cpu_fallback_set(opd_backend backend, bool on) {
 static int64_t opdi_cpu_fallbacks;
 int64_t opd_cpu_fallback_count(void) { return OPDI_LOAD(&opdi_cpu_fallbacks); }
 
-//-- Runs the operator on copies of its arguments on the CPU, and copies back what it wrote and returns.
+//-- Runs the operator on copies of its arguments on the CPU, and copies back what it wrote and returns.  0, or -1 with
+//-- an error.
 int opd_cpu_fallback(opd_call *call) {
     opd_op *const op = call->op;
     const int type = call->slot >= OPD_KEY_CPU && call->slot < OPD_KEY_CPU + OPD_BACKEND_COUNT
@@ -19825,7 +19828,7 @@ static bool opdi_is_input(const opd_context *ctx, const opd_tensor *t) {
     return false;
 }
 
-//-- Refuses an output t that forward has written to, where its history could not be right.
+//-- Refuses an output t that forward has written to, where its history could not be right.  0, or -1 with an error.
 static int opdi_check_dirty(const opd_context *ctx, const opd_tensor *t, bool input) {
     if ((t->flags & OPDI_REQUIRES_GRAD) && !t->grad_fn) {
         return opd_fail(OPD_ERROR_AUTOGRAD,
@@ -21602,7 +21605,8 @@ opd_tensor *opd_tensor_set_requires_grad(opd_tensor *t, bool on) {
     return t;
 }
 
-//-- Replaces the gradient of t, after checking that it fits; the slot of the running layer is the one that is set.
+//-- Replaces the gradient of t, after checking that it fits; the slot of the running layer is the one that is set.  0,
+//-- or -1 with an error.
 int opd_tensor_set_grad(opd_tensor *t, opd_tensor *grad) {
     opd_tensor *old;
     opdi_meta *m;
@@ -22707,7 +22711,7 @@ static int opdi_check_view_tangent(const opd_tensor *r, const opd_tensor *given)
         : opd_fail(OPD_ERROR_AUTOGRAD, "A custom Function is returning a view but the jvp is not returning a view of "
                    "the given grad input.");
 }
-//-- Gives output i of a custom function its tangent.
+//-- Gives output i of a custom function its tangent.  0, or -1 with an error.
 static int opdi_forward_output(const opd_context *ctx, opd_jvp_call *jv, int i, const uint32_t *versions) {
     opd_tensor *r = jv->results[i];
     int e, rc = 0;
@@ -25900,7 +25904,7 @@ static int opdi_jvp_make(opdi_diff *d, opd_tensor *const *tangents, opd_tensor *
     return rc ? -1 : n + d->o->naux;
 }
 
-//-- Checks that each tangent fits its primal: sizes, dtype, device.
+//-- Checks that each tangent fits its primal: sizes, dtype, device.  0, or -1 with an error.
 static int opdi_jvp_check(const opdi_diff *d, opd_tensor *const *tangents, const char *who) {
     char a[256], b[256];
     int i;
@@ -34168,7 +34172,7 @@ static const opdi_sorted *opdi_same_names(opdi_sorted *o, int64_t n) {
     }
     return NULL;
 }
-//-- Checks that names differ and parts do not overlap; dense: that they fill [begin, end).
+//-- Checks that names differ and parts do not overlap; dense: that they fill [begin, end).  0, or -1 with an error.
 static int opdi_named_check(opd_tensor_file *f, size_t begin, size_t end, bool dense) {
     const opdi_sorted *same;
     opdi_sorted *o;
@@ -36488,7 +36492,7 @@ int opd_allow_mutation_begin(void) {
     th->innermost.mutation = m;
     return 0;
 }
-//-- Pops those hooks and drops the tensors of the table: a later backward cannot have them.
+//-- Pops the hooks of opd_allow_mutation_begin and drops the tensors of the table: a later backward cannot have them.
 void opd_allow_mutation_end(void) {
     opdi_thread *th = opdi_self();
     opdi_mutation *m = th->innermost.mutation;
@@ -36955,7 +36959,7 @@ int opd_checkpoint(opd_checkpoint_fn fn, void *user, opd_destroy destroy, opd_te
                    opd_tensor **outputs, int noutputs) {
     return opd_checkpoint_with(fn, user, destroy, inputs, ninputs, outputs, noutputs, NULL);
 }
-//-- Runs the segment with hooks that count what it saves; 0, or -1 with an error and the outputs NULL.
+//-- Runs a checkpointed segment with hooks that count what it saves; 0, or -1 with an error and the outputs NULL.
 int opd_checkpoint_with(opd_checkpoint_fn fn, void *user, opd_destroy destroy, opd_tensor *const *inputs, int ninputs,
                         opd_tensor **outputs, int noutputs, const opd_checkpoint_options *options) {
     opdi_packer *outer = opdi_self()->innermost.packer;
@@ -38290,7 +38294,7 @@ OPDI_ALWAYS float opdi_sigmoid1(int lv, float a) {
     return num / (1.0f + t);
 }
 
-/* |x| < 0.93: x + x P(x^2); beyond 1 - exp(-L(x)), L = -log(1 - erf) */
+/* erf(x): for |x| < 0.93 it is x + x P(x^2), beyond 1 - exp(-L(x)) with L = -log(1 - erf). */
 OPDI_ALWAYS float opdi_erf1(int lv, float a) {
     uint32_t sign = opdi_bits(a) & 0x80000000u;
     float x = opdi_float(opdi_bits(a) & 0x7fffffffu), z = x * x;
@@ -38608,7 +38612,7 @@ static void opdi_pack_turned(const float *in, int64_t cs, int64_t kc, int64_t n,
         for (int64_t t = 0; t < kc; t++) out[t * ld + j] = in[j * cs + t];
 }
 
-/* The panel of columns [j0, j0 + n) and rows [k0, k0 + kc), ld wide; columns from n on become zero. */
+/* Packs columns [j0, j0 + n) and rows [k0, k0 + kc) into a panel ld wide; columns from n on become zero. */
 static void opdi_pack_panel(const opdi_gemm_in *in, size_t size, int64_t k0, int64_t kc, int64_t j0, int64_t n,
                             int64_t ld, void *out) {
     char *o = (char *)out;
@@ -38896,8 +38900,8 @@ OPDI_TARGET static OPDI_T OPDI_WIDE(dot)(int64_t k, const OPDI_T *a, const OPDI_
 #endif
 #if defined(OPDI_MAIN_PASS)
 
-/* n dot products of k elements: of a and b, rows of as and bs elements, cs apart in c, which holds what is added where
-   beta is not 0. */
+/* Computes n dot products of k elements: of a and b, rows of as and bs elements, to c, cs apart.  Where beta is not 0 c
+   holds what is added. */
 static void opdi_dots(size_t size, int64_t n, int64_t k, const void *a, int64_t as, const void *b, int64_t bs,
                       double beta, void *c, int64_t cs) {
     float (*f32)(int64_t, const float *, const float *) = opdi_dot_plain_f32;
@@ -39061,7 +39065,7 @@ static void opdi_gemm_tiny(const opdi_gemm_job *g, int64_t m, int64_t n, int64_t
         }
 }
 
-/* C = A B + beta C in float (size 4) or double (size 8).  -1: no memory. */
+/* Computes C = A B + beta C in float (size 4) or double (size 8).  0, or -1 when memory is out. */
 static int opdi_gemm(size_t size, int64_t m, int64_t n, int64_t k, const opdi_gemm_in *a, const opdi_gemm_in *b,
                      double beta, void *c, int64_t rsc, int64_t csc) {
     opdi_gemm_job g;
@@ -39523,8 +39527,8 @@ static void opdi_conv_flip(const opdi_conv *v, const char *w, char *out) {
                            w + (((g * v->og + o) * v->cg + c) * taps + t) * size, (size_t)size);
 }
 
-/* gx from gy and w.  With stride 1, and channels enough for the product, it is a convolution of gy with the
-   flipped weight. */
+/* Computes gx from gy and w.  With stride 1, and channels enough for the product, it is a convolution of gy with the
+   flipped weight.  0, or -1 with an error. */
 static int opdi_conv_grad_input(const opdi_conv *v, const void *gy, const void *w, void *gx) {
     opdi_conv_job g;
     int64_t ph = v->dh * (v->kh - 1) - v->ph, pw = v->dw * (v->kw - 1) - v->pw;
@@ -39584,7 +39588,8 @@ static void opdi_conv_gw_range(void *ctx, int64_t begin, int64_t end) {
     opdi_free(pad, bytes);
 }
 
-/* gw from gy and x.  The batch is cut into a number of parts that depends on the sizes only, summed in order. */
+/* Computes gw from gy and x.  The batch is cut into a number of parts that depends on the sizes only, summed in order.
+   0, or -1 with an error. */
 static int opdi_conv_grad_weight(const opdi_conv *v, const void *gy, const void *x, void *gw) {
     opdi_conv_job g;
     int64_t count = v->oc * v->cg * v->kh * v->kw, size = (int64_t)v->size;
@@ -39629,7 +39634,7 @@ OPD_UNUSED static void opdi_philox(uint64_t key, uint64_t counter_hi, uint64_t c
     out[3] = d;
 }
 
-/* Sixteen counters at once: out[4 * i + q] = word q of counter lo + i */
+/* Computes sixteen counters at once: out[4 * i + q] = word q of counter lo + i. */
 OPDI_ALWAYS void opdi_philox16_body(uint64_t key, uint64_t lo, uint32_t out[64]) {
     uint32_t a[16], b[16], c[16], d[16], k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
     for (int i = 0; i < 16; i++) {
@@ -40262,7 +40267,7 @@ static char *opdi_iter_run_at(const opdi_iter *it, const opdi_operand *o, const 
     for (d = 0; d < it->ndim; d++) { p += idx[d] * o->stride[d]; }
     return p;
 }
-/* The compute-type elements of input o for the block at idx (linear position pos), in place or in buf. */
+/* Returns the compute-type elements of input o for the block at idx (linear position pos), in place or in buf. */
 static void *opdi_iter_load(const opdi_iter *it, const opdi_operand *o, const int64_t *idx, int64_t pos, int64_t n,
                             char *buf) {
     uint64_t raw[OPDI_BLOCK];                     /* [n] elements of the operand's dtype, then rounded ones */
@@ -40613,8 +40618,8 @@ static int opdi_copy_part(opd_tensor *dst, const opd_tensor *src, int part) {
     opdi_parallel_for(it.numel, OPDI_GRAIN, opdi_copy_blocks, &it);
     return 0;
 }
-/* dst = src, which broadcasts to it: any dtypes, any strides (copy_, contiguous, to, clone).  0, or -1 with an error
-   when src does not broadcast or the memory overlaps. */
+/* Copies src, which broadcasts to dst, with any dtypes and strides (copy_, contiguous, to, clone).  0, or -1 with an
+   error when src does not broadcast or the memory overlaps. */
 static int opdi_copy(opd_tensor *dst, const opd_tensor *src) {
     opd_tensor *ops[2];
     opdi_iter it;
