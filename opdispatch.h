@@ -6351,7 +6351,7 @@ extern char **environ;
 #define OPDI_ALONE 0
 #endif
 
-/* Reference counts: one more; one less, and what is left. */
+/* Adds a reference.  Then: drops one and returns how many are left. */
 static inline void opdi_ref_up(int32_t *refs) {
     if (OPDI_ALONE) { OPDI_STORE(refs, *refs + 1); } else { (void)OPDI_ADD(refs, 1); }
 }
@@ -6413,7 +6413,7 @@ typedef struct opdi_state {
     int16_t forward;             /* OPDI_FORWARD_*; tangents are computed when it is OPDI_FORWARD_OPEN alone */
 } opdi_state;
 enum { OPDI_FORWARD_OPEN = 1, OPDI_FORWARD_OFF = 2 };      /* a level is open; switched off */
-//-- The four modes in one word: a call keeps and restores them with one load and one store.
+//-- Returns the four modes in one word: a call keeps and restores them with one load and one store.
 static inline uint64_t opdi_modes_get(const opdi_state *state) {
     uint64_t modes;
     memcpy(&modes, &state->no_grad, sizeof modes);
@@ -6514,7 +6514,8 @@ static inline opdi_thread *opdi_self(void) {
 
 static uint64_t opdi_epoch = 1;                   /* moves on when something is taken out of use */
 
-/* Round everything that reads an operator's table or schema without the registry's lock. */
+/* Begins to read operators' tables or schemas without the registry's lock; opdi_leave ends it and takes what this
+   returns. */
 static inline uint64_t opdi_enter(opdi_thread *th) {
     const uint64_t was = th->inside;
     if (OPDI_LIKELY(was == 0)) {
@@ -6539,7 +6540,8 @@ void opd_log_set(opd_log_fn fn, void *user) {
     opdi_unlock(&opdi_log.lock);
 }
 
-/* bare: without "opdispatch: ".  Like a call: the function's code stays mapped while it runs. */
+/* Hands a text to the log function; `bare`: the default one writes it without "opdispatch: ".  As in a call the
+   function's code stays mapped while it runs. */
 static void opdi_log_say(opdi_thread *th, int is_error, const char *text, bool bare) {
     const uint64_t was = opdi_enter(th);
     opd_log_fn fn;
@@ -6561,7 +6563,7 @@ void opd_warn(const char *format, ...) {
     opdi_log_say(opdi_self(), 0, text, false);
 }
 
-//-- counting leading zeros: the highest set bit of x, x != 0.  63 ^ is one instruction, 63 - not always.
+//-- The number of the highest set bit of x, x != 0.  63 ^ is one instruction, 63 - not always.
 static inline int opdi_top_bit(uint64_t x) {
 #if defined(__GNUC__) && !defined(__TINYC__)
     return 63 ^ __builtin_clzll(x);
@@ -6646,7 +6648,7 @@ static void opdi_thread_key_make(void) {
 }
 #endif
 
-//-- The program ends: an error nobody looked at is reported once.
+//-- Reports at the end of the program an error that nobody has looked at.
 static void opdi_at_exit(void) {
     if (opdi_thread_self) { opdi_report_pending(opdi_thread_self); }
 }
@@ -6707,7 +6709,7 @@ typedef struct opdi_gone {
 #if !defined(__cplusplus)
 extern long syscall(long number, ...);            /* -std=c11 does not declare it */
 #endif
-/* Every other thread of the process passes a full barrier.  False when that cannot be had. */
+/* Makes every other thread of the process pass a full barrier.  False when that cannot be had. */
 static bool opdi_barrier(void) {
     static int ready;
     if (OPDI_ALONE) { return true; }
@@ -6898,7 +6900,8 @@ static inline int opdi_large_class(size_t rounded) {
 }
 static inline size_t opdi_large_class_bytes(int c) { return (size_t)(9 + c % 8) << (13 + c / 8); }
 
-//-- Blocks over 1 KiB are aligned to a cache line, very large ones to a huge page; the word before one is malloc's.
+//-- Returns n bytes of malloc's; NULL when there are none.  Blocks over 1 KiB are aligned to a cache line, very large
+//-- ones to a huge page; the word before one is malloc's.
 static void *opdi_raw_alloc(size_t n) {
     size_t align = n >= 2 * OPDI_HUGE ? OPDI_HUGE : OPDI_ALIGN;
     char *raw, *p;
@@ -7362,7 +7365,7 @@ static int opdi_arena_grow(opdi_arena *a, size_t n) {
     return 0;
 }
 
-/* n bytes, aligned to 8, not cleared.  NULL with the error recorded when memory is out. */
+/* Returns n bytes of the arena, aligned to 8, not cleared; NULL with the error recorded when memory is out. */
 static void *opdi_arena_alloc(opdi_arena *a, size_t n) {
     size_t pad = (size_t)(0u - (uintptr_t)a->at) & 7u;
     void *p;
@@ -7376,7 +7379,7 @@ static void *opdi_arena_alloc(opdi_arena *a, size_t n) {
     return p;
 }
 
-/* A zero-terminated copy of n bytes; takes no padding in front. */
+/* Returns a zero-terminated copy of n bytes in the arena, without padding in front; NULL with the error recorded. */
 static char *opdi_arena_copy(opdi_arena *a, const char *s, size_t n) {
     char *p;
     if (OPDI_UNLIKELY(OPDI_ARENA_TIGHT || a->at == NULL || (size_t)(a->end - a->at) <= n)) {
@@ -7864,7 +7867,7 @@ static const char *opdi_token_name(const opdi_token *tok, char *buf, size_t cap)
     return buf;
 }
 
-/* The bytes at lx->at begin no token. */
+/* Fails because the bytes at lx->at begin no token. */
 OPDI_NOINLINE static void opdi_lex_bad(opdi_lexer *lx) {
     char what[64], shown[8];
     unsigned char c = (unsigned char)*lx->at;
@@ -9839,7 +9842,7 @@ static bool opdi_may_alias(const opd_schema *s, int a, int b, const opd_value *v
     return false;
 }
 
-/* The arguments that torch's normalisations and rrelu write only when they are told to train. */
+/* True for the arguments that torch's normalisations and rrelu write only when they are told to train. */
 static bool opdi_written_in_training(const opd_schema *s, const char *name) {
     const size_t n = strlen(s->name);
     return strcmp(s->ns, "aten") == 0 && (n < 9 || strcmp(s->name + n - 9, "_backward") != 0) &&
@@ -10936,7 +10939,7 @@ static size_t opdi_family(const char *name);
 static void opdi_builtins_make(const char *name);
 static const char *opdi_builtin_name(int i);
 
-//-- Text of an argument, cut to cap bytes with the zero.
+//-- Writes the text of an argument, cut to cap bytes with the zero; returns buf.
 static const char *opdi_arg_print(const opdi_arg *arg, char *buf, size_t cap) {
     opdi_writer w = {buf, cap - 1, 0, false};
     opdi_write_argument(&w, arg);
@@ -14583,7 +14586,7 @@ size_t opd_dump_table(const opd_op *op, char *buf, size_t cap) {
     return t.n;
 }
 
-/* Under the registry's lock. */
+/* Returns the tags of an operator's definition; 0 if it has none.  Under the registry's lock. */
 static uint32_t opdi_tags_of(const opd_op *op) {
     return op->definition ? op->definition->tags & ~OPDI_OPTAG_PRIVATE : 0;
 }
@@ -16753,7 +16756,7 @@ static int opdi_backend_missing(int type) {
                     "opdispatch_cuda.cu is neither linked in nor loaded (opd_load_library)"
                     : "nothing in this program provides one");
 }
-//-- A function of the backend has returned rc.
+//-- Returns 0 when a function `what` of the backend has returned rc 0; else -1 with an error.
 static int opdi_backend_rc(int rc, int type, const char *what) {
     if (rc && opd_ok()) { (void)opd_fail(OPD_ERROR_KERNEL, "%s: %s failed", opdi_device_name(type), what); }
     return rc ? -1 : 0;
@@ -16765,7 +16768,8 @@ static int opdi_backend_count(const opdi_backend *b) {
 static int opdi_backend_current(const opdi_backend *b) {
     return b->desc.device_get ? b->desc.device_get(b->desc.user) : 0;
 }
-//-- The backend and index of a device; NULL with an error when there is no such device.
+//-- Returns the backend of a device and sets *index to its index, the current one's if it has none; NULL with an error
+//-- when there is no such device.
 static opdi_backend *opdi_device_find(opd_device device, int *index) {
     opdi_backend *b = opdi_backend_of(device.type);
     int n;
@@ -26677,7 +26681,8 @@ static double opdi_flops_none(const opd_call *call) { (void)call; return 0; }
 static double opdi_flops_elements(const opd_call *call) {
     return OPDI_MAX(opdi_cost_elements(call->args, call->op->nargs), opdi_cost_elements(call->rets, call->op->nrets));
 }
-/* Two for each product: each element of the result is a sum over the last dim of factor a; addbmm sums a batch, too. */
+/* The operations of a product of matrices, two for each multiplication: each element of the result is a sum over the
+   last dim of factor a; addbmm sums a batch, too. */
 static double opdi_flops_of_product(const opd_call *call, const opd_value *a) {
     const opd_tensor *out = call->op->nrets > 0 && call->rets[0].tag == OPD_TAG_TENSOR ? call->rets[0].u.t : NULL;
     if (!out || a->tag != OPD_TAG_TENSOR) { return 0; }
@@ -26686,7 +26691,8 @@ static double opdi_flops_of_product(const opd_call *call, const opd_value *a) {
 }
 static double opdi_flops_product(const opd_call *call) { return opdi_flops_of_product(call, &call->args[0]); }
 static double opdi_flops_added_product(const opd_call *call) { return opdi_flops_of_product(call, &call->args[1]); }
-/* Two for each weight and place that it is laid on: out of the larger, of a transposed convolution the input. */
+/* The operations of a convolution: two for each weight and each place that it is laid on.  Places are those of the
+   larger tensor, the input of a transposed convolution. */
 static double opdi_flops_of_places(const opd_tensor *places, const opd_tensor *weight) {
     return 2. * (double)places->numel * (double)weight->numel / (double)OPDI_MAX(weight->dims[0], 1);
 }
@@ -26700,7 +26706,7 @@ static double opdi_flops_convolution_backward(const opd_call *call) {
     const double one = opdi_flops_of_places(call->args[transposed ? 1 : 0].u.t, call->args[2].u.t);
     return one * ((call->rets[0].tag == OPD_TAG_TENSOR) + (call->rets[1].tag == OPD_TAG_TENSOR));
 }
-/* What a call counts for: what its card says, or of a pointwise operator an operation for each element. */
+/* The operations that a call counts for: those that its card says, or one for each element of a pointwise operator. */
 static double opdi_cost_flops(const opd_call *call) {
     const opdi_card *card = call->op->card;
     if (card && card->desc.flops) { return card->desc.flops(call); }
@@ -37936,7 +37942,8 @@ OPDI_NOINLINE static int opdi_cpu_look(void) {
     return level;
 }
 OPDI_COLD_END
-/* 0: plain C, 1: AVX2 with FMA, 2: AVX-512 F, BW, VL, DQ.  OPD_CPU_LEVEL in the environment may lower it. */
+/* The level of instructions that kernels use: 0 plain C, 1 AVX2 with FMA, 2 AVX-512 F, BW, VL, DQ. OPD_CPU_LEVEL in the
+   environment may lower it. */
 OPDI_ALWAYS int opdi_cpu_level(void) {
     const int level = OPDI_LOAD(&opdi_cpu_known);
     return OPDI_LIKELY(level >= 0) ? level : opdi_cpu_look();
@@ -38013,7 +38020,7 @@ static opdi_pool opdi_the_pool = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIA
 static pthread_once_t opdi_pool_once = PTHREAD_ONCE_INIT;
 static OPDI_TLS int opdi_in_parallel;             /* this thread runs a part of a job: nested calls run inline */
 
-/* The child of a fork has none of the workers: it starts with a fresh pool. */
+/* Gives the child of a fork, which has none of the workers, a fresh pool. */
 OPD_UNUSED static void opdi_pool_child(void) {
     opdi_pool *p = &opdi_the_pool;
     memset(p, 0, sizeof *p);
@@ -38156,14 +38163,16 @@ OPDI_ALWAYS uint16_t opdi_f32_to_bf16(float f) {
     return (uint16_t)((u & 0x7fffffffu) > 0x7f800000u ? nan : r);
 }
 
-/* The 15 bits without sign, read as a float with the exponent 112 too small; the product is exact. */
+/* Half precision to float: the 15 bits without sign are read as a float with the exponent 112 too small; the product is
+   exact. */
 OPDI_ALWAYS float opdi_f16_to_f32(uint16_t h) {
     uint32_t u = (uint32_t)(h & 0x7fffu) << 13, v = opdi_bits(opdi_float(u) * 5.192296858534828e33f);
     v = opdi_pick_bits(u >= 0x0f800000u, u | 0x7f800000u, v);
     return opdi_float(v | (uint32_t)(h & 0x8000u) << 16);
 }
 
-/* Denormal results: adding 0.5 puts the float's last bit where the half's is, and the hardware rounds. */
+/* Float to half precision.  Denormal results: adding 0.5 puts the float's last bit where the half's is, and the
+   hardware rounds. */
 OPDI_ALWAYS uint16_t opdi_f32_to_f16(float f) {
     uint32_t u = opdi_bits(f), a = u & 0x7fffffffu;
     uint32_t normal = (a - 0x38000000u + 0xfffu + ((a >> 13) & 1u)) >> 13;
@@ -38362,7 +38371,7 @@ OPDI_AVX512 static void opdi_vmath_avx512(int f, int64_t n, float *o, const floa
 }
 #endif
 
-/* n is a multiple of OPDI_VSTEP */
+/* Applies function f to n elements, a multiple of OPDI_VSTEP. */
 static void opdi_vmath_steps(int f, int64_t n, float *o, const float *a) {
 #if defined(OPDI_X86)
     int level = opdi_cpu_level();
@@ -38383,7 +38392,8 @@ static void opdi_vmath(int f, int64_t n, float *o, const float *a) {
     }
 }
 
-/* sin and cos: blocks that hold an element too large for the reduction are done again by the C library */
+/* Computes sin (f 6) or cos: blocks that hold an element too large for the reduction are done again by the C
+   library. */
 static void opdi_vtrig(int f, int64_t n, float *o, const float *a) {
     float x[256];
     for (int64_t i = 0; i < n; i += 256) {
@@ -38543,7 +38553,7 @@ static void opdi_widen(const uint16_t *p, int bf16, int64_t n, float *out) {
     for (; j < n; j++) out[j] = bf16 ? opdi_bf16_to_f32(p[j]) : opdi_f16_to_f32(p[j]);
 }
 
-/* out[j] = in[j * stride] for j < n; half precision becomes float */
+/* Sets out[j] = in[j * stride] for j < n; half precision becomes float. */
 static void opdi_pack_line(const opdi_gemm_in *in, int64_t at, int64_t stride, int64_t n, void *out) {
     if (stride == 1 && (in->dtype == OPD_FLOAT32 || in->dtype == OPD_FLOAT64)) {
         size_t size = in->dtype == OPD_FLOAT32 ? 4 : 8;
@@ -38718,7 +38728,7 @@ static void opdi_gemm_tile(const opdi_gemm_job *g, int64_t i, int64_t j, int64_t
     }
 }
 
-/* Work items are blocks of mb x nb of C, by rows. */
+/* Computes work items [begin, end), which are blocks of mb x nb of C, by rows. */
 static void opdi_gemm_blocks(void *ctx, int64_t begin, int64_t end) {
     const opdi_gemm_job *g = (const opdi_gemm_job *)ctx;
     int64_t across = (g->nc - 1) / g->nb + 1, nr = g->mk.nr;
@@ -38802,7 +38812,7 @@ static int opdi_gemm_blocked(opdi_gemm_job *g, int64_t m, int64_t n, int64_t k) 
     return 0;
 }
 
-/* C = beta C; beta == 0 does not read C */
+/* Sets C = beta C; beta == 0 does not read C. */
 static void opdi_gemm_scale(const opdi_gemm_job *g, int64_t m, int64_t n, double beta) {
     for (int64_t i = 0; i < m; i++)
         for (int64_t j = 0; j < n; j++) {
@@ -38954,7 +38964,7 @@ OPDI_TARGET static void OPDI_WIDE(outer)(int64_t m, int64_t n, const OPDI_T *a, 
 #endif
 #if defined(OPDI_MAIN_PASS)
 
-/* C = a b^T where that has a loop of its own: 1; else 0. */
+/* Computes C = a b^T and returns 1 where that has a loop of its own, else returns 0. */
 static int opdi_outer_try(size_t size, int64_t m, int64_t n, const void *a, int64_t as, const void *b, void *c,
                           int64_t rs, bool large) {
 #if defined(OPDI_X86)
@@ -39047,7 +39057,7 @@ static int opdi_gemv_try(opdi_gemm_job *g, int64_t m, int64_t n, int64_t k) {
     return 1;
 }
 
-/* A product so small that everything else costs more than it */
+/* Computes a product so small that everything else costs more than it. */
 static void opdi_gemm_tiny(const opdi_gemm_job *g, int64_t m, int64_t n, int64_t k) {
     const float *a = (const float *)g->a.data, *b = (const float *)g->b.data;
     const double *x = (const double *)g->a.data, *y = (const double *)g->b.data;
@@ -39131,7 +39141,7 @@ OPD_UNUSED static int opdi_gemm_f64(int64_t m, int64_t n, int64_t k, const doubl
     return opdi_gemm(8, m, n, k, &x, &y, beta, c, rsc, csc);
 }
 
-/* Integers wrap. */
+/* Computes C = A B + beta C of integers, which wrap.  Returns 0. */
 static int opdi_gemm_i64(int64_t m, int64_t n, int64_t k, const int64_t *a, int64_t rsa, int64_t csa,
                          const int64_t *b, int64_t rsb, int64_t csb, int64_t beta, int64_t *c, int64_t rsc,
                          int64_t csc) {
@@ -39179,8 +39189,8 @@ static int opdi_conv_init(opdi_conv *v) {
 
 #define OPDI_CONV_SLACK 64                        /* elements behind a buffer that packing may read or write */
 
-/* dst [planes, hp, wp], zero at first, from x [planes, h, w] (back = 0), or x += dst without the padding (back = 1);
-   the padding stays zero from image to image */
+/* Copies x [planes, h, w] into dst [planes, hp, wp], zero at first (back = 0), or adds dst without the padding to x
+   (back = 1); the padding stays zero from image to image. */
 static void opdi_conv_pad(const opdi_conv *v, int64_t planes, char *dst, char *x, int back) {
     int64_t size = (int64_t)v->size, left = OPDI_MIN(v->pw, v->wp), cols = OPDI_MIN(v->w, v->wp - left);
     for (int64_t p = 0; p < planes; p++)
@@ -39456,7 +39466,7 @@ static int opdi_conv_done(const opdi_conv_job *g) {
     return OPDI_LOAD(&g->failed) ? opd_fail(OPD_ERROR_MEMORY, "convolution: out of memory") : 0;
 }
 
-/* y = conv(x, w) + bias; bias [oc] or NULL.  `v` from opdi_conv_init. */
+/* Computes y = conv(x, w) + bias; bias [oc] or NULL, `v` from opdi_conv_init.  0, or -1 with an error. */
 static int opdi_conv_forward(const opdi_conv *v, const void *x, const void *w, const void *bias, void *y) {
     opdi_conv_job g;
     memset(&g, 0, sizeof g);
@@ -39469,7 +39479,8 @@ static int opdi_conv_forward(const opdi_conv *v, const void *x, const void *w, c
     return opdi_conv_done(&g);
 }
 
-/* The gradient of x by folding: the unfolded gradient w^T gy is added back into the padded image. */
+/* Adds the unfolded gradient w^T gy of output rows y0 .. y0 + rows to the padded image, where it belongs: the gradient
+   of x by folding. */
 static void opdi_fold_add(const opdi_conv *v, const char *col, int64_t y0, int64_t rows, char *pad) {
     int64_t k = v->cg * v->kh * v->kw;
     for (int64_t t = 0; t < k; t++)
@@ -39516,7 +39527,7 @@ static void opdi_conv_fold_range(void *ctx, int64_t begin, int64_t end) {
     opdi_free(pad, bytes);
 }
 
-/* w [groups * og, cg, kh, kw] to [groups * cg, og, kh, kw] with the taps reversed */
+/* Copies w [groups * og, cg, kh, kw] to [groups * cg, og, kh, kw] with the taps reversed. */
 static void opdi_conv_flip(const opdi_conv *v, const char *w, char *out) {
     int64_t taps = v->kh * v->kw, size = (int64_t)v->size;
     for (int64_t g = 0; g < v->groups; g++)
@@ -39670,16 +39681,17 @@ static void opdi_philox16(uint64_t key, uint64_t lo, uint32_t out[64]) {
     opdi_philox16_plain(key, lo, out);
 }
 
-/* A float in [0, 1), of 24 bits. */
+/* Fills o with floats in [0, 1), of 24 bits each. */
 static void opdi_uniform_f32(const uint32_t r[64], float o[64]) {
     for (int i = 0; i < 64; i++) o[i] = (float)(int32_t)(r[i] >> 8) * 5.9604644775390625e-8f;
 }
-/* [0, 1): 53 bits of two words */
+/* Fills o with doubles in [0, 1), of 53 bits of two words each. */
 static void opdi_uniform_f64(const uint32_t r[64], double o[32]) {
     for (int i = 0; i < 32; i++)
         o[i] = (double)(((uint64_t)r[2 * i + 1] << 32 | r[2 * i]) >> 11) * 1.1102230246251565404e-16;
 }
-/* Box and Muller: two words make sqrt(-2 log u) times (cos 2 pi v, sin 2 pi v), u in (0, 1] */
+/* Fills o with normal numbers by Box and Muller: two words make sqrt(-2 log u) times (cos 2 pi v, sin 2 pi v), u in (0,
+   1]. */
 static void opdi_normal_f32(const uint32_t r[64], float o[64]) {
     float u[32], v[32], s[32];
     for (int i = 0; i < 32; i++) {
@@ -39706,7 +39718,8 @@ static void opdi_normal_f64(const uint32_t r[64], double o[32]) {
 
 typedef struct opdi_fill_job { char *out; uint64_t key, offset; int kind; int64_t n; } opdi_fill_job;
 
-/* Kinds: 0 uniform, 1 normal; + 2 for double.  A block is 64 words: 64 floats or 32 doubles, at fixed indices. */
+/* Fills elements [begin, end) with random numbers of kind 0 (uniform) or 1 (normal), + 2 for double.  A block is 64
+   words: 64 floats or 32 doubles, at fixed indices. */
 static void opdi_fill_range(void *ctx, int64_t begin, int64_t end) {
     const opdi_fill_job *g = (const opdi_fill_job *)ctx;
     uint32_t r[64];
@@ -39967,7 +39980,7 @@ static void opdi_scatter(void *dst, int64_t stride, const void *src, int64_t n, 
     }
 }
 #if defined(OPDI_X86)
-/* Every second element of 4 bytes, read as the low halves of 8: the last one is not followed by anything. */
+/* Copies every second element of 4 bytes, read as the low halves of 8: the last one is not followed by anything. */
 OPDI_AVX2 static void opdi_gather_second(void *dst, const void *src, int64_t n) {
     uint32_t *d = (uint32_t *)dst; const uint32_t *s = (const uint32_t *)src;
     int64_t i = 0; int j;
@@ -40070,7 +40083,7 @@ static int opdi_dims_compare(opd_tensor *const *ops, int nops, const int64_t *si
     }
     return 0;
 }
-/* perm[0] is the dim to walk innermost.  Insertion sort that bears undecided pairs. */
+/* Puts the dims into the order of the walk, perm[0] innermost, by an insertion sort that bears undecided pairs. */
 static void opdi_dims_order(opd_tensor *const *ops, int nops, const int64_t *sizes, int ndim, int *perm) {
     int i, j, k, c, t;
     for (i = 0; i < ndim; i++) { perm[i] = ndim - 1 - i; }
@@ -40085,7 +40098,8 @@ static void opdi_dims_order(opd_tensor *const *ops, int nops, const int64_t *siz
 
 //== overlap ===========================================================================================================
 
-/* at::assert_no_internal_overlap: an expanded tensor cannot be written.  As there, only zero strides are seen. */
+/* Fails if t, which is to be written, is expanded (at::assert_no_internal_overlap).  As there, only zero strides are
+   seen.  0, or -1. */
 static int opdi_check_internal_overlap(const opd_tensor *t) {
     int i;
     if (t->flags & OPDI_CONTIGUOUS) { return 0; }
@@ -40110,8 +40124,8 @@ static bool opdi_is_dense(const opd_tensor *t) {
     }
     return expect == t->numel;
 }
-/* at::assert_no_partial_overlap of an output with an input: the same elements in the same order are fine, and so is
-   (as in PyTorch) what has gaps, where an exact test would cost too much. */
+/* Fails if an output overlaps an input in part (at::assert_no_partial_overlap): the same elements in the same order are
+   fine, and so is (as in PyTorch) what has gaps, where an exact test would cost too much.  0, or -1. */
 static int opdi_check_partial_overlap(const opd_tensor *out, const opd_tensor *in) {
     const char *b0, *e0, *b1, *e1;
     if (out == in || !out->storage || !opdi_same_memory(out, in) || out->numel == 0 || in->numel == 0) { return 0; }
@@ -40360,7 +40374,7 @@ typedef struct opdi_flat {
     opdi_loop loop;
     const opdi_params *params;
 } opdi_flat;
-/* block[n] = one element of 4 or 8 bytes */
+/* Fills block[n] with one element of 4 or 8 bytes. */
 static void opdi_fill_block(void *block, const uint64_t *number, int64_t n, int size) {
     int64_t i;
     if (size == 8) { uint64_t *b = (uint64_t *)block, v = *number; for (i = 0; i < n; i++) { b[i] = v; } }
