@@ -216,6 +216,8 @@
      >>calls           calls, by operator and by base name, and what a kernel sees of one
      >>dumps           tables and registrations as text, a call explained
      >>tensors         storage, sizes and strides, results of kernels, derived forms
+     >>kernels         threads, half precision, vector math, matrix product, convolution, random numbers
+     >>loops           tensor iteration: promotion, broadcasting, block loops, copies
      >>backends        devices from outside
      >>tape            nodes, the generic kernels, views, writes in place
      >>functions       custom functions, what is differentiable once, what a formula reads
@@ -236,8 +238,6 @@
      >>exchange        DLPack, .npy, .npz, safetensors, saved graphs
      >>hooks           handles of nodes, hooks, saved-tensor hooks, checkpoints, anomaly mode
      >>profiler        records of events, the table, the trace file
-     >>kernels         threads, half precision, vector math, matrix product, convolution, random numbers
-     >>loops           tensor iteration: promotion, broadcasting, block loops, copies
      >>operators       the cards: everything about one operator in one place
      >>op:create       making tensors: of a value, of numbers in a row, at random
      >>op:view         views: the same elements under other sizes, parts, dims
@@ -10911,7 +10911,6 @@ static struct {
     NULL, 0, NULL, {NULL}, 0,
     NULL, NULL, 0, NULL, false, false};
 
-static opd_plugin *opdi_plugins;                   /* loaded or still mapped; see >>plugins */
 static opd_plugin *opdi_plugin_at(uintptr_t address);
 static opd_plugin *opdi_plugin_hold(uintptr_t address);
 static bool opdi_plugin_loaded(const opd_plugin *p);
@@ -11021,6 +11020,59 @@ static void opdi_kernel_give_back(opdi_gone *gone) {
     if (r->kernel->destroy) { r->kernel->destroy(r->kernel->user); }
     opdi_registration_free(r);
 }
+
+//== plug-ins that code or data belongs to =============================================================================
+
+struct opd_plugin {
+    void *handle;                                 /* dlopen's */
+    uintptr_t begin, end;                         /* where it is mapped */
+    const opd_plugin_info *info;                  /* NULL: it calls the program's own symbols */
+    opd_block *blocks;                            /* then: what its constructors linked */
+    int64_t pins;                                 /* one while it is loaded */
+    uint64_t left;                                /* epoch in which it was unloaded */
+    bool loaded;
+    size_t bytes;
+    opd_plugin *next;
+    char *path;
+};
+static opd_plugin *opdi_plugins;                   /* loaded or still mapped */
+static void opdi_plugins_sweep(void);
+
+//-- Returns the plug-in in whose code or data an address is, or NULL. Under the registry's lock.
+static opd_plugin *opdi_plugin_at(uintptr_t address) {
+    opd_plugin *p = opdi_plugins;
+    while (p && (address < p->begin || address >= p->end)) { p = p->next; }
+    return p;
+}
+
+static bool opdi_plugin_loaded(const opd_plugin *p) { return OPDI_LOAD(&p->loaded); }
+static void opdi_plugin_pin(opd_plugin *p) { (void)OPDI_ADD(&p->pins, 1); }
+
+//-- Pins the plug-in in which an address is, and returns it; NULL if it is in none.
+static opd_plugin *opdi_plugin_hold(uintptr_t address) {
+    opd_plugin *p;
+    if (!OPDI_LOAD(&opdi_plugins)) { return NULL; }
+    opdi_lock(&opdi_registry.lock);
+    p = opdi_plugin_at(address);
+    if (p) { opdi_plugin_pin(p); }
+    opdi_unlock(&opdi_registry.lock);
+    return p;
+}
+
+//-- Unpins a plug-in.  Another thread may free its record after that, so it is not looked at again.
+static void opdi_plugin_let_go(opd_plugin *p) {
+    if (OPDI_SUB(&p->pins, 1) == 0) { opdi_plugins_sweep(); }
+}
+
+opd_plugin *opd_plugin_next(const opd_plugin *plugin) {
+    opd_plugin *p;
+    opdi_lock(&opdi_registry.lock);
+    p = plugin ? plugin->next : opdi_plugins;
+    while (p && !p->loaded) { p = p->next; }
+    opdi_unlock(&opdi_registry.lock);
+    return p;
+}
+const char *opd_plugin_path(const opd_plugin *plugin) { return plugin ? plugin->path : ""; }
 
 //== library blocks ====================================================================================================
 
@@ -16716,6 +16768,2844 @@ OPD_API void opd_print(const opd_tensor *t) {
 }
 
 OPDI_COLD_END
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>kernels      threads, half precision, vector math, matrix product, convolution, random numbers
+//
+//  Loops on raw pointers that the operators are made of.  This part uses the platform section (allocation, errors)
+//  and knows nothing of tensors.  Code for AVX2 and AVX-512 is compiled by target attributes and chosen at run time,
+//  so a plain `cc -O2` reaches full speed.  No result depends on the number of threads.
+//----------------------------------------------------------------------------------------------------------------------
+
+OPDI_LOOPS_BEGIN
+/* Without optimisation intrinsics are slower than plain C, and take longer to compile. */
+#if defined(__x86_64__) && defined(__GNUC__) && defined(__OPTIMIZE__) && !defined(__TINYC__) && !defined(OPD_NO_SIMD)
+#define OPDI_X86
+#define OPDI_AVX2 __attribute__((target("avx2,fma")))
+#if defined(__clang__)
+#define OPDI_AVX512 __attribute__((target("avx2,fma,avx512f,avx512bw,avx512vl,avx512dq")))
+#else
+#define OPDI_AVX512 __attribute__((target("avx2,fma,avx512f,avx512bw,avx512vl,avx512dq,prefer-vector-width=512")))
+#endif
+#endif
+#if defined(__GNUC__) && !defined(__TINYC__)
+#define OPDI_ALWAYS static inline __attribute__((always_inline))
+#define OPDI_FMAF(level, a, b, c) ((level) > 0 ? __builtin_fmaf(a, b, c) : (a) * (b) + (c))
+#else
+#define OPDI_ALWAYS static inline
+#define OPDI_FMAF(level, a, b, c) ((a) * (b) + (c))
+#endif
+
+OPDI_COLD_BEGIN
+static int opdi_cpu_known = -1;                   /* what opdi_cpu_level says; -1: nobody has asked */
+OPDI_NOINLINE static int opdi_cpu_look(void) {
+    int level = 0;
+#if defined(OPDI_X86)
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) level = 1;
+    if (level && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq")) level = 2;
+    const char *wish = getenv("OPD_CPU_LEVEL");
+    if (wish && wish[0] >= '0' && wish[0] <= '2' && wish[1] == 0 && wish[0] - '0' < level) level = wish[0] - '0';
+#endif
+    OPDI_STORE(&opdi_cpu_known, level);
+    return level;
+}
+OPDI_COLD_END
+/* The level of instructions that kernels use: 0 plain C, 1 AVX2 with FMA, 2 AVX-512 F, BW, VL, DQ. OPD_CPU_LEVEL in the
+   environment may lower it. */
+OPDI_ALWAYS int opdi_cpu_level(void) {
+    const int level = OPDI_LOAD(&opdi_cpu_known);
+    return OPDI_LIKELY(level >= 0) ? level : opdi_cpu_look();
+}
+
+//== threads ===========================================================================================================
+
+/* A range function works on items [begin, end); begin is a multiple of the grain.  A range may span several grains. */
+typedef void (*opdi_range_fn)(void *ctx, int64_t begin, int64_t end);
+
+#define OPDI_MAX_THREADS 256
+
+static int opdi_threads_wanted;                   /* 0: not asked yet */
+
+OPDI_COLD_BEGIN
+static int opdi_threads_default(void) {
+    long n = 1;
+#if !defined(OPD_NO_THREADS)
+    const char *text = getenv("OPD_NUM_THREADS");
+    if (text) n = strtol(text, NULL, 10);
+#if defined(_WIN32)
+    if (!text || n < 1) n = pthread_num_processors_np();
+#else
+    if (!text || n < 1) n = sysconf(_SC_NPROCESSORS_ONLN);
+#endif
+#endif
+    return (int)OPDI_MAX(1, OPDI_MIN(n, OPDI_MAX_THREADS));
+}
+
+int opd_threads(void) {
+    int n = OPDI_LOAD(&opdi_threads_wanted);
+    if (OPDI_LIKELY(n > 0)) return n;
+    n = opdi_threads_default();
+    OPDI_STORE(&opdi_threads_wanted, n);
+    return n;
+}
+
+void opd_threads_set(int n) {
+#if defined(OPD_NO_THREADS)
+    n = 1;
+#endif
+    if (n <= 0) n = opdi_threads_default();
+    if (n > OPDI_MAX_THREADS) n = OPDI_MAX_THREADS;
+    OPDI_STORE(&opdi_threads_wanted, n);
+}
+
+#if defined(OPD_NO_THREADS)
+
+static void opdi_parallel_for(int64_t n, int64_t grain, opdi_range_fn fn, void *ctx) {
+    (void)grain;
+    if (n > 0) fn(ctx, 0, n);
+}
+
+#else
+
+/* The pool runs one job at a time.  Whoever takes `busy` owns it; workers join an open job under the lock and count
+   themselves in `active`, so the owner knows when the last one has left. */
+typedef struct opdi_pool {
+    pthread_mutex_t lock;
+    pthread_cond_t wake, done;
+    int busy;                                     /* taken with an atomic exchange */
+    int threads;                                  /* workers that exist */
+    int sleeping;                                 /* of them, waiting on `wake` */
+    int open;                                     /* how many more may join the job */
+    int active;                                   /* workers inside the job */
+    uint32_t generation;                          /* counts jobs */
+    opdi_range_fn fn;
+    void *ctx;
+    int64_t n, step, next;                        /* next: first index nobody has taken */
+} opdi_pool;
+
+static opdi_pool opdi_the_pool = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, PTHREAD_COND_INITIALIZER,
+                                  0, 0, 0, 0, 0, 0, NULL, NULL, 0, 0, 0};
+static pthread_once_t opdi_pool_once = PTHREAD_ONCE_INIT;
+static OPDI_TLS int opdi_in_parallel;             /* this thread runs a part of a job: nested calls run inline */
+
+/* Gives the child of a fork, which has none of the workers, a fresh pool. */
+OPD_UNUSED static void opdi_pool_child(void) {
+    opdi_pool *p = &opdi_the_pool;
+    memset(p, 0, sizeof *p);
+    pthread_mutex_init(&p->lock, NULL);
+    pthread_cond_init(&p->wake, NULL);
+    pthread_cond_init(&p->done, NULL);
+}
+static void opdi_pool_start(void) { (void)pthread_atfork(NULL, NULL, opdi_pool_child); }
+
+static inline void opdi_pause(void) {
+#if defined(OPDI_X86)
+    __builtin_ia32_pause();
+#endif
+}
+
+static void opdi_pool_work(opdi_range_fn fn, void *ctx, int64_t n, int64_t step) {
+    opdi_pool *p = &opdi_the_pool;
+    for (;;) {
+        int64_t begin = __atomic_fetch_add(&p->next, step, __ATOMIC_RELAXED);
+        if (begin >= n) return;
+        fn(ctx, begin, n - begin < step ? n : begin + step);
+    }
+}
+
+/* The life of a worker: joins a job that is open and new to it, counts itself in `active` while it takes ranges, then
+   spins a little and sleeps on `wake` until there is another job.  Never returns. */
+static void *opdi_pool_worker(void *unused) {
+    opdi_pool *p = &opdi_the_pool;
+    uint32_t seen = 0;
+    (void)unused;
+    opdi_in_parallel = 1;
+    pthread_mutex_lock(&p->lock);
+    for (;;) {
+        if (p->generation != seen && p->open > 0) {
+            seen = p->generation;
+            p->open--;
+            OPDI_STORE(&p->active, p->active + 1);
+            opdi_range_fn fn = p->fn;
+            void *ctx = p->ctx;
+            int64_t n = p->n, step = p->step;
+            pthread_mutex_unlock(&p->lock);
+            opdi_pool_work(fn, ctx, n, step);
+            if (opdi_thread_self) opdi_thread_self->error = OPD_OK;   /* the job tells its caller what failed */
+            pthread_mutex_lock(&p->lock);
+            OPDI_PUBLISH(&p->active, p->active - 1);
+            if (p->active == 0) pthread_cond_signal(&p->done);
+        }
+        seen = p->generation;
+        pthread_mutex_unlock(&p->lock);
+        for (int spin = 0; spin < 400 && OPDI_LOAD(&p->generation) == seen; spin++) opdi_pause();
+        pthread_mutex_lock(&p->lock);
+        if (p->generation == seen) {
+            p->sleeping++;
+            pthread_cond_wait(&p->wake, &p->lock);
+            p->sleeping--;
+        }
+    }
+    return NULL;
+}
+OPDI_COLD_END
+
+/* Makes workers until there are `want`; called with the lock held.  Goes on with fewer where the system refuses. */
+static void opdi_pool_grow(opdi_pool *p, int want) {
+    pthread_attr_t attr;
+    if (p->threads >= want || pthread_attr_init(&attr)) return;
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    while (p->threads < want) {
+        pthread_t id;
+        if (pthread_create(&id, &attr, opdi_pool_worker, NULL)) break;
+        p->threads++;
+    }
+    pthread_attr_destroy(&attr);
+}
+
+/* Runs a job that the caller, who holds `busy`, works on too: opens it for `workers` workers, takes ranges of `step`
+   until [0, n) is used up, closes it, and waits until the last worker has left. */
+static void opdi_pool_run(opdi_pool *p, int workers, int64_t n, int64_t step, opdi_range_fn fn, void *ctx) {
+    pthread_once(&opdi_pool_once, opdi_pool_start);
+    pthread_mutex_lock(&p->lock);
+    opdi_pool_grow(p, workers);
+    p->fn = fn;
+    p->ctx = ctx;
+    p->n = n;
+    p->step = step;
+    __atomic_store_n(&p->next, 0, __ATOMIC_RELAXED);
+    p->open = workers;
+    OPDI_STORE(&p->generation, p->generation + 1);
+    if (p->sleeping > 0) pthread_cond_broadcast(&p->wake);
+    pthread_mutex_unlock(&p->lock);
+    opdi_in_parallel = 1;
+    opdi_pool_work(fn, ctx, n, step);
+    opdi_in_parallel = 0;
+    pthread_mutex_lock(&p->lock);
+    p->open = 0;                                  /* too late to join */
+    if (p->active > 0) {
+        pthread_mutex_unlock(&p->lock);
+        for (int spin = 0; spin < 2000 && OPDI_LOAD(&p->active) > 0; spin++) opdi_pause();
+        pthread_mutex_lock(&p->lock);
+        while (p->active > 0) pthread_cond_wait(&p->done, &p->lock);
+    }
+    pthread_mutex_unlock(&p->lock);
+}
+
+/* Runs fn over [0, n) in ranges that begin at multiples of `grain`; the caller takes part.  Runs everything in the
+   caller where a range is all there is, inside another parallel_for, and while another thread has the pool. */
+static void opdi_parallel_for(int64_t n, int64_t grain, opdi_range_fn fn, void *ctx) {
+    opdi_pool *p = &opdi_the_pool;
+    int threads = opd_threads();
+    if (n <= 0) return;
+    if (grain < 1) grain = 1;
+    int64_t chunks = (n - 1) / grain + 1;
+    if (threads <= 1 || chunks <= 1 || opdi_in_parallel || n > INT64_MAX / 4 ||
+        __atomic_exchange_n(&p->busy, 1, __ATOMIC_ACQUIRE)) {
+        fn(ctx, 0, n);
+        return;
+    }
+    /* up to eight ranges a thread, so that an interrupted one does not hold up the rest */
+    int64_t per = chunks / ((int64_t)threads * 8);
+    opdi_pool_run(p, (int)OPDI_MIN((int64_t)threads - 1, chunks - 1), n, (per < 1 ? 1 : per) * grain, fn, ctx);
+    OPDI_PUBLISH(&p->busy, 0);
+}
+
+#endif
+
+//== half precision ====================================================================================================
+
+OPDI_ALWAYS uint32_t opdi_bits(float f) { uint32_t u; memcpy(&u, &f, sizeof u); return u; }
+OPDI_ALWAYS float opdi_float(uint32_t u) { float f; memcpy(&f, &u, sizeof f); return f; }
+
+/* c ? a : b by masks: a branch here would keep the compiler from vectorising */
+OPDI_ALWAYS uint32_t opdi_pick_bits(int c, uint32_t a, uint32_t b) {
+    uint32_t m = 0u - (uint32_t)c;
+    return (a & m) | (b & ~m);
+}
+
+OPDI_ALWAYS float opdi_bf16_to_f32(uint16_t h) { return opdi_float((uint32_t)h << 16); }
+
+OPDI_ALWAYS uint16_t opdi_f32_to_bf16(float f) {
+    uint32_t u = opdi_bits(f), r = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16, nan = (u >> 16) | 0x40u;
+    return (uint16_t)((u & 0x7fffffffu) > 0x7f800000u ? nan : r);
+}
+
+/* Half precision to float: the 15 bits without sign are read as a float with the exponent 112 too small; the product is
+   exact. */
+OPDI_ALWAYS float opdi_f16_to_f32(uint16_t h) {
+    uint32_t u = (uint32_t)(h & 0x7fffu) << 13, v = opdi_bits(opdi_float(u) * 5.192296858534828e33f);
+    v = opdi_pick_bits(u >= 0x0f800000u, u | 0x7f800000u, v);
+    return opdi_float(v | (uint32_t)(h & 0x8000u) << 16);
+}
+
+/* Float to half precision.  Denormal results: adding 0.5 puts the float's last bit where the half's is, and the
+   hardware rounds. */
+OPDI_ALWAYS uint16_t opdi_f32_to_f16(float f) {
+    uint32_t u = opdi_bits(f), a = u & 0x7fffffffu;
+    uint32_t normal = (a - 0x38000000u + 0xfffu + ((a >> 13) & 1u)) >> 13;
+    uint32_t tiny = opdi_bits(opdi_float(opdi_pick_bits(a < 0x38800000u, a, 0u)) + 0.5f) - 0x3f000000u;
+    uint32_t nan = 0x7e00u | ((a >> 13) & 0x3ffu);
+    uint32_t r = opdi_pick_bits(a < 0x38800000u, tiny, normal);
+    r = opdi_pick_bits(a >= 0x477ff000u, 0x7c00u, r);
+    r = opdi_pick_bits(a > 0x7f800000u, nan, r);
+    return (uint16_t)(r | (u >> 16 & 0x8000u));
+}
+
+//== vector math =======================================================================================================
+//
+// Float functions over arrays, 16 elements a step in loops without branches, which the compiler vectorises for each
+// instruction set.  `lv` is the level, a constant after inlining.  Error bounds in units in the last place, with and
+// without FMA (the test samples all floats against them): exp, log 1.1, erf 1.3, log1p, expm1 1.6, sin, cos 1.8,
+// sigmoid 2.5, tanh 2.6.  Values differ in the last place between levels.
+
+#define OPDI_VSTEP 16
+#define OPDI_MAGIC 12582912.0f                    /* 1.5 * 2^23: adding it rounds to an integer in the low bits */
+/* A sum with the digits of its type, also where expressions are evaluated with more of them (x87). */
+#if FLT_EVAL_METHOD == 0 || FLT_EVAL_METHOD == 16
+#define OPDI_ROUNDED(type, sum) (sum)
+#else
+OPDI_ALWAYS float opdi_rounded_float(float sum) { volatile float f = sum; return f; }
+OPDI_ALWAYS double opdi_rounded_double(double sum) { volatile double d = sum; return d; }
+#define OPDI_ROUNDED(type, sum) opdi_rounded_##type(sum)
+#endif
+
+/* n = round(x / ln 2), and r = x - n ln 2, |r| <= 0.347 */
+OPDI_ALWAYS float opdi_exp_reduce(int lv, float x, int32_t *n) {
+    float t = OPDI_ROUNDED(float, OPDI_FMAF(lv, x, 1.44269504f, OPDI_MAGIC)), k = t - OPDI_MAGIC;
+    float r = OPDI_FMAF(lv, k, -0.693359375f, x);
+    *n = (int32_t)(opdi_bits(t) - 0x4b400000u);
+    return OPDI_FMAF(lv, k, 2.12194442e-4f, r);
+}
+
+OPDI_ALWAYS float opdi_pick(int c, float a, float b) {
+    return opdi_float(opdi_pick_bits(c, opdi_bits(a), opdi_bits(b)));
+}
+
+OPDI_ALWAYS float opdi_pow2(int32_t n) { return opdi_float((uint32_t)(n + 127) << 23); }
+
+/* e^x = 2^n e^r; 2^n in two factors, so that results near the ends round once */
+OPDI_ALWAYS float opdi_exp1(int lv, float x) {
+    int32_t n;
+    x = opdi_pick(x > 89.0f, 89.0f, x);
+    x = opdi_pick(x < -104.0f, -104.0f, x);
+    float r = opdi_exp_reduce(lv, x, &n);
+    float q = OPDI_FMAF(lv, 0.00139505544f, r, 0.00836892892f);
+    q = OPDI_FMAF(lv, q, r, 0.041666206f);
+    q = OPDI_FMAF(lv, q, r, 0.166665182f);
+    q = OPDI_FMAF(lv, q, r, 0.5f);
+    q = OPDI_FMAF(lv, q, r * r, r) + 1.0f;
+    n &= -(int32_t)(x == x);
+    return q * opdi_pow2(n >> 1) * opdi_pow2(n - (n >> 1));
+}
+
+/* e^x - 1 = 2^n (e^r - 1) + (2^n - 1), everything halved so that n = 128 does not overflow early */
+OPDI_ALWAYS float opdi_expm11(int lv, float a) {
+    int32_t n;
+    float x = opdi_pick(a > 89.0f, 89.0f, a);
+    x = opdi_pick(x < -18.0f, -18.0f, x);
+    float r = opdi_exp_reduce(lv, x, &n);
+    float q = OPDI_FMAF(lv, 0.000199127855f, r, 0.00139411015f);
+    q = OPDI_FMAF(lv, q, r, 0.00833327603f);
+    q = OPDI_FMAF(lv, q, r, 0.041666355f);
+    q = OPDI_FMAF(lv, q, r, 0.166666672f);
+    q = OPDI_FMAF(lv, q, r, 0.5f);
+    q = OPDI_FMAF(lv, q, r * r, r);
+    n &= -(int32_t)(x == x);
+    float s = opdi_pow2(n - 1), y = OPDI_FMAF(lv, s, q, s - 0.5f) * 2.0f;
+    return opdi_pick((opdi_bits(a) & 0x7fffffffu) < 0x33000000u, a, y);
+}
+
+/* log(m 2^e) for f = m - 1, m in [sqrt(1/2), sqrt(2)] */
+OPDI_ALWAYS float opdi_log_core(int lv, float f, float e) {
+    float p = OPDI_FMAF(lv, 0.0691537708f, f, -0.117898293f);
+    p = OPDI_FMAF(lv, p, f, 0.118729778f);
+    p = OPDI_FMAF(lv, p, f, -0.123843402f);
+    p = OPDI_FMAF(lv, p, f, 0.142186567f);
+    p = OPDI_FMAF(lv, p, f, -0.16669251f);
+    p = OPDI_FMAF(lv, p, f, 0.200022265f);
+    p = OPDI_FMAF(lv, p, f, -0.249999866f);
+    p = OPDI_FMAF(lv, p, f, 0.333333105f);
+    float z = f * f;
+    float y = OPDI_FMAF(lv, e, -2.12194442e-4f, p * f * z);
+    y = OPDI_FMAF(lv, -0.5f, z, y);
+    return OPDI_FMAF(lv, e, 0.693359375f, f + y);
+}
+
+OPDI_ALWAYS float opdi_log1(int lv, float a) {
+    int tiny = opdi_bits(a) < 0x00800000u;       /* denormal */
+    uint32_t u = opdi_bits(opdi_pick(tiny, a * 8388608.0f, a)) - 0x3f3504f3u;
+    float e = (float)(((int32_t)u >> 23) - (23 & -tiny));
+    float y = opdi_log_core(lv, opdi_float((u & 0x7fffffu) + 0x3f3504f3u) - 1.0f, e);
+    y = opdi_pick(a < HUGE_VALF, y, a);                    /* inf and nan */
+    y = opdi_pick(a < 0.0f, NAN, y);
+    return opdi_pick(a == 0.0f, -HUGE_VALF, y);
+}
+
+/* u = 1 + x rounded, with what rounding lost added back to the reduced argument */
+OPDI_ALWAYS float opdi_log1p1(int lv, float a) {
+    float s = OPDI_ROUNDED(float, 1.0f + a), b = s - 1.0f, c = (1.0f - (s - b)) + (a - b);
+    uint32_t u = opdi_bits(s) - 0x3f3504f3u;
+    int32_t n = (int32_t)u >> 23;
+    float m = opdi_float((u & 0x7fffffu) + 0x3f3504f3u) - 1.0f;
+    float y = opdi_log_core(lv, m + c * opdi_float((uint32_t)(127 - OPDI_MIN(n, 126)) << 23), (float)n);
+    y = opdi_pick(a < HUGE_VALF, y, a);
+    y = opdi_pick(a < -1.0f, NAN, y);
+    y = opdi_pick(a == -1.0f, -HUGE_VALF, y);
+    return opdi_pick((opdi_bits(a) & 0x7fffffffu) < 0x33000000u, a, y);
+}
+
+/* tanh |x| = m / (m + 2), m = e^(2|x|) - 1 */
+OPDI_ALWAYS float opdi_tanh1(int lv, float a) {
+    uint32_t sign = opdi_bits(a) & 0x80000000u;
+    float x = opdi_float(opdi_bits(a) & 0x7fffffffu);
+    x = opdi_pick(x > 10.0f, 10.0f, x);
+    float m = opdi_expm11(lv, x + x), y = m / (m + 2.0f);
+    y = opdi_pick(x < 1e-4f, x, y);
+    return opdi_float(opdi_bits(y) | sign);
+}
+
+OPDI_ALWAYS float opdi_sigmoid1(int lv, float a) {
+    float t = opdi_exp1(lv, opdi_float(opdi_bits(a) | 0x80000000u));
+    float num = opdi_pick(a >= 0.0f, 1.0f, t);
+    return num / (1.0f + t);
+}
+
+/* erf(x): for |x| < 0.93 it is x + x P(x^2), beyond 1 - exp(-L(x)) with L = -log(1 - erf). */
+OPDI_ALWAYS float opdi_erf1(int lv, float a) {
+    uint32_t sign = opdi_bits(a) & 0x80000000u;
+    float x = opdi_float(opdi_bits(a) & 0x7fffffffu), z = x * x;
+    float t = opdi_pick(x > 4.0f, 4.0f, x);
+    float p = OPDI_FMAF(lv, 8.34522143e-5f, z, -0.000813743682f);
+    p = OPDI_FMAF(lv, p, z, 0.00520063424f);
+    p = OPDI_FMAF(lv, p, z, -0.0268592704f);
+    p = OPDI_FMAF(lv, p, z, 0.112836942f);
+    p = OPDI_FMAF(lv, p, z, -0.376126349f);
+    p = OPDI_FMAF(lv, p, z, 0.128379166f);
+    p = OPDI_FMAF(lv, p, x, x);
+    float q = OPDI_FMAF(lv, 1.11483105e-5f, t, -0.000321903295f);
+    q = OPDI_FMAF(lv, q, t, 0.00363849476f);
+    q = OPDI_FMAF(lv, q, t, -0.023753006f);
+    q = OPDI_FMAF(lv, q, t, 0.10622555f);
+    q = OPDI_FMAF(lv, q, t, 0.635158658f);
+    q = OPDI_FMAF(lv, q, t, 0.128646553f);
+    q = 1.0f - opdi_exp1(lv, -OPDI_FMAF(lv, q, t, t));
+    q = opdi_pick(x > 4.0f, 1.0f, q);
+    p = opdi_pick(!(x >= 0.93f), p, q);
+    return opdi_float(opdi_bits(p) | sign);
+}
+
+/* x = n pi/2 + r in double, |x| < 2^27; then the polynomial of the quadrant.  shift 0: sin, 1: cos. */
+#define OPDI_TRIG_MAX 134217728.0f
+OPDI_ALWAYS float opdi_trig1(int lv, float a, uint32_t shift) {
+    double x = (double)a, t = OPDI_ROUNDED(double, x * 0.63661977236758134308 + 6755399441055744.0);
+    double k = t - 6755399441055744.0;
+    uint64_t bits;
+    memcpy(&bits, &t, sizeof bits);
+    uint32_t n = (uint32_t)bits + shift;
+    float r = (float)((x - k * 1.57079631090164184570) - k * 1.58932547735281966916e-8), z = r * r;
+    float s = OPDI_FMAF(lv, -0.000195164772f, z, 0.00833217241f);
+    s = OPDI_FMAF(lv, s, z, -0.166666552f);
+    s = OPDI_FMAF(lv, s, z * r, r);
+    float c = OPDI_FMAF(lv, 2.44375278e-5f, z, -0.00138873595f);
+    c = OPDI_FMAF(lv, c, z, 0.0416666456f);
+    c = OPDI_FMAF(lv, c, z * z, OPDI_FMAF(lv, -0.5f, z, 1.0f));
+    return opdi_float(opdi_bits(n & 1u ? c : s) ^ (n & 2u) << 30);
+}
+OPDI_ALWAYS float opdi_sin1(int lv, float a) { float y = opdi_trig1(lv, a, 0u); return a == 0.0f ? a : y; }
+OPDI_ALWAYS float opdi_cos1(int lv, float a) { return opdi_trig1(lv, a, 1u); }
+
+/* The functions: name of the vector form, element form. */
+#define OPDI_VMATH_LIST(X) X(exp, 0) X(log, 1) X(log1p, 2) X(expm1, 3) X(tanh, 4) X(erf, 5) X(sin, 6) X(cos, 7) \
+    X(sigmoid, 8)
+
+/* o[0..n) = f(a[0..n)); o == a is allowed.  Each step goes through y, so its loop has no aliases. */
+#define OPDI_VMATH_CASE(name, number) \
+    case number: \
+        for (int64_t i = 0; i < n; i += OPDI_VSTEP) { \
+            float y[OPDI_VSTEP]; \
+            for (int t = 0; t < OPDI_VSTEP; t++) y[t] = opdi_##name##1(lv, a[i + t]); \
+            for (int t = 0; t < OPDI_VSTEP; t++) o[i + t] = y[t]; \
+        } \
+        break;
+OPDI_ALWAYS void opdi_vmath_body(int lv, int f, int64_t n, float *o, const float *a) {
+    switch (f) { OPDI_VMATH_LIST(OPDI_VMATH_CASE) default: break; }
+}
+static void opdi_vmath_plain(int f, int64_t n, float *o, const float *a) { opdi_vmath_body(0, f, n, o, a); }
+#if defined(OPDI_X86)
+OPDI_AVX2 static void opdi_vmath_avx2(int f, int64_t n, float *o, const float *a) { opdi_vmath_body(1, f, n, o, a); }
+OPDI_AVX512 static void opdi_vmath_avx512(int f, int64_t n, float *o, const float *a) {
+    opdi_vmath_body(2, f, n, o, a);
+}
+#endif
+
+/* Applies function f to n elements, a multiple of OPDI_VSTEP. */
+static void opdi_vmath_steps(int f, int64_t n, float *o, const float *a) {
+#if defined(OPDI_X86)
+    int level = opdi_cpu_level();
+    if (level == 2) { opdi_vmath_avx512(f, n, o, a); return; }
+    if (level == 1) { opdi_vmath_avx2(f, n, o, a); return; }
+#endif
+    opdi_vmath_plain(f, n, o, a);
+}
+
+static void opdi_vmath(int f, int64_t n, float *o, const float *a) {
+    int64_t whole = n & ~(int64_t)(OPDI_VSTEP - 1);
+    if (whole) opdi_vmath_steps(f, whole, o, a);
+    if (n > whole) {
+        float x[OPDI_VSTEP] = {0}, y[OPDI_VSTEP];
+        memcpy(x, a + whole, (size_t)(n - whole) * sizeof(float));
+        opdi_vmath_steps(f, OPDI_VSTEP, y, x);
+        memcpy(o + whole, y, (size_t)(n - whole) * sizeof(float));
+    }
+}
+
+/* Computes sin (f 6) or cos: blocks that hold an element too large for the reduction are done again by the C
+   library. */
+static void opdi_vtrig(int f, int64_t n, float *o, const float *a) {
+    float x[256];
+    for (int64_t i = 0; i < n; i += 256) {
+        int64_t m = OPDI_MIN(n - i, 256);
+        uint32_t large = 0;
+        if (m < 256) memset(x, 0, sizeof x);
+        memcpy(x, a + i, (size_t)m * sizeof(float));
+        for (int t = 0; t < 256; t++) large |= (opdi_bits(x[t]) & 0x7fffffffu) >= 0x4d000000u ? 1u : 0u;
+        opdi_vmath(f, m, o + i, x);
+        for (int64_t t = 0; large && t < m; t++)
+            if (!(fabsf(x[t]) < OPDI_TRIG_MAX)) o[i + t] = f == 6 ? sinf(x[t]) : cosf(x[t]);
+    }
+}
+
+static void opdi_vexp(int64_t n, float *o, const float *a) { opdi_vmath(0, n, o, a); }
+static void opdi_vlog(int64_t n, float *o, const float *a) { opdi_vmath(1, n, o, a); }
+static void opdi_vlog1p(int64_t n, float *o, const float *a) { opdi_vmath(2, n, o, a); }
+static void opdi_vexpm1(int64_t n, float *o, const float *a) { opdi_vmath(3, n, o, a); }
+static void opdi_vtanh(int64_t n, float *o, const float *a) { opdi_vmath(4, n, o, a); }
+static void opdi_verf(int64_t n, float *o, const float *a) { opdi_vmath(5, n, o, a); }
+static void opdi_vsin(int64_t n, float *o, const float *a) { opdi_vtrig(6, n, o, a); }
+static void opdi_vcos(int64_t n, float *o, const float *a) { opdi_vtrig(7, n, o, a); }
+static void opdi_vsigmoid(int64_t n, float *o, const float *a) { opdi_vmath(8, n, o, a); }
+
+//== matrix product ====================================================================================================
+//
+// C[m,n] = A[m,k] B[k,n] + beta C.  B is copied into panels of NR columns (a panel's row is contiguous), A into
+// panels of MR rows unless its rows are contiguous already; a micro-kernel keeps an MR x NR tile of C in registers.
+// k is never split among threads and its blocks depend on k only.
+
+/* An operand.  `dtype`: that of C, or for float C also OPD_FLOAT16 and OPD_BFLOAT16.  rs, cs: strides in elements.
+   With `pack` (B only) there is no data: it writes out[t * ld + j] = B[k0 + t, j0 + j] for t < kc, j < nc <= ld, and
+   may write anything into the columns nc <= j < ld. */
+typedef void (*opdi_pack_fn)(void *ctx, int64_t k0, int64_t kc, int64_t j0, int64_t nc, int64_t ld, void *out);
+typedef struct opdi_gemm_in {
+    const void *data;
+    int dtype;
+    int64_t rs, cs;
+    opdi_pack_fn pack;
+    void *ctx;
+} opdi_gemm_in;
+
+/* A tile: c[r * ldc + j] (+)= sum over t < kc of rows[r][t * csa] * b[t * ldb + j], r < MR, j < NR */
+typedef void opdi_micro_fn(int64_t kc, const void *const *rows, int64_t csa, const void *b, int64_t ldb, void *c,
+                           int64_t ldc, int add);
+typedef struct opdi_micro { opdi_micro_fn *run; int64_t mr, nr; } opdi_micro;
+#define OPDI_MAX_MR 8
+#define OPDI_MAX_NR 32
+
+static opdi_micro_fn opdi_micro_plain_f32, opdi_micro_plain_f64;
+
+#if defined(OPDI_X86)
+typedef float opdi_v8f __attribute__((vector_size(32), aligned(4), may_alias));
+typedef float opdi_v16f __attribute__((vector_size(64), aligned(4), may_alias));
+typedef double opdi_v4d __attribute__((vector_size(32), aligned(8), may_alias));
+typedef double opdi_v8d __attribute__((vector_size(64), aligned(8), may_alias));
+
+/* Assembly, because ISO mode (-std=c11) does not let the compiler contract a * b + c. */
+#define OPDI_ASM_FMA(s, c, a, b) __asm__("vfmadd231" s " {%2, %1, %0|%0, %1, %2}" : "+v"(c) : "v"(a), "v"(b))
+#define OPDI_ASM_SPLAT(s, x, p) __asm__("vbroadcasts" s " {%1, %0|%0, %1}" : "=v"(x) : "m"(*(p)))
+#define OPDI_ASM_STREAM(s, p, x) __asm__("vmovntp" s " {%1, %0|%0, %1}" : "=m"(*(p)) : "v"(x))
+OPDI_AVX2 static opdi_micro_fn opdi_micro_avx2_f32, opdi_micro_avx2_f64;
+OPDI_AVX512 static opdi_micro_fn opdi_micro_avx512_f32, opdi_micro_avx512_f64;
+#endif
+#endif
+#if defined(OPDI_WIDE)   /* once for each type and level, see >>typed */
+#if OPDI_LEVEL == 0
+static void OPDI_WIDE(micro)(int64_t kc, const void *const *rows, int64_t csa, const void *bv, int64_t ldb, void *cv,
+                             int64_t ldc, int add) {
+    const OPDI_T *b = (const OPDI_T *)bv;
+    OPDI_T *c = (OPDI_T *)cv, acc[4][8] = {{0}};
+    for (int64_t t = 0; t < kc; t++, b += ldb)
+        for (int r = 0; r < 4; r++) {
+            OPDI_T x = ((const OPDI_T *)rows[r])[t * csa];
+            for (int j = 0; j < 8; j++) acc[r][j] += x * b[j];
+        }
+    for (int r = 0; r < 4; r++)
+        for (int j = 0; j < 8; j++) c[r * ldc + j] = add ? c[r * ldc + j] + acc[r][j] : acc[r][j];
+}
+#else
+#define OPDI_ROW_INIT(i) \
+    const OPDI_T *p##i = (const OPDI_T *)rows[i]; \
+    OPDI_V c##i = {0}, d##i = {0};
+#define OPDI_ROW_STEP(i) { \
+        OPDI_V x; \
+        OPDI_ASM_SPLAT(OPDI_ASM, x, p##i + at); \
+        OPDI_ASM_FMA("p" OPDI_ASM, c##i, x, b0); \
+        OPDI_ASM_FMA("p" OPDI_ASM, d##i, x, b1); \
+    }
+#define OPDI_ROW_STORE(i) { \
+        OPDI_V *q = (OPDI_V *)(void *)(c + i * ldc), *q1 = (OPDI_V *)(void *)(c + i * ldc + W); \
+        if (add) { c##i += *q; d##i += *q1; } \
+        *q = c##i; \
+        *q1 = d##i; \
+    }
+#if OPDI_LEVEL == 1
+#define OPDI_TILE_ROWS(M) M(0) M(1) M(2) M(3) M(4) M(5)
+#else
+#define OPDI_TILE_ROWS(M) M(0) M(1) M(2) M(3) M(4) M(5) M(6) M(7)
+#endif
+OPDI_TARGET static void OPDI_WIDE(micro)(int64_t kc, const void *const *rows, int64_t csa, const void *bv, int64_t ldb,
+                                         void *cv, int64_t ldc, int add) {
+    enum { W = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };
+    const OPDI_T *b = (const OPDI_T *)bv;
+    OPDI_T *c = (OPDI_T *)cv;
+    OPDI_TILE_ROWS(OPDI_ROW_INIT)
+    for (int64_t t = 0, at = 0; t < kc; t++, at += csa, b += ldb) {
+        OPDI_V b0 = *(const OPDI_V *)(const void *)b, b1 = *(const OPDI_V *)(const void *)(b + W);
+        OPDI_TILE_ROWS(OPDI_ROW_STEP)
+    }
+    OPDI_TILE_ROWS(OPDI_ROW_STORE)
+}
+#undef OPDI_ROW_INIT
+#undef OPDI_ROW_STEP
+#undef OPDI_ROW_STORE
+#undef OPDI_TILE_ROWS
+#endif
+#endif
+#if defined(OPDI_MAIN_PASS)
+
+static opdi_micro opdi_micro_of(size_t size) {
+    opdi_micro mk = {size == 4 ? opdi_micro_plain_f32 : opdi_micro_plain_f64, 4, 8};
+#if defined(OPDI_X86)
+    int level = opdi_cpu_level();
+    if (level == 1) {
+        mk.run = size == 4 ? opdi_micro_avx2_f32 : opdi_micro_avx2_f64;
+        mk.mr = 6;
+        mk.nr = size == 4 ? 16 : 8;
+    } else if (level == 2) {
+        mk.run = size == 4 ? opdi_micro_avx512_f32 : opdi_micro_avx512_f64;
+        mk.mr = 8;
+        mk.nr = size == 4 ? 32 : 16;
+    }
+#endif
+    return mk;
+}
+
+static inline float opdi_gemm_load_f32(const opdi_gemm_in *in, int64_t at) {
+    if (in->dtype == OPD_BFLOAT16) return opdi_bf16_to_f32(((const uint16_t *)in->data)[at]);
+    if (in->dtype == OPD_FLOAT16) return opdi_f16_to_f32(((const uint16_t *)in->data)[at]);
+    return ((const float *)in->data)[at];
+}
+
+/* Converts half precision to float, contiguous, in fixed steps. */
+static void opdi_widen(const uint16_t *p, int bf16, int64_t n, float *out) {
+    int64_t j = 0;
+    for (; bf16 && j + 16 <= n; j += 16) {
+        float x[16];
+        for (int l = 0; l < 16; l++) x[l] = opdi_bf16_to_f32(p[j + l]);
+        for (int l = 0; l < 16; l++) out[j + l] = x[l];
+    }
+    for (; !bf16 && j + 16 <= n; j += 16) {
+        float x[16];
+        for (int l = 0; l < 16; l++) x[l] = opdi_f16_to_f32(p[j + l]);
+        for (int l = 0; l < 16; l++) out[j + l] = x[l];
+    }
+    for (; j < n; j++) out[j] = bf16 ? opdi_bf16_to_f32(p[j]) : opdi_f16_to_f32(p[j]);
+}
+
+/* Sets out[j] = in[j * stride] for j < n; half precision becomes float. */
+static void opdi_pack_line(const opdi_gemm_in *in, int64_t at, int64_t stride, int64_t n, void *out) {
+    if (stride == 1 && (in->dtype == OPD_FLOAT32 || in->dtype == OPD_FLOAT64)) {
+        size_t size = in->dtype == OPD_FLOAT32 ? 4 : 8;
+        memcpy(out, (const char *)in->data + at * (int64_t)size, (size_t)n * size);
+    } else if (in->dtype == OPD_FLOAT64) {
+        const double *p = (const double *)in->data + at;
+        for (int64_t j = 0; j < n; j++) ((double *)out)[j] = p[j * stride];
+    } else if (in->dtype == OPD_FLOAT32) {
+        const float *p = (const float *)in->data + at;
+        for (int64_t j = 0; j < n; j++) ((float *)out)[j] = p[j * stride];
+    } else if (stride == 1) {
+        opdi_widen((const uint16_t *)in->data + at, in->dtype == OPD_BFLOAT16, n, (float *)out);
+    } else {
+        for (int64_t j = 0; j < n; j++) ((float *)out)[j] = opdi_gemm_load_f32(in, at + j * stride);
+    }
+}
+
+#if defined(OPDI_X86)
+typedef float opdi_v4f __attribute__((vector_size(16), aligned(4), may_alias));
+typedef int opdi_v4i __attribute__((vector_size(16)));
+#if defined(__clang__)
+#define OPDI_MIX4(a, b, i, j, k, l) __builtin_shufflevector(a, b, i, j, k, l)
+#else
+#define OPDI_MIX4(a, b, i, j, k, l) __builtin_shuffle(a, b, mix_##i##j##k##l)
+#endif
+/* out[t * ld + j] = pj[t] for t, j < 4 */
+static inline void opdi_transpose4(const float *p0, const float *p1, const float *p2, const float *p3, float *out,
+                                   int64_t ld) {
+#if !defined(__clang__)
+    const opdi_v4i mix_0415 = {0, 4, 1, 5}, mix_2637 = {2, 6, 3, 7};
+#endif
+    opdi_v4f a = *(const opdi_v4f *)(const void *)p0, b = *(const opdi_v4f *)(const void *)p1;
+    opdi_v4f c = *(const opdi_v4f *)(const void *)p2, d = *(const opdi_v4f *)(const void *)p3;
+    opdi_v4f ac = OPDI_MIX4(a, c, 0, 4, 1, 5), ac2 = OPDI_MIX4(a, c, 2, 6, 3, 7);
+    opdi_v4f bd = OPDI_MIX4(b, d, 0, 4, 1, 5), bd2 = OPDI_MIX4(b, d, 2, 6, 3, 7);
+    *(opdi_v4f *)(void *)out = OPDI_MIX4(ac, bd, 0, 4, 1, 5);
+    *(opdi_v4f *)(void *)(out + ld) = OPDI_MIX4(ac, bd, 2, 6, 3, 7);
+    *(opdi_v4f *)(void *)(out + 2 * ld) = OPDI_MIX4(ac2, bd2, 0, 4, 1, 5);
+    *(opdi_v4f *)(void *)(out + 3 * ld) = OPDI_MIX4(ac2, bd2, 2, 6, 3, 7);
+}
+#else
+static inline void opdi_transpose4(const float *p0, const float *p1, const float *p2, const float *p3, float *out,
+                                   int64_t ld) {
+    for (int t = 0; t < 4; t++, out += ld) {
+        out[0] = p0[t];
+        out[1] = p1[t];
+        out[2] = p2[t];
+        out[3] = p3[t];
+    }
+}
+#endif
+
+/* Columns [0, n) of a float matrix whose columns are contiguous: out[t * ld + j] = in[j * cs + t] */
+static void opdi_pack_turned(const float *in, int64_t cs, int64_t kc, int64_t n, int64_t ld, float *out) {
+    int64_t j = 0;
+    for (; j + 4 <= n; j += 4) {
+        int64_t t = 0;
+        for (; t + 4 <= kc; t += 4) {
+            const float *p = in + j * cs + t;
+            opdi_transpose4(p, p + cs, p + 2 * cs, p + 3 * cs, out + t * ld + j, ld);
+        }
+        for (; t < kc; t++)
+            for (int i = 0; i < 4; i++) out[t * ld + j + i] = in[(j + i) * cs + t];
+    }
+    for (; j < n; j++)
+        for (int64_t t = 0; t < kc; t++) out[t * ld + j] = in[j * cs + t];
+}
+
+/* Packs columns [j0, j0 + n) and rows [k0, k0 + kc) into a panel ld wide; columns from n on become zero. */
+static void opdi_pack_panel(const opdi_gemm_in *in, size_t size, int64_t k0, int64_t kc, int64_t j0, int64_t n,
+                            int64_t ld, void *out) {
+    char *o = (char *)out;
+    size_t line = (size_t)ld * size;
+    int64_t at = k0 * in->rs + j0 * in->cs;
+    if (in->pack) { in->pack(in->ctx, k0, kc, j0, n, ld, out); return; }
+    if (n < ld) memset(o, 0, line * (size_t)kc);
+    if (in->rs == 1 && in->cs != 1 && in->dtype == OPD_FLOAT32) {
+        opdi_pack_turned((const float *)in->data + at, in->cs, kc, n, ld, (float *)out);
+    } else if (in->rs == 1 && in->cs != 1 && size == 4) {             /* half precision, 64 rows at a time */
+        float wide[OPDI_MAX_NR * 64];
+        for (int64_t t = 0; t < kc; t += 64) {
+            int64_t m = OPDI_MIN(64, kc - t);
+            for (int64_t j = 0; j < n; j++) opdi_pack_line(in, at + t + j * in->cs, 1, m, wide + j * 64);
+            opdi_pack_turned(wide, 64, m, n, ld, (float *)out + t * ld);
+        }
+    } else if (in->cs == 1 && n == ld && (in->dtype == OPD_FLOAT32 || in->dtype == OPD_FLOAT64)) {
+        const char *p = (const char *)in->data + at * (int64_t)size;
+        int64_t step = in->rs * (int64_t)size;
+        if (line == 128) for (int64_t t = 0; t < kc; t++) memcpy(o + t * 128, p + t * step, 128);
+        else for (int64_t t = 0; t < kc; t++) memcpy(o + t * (int64_t)line, p + t * step, line);
+    } else {
+        for (int64_t t = 0; t < kc; t++) opdi_pack_line(in, at + t * in->rs, in->cs, n, o + t * (int64_t)line);
+    }
+}
+
+typedef struct opdi_gemm_job {
+    opdi_micro mk;
+    size_t size;
+    opdi_gemm_in a, b;                            /* a as its transpose: rs over k, cs over the rows */
+    char *c;
+    int64_t rsc, csc;
+    int64_t i0, mc, j0, nc, k0, kc;               /* the block at work */
+    int64_t mb, nb;                               /* rows and columns of a work item */
+    char *apack, *bpack;                          /* NULL: read the operand where it is */
+    int add;
+} opdi_gemm_job;
+
+static void opdi_gemm_pack_a(void *ctx, int64_t begin, int64_t end) {
+    opdi_gemm_job *g = (opdi_gemm_job *)ctx;
+    int64_t mr = g->mk.mr;
+    for (int64_t p = begin; p < end; p++)
+        opdi_pack_panel(&g->a, g->size, g->k0, g->kc, g->i0 + p * mr, OPDI_MIN(mr, g->mc - p * mr), mr,
+                        g->apack + (size_t)(p * mr * g->kc) * g->size);
+}
+
+static void opdi_gemm_pack_b(void *ctx, int64_t begin, int64_t end) {
+    opdi_gemm_job *g = (opdi_gemm_job *)ctx;
+    int64_t nr = g->mk.nr, size = (int64_t)g->size;
+    int plain = g->b.dtype == (size == 4 ? OPD_FLOAT32 : OPD_FLOAT64) && g->b.cs == 1 && !g->b.pack;
+    if (plain && nr * size == 128)                /* eight panels at a time: longer runs of memory */
+        for (; begin + 1 < end && (begin + 1) * nr <= g->nc; begin += 8) {
+            int64_t panels = OPDI_MIN(OPDI_MIN(8, end - begin), g->nc / nr - begin);
+            const char *p = (const char *)g->b.data + (g->k0 * g->b.rs + g->j0 + begin * nr) * size;
+            char *o = g->bpack + begin * nr * g->kc * size;
+            for (int64_t t = 0; t < g->kc; t++, p += g->b.rs * size, o += 128)
+                for (int64_t q = 0; q < panels; q++) memcpy(o + q * g->kc * 128, p + q * 128, 128);
+            if (panels < 8) { begin += panels; break; }
+        }
+    for (int64_t p = begin; p < end; p++)
+        opdi_pack_panel(&g->b, g->size, g->k0, g->kc, g->j0 + p * nr, OPDI_MIN(nr, g->nc - p * nr), nr,
+                        g->bpack + (size_t)(p * nr * g->kc) * g->size);
+}
+
+/* Adds or copies the part m x n of a tile to C. */
+static void opdi_gemm_store(const opdi_gemm_job *g, const void *tile, int64_t i, int64_t j, int64_t m, int64_t n) {
+    if (g->csc == 1 && !g->add) {
+        for (int64_t r = 0; r < m; r++)
+            memcpy(g->c + ((i + r) * g->rsc + j) * (int64_t)g->size,
+                   (const char *)tile + r * g->mk.nr * (int64_t)g->size, (size_t)n * g->size);
+        return;
+    }
+    for (int64_t r = 0; r < m; r++)
+        for (int64_t q = 0; q < n; q++) {
+            int64_t to = (i + r) * g->rsc + (j + q) * g->csc;
+            if (g->size == 4) {
+                float v = ((const float *)tile)[r * g->mk.nr + q], *c = (float *)(void *)g->c + to;
+                *c = g->add ? *c + v : v;
+            } else {
+                double v = ((const double *)tile)[r * g->mk.nr + q], *c = (double *)(void *)g->c + to;
+                *c = g->add ? *c + v : v;
+            }
+        }
+}
+
+/* Computes the tile of rows [i, i + m), at most MR, and n columns from j on; b is the column panel. */
+static void opdi_gemm_tile(const opdi_gemm_job *g, int64_t i, int64_t j, int64_t n, const void *b, int64_t ldb) {
+    double tile[OPDI_MAX_MR * OPDI_MAX_NR / 2];
+    const void *rows[OPDI_MAX_MR];
+    const opdi_micro *mk = &g->mk;
+    int64_t m = OPDI_MIN(mk->mr, g->mc - i), csa = mk->mr, size = (int64_t)g->size;
+    for (int64_t r = 0; r < mk->mr; r++) {
+        int64_t row = OPDI_MIN(r, m - 1);         /* rows past the end compute what nobody reads */
+        if (g->apack) rows[r] = g->apack + (i * g->kc + r) * size;
+        else rows[r] = (const char *)g->a.data + ((g->i0 + i + row) * g->a.cs + g->k0 * g->a.rs) * size;
+    }
+    if (!g->apack) csa = g->a.rs;
+    if (m == mk->mr && n == mk->nr && g->csc == 1) {
+        mk->run(g->kc, rows, csa, b, ldb, g->c + ((g->i0 + i) * g->rsc + g->j0 + j) * size, g->rsc, g->add);
+    } else {
+        mk->run(g->kc, rows, csa, b, ldb, tile, mk->nr, 0);
+        opdi_gemm_store(g, tile, g->i0 + i, g->j0 + j, m, n);
+    }
+}
+
+/* Computes work items [begin, end), which are blocks of mb x nb of C, by rows. */
+static void opdi_gemm_blocks(void *ctx, int64_t begin, int64_t end) {
+    const opdi_gemm_job *g = (const opdi_gemm_job *)ctx;
+    int64_t across = (g->nc - 1) / g->nb + 1, nr = g->mk.nr;
+    for (int64_t w = begin; w < end; w++) {
+        int64_t ib = w / across * g->mb, jb = w % across * g->nb;
+        int64_t ie = OPDI_MIN(ib + g->mb, g->mc), je = OPDI_MIN(jb + g->nb, g->nc);
+        for (int64_t j = jb; j < je; j += nr) {
+            int64_t n = OPDI_MIN(nr, g->nc - j), ldb = nr;
+            const char *b;
+            if (g->bpack) {
+                b = g->bpack + (size_t)(j * g->kc) * g->size;
+            } else {
+                ldb = g->b.rs;
+                b = (const char *)g->b.data + (g->k0 * ldb + g->j0 + j) * (int64_t)g->size;
+            }
+            for (int64_t i = ib; i < ie; i += g->mk.mr) opdi_gemm_tile(g, i, j, n, b, ldb);
+        }
+    }
+}
+
+/* Adds to one block of C, g->mc x g->nc at (i0, j0), the products of k0 .. k0 + kc: packs A unless it is read in place,
+   then runs the tiles in groups of mb x nb, which threads share. */
+static void opdi_gemm_block(opdi_gemm_job *g) {
+    int64_t mr = g->mk.mr, nr = g->mk.nr, rows = (g->mc - 1) / mr + 1, cols = (g->nc - 1) / nr + 1;
+    double work = (double)g->mc * (double)g->nc * (double)g->kc;
+    int64_t threads = work < 1e6 ? 1 : opd_threads(), mp = 16, np = 8;
+    while (threads > 1 && ((rows - 1) / mp + 1) * ((cols - 1) / np + 1) < 4 * threads && (mp > 2 || np > 1)) {
+        if (mp > 2) mp /= 2;
+        else np /= 2;
+    }
+    g->mb = mp * mr;
+    g->nb = np * nr;
+    if (g->apack) opdi_parallel_for(rows, threads > 1 ? OPDI_MAX(1, 16384 / (mr * g->kc)) : rows, opdi_gemm_pack_a, g);
+    int64_t items = ((g->mc - 1) / g->mb + 1) * ((g->nc - 1) / g->nb + 1);
+    opdi_parallel_for(items, threads > 1 ? 1 : items, opdi_gemm_blocks, g);
+}
+
+#define OPDI_GEMM_K 576                           /* a panel of B, K x NR, is 72 KiB of float at most */
+#define OPDI_GEMM_N 1024
+#define OPDI_GEMM_M 2048
+
+static int64_t opdi_round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+
+/* Computes C (m x n) = A B, or C += A B where g->add is set, block by block: panels of B and blocks of A are packed
+   into one buffer, except those that can be read in place.  0, or -1 when there is no memory for the buffer. */
+static int opdi_gemm_blocked(opdi_gemm_job *g, int64_t m, int64_t n, int64_t k) {
+    int64_t kparts = (k - 1) / OPDI_GEMM_K + 1, kstep = opdi_round_up((k - 1) / kparts + 1, 8);
+    int64_t mr = g->mk.mr, nr = g->mk.nr, nstep = OPDI_MIN(opdi_round_up(n, nr), OPDI_GEMM_N);
+    int64_t mstep = OPDI_MIN(opdi_round_up(m, mr), OPDI_GEMM_M / mr * mr), size = (int64_t)g->size;
+    int same = g->a.dtype == (size == 4 ? OPD_FLOAT32 : OPD_FLOAT64) && g->a.rs == 1 &&
+               (n < 512 || m < 256 || g->a.cs * size < 4096);     /* far rows compete for the same cache lines */
+    int direct = !g->b.pack && g->b.dtype == (size == 4 ? OPD_FLOAT32 : OPD_FLOAT64) && g->b.cs == 1 &&
+                 n % nr == 0 && n * k * size <= 32768;
+    kstep = OPDI_MIN(kstep, k);
+    size_t asize = same ? 0 : (size_t)(mstep * kstep * size), bsize = direct ? 0 : (size_t)(nstep * kstep * size);
+    double local[512];                            /* 4 KiB: small products allocate nothing */
+    char *buffer = (char *)local;
+    if (asize + bsize + 64 > sizeof local) {
+        buffer = (char *)opdi_alloc(asize + bsize + 64);
+        if (!buffer) return -1;
+    }
+    char *at = buffer + (64 - ((uintptr_t)buffer & 63));
+    int first = g->add;
+    g->bpack = direct ? NULL : at;
+    g->apack = same ? NULL : at + bsize;
+    for (g->j0 = 0; g->j0 < n; g->j0 += nstep) {
+        g->nc = OPDI_MIN(nstep, n - g->j0);
+        for (g->k0 = 0; g->k0 < k; g->k0 += kstep) {
+            g->kc = OPDI_MIN(kstep, k - g->k0);
+            g->add = first || g->k0 > 0;
+            int64_t panels = (g->nc - 1) / nr + 1, grain = OPDI_MAX(1, 16384 / (nr * g->kc));
+            if (g->bpack) opdi_parallel_for(panels, (double)m * (double)n * (double)k < 1e6 ? panels : grain,
+                                            opdi_gemm_pack_b, g);
+            for (g->i0 = 0; g->i0 < m; g->i0 += mstep) {
+                g->mc = OPDI_MIN(mstep, m - g->i0);
+                opdi_gemm_block(g);
+            }
+        }
+    }
+    if (buffer != (char *)local) opdi_free(buffer, asize + bsize + 64);
+    return 0;
+}
+
+/* Sets C = beta C; beta == 0 does not read C. */
+static void opdi_gemm_scale(const opdi_gemm_job *g, int64_t m, int64_t n, double beta) {
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < n; j++) {
+            int64_t at = i * g->rsc + j * g->csc;
+            float *f = (float *)(void *)g->c + at;
+            double *d = (double *)(void *)g->c + at;
+            if (g->size == 4) *f = beta == 0 ? 0.0f : *f * (float)beta;
+            else *d = beta == 0 ? 0.0 : *d * beta;
+        }
+}
+
+typedef struct opdi_gemv_job {
+    size_t size;
+    const char *a, *x;
+    char *y;
+    int64_t m, k, rs, cs, incy;
+    int add;
+} opdi_gemv_job;
+
+/* Matrix times vector, y[m] += A[m,k] x[k], x contiguous; A by columns (added up) or by rows (dot products). */
+static void opdi_gemv_cols_plain_f32(const opdi_gemv_job *g, int64_t i, int64_t m, void *y);
+static void opdi_gemv_cols_plain_f64(const opdi_gemv_job *g, int64_t i, int64_t m, void *y);
+static float opdi_dot_plain_f32(int64_t k, const float *a, const float *x);
+static double opdi_dot_plain_f64(int64_t k, const double *a, const double *x);
+#if defined(OPDI_X86)
+OPDI_AVX512 static void opdi_gemv_cols_avx512_f32(const opdi_gemv_job *g, int64_t i, int64_t m, void *y);
+OPDI_AVX512 static void opdi_gemv_cols_avx512_f64(const opdi_gemv_job *g, int64_t i, int64_t m, void *y);
+OPDI_AVX2 static float opdi_dot_avx2_f32(int64_t k, const float *a, const float *x);
+OPDI_AVX2 static double opdi_dot_avx2_f64(int64_t k, const double *a, const double *x);
+OPDI_AVX512 static float opdi_dot_avx512_f32(int64_t k, const float *a, const float *x);
+OPDI_AVX512 static double opdi_dot_avx512_f64(int64_t k, const double *a, const double *x);
+#endif
+#endif
+#if defined(OPDI_WIDE)   /* once for each type and level, see >>typed */
+#if OPDI_LEVEL != 1
+OPDI_TARGET static void OPDI_WIDE(gemv_cols)(const opdi_gemv_job *g, int64_t i, int64_t m, void *yv) {
+    const OPDI_T *a = (const OPDI_T *)(const void *)g->a + i * g->rs, *x = (const OPDI_T *)(const void *)g->x;
+    OPDI_T *y = (OPDI_T *)yv;
+    for (int64_t t = 0, k = g->k, cs = g->cs; t < k; t += 4) {
+        int64_t c1 = t + 1 < k ? cs : 0, c2 = t + 2 < k ? 2 * cs : 0, c3 = t + 3 < k ? 3 * cs : 0;
+        OPDI_T x0 = x[t], x1 = c1 ? x[t + 1] : 0, x2 = c2 ? x[t + 2] : 0, x3 = c3 ? x[t + 3] : 0;
+        const OPDI_T *p = a + t * cs;
+        for (int64_t j = 0; j < m; j += 16) {
+            OPDI_T z[16];
+            for (int l = 0; l < 16; l++)
+                z[l] = y[j + l] + ((x0 * p[j + l] + x1 * p[c1 + j + l]) + (x2 * p[c2 + j + l] + x3 * p[c3 + j + l]));
+            for (int l = 0; l < 16; l++) y[j + l] = z[l];
+        }
+    }
+}
+#endif
+#if OPDI_LEVEL == 0
+static OPDI_T OPDI_WIDE(dot)(int64_t k, const OPDI_T *a, const OPDI_T *x) {
+    OPDI_T s[16] = {0}, sum = 0;
+    int64_t t = 0;
+    for (; t + 16 <= k; t += 16)
+        for (int l = 0; l < 16; l++) s[l] += a[t + l] * x[t + l];
+    for (int l = 0; l < 16; l++) sum += s[l];
+    for (; t < k; t++) sum += a[t] * x[t];
+    return sum;
+}
+#else
+/* The dot product of k elements of a and x, in four vectors that are summed at the end. */
+OPDI_TARGET static OPDI_T OPDI_WIDE(dot)(int64_t k, const OPDI_T *a, const OPDI_T *x) {
+    enum { W = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };
+    typedef OPDI_T H __attribute__((vector_size(sizeof(OPDI_V) / 2)));
+    typedef OPDI_T Q __attribute__((vector_size(sizeof(OPDI_V) / 4)));
+    OPDI_V s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0};
+    H half[2];
+    Q quarter[2];
+    OPDI_T lanes[W / 4], sum = 0;
+    int64_t t = 0;
+    for (; t + 4 * W <= k; t += 4 * W) {
+        const OPDI_V *p = (const OPDI_V *)(const void *)(a + t), *q = (const OPDI_V *)(const void *)(x + t);
+        s0 += p[0] * q[0];
+        s1 += p[1] * q[1];
+        s2 += p[2] * q[2];
+        s3 += p[3] * q[3];
+    }
+    for (; t + W <= k; t += W) {
+        s0 += *(const OPDI_V *)(const void *)(a + t) * *(const OPDI_V *)(const void *)(x + t);
+    }
+    s0 = (s0 + s1) + (s2 + s3);
+    memcpy(half, &s0, sizeof half);
+    half[0] += half[1];
+    memcpy(quarter, &half[0], sizeof quarter);
+    quarter[0] += quarter[1];
+    memcpy(lanes, &quarter[0], sizeof lanes);
+    for (int w = W / 8; w > 0; w /= 2)
+        for (int l = 0; l < w; l++) lanes[l] += lanes[l + w];
+    for (; t < k; t++) sum += a[t] * x[t];
+    return lanes[0] + sum;
+}
+#endif
+#endif
+#if defined(OPDI_MAIN_PASS)
+
+/* Computes n dot products of k elements: of a and b, rows of as and bs elements, to c, cs apart.  Where beta is not 0 c
+   holds what is added. */
+static void opdi_dots(size_t size, int64_t n, int64_t k, const void *a, int64_t as, const void *b, int64_t bs,
+                      double beta, void *c, int64_t cs) {
+    float (*f32)(int64_t, const float *, const float *) = opdi_dot_plain_f32;
+    double (*f64)(int64_t, const double *, const double *) = opdi_dot_plain_f64;
+#if defined(OPDI_X86)
+    int level = opdi_cpu_level();
+    if (level == 1) { f32 = opdi_dot_avx2_f32; f64 = opdi_dot_avx2_f64; }
+    if (level == 2) { f32 = opdi_dot_avx512_f32; f64 = opdi_dot_avx512_f64; }
+#endif
+    for (int64_t i = 0; i < n; i++) {
+        float *f = (float *)c + i * cs;
+        double *d = (double *)c + i * cs;
+        if (size == 4) {
+            const float s = f32(k, (const float *)a + i * as, (const float *)b + i * bs);
+            *f = beta == 0 ? s : s + (float)beta * *f;
+        } else {
+            const double s = f64(k, (const double *)a + i * as, (const double *)b + i * bs);
+            *d = beta == 0 ? s : s + beta * *d;
+        }
+    }
+}
+static void opdi_gemv_rows(const opdi_gemv_job *g, int64_t i, int64_t m, void *y) {
+    opdi_dots(g->size, m, g->k, g->a + i * g->rs * (int64_t)g->size, g->rs, g->x, 0, 0, y, 1);
+}
+
+/* Rows of C [m, n], rs elements apart, are numbers a, as apart, times b.  What is larger than caches goes past them. */
+#if defined(OPDI_X86)
+OPDI_AVX2 static void opdi_outer_avx2_f32(int64_t m, int64_t n, const float *a, int64_t as, const float *b, float *c,
+                                          int64_t rs, int stream);
+OPDI_AVX2 static void opdi_outer_avx2_f64(int64_t m, int64_t n, const double *a, int64_t as, const double *b,
+                                          double *c, int64_t rs, int stream);
+#endif
+#endif
+#if defined(OPDI_WIDE) && OPDI_LEVEL == 1   /* once for each type and level, see >>typed */
+OPDI_TARGET static void OPDI_WIDE(outer)(int64_t m, int64_t n, const OPDI_T *a, int64_t as, const OPDI_T *b, OPDI_T *c,
+                                         int64_t rs, int stream) {
+    enum { W = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };
+    for (int64_t i = 0; i < m; i++) {
+        const OPDI_T s = a[i * as];
+        OPDI_T *to = c + i * rs;
+        int64_t j = 0;
+        for (; j + W <= n; j += W) {
+            const OPDI_V v = *(const OPDI_V *)(const void *)(b + j) * s;
+            if (stream) OPDI_ASM_STREAM(OPDI_ASM, (OPDI_V *)(void *)(to + j), v);
+            else *(OPDI_V *)(void *)(to + j) = v;
+        }
+        for (; j < n; j++) to[j] = s * b[j];
+    }
+}
+#endif
+#if defined(OPDI_MAIN_PASS)
+
+/* Computes C = a b^T and returns 1 where that has a loop of its own, else returns 0. */
+static int opdi_outer_try(size_t size, int64_t m, int64_t n, const void *a, int64_t as, const void *b, void *c,
+                          int64_t rs, bool large) {
+#if defined(OPDI_X86)
+    const int stream = large && ((uintptr_t)c & 31) == 0 && rs * (int64_t)size % 32 == 0;
+    if (opdi_cpu_level() == 0) return 0;
+    if (size == 4) opdi_outer_avx2_f32(m, n, (const float *)a, as, (const float *)b, (float *)c, rs, stream);
+    else opdi_outer_avx2_f64(m, n, (const double *)a, as, (const double *)b, (double *)c, rs, stream);
+    if (stream) __builtin_ia32_sfence();
+    return 1;
+#else
+    (void)size; (void)m; (void)n; (void)a; (void)as; (void)b; (void)c; (void)rs; (void)large;
+    return 0;
+#endif
+}
+
+/* Adds the products of the last m < 16 rows of a matrix that is stored by columns. */
+static void opdi_gemv_rest(const opdi_gemv_job *g, int64_t i, int64_t m, void *y) {
+    const void *a = g->a + i * g->rs * (int64_t)g->size, *x = g->x;
+    for (int64_t t = 0; t < g->k; t++)
+        for (int64_t r = 0; r < m; r++) {
+            int64_t at = r * g->rs + t * g->cs;
+            if (g->size == 4) ((float *)y)[r] += ((const float *)a)[at] * ((const float *)x)[t];
+            else ((double *)y)[r] += ((const double *)a)[at] * ((const double *)x)[t];
+        }
+}
+
+static void opdi_gemv_cols(const opdi_gemv_job *g, int64_t i, int64_t m, void *y) {
+#if defined(OPDI_X86)
+    if (opdi_cpu_level() == 2) {
+        (g->size == 4 ? opdi_gemv_cols_avx512_f32 : opdi_gemv_cols_avx512_f64)(g, i, m, y);
+        return;
+    }
+#endif
+    (g->size == 4 ? opdi_gemv_cols_plain_f32 : opdi_gemv_cols_plain_f64)(g, i, m, y);
+}
+/* Computes rows [begin, end) of y = A x, or y += A x where g->add is set, in steps that fit a buffer on the stack.  An
+   opdi_range_fn. */
+static void opdi_gemv_range(void *ctx, int64_t begin, int64_t end) {
+    const opdi_gemv_job *g = (const opdi_gemv_job *)ctx;
+    double y[1024];
+    int64_t step = g->size == 4 ? 2048 : 1024;
+    for (int64_t i = begin; i < end; i += step) {
+        int64_t m = OPDI_MIN(step, end - i), whole = m & ~(int64_t)15;
+        memset(y, 0, (size_t)m * g->size);
+        if (g->cs == 1) {
+            opdi_gemv_rows(g, i, m, y);
+        } else {
+            opdi_gemv_cols(g, i, whole, y);
+            opdi_gemv_rest(g, i + whole, m - whole, (char *)y + (size_t)whole * g->size);
+        }
+        for (int64_t r = 0; r < m; r++) {
+            int64_t to = (i + r) * g->incy;
+            float *f = (float *)(void *)g->y + to;
+            double *d = (double *)(void *)g->y + to;
+            if (g->size == 4) *f = (g->add ? *f : 0.0f) + ((const float *)(void *)y)[r];
+            else *d = (g->add ? *d : 0.0) + y[r];
+        }
+    }
+}
+
+/* Returns 1 when it has done the product, 0 when the shapes are not for it, -1 on failure. */
+static int opdi_gemv_try(opdi_gemm_job *g, int64_t m, int64_t n, int64_t k) {
+    int dtype = g->size == 4 ? OPD_FLOAT32 : OPD_FLOAT64;
+    opdi_gemv_job v;
+    int64_t incx;
+    if ((m != 1 && n != 1) || g->b.pack || g->a.dtype != dtype || g->b.dtype != dtype) return 0;
+    v.size = g->size;
+    v.y = g->c;
+    v.add = g->add;
+    v.k = k;
+    if (n == 1) {
+        v.a = (const char *)g->a.data; v.rs = g->a.cs; v.cs = g->a.rs; v.m = m; v.incy = g->rsc;
+        v.x = (const char *)g->b.data; incx = g->b.rs;
+    } else {
+        v.a = (const char *)g->b.data; v.rs = g->b.cs; v.cs = g->b.rs; v.m = n; v.incy = g->csc;
+        v.x = (const char *)g->a.data; incx = g->a.rs;
+    }
+    if (v.cs != 1 && v.rs != 1) return 0;
+    char *copy = NULL;
+    if (incx != 1) {
+        opdi_gemm_in x = n == 1 ? g->b : g->a;
+        copy = (char *)opdi_alloc((size_t)k * v.size);
+        if (!copy) return -1;
+        opdi_pack_line(&x, 0, incx, k, copy);
+        v.x = copy;
+    }
+    int64_t grain = opdi_round_up(OPDI_MAX(16, 65536 / k), 16);
+    opdi_parallel_for(v.m, grain, opdi_gemv_range, &v);
+    if (copy) opdi_free(copy, (size_t)k * v.size);
+    return 1;
+}
+
+/* Computes a product so small that everything else costs more than it. */
+static void opdi_gemm_tiny(const opdi_gemm_job *g, int64_t m, int64_t n, int64_t k) {
+    const float *a = (const float *)g->a.data, *b = (const float *)g->b.data;
+    const double *x = (const double *)g->a.data, *y = (const double *)g->b.data;
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < n; j++) {
+            int64_t p = i * g->a.cs, q = j * g->b.cs, to = i * g->rsc + j * g->csc;
+            float f = 0;
+            double d = 0;
+            if (g->size == 4) for (int64_t t = 0; t < k; t++) f += a[p + t * g->a.rs] * b[q + t * g->b.rs];
+            else for (int64_t t = 0; t < k; t++) d += x[p + t * g->a.rs] * y[q + t * g->b.rs];
+            float *c = (float *)(void *)g->c + to;
+            double *z = (double *)(void *)g->c + to;
+            if (g->size == 4) *c = g->add ? *c + f : f;
+            else *z = g->add ? *z + d : d;
+        }
+}
+
+/* Computes C = A B + beta C in float (size 4) or double (size 8).  0, or -1 when memory is out. */
+static int opdi_gemm(size_t size, int64_t m, int64_t n, int64_t k, const opdi_gemm_in *a, const opdi_gemm_in *b,
+                     double beta, void *c, int64_t rsc, int64_t csc) {
+    opdi_gemm_job g;
+    if (m <= 0 || n <= 0) return 0;
+    memset(&g, 0, sizeof g);
+    g.mk = opdi_micro_of(size);
+    g.size = size;
+    g.c = (char *)c;
+    g.rsc = rsc;
+    g.csc = csc;
+    if (k <= 0 || (beta != 0 && beta != 1)) opdi_gemm_scale(&g, m, n, beta);
+    if (k <= 0) return 0;
+    g.add = beta != 0;
+    if (!b->pack && csc != 1 && rsc == 1 && n != 1) {
+        int64_t t = m;                            /* C^T = B^T A^T, so that rows of C are contiguous */
+        m = n;
+        n = t;
+        g.rsc = csc;
+        g.csc = rsc;
+        g.a = *b;
+        g.b = *a;
+        t = g.b.rs;
+        g.b.rs = g.b.cs;
+        g.b.cs = t;
+    } else {
+        g.a = *a;
+        g.a.rs = a->cs;
+        g.a.cs = a->rs;
+        g.b = *b;
+    }
+    int dtype = size == 4 ? OPD_FLOAT32 : OPD_FLOAT64;
+    if (m <= 16 && n <= 16 && k <= 16 && m * n * k <= 256 && !b->pack && a->dtype == dtype && b->dtype == dtype) {
+        opdi_gemm_tiny(&g, m, n, k);
+        return 0;
+    }
+    int done = opdi_gemv_try(&g, m, n, k);
+    if (done) return done < 0 ? -1 : 0;
+    return opdi_gemm_blocked(&g, m, n, k);
+}
+
+static opdi_gemm_in opdi_gemm_in_of(const void *data, int dtype, int64_t rs, int64_t cs) {
+    opdi_gemm_in in;
+    in.data = data;
+    in.dtype = dtype;
+    in.rs = rs;
+    in.cs = cs;
+    in.pack = NULL;
+    in.ctx = NULL;
+    return in;
+}
+
+OPD_UNUSED static int opdi_gemm_f32(int64_t m, int64_t n, int64_t k, const float *a, int64_t rsa, int64_t csa,
+                                    const float *b, int64_t rsb, int64_t csb, float beta, float *c, int64_t rsc,
+                                    int64_t csc) {
+    opdi_gemm_in x = opdi_gemm_in_of(a, OPD_FLOAT32, rsa, csa), y = opdi_gemm_in_of(b, OPD_FLOAT32, rsb, csb);
+    return opdi_gemm(4, m, n, k, &x, &y, (double)beta, c, rsc, csc);
+}
+
+OPD_UNUSED static int opdi_gemm_f64(int64_t m, int64_t n, int64_t k, const double *a, int64_t rsa, int64_t csa,
+                                    const double *b, int64_t rsb, int64_t csb, double beta, double *c, int64_t rsc,
+                                    int64_t csc) {
+    opdi_gemm_in x = opdi_gemm_in_of(a, OPD_FLOAT64, rsa, csa), y = opdi_gemm_in_of(b, OPD_FLOAT64, rsb, csb);
+    return opdi_gemm(8, m, n, k, &x, &y, beta, c, rsc, csc);
+}
+
+/* Computes C = A B + beta C of integers, which wrap.  Returns 0. */
+static int opdi_gemm_i64(int64_t m, int64_t n, int64_t k, const int64_t *a, int64_t rsa, int64_t csa,
+                         const int64_t *b, int64_t rsb, int64_t csb, int64_t beta, int64_t *c, int64_t rsc,
+                         int64_t csc) {
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < n; j++) {
+            int64_t *to = c + i * rsc + j * csc;
+            uint64_t s = beta == 0 ? 0 : (uint64_t)beta * (uint64_t)*to;
+            for (int64_t t = 0; t < k; t++) s += (uint64_t)a[i * rsa + t * csa] * (uint64_t)b[t * rsb + j * csb];
+            *to = (int64_t)s;
+        }
+    return 0;
+}
+
+//== convolution =======================================================================================================
+//
+// Two dimensions, contiguous x [n, c, h, w], weight [oc, c / groups, kh, kw], y [n, oc, oh, ow]; one dimension is
+// h = kh = 1.  Each image of a group is copied with its padding into a buffer; the unfolded matrix
+// [c / groups * kh * kw, oh * ow] is never stored: packing for the matrix product reads the buffer.
+
+typedef struct opdi_conv {
+    size_t size;                                  /* 4: float, 8: double */
+    int64_t n, c, h, w, oc, kh, kw, sh, sw, ph, pw, dh, dw, groups, oh, ow;
+    int64_t cg, og, hp, wp;                       /* channels of a group; the padded image, as far as it is read */
+} opdi_conv;
+
+/* Fills in oh .. wp.  -1 with an error recorded where the sizes make no sense; the caller checks channels. */
+static int opdi_conv_init(opdi_conv *v) {
+    const int64_t big = (int64_t)1 << 31;
+    if (v->kh < 1 || v->kw < 1 || v->sh < 1 || v->sw < 1 || v->dh < 1 || v->dw < 1 || v->ph < 0 || v->pw < 0 ||
+        v->groups < 1 || v->kh >= big || v->kw >= big || v->dh >= big || v->dw >= big || v->ph >= big ||
+        v->pw >= big || v->c % v->groups || v->oc % v->groups)
+        return opd_fail(OPD_ERROR_ARGUMENT, "convolution: stride, padding, dilation or groups out of range");
+    int64_t rows = v->h + 2 * v->ph - v->dh * (v->kh - 1) - 1, cols = v->w + 2 * v->pw - v->dw * (v->kw - 1) - 1;
+    if (rows < 0 || cols < 0) return opd_fail(OPD_ERROR_SHAPE, "convolution: kernel larger than the padded input");
+    v->oh = rows / v->sh + 1;
+    v->ow = cols / v->sw + 1;
+    v->cg = v->c / v->groups;
+    v->og = v->oc / v->groups;
+    v->hp = (v->oh - 1) * v->sh + (v->kh - 1) * v->dh + 1;
+    v->wp = (v->ow - 1) * v->sw + (v->kw - 1) * v->dw + 1;
+    if ((double)v->hp * (double)v->wp * (double)(v->cg + 1) > 1e15)
+        return opd_fail(OPD_ERROR_MEMORY, "convolution: the padded input is too large");
+    return 0;
+}
+
+#define OPDI_CONV_SLACK 64                        /* elements behind a buffer that packing may read or write */
+
+/* Copies x [planes, h, w] into dst [planes, hp, wp], zero at first (back = 0), or adds dst without the padding to x
+   (back = 1); the padding stays zero from image to image. */
+static void opdi_conv_pad(const opdi_conv *v, int64_t planes, char *dst, char *x, int back) {
+    int64_t size = (int64_t)v->size, left = OPDI_MIN(v->pw, v->wp), cols = OPDI_MIN(v->w, v->wp - left);
+    for (int64_t p = 0; p < planes; p++)
+        for (int64_t y = 0; y < v->hp; y++) {
+            char *d = dst + (p * v->hp + y) * v->wp * size, *s = x + (p * v->h + y - v->ph) * v->w * size;
+            int inside = y >= v->ph && y - v->ph < v->h && cols > 0;
+            if (back) {
+                for (int64_t i = 0; inside && i < cols; i++)
+                    if (size == 4) ((float *)(void *)s)[i] += ((float *)(void *)d)[left + i];
+                    else ((double *)(void *)s)[i] += ((double *)(void *)d)[left + i];
+                continue;
+            }
+            if (inside) memcpy(d + left * size, s, (size_t)(cols * size));
+        }
+}
+
+static int64_t opdi_conv_pad_bytes(const opdi_conv *v, int64_t planes) {
+    return (planes * v->hp * v->wp + OPDI_CONV_SLACK) * (int64_t)v->size;
+}
+
+typedef struct opdi_unfold { const opdi_conv *v; const char *pad; } opdi_unfold;
+
+/* The element of the padded image at which row k of the unfolded matrix begins. */
+static inline int64_t opdi_unfold_row(const opdi_conv *v, int64_t k) {
+    int64_t kj = k % v->kw, ki = k / v->kw % v->kh, c = k / v->kw / v->kh;
+    return (c * v->hp + ki * v->dh) * v->wp + kj * v->dw;
+}
+
+/* Packs rows k and columns j of the unfolded matrix.  A panel is a few runs along output rows; with stride 1 each is
+   copied at full panel width, and what it writes too much the next run, or the next row, overwrites. */
+static void opdi_unfold_pack(void *ctx, int64_t k0, int64_t kc, int64_t j0, int64_t nc, int64_t ld, void *out) {
+    const opdi_unfold *u = (const opdi_unfold *)ctx;
+    const opdi_conv *v = u->v;
+    int64_t to[OPDI_MAX_NR], from[OPDI_MAX_NR], size = (int64_t)v->size, line = ld * size;
+    int runs = 0;
+    for (int64_t j = 0; j < nc; runs++) {
+        int64_t y = (j0 + j) / v->ow, x = (j0 + j) % v->ow, len = v->sw == 1 ? OPDI_MIN(v->ow - x, nc - j) : 1;
+        to[runs] = j * size;
+        from[runs] = (y * v->sh * v->wp + x * v->sw) * size;
+        j += len;
+    }
+    int64_t kj = k0 % v->kw, ki = k0 / v->kw % v->kh, c = k0 / v->kw / v->kh;
+    for (int64_t t = 0; t < kc; t++) {
+        const char *p = u->pad + ((c * v->hp + ki * v->dh) * v->wp + kj * v->dw) * size;
+        char *o = (char *)out + t * line;
+        if (++kj == v->kw) {
+            kj = 0;
+            if (++ki == v->kh) { ki = 0; c++; }
+        }
+        if (v->sw != 1 && size == 4) {
+            for (int r = 0; r < runs; r++) memcpy(o + r * 4, p + from[r], 4);
+        } else if (v->sw != 1) {
+            for (int r = 0; r < runs; r++) memcpy(o + r * 8, p + from[r], 8);
+        } else if (t + 1 < kc && line == 128) {
+            for (int r = 0; r < runs; r++) memcpy(o + to[r], p + from[r], 128);
+        } else if (t + 1 < kc && line == 64) {
+            for (int r = 0; r < runs; r++) memcpy(o + to[r], p + from[r], 64);
+        } else {
+            for (int r = 0; r < runs; r++) memcpy(o + to[r], p + from[r], (size_t)(line - to[r]));
+        }
+    }
+}
+
+/* Packs the unfolded matrix transposed: rows k0 .. k0 + kc are output positions, columns j0 .. j0 + nc are taps. */
+static void opdi_unfold_pack_turned(void *ctx, int64_t k0, int64_t kc, int64_t j0, int64_t nc, int64_t ld, void *out) {
+    const opdi_unfold *u = (const opdi_unfold *)ctx;
+    const opdi_conv *v = u->v;
+    int64_t at[OPDI_MAX_NR];
+    for (int64_t j = 0; j < nc; j++) at[j] = opdi_unfold_row(v, j0 + j);
+    for (int64_t j = nc; j < ld; j++) at[j] = at[0];
+    int64_t y = k0 / v->ow, x = k0 % v->ow;
+    for (int64_t t = 0; t < kc;) {
+        int64_t p = y * v->sh * v->wp + x * v->sw, step = 1;
+        if (v->size == 4) {
+            const float *s = (const float *)(const void *)u->pad + p;
+            float *o = (float *)out + t * ld;
+            if (v->sw == 1 && t + 4 <= kc && x + 4 <= v->ow) step = 4;
+            for (int64_t j = 0; step == 4 && j < ld; j += 4)
+                opdi_transpose4(s + at[j], s + at[j + 1], s + at[j + 2], s + at[j + 3], o + j, ld);
+            for (int64_t j = 0; step == 1 && j < ld; j++) o[j] = s[at[j]];
+        } else {
+            const double *s = (const double *)(const void *)u->pad + p;
+            for (int64_t j = 0; j < ld; j++) ((double *)out)[t * ld + j] = s[at[j]];
+        }
+        t += step;
+        x += step;
+        if (x >= v->ow) { x = 0; y++; }
+    }
+}
+
+typedef struct opdi_conv_job {
+    opdi_conv v;
+    const char *x, *w, *bias, *gy;                /* inputs */
+    char *y, *gx, *gw;                            /* results */
+    int64_t parts;                                /* of the batch, each with a weight gradient of its own */
+    int failed;
+} opdi_conv_job;
+
+static inline double opdi_number_at(size_t size, const void *p, int64_t i) {
+    return size == 4 ? (double)((const float *)p)[i] : ((const double *)p)[i];
+}
+
+static void opdi_conv_fill(const opdi_conv_job *g, int64_t group, void *y) {
+    int64_t area = g->v.oh * g->v.ow;
+    for (int64_t o = 0; o < g->v.og; o++) {
+        double b = opdi_number_at(g->v.size, g->bias, group * g->v.og + o);
+        for (int64_t i = o * area; i < (o + 1) * area; i++)
+            if (g->v.size == 4) ((float *)y)[i] = (float)b;
+            else ((double *)y)[i] = b;
+    }
+}
+
+/* One output plane of a depthwise convolution, rows in steps of 16: y[16] = sum over taps of w * x[16]; and the weight
+   gradient of one plane: gw[ki, kj] += sum of gy * x. */
+static void opdi_depthwise_f32(const opdi_conv *v, const float *pad, const float *w, float bias, float *y);
+static void opdi_depthwise_f64(const opdi_conv *v, const double *pad, const double *w, double bias, double *y);
+static void opdi_depthwise_gw_f32(const opdi_conv *v, const float *pad, const float *gy, float *gw);
+static void opdi_depthwise_gw_f64(const opdi_conv *v, const double *pad, const double *gy, double *gw);
+
+#if defined(OPDI_X86)
+typedef int opdi_v8i __attribute__((vector_size(32), aligned(4), may_alias));
+typedef int opdi_v16i __attribute__((vector_size(64), aligned(4), may_alias));
+#define OPDI_MAX_TAPS 32
+/* Versions of both for float, for stride 1 and at most OPDI_MAX_TAPS taps. */
+OPDI_AVX2 static void opdi_depthwise_avx2_f32(const opdi_conv *v, const float *pad, const float *w, float bias,
+                                              float *y);
+OPDI_AVX2 static void opdi_depthwise_gw_avx2_f32(const opdi_conv *v, const float *pad, const float *gy, float *gw);
+OPDI_AVX512 static void opdi_depthwise_avx512_f32(const opdi_conv *v, const float *pad, const float *w, float bias,
+                                                  float *y);
+OPDI_AVX512 static void opdi_depthwise_gw_avx512_f32(const opdi_conv *v, const float *pad, const float *gy, float *gw);
+#endif
+#endif
+#if defined(OPDI_TYPED) && !defined(OPDI_TYPED_WHOLE)   /* once for each type, see >>typed */
+static void OPDI_TYPED(depthwise)(const opdi_conv *v, const OPDI_T *pad, const OPDI_T *w, OPDI_T bias, OPDI_T *y) {
+    for (int64_t i = 0; i < v->oh; i++)
+        for (int64_t j = 0; j < v->ow; j += 16) {
+            OPDI_T acc[16];
+            int64_t n = OPDI_MIN(v->ow - j, 16), sw = v->sw;
+            for (int l = 0; l < 16; l++) acc[l] = bias;
+            for (int64_t ki = 0; ki < v->kh; ki++)
+                for (int64_t kj = 0; kj < v->kw; kj++) {
+                    OPDI_T f = w[ki * v->kw + kj];
+                    const OPDI_T *p = pad + (i * v->sh + ki * v->dh) * v->wp + j * sw + kj * v->dw;
+                    if (sw == 1) for (int l = 0; l < 16; l++) acc[l] += f * p[l];
+                    else for (int64_t l = 0; l < n; l++) acc[l] += f * p[l * sw];
+                }
+            memcpy(y + i * v->ow + j, acc, (size_t)n * sizeof(OPDI_T));
+        }
+}
+static void OPDI_TYPED(depthwise_gw)(const opdi_conv *v, const OPDI_T *pad, const OPDI_T *gy, OPDI_T *gw) {
+    for (int64_t ki = 0; ki < v->kh; ki++)
+        for (int64_t kj = 0; kj < v->kw; kj++) {
+            OPDI_T acc[16] = {0};
+            for (int64_t i = 0; i < v->oh; i++) {
+                const OPDI_T *q = gy + i * v->ow, *p = pad + (i * v->sh + ki * v->dh) * v->wp + kj * v->dw;
+                for (int64_t j = 0; j < v->ow; j++) acc[j & 15] += q[j] * p[j * v->sw];
+            }
+            for (int l = 0; l < 16; l++) gw[ki * v->kw + kj] += acc[l];
+        }
+}
+#endif
+#if defined(OPDI_WIDE) && defined(OPDI_V_INT)   /* once for each type and level, see >>typed */
+OPDI_TARGET static void OPDI_WIDE(depthwise)(const opdi_conv *v, const float *pad, const float *w, float bias,
+                                             float *y) {
+    enum { W = (int)(sizeof(OPDI_V) / sizeof(float)) };
+    for (int64_t i = 0; i < v->oh; i++)
+        for (int64_t j = 0; j < v->ow; j += W) {
+            OPDI_V acc = {0};
+            const float *f = w;
+            acc += bias;
+            for (int64_t ki = 0; ki < v->kh; ki++) {
+                const float *p = pad + (i + ki * v->dh) * v->wp + j;
+                for (int64_t kj = 0; kj < v->kw; kj++, p += v->dw) acc += *f++ * *(const OPDI_V *)(const void *)p;
+            }
+            if (v->ow - j >= W) *(OPDI_V *)(void *)(y + i * v->ow + j) = acc;
+            else memcpy(y + i * v->ow + j, &acc, (size_t)(v->ow - j) * sizeof(float));
+        }
+}
+/* Adds to gw [kh, kw] the sums of gy * x over one plane, with a vector of sums for each tap; x beyond the end of a row
+   is masked, as it may be NaN. */
+OPDI_TARGET static void OPDI_WIDE(depthwise_gw)(const opdi_conv *v, const float *pad, const float *gy, float *gw) {
+    enum { W = (int)(sizeof(OPDI_V) / sizeof(float)) };
+    OPDI_V acc[OPDI_MAX_TAPS];
+    int bits[W];
+    OPDI_V_INT mask;
+    memset(acc, 0, sizeof acc);
+    for (int l = 0; l < W; l++) bits[l] = l < v->ow % W ? -1 : 0;
+    memcpy(&mask, bits, sizeof mask);
+    for (int64_t i = 0; i < v->oh; i++)
+        for (int64_t j = 0; j < v->ow; j += W) {
+            OPDI_V q = {0}, *to = acc;
+            int whole = v->ow - j >= W;
+            if (whole) q = *(const OPDI_V *)(const void *)(gy + i * v->ow + j);
+            else memcpy(&q, gy + i * v->ow + j, (size_t)(v->ow - j) * sizeof(float));
+            for (int64_t ki = 0; ki < v->kh; ki++) {
+                const float *p = pad + (i + ki * v->dh) * v->wp + j;
+                for (int64_t kj = 0; kj < v->kw; kj++, p += v->dw) {
+                    OPDI_V x = *(const OPDI_V *)(const void *)p;
+                    *to++ += q * (whole ? x : (OPDI_V)((OPDI_V_INT)x & mask));
+                }
+            }
+        }
+    for (int64_t t = 0; t < v->kh * v->kw; t++)
+        for (int l = 0; l < W; l++) gw[t] += acc[t][l];
+}
+#endif
+#if defined(OPDI_MAIN_PASS)
+
+static void opdi_conv_depthwise(const opdi_conv_job *g, int64_t group, const char *pad, char *y) {
+    const opdi_conv *v = &g->v;
+    double b = g->bias ? opdi_number_at(v->size, g->bias, group) : 0;
+    const void *w = g->w + group * v->kh * v->kw * (int64_t)v->size, *p = pad;
+    void *o = y;
+    if (v->size == 8) { opdi_depthwise_f64(v, (const double *)p, (const double *)w, b, (double *)o); return; }
+#if defined(OPDI_X86)
+    int level = v->sh == 1 && v->sw == 1 ? opdi_cpu_level() : 0;
+    if (level) {
+        (level == 2 ? opdi_depthwise_avx512_f32 : opdi_depthwise_avx2_f32)
+            (v, (const float *)p, (const float *)w, (float)b, (float *)o);
+        return;
+    }
+#endif
+    opdi_depthwise_f32(v, (const float *)p, (const float *)w, (float)b, (float *)o);
+}
+
+static void opdi_conv_depthwise_gw(const opdi_conv *v, const void *pad, const void *gy, void *gw) {
+    if (v->size == 8) { opdi_depthwise_gw_f64(v, (const double *)pad, (const double *)gy, (double *)gw); return; }
+#if defined(OPDI_X86)
+    int level = v->sh == 1 && v->sw == 1 && v->kh * v->kw <= OPDI_MAX_TAPS ? opdi_cpu_level() : 0;
+    if (level) {
+        (level == 2 ? opdi_depthwise_gw_avx512_f32 : opdi_depthwise_gw_avx2_f32)
+            (v, (const float *)pad, (const float *)gy, (float *)gw);
+        return;
+    }
+#endif
+    opdi_depthwise_gw_f32(v, (const float *)pad, (const float *)gy, (float *)gw);
+}
+
+/* Computes items [begin, end) of a convolution, an item being one group of one image.  Sets g->failed when there is no
+   memory. */
+static void opdi_conv_forward_range(void *ctx, int64_t begin, int64_t end) {
+    opdi_conv_job *g = (opdi_conv_job *)ctx;
+    const opdi_conv *v = &g->v;
+    int64_t size = (int64_t)v->size, k = v->cg * v->kh * v->kw, area = v->oh * v->ow;
+    int dtype = size == 4 ? OPD_FLOAT32 : OPD_FLOAT64;
+    int plain = v->kh == 1 && v->kw == 1 && v->sh == 1 && v->sw == 1 && v->ph == 0 && v->pw == 0;
+    size_t bytes = plain ? 16 : (size_t)opdi_conv_pad_bytes(v, v->cg);
+    char *pad = (char *)opdi_alloc(bytes);
+    if (!pad) { OPDI_STORE(&g->failed, 1); return; }
+    memset(pad, 0, bytes);
+    for (int64_t i = begin; i < end; i++) {
+        int64_t group = i % v->groups;
+        const char *x = g->x + i * v->cg * v->h * v->w * size;
+        char *y = g->y + i * v->og * area * size;
+        opdi_unfold u;
+        u.v = v;
+        u.pad = pad;
+        opdi_gemm_in a = opdi_gemm_in_of(g->w + group * v->og * k * size, dtype, k, 1);
+        opdi_gemm_in b = opdi_gemm_in_of(x, dtype, area, 1);
+        if (!plain) {
+            opdi_conv_pad(v, v->cg, pad, (char *)(uintptr_t)x, 0);
+            if (v->cg == 1 && v->og == 1) { opdi_conv_depthwise(g, group, pad, y); continue; }
+            b.pack = opdi_unfold_pack;
+            b.ctx = &u;
+        }
+        if (g->bias) opdi_conv_fill(g, group, y);
+        if (opdi_gemm(v->size, v->og, area, k, &a, &b, g->bias ? 1.0 : 0.0, y, area, 1)) OPDI_STORE(&g->failed, 1);
+    }
+    opdi_free(pad, bytes);
+}
+
+static int opdi_conv_done(const opdi_conv_job *g) {
+    return OPDI_LOAD(&g->failed) ? opd_fail(OPD_ERROR_MEMORY, "convolution: out of memory") : 0;
+}
+
+/* Computes y = conv(x, w) + bias; bias [oc] or NULL, `v` from opdi_conv_init.  0, or -1 with an error. */
+static int opdi_conv_forward(const opdi_conv *v, const void *x, const void *w, const void *bias, void *y) {
+    opdi_conv_job g;
+    memset(&g, 0, sizeof g);
+    g.v = *v;
+    g.x = (const char *)x;
+    g.w = (const char *)w;
+    g.bias = (const char *)bias;
+    g.y = (char *)y;
+    opdi_parallel_for(v->n * v->groups, 1, opdi_conv_forward_range, &g);
+    return opdi_conv_done(&g);
+}
+
+/* Adds the unfolded gradient w^T gy of output rows y0 .. y0 + rows to the padded image, where it belongs: the gradient
+   of x by folding. */
+static void opdi_fold_add(const opdi_conv *v, const char *col, int64_t y0, int64_t rows, char *pad) {
+    int64_t k = v->cg * v->kh * v->kw;
+    for (int64_t t = 0; t < k; t++)
+        for (int64_t y = 0; y < rows; y++) {
+            int64_t to = opdi_unfold_row(v, t) + (y0 + y) * v->sh * v->wp, from = (t * rows + y) * v->ow;
+            if (v->size == 4) {
+                float *d = (float *)(void *)pad + to;
+                const float *s = (const float *)(const void *)col + from;
+                for (int64_t x = 0; x < v->ow; x++) d[x * v->sw] += s[x];
+            } else {
+                double *d = (double *)(void *)pad + to;
+                const double *s = (const double *)(const void *)col + from;
+                for (int64_t x = 0; x < v->ow; x++) d[x * v->sw] += s[x];
+            }
+        }
+}
+
+/* Computes the gradient of x for items [begin, end), an item being one group of one image: a few output rows at a time,
+   w^T gy is folded into a padded image, whose inside is then gx.  Sets g->failed when there is no memory. */
+static void opdi_conv_fold_range(void *ctx, int64_t begin, int64_t end) {
+    opdi_conv_job *g = (opdi_conv_job *)ctx;
+    const opdi_conv *v = &g->v;
+    int64_t size = (int64_t)v->size, k = v->cg * v->kh * v->kw, area = v->oh * v->ow;
+    int64_t step = OPDI_MAX(1, OPDI_MIN(v->oh, 65536 / OPDI_MAX(1, k * v->ow)));
+    int dtype = size == 4 ? OPD_FLOAT32 : OPD_FLOAT64;
+    size_t pad_bytes = (size_t)opdi_conv_pad_bytes(v, v->cg), bytes = pad_bytes + (size_t)(k * step * v->ow * size);
+    char *pad = (char *)opdi_alloc(bytes), *col;
+    if (!pad) { OPDI_STORE(&g->failed, 1); return; }
+    col = pad + pad_bytes;
+    for (int64_t i = begin; i < end; i++) {
+        const char *gy = g->gy + i * v->og * area * size;
+        char *gx = g->gx + i * v->cg * v->h * v->w * size;
+        memset(pad, 0, pad_bytes);
+        for (int64_t y = 0; y < v->oh; y += step) {
+            int64_t rows = OPDI_MIN(step, v->oh - y), n = rows * v->ow;
+            opdi_gemm_in a = opdi_gemm_in_of(g->w + i % v->groups * v->og * k * size, dtype, 1, k);
+            opdi_gemm_in b = opdi_gemm_in_of(gy + y * v->ow * size, dtype, area, 1);
+            if (opdi_gemm(v->size, k, n, v->og, &a, &b, 0, col, n, 1)) OPDI_STORE(&g->failed, 1);
+            else opdi_fold_add(v, col, y, rows, pad);
+        }
+        memset(gx, 0, (size_t)(v->cg * v->h * v->w * size));
+        opdi_conv_pad(v, v->cg, pad, gx, 1);
+    }
+    opdi_free(pad, bytes);
+}
+
+/* Copies w [groups * og, cg, kh, kw] to [groups * cg, og, kh, kw] with the taps reversed. */
+static void opdi_conv_flip(const opdi_conv *v, const char *w, char *out) {
+    int64_t taps = v->kh * v->kw, size = (int64_t)v->size;
+    for (int64_t g = 0; g < v->groups; g++)
+        for (int64_t o = 0; o < v->og; o++)
+            for (int64_t c = 0; c < v->cg; c++)
+                for (int64_t t = 0; t < taps; t++)
+                    memcpy(out + (((g * v->cg + c) * v->og + o) * taps + taps - 1 - t) * size,
+                           w + (((g * v->og + o) * v->cg + c) * taps + t) * size, (size_t)size);
+}
+
+/* Computes gx from gy and w.  With stride 1, and channels enough for the product, it is a convolution of gy with the
+   flipped weight.  0, or -1 with an error. */
+static int opdi_conv_grad_input(const opdi_conv *v, const void *gy, const void *w, void *gx) {
+    opdi_conv_job g;
+    int64_t ph = v->dh * (v->kh - 1) - v->ph, pw = v->dw * (v->kw - 1) - v->pw;
+    if (v->n <= 0 || v->c <= 0 || v->h <= 0 || v->w <= 0) return 0;
+    if (v->sh == 1 && v->sw == 1 && ph >= 0 && pw >= 0 && (v->cg >= 8 || v->og == 1)) {
+        opdi_conv f = *v;
+        size_t bytes = (size_t)(v->oc * v->cg * v->kh * v->kw) * v->size;
+        f.c = v->oc; f.h = v->oh; f.w = v->ow; f.oc = v->c; f.ph = ph; f.pw = pw;
+        if (opdi_conv_init(&f)) return -1;
+        char *turned = (char *)opdi_alloc(bytes);
+        if (!turned) return -1;
+        opdi_conv_flip(v, (const char *)w, turned);
+        int r = opdi_conv_forward(&f, gy, turned, NULL, gx);
+        opdi_free(turned, bytes);
+        return r;
+    }
+    memset(&g, 0, sizeof g);
+    g.v = *v;
+    g.gy = (const char *)gy;
+    g.w = (const char *)w;
+    g.gx = (char *)gx;
+    opdi_parallel_for(v->n * v->groups, 1, opdi_conv_fold_range, &g);
+    return opdi_conv_done(&g);
+}
+
+/* Computes the weight gradient of items [begin, end), an item being one group of one part of the batch. */
+static void opdi_conv_gw_range(void *ctx, int64_t begin, int64_t end) {
+    opdi_conv_job *g = (opdi_conv_job *)ctx;
+    const opdi_conv *v = &g->v;
+    int64_t size = (int64_t)v->size, k = v->cg * v->kh * v->kw, area = v->oh * v->ow;
+    int dtype = size == 4 ? OPD_FLOAT32 : OPD_FLOAT64;
+    size_t bytes = (size_t)opdi_conv_pad_bytes(v, v->cg);
+    char *pad = (char *)opdi_alloc(bytes);
+    if (!pad) { OPDI_STORE(&g->failed, 1); return; }
+    memset(pad, 0, bytes);
+    for (int64_t i = begin; i < end; i++) {
+        int64_t part = i / v->groups, group = i % v->groups;
+        char *gw = g->gw + (part * v->groups + group) * v->og * k * size;
+        memset(gw, 0, (size_t)(v->og * k * size));
+        for (int64_t n = v->n * part / g->parts; n < v->n * (part + 1) / g->parts; n++) {
+            const char *gy = g->gy + (n * v->groups + group) * v->og * area * size;
+            opdi_unfold u;
+            u.v = v;
+            u.pad = pad;
+            opdi_conv_pad(v, v->cg, pad,
+                          (char *)(uintptr_t)(g->x + (n * v->groups + group) * v->cg * v->h * v->w * size), 0);
+            if (v->cg == 1 && v->og == 1) {
+                opdi_conv_depthwise_gw(v, pad, gy, gw);
+                continue;
+            }
+            opdi_gemm_in a = opdi_gemm_in_of(gy, dtype, area, 1), b = opdi_gemm_in_of(NULL, dtype, 0, 0);
+            b.pack = opdi_unfold_pack_turned;
+            b.ctx = &u;
+            if (opdi_gemm(v->size, v->og, k, area, &a, &b, 1, gw, k, 1)) OPDI_STORE(&g->failed, 1);
+        }
+    }
+    opdi_free(pad, bytes);
+}
+
+/* Computes gw from gy and x.  The batch is cut into a number of parts that depends on the sizes only, summed in order.
+   0, or -1 with an error. */
+static int opdi_conv_grad_weight(const opdi_conv *v, const void *gy, const void *x, void *gw) {
+    opdi_conv_job g;
+    int64_t count = v->oc * v->cg * v->kh * v->kw, size = (int64_t)v->size;
+    if (count <= 0) return 0;
+    memset(&g, 0, sizeof g);
+    g.v = *v;
+    g.gy = (const char *)gy;
+    g.x = (const char *)x;
+    g.parts = OPDI_MAX(1, OPDI_MIN(OPDI_MIN(v->n, 8), ((int64_t)16 << 20) / (count * size)));
+    size_t bytes = (size_t)(g.parts * count * size);
+    g.gw = g.parts == 1 ? (char *)gw : (char *)opdi_alloc(bytes);
+    if (!g.gw) return -1;
+    opdi_parallel_for(g.parts * v->groups, 1, opdi_conv_gw_range, &g);
+    if (g.parts > 1) {
+        memcpy(gw, g.gw, (size_t)(count * size));
+        for (int64_t p = 1; p < g.parts; p++)
+            for (int64_t i = 0; i < count; i++)
+                if (size == 4) ((float *)gw)[i] += ((float *)(void *)g.gw)[p * count + i];
+                else ((double *)gw)[i] += ((double *)(void *)g.gw)[p * count + i];
+        opdi_free(g.gw, bytes);
+    }
+    return opdi_conv_done(&g);
+}
+
+//== random numbers ====================================================================================================
+//
+// Philox 4x32-10 (Salmon et al., 2011): each element depends on the key and its index only.
+
+OPD_UNUSED static void opdi_philox(uint64_t key, uint64_t counter_hi, uint64_t counter_lo, uint32_t out[4]) {
+    uint32_t a = (uint32_t)counter_lo, b = (uint32_t)(counter_lo >> 32), c = (uint32_t)counter_hi;
+    uint32_t d = (uint32_t)(counter_hi >> 32), k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
+    for (int round = 0; round < 10; round++, k0 += 0x9e3779b9u, k1 += 0xbb67ae85u) {
+        uint64_t x = (uint64_t)a * 0xd2511f53u, y = (uint64_t)c * 0xcd9e8d57u;
+        a = (uint32_t)(y >> 32) ^ b ^ k0;
+        b = (uint32_t)y;
+        c = (uint32_t)(x >> 32) ^ d ^ k1;
+        d = (uint32_t)x;
+    }
+    out[0] = a;
+    out[1] = b;
+    out[2] = c;
+    out[3] = d;
+}
+
+/* Computes sixteen counters at once: out[4 * i + q] = word q of counter lo + i. */
+OPDI_ALWAYS void opdi_philox16_body(uint64_t key, uint64_t lo, uint32_t out[64]) {
+    uint32_t a[16], b[16], c[16], d[16], k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
+    for (int i = 0; i < 16; i++) {
+        a[i] = (uint32_t)(lo + (uint64_t)i);
+        b[i] = (uint32_t)((lo + (uint64_t)i) >> 32);
+        c[i] = d[i] = 0;
+    }
+    for (int round = 0; round < 10; round++, k0 += 0x9e3779b9u, k1 += 0xbb67ae85u)
+        for (int i = 0; i < 16; i++) {
+            uint64_t x = (uint64_t)a[i] * 0xd2511f53u, y = (uint64_t)c[i] * 0xcd9e8d57u;
+            a[i] = (uint32_t)(y >> 32) ^ b[i] ^ k0;
+            b[i] = (uint32_t)y;
+            c[i] = (uint32_t)(x >> 32) ^ d[i] ^ k1;
+            d[i] = (uint32_t)x;
+        }
+    for (int i = 0; i < 16; i++) {
+        out[4 * i] = a[i];
+        out[4 * i + 1] = b[i];
+        out[4 * i + 2] = c[i];
+        out[4 * i + 3] = d[i];
+    }
+}
+static void opdi_philox16_plain(uint64_t key, uint64_t lo, uint32_t out[64]) { opdi_philox16_body(key, lo, out); }
+#if defined(OPDI_X86)
+OPDI_AVX512 static void opdi_philox16_avx512(uint64_t key, uint64_t lo, uint32_t out[64]) {
+    opdi_philox16_body(key, lo, out);
+}
+#endif
+static void opdi_philox16(uint64_t key, uint64_t lo, uint32_t out[64]) {
+#if defined(OPDI_X86)
+    if (opdi_cpu_level() == 2) { opdi_philox16_avx512(key, lo, out); return; }
+#endif
+    opdi_philox16_plain(key, lo, out);
+}
+
+/* Fills o with floats in [0, 1), of 24 bits each. */
+static void opdi_uniform_f32(const uint32_t r[64], float o[64]) {
+    for (int i = 0; i < 64; i++) o[i] = (float)(int32_t)(r[i] >> 8) * 5.9604644775390625e-8f;
+}
+/* Fills o with doubles in [0, 1), of 53 bits of two words each. */
+static void opdi_uniform_f64(const uint32_t r[64], double o[32]) {
+    for (int i = 0; i < 32; i++)
+        o[i] = (double)(((uint64_t)r[2 * i + 1] << 32 | r[2 * i]) >> 11) * 1.1102230246251565404e-16;
+}
+/* Fills o with normal numbers by Box and Muller: two words make sqrt(-2 log u) times (cos 2 pi v, sin 2 pi v), u in (0,
+   1]. */
+static void opdi_normal_f32(const uint32_t r[64], float o[64]) {
+    float u[32], v[32], s[32];
+    for (int i = 0; i < 32; i++) {
+        u[i] = (float)(int32_t)(r[2 * i] >> 8) * 5.9604644775390625e-8f + 2.98023223876953125e-8f;
+        v[i] = (float)(int32_t)(r[2 * i + 1] >> 8) * 3.7450704e-7f;
+    }
+    opdi_vlog(32, u, u);
+    opdi_vmath(6, 32, s, v);
+    opdi_vmath(7, 32, v, v);
+    for (int i = 0; i < 32; i++) {
+        float radius = sqrtf(-2.0f * u[i]);
+        o[2 * i] = radius * v[i];
+        o[2 * i + 1] = radius * s[i];
+    }
+}
+static void opdi_normal_f64(const uint32_t r[64], double o[32]) {
+    opdi_uniform_f64(r, o);
+    for (int i = 0; i < 32; i += 2) {
+        double radius = sqrt(-2.0 * log(1.0 - o[i])), angle = 6.28318530717958647693 * o[i + 1];
+        o[i] = radius * cos(angle);
+        o[i + 1] = radius * sin(angle);
+    }
+}
+
+typedef struct opdi_fill_job { char *out; uint64_t key, offset; int kind; int64_t n; } opdi_fill_job;
+
+/* Fills elements [begin, end) with random numbers of kind 0 (uniform) or 1 (normal), + 2 for double.  A block is 64
+   words: 64 floats or 32 doubles, at fixed indices. */
+static void opdi_fill_range(void *ctx, int64_t begin, int64_t end) {
+    const opdi_fill_job *g = (const opdi_fill_job *)ctx;
+    uint32_t r[64];
+    double values[64];
+    uint64_t per = g->kind >= 2 ? 32 : 64, size = g->kind >= 2 ? 8 : 4;
+    for (uint64_t i = (uint64_t)begin; i < (uint64_t)end;) {
+        uint64_t at = (g->offset + i) % per, m = OPDI_MIN(per - at, (uint64_t)end - i);
+        opdi_philox16(g->key, (g->offset + i) / per * 16, r);
+        if (g->kind == 0) opdi_uniform_f32(r, (float *)(void *)values);
+        else if (g->kind == 1) opdi_normal_f32(r, (float *)(void *)values);
+        else if (g->kind == 2) opdi_uniform_f64(r, values);
+        else opdi_normal_f64(r, values);
+        memcpy(g->out + i * size, (char *)values + at * size, (size_t)(m * size));
+        i += m;
+    }
+}
+
+static void opdi_fill_random(int kind, int64_t n, void *out, uint64_t key, uint64_t offset) {
+    opdi_fill_job g;
+    g.out = (char *)out;
+    g.key = key;
+    g.offset = offset;
+    g.kind = kind;
+    g.n = n;
+    opdi_parallel_for(n, 16384, opdi_fill_range, &g);
+}
+/* Element i of the result depends on the key and `at` + i only. */
+OPD_UNUSED static void opdi_fill_uniform_f32(int64_t n, float *out, uint64_t key, uint64_t at) {
+    opdi_fill_random(0, n, out, key, at);
+}
+OPD_UNUSED static void opdi_fill_normal_f32(int64_t n, float *out, uint64_t key, uint64_t at) {
+    opdi_fill_random(1, n, out, key, at);
+}
+OPD_UNUSED static void opdi_fill_uniform_f64(int64_t n, double *out, uint64_t key, uint64_t at) {
+    opdi_fill_random(2, n, out, key, at);
+}
+OPD_UNUSED static void opdi_fill_normal_f64(int64_t n, double *out, uint64_t key, uint64_t at) {
+    opdi_fill_random(3, n, out, key, at);
+}
+
+//== generators ========================================================================================================
+//
+//  A generator is a key and a count of 32-bit words used; a call takes its words under a lock and fills its result from
+//  there, so that numbers depend neither on threads nor on the device.
+
+
+OPDI_COLD_BEGIN
+struct opd_generator { uint64_t seed, used; };
+static opdi_mutex opdi_generator_lock = OPDI_MUTEX_INIT;
+static opd_generator opdi_generator_default;
+
+void opd_generator_seed(opd_generator *g, uint64_t seed) {
+    if (!g) { g = &opdi_generator_default; }
+    opdi_lock(&opdi_generator_lock);
+    g->seed = seed;
+    g->used = 0;
+    opdi_unlock(&opdi_generator_lock);
+}
+static void opdi_random_get(opd_generator *g, uint64_t state[2]) {
+    if (!g) { g = &opdi_generator_default; }
+    opdi_lock(&opdi_generator_lock);
+    state[0] = g->seed;
+    state[1] = g->used;
+    opdi_unlock(&opdi_generator_lock);
+}
+static void opdi_random_set(opd_generator *g, const uint64_t state[2]) {
+    if (!g) { g = &opdi_generator_default; }
+    opdi_lock(&opdi_generator_lock);
+    g->seed = state[0];
+    g->used = state[1];
+    opdi_unlock(&opdi_generator_lock);
+}
+void opd_manual_seed(uint64_t seed) { opd_generator_seed(NULL, seed); }
+opd_generator *opd_generator_new(uint64_t seed) {
+    opd_generator *g = (opd_generator *)opdi_alloc(sizeof *g);
+    if (g) { opd_generator_seed(g, seed); }
+    return g;
+}
+void opd_generator_free(opd_generator *g) {
+    if (g) { opdi_free(g, sizeof *g); }
+}
+void opd_generator_give_back(opd_generator *g, uint64_t at, int64_t words) {
+    if (!g) { g = &opdi_generator_default; }
+    opdi_lock(&opdi_generator_lock);
+    if (g->used == at + ((uint64_t)words + 63) / 64 * 64) { g->used = at; }
+    opdi_unlock(&opdi_generator_lock);
+}
+OPDI_COLD_END
+/* Whole blocks of 64. */
+uint64_t opd_generator_take(opd_generator *g, int64_t words, uint64_t *key) {
+    uint64_t at;
+    if (key) { *key = 0; }
+    if (words < 0) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_generator_take: %lld words cannot be taken", (long long)words);
+        return 0;
+    }
+    if (!g) { g = &opdi_generator_default; }
+    opdi_lock(&opdi_generator_lock);
+    at = g->used;
+    g->used += ((uint64_t)words + 63) / 64 * 64;
+    if (key) { *key = g->seed; }
+    opdi_unlock(&opdi_generator_lock);
+    return at;
+}
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>loops        tensor iteration: promotion, broadcasting, block loops, copies
+//
+//  What all pointwise kernels stand on.  A loop is written for float, double and int64_t over contiguous memory;
+//  everything else (other dtypes, strides, broadcasting, threads) is brought to it here, a block of elements at a time.
+//  Uses tensors and the thread pool; knows no operator.  Follows at::TensorIterator in what it computes.
+//----------------------------------------------------------------------------------------------------------------------
+
+#if defined(__GNUC__) && !defined(__clang__) && !defined(__TINYC__)
+#define OPDI_IVDEP _Pragma("GCC ivdep")
+#else
+#define OPDI_IVDEP
+#endif
+
+#define OPDI_ITER_OPS 9                           /* operands of an iteration */
+#define OPDI_BLOCK 512                            /* elements converted at a time */
+#define OPDI_ROW 128                              /* elements of a row that is not worth gathering */
+#define OPDI_GRAIN 32768                          /* elements that are worth a thread */
+
+/* The types loops are written for. */
+enum { OPDI_F32 = 0, OPDI_F64 = 1, OPDI_I64 = 2 };
+
+/* Numbers a loop takes besides its operands, in each compute type. */
+typedef struct opdi_params {
+    double f64[4];
+    float f32[4];
+    int64_t i64[4];
+    int32_t *zero;                                /* integer division: 1 by zero, 2 of i64[0] by -1 */
+    bool beyond;                                  /* an argument among them is finite and overflows float32 */
+} opdi_params;
+
+/* p[0] is the output, p[1].. the inputs: n contiguous elements of the compute type each. */
+typedef void (*opdi_loop)(void *const *p, int64_t n, const opdi_params *s);
+
+static inline int opdi_compute_type(opd_scalar_type t) {
+    if (t == OPD_FLOAT32) { return OPDI_F32; }
+    if (t == OPD_FLOAT64) { return OPDI_F64; }
+    return opd_dtype_is_floating(t) ? OPDI_F32 : OPDI_I64;
+}
+static const int8_t opdi_compute_dtype[3] = {OPD_FLOAT32, OPD_FLOAT64, OPD_INT64};
+
+//== conversions =======================================================================================================
+
+/* Float to integer as PyTorch's CPU kernels do it on x86, where C leaves it undefined: what does not fit (and NaN)
+   becomes the smallest integer of the register, narrow ones take its low bits (c10::convert). */
+static inline int64_t opdi_to_i64(double x) {
+    return x >= -9223372036854775808.0 && x < 9223372036854775808.0 ? (int64_t)x : INT64_MIN;
+}
+static inline int32_t opdi_to_i32(double x) {
+    return x > -2147483649.0 && x < 2147483648.0 ? (int32_t)x : INT32_MIN;
+}
+/* Unsigned and signed narrowing of a 64-bit integer, wrapping. */
+#define OPDI_WRAP_u8(x) ((uint8_t)((uint64_t)(x) & 255u))
+#define OPDI_WRAP_i8(x) ((int8_t)(uint8_t)((uint64_t)(x) & 255u))
+#define OPDI_WRAP_i16(x) ((int16_t)(uint16_t)((uint64_t)(x) & 65535u))
+#define OPDI_WRAP_i32(x) ((int32_t)(uint32_t)((uint64_t)(x) & 4294967295u))
+
+/* A conversion of n contiguous elements. */
+typedef void (*opdi_convert)(void *dst, const void *src, int64_t n);
+#define OPDI_CONVERT(name, D, S, expr) static OPDI_CONVERT_BODY(name, D, S, expr)
+#define OPDI_CONVERT_BODY(name, D, S, expr)                                                     \
+    void name(void *dst, const void *src, int64_t n) {                                   \
+        D *d = (D *)dst; const S *s = (const S *)src; int64_t i = 0; int j;                     \
+        for (; i + 32 <= n; i += 32) {                                                          \
+            OPDI_IVDEP                                                                          \
+            for (j = 0; j < 32; j++) { S x = s[i + j]; d[i + j] = (expr); }                     \
+        }                                                                                       \
+        for (; i < n; i++) { S x = s[i]; d[i] = (expr); }                                       \
+    }
+/* opdi_cvt_<to>_<from> */
+OPDI_CONVERT(opdi_cvt_f32_u8, float, uint8_t, (float)x)
+OPDI_CONVERT(opdi_cvt_f32_i32, float, int32_t, (float)x)
+OPDI_CONVERT(opdi_cvt_f32_i64, float, int64_t, (float)x)
+OPDI_CONVERT(opdi_cvt_f32_f64, float, double, (float)x)
+OPDI_CONVERT(opdi_cvt_f32_b, float, uint8_t, (float)(x != 0))
+OPDI_CONVERT(opdi_cvt_f64_i32, double, int32_t, (double)x)
+OPDI_CONVERT(opdi_cvt_f64_i64, double, int64_t, (double)x)
+OPDI_CONVERT(opdi_cvt_f64_f32, double, float, (double)x)
+OPDI_CONVERT(opdi_cvt_f64_b, double, uint8_t, (double)(x != 0))
+OPDI_CONVERT(opdi_cvt_i64_u8, int64_t, uint8_t, (int64_t)x)
+OPDI_CONVERT(opdi_cvt_i64_i32, int64_t, int32_t, (int64_t)x)
+OPDI_CONVERT(opdi_cvt_i64_b, int64_t, uint8_t, (int64_t)(x != 0))
+OPDI_CONVERT(opdi_cvt_u8_f32, uint8_t, float, OPDI_WRAP_u8(opdi_to_i64((double)x)))
+OPDI_CONVERT(opdi_cvt_i32_f32, int32_t, float, opdi_to_i32((double)x))
+OPDI_CONVERT(opdi_cvt_i64_f32, int64_t, float, opdi_to_i64((double)x))
+OPDI_CONVERT(opdi_cvt_b_f32, uint8_t, float, (uint8_t)(x != 0))
+OPDI_CONVERT(opdi_cvt_i32_f64, int32_t, double, opdi_to_i32(x))
+OPDI_CONVERT(opdi_cvt_i64_f64, int64_t, double, opdi_to_i64(x))
+OPDI_CONVERT(opdi_cvt_b_f64, uint8_t, double, (uint8_t)(x != 0))
+OPDI_CONVERT(opdi_cvt_u8_i64, uint8_t, int64_t, OPDI_WRAP_u8(x))
+OPDI_CONVERT(opdi_cvt_i32_i64, int32_t, int64_t, OPDI_WRAP_i32(x))
+OPDI_CONVERT(opdi_cvt_b_i64, uint8_t, int64_t, (uint8_t)(x != 0))
+/* Half precision is worth the wider registers. */
+#if defined(OPDI_X86)
+#define OPDI_CONVERT_WIDE(name, D, S, expr)                                                     \
+    OPDI_ALWAYS OPDI_CONVERT_BODY(name##_body, D, S, expr)                                      \
+    OPDI_AVX2 static void name##_avx2(void *d, const void *s, int64_t n) { name##_body(d, s, n); } \
+    OPDI_COLD static void name(void *d, const void *s, int64_t n) {                             \
+        if (opdi_cpu_level() > 0) { name##_avx2(d, s, n); } else { name##_body(d, s, n); }      \
+    }
+#define OPDI_CONVERT_WIDEST(name, D, S, expr)                                                   \
+    OPDI_ALWAYS OPDI_CONVERT_BODY(name##_body, D, S, expr)                                      \
+    OPDI_AVX2 static void name##_avx2(void *d, const void *s, int64_t n) { name##_body(d, s, n); } \
+    OPDI_AVX512 static void name##_avx512(void *d, const void *s, int64_t n) { name##_body(d, s, n); } \
+    OPDI_COLD static void name(void *d, const void *s, int64_t n) {                             \
+        const int level = opdi_cpu_level();                                                     \
+        if (level > 1) { name##_avx512(d, s, n); }                                              \
+        else if (level > 0) { name##_avx2(d, s, n); }                                           \
+        else { name##_body(d, s, n); }                                                          \
+    }
+#else
+#define OPDI_CONVERT_WIDE(name, D, S, expr) static OPDI_CONVERT_BODY(name, D, S, expr)
+#define OPDI_CONVERT_WIDEST OPDI_CONVERT_WIDE
+#endif
+OPDI_CONVERT_WIDE(opdi_cvt_f32_f16, float, uint16_t, opdi_f16_to_f32(x))
+OPDI_CONVERT_WIDE(opdi_cvt_f16_f32, uint16_t, float, opdi_f32_to_f16(x))
+OPDI_CONVERT_WIDEST(opdi_cvt_f32_bf16, float, uint16_t, opdi_bf16_to_f32(x))
+OPDI_CONVERT_WIDEST(opdi_cvt_bf16_f32, uint16_t, float, opdi_f32_to_bf16(x))
+OPDI_COLD_BEGIN
+OPDI_CONVERT(opdi_cvt_f32_i8, float, int8_t, (float)x)
+OPDI_CONVERT(opdi_cvt_f32_i16, float, int16_t, (float)x)
+OPDI_CONVERT(opdi_cvt_f64_u8, double, uint8_t, (double)x)
+OPDI_CONVERT(opdi_cvt_f64_i8, double, int8_t, (double)x)
+OPDI_CONVERT(opdi_cvt_f64_i16, double, int16_t, (double)x)
+OPDI_CONVERT(opdi_cvt_i64_i8, int64_t, int8_t, (int64_t)x)
+OPDI_CONVERT(opdi_cvt_i64_i16, int64_t, int16_t, (int64_t)x)
+OPDI_CONVERT(opdi_cvt_i8_f32, int8_t, float, OPDI_WRAP_i8(opdi_to_i32((double)x)))
+OPDI_CONVERT(opdi_cvt_i16_f32, int16_t, float, OPDI_WRAP_i16(opdi_to_i32((double)x)))
+OPDI_CONVERT(opdi_cvt_u8_f64, uint8_t, double, OPDI_WRAP_u8(opdi_to_i64(x)))
+OPDI_CONVERT(opdi_cvt_i8_f64, int8_t, double, OPDI_WRAP_i8(opdi_to_i32(x)))
+OPDI_CONVERT(opdi_cvt_i16_f64, int16_t, double, OPDI_WRAP_i16(opdi_to_i32(x)))
+OPDI_CONVERT(opdi_cvt_i8_i64, int8_t, int64_t, OPDI_WRAP_i8(x))
+OPDI_CONVERT(opdi_cvt_i16_i64, int16_t, int64_t, OPDI_WRAP_i16(x))
+/* Two steps through float, as c10::Half and c10::BFloat16 convert. */
+#define OPDI_CONVERT_VIA(name, first, second, from_size, to_size)                               \
+    static void name(void *dst, const void *src, int64_t n) {                                   \
+        float t[64]; int64_t i, m;                                                              \
+        for (i = 0; i < n; i += m) {                                                            \
+            m = OPDI_MIN(n - i, (int64_t)64);                                                   \
+            first(t, (const char *)src + i * from_size, m);                                     \
+            second((char *)dst + i * to_size, t, m);                                            \
+        }                                                                                       \
+    }
+OPDI_CONVERT_VIA(opdi_cvt_f64_f16, opdi_cvt_f32_f16, opdi_cvt_f64_f32, 2, 8)
+OPDI_CONVERT_VIA(opdi_cvt_f64_bf16, opdi_cvt_f32_bf16, opdi_cvt_f64_f32, 2, 8)
+OPDI_CONVERT_VIA(opdi_cvt_f16_f64, opdi_cvt_f32_f64, opdi_cvt_f16_f32, 8, 2)
+OPDI_CONVERT_VIA(opdi_cvt_bf16_f64, opdi_cvt_f32_f64, opdi_cvt_bf16_f32, 8, 2)
+OPDI_CONVERT_VIA(opdi_cvt_f16_i64, opdi_cvt_f32_i64, opdi_cvt_f16_f32, 8, 2)
+OPDI_CONVERT_VIA(opdi_cvt_bf16_i64, opdi_cvt_f32_i64, opdi_cvt_bf16_f32, 8, 2)
+OPDI_CONVERT_VIA(opdi_cvt_i64_f16, opdi_cvt_f32_f16, opdi_cvt_i64_f32, 2, 8)
+OPDI_CONVERT_VIA(opdi_cvt_i64_bf16, opdi_cvt_f32_bf16, opdi_cvt_i64_f32, 2, 8)
+OPDI_COLD_END
+static void opdi_cvt_8(void *d, const void *s, int64_t n) { memcpy(d, s, (size_t)n * 8); }
+static void opdi_cvt_4(void *d, const void *s, int64_t n) { memcpy(d, s, (size_t)n * 4); }
+
+/* [compute type][dtype number]: into the compute type, and out of it. */
+static const opdi_convert opdi_load_table[3][16] = {
+    {opdi_cvt_f32_u8, opdi_cvt_f32_i8, opdi_cvt_f32_i16, opdi_cvt_f32_i32, opdi_cvt_f32_i64, opdi_cvt_f32_f16,
+        opdi_cvt_4,
+     opdi_cvt_f32_f64, NULL, NULL, NULL, opdi_cvt_f32_b, NULL, NULL, NULL, opdi_cvt_f32_bf16},
+    {opdi_cvt_f64_u8, opdi_cvt_f64_i8, opdi_cvt_f64_i16, opdi_cvt_f64_i32, opdi_cvt_f64_i64, opdi_cvt_f64_f16,
+     opdi_cvt_f64_f32, opdi_cvt_8, NULL, NULL, NULL, opdi_cvt_f64_b, NULL, NULL, NULL, opdi_cvt_f64_bf16},
+    {opdi_cvt_i64_u8, opdi_cvt_i64_i8, opdi_cvt_i64_i16, opdi_cvt_i64_i32, opdi_cvt_8, opdi_cvt_i64_f16,
+        opdi_cvt_i64_f32,
+     opdi_cvt_i64_f64, NULL, NULL, NULL, opdi_cvt_i64_b, NULL, NULL, NULL, opdi_cvt_i64_bf16}};
+static const opdi_convert opdi_store_table[3][16] = {
+    {opdi_cvt_u8_f32, opdi_cvt_i8_f32, opdi_cvt_i16_f32, opdi_cvt_i32_f32, opdi_cvt_i64_f32, opdi_cvt_f16_f32,
+        opdi_cvt_4,
+     opdi_cvt_f64_f32, NULL, NULL, NULL, opdi_cvt_b_f32, NULL, NULL, NULL, opdi_cvt_bf16_f32},
+    {opdi_cvt_u8_f64, opdi_cvt_i8_f64, opdi_cvt_i16_f64, opdi_cvt_i32_f64, opdi_cvt_i64_f64, opdi_cvt_f16_f64,
+     opdi_cvt_f32_f64, opdi_cvt_8, NULL, NULL, NULL, opdi_cvt_b_f64, NULL, NULL, NULL, opdi_cvt_bf16_f64},
+    {opdi_cvt_u8_i64, opdi_cvt_i8_i64, opdi_cvt_i16_i64, opdi_cvt_i32_i64, opdi_cvt_8, opdi_cvt_f16_i64,
+        opdi_cvt_f32_i64,
+     opdi_cvt_f64_i64, NULL, NULL, NULL, opdi_cvt_b_i64, NULL, NULL, NULL, opdi_cvt_bf16_i64}};
+
+//== strided runs ======================================================================================================
+
+/* n elements of `size` bytes from src, `stride` bytes apart, to contiguous dst; and back.  Four at a time: the loads of
+   one step do not wait for each other. */
+#define OPDI_GATHER(T)                                                                          \
+    {                                                                                           \
+        T *d = (T *)dst; const T *s = (const T *)src; int64_t i = 0;                            \
+        for (; i + 4 <= n; i += 4, s += 4 * k) {                                                \
+            T e0 = s[0], e1 = s[k], e2 = s[2 * k], e3 = s[3 * k];                               \
+            d[i] = e0; d[i + 1] = e1; d[i + 2] = e2; d[i + 3] = e3;                             \
+        }                                                                                       \
+        for (; i < n; i++, s += k) { d[i] = s[0]; }                                             \
+    } break
+#define OPDI_MOVE(T, dst_index, src_index)                                                      \
+    {                                                                                           \
+        T *d = (T *)dst; const T *s = (const T *)src; int64_t i;                                \
+        for (i = 0; i < n; i++) { d[dst_index] = s[src_index]; }                                \
+    } break
+static void opdi_gather_n(void *dst, const void *src, int64_t stride, int64_t n, int size) {
+    const int64_t k = stride / size;
+    switch (size) {
+        case 1: OPDI_GATHER(uint8_t);
+        case 2: OPDI_GATHER(uint16_t);
+        case 4: OPDI_GATHER(uint32_t);
+        case 8: OPDI_GATHER(uint64_t);
+        default: {
+            const char *s = (const char *)src; char *d = (char *)dst; int64_t i;
+            for (i = 0; i < n; i++) { memcpy(d + i * size, s + i * stride, (size_t)size); }
+        }
+    }
+}
+static void opdi_scatter(void *dst, int64_t stride, const void *src, int64_t n, int size) {
+    const int64_t k = stride / size;
+    switch (size) {
+        case 1: OPDI_MOVE(uint8_t, i * k, i);
+        case 2: OPDI_MOVE(uint16_t, i * k, i);
+        case 4: OPDI_MOVE(uint32_t, i * k, i);
+        case 8: OPDI_MOVE(uint64_t, i * k, i);
+        default: {
+            const char *s = (const char *)src; char *d = (char *)dst; int64_t i;
+            for (i = 0; i < n; i++) { memcpy(d + i * stride, s + i * size, (size_t)size); }
+        }
+    }
+}
+#if defined(OPDI_X86)
+/* Copies every second element of 4 bytes, read as the low halves of 8: the last one is not followed by anything. */
+OPDI_AVX2 static void opdi_gather_second(void *dst, const void *src, int64_t n) {
+    uint32_t *d = (uint32_t *)dst; const uint32_t *s = (const uint32_t *)src;
+    int64_t i = 0; int j;
+    for (; i + 32 < n; i += 32) {
+        OPDI_IVDEP
+        for (j = 0; j < 32; j++) { uint64_t v; memcpy(&v, s + 2 * i + 2 * j, 8); d[i + j] = (uint32_t)v; }
+    }
+    for (; i < n; i++) { d[i] = s[2 * i]; }
+}
+#endif
+static void opdi_gather(void *dst, const void *src, int64_t stride, int64_t n, int size) {
+    if (stride == size) { memcpy(dst, src, (size_t)n * (size_t)size); }
+#if defined(OPDI_X86)
+    else if (stride == 8 && size == 4 && opdi_cpu_level() > 0) { opdi_gather_second(dst, src, n); }
+#endif
+    else { opdi_gather_n(dst, src, stride, n, size); }
+}
+
+OPDI_LOOPS_END
+
+//== type promotion ====================================================================================================
+
+/* torch.result_type over tensors (at::native::result_type): tensors with dimensions beat 0-dim ones, those beat wrapped
+   numbers, unless the lower class is of a higher category (bool < integer < floating < complex). */
+static int opdi_category(opd_scalar_type t) {
+    if (opd_dtype_is_complex(t)) { return 3; }
+    if (opd_dtype_is_floating(t)) { return 2; }
+    return t == OPD_BOOL ? 0 : 1;
+}
+static opd_scalar_type opdi_promote(opd_scalar_type a, opd_scalar_type b) {
+    return a == OPD_DTYPE_NONE ? b : b == OPD_DTYPE_NONE || a == b ? a : opd_promote_types(a, b);
+}
+static opd_scalar_type opdi_result_combine(opd_scalar_type higher, opd_scalar_type lower) {
+    if (higher == OPD_DTYPE_NONE) { return lower; }
+    if (lower == OPD_DTYPE_NONE || opdi_category(lower) <= opdi_category(higher)) { return higher; }
+    return opd_promote_types(higher, lower);
+}
+OPDI_NOINLINE static opd_scalar_type opdi_result_type_of(opd_tensor *const *ts, int n) {
+    opd_scalar_type rank[3] = {OPD_DTYPE_NONE, OPD_DTYPE_NONE, OPD_DTYPE_NONE};   /* dims, 0-dim, wrapped */
+    int i;
+    for (i = 0; i < n; i++) {
+        opd_scalar_type t = (opd_scalar_type)ts[i]->dtype;
+        int k = ts[i]->flags & OPDI_WRAPPED ? 2 : ts[i]->ndim == 0 ? 1 : 0;
+        if (k == 2 && opd_dtype_is_complex(t)) { t = OPD_COMPLEX64; }      /* numbers take the default dtype */
+        else if (k == 2 && opd_dtype_is_floating(t)) { t = OPD_FLOAT32; }
+        rank[k] = opdi_promote(rank[k], t);
+    }
+    return opdi_result_combine(opdi_result_combine(rank[0], rank[1]), rank[2]);
+}
+static inline opd_scalar_type opdi_result_type(opd_tensor *const *ts, int n) {
+    return n == 2 && ts[0]->dtype == ts[1]->dtype && !((ts[0]->flags & ts[1]->flags) & OPDI_WRAPPED)
+        ? (opd_scalar_type)ts[0]->dtype : opdi_result_type_of(ts, n);
+}
+
+//== shapes ============================================================================================================
+
+static bool opdi_same_sizes(const opd_tensor *a, const opd_tensor *b) {
+    return opdi_has_sizes(a, b->dims, b->ndim);
+}
+/* Broadcasts t's sizes into sizes[*ndim] (aligned at the end); -1 with PyTorch's error. */
+static int opdi_broadcast_into(int64_t *sizes, int *ndim, const opd_tensor *t) {
+    const int64_t *ts = opdi_sizes(t);
+    int i, shift = t->ndim - *ndim;
+    if (shift > 0) {
+        memmove(sizes + shift, sizes, sizeof(int64_t) * (size_t)*ndim);
+        for (i = 0; i < shift; i++) { sizes[i] = 1; }
+        *ndim = t->ndim;
+    }
+    for (i = 0; i < t->ndim; i++) {
+        int d = *ndim - t->ndim + i;
+        if (sizes[d] == ts[i] || ts[i] == 1) { continue; }
+        if (sizes[d] != 1) {
+            return opd_fail(OPD_ERROR_SHAPE, "The size of tensor a (%lld) must match the size of tensor b (%lld) at "
+                            "non-singleton dimension %d", (long long)sizes[d], (long long)ts[i], d);
+        }
+        sizes[d] = ts[i];
+    }
+    return 0;
+}
+/* The stride in elements with which t is walked along dim d of a broadcast shape of ndim dims. */
+static inline int64_t opdi_broadcast_stride(const opd_tensor *t, const int64_t *sizes, int ndim, int d) {
+    int k = d - (ndim - t->ndim);
+    return k < 0 || (opdi_sizes(t)[k] == 1 && sizes[d] != 1) ? 0 : opdi_strides(t)[k];
+}
+/* The stride in bytes with which t is walked along dim d of a broadcast shape.  That of a dim of size 1 is never used,
+   and may be anything. */
+static inline int64_t opdi_broadcast_bytes(const opd_tensor *t, const int64_t *sizes, int ndim, int d) {
+    return (int64_t)((uint64_t)opdi_broadcast_stride(t, sizes, ndim, d) * opd_dtype_size((opd_scalar_type)t->dtype));
+}
+/* Compares dims a and b by the operands' strides, first operand first (TensorIteratorBase::reorder_dimensions):
+   1: they should swap so that a comes after b, -1: in order, 0: no operand says. */
+static int opdi_dims_compare(opd_tensor *const *ops, int nops, const int64_t *sizes, int ndim, int a, int b) {
+    int i;
+    for (i = 0; i < nops; i++) {
+        const int64_t sa = opdi_broadcast_bytes(ops[i], sizes, ndim, a);
+        const int64_t sb = opdi_broadcast_bytes(ops[i], sizes, ndim, b);
+        if (sa == 0 || sb == 0) { continue; }
+        if (sa != sb) { return sa < sb ? -1 : 1; }
+        if (sizes[a] > sizes[b]) { return 1; }
+    }
+    return 0;
+}
+/* Puts the dims into the order of the walk, perm[0] innermost, by an insertion sort that bears undecided pairs. */
+static void opdi_dims_order(opd_tensor *const *ops, int nops, const int64_t *sizes, int ndim, int *perm) {
+    int i, j, k, c, t;
+    for (i = 0; i < ndim; i++) { perm[i] = ndim - 1 - i; }
+    for (i = 1; i < ndim; i++) {
+        for (k = i, j = i - 1; j >= 0; j--) {
+            c = opdi_dims_compare(ops, nops, sizes, ndim, perm[j], perm[k]);
+            if (c > 0) { t = perm[j]; perm[j] = perm[k]; perm[k] = t; k = j; }
+            else if (c < 0) { break; }
+        }
+    }
+}
+
+//== overlap ===========================================================================================================
+
+/* Fails if t, which is to be written, is expanded (at::assert_no_internal_overlap).  As there, only zero strides are
+   seen.  0, or -1. */
+static int opdi_check_internal_overlap(const opd_tensor *t) {
+    int i;
+    if (t->flags & OPDI_CONTIGUOUS) { return 0; }
+    for (i = 0; i < t->ndim; i++) {
+        if (opdi_strides(t)[i] == 0 && opdi_sizes(t)[i] > 1) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "unsupported operation: more than one element of the written-to tensor "
+                            "refers to a single memory location. Please clone() the tensor before "
+                            "performing the operation.");
+        }
+    }
+    return 0;
+}
+/* True when every element has its own memory and there are no gaps between them. */
+static bool opdi_is_dense(const opd_tensor *t) {
+    int64_t expect = 1;
+    int done, i;
+    if (t->flags & OPDI_CONTIGUOUS) { return true; }
+    for (done = 0; done < t->ndim; done++) {       /* each time, the dim that continues the block */
+        for (i = 0; i < t->ndim; i++) { if (opdi_sizes(t)[i] > 1 && opdi_strides(t)[i] == expect) { break; } }
+        if (i == t->ndim) { break; }
+        expect *= opdi_sizes(t)[i];
+    }
+    return expect == t->numel;
+}
+/* Fails if an output overlaps an input in part (at::assert_no_partial_overlap): the same elements in the same order are
+   fine, and so is (as in PyTorch) what has gaps, where an exact test would cost too much.  0, or -1. */
+static int opdi_check_partial_overlap(const opd_tensor *out, const opd_tensor *in) {
+    const char *b0, *e0, *b1, *e1;
+    if (out == in || !out->storage || !opdi_same_memory(out, in) || out->numel == 0 || in->numel == 0) { return 0; }
+    if (!opdi_is_dense(out) || !opdi_is_dense(in)) { return 0; }
+    b0 = out->data; e0 = b0 + out->numel * (int64_t)opd_dtype_size((opd_scalar_type)out->dtype);
+    b1 = in->data; e1 = b1 + in->numel * (int64_t)opd_dtype_size((opd_scalar_type)in->dtype);
+    if (b0 == b1 && e0 == e1) {
+        if (opdi_same_sizes(out, in) && memcmp(opdi_strides(out), opdi_strides(in), sizeof(int64_t) * out->ndim) == 0) {
+            return 0;
+        }
+    } else if (e0 <= b1 || e1 <= b0) { return 0; }
+    return opd_fail(OPD_ERROR_ARGUMENT,
+                    "unsupported operation: some elements of the input tensor and the written-to tensor "
+                    "refer to a single memory location. Please clone() the tensor before performing the operation.");
+}
+
+//== the iterator ======================================================================================================
+
+/* The ways to walk an operand: by its strides, element after element, or one number that is repeated. */
+enum { OPDI_WALK_STRIDED = 0, OPDI_WALK_LINEAR, OPDI_WALK_SCALAR };
+
+typedef struct opdi_operand {
+    char *data;
+    int64_t stride[OPD_MAX_DIMS];                 /* bytes, dim 0 innermost */
+    int32_t size;                                 /* bytes of an element */
+    int8_t walk;
+    bool convert;                                 /* its dtype is not the compute type */
+    bool round;                                   /* an input that is first rounded to the common dtype */
+    opdi_convert load, store;                     /* from and to the compute type */
+} opdi_operand;
+
+/* One pass over nops operands of one shape, outputs first.  Filled by opdi_iter_init. */
+typedef struct opdi_iter {
+    int nops, nout, ndim;
+    int64_t numel;
+    int64_t sizes[OPD_MAX_DIMS];                  /* coalesced, dim 0 innermost */
+    int8_t compute, common;                       /* compute type; the dtype operands are promoted to */
+    bool buffered;                                /* some operand goes through a block */
+    opdi_loop loop;
+    const opdi_params *params;
+    opdi_operand op[OPDI_ITER_OPS];
+} opdi_iter;
+
+/* Joins dims that every operand walks as one, and drops dims of size 1: fewer dims, the same elements in the same
+   order. */
+static void opdi_iter_coalesce(opdi_iter *it) {
+    int d, k, last = 0;
+    for (d = 1; d < it->ndim; d++) {
+        bool join = true;
+        if (it->sizes[d] == 1) { continue; }
+        for (k = 0; k < it->nops && join; k++) {
+            join = it->sizes[last] == 1 || it->op[k].stride[last] * it->sizes[last] == it->op[k].stride[d];
+        }
+        if (join) {
+            if (it->sizes[last] == 1) { for (k = 0; k < it->nops; k++) { it->op[k].stride[last] = it->op[k].stride[d];
+                } }
+            it->sizes[last] *= it->sizes[d];
+            continue;
+        }
+        last++;
+        it->sizes[last] = it->sizes[d];
+        for (k = 0; k < it->nops; k++) { it->op[k].stride[last] = it->op[k].stride[d]; }
+    }
+    it->ndim = last + 1;
+}
+static int opdi_iter_walk(const opdi_iter *it, const opdi_operand *o) {
+    int64_t expect = o->size;
+    bool scalar = true, linear = true;
+    int d;
+    for (d = 0; d < it->ndim; d++) {
+        if (it->sizes[d] > 1 && o->stride[d] != 0) { scalar = false; }
+        if (it->sizes[d] > 1 && o->stride[d] != expect) { linear = false; }
+        expect *= it->sizes[d];
+    }
+    return linear ? OPDI_WALK_LINEAR : scalar ? OPDI_WALK_SCALAR : OPDI_WALK_STRIDED;
+}
+/* The dtype of a complex number's parts. */
+static int8_t opdi_real_dtype(int8_t t) {
+    return t == OPD_COMPLEX64 ? (int8_t)OPD_FLOAT32 : t == OPD_COMPLEX128 ? (int8_t)OPD_FLOAT64 : t;
+}
+/* Prepares a pass: every operand broadcasts to ops[0], the inputs are promoted to dtype `common`, loops run in
+   `compute`.  -1 with an error when an output overlaps itself or, partially, an input.  With common
+   OPD_DTYPE_NONE (copies) nothing is promoted and a complex operand is walked by its real parts. */
+static int opdi_iter_init(opdi_iter *it, opd_tensor *const *ops, int nops, int nout, opd_scalar_type common,
+                          int compute) {
+    const opd_tensor *out = ops[0];
+    const int ndim = out->ndim;
+    int perm[OPD_MAX_DIMS], d, k;
+    for (k = 0; k < nout; k++) {
+        if (opdi_check_internal_overlap(ops[k]) != 0) { return -1; }
+        for (d = nout; d < nops; d++) { if (opdi_check_partial_overlap(ops[k], ops[d]) != 0) { return -1; } }
+    }
+    opdi_dims_order(ops, nops, opdi_sizes(out), ndim, perm);
+    it->nops = nops; it->nout = nout; it->numel = out->numel; it->ndim = OPDI_MAX(ndim, 1); it->sizes[0] = 1;
+    it->compute = (int8_t)compute; it->common = (int8_t)common; it->buffered = false;
+    for (d = 0; d < ndim; d++) { it->sizes[d] = opdi_sizes(out)[perm[d]]; }
+    for (k = 0; k < nops; k++) {
+        opdi_operand *o = &it->op[k];
+        const int8_t full = ops[k]->dtype, t = common == OPD_DTYPE_NONE ? opdi_real_dtype(full) : full;
+        o->data = ops[k]->data;
+        o->size = (int32_t)opd_dtype_size((opd_scalar_type)t);
+        o->convert = t != opdi_compute_dtype[compute];
+        o->round = k >= nout && t != common && common != opdi_compute_dtype[compute] && common != OPD_DTYPE_NONE;
+        o->load = opdi_load_table[compute][t];
+        o->store = opdi_store_table[compute][t];
+        o->stride[0] = 0;
+        for (d = 0; d < ndim; d++) { o->stride[d] = opdi_broadcast_bytes(ops[k], opdi_sizes(out), ndim, perm[d]); }
+        if (!o->load) { return opd_fail(OPD_ERROR_DTYPE, "not implemented for '%s'",
+                                        opd_dtype_cname((opd_scalar_type)t)); }
+    }
+    opdi_iter_coalesce(it);
+    for (k = 0; k < nops; k++) {
+        opdi_operand *o = &it->op[k];
+        o->walk = (int8_t)opdi_iter_walk(it, o);
+        if (o->convert || o->round || o->stride[0] != o->size) { it->buffered = true; }
+    }
+    return 0;
+}
+
+/* Copies n elements of operand o, those from element index idx of the pass on, to buf; with `store`, from buf to
+   them. */
+static void opdi_iter_move(const opdi_iter *it, const opdi_operand *o, const int64_t *idx, int64_t n, char *buf,
+                           bool store) {
+    int64_t at[OPD_MAX_DIMS], left = n, run;
+    const int ndim = it->ndim;
+    char *p = o->data;
+    int d;
+    for (d = 0; d < ndim; d++) { at[d] = idx[d]; p += idx[d] * o->stride[d]; }
+    for (;;) {
+        run = OPDI_MIN(it->sizes[0] - at[0], left);
+        if (store) { opdi_scatter(p, o->stride[0], buf, run, o->size); }
+        else { opdi_gather(buf, p, o->stride[0], run, o->size); }
+        buf += run * o->size;
+        left -= run;
+        if (left == 0) { return; }
+        p -= at[0] * o->stride[0];
+        at[0] = 0;
+        for (d = 1; d < ndim; d++) {
+            p += o->stride[d];
+            if (++at[d] < it->sizes[d]) { break; }
+            p -= at[d] * o->stride[d];
+            at[d] = 0;
+        }
+    }
+}
+/* The address of the n elements of operand o from index idx (linear position pos) on when they lie one after another,
+   else NULL. */
+static char *opdi_iter_run_at(const opdi_iter *it, const opdi_operand *o, const int64_t *idx, int64_t pos, int64_t n) {
+    char *p = o->data;
+    int d;
+    if (o->walk == OPDI_WALK_LINEAR) { return p + pos * o->size; }
+    if (o->stride[0] != o->size || idx[0] + n > it->sizes[0]) { return NULL; }
+    for (d = 0; d < it->ndim; d++) { p += idx[d] * o->stride[d]; }
+    return p;
+}
+/* Returns the compute-type elements of input o for the block at idx (linear position pos), in place or in buf. */
+static void *opdi_iter_load(const opdi_iter *it, const opdi_operand *o, const int64_t *idx, int64_t pos, int64_t n,
+                            char *buf) {
+    uint64_t raw[OPDI_BLOCK];                     /* [n] elements of the operand's dtype, then rounded ones */
+    char *src = opdi_iter_run_at(it, o, idx, pos, n);
+    const bool plain = !o->convert && !o->round;
+    if (src && plain) { return src; }
+    if (!src) {
+        src = o->convert ? (char *)raw : buf;
+        if (idx[0] + n <= it->sizes[0]) {         /* within one row */
+            const char *row = o->data;
+            int d;
+            for (d = 0; d < it->ndim; d++) { row += idx[d] * o->stride[d]; }
+            opdi_gather(src, row, o->stride[0], n, o->size);
+        } else { opdi_iter_move(it, o, idx, n, src, false); }
+        if (plain) { return buf; }
+    }
+    if (src != buf) { o->load(buf, src, n); }
+    if (o->round) {
+        opdi_store_table[it->compute][it->common](raw, buf, n);
+        opdi_load_table[it->compute][it->common](buf, raw, n);
+    }
+    return buf;
+}
+/* The address at which the loop may write n elements of output o in place, or NULL: into a buffer, which
+   opdi_iter_store then moves. */
+static void *opdi_iter_target(const opdi_iter *it, const opdi_operand *o, const int64_t *idx, int64_t pos, int64_t n) {
+    return o->convert ? NULL : opdi_iter_run_at(it, o, idx, pos, n);
+}
+static void opdi_iter_store(const opdi_iter *it, const opdi_operand *o, const int64_t *idx, int64_t pos, int64_t n,
+                            char *buf) {
+    uint64_t raw[OPDI_BLOCK];
+    char *p = opdi_iter_run_at(it, o, idx, pos, n);
+    if (p) { o->store(p, buf, n); return; }
+    if (o->convert) { o->store(raw, buf, n); }
+    opdi_iter_move(it, o, idx, n, o->convert ? (char *)raw : buf, true);
+}
+/* Steps idx n elements on, n not beyond the end. */
+static void opdi_iter_step(const opdi_iter *it, int64_t *idx, int64_t n) {
+    int d;
+    for (d = 0; d < it->ndim; d++) {
+        idx[d] += n;
+        if (idx[d] < it->sizes[d]) { return; }
+        n = idx[d] / it->sizes[d];
+        idx[d] -= n * it->sizes[d];
+    }
+}
+/* Runs elements [begin, end) of the pass.  Rows of OPDI_ROW elements and more are walked row by row, so that contiguous
+   ones are used in place; shorter ones are gathered across rows. */
+static void opdi_iter_range(const opdi_iter *it, int64_t begin, int64_t end) {
+    uint64_t block[OPDI_ITER_OPS][OPDI_BLOCK];    /* 36 KiB */
+    void *p[OPDI_ITER_OPS];
+    int64_t idx[OPD_MAX_DIMS], pos, n, rest = begin;
+    const bool rows = it->sizes[0] >= OPDI_ROW;
+    int d, k;
+    for (d = 0; d < it->ndim; d++) { idx[d] = rest % it->sizes[d]; rest /= it->sizes[d]; }
+    for (k = it->nout; k < it->nops; k++) {       /* one number, repeated */
+        if (it->op[k].walk != OPDI_WALK_SCALAR) { continue; }
+        p[k] = opdi_iter_load(it, &it->op[k], idx, 0, OPDI_MIN(end - begin, (int64_t)OPDI_BLOCK), (char *)block[k]);
+    }
+    for (pos = begin; pos < end; pos += n) {
+        n = end - pos;
+        if (rows) { n = OPDI_MIN(n, it->sizes[0] - idx[0]); }
+        if (it->buffered || !rows) { n = OPDI_MIN(n, (int64_t)OPDI_BLOCK); }
+        for (k = it->nout; k < it->nops; k++) {
+            if (it->op[k].walk != OPDI_WALK_SCALAR) { p[k] = opdi_iter_load(it, &it->op[k], idx, pos, n,
+                (char *)block[k]); }
+        }
+        for (k = 0; k < it->nout; k++) {
+            p[k] = opdi_iter_target(it, &it->op[k], idx, pos, n);
+            if (!p[k]) { p[k] = block[k]; }
+        }
+        it->loop(p, n, it->params);
+        for (k = 0; k < it->nout; k++) {
+            if (p[k] == (void *)block[k]) { opdi_iter_store(it, &it->op[k], idx, pos, n, (char *)block[k]); }
+        }
+        opdi_iter_step(it, idx, n);
+    }
+}
+static void opdi_iter_part(void *ctx, int64_t begin, int64_t end) { opdi_iter_range((const opdi_iter *)ctx, begin,
+    end); }
+
+/* A pass whose operands are all contiguous, or one number repeated: no index arithmetic at all. */
+typedef struct opdi_flat {
+    char *p[OPDI_ITER_OPS];                       /* first elements; numbers: in the compute type, in `number` */
+    opdi_convert convert[OPDI_ITER_OPS];          /* into the compute type, for the output out of it; NULL: in place */
+    int32_t size[OPDI_ITER_OPS];                  /* bytes from one element to the next; 0 for numbers */
+    uint64_t number[OPDI_ITER_OPS];
+    int nops, compute_size;
+    bool whole;                                   /* nothing is converted or repeated */
+    opdi_loop loop;
+    const opdi_params *params;
+} opdi_flat;
+/* Fills block[n] with one element of 4 or 8 bytes. */
+static void opdi_fill_block(void *block, const uint64_t *number, int64_t n, int size) {
+    int64_t i;
+    if (size == 8) { uint64_t *b = (uint64_t *)block, v = *number; for (i = 0; i < n; i++) { b[i] = v; } }
+    else { uint32_t *b = (uint32_t *)block, v; memcpy(&v, number, 4); for (i = 0; i < n; i++) { b[i] = v; } }
+}
+/* Runs elements [begin, end) of a flat pass (ctx): block by block where something is converted or repeated, else in one
+   call of the loop. */
+static void opdi_flat_part(void *ctx, int64_t begin, int64_t end) {
+    const opdi_flat *f = (const opdi_flat *)ctx;
+    uint64_t block[OPDI_ITER_OPS][OPDI_BLOCK];
+    void *p[OPDI_ITER_OPS];
+    int64_t pos, n;
+    int k;
+    for (k = 1; k < f->nops; k++) {
+        if (f->size[k]) { continue; }
+        n = OPDI_MIN(end - begin, (int64_t)OPDI_BLOCK);
+        p[k] = f->p[k];
+        if (n > 1) { opdi_fill_block(block[k], &f->number[k], n, f->compute_size); p[k] = block[k]; }
+    }
+    for (pos = begin; pos < end; pos += n) {
+        n = f->whole ? end - pos : OPDI_MIN(end - pos, (int64_t)OPDI_BLOCK);
+        for (k = 1; k < f->nops; k++) {
+            char *at = f->p[k] + pos * f->size[k];
+            if (f->convert[k]) { f->convert[k](block[k], at, n); p[k] = block[k]; }
+            else if (f->size[k]) { p[k] = at; }
+        }
+        p[0] = f->convert[0] ? (void *)block[0] : (void *)(f->p[0] + pos * f->size[0]);
+        f->loop(p, n, f->params);
+        if (f->convert[0]) { f->convert[0](f->p[0] + pos * f->size[0], block[0], n); }
+    }
+}
+/* Fills f; false when some operand is strided, broadcast, overlapping, or needs rounding: opdi_iter's work. */
+static bool opdi_flat_init(opdi_flat *f, opd_tensor *const *ops, int nops, opd_scalar_type common, int compute) {
+    const opd_tensor *out = ops[0];
+    int k;
+    f->nops = nops; f->whole = true; f->compute_size = compute == OPDI_F32 ? 4 : 8;
+    for (k = 0; k < nops; k++) {
+        const opd_tensor *t = ops[k];
+        const int8_t dtype = t->dtype;
+        bool round;
+        f->convert[k] = dtype == opdi_compute_dtype[compute] ? NULL : k ? opdi_load_table[compute][dtype]
+            : opdi_store_table[compute][dtype];
+        f->p[k] = t->data;
+        f->size[k] = (int32_t)opd_dtype_size((opd_scalar_type)dtype);
+        if (f->convert[k]) { f->whole = false; }
+        if (!(t->flags & OPDI_CONTIGUOUS) ||
+            (k > 0 && (t->data != out->data || t->numel != out->numel) && opdi_same_memory(t, out))) {
+            return false;
+        }
+        round = k > 0 && dtype != (int8_t)common && (int8_t)common != opdi_compute_dtype[compute];
+        if (!round && t->numel == out->numel && (k == 0 || t->numel != 1 || !f->convert[k])) { continue; }
+        if (k == 0 || t->numel != 1 || !opdi_load_table[compute][dtype]) { return false; }
+        opdi_load_table[compute][dtype](&f->number[k], t->data, 1);
+        if (round) {                              /* rounded to what it is promoted to */
+            uint64_t raw = 0;
+            opdi_store_table[compute][common](&raw, &f->number[k], 1);
+            opdi_load_table[compute][common](&f->number[k], &raw, 1);
+        }
+        f->p[k] = (char *)&f->number[k]; f->convert[k] = NULL; f->size[k] = 0;
+        f->whole = f->whole && out->numel == 1;
+    }
+    return true;
+}
+OPDI_NOINLINE static int opdi_iter_run(opd_tensor *const *ops, int nops, int nout, opd_scalar_type common, int compute,
+                                       opdi_loop loop, const opdi_params *params) {
+    opdi_iter it;
+    if (opdi_iter_init(&it, ops, nops, nout, common, compute) != 0) { return -1; }
+    it.loop = loop; it.params = params;
+    if (it.numel <= OPDI_GRAIN) { opdi_iter_range(&it, 0, it.numel); }
+    else { opdi_parallel_for(it.numel, OPDI_GRAIN, opdi_iter_part, &it); }
+    return 0;
+}
+OPDI_NOINLINE static int opdi_run_general(opd_tensor *const *ops, int nops, int nout, opd_scalar_type common,
+                                          int compute,
+                                          opdi_loop loop, const opdi_params *params) {
+    opdi_flat f;
+    if (nout != 1 || !opdi_flat_init(&f, ops, nops, common, compute)) {
+        return opdi_iter_run(ops, nops, nout, common, compute, loop, params);
+    }
+    f.loop = loop; f.params = params;
+    if (ops[0]->numel <= OPDI_GRAIN) { opdi_flat_part(&f, 0, ops[0]->numel); }
+    else { opdi_parallel_for(ops[0]->numel, OPDI_GRAIN, opdi_flat_part, &f); }
+    return 0;
+}
+/* Runs a loop over nops operands (nout outputs first), which broadcast to the first; inputs are promoted to `common`,
+   the loop is for `compute`, which holds it.  0, or -1 with an error.  Zero elements are fine. */
+static inline int opdi_run(opd_tensor *const *ops, int nops, int nout, opd_scalar_type common, int compute,
+                           opdi_loop loop, const opdi_params *params) {
+    const opd_tensor *out = ops[0];
+    const uintptr_t bytes = (uintptr_t)out->numel * (compute == OPDI_F32 ? 4 : 8);
+    void *p[OPDI_ITER_OPS];
+    int k;
+    if (out->numel == 0) { return 0; }
+    if (out->numel > OPDI_GRAIN || !(out->flags & OPDI_CONTIGUOUS) || out->dtype != opdi_compute_dtype[compute]) {
+        return opdi_run_general(ops, nops, nout, common, compute, loop, params);
+    }
+    p[0] = out->data;
+    for (k = 1; k < nops; k++) {                  /* small and simple: nothing to set up */
+        const opd_tensor *t = ops[k];
+        const uintptr_t apart = (uintptr_t)t->data - (uintptr_t)out->data;
+        if (!(t->flags & OPDI_CONTIGUOUS) || t->dtype != out->dtype || t->numel != out->numel ||
+            (apart + bytes - 1 < 2 * bytes - 1 && apart)) {
+            return opdi_run_general(ops, nops, nout, common, compute, loop, params);
+        }
+        p[k] = t->data;
+    }
+    loop(p, out->numel, params);
+    return 0;
+}
+
+//== copies ============================================================================================================
+
+/* Copies n elements of `size` bytes from s to d, which have strides of ss and ds bytes. */
+static void opdi_move_run(char *d, int64_t ds, const char *s, int64_t ss, int64_t n, int size) {
+    int64_t i;
+    if (ds == size) { opdi_gather(d, s, ss, n, size); return; }
+    if (ss == size) { opdi_scatter(d, ds, s, n, size); return; }
+    for (i = 0; i < n; i++) { memcpy(d + i * ds, s + i * ss, (size_t)size); }
+}
+/* Copies elements [begin, end) of a pass between two operands of one dtype with any strides, row by row. */
+static void opdi_copy_rows(void *ctx, int64_t begin, int64_t end) {
+    const opdi_iter *it = (const opdi_iter *)ctx;
+    int64_t idx[OPD_MAX_DIMS], pos, n, rest = begin;
+    int d;
+    for (d = 0; d < it->ndim; d++) { idx[d] = rest % it->sizes[d]; rest /= it->sizes[d]; }
+    for (pos = begin; pos < end; pos += n) {
+        char *t = it->op[0].data;
+        const char *s = it->op[1].data;
+        n = OPDI_MIN(end - pos, it->sizes[0] - idx[0]);
+        for (d = 0; d < it->ndim; d++) { t += idx[d] * it->op[0].stride[d]; s += idx[d] * it->op[1].stride[d]; }
+        opdi_move_run(t, it->op[0].stride[0], s, it->op[1].stride[0], n, it->op[0].size);
+        opdi_iter_step(it, idx, n);
+    }
+}
+/* Copies elements [begin, end) of a pass between operands of different dtypes, block by block through the compute
+   type. */
+static void opdi_copy_blocks(void *ctx, int64_t begin, int64_t end) {
+    const opdi_iter *it = (const opdi_iter *)ctx;
+    const opdi_operand *o = &it->op[0];
+    uint64_t block[OPDI_BLOCK];
+    int64_t idx[OPD_MAX_DIMS], pos, n, rest = begin;
+    const bool rows = it->sizes[0] >= OPDI_ROW;
+    int d;
+    for (d = 0; d < it->ndim; d++) { idx[d] = rest % it->sizes[d]; rest /= it->sizes[d]; }
+    for (pos = begin; pos < end; pos += n) {
+        void *t, *s;
+        n = OPDI_MIN(end - pos, (int64_t)OPDI_BLOCK);
+        if (rows) { n = OPDI_MIN(n, it->sizes[0] - idx[0]); }
+        t = opdi_iter_target(it, o, idx, pos, n);
+        s = opdi_iter_load(it, &it->op[1], idx, pos, n, (char *)(t ? t : (void *)block));
+        if (!t) { opdi_iter_store(it, o, idx, pos, n, (char *)s); }
+        else if (s != t) { memcpy(t, s, (size_t)n * (size_t)o->size); }
+        opdi_iter_step(it, idx, n);
+    }
+}
+/* Transposes a tile of at most 64 x 64: dst[j][i] = src[i][j] with rows `ds` and `ss` bytes apart, through a buffer so
+   that neither side is walked across its lines.  Whole tiles have loops of constant length. */
+#define OPDI_TILE 64
+#define OPDI_TILE_MOVE(T, ni_, nj_) do {                                                                    \
+        for (i = 0; i < ni_; i++) {                                                                         \
+            const T *s = (const T *)(const void *)(src + i * ss);                                           \
+            for (j = 0; j < nj_; j++) { t[j][i] = s[j]; }                                                   \
+        }                                                                                                   \
+        for (j = 0; j < nj_; j++) { memcpy(dst + j * ds, t[j], (size_t)(ni_) * sizeof(T)); }                \
+    } while (0)
+#define OPDI_TRANSPOSE(T)                                                                                   \
+    static void opdi_transpose_##T(char *dst, int64_t ds, const char *src, int64_t ss, int64_t ni, int64_t nj) { \
+        T t[OPDI_TILE][OPDI_TILE];                                                                          \
+        int64_t i, j;                                                                                       \
+        if (ni == OPDI_TILE && nj == OPDI_TILE) { OPDI_TILE_MOVE(T, OPDI_TILE, OPDI_TILE); }                \
+        else { OPDI_TILE_MOVE(T, ni, nj); }                                                                 \
+    }
+OPDI_TRANSPOSE(uint32_t)
+OPDI_TRANSPOSE(uint64_t)
+OPDI_COLD_BEGIN
+OPDI_TRANSPOSE(uint8_t)
+OPDI_TRANSPOSE(uint16_t)
+OPDI_COLD_END
+typedef void (*opdi_tile_fn)(char *dst, int64_t ds, const char *src, int64_t ss, int64_t ni, int64_t nj);
+static opdi_tile_fn opdi_transpose_of(int size) {
+    if (size == 1) { return opdi_transpose_uint8_t; }
+    if (size == 2) { return opdi_transpose_uint16_t; }
+    return size == 4 ? opdi_transpose_uint32_t : opdi_transpose_uint64_t;
+}
+typedef struct opdi_transpose { const opdi_iter *it; int across; } opdi_transpose;
+/* Copies bands [begin, end) tile by tile.  A band is OPDI_TILE long in dim `across`, and all of dim 0, at one index of
+   the other dims. */
+static void opdi_copy_bands(void *ctx, int64_t begin, int64_t end) {
+    const opdi_transpose *tr = (const opdi_transpose *)ctx;
+    const opdi_iter *it = tr->it;
+    const int a = tr->across, size = it->op[0].size;
+    const opdi_tile_fn tile = opdi_transpose_of(size);
+    const int64_t bands = (it->sizes[a] + OPDI_TILE - 1) / OPDI_TILE;
+    int64_t b, i;
+    int d;
+    for (b = begin; b < end; b++) {
+        const int64_t j = b % bands * OPDI_TILE, nj = OPDI_MIN((int64_t)OPDI_TILE, it->sizes[a] - j);
+        int64_t rest = b / bands;
+        char *t = it->op[0].data + j * it->op[0].stride[a];
+        const char *s = it->op[1].data + j * it->op[1].stride[a];
+        for (d = 1; d < it->ndim; d++) {
+            if (d == a) { continue; }
+            t += rest % it->sizes[d] * it->op[0].stride[d];
+            s += rest % it->sizes[d] * it->op[1].stride[d];
+            rest /= it->sizes[d];
+        }
+        for (i = 0; i < it->sizes[0]; i += OPDI_TILE) {
+            tile(t + i * size, it->op[0].stride[a], s + i * it->op[1].stride[0], it->op[1].stride[0],
+                 OPDI_MIN((int64_t)OPDI_TILE, it->sizes[0] - i), nj);
+        }
+    }
+}
+/* The dim that the source walks contiguously while the destination does not, when a copy by tiles pays; else 0. */
+static int opdi_copy_across(const opdi_iter *it) {
+    const int size = it->op[0].size;
+    int d;
+    if (it->op[0].stride[0] != size || it->op[1].stride[0] == size || it->op[1].stride[0] == 0 || size > 8) { return 0;
+        }
+    if (it->sizes[0] < 8) { return 0; }
+    for (d = 1; d < it->ndim; d++) { if (it->op[1].stride[d] == size && it->sizes[d] >= 8) { return d; } }
+    return 0;
+}
+typedef struct opdi_bytes { char *dst; const char *src; } opdi_bytes;
+static void opdi_copy_bytes(void *ctx, int64_t begin, int64_t end) {
+    const opdi_bytes *b = (const opdi_bytes *)ctx;
+    memmove(b->dst + begin, b->src + begin, (size_t)(end - begin));
+}
+static int opdi_copy_same(opdi_iter *it) {
+    const int across = opdi_copy_across(it);
+    if (across) {
+        opdi_transpose tr;
+        const int64_t bands = (it->sizes[across] + OPDI_TILE - 1) / OPDI_TILE;
+        int64_t n = it->numel / it->sizes[across] / it->sizes[0] * bands;
+        tr.it = it; tr.across = across;
+        opdi_parallel_for(n, OPDI_MAX((int64_t)1, OPDI_GRAIN / (OPDI_TILE * it->sizes[0])), opdi_copy_bands, &tr);
+    } else { opdi_parallel_for(it->numel, OPDI_GRAIN, opdi_copy_rows, it); }
+    return 0;
+}
+/* Copies one part (0 real, 1 imaginary) of a copy that has complex numbers in it.  0, or -1 with an error. */
+static int opdi_copy_part(opd_tensor *dst, const opd_tensor *src, int part) {
+    opd_tensor *ops[2];
+    opdi_iter it;
+    uint64_t zero = 0;
+    const opd_scalar_type real = (opd_scalar_type)opdi_real_dtype(src->dtype);
+    int d;
+    ops[0] = dst; ops[1] = (opd_tensor *)(uintptr_t)src;
+    if (opdi_iter_init(&it, ops, 2, 1, OPD_DTYPE_NONE, opdi_compute_type(real)) != 0) { return -1; }
+    it.op[0].data += part * it.op[0].size;
+    if (opd_dtype_is_complex((opd_scalar_type)src->dtype)) { it.op[1].data += part * it.op[1].size; }
+    else if (part) {
+        it.op[1].data = (char *)&zero;
+        for (d = 0; d < it.ndim; d++) { it.op[1].stride[d] = 0; }
+        it.op[1].walk = OPDI_WALK_STRIDED;
+    }
+    opdi_parallel_for(it.numel, OPDI_GRAIN, opdi_copy_blocks, &it);
+    return 0;
+}
+/* Copies src, which broadcasts to dst, with any dtypes and strides (copy_, contiguous, to, clone).  0, or -1 with an
+   error when src does not broadcast or the memory overlaps. */
+static int opdi_copy(opd_tensor *dst, const opd_tensor *src) {
+    opd_tensor *ops[2];
+    opdi_iter it;
+    int d;
+    if (src->ndim > dst->ndim) { return opd_fail(OPD_ERROR_SHAPE, "copy: %d dimensions do not fit into %d", src->ndim,
+                                                 dst->ndim); }
+    for (d = 0; d < src->ndim; d++) {
+        int64_t a = opdi_sizes(dst)[dst->ndim - src->ndim + d], b = opdi_sizes(src)[d];
+        if (a != b && b != 1) {
+            return opd_fail(OPD_ERROR_SHAPE, "The size of tensor a (%lld) must match the size of tensor b (%lld) at "
+                            "non-singleton dimension %d", (long long)a, (long long)b, dst->ndim - src->ndim + d);
+        }
+    }
+    if (dst->numel == 0 || dst->backend == OPD_META) { return 0; }
+    if (OPDI_UNLIKELY(((dst->backend | src->backend) | ((dst->flags | src->flags) & OPDI_BATCHED)) != OPD_CPU)) {
+        return ((dst->flags | src->flags) & OPDI_BATCHED ? opdi_batch_copy : opdi_device_copy)(dst, src);
+    }
+    if (dst->dtype == src->dtype && (dst->flags & src->flags & OPDI_CONTIGUOUS) && dst->numel == src->numel) {
+        opdi_bytes b;
+        const int64_t n = dst->numel * (int64_t)opd_dtype_size((opd_scalar_type)dst->dtype);
+        if (opdi_check_partial_overlap(dst, src) != 0) { return -1; }
+        b.dst = dst->data; b.src = src->data;
+        if (n <= 4 * OPDI_GRAIN) { memmove(b.dst, b.src, (size_t)n); }
+        else { opdi_parallel_for(n, 4 * OPDI_GRAIN, opdi_copy_bytes, &b); }
+        return 0;
+    }
+    ops[0] = dst; ops[1] = (opd_tensor *)(uintptr_t)src;
+    if (opd_dtype_is_complex((opd_scalar_type)dst->dtype) || opd_dtype_is_complex((opd_scalar_type)src->dtype)) {
+        if (opdi_copy_part(dst, src, 0) != 0) { return -1; }
+        return opd_dtype_is_complex((opd_scalar_type)dst->dtype) ? opdi_copy_part(dst, src, 1) : 0;
+    }
+    if (opdi_iter_init(&it, ops, 2, 1, OPD_DTYPE_NONE, opdi_compute_type((opd_scalar_type)src->dtype)) != 0) {
+        return -1; }
+    if (dst->dtype == src->dtype) { return opdi_copy_same(&it); }
+    opdi_parallel_for(it.numel, OPDI_GRAIN, opdi_copy_blocks, &it);
+    return 0;
+}
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>backends     devices from outside
@@ -25512,7 +28402,7 @@ static int opdi_diff_enter(opdi_diff *d, opdi_layer_kind kind) {
 static void opdi_diff_leave(opdi_diff *d) {
     opdi_thread *th = opdi_self();
     if (!d->layer) { return; }
-    if (d->layer->kind == OPDI_LAYER_GRAD && !d->packers) { th->innermost.packers_off = 0; }
+    if (d->layer->kind == OPDI_LAYER_GRAD && !d->packers) { th->innermost.packers_off = NULL; }
     opdi_layers_end(d->layer->level);
     th->state = d->around;
     d->layer = NULL;
@@ -32090,19 +34980,6 @@ OPDI_COLD_END
 
 OPDI_COLD_BEGIN
 
-struct opd_plugin {
-    void *handle;                                 /* dlopen's */
-    uintptr_t begin, end;                         /* where it is mapped */
-    const opd_plugin_info *info;                  /* NULL: it calls the program's own symbols */
-    opd_block *blocks;                            /* then: what its constructors linked */
-    int64_t pins;                                 /* one while it is loaded */
-    uint64_t left;                                /* epoch in which it was unloaded */
-    bool loaded;
-    size_t bytes;
-    opd_plugin *next;
-    char *path;
-};
-
 OPD_HOST_STRUCT;
 
 /* A text that grows.  `failed`: there was no memory for it, and an error is pending. */
@@ -32126,27 +35003,6 @@ OPD_UNUSED static void opdi_string_add(opdi_string *t, const char *s) { opdi_str
 OPD_UNUSED static void opdi_string_free(opdi_string *t) { if (t->data) { opdi_free(t->data, t->cap); } }
 
 //== pins ==============================================================================================================
-
-//-- Returns the plug-in in whose code or data an address is, or NULL. Under the registry's lock.
-static opd_plugin *opdi_plugin_at(uintptr_t address) {
-    opd_plugin *p = opdi_plugins;
-    while (p && (address < p->begin || address >= p->end)) { p = p->next; }
-    return p;
-}
-
-static bool opdi_plugin_loaded(const opd_plugin *p) { return OPDI_LOAD(&p->loaded); }
-static void opdi_plugin_pin(opd_plugin *p) { (void)OPDI_ADD(&p->pins, 1); }
-
-//-- Pins the plug-in in which an address is, and returns it; NULL if it is in none.
-static opd_plugin *opdi_plugin_hold(uintptr_t address) {
-    opd_plugin *p;
-    if (!OPDI_LOAD(&opdi_plugins)) { return NULL; }
-    opdi_lock(&opdi_registry.lock);
-    p = opdi_plugin_at(address);
-    if (p) { opdi_plugin_pin(p); }
-    opdi_unlock(&opdi_registry.lock);
-    return p;
-}
 
 static bool opdi_plugin_has(const opd_plugin *p, uintptr_t address) { return address >= p->begin && address < p->end; }
 
@@ -32200,21 +35056,6 @@ static void opdi_plugins_sweep(void) {
         opdi_free(p, p->bytes);
     }
 }
-
-//-- Unpins a plug-in.  Another thread may free its record after that, so it is not looked at again.
-static void opdi_plugin_let_go(opd_plugin *p) {
-    if (OPDI_SUB(&p->pins, 1) == 0) { opdi_plugins_sweep(); }
-}
-
-opd_plugin *opd_plugin_next(const opd_plugin *plugin) {
-    opd_plugin *p;
-    opdi_lock(&opdi_registry.lock);
-    p = plugin ? plugin->next : opdi_plugins;
-    while (p && !p->loaded) { p = p->next; }
-    opdi_unlock(&opdi_registry.lock);
-    return p;
-}
-const char *opd_plugin_path(const opd_plugin *plugin) { return plugin ? plugin->path : ""; }
 
 //== loading ===========================================================================================================
 
@@ -36819,7 +39660,7 @@ static int opdi_checkpoint_again(opdi_checkpoint *c, opdi_recompute *r) {
     }
     random = (opdi_random_state *)opdi_scope_alloc((size_t)OPDI_MAX(c->nrandom, 1) * sizeof *random);
     th->state = c->state;
-    th->innermost.packers_off = 0;
+    th->innermost.packers_off = NULL;
     if (!inputs || !random || !opd_ok() || opd_saved_hooks_push(&hooks)) { rc = -1; }
     if (rc == 0) {
         for (i = 0; i < c->nrandom; i++) { random[i] = c->random[i]; }
@@ -37900,2779 +40741,6 @@ int opd_profile_write_trace(const opd_profile *p, const char *path) {
 OPDI_COLD_END
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>kernels      threads, half precision, vector math, matrix product, convolution, random numbers
-//
-//  Loops on raw pointers that the operators are made of.  This part uses the platform section (allocation, errors)
-//  and knows nothing of tensors.  Code for AVX2 and AVX-512 is compiled by target attributes and chosen at run time,
-//  so a plain `cc -O2` reaches full speed.  No result depends on the number of threads.
-//----------------------------------------------------------------------------------------------------------------------
-
-OPDI_LOOPS_BEGIN
-/* Without optimisation intrinsics are slower than plain C, and take longer to compile. */
-#if defined(__x86_64__) && defined(__GNUC__) && defined(__OPTIMIZE__) && !defined(__TINYC__) && !defined(OPD_NO_SIMD)
-#define OPDI_X86
-#define OPDI_AVX2 __attribute__((target("avx2,fma")))
-#if defined(__clang__)
-#define OPDI_AVX512 __attribute__((target("avx2,fma,avx512f,avx512bw,avx512vl,avx512dq")))
-#else
-#define OPDI_AVX512 __attribute__((target("avx2,fma,avx512f,avx512bw,avx512vl,avx512dq,prefer-vector-width=512")))
-#endif
-#endif
-#if defined(__GNUC__) && !defined(__TINYC__)
-#define OPDI_ALWAYS static inline __attribute__((always_inline))
-#define OPDI_FMAF(level, a, b, c) ((level) > 0 ? __builtin_fmaf(a, b, c) : (a) * (b) + (c))
-#else
-#define OPDI_ALWAYS static inline
-#define OPDI_FMAF(level, a, b, c) ((a) * (b) + (c))
-#endif
-
-OPDI_COLD_BEGIN
-static int opdi_cpu_known = -1;                   /* what opdi_cpu_level says; -1: nobody has asked */
-OPDI_NOINLINE static int opdi_cpu_look(void) {
-    int level = 0;
-#if defined(OPDI_X86)
-    __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) level = 1;
-    if (level && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq")) level = 2;
-    const char *wish = getenv("OPD_CPU_LEVEL");
-    if (wish && wish[0] >= '0' && wish[0] <= '2' && wish[1] == 0 && wish[0] - '0' < level) level = wish[0] - '0';
-#endif
-    OPDI_STORE(&opdi_cpu_known, level);
-    return level;
-}
-OPDI_COLD_END
-/* The level of instructions that kernels use: 0 plain C, 1 AVX2 with FMA, 2 AVX-512 F, BW, VL, DQ. OPD_CPU_LEVEL in the
-   environment may lower it. */
-OPDI_ALWAYS int opdi_cpu_level(void) {
-    const int level = OPDI_LOAD(&opdi_cpu_known);
-    return OPDI_LIKELY(level >= 0) ? level : opdi_cpu_look();
-}
-
-//== threads ===========================================================================================================
-
-/* A range function works on items [begin, end); begin is a multiple of the grain.  A range may span several grains. */
-typedef void (*opdi_range_fn)(void *ctx, int64_t begin, int64_t end);
-
-#define OPDI_MAX_THREADS 256
-
-static int opdi_threads_wanted;                   /* 0: not asked yet */
-
-OPDI_COLD_BEGIN
-static int opdi_threads_default(void) {
-    long n = 1;
-#if !defined(OPD_NO_THREADS)
-    const char *text = getenv("OPD_NUM_THREADS");
-    if (text) n = strtol(text, NULL, 10);
-#if defined(_WIN32)
-    if (!text || n < 1) n = pthread_num_processors_np();
-#else
-    if (!text || n < 1) n = sysconf(_SC_NPROCESSORS_ONLN);
-#endif
-#endif
-    return (int)OPDI_MAX(1, OPDI_MIN(n, OPDI_MAX_THREADS));
-}
-
-int opd_threads(void) {
-    int n = OPDI_LOAD(&opdi_threads_wanted);
-    if (OPDI_LIKELY(n > 0)) return n;
-    n = opdi_threads_default();
-    OPDI_STORE(&opdi_threads_wanted, n);
-    return n;
-}
-
-void opd_threads_set(int n) {
-#if defined(OPD_NO_THREADS)
-    n = 1;
-#endif
-    if (n <= 0) n = opdi_threads_default();
-    if (n > OPDI_MAX_THREADS) n = OPDI_MAX_THREADS;
-    OPDI_STORE(&opdi_threads_wanted, n);
-}
-
-#if defined(OPD_NO_THREADS)
-
-static void opdi_parallel_for(int64_t n, int64_t grain, opdi_range_fn fn, void *ctx) {
-    (void)grain;
-    if (n > 0) fn(ctx, 0, n);
-}
-
-#else
-
-/* The pool runs one job at a time.  Whoever takes `busy` owns it; workers join an open job under the lock and count
-   themselves in `active`, so the owner knows when the last one has left. */
-typedef struct opdi_pool {
-    pthread_mutex_t lock;
-    pthread_cond_t wake, done;
-    int busy;                                     /* taken with an atomic exchange */
-    int threads;                                  /* workers that exist */
-    int sleeping;                                 /* of them, waiting on `wake` */
-    int open;                                     /* how many more may join the job */
-    int active;                                   /* workers inside the job */
-    uint32_t generation;                          /* counts jobs */
-    opdi_range_fn fn;
-    void *ctx;
-    int64_t n, step, next;                        /* next: first index nobody has taken */
-} opdi_pool;
-
-static opdi_pool opdi_the_pool = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, PTHREAD_COND_INITIALIZER,
-                                  0, 0, 0, 0, 0, 0, NULL, NULL, 0, 0, 0};
-static pthread_once_t opdi_pool_once = PTHREAD_ONCE_INIT;
-static OPDI_TLS int opdi_in_parallel;             /* this thread runs a part of a job: nested calls run inline */
-
-/* Gives the child of a fork, which has none of the workers, a fresh pool. */
-OPD_UNUSED static void opdi_pool_child(void) {
-    opdi_pool *p = &opdi_the_pool;
-    memset(p, 0, sizeof *p);
-    pthread_mutex_init(&p->lock, NULL);
-    pthread_cond_init(&p->wake, NULL);
-    pthread_cond_init(&p->done, NULL);
-}
-static void opdi_pool_start(void) { (void)pthread_atfork(NULL, NULL, opdi_pool_child); }
-
-static inline void opdi_pause(void) {
-#if defined(OPDI_X86)
-    __builtin_ia32_pause();
-#endif
-}
-
-static void opdi_pool_work(opdi_range_fn fn, void *ctx, int64_t n, int64_t step) {
-    opdi_pool *p = &opdi_the_pool;
-    for (;;) {
-        int64_t begin = __atomic_fetch_add(&p->next, step, __ATOMIC_RELAXED);
-        if (begin >= n) return;
-        fn(ctx, begin, n - begin < step ? n : begin + step);
-    }
-}
-
-/* The life of a worker: joins a job that is open and new to it, counts itself in `active` while it takes ranges, then
-   spins a little and sleeps on `wake` until there is another job.  Never returns. */
-static void *opdi_pool_worker(void *unused) {
-    opdi_pool *p = &opdi_the_pool;
-    uint32_t seen = 0;
-    (void)unused;
-    opdi_in_parallel = 1;
-    pthread_mutex_lock(&p->lock);
-    for (;;) {
-        if (p->generation != seen && p->open > 0) {
-            seen = p->generation;
-            p->open--;
-            OPDI_STORE(&p->active, p->active + 1);
-            opdi_range_fn fn = p->fn;
-            void *ctx = p->ctx;
-            int64_t n = p->n, step = p->step;
-            pthread_mutex_unlock(&p->lock);
-            opdi_pool_work(fn, ctx, n, step);
-            if (opdi_thread_self) opdi_thread_self->error = OPD_OK;   /* the job tells its caller what failed */
-            pthread_mutex_lock(&p->lock);
-            OPDI_PUBLISH(&p->active, p->active - 1);
-            if (p->active == 0) pthread_cond_signal(&p->done);
-        }
-        seen = p->generation;
-        pthread_mutex_unlock(&p->lock);
-        for (int spin = 0; spin < 400 && OPDI_LOAD(&p->generation) == seen; spin++) opdi_pause();
-        pthread_mutex_lock(&p->lock);
-        if (p->generation == seen) {
-            p->sleeping++;
-            pthread_cond_wait(&p->wake, &p->lock);
-            p->sleeping--;
-        }
-    }
-    return NULL;
-}
-OPDI_COLD_END
-
-/* Makes workers until there are `want`; called with the lock held.  Goes on with fewer where the system refuses. */
-static void opdi_pool_grow(opdi_pool *p, int want) {
-    pthread_attr_t attr;
-    if (p->threads >= want || pthread_attr_init(&attr)) return;
-    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    while (p->threads < want) {
-        pthread_t id;
-        if (pthread_create(&id, &attr, opdi_pool_worker, NULL)) break;
-        p->threads++;
-    }
-    pthread_attr_destroy(&attr);
-}
-
-/* Runs a job that the caller, who holds `busy`, works on too: opens it for `workers` workers, takes ranges of `step`
-   until [0, n) is used up, closes it, and waits until the last worker has left. */
-static void opdi_pool_run(opdi_pool *p, int workers, int64_t n, int64_t step, opdi_range_fn fn, void *ctx) {
-    pthread_once(&opdi_pool_once, opdi_pool_start);
-    pthread_mutex_lock(&p->lock);
-    opdi_pool_grow(p, workers);
-    p->fn = fn;
-    p->ctx = ctx;
-    p->n = n;
-    p->step = step;
-    __atomic_store_n(&p->next, 0, __ATOMIC_RELAXED);
-    p->open = workers;
-    OPDI_STORE(&p->generation, p->generation + 1);
-    if (p->sleeping > 0) pthread_cond_broadcast(&p->wake);
-    pthread_mutex_unlock(&p->lock);
-    opdi_in_parallel = 1;
-    opdi_pool_work(fn, ctx, n, step);
-    opdi_in_parallel = 0;
-    pthread_mutex_lock(&p->lock);
-    p->open = 0;                                  /* too late to join */
-    if (p->active > 0) {
-        pthread_mutex_unlock(&p->lock);
-        for (int spin = 0; spin < 2000 && OPDI_LOAD(&p->active) > 0; spin++) opdi_pause();
-        pthread_mutex_lock(&p->lock);
-        while (p->active > 0) pthread_cond_wait(&p->done, &p->lock);
-    }
-    pthread_mutex_unlock(&p->lock);
-}
-
-/* Runs fn over [0, n) in ranges that begin at multiples of `grain`; the caller takes part.  Runs everything in the
-   caller where a range is all there is, inside another parallel_for, and while another thread has the pool. */
-static void opdi_parallel_for(int64_t n, int64_t grain, opdi_range_fn fn, void *ctx) {
-    opdi_pool *p = &opdi_the_pool;
-    int threads = opd_threads();
-    if (n <= 0) return;
-    if (grain < 1) grain = 1;
-    int64_t chunks = (n - 1) / grain + 1;
-    if (threads <= 1 || chunks <= 1 || opdi_in_parallel || n > INT64_MAX / 4 ||
-        __atomic_exchange_n(&p->busy, 1, __ATOMIC_ACQUIRE)) {
-        fn(ctx, 0, n);
-        return;
-    }
-    /* up to eight ranges a thread, so that an interrupted one does not hold up the rest */
-    int64_t per = chunks / ((int64_t)threads * 8);
-    opdi_pool_run(p, (int)OPDI_MIN((int64_t)threads - 1, chunks - 1), n, (per < 1 ? 1 : per) * grain, fn, ctx);
-    OPDI_PUBLISH(&p->busy, 0);
-}
-
-#endif
-
-//== half precision ====================================================================================================
-
-OPDI_ALWAYS uint32_t opdi_bits(float f) { uint32_t u; memcpy(&u, &f, sizeof u); return u; }
-OPDI_ALWAYS float opdi_float(uint32_t u) { float f; memcpy(&f, &u, sizeof f); return f; }
-
-/* c ? a : b by masks: a branch here would keep the compiler from vectorising */
-OPDI_ALWAYS uint32_t opdi_pick_bits(int c, uint32_t a, uint32_t b) {
-    uint32_t m = 0u - (uint32_t)c;
-    return (a & m) | (b & ~m);
-}
-
-OPDI_ALWAYS float opdi_bf16_to_f32(uint16_t h) { return opdi_float((uint32_t)h << 16); }
-
-OPDI_ALWAYS uint16_t opdi_f32_to_bf16(float f) {
-    uint32_t u = opdi_bits(f), r = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16, nan = (u >> 16) | 0x40u;
-    return (uint16_t)((u & 0x7fffffffu) > 0x7f800000u ? nan : r);
-}
-
-/* Half precision to float: the 15 bits without sign are read as a float with the exponent 112 too small; the product is
-   exact. */
-OPDI_ALWAYS float opdi_f16_to_f32(uint16_t h) {
-    uint32_t u = (uint32_t)(h & 0x7fffu) << 13, v = opdi_bits(opdi_float(u) * 5.192296858534828e33f);
-    v = opdi_pick_bits(u >= 0x0f800000u, u | 0x7f800000u, v);
-    return opdi_float(v | (uint32_t)(h & 0x8000u) << 16);
-}
-
-/* Float to half precision.  Denormal results: adding 0.5 puts the float's last bit where the half's is, and the
-   hardware rounds. */
-OPDI_ALWAYS uint16_t opdi_f32_to_f16(float f) {
-    uint32_t u = opdi_bits(f), a = u & 0x7fffffffu;
-    uint32_t normal = (a - 0x38000000u + 0xfffu + ((a >> 13) & 1u)) >> 13;
-    uint32_t tiny = opdi_bits(opdi_float(opdi_pick_bits(a < 0x38800000u, a, 0u)) + 0.5f) - 0x3f000000u;
-    uint32_t nan = 0x7e00u | ((a >> 13) & 0x3ffu);
-    uint32_t r = opdi_pick_bits(a < 0x38800000u, tiny, normal);
-    r = opdi_pick_bits(a >= 0x477ff000u, 0x7c00u, r);
-    r = opdi_pick_bits(a > 0x7f800000u, nan, r);
-    return (uint16_t)(r | (u >> 16 & 0x8000u));
-}
-
-//== vector math =======================================================================================================
-//
-// Float functions over arrays, 16 elements a step in loops without branches, which the compiler vectorises for each
-// instruction set.  `lv` is the level, a constant after inlining.  Error bounds in units in the last place, with and
-// without FMA (the test samples all floats against them): exp, log 1.1, erf 1.3, log1p, expm1 1.6, sin, cos 1.8,
-// sigmoid 2.5, tanh 2.6.  Values differ in the last place between levels.
-
-#define OPDI_VSTEP 16
-#define OPDI_MAGIC 12582912.0f                    /* 1.5 * 2^23: adding it rounds to an integer in the low bits */
-/* A sum with the digits of its type, also where expressions are evaluated with more of them (x87). */
-#if FLT_EVAL_METHOD == 0 || FLT_EVAL_METHOD == 16
-#define OPDI_ROUNDED(type, sum) (sum)
-#else
-OPDI_ALWAYS float opdi_rounded_float(float sum) { volatile float f = sum; return f; }
-OPDI_ALWAYS double opdi_rounded_double(double sum) { volatile double d = sum; return d; }
-#define OPDI_ROUNDED(type, sum) opdi_rounded_##type(sum)
-#endif
-
-/* n = round(x / ln 2), and r = x - n ln 2, |r| <= 0.347 */
-OPDI_ALWAYS float opdi_exp_reduce(int lv, float x, int32_t *n) {
-    float t = OPDI_ROUNDED(float, OPDI_FMAF(lv, x, 1.44269504f, OPDI_MAGIC)), k = t - OPDI_MAGIC;
-    float r = OPDI_FMAF(lv, k, -0.693359375f, x);
-    *n = (int32_t)(opdi_bits(t) - 0x4b400000u);
-    return OPDI_FMAF(lv, k, 2.12194442e-4f, r);
-}
-
-OPDI_ALWAYS float opdi_pick(int c, float a, float b) {
-    return opdi_float(opdi_pick_bits(c, opdi_bits(a), opdi_bits(b)));
-}
-
-OPDI_ALWAYS float opdi_pow2(int32_t n) { return opdi_float((uint32_t)(n + 127) << 23); }
-
-/* e^x = 2^n e^r; 2^n in two factors, so that results near the ends round once */
-OPDI_ALWAYS float opdi_exp1(int lv, float x) {
-    int32_t n;
-    x = opdi_pick(x > 89.0f, 89.0f, x);
-    x = opdi_pick(x < -104.0f, -104.0f, x);
-    float r = opdi_exp_reduce(lv, x, &n);
-    float q = OPDI_FMAF(lv, 0.00139505544f, r, 0.00836892892f);
-    q = OPDI_FMAF(lv, q, r, 0.041666206f);
-    q = OPDI_FMAF(lv, q, r, 0.166665182f);
-    q = OPDI_FMAF(lv, q, r, 0.5f);
-    q = OPDI_FMAF(lv, q, r * r, r) + 1.0f;
-    n &= -(int32_t)(x == x);
-    return q * opdi_pow2(n >> 1) * opdi_pow2(n - (n >> 1));
-}
-
-/* e^x - 1 = 2^n (e^r - 1) + (2^n - 1), everything halved so that n = 128 does not overflow early */
-OPDI_ALWAYS float opdi_expm11(int lv, float a) {
-    int32_t n;
-    float x = opdi_pick(a > 89.0f, 89.0f, a);
-    x = opdi_pick(x < -18.0f, -18.0f, x);
-    float r = opdi_exp_reduce(lv, x, &n);
-    float q = OPDI_FMAF(lv, 0.000199127855f, r, 0.00139411015f);
-    q = OPDI_FMAF(lv, q, r, 0.00833327603f);
-    q = OPDI_FMAF(lv, q, r, 0.041666355f);
-    q = OPDI_FMAF(lv, q, r, 0.166666672f);
-    q = OPDI_FMAF(lv, q, r, 0.5f);
-    q = OPDI_FMAF(lv, q, r * r, r);
-    n &= -(int32_t)(x == x);
-    float s = opdi_pow2(n - 1), y = OPDI_FMAF(lv, s, q, s - 0.5f) * 2.0f;
-    return opdi_pick((opdi_bits(a) & 0x7fffffffu) < 0x33000000u, a, y);
-}
-
-/* log(m 2^e) for f = m - 1, m in [sqrt(1/2), sqrt(2)] */
-OPDI_ALWAYS float opdi_log_core(int lv, float f, float e) {
-    float p = OPDI_FMAF(lv, 0.0691537708f, f, -0.117898293f);
-    p = OPDI_FMAF(lv, p, f, 0.118729778f);
-    p = OPDI_FMAF(lv, p, f, -0.123843402f);
-    p = OPDI_FMAF(lv, p, f, 0.142186567f);
-    p = OPDI_FMAF(lv, p, f, -0.16669251f);
-    p = OPDI_FMAF(lv, p, f, 0.200022265f);
-    p = OPDI_FMAF(lv, p, f, -0.249999866f);
-    p = OPDI_FMAF(lv, p, f, 0.333333105f);
-    float z = f * f;
-    float y = OPDI_FMAF(lv, e, -2.12194442e-4f, p * f * z);
-    y = OPDI_FMAF(lv, -0.5f, z, y);
-    return OPDI_FMAF(lv, e, 0.693359375f, f + y);
-}
-
-OPDI_ALWAYS float opdi_log1(int lv, float a) {
-    int tiny = opdi_bits(a) < 0x00800000u;       /* denormal */
-    uint32_t u = opdi_bits(opdi_pick(tiny, a * 8388608.0f, a)) - 0x3f3504f3u;
-    float e = (float)(((int32_t)u >> 23) - (23 & -tiny));
-    float y = opdi_log_core(lv, opdi_float((u & 0x7fffffu) + 0x3f3504f3u) - 1.0f, e);
-    y = opdi_pick(a < HUGE_VALF, y, a);                    /* inf and nan */
-    y = opdi_pick(a < 0.0f, NAN, y);
-    return opdi_pick(a == 0.0f, -HUGE_VALF, y);
-}
-
-/* u = 1 + x rounded, with what rounding lost added back to the reduced argument */
-OPDI_ALWAYS float opdi_log1p1(int lv, float a) {
-    float s = OPDI_ROUNDED(float, 1.0f + a), b = s - 1.0f, c = (1.0f - (s - b)) + (a - b);
-    uint32_t u = opdi_bits(s) - 0x3f3504f3u;
-    int32_t n = (int32_t)u >> 23;
-    float m = opdi_float((u & 0x7fffffu) + 0x3f3504f3u) - 1.0f;
-    float y = opdi_log_core(lv, m + c * opdi_float((uint32_t)(127 - OPDI_MIN(n, 126)) << 23), (float)n);
-    y = opdi_pick(a < HUGE_VALF, y, a);
-    y = opdi_pick(a < -1.0f, NAN, y);
-    y = opdi_pick(a == -1.0f, -HUGE_VALF, y);
-    return opdi_pick((opdi_bits(a) & 0x7fffffffu) < 0x33000000u, a, y);
-}
-
-/* tanh |x| = m / (m + 2), m = e^(2|x|) - 1 */
-OPDI_ALWAYS float opdi_tanh1(int lv, float a) {
-    uint32_t sign = opdi_bits(a) & 0x80000000u;
-    float x = opdi_float(opdi_bits(a) & 0x7fffffffu);
-    x = opdi_pick(x > 10.0f, 10.0f, x);
-    float m = opdi_expm11(lv, x + x), y = m / (m + 2.0f);
-    y = opdi_pick(x < 1e-4f, x, y);
-    return opdi_float(opdi_bits(y) | sign);
-}
-
-OPDI_ALWAYS float opdi_sigmoid1(int lv, float a) {
-    float t = opdi_exp1(lv, opdi_float(opdi_bits(a) | 0x80000000u));
-    float num = opdi_pick(a >= 0.0f, 1.0f, t);
-    return num / (1.0f + t);
-}
-
-/* erf(x): for |x| < 0.93 it is x + x P(x^2), beyond 1 - exp(-L(x)) with L = -log(1 - erf). */
-OPDI_ALWAYS float opdi_erf1(int lv, float a) {
-    uint32_t sign = opdi_bits(a) & 0x80000000u;
-    float x = opdi_float(opdi_bits(a) & 0x7fffffffu), z = x * x;
-    float t = opdi_pick(x > 4.0f, 4.0f, x);
-    float p = OPDI_FMAF(lv, 8.34522143e-5f, z, -0.000813743682f);
-    p = OPDI_FMAF(lv, p, z, 0.00520063424f);
-    p = OPDI_FMAF(lv, p, z, -0.0268592704f);
-    p = OPDI_FMAF(lv, p, z, 0.112836942f);
-    p = OPDI_FMAF(lv, p, z, -0.376126349f);
-    p = OPDI_FMAF(lv, p, z, 0.128379166f);
-    p = OPDI_FMAF(lv, p, x, x);
-    float q = OPDI_FMAF(lv, 1.11483105e-5f, t, -0.000321903295f);
-    q = OPDI_FMAF(lv, q, t, 0.00363849476f);
-    q = OPDI_FMAF(lv, q, t, -0.023753006f);
-    q = OPDI_FMAF(lv, q, t, 0.10622555f);
-    q = OPDI_FMAF(lv, q, t, 0.635158658f);
-    q = OPDI_FMAF(lv, q, t, 0.128646553f);
-    q = 1.0f - opdi_exp1(lv, -OPDI_FMAF(lv, q, t, t));
-    q = opdi_pick(x > 4.0f, 1.0f, q);
-    p = opdi_pick(!(x >= 0.93f), p, q);
-    return opdi_float(opdi_bits(p) | sign);
-}
-
-/* x = n pi/2 + r in double, |x| < 2^27; then the polynomial of the quadrant.  shift 0: sin, 1: cos. */
-#define OPDI_TRIG_MAX 134217728.0f
-OPDI_ALWAYS float opdi_trig1(int lv, float a, uint32_t shift) {
-    double x = (double)a, t = OPDI_ROUNDED(double, x * 0.63661977236758134308 + 6755399441055744.0);
-    double k = t - 6755399441055744.0;
-    uint64_t bits;
-    memcpy(&bits, &t, sizeof bits);
-    uint32_t n = (uint32_t)bits + shift;
-    float r = (float)((x - k * 1.57079631090164184570) - k * 1.58932547735281966916e-8), z = r * r;
-    float s = OPDI_FMAF(lv, -0.000195164772f, z, 0.00833217241f);
-    s = OPDI_FMAF(lv, s, z, -0.166666552f);
-    s = OPDI_FMAF(lv, s, z * r, r);
-    float c = OPDI_FMAF(lv, 2.44375278e-5f, z, -0.00138873595f);
-    c = OPDI_FMAF(lv, c, z, 0.0416666456f);
-    c = OPDI_FMAF(lv, c, z * z, OPDI_FMAF(lv, -0.5f, z, 1.0f));
-    return opdi_float(opdi_bits(n & 1u ? c : s) ^ (n & 2u) << 30);
-}
-OPDI_ALWAYS float opdi_sin1(int lv, float a) { float y = opdi_trig1(lv, a, 0u); return a == 0.0f ? a : y; }
-OPDI_ALWAYS float opdi_cos1(int lv, float a) { return opdi_trig1(lv, a, 1u); }
-
-/* The functions: name of the vector form, element form. */
-#define OPDI_VMATH_LIST(X) X(exp, 0) X(log, 1) X(log1p, 2) X(expm1, 3) X(tanh, 4) X(erf, 5) X(sin, 6) X(cos, 7) \
-    X(sigmoid, 8)
-
-/* o[0..n) = f(a[0..n)); o == a is allowed.  Each step goes through y, so its loop has no aliases. */
-#define OPDI_VMATH_CASE(name, number) \
-    case number: \
-        for (int64_t i = 0; i < n; i += OPDI_VSTEP) { \
-            float y[OPDI_VSTEP]; \
-            for (int t = 0; t < OPDI_VSTEP; t++) y[t] = opdi_##name##1(lv, a[i + t]); \
-            for (int t = 0; t < OPDI_VSTEP; t++) o[i + t] = y[t]; \
-        } \
-        break;
-OPDI_ALWAYS void opdi_vmath_body(int lv, int f, int64_t n, float *o, const float *a) {
-    switch (f) { OPDI_VMATH_LIST(OPDI_VMATH_CASE) default: break; }
-}
-static void opdi_vmath_plain(int f, int64_t n, float *o, const float *a) { opdi_vmath_body(0, f, n, o, a); }
-#if defined(OPDI_X86)
-OPDI_AVX2 static void opdi_vmath_avx2(int f, int64_t n, float *o, const float *a) { opdi_vmath_body(1, f, n, o, a); }
-OPDI_AVX512 static void opdi_vmath_avx512(int f, int64_t n, float *o, const float *a) {
-    opdi_vmath_body(2, f, n, o, a);
-}
-#endif
-
-/* Applies function f to n elements, a multiple of OPDI_VSTEP. */
-static void opdi_vmath_steps(int f, int64_t n, float *o, const float *a) {
-#if defined(OPDI_X86)
-    int level = opdi_cpu_level();
-    if (level == 2) { opdi_vmath_avx512(f, n, o, a); return; }
-    if (level == 1) { opdi_vmath_avx2(f, n, o, a); return; }
-#endif
-    opdi_vmath_plain(f, n, o, a);
-}
-
-static void opdi_vmath(int f, int64_t n, float *o, const float *a) {
-    int64_t whole = n & ~(int64_t)(OPDI_VSTEP - 1);
-    if (whole) opdi_vmath_steps(f, whole, o, a);
-    if (n > whole) {
-        float x[OPDI_VSTEP] = {0}, y[OPDI_VSTEP];
-        memcpy(x, a + whole, (size_t)(n - whole) * sizeof(float));
-        opdi_vmath_steps(f, OPDI_VSTEP, y, x);
-        memcpy(o + whole, y, (size_t)(n - whole) * sizeof(float));
-    }
-}
-
-/* Computes sin (f 6) or cos: blocks that hold an element too large for the reduction are done again by the C
-   library. */
-static void opdi_vtrig(int f, int64_t n, float *o, const float *a) {
-    float x[256];
-    for (int64_t i = 0; i < n; i += 256) {
-        int64_t m = OPDI_MIN(n - i, 256);
-        uint32_t large = 0;
-        if (m < 256) memset(x, 0, sizeof x);
-        memcpy(x, a + i, (size_t)m * sizeof(float));
-        for (int t = 0; t < 256; t++) large |= (opdi_bits(x[t]) & 0x7fffffffu) >= 0x4d000000u ? 1u : 0u;
-        opdi_vmath(f, m, o + i, x);
-        for (int64_t t = 0; large && t < m; t++)
-            if (!(fabsf(x[t]) < OPDI_TRIG_MAX)) o[i + t] = f == 6 ? sinf(x[t]) : cosf(x[t]);
-    }
-}
-
-static void opdi_vexp(int64_t n, float *o, const float *a) { opdi_vmath(0, n, o, a); }
-static void opdi_vlog(int64_t n, float *o, const float *a) { opdi_vmath(1, n, o, a); }
-static void opdi_vlog1p(int64_t n, float *o, const float *a) { opdi_vmath(2, n, o, a); }
-static void opdi_vexpm1(int64_t n, float *o, const float *a) { opdi_vmath(3, n, o, a); }
-static void opdi_vtanh(int64_t n, float *o, const float *a) { opdi_vmath(4, n, o, a); }
-static void opdi_verf(int64_t n, float *o, const float *a) { opdi_vmath(5, n, o, a); }
-static void opdi_vsin(int64_t n, float *o, const float *a) { opdi_vtrig(6, n, o, a); }
-static void opdi_vcos(int64_t n, float *o, const float *a) { opdi_vtrig(7, n, o, a); }
-static void opdi_vsigmoid(int64_t n, float *o, const float *a) { opdi_vmath(8, n, o, a); }
-
-//== matrix product ====================================================================================================
-//
-// C[m,n] = A[m,k] B[k,n] + beta C.  B is copied into panels of NR columns (a panel's row is contiguous), A into
-// panels of MR rows unless its rows are contiguous already; a micro-kernel keeps an MR x NR tile of C in registers.
-// k is never split among threads and its blocks depend on k only.
-
-/* An operand.  `dtype`: that of C, or for float C also OPD_FLOAT16 and OPD_BFLOAT16.  rs, cs: strides in elements.
-   With `pack` (B only) there is no data: it writes out[t * ld + j] = B[k0 + t, j0 + j] for t < kc, j < nc <= ld, and
-   may write anything into the columns nc <= j < ld. */
-typedef void (*opdi_pack_fn)(void *ctx, int64_t k0, int64_t kc, int64_t j0, int64_t nc, int64_t ld, void *out);
-typedef struct opdi_gemm_in {
-    const void *data;
-    int dtype;
-    int64_t rs, cs;
-    opdi_pack_fn pack;
-    void *ctx;
-} opdi_gemm_in;
-
-/* A tile: c[r * ldc + j] (+)= sum over t < kc of rows[r][t * csa] * b[t * ldb + j], r < MR, j < NR */
-typedef void opdi_micro_fn(int64_t kc, const void *const *rows, int64_t csa, const void *b, int64_t ldb, void *c,
-                           int64_t ldc, int add);
-typedef struct opdi_micro { opdi_micro_fn *run; int64_t mr, nr; } opdi_micro;
-#define OPDI_MAX_MR 8
-#define OPDI_MAX_NR 32
-
-static opdi_micro_fn opdi_micro_plain_f32, opdi_micro_plain_f64;
-
-#if defined(OPDI_X86)
-typedef float opdi_v8f __attribute__((vector_size(32), aligned(4), may_alias));
-typedef float opdi_v16f __attribute__((vector_size(64), aligned(4), may_alias));
-typedef double opdi_v4d __attribute__((vector_size(32), aligned(8), may_alias));
-typedef double opdi_v8d __attribute__((vector_size(64), aligned(8), may_alias));
-
-/* Assembly, because ISO mode (-std=c11) does not let the compiler contract a * b + c. */
-#define OPDI_ASM_FMA(s, c, a, b) __asm__("vfmadd231" s " {%2, %1, %0|%0, %1, %2}" : "+v"(c) : "v"(a), "v"(b))
-#define OPDI_ASM_SPLAT(s, x, p) __asm__("vbroadcasts" s " {%1, %0|%0, %1}" : "=v"(x) : "m"(*(p)))
-#define OPDI_ASM_STREAM(s, p, x) __asm__("vmovntp" s " {%1, %0|%0, %1}" : "=m"(*(p)) : "v"(x))
-OPDI_AVX2 static opdi_micro_fn opdi_micro_avx2_f32, opdi_micro_avx2_f64;
-OPDI_AVX512 static opdi_micro_fn opdi_micro_avx512_f32, opdi_micro_avx512_f64;
-#endif
-#endif
-#if defined(OPDI_WIDE)   /* once for each type and level, see >>typed */
-#if OPDI_LEVEL == 0
-static void OPDI_WIDE(micro)(int64_t kc, const void *const *rows, int64_t csa, const void *bv, int64_t ldb, void *cv,
-                             int64_t ldc, int add) {
-    const OPDI_T *b = (const OPDI_T *)bv;
-    OPDI_T *c = (OPDI_T *)cv, acc[4][8] = {{0}};
-    for (int64_t t = 0; t < kc; t++, b += ldb)
-        for (int r = 0; r < 4; r++) {
-            OPDI_T x = ((const OPDI_T *)rows[r])[t * csa];
-            for (int j = 0; j < 8; j++) acc[r][j] += x * b[j];
-        }
-    for (int r = 0; r < 4; r++)
-        for (int j = 0; j < 8; j++) c[r * ldc + j] = add ? c[r * ldc + j] + acc[r][j] : acc[r][j];
-}
-#else
-#define OPDI_ROW_INIT(i) \
-    const OPDI_T *p##i = (const OPDI_T *)rows[i]; \
-    OPDI_V c##i = {0}, d##i = {0};
-#define OPDI_ROW_STEP(i) { \
-        OPDI_V x; \
-        OPDI_ASM_SPLAT(OPDI_ASM, x, p##i + at); \
-        OPDI_ASM_FMA("p" OPDI_ASM, c##i, x, b0); \
-        OPDI_ASM_FMA("p" OPDI_ASM, d##i, x, b1); \
-    }
-#define OPDI_ROW_STORE(i) { \
-        OPDI_V *q = (OPDI_V *)(void *)(c + i * ldc), *q1 = (OPDI_V *)(void *)(c + i * ldc + W); \
-        if (add) { c##i += *q; d##i += *q1; } \
-        *q = c##i; \
-        *q1 = d##i; \
-    }
-#if OPDI_LEVEL == 1
-#define OPDI_TILE_ROWS(M) M(0) M(1) M(2) M(3) M(4) M(5)
-#else
-#define OPDI_TILE_ROWS(M) M(0) M(1) M(2) M(3) M(4) M(5) M(6) M(7)
-#endif
-OPDI_TARGET static void OPDI_WIDE(micro)(int64_t kc, const void *const *rows, int64_t csa, const void *bv, int64_t ldb,
-                                         void *cv, int64_t ldc, int add) {
-    enum { W = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };
-    const OPDI_T *b = (const OPDI_T *)bv;
-    OPDI_T *c = (OPDI_T *)cv;
-    OPDI_TILE_ROWS(OPDI_ROW_INIT)
-    for (int64_t t = 0, at = 0; t < kc; t++, at += csa, b += ldb) {
-        OPDI_V b0 = *(const OPDI_V *)(const void *)b, b1 = *(const OPDI_V *)(const void *)(b + W);
-        OPDI_TILE_ROWS(OPDI_ROW_STEP)
-    }
-    OPDI_TILE_ROWS(OPDI_ROW_STORE)
-}
-#undef OPDI_ROW_INIT
-#undef OPDI_ROW_STEP
-#undef OPDI_ROW_STORE
-#undef OPDI_TILE_ROWS
-#endif
-#endif
-#if defined(OPDI_MAIN_PASS)
-
-static opdi_micro opdi_micro_of(size_t size) {
-    opdi_micro mk = {size == 4 ? opdi_micro_plain_f32 : opdi_micro_plain_f64, 4, 8};
-#if defined(OPDI_X86)
-    int level = opdi_cpu_level();
-    if (level == 1) {
-        mk.run = size == 4 ? opdi_micro_avx2_f32 : opdi_micro_avx2_f64;
-        mk.mr = 6;
-        mk.nr = size == 4 ? 16 : 8;
-    } else if (level == 2) {
-        mk.run = size == 4 ? opdi_micro_avx512_f32 : opdi_micro_avx512_f64;
-        mk.mr = 8;
-        mk.nr = size == 4 ? 32 : 16;
-    }
-#endif
-    return mk;
-}
-
-static inline float opdi_gemm_load_f32(const opdi_gemm_in *in, int64_t at) {
-    if (in->dtype == OPD_BFLOAT16) return opdi_bf16_to_f32(((const uint16_t *)in->data)[at]);
-    if (in->dtype == OPD_FLOAT16) return opdi_f16_to_f32(((const uint16_t *)in->data)[at]);
-    return ((const float *)in->data)[at];
-}
-
-/* Converts half precision to float, contiguous, in fixed steps. */
-static void opdi_widen(const uint16_t *p, int bf16, int64_t n, float *out) {
-    int64_t j = 0;
-    for (; bf16 && j + 16 <= n; j += 16) {
-        float x[16];
-        for (int l = 0; l < 16; l++) x[l] = opdi_bf16_to_f32(p[j + l]);
-        for (int l = 0; l < 16; l++) out[j + l] = x[l];
-    }
-    for (; !bf16 && j + 16 <= n; j += 16) {
-        float x[16];
-        for (int l = 0; l < 16; l++) x[l] = opdi_f16_to_f32(p[j + l]);
-        for (int l = 0; l < 16; l++) out[j + l] = x[l];
-    }
-    for (; j < n; j++) out[j] = bf16 ? opdi_bf16_to_f32(p[j]) : opdi_f16_to_f32(p[j]);
-}
-
-/* Sets out[j] = in[j * stride] for j < n; half precision becomes float. */
-static void opdi_pack_line(const opdi_gemm_in *in, int64_t at, int64_t stride, int64_t n, void *out) {
-    if (stride == 1 && (in->dtype == OPD_FLOAT32 || in->dtype == OPD_FLOAT64)) {
-        size_t size = in->dtype == OPD_FLOAT32 ? 4 : 8;
-        memcpy(out, (const char *)in->data + at * (int64_t)size, (size_t)n * size);
-    } else if (in->dtype == OPD_FLOAT64) {
-        const double *p = (const double *)in->data + at;
-        for (int64_t j = 0; j < n; j++) ((double *)out)[j] = p[j * stride];
-    } else if (in->dtype == OPD_FLOAT32) {
-        const float *p = (const float *)in->data + at;
-        for (int64_t j = 0; j < n; j++) ((float *)out)[j] = p[j * stride];
-    } else if (stride == 1) {
-        opdi_widen((const uint16_t *)in->data + at, in->dtype == OPD_BFLOAT16, n, (float *)out);
-    } else {
-        for (int64_t j = 0; j < n; j++) ((float *)out)[j] = opdi_gemm_load_f32(in, at + j * stride);
-    }
-}
-
-#if defined(OPDI_X86)
-typedef float opdi_v4f __attribute__((vector_size(16), aligned(4), may_alias));
-typedef int opdi_v4i __attribute__((vector_size(16)));
-#if defined(__clang__)
-#define OPDI_MIX4(a, b, i, j, k, l) __builtin_shufflevector(a, b, i, j, k, l)
-#else
-#define OPDI_MIX4(a, b, i, j, k, l) __builtin_shuffle(a, b, mix_##i##j##k##l)
-#endif
-/* out[t * ld + j] = pj[t] for t, j < 4 */
-static inline void opdi_transpose4(const float *p0, const float *p1, const float *p2, const float *p3, float *out,
-                                   int64_t ld) {
-#if !defined(__clang__)
-    const opdi_v4i mix_0415 = {0, 4, 1, 5}, mix_2637 = {2, 6, 3, 7};
-#endif
-    opdi_v4f a = *(const opdi_v4f *)(const void *)p0, b = *(const opdi_v4f *)(const void *)p1;
-    opdi_v4f c = *(const opdi_v4f *)(const void *)p2, d = *(const opdi_v4f *)(const void *)p3;
-    opdi_v4f ac = OPDI_MIX4(a, c, 0, 4, 1, 5), ac2 = OPDI_MIX4(a, c, 2, 6, 3, 7);
-    opdi_v4f bd = OPDI_MIX4(b, d, 0, 4, 1, 5), bd2 = OPDI_MIX4(b, d, 2, 6, 3, 7);
-    *(opdi_v4f *)(void *)out = OPDI_MIX4(ac, bd, 0, 4, 1, 5);
-    *(opdi_v4f *)(void *)(out + ld) = OPDI_MIX4(ac, bd, 2, 6, 3, 7);
-    *(opdi_v4f *)(void *)(out + 2 * ld) = OPDI_MIX4(ac2, bd2, 0, 4, 1, 5);
-    *(opdi_v4f *)(void *)(out + 3 * ld) = OPDI_MIX4(ac2, bd2, 2, 6, 3, 7);
-}
-#else
-static inline void opdi_transpose4(const float *p0, const float *p1, const float *p2, const float *p3, float *out,
-                                   int64_t ld) {
-    for (int t = 0; t < 4; t++, out += ld) {
-        out[0] = p0[t];
-        out[1] = p1[t];
-        out[2] = p2[t];
-        out[3] = p3[t];
-    }
-}
-#endif
-
-/* Columns [0, n) of a float matrix whose columns are contiguous: out[t * ld + j] = in[j * cs + t] */
-static void opdi_pack_turned(const float *in, int64_t cs, int64_t kc, int64_t n, int64_t ld, float *out) {
-    int64_t j = 0;
-    for (; j + 4 <= n; j += 4) {
-        int64_t t = 0;
-        for (; t + 4 <= kc; t += 4) {
-            const float *p = in + j * cs + t;
-            opdi_transpose4(p, p + cs, p + 2 * cs, p + 3 * cs, out + t * ld + j, ld);
-        }
-        for (; t < kc; t++)
-            for (int i = 0; i < 4; i++) out[t * ld + j + i] = in[(j + i) * cs + t];
-    }
-    for (; j < n; j++)
-        for (int64_t t = 0; t < kc; t++) out[t * ld + j] = in[j * cs + t];
-}
-
-/* Packs columns [j0, j0 + n) and rows [k0, k0 + kc) into a panel ld wide; columns from n on become zero. */
-static void opdi_pack_panel(const opdi_gemm_in *in, size_t size, int64_t k0, int64_t kc, int64_t j0, int64_t n,
-                            int64_t ld, void *out) {
-    char *o = (char *)out;
-    size_t line = (size_t)ld * size;
-    int64_t at = k0 * in->rs + j0 * in->cs;
-    if (in->pack) { in->pack(in->ctx, k0, kc, j0, n, ld, out); return; }
-    if (n < ld) memset(o, 0, line * (size_t)kc);
-    if (in->rs == 1 && in->cs != 1 && in->dtype == OPD_FLOAT32) {
-        opdi_pack_turned((const float *)in->data + at, in->cs, kc, n, ld, (float *)out);
-    } else if (in->rs == 1 && in->cs != 1 && size == 4) {             /* half precision, 64 rows at a time */
-        float wide[OPDI_MAX_NR * 64];
-        for (int64_t t = 0; t < kc; t += 64) {
-            int64_t m = OPDI_MIN(64, kc - t);
-            for (int64_t j = 0; j < n; j++) opdi_pack_line(in, at + t + j * in->cs, 1, m, wide + j * 64);
-            opdi_pack_turned(wide, 64, m, n, ld, (float *)out + t * ld);
-        }
-    } else if (in->cs == 1 && n == ld && (in->dtype == OPD_FLOAT32 || in->dtype == OPD_FLOAT64)) {
-        const char *p = (const char *)in->data + at * (int64_t)size;
-        int64_t step = in->rs * (int64_t)size;
-        if (line == 128) for (int64_t t = 0; t < kc; t++) memcpy(o + t * 128, p + t * step, 128);
-        else for (int64_t t = 0; t < kc; t++) memcpy(o + t * (int64_t)line, p + t * step, line);
-    } else {
-        for (int64_t t = 0; t < kc; t++) opdi_pack_line(in, at + t * in->rs, in->cs, n, o + t * (int64_t)line);
-    }
-}
-
-typedef struct opdi_gemm_job {
-    opdi_micro mk;
-    size_t size;
-    opdi_gemm_in a, b;                            /* a as its transpose: rs over k, cs over the rows */
-    char *c;
-    int64_t rsc, csc;
-    int64_t i0, mc, j0, nc, k0, kc;               /* the block at work */
-    int64_t mb, nb;                               /* rows and columns of a work item */
-    char *apack, *bpack;                          /* NULL: read the operand where it is */
-    int add;
-} opdi_gemm_job;
-
-static void opdi_gemm_pack_a(void *ctx, int64_t begin, int64_t end) {
-    opdi_gemm_job *g = (opdi_gemm_job *)ctx;
-    int64_t mr = g->mk.mr;
-    for (int64_t p = begin; p < end; p++)
-        opdi_pack_panel(&g->a, g->size, g->k0, g->kc, g->i0 + p * mr, OPDI_MIN(mr, g->mc - p * mr), mr,
-                        g->apack + (size_t)(p * mr * g->kc) * g->size);
-}
-
-static void opdi_gemm_pack_b(void *ctx, int64_t begin, int64_t end) {
-    opdi_gemm_job *g = (opdi_gemm_job *)ctx;
-    int64_t nr = g->mk.nr, size = (int64_t)g->size;
-    int plain = g->b.dtype == (size == 4 ? OPD_FLOAT32 : OPD_FLOAT64) && g->b.cs == 1 && !g->b.pack;
-    if (plain && nr * size == 128)                /* eight panels at a time: longer runs of memory */
-        for (; begin + 1 < end && (begin + 1) * nr <= g->nc; begin += 8) {
-            int64_t panels = OPDI_MIN(OPDI_MIN(8, end - begin), g->nc / nr - begin);
-            const char *p = (const char *)g->b.data + (g->k0 * g->b.rs + g->j0 + begin * nr) * size;
-            char *o = g->bpack + begin * nr * g->kc * size;
-            for (int64_t t = 0; t < g->kc; t++, p += g->b.rs * size, o += 128)
-                for (int64_t q = 0; q < panels; q++) memcpy(o + q * g->kc * 128, p + q * 128, 128);
-            if (panels < 8) { begin += panels; break; }
-        }
-    for (int64_t p = begin; p < end; p++)
-        opdi_pack_panel(&g->b, g->size, g->k0, g->kc, g->j0 + p * nr, OPDI_MIN(nr, g->nc - p * nr), nr,
-                        g->bpack + (size_t)(p * nr * g->kc) * g->size);
-}
-
-/* Adds or copies the part m x n of a tile to C. */
-static void opdi_gemm_store(const opdi_gemm_job *g, const void *tile, int64_t i, int64_t j, int64_t m, int64_t n) {
-    if (g->csc == 1 && !g->add) {
-        for (int64_t r = 0; r < m; r++)
-            memcpy(g->c + ((i + r) * g->rsc + j) * (int64_t)g->size,
-                   (const char *)tile + r * g->mk.nr * (int64_t)g->size, (size_t)n * g->size);
-        return;
-    }
-    for (int64_t r = 0; r < m; r++)
-        for (int64_t q = 0; q < n; q++) {
-            int64_t to = (i + r) * g->rsc + (j + q) * g->csc;
-            if (g->size == 4) {
-                float v = ((const float *)tile)[r * g->mk.nr + q], *c = (float *)(void *)g->c + to;
-                *c = g->add ? *c + v : v;
-            } else {
-                double v = ((const double *)tile)[r * g->mk.nr + q], *c = (double *)(void *)g->c + to;
-                *c = g->add ? *c + v : v;
-            }
-        }
-}
-
-/* Computes the tile of rows [i, i + m), at most MR, and n columns from j on; b is the column panel. */
-static void opdi_gemm_tile(const opdi_gemm_job *g, int64_t i, int64_t j, int64_t n, const void *b, int64_t ldb) {
-    double tile[OPDI_MAX_MR * OPDI_MAX_NR / 2];
-    const void *rows[OPDI_MAX_MR];
-    const opdi_micro *mk = &g->mk;
-    int64_t m = OPDI_MIN(mk->mr, g->mc - i), csa = mk->mr, size = (int64_t)g->size;
-    for (int64_t r = 0; r < mk->mr; r++) {
-        int64_t row = OPDI_MIN(r, m - 1);         /* rows past the end compute what nobody reads */
-        if (g->apack) rows[r] = g->apack + (i * g->kc + r) * size;
-        else rows[r] = (const char *)g->a.data + ((g->i0 + i + row) * g->a.cs + g->k0 * g->a.rs) * size;
-    }
-    if (!g->apack) csa = g->a.rs;
-    if (m == mk->mr && n == mk->nr && g->csc == 1) {
-        mk->run(g->kc, rows, csa, b, ldb, g->c + ((g->i0 + i) * g->rsc + g->j0 + j) * size, g->rsc, g->add);
-    } else {
-        mk->run(g->kc, rows, csa, b, ldb, tile, mk->nr, 0);
-        opdi_gemm_store(g, tile, g->i0 + i, g->j0 + j, m, n);
-    }
-}
-
-/* Computes work items [begin, end), which are blocks of mb x nb of C, by rows. */
-static void opdi_gemm_blocks(void *ctx, int64_t begin, int64_t end) {
-    const opdi_gemm_job *g = (const opdi_gemm_job *)ctx;
-    int64_t across = (g->nc - 1) / g->nb + 1, nr = g->mk.nr;
-    for (int64_t w = begin; w < end; w++) {
-        int64_t ib = w / across * g->mb, jb = w % across * g->nb;
-        int64_t ie = OPDI_MIN(ib + g->mb, g->mc), je = OPDI_MIN(jb + g->nb, g->nc);
-        for (int64_t j = jb; j < je; j += nr) {
-            int64_t n = OPDI_MIN(nr, g->nc - j), ldb = nr;
-            const char *b;
-            if (g->bpack) {
-                b = g->bpack + (size_t)(j * g->kc) * g->size;
-            } else {
-                ldb = g->b.rs;
-                b = (const char *)g->b.data + (g->k0 * ldb + g->j0 + j) * (int64_t)g->size;
-            }
-            for (int64_t i = ib; i < ie; i += g->mk.mr) opdi_gemm_tile(g, i, j, n, b, ldb);
-        }
-    }
-}
-
-/* Adds to one block of C, g->mc x g->nc at (i0, j0), the products of k0 .. k0 + kc: packs A unless it is read in place,
-   then runs the tiles in groups of mb x nb, which threads share. */
-static void opdi_gemm_block(opdi_gemm_job *g) {
-    int64_t mr = g->mk.mr, nr = g->mk.nr, rows = (g->mc - 1) / mr + 1, cols = (g->nc - 1) / nr + 1;
-    double work = (double)g->mc * (double)g->nc * (double)g->kc;
-    int64_t threads = work < 1e6 ? 1 : opd_threads(), mp = 16, np = 8;
-    while (threads > 1 && ((rows - 1) / mp + 1) * ((cols - 1) / np + 1) < 4 * threads && (mp > 2 || np > 1)) {
-        if (mp > 2) mp /= 2;
-        else np /= 2;
-    }
-    g->mb = mp * mr;
-    g->nb = np * nr;
-    if (g->apack) opdi_parallel_for(rows, threads > 1 ? OPDI_MAX(1, 16384 / (mr * g->kc)) : rows, opdi_gemm_pack_a, g);
-    int64_t items = ((g->mc - 1) / g->mb + 1) * ((g->nc - 1) / g->nb + 1);
-    opdi_parallel_for(items, threads > 1 ? 1 : items, opdi_gemm_blocks, g);
-}
-
-#define OPDI_GEMM_K 576                           /* a panel of B, K x NR, is 72 KiB of float at most */
-#define OPDI_GEMM_N 1024
-#define OPDI_GEMM_M 2048
-
-static int64_t opdi_round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
-
-/* Computes C (m x n) = A B, or C += A B where g->add is set, block by block: panels of B and blocks of A are packed
-   into one buffer, except those that can be read in place.  0, or -1 when there is no memory for the buffer. */
-static int opdi_gemm_blocked(opdi_gemm_job *g, int64_t m, int64_t n, int64_t k) {
-    int64_t kparts = (k - 1) / OPDI_GEMM_K + 1, kstep = opdi_round_up((k - 1) / kparts + 1, 8);
-    int64_t mr = g->mk.mr, nr = g->mk.nr, nstep = OPDI_MIN(opdi_round_up(n, nr), OPDI_GEMM_N);
-    int64_t mstep = OPDI_MIN(opdi_round_up(m, mr), OPDI_GEMM_M / mr * mr), size = (int64_t)g->size;
-    int same = g->a.dtype == (size == 4 ? OPD_FLOAT32 : OPD_FLOAT64) && g->a.rs == 1 &&
-               (n < 512 || m < 256 || g->a.cs * size < 4096);     /* far rows compete for the same cache lines */
-    int direct = !g->b.pack && g->b.dtype == (size == 4 ? OPD_FLOAT32 : OPD_FLOAT64) && g->b.cs == 1 &&
-                 n % nr == 0 && n * k * size <= 32768;
-    kstep = OPDI_MIN(kstep, k);
-    size_t asize = same ? 0 : (size_t)(mstep * kstep * size), bsize = direct ? 0 : (size_t)(nstep * kstep * size);
-    double local[512];                            /* 4 KiB: small products allocate nothing */
-    char *buffer = (char *)local;
-    if (asize + bsize + 64 > sizeof local) {
-        buffer = (char *)opdi_alloc(asize + bsize + 64);
-        if (!buffer) return -1;
-    }
-    char *at = buffer + (64 - ((uintptr_t)buffer & 63));
-    int first = g->add;
-    g->bpack = direct ? NULL : at;
-    g->apack = same ? NULL : at + bsize;
-    for (g->j0 = 0; g->j0 < n; g->j0 += nstep) {
-        g->nc = OPDI_MIN(nstep, n - g->j0);
-        for (g->k0 = 0; g->k0 < k; g->k0 += kstep) {
-            g->kc = OPDI_MIN(kstep, k - g->k0);
-            g->add = first || g->k0 > 0;
-            int64_t panels = (g->nc - 1) / nr + 1, grain = OPDI_MAX(1, 16384 / (nr * g->kc));
-            if (g->bpack) opdi_parallel_for(panels, (double)m * (double)n * (double)k < 1e6 ? panels : grain,
-                                            opdi_gemm_pack_b, g);
-            for (g->i0 = 0; g->i0 < m; g->i0 += mstep) {
-                g->mc = OPDI_MIN(mstep, m - g->i0);
-                opdi_gemm_block(g);
-            }
-        }
-    }
-    if (buffer != (char *)local) opdi_free(buffer, asize + bsize + 64);
-    return 0;
-}
-
-/* Sets C = beta C; beta == 0 does not read C. */
-static void opdi_gemm_scale(const opdi_gemm_job *g, int64_t m, int64_t n, double beta) {
-    for (int64_t i = 0; i < m; i++)
-        for (int64_t j = 0; j < n; j++) {
-            int64_t at = i * g->rsc + j * g->csc;
-            float *f = (float *)(void *)g->c + at;
-            double *d = (double *)(void *)g->c + at;
-            if (g->size == 4) *f = beta == 0 ? 0.0f : *f * (float)beta;
-            else *d = beta == 0 ? 0.0 : *d * beta;
-        }
-}
-
-typedef struct opdi_gemv_job {
-    size_t size;
-    const char *a, *x;
-    char *y;
-    int64_t m, k, rs, cs, incy;
-    int add;
-} opdi_gemv_job;
-
-/* Matrix times vector, y[m] += A[m,k] x[k], x contiguous; A by columns (added up) or by rows (dot products). */
-static void opdi_gemv_cols_plain_f32(const opdi_gemv_job *g, int64_t i, int64_t m, void *y);
-static void opdi_gemv_cols_plain_f64(const opdi_gemv_job *g, int64_t i, int64_t m, void *y);
-static float opdi_dot_plain_f32(int64_t k, const float *a, const float *x);
-static double opdi_dot_plain_f64(int64_t k, const double *a, const double *x);
-#if defined(OPDI_X86)
-OPDI_AVX512 static void opdi_gemv_cols_avx512_f32(const opdi_gemv_job *g, int64_t i, int64_t m, void *y);
-OPDI_AVX512 static void opdi_gemv_cols_avx512_f64(const opdi_gemv_job *g, int64_t i, int64_t m, void *y);
-OPDI_AVX2 static float opdi_dot_avx2_f32(int64_t k, const float *a, const float *x);
-OPDI_AVX2 static double opdi_dot_avx2_f64(int64_t k, const double *a, const double *x);
-OPDI_AVX512 static float opdi_dot_avx512_f32(int64_t k, const float *a, const float *x);
-OPDI_AVX512 static double opdi_dot_avx512_f64(int64_t k, const double *a, const double *x);
-#endif
-#endif
-#if defined(OPDI_WIDE)   /* once for each type and level, see >>typed */
-#if OPDI_LEVEL != 1
-OPDI_TARGET static void OPDI_WIDE(gemv_cols)(const opdi_gemv_job *g, int64_t i, int64_t m, void *yv) {
-    const OPDI_T *a = (const OPDI_T *)(const void *)g->a + i * g->rs, *x = (const OPDI_T *)(const void *)g->x;
-    OPDI_T *y = (OPDI_T *)yv;
-    for (int64_t t = 0, k = g->k, cs = g->cs; t < k; t += 4) {
-        int64_t c1 = t + 1 < k ? cs : 0, c2 = t + 2 < k ? 2 * cs : 0, c3 = t + 3 < k ? 3 * cs : 0;
-        OPDI_T x0 = x[t], x1 = c1 ? x[t + 1] : 0, x2 = c2 ? x[t + 2] : 0, x3 = c3 ? x[t + 3] : 0;
-        const OPDI_T *p = a + t * cs;
-        for (int64_t j = 0; j < m; j += 16) {
-            OPDI_T z[16];
-            for (int l = 0; l < 16; l++)
-                z[l] = y[j + l] + ((x0 * p[j + l] + x1 * p[c1 + j + l]) + (x2 * p[c2 + j + l] + x3 * p[c3 + j + l]));
-            for (int l = 0; l < 16; l++) y[j + l] = z[l];
-        }
-    }
-}
-#endif
-#if OPDI_LEVEL == 0
-static OPDI_T OPDI_WIDE(dot)(int64_t k, const OPDI_T *a, const OPDI_T *x) {
-    OPDI_T s[16] = {0}, sum = 0;
-    int64_t t = 0;
-    for (; t + 16 <= k; t += 16)
-        for (int l = 0; l < 16; l++) s[l] += a[t + l] * x[t + l];
-    for (int l = 0; l < 16; l++) sum += s[l];
-    for (; t < k; t++) sum += a[t] * x[t];
-    return sum;
-}
-#else
-/* The dot product of k elements of a and x, in four vectors that are summed at the end. */
-OPDI_TARGET static OPDI_T OPDI_WIDE(dot)(int64_t k, const OPDI_T *a, const OPDI_T *x) {
-    enum { W = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };
-    typedef OPDI_T H __attribute__((vector_size(sizeof(OPDI_V) / 2)));
-    typedef OPDI_T Q __attribute__((vector_size(sizeof(OPDI_V) / 4)));
-    OPDI_V s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0};
-    H half[2];
-    Q quarter[2];
-    OPDI_T lanes[W / 4], sum = 0;
-    int64_t t = 0;
-    for (; t + 4 * W <= k; t += 4 * W) {
-        const OPDI_V *p = (const OPDI_V *)(const void *)(a + t), *q = (const OPDI_V *)(const void *)(x + t);
-        s0 += p[0] * q[0];
-        s1 += p[1] * q[1];
-        s2 += p[2] * q[2];
-        s3 += p[3] * q[3];
-    }
-    for (; t + W <= k; t += W) {
-        s0 += *(const OPDI_V *)(const void *)(a + t) * *(const OPDI_V *)(const void *)(x + t);
-    }
-    s0 = (s0 + s1) + (s2 + s3);
-    memcpy(half, &s0, sizeof half);
-    half[0] += half[1];
-    memcpy(quarter, &half[0], sizeof quarter);
-    quarter[0] += quarter[1];
-    memcpy(lanes, &quarter[0], sizeof lanes);
-    for (int w = W / 8; w > 0; w /= 2)
-        for (int l = 0; l < w; l++) lanes[l] += lanes[l + w];
-    for (; t < k; t++) sum += a[t] * x[t];
-    return lanes[0] + sum;
-}
-#endif
-#endif
-#if defined(OPDI_MAIN_PASS)
-
-/* Computes n dot products of k elements: of a and b, rows of as and bs elements, to c, cs apart.  Where beta is not 0 c
-   holds what is added. */
-static void opdi_dots(size_t size, int64_t n, int64_t k, const void *a, int64_t as, const void *b, int64_t bs,
-                      double beta, void *c, int64_t cs) {
-    float (*f32)(int64_t, const float *, const float *) = opdi_dot_plain_f32;
-    double (*f64)(int64_t, const double *, const double *) = opdi_dot_plain_f64;
-#if defined(OPDI_X86)
-    int level = opdi_cpu_level();
-    if (level == 1) { f32 = opdi_dot_avx2_f32; f64 = opdi_dot_avx2_f64; }
-    if (level == 2) { f32 = opdi_dot_avx512_f32; f64 = opdi_dot_avx512_f64; }
-#endif
-    for (int64_t i = 0; i < n; i++) {
-        float *f = (float *)c + i * cs;
-        double *d = (double *)c + i * cs;
-        if (size == 4) {
-            const float s = f32(k, (const float *)a + i * as, (const float *)b + i * bs);
-            *f = beta == 0 ? s : s + (float)beta * *f;
-        } else {
-            const double s = f64(k, (const double *)a + i * as, (const double *)b + i * bs);
-            *d = beta == 0 ? s : s + beta * *d;
-        }
-    }
-}
-static void opdi_gemv_rows(const opdi_gemv_job *g, int64_t i, int64_t m, void *y) {
-    opdi_dots(g->size, m, g->k, g->a + i * g->rs * (int64_t)g->size, g->rs, g->x, 0, 0, y, 1);
-}
-
-/* Rows of C [m, n], rs elements apart, are numbers a, as apart, times b.  What is larger than caches goes past them. */
-#if defined(OPDI_X86)
-OPDI_AVX2 static void opdi_outer_avx2_f32(int64_t m, int64_t n, const float *a, int64_t as, const float *b, float *c,
-                                          int64_t rs, int stream);
-OPDI_AVX2 static void opdi_outer_avx2_f64(int64_t m, int64_t n, const double *a, int64_t as, const double *b,
-                                          double *c, int64_t rs, int stream);
-#endif
-#endif
-#if defined(OPDI_WIDE) && OPDI_LEVEL == 1   /* once for each type and level, see >>typed */
-OPDI_TARGET static void OPDI_WIDE(outer)(int64_t m, int64_t n, const OPDI_T *a, int64_t as, const OPDI_T *b, OPDI_T *c,
-                                         int64_t rs, int stream) {
-    enum { W = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };
-    for (int64_t i = 0; i < m; i++) {
-        const OPDI_T s = a[i * as];
-        OPDI_T *to = c + i * rs;
-        int64_t j = 0;
-        for (; j + W <= n; j += W) {
-            const OPDI_V v = *(const OPDI_V *)(const void *)(b + j) * s;
-            if (stream) OPDI_ASM_STREAM(OPDI_ASM, (OPDI_V *)(void *)(to + j), v);
-            else *(OPDI_V *)(void *)(to + j) = v;
-        }
-        for (; j < n; j++) to[j] = s * b[j];
-    }
-}
-#endif
-#if defined(OPDI_MAIN_PASS)
-
-/* Computes C = a b^T and returns 1 where that has a loop of its own, else returns 0. */
-static int opdi_outer_try(size_t size, int64_t m, int64_t n, const void *a, int64_t as, const void *b, void *c,
-                          int64_t rs, bool large) {
-#if defined(OPDI_X86)
-    const int stream = large && ((uintptr_t)c & 31) == 0 && rs * (int64_t)size % 32 == 0;
-    if (opdi_cpu_level() == 0) return 0;
-    if (size == 4) opdi_outer_avx2_f32(m, n, (const float *)a, as, (const float *)b, (float *)c, rs, stream);
-    else opdi_outer_avx2_f64(m, n, (const double *)a, as, (const double *)b, (double *)c, rs, stream);
-    if (stream) __builtin_ia32_sfence();
-    return 1;
-#else
-    (void)size; (void)m; (void)n; (void)a; (void)as; (void)b; (void)c; (void)rs; (void)large;
-    return 0;
-#endif
-}
-
-/* Adds the products of the last m < 16 rows of a matrix that is stored by columns. */
-static void opdi_gemv_rest(const opdi_gemv_job *g, int64_t i, int64_t m, void *y) {
-    const void *a = g->a + i * g->rs * (int64_t)g->size, *x = g->x;
-    for (int64_t t = 0; t < g->k; t++)
-        for (int64_t r = 0; r < m; r++) {
-            int64_t at = r * g->rs + t * g->cs;
-            if (g->size == 4) ((float *)y)[r] += ((const float *)a)[at] * ((const float *)x)[t];
-            else ((double *)y)[r] += ((const double *)a)[at] * ((const double *)x)[t];
-        }
-}
-
-static void opdi_gemv_cols(const opdi_gemv_job *g, int64_t i, int64_t m, void *y) {
-#if defined(OPDI_X86)
-    if (opdi_cpu_level() == 2) {
-        (g->size == 4 ? opdi_gemv_cols_avx512_f32 : opdi_gemv_cols_avx512_f64)(g, i, m, y);
-        return;
-    }
-#endif
-    (g->size == 4 ? opdi_gemv_cols_plain_f32 : opdi_gemv_cols_plain_f64)(g, i, m, y);
-}
-/* Computes rows [begin, end) of y = A x, or y += A x where g->add is set, in steps that fit a buffer on the stack.  An
-   opdi_range_fn. */
-static void opdi_gemv_range(void *ctx, int64_t begin, int64_t end) {
-    const opdi_gemv_job *g = (const opdi_gemv_job *)ctx;
-    double y[1024];
-    int64_t step = g->size == 4 ? 2048 : 1024;
-    for (int64_t i = begin; i < end; i += step) {
-        int64_t m = OPDI_MIN(step, end - i), whole = m & ~(int64_t)15;
-        memset(y, 0, (size_t)m * g->size);
-        if (g->cs == 1) {
-            opdi_gemv_rows(g, i, m, y);
-        } else {
-            opdi_gemv_cols(g, i, whole, y);
-            opdi_gemv_rest(g, i + whole, m - whole, (char *)y + (size_t)whole * g->size);
-        }
-        for (int64_t r = 0; r < m; r++) {
-            int64_t to = (i + r) * g->incy;
-            float *f = (float *)(void *)g->y + to;
-            double *d = (double *)(void *)g->y + to;
-            if (g->size == 4) *f = (g->add ? *f : 0.0f) + ((const float *)(void *)y)[r];
-            else *d = (g->add ? *d : 0.0) + y[r];
-        }
-    }
-}
-
-/* Returns 1 when it has done the product, 0 when the shapes are not for it, -1 on failure. */
-static int opdi_gemv_try(opdi_gemm_job *g, int64_t m, int64_t n, int64_t k) {
-    int dtype = g->size == 4 ? OPD_FLOAT32 : OPD_FLOAT64;
-    opdi_gemv_job v;
-    int64_t incx;
-    if ((m != 1 && n != 1) || g->b.pack || g->a.dtype != dtype || g->b.dtype != dtype) return 0;
-    v.size = g->size;
-    v.y = g->c;
-    v.add = g->add;
-    v.k = k;
-    if (n == 1) {
-        v.a = (const char *)g->a.data; v.rs = g->a.cs; v.cs = g->a.rs; v.m = m; v.incy = g->rsc;
-        v.x = (const char *)g->b.data; incx = g->b.rs;
-    } else {
-        v.a = (const char *)g->b.data; v.rs = g->b.cs; v.cs = g->b.rs; v.m = n; v.incy = g->csc;
-        v.x = (const char *)g->a.data; incx = g->a.rs;
-    }
-    if (v.cs != 1 && v.rs != 1) return 0;
-    char *copy = NULL;
-    if (incx != 1) {
-        opdi_gemm_in x = n == 1 ? g->b : g->a;
-        copy = (char *)opdi_alloc((size_t)k * v.size);
-        if (!copy) return -1;
-        opdi_pack_line(&x, 0, incx, k, copy);
-        v.x = copy;
-    }
-    int64_t grain = opdi_round_up(OPDI_MAX(16, 65536 / k), 16);
-    opdi_parallel_for(v.m, grain, opdi_gemv_range, &v);
-    if (copy) opdi_free(copy, (size_t)k * v.size);
-    return 1;
-}
-
-/* Computes a product so small that everything else costs more than it. */
-static void opdi_gemm_tiny(const opdi_gemm_job *g, int64_t m, int64_t n, int64_t k) {
-    const float *a = (const float *)g->a.data, *b = (const float *)g->b.data;
-    const double *x = (const double *)g->a.data, *y = (const double *)g->b.data;
-    for (int64_t i = 0; i < m; i++)
-        for (int64_t j = 0; j < n; j++) {
-            int64_t p = i * g->a.cs, q = j * g->b.cs, to = i * g->rsc + j * g->csc;
-            float f = 0;
-            double d = 0;
-            if (g->size == 4) for (int64_t t = 0; t < k; t++) f += a[p + t * g->a.rs] * b[q + t * g->b.rs];
-            else for (int64_t t = 0; t < k; t++) d += x[p + t * g->a.rs] * y[q + t * g->b.rs];
-            float *c = (float *)(void *)g->c + to;
-            double *z = (double *)(void *)g->c + to;
-            if (g->size == 4) *c = g->add ? *c + f : f;
-            else *z = g->add ? *z + d : d;
-        }
-}
-
-/* Computes C = A B + beta C in float (size 4) or double (size 8).  0, or -1 when memory is out. */
-static int opdi_gemm(size_t size, int64_t m, int64_t n, int64_t k, const opdi_gemm_in *a, const opdi_gemm_in *b,
-                     double beta, void *c, int64_t rsc, int64_t csc) {
-    opdi_gemm_job g;
-    if (m <= 0 || n <= 0) return 0;
-    memset(&g, 0, sizeof g);
-    g.mk = opdi_micro_of(size);
-    g.size = size;
-    g.c = (char *)c;
-    g.rsc = rsc;
-    g.csc = csc;
-    if (k <= 0 || (beta != 0 && beta != 1)) opdi_gemm_scale(&g, m, n, beta);
-    if (k <= 0) return 0;
-    g.add = beta != 0;
-    if (!b->pack && csc != 1 && rsc == 1 && n != 1) {
-        int64_t t = m;                            /* C^T = B^T A^T, so that rows of C are contiguous */
-        m = n;
-        n = t;
-        g.rsc = csc;
-        g.csc = rsc;
-        g.a = *b;
-        g.b = *a;
-        t = g.b.rs;
-        g.b.rs = g.b.cs;
-        g.b.cs = t;
-    } else {
-        g.a = *a;
-        g.a.rs = a->cs;
-        g.a.cs = a->rs;
-        g.b = *b;
-    }
-    int dtype = size == 4 ? OPD_FLOAT32 : OPD_FLOAT64;
-    if (m <= 16 && n <= 16 && k <= 16 && m * n * k <= 256 && !b->pack && a->dtype == dtype && b->dtype == dtype) {
-        opdi_gemm_tiny(&g, m, n, k);
-        return 0;
-    }
-    int done = opdi_gemv_try(&g, m, n, k);
-    if (done) return done < 0 ? -1 : 0;
-    return opdi_gemm_blocked(&g, m, n, k);
-}
-
-static opdi_gemm_in opdi_gemm_in_of(const void *data, int dtype, int64_t rs, int64_t cs) {
-    opdi_gemm_in in;
-    in.data = data;
-    in.dtype = dtype;
-    in.rs = rs;
-    in.cs = cs;
-    in.pack = NULL;
-    in.ctx = NULL;
-    return in;
-}
-
-OPD_UNUSED static int opdi_gemm_f32(int64_t m, int64_t n, int64_t k, const float *a, int64_t rsa, int64_t csa,
-                                    const float *b, int64_t rsb, int64_t csb, float beta, float *c, int64_t rsc,
-                                    int64_t csc) {
-    opdi_gemm_in x = opdi_gemm_in_of(a, OPD_FLOAT32, rsa, csa), y = opdi_gemm_in_of(b, OPD_FLOAT32, rsb, csb);
-    return opdi_gemm(4, m, n, k, &x, &y, (double)beta, c, rsc, csc);
-}
-
-OPD_UNUSED static int opdi_gemm_f64(int64_t m, int64_t n, int64_t k, const double *a, int64_t rsa, int64_t csa,
-                                    const double *b, int64_t rsb, int64_t csb, double beta, double *c, int64_t rsc,
-                                    int64_t csc) {
-    opdi_gemm_in x = opdi_gemm_in_of(a, OPD_FLOAT64, rsa, csa), y = opdi_gemm_in_of(b, OPD_FLOAT64, rsb, csb);
-    return opdi_gemm(8, m, n, k, &x, &y, beta, c, rsc, csc);
-}
-
-/* Computes C = A B + beta C of integers, which wrap.  Returns 0. */
-static int opdi_gemm_i64(int64_t m, int64_t n, int64_t k, const int64_t *a, int64_t rsa, int64_t csa,
-                         const int64_t *b, int64_t rsb, int64_t csb, int64_t beta, int64_t *c, int64_t rsc,
-                         int64_t csc) {
-    for (int64_t i = 0; i < m; i++)
-        for (int64_t j = 0; j < n; j++) {
-            int64_t *to = c + i * rsc + j * csc;
-            uint64_t s = beta == 0 ? 0 : (uint64_t)beta * (uint64_t)*to;
-            for (int64_t t = 0; t < k; t++) s += (uint64_t)a[i * rsa + t * csa] * (uint64_t)b[t * rsb + j * csb];
-            *to = (int64_t)s;
-        }
-    return 0;
-}
-
-//== convolution =======================================================================================================
-//
-// Two dimensions, contiguous x [n, c, h, w], weight [oc, c / groups, kh, kw], y [n, oc, oh, ow]; one dimension is
-// h = kh = 1.  Each image of a group is copied with its padding into a buffer; the unfolded matrix
-// [c / groups * kh * kw, oh * ow] is never stored: packing for the matrix product reads the buffer.
-
-typedef struct opdi_conv {
-    size_t size;                                  /* 4: float, 8: double */
-    int64_t n, c, h, w, oc, kh, kw, sh, sw, ph, pw, dh, dw, groups, oh, ow;
-    int64_t cg, og, hp, wp;                       /* channels of a group; the padded image, as far as it is read */
-} opdi_conv;
-
-/* Fills in oh .. wp.  -1 with an error recorded where the sizes make no sense; the caller checks channels. */
-static int opdi_conv_init(opdi_conv *v) {
-    const int64_t big = (int64_t)1 << 31;
-    if (v->kh < 1 || v->kw < 1 || v->sh < 1 || v->sw < 1 || v->dh < 1 || v->dw < 1 || v->ph < 0 || v->pw < 0 ||
-        v->groups < 1 || v->kh >= big || v->kw >= big || v->dh >= big || v->dw >= big || v->ph >= big ||
-        v->pw >= big || v->c % v->groups || v->oc % v->groups)
-        return opd_fail(OPD_ERROR_ARGUMENT, "convolution: stride, padding, dilation or groups out of range");
-    int64_t rows = v->h + 2 * v->ph - v->dh * (v->kh - 1) - 1, cols = v->w + 2 * v->pw - v->dw * (v->kw - 1) - 1;
-    if (rows < 0 || cols < 0) return opd_fail(OPD_ERROR_SHAPE, "convolution: kernel larger than the padded input");
-    v->oh = rows / v->sh + 1;
-    v->ow = cols / v->sw + 1;
-    v->cg = v->c / v->groups;
-    v->og = v->oc / v->groups;
-    v->hp = (v->oh - 1) * v->sh + (v->kh - 1) * v->dh + 1;
-    v->wp = (v->ow - 1) * v->sw + (v->kw - 1) * v->dw + 1;
-    if ((double)v->hp * (double)v->wp * (double)(v->cg + 1) > 1e15)
-        return opd_fail(OPD_ERROR_MEMORY, "convolution: the padded input is too large");
-    return 0;
-}
-
-#define OPDI_CONV_SLACK 64                        /* elements behind a buffer that packing may read or write */
-
-/* Copies x [planes, h, w] into dst [planes, hp, wp], zero at first (back = 0), or adds dst without the padding to x
-   (back = 1); the padding stays zero from image to image. */
-static void opdi_conv_pad(const opdi_conv *v, int64_t planes, char *dst, char *x, int back) {
-    int64_t size = (int64_t)v->size, left = OPDI_MIN(v->pw, v->wp), cols = OPDI_MIN(v->w, v->wp - left);
-    for (int64_t p = 0; p < planes; p++)
-        for (int64_t y = 0; y < v->hp; y++) {
-            char *d = dst + (p * v->hp + y) * v->wp * size, *s = x + (p * v->h + y - v->ph) * v->w * size;
-            int inside = y >= v->ph && y - v->ph < v->h && cols > 0;
-            if (back) {
-                for (int64_t i = 0; inside && i < cols; i++)
-                    if (size == 4) ((float *)(void *)s)[i] += ((float *)(void *)d)[left + i];
-                    else ((double *)(void *)s)[i] += ((double *)(void *)d)[left + i];
-                continue;
-            }
-            if (inside) memcpy(d + left * size, s, (size_t)(cols * size));
-        }
-}
-
-static int64_t opdi_conv_pad_bytes(const opdi_conv *v, int64_t planes) {
-    return (planes * v->hp * v->wp + OPDI_CONV_SLACK) * (int64_t)v->size;
-}
-
-typedef struct opdi_unfold { const opdi_conv *v; const char *pad; } opdi_unfold;
-
-/* The element of the padded image at which row k of the unfolded matrix begins. */
-static inline int64_t opdi_unfold_row(const opdi_conv *v, int64_t k) {
-    int64_t kj = k % v->kw, ki = k / v->kw % v->kh, c = k / v->kw / v->kh;
-    return (c * v->hp + ki * v->dh) * v->wp + kj * v->dw;
-}
-
-/* Packs rows k and columns j of the unfolded matrix.  A panel is a few runs along output rows; with stride 1 each is
-   copied at full panel width, and what it writes too much the next run, or the next row, overwrites. */
-static void opdi_unfold_pack(void *ctx, int64_t k0, int64_t kc, int64_t j0, int64_t nc, int64_t ld, void *out) {
-    const opdi_unfold *u = (const opdi_unfold *)ctx;
-    const opdi_conv *v = u->v;
-    int64_t to[OPDI_MAX_NR], from[OPDI_MAX_NR], size = (int64_t)v->size, line = ld * size;
-    int runs = 0;
-    for (int64_t j = 0; j < nc; runs++) {
-        int64_t y = (j0 + j) / v->ow, x = (j0 + j) % v->ow, len = v->sw == 1 ? OPDI_MIN(v->ow - x, nc - j) : 1;
-        to[runs] = j * size;
-        from[runs] = (y * v->sh * v->wp + x * v->sw) * size;
-        j += len;
-    }
-    int64_t kj = k0 % v->kw, ki = k0 / v->kw % v->kh, c = k0 / v->kw / v->kh;
-    for (int64_t t = 0; t < kc; t++) {
-        const char *p = u->pad + ((c * v->hp + ki * v->dh) * v->wp + kj * v->dw) * size;
-        char *o = (char *)out + t * line;
-        if (++kj == v->kw) {
-            kj = 0;
-            if (++ki == v->kh) { ki = 0; c++; }
-        }
-        if (v->sw != 1 && size == 4) {
-            for (int r = 0; r < runs; r++) memcpy(o + r * 4, p + from[r], 4);
-        } else if (v->sw != 1) {
-            for (int r = 0; r < runs; r++) memcpy(o + r * 8, p + from[r], 8);
-        } else if (t + 1 < kc && line == 128) {
-            for (int r = 0; r < runs; r++) memcpy(o + to[r], p + from[r], 128);
-        } else if (t + 1 < kc && line == 64) {
-            for (int r = 0; r < runs; r++) memcpy(o + to[r], p + from[r], 64);
-        } else {
-            for (int r = 0; r < runs; r++) memcpy(o + to[r], p + from[r], (size_t)(line - to[r]));
-        }
-    }
-}
-
-/* Packs the unfolded matrix transposed: rows k0 .. k0 + kc are output positions, columns j0 .. j0 + nc are taps. */
-static void opdi_unfold_pack_turned(void *ctx, int64_t k0, int64_t kc, int64_t j0, int64_t nc, int64_t ld, void *out) {
-    const opdi_unfold *u = (const opdi_unfold *)ctx;
-    const opdi_conv *v = u->v;
-    int64_t at[OPDI_MAX_NR];
-    for (int64_t j = 0; j < nc; j++) at[j] = opdi_unfold_row(v, j0 + j);
-    for (int64_t j = nc; j < ld; j++) at[j] = at[0];
-    int64_t y = k0 / v->ow, x = k0 % v->ow;
-    for (int64_t t = 0; t < kc;) {
-        int64_t p = y * v->sh * v->wp + x * v->sw, step = 1;
-        if (v->size == 4) {
-            const float *s = (const float *)(const void *)u->pad + p;
-            float *o = (float *)out + t * ld;
-            if (v->sw == 1 && t + 4 <= kc && x + 4 <= v->ow) step = 4;
-            for (int64_t j = 0; step == 4 && j < ld; j += 4)
-                opdi_transpose4(s + at[j], s + at[j + 1], s + at[j + 2], s + at[j + 3], o + j, ld);
-            for (int64_t j = 0; step == 1 && j < ld; j++) o[j] = s[at[j]];
-        } else {
-            const double *s = (const double *)(const void *)u->pad + p;
-            for (int64_t j = 0; j < ld; j++) ((double *)out)[t * ld + j] = s[at[j]];
-        }
-        t += step;
-        x += step;
-        if (x >= v->ow) { x = 0; y++; }
-    }
-}
-
-typedef struct opdi_conv_job {
-    opdi_conv v;
-    const char *x, *w, *bias, *gy;                /* inputs */
-    char *y, *gx, *gw;                            /* results */
-    int64_t parts;                                /* of the batch, each with a weight gradient of its own */
-    int failed;
-} opdi_conv_job;
-
-static inline double opdi_number_at(size_t size, const void *p, int64_t i) {
-    return size == 4 ? (double)((const float *)p)[i] : ((const double *)p)[i];
-}
-
-static void opdi_conv_fill(const opdi_conv_job *g, int64_t group, void *y) {
-    int64_t area = g->v.oh * g->v.ow;
-    for (int64_t o = 0; o < g->v.og; o++) {
-        double b = opdi_number_at(g->v.size, g->bias, group * g->v.og + o);
-        for (int64_t i = o * area; i < (o + 1) * area; i++)
-            if (g->v.size == 4) ((float *)y)[i] = (float)b;
-            else ((double *)y)[i] = b;
-    }
-}
-
-/* One output plane of a depthwise convolution, rows in steps of 16: y[16] = sum over taps of w * x[16]; and the weight
-   gradient of one plane: gw[ki, kj] += sum of gy * x. */
-static void opdi_depthwise_f32(const opdi_conv *v, const float *pad, const float *w, float bias, float *y);
-static void opdi_depthwise_f64(const opdi_conv *v, const double *pad, const double *w, double bias, double *y);
-static void opdi_depthwise_gw_f32(const opdi_conv *v, const float *pad, const float *gy, float *gw);
-static void opdi_depthwise_gw_f64(const opdi_conv *v, const double *pad, const double *gy, double *gw);
-
-#if defined(OPDI_X86)
-typedef int opdi_v8i __attribute__((vector_size(32), aligned(4), may_alias));
-typedef int opdi_v16i __attribute__((vector_size(64), aligned(4), may_alias));
-#define OPDI_MAX_TAPS 32
-/* Versions of both for float, for stride 1 and at most OPDI_MAX_TAPS taps. */
-OPDI_AVX2 static void opdi_depthwise_avx2_f32(const opdi_conv *v, const float *pad, const float *w, float bias,
-                                              float *y);
-OPDI_AVX2 static void opdi_depthwise_gw_avx2_f32(const opdi_conv *v, const float *pad, const float *gy, float *gw);
-OPDI_AVX512 static void opdi_depthwise_avx512_f32(const opdi_conv *v, const float *pad, const float *w, float bias,
-                                                  float *y);
-OPDI_AVX512 static void opdi_depthwise_gw_avx512_f32(const opdi_conv *v, const float *pad, const float *gy, float *gw);
-#endif
-#endif
-#if defined(OPDI_TYPED) && !defined(OPDI_TYPED_WHOLE)   /* once for each type, see >>typed */
-static void OPDI_TYPED(depthwise)(const opdi_conv *v, const OPDI_T *pad, const OPDI_T *w, OPDI_T bias, OPDI_T *y) {
-    for (int64_t i = 0; i < v->oh; i++)
-        for (int64_t j = 0; j < v->ow; j += 16) {
-            OPDI_T acc[16];
-            int64_t n = OPDI_MIN(v->ow - j, 16), sw = v->sw;
-            for (int l = 0; l < 16; l++) acc[l] = bias;
-            for (int64_t ki = 0; ki < v->kh; ki++)
-                for (int64_t kj = 0; kj < v->kw; kj++) {
-                    OPDI_T f = w[ki * v->kw + kj];
-                    const OPDI_T *p = pad + (i * v->sh + ki * v->dh) * v->wp + j * sw + kj * v->dw;
-                    if (sw == 1) for (int l = 0; l < 16; l++) acc[l] += f * p[l];
-                    else for (int64_t l = 0; l < n; l++) acc[l] += f * p[l * sw];
-                }
-            memcpy(y + i * v->ow + j, acc, (size_t)n * sizeof(OPDI_T));
-        }
-}
-static void OPDI_TYPED(depthwise_gw)(const opdi_conv *v, const OPDI_T *pad, const OPDI_T *gy, OPDI_T *gw) {
-    for (int64_t ki = 0; ki < v->kh; ki++)
-        for (int64_t kj = 0; kj < v->kw; kj++) {
-            OPDI_T acc[16] = {0};
-            for (int64_t i = 0; i < v->oh; i++) {
-                const OPDI_T *q = gy + i * v->ow, *p = pad + (i * v->sh + ki * v->dh) * v->wp + kj * v->dw;
-                for (int64_t j = 0; j < v->ow; j++) acc[j & 15] += q[j] * p[j * v->sw];
-            }
-            for (int l = 0; l < 16; l++) gw[ki * v->kw + kj] += acc[l];
-        }
-}
-#endif
-#if defined(OPDI_WIDE) && defined(OPDI_V_INT)   /* once for each type and level, see >>typed */
-OPDI_TARGET static void OPDI_WIDE(depthwise)(const opdi_conv *v, const float *pad, const float *w, float bias,
-                                             float *y) {
-    enum { W = (int)(sizeof(OPDI_V) / sizeof(float)) };
-    for (int64_t i = 0; i < v->oh; i++)
-        for (int64_t j = 0; j < v->ow; j += W) {
-            OPDI_V acc = {0};
-            const float *f = w;
-            acc += bias;
-            for (int64_t ki = 0; ki < v->kh; ki++) {
-                const float *p = pad + (i + ki * v->dh) * v->wp + j;
-                for (int64_t kj = 0; kj < v->kw; kj++, p += v->dw) acc += *f++ * *(const OPDI_V *)(const void *)p;
-            }
-            if (v->ow - j >= W) *(OPDI_V *)(void *)(y + i * v->ow + j) = acc;
-            else memcpy(y + i * v->ow + j, &acc, (size_t)(v->ow - j) * sizeof(float));
-        }
-}
-/* Adds to gw [kh, kw] the sums of gy * x over one plane, with a vector of sums for each tap; x beyond the end of a row
-   is masked, as it may be NaN. */
-OPDI_TARGET static void OPDI_WIDE(depthwise_gw)(const opdi_conv *v, const float *pad, const float *gy, float *gw) {
-    enum { W = (int)(sizeof(OPDI_V) / sizeof(float)) };
-    OPDI_V acc[OPDI_MAX_TAPS];
-    int bits[W];
-    OPDI_V_INT mask;
-    memset(acc, 0, sizeof acc);
-    for (int l = 0; l < W; l++) bits[l] = l < v->ow % W ? -1 : 0;
-    memcpy(&mask, bits, sizeof mask);
-    for (int64_t i = 0; i < v->oh; i++)
-        for (int64_t j = 0; j < v->ow; j += W) {
-            OPDI_V q = {0}, *to = acc;
-            int whole = v->ow - j >= W;
-            if (whole) q = *(const OPDI_V *)(const void *)(gy + i * v->ow + j);
-            else memcpy(&q, gy + i * v->ow + j, (size_t)(v->ow - j) * sizeof(float));
-            for (int64_t ki = 0; ki < v->kh; ki++) {
-                const float *p = pad + (i + ki * v->dh) * v->wp + j;
-                for (int64_t kj = 0; kj < v->kw; kj++, p += v->dw) {
-                    OPDI_V x = *(const OPDI_V *)(const void *)p;
-                    *to++ += q * (whole ? x : (OPDI_V)((OPDI_V_INT)x & mask));
-                }
-            }
-        }
-    for (int64_t t = 0; t < v->kh * v->kw; t++)
-        for (int l = 0; l < W; l++) gw[t] += acc[t][l];
-}
-#endif
-#if defined(OPDI_MAIN_PASS)
-
-static void opdi_conv_depthwise(const opdi_conv_job *g, int64_t group, const char *pad, char *y) {
-    const opdi_conv *v = &g->v;
-    double b = g->bias ? opdi_number_at(v->size, g->bias, group) : 0;
-    const void *w = g->w + group * v->kh * v->kw * (int64_t)v->size, *p = pad;
-    void *o = y;
-    if (v->size == 8) { opdi_depthwise_f64(v, (const double *)p, (const double *)w, b, (double *)o); return; }
-#if defined(OPDI_X86)
-    int level = v->sh == 1 && v->sw == 1 ? opdi_cpu_level() : 0;
-    if (level) {
-        (level == 2 ? opdi_depthwise_avx512_f32 : opdi_depthwise_avx2_f32)
-            (v, (const float *)p, (const float *)w, (float)b, (float *)o);
-        return;
-    }
-#endif
-    opdi_depthwise_f32(v, (const float *)p, (const float *)w, (float)b, (float *)o);
-}
-
-static void opdi_conv_depthwise_gw(const opdi_conv *v, const void *pad, const void *gy, void *gw) {
-    if (v->size == 8) { opdi_depthwise_gw_f64(v, (const double *)pad, (const double *)gy, (double *)gw); return; }
-#if defined(OPDI_X86)
-    int level = v->sh == 1 && v->sw == 1 && v->kh * v->kw <= OPDI_MAX_TAPS ? opdi_cpu_level() : 0;
-    if (level) {
-        (level == 2 ? opdi_depthwise_gw_avx512_f32 : opdi_depthwise_gw_avx2_f32)
-            (v, (const float *)pad, (const float *)gy, (float *)gw);
-        return;
-    }
-#endif
-    opdi_depthwise_gw_f32(v, (const float *)pad, (const float *)gy, (float *)gw);
-}
-
-/* Computes items [begin, end) of a convolution, an item being one group of one image.  Sets g->failed when there is no
-   memory. */
-static void opdi_conv_forward_range(void *ctx, int64_t begin, int64_t end) {
-    opdi_conv_job *g = (opdi_conv_job *)ctx;
-    const opdi_conv *v = &g->v;
-    int64_t size = (int64_t)v->size, k = v->cg * v->kh * v->kw, area = v->oh * v->ow;
-    int dtype = size == 4 ? OPD_FLOAT32 : OPD_FLOAT64;
-    int plain = v->kh == 1 && v->kw == 1 && v->sh == 1 && v->sw == 1 && v->ph == 0 && v->pw == 0;
-    size_t bytes = plain ? 16 : (size_t)opdi_conv_pad_bytes(v, v->cg);
-    char *pad = (char *)opdi_alloc(bytes);
-    if (!pad) { OPDI_STORE(&g->failed, 1); return; }
-    memset(pad, 0, bytes);
-    for (int64_t i = begin; i < end; i++) {
-        int64_t group = i % v->groups;
-        const char *x = g->x + i * v->cg * v->h * v->w * size;
-        char *y = g->y + i * v->og * area * size;
-        opdi_unfold u;
-        u.v = v;
-        u.pad = pad;
-        opdi_gemm_in a = opdi_gemm_in_of(g->w + group * v->og * k * size, dtype, k, 1);
-        opdi_gemm_in b = opdi_gemm_in_of(x, dtype, area, 1);
-        if (!plain) {
-            opdi_conv_pad(v, v->cg, pad, (char *)(uintptr_t)x, 0);
-            if (v->cg == 1 && v->og == 1) { opdi_conv_depthwise(g, group, pad, y); continue; }
-            b.pack = opdi_unfold_pack;
-            b.ctx = &u;
-        }
-        if (g->bias) opdi_conv_fill(g, group, y);
-        if (opdi_gemm(v->size, v->og, area, k, &a, &b, g->bias ? 1.0 : 0.0, y, area, 1)) OPDI_STORE(&g->failed, 1);
-    }
-    opdi_free(pad, bytes);
-}
-
-static int opdi_conv_done(const opdi_conv_job *g) {
-    return OPDI_LOAD(&g->failed) ? opd_fail(OPD_ERROR_MEMORY, "convolution: out of memory") : 0;
-}
-
-/* Computes y = conv(x, w) + bias; bias [oc] or NULL, `v` from opdi_conv_init.  0, or -1 with an error. */
-static int opdi_conv_forward(const opdi_conv *v, const void *x, const void *w, const void *bias, void *y) {
-    opdi_conv_job g;
-    memset(&g, 0, sizeof g);
-    g.v = *v;
-    g.x = (const char *)x;
-    g.w = (const char *)w;
-    g.bias = (const char *)bias;
-    g.y = (char *)y;
-    opdi_parallel_for(v->n * v->groups, 1, opdi_conv_forward_range, &g);
-    return opdi_conv_done(&g);
-}
-
-/* Adds the unfolded gradient w^T gy of output rows y0 .. y0 + rows to the padded image, where it belongs: the gradient
-   of x by folding. */
-static void opdi_fold_add(const opdi_conv *v, const char *col, int64_t y0, int64_t rows, char *pad) {
-    int64_t k = v->cg * v->kh * v->kw;
-    for (int64_t t = 0; t < k; t++)
-        for (int64_t y = 0; y < rows; y++) {
-            int64_t to = opdi_unfold_row(v, t) + (y0 + y) * v->sh * v->wp, from = (t * rows + y) * v->ow;
-            if (v->size == 4) {
-                float *d = (float *)(void *)pad + to;
-                const float *s = (const float *)(const void *)col + from;
-                for (int64_t x = 0; x < v->ow; x++) d[x * v->sw] += s[x];
-            } else {
-                double *d = (double *)(void *)pad + to;
-                const double *s = (const double *)(const void *)col + from;
-                for (int64_t x = 0; x < v->ow; x++) d[x * v->sw] += s[x];
-            }
-        }
-}
-
-/* Computes the gradient of x for items [begin, end), an item being one group of one image: a few output rows at a time,
-   w^T gy is folded into a padded image, whose inside is then gx.  Sets g->failed when there is no memory. */
-static void opdi_conv_fold_range(void *ctx, int64_t begin, int64_t end) {
-    opdi_conv_job *g = (opdi_conv_job *)ctx;
-    const opdi_conv *v = &g->v;
-    int64_t size = (int64_t)v->size, k = v->cg * v->kh * v->kw, area = v->oh * v->ow;
-    int64_t step = OPDI_MAX(1, OPDI_MIN(v->oh, 65536 / OPDI_MAX(1, k * v->ow)));
-    int dtype = size == 4 ? OPD_FLOAT32 : OPD_FLOAT64;
-    size_t pad_bytes = (size_t)opdi_conv_pad_bytes(v, v->cg), bytes = pad_bytes + (size_t)(k * step * v->ow * size);
-    char *pad = (char *)opdi_alloc(bytes), *col;
-    if (!pad) { OPDI_STORE(&g->failed, 1); return; }
-    col = pad + pad_bytes;
-    for (int64_t i = begin; i < end; i++) {
-        const char *gy = g->gy + i * v->og * area * size;
-        char *gx = g->gx + i * v->cg * v->h * v->w * size;
-        memset(pad, 0, pad_bytes);
-        for (int64_t y = 0; y < v->oh; y += step) {
-            int64_t rows = OPDI_MIN(step, v->oh - y), n = rows * v->ow;
-            opdi_gemm_in a = opdi_gemm_in_of(g->w + i % v->groups * v->og * k * size, dtype, 1, k);
-            opdi_gemm_in b = opdi_gemm_in_of(gy + y * v->ow * size, dtype, area, 1);
-            if (opdi_gemm(v->size, k, n, v->og, &a, &b, 0, col, n, 1)) OPDI_STORE(&g->failed, 1);
-            else opdi_fold_add(v, col, y, rows, pad);
-        }
-        memset(gx, 0, (size_t)(v->cg * v->h * v->w * size));
-        opdi_conv_pad(v, v->cg, pad, gx, 1);
-    }
-    opdi_free(pad, bytes);
-}
-
-/* Copies w [groups * og, cg, kh, kw] to [groups * cg, og, kh, kw] with the taps reversed. */
-static void opdi_conv_flip(const opdi_conv *v, const char *w, char *out) {
-    int64_t taps = v->kh * v->kw, size = (int64_t)v->size;
-    for (int64_t g = 0; g < v->groups; g++)
-        for (int64_t o = 0; o < v->og; o++)
-            for (int64_t c = 0; c < v->cg; c++)
-                for (int64_t t = 0; t < taps; t++)
-                    memcpy(out + (((g * v->cg + c) * v->og + o) * taps + taps - 1 - t) * size,
-                           w + (((g * v->og + o) * v->cg + c) * taps + t) * size, (size_t)size);
-}
-
-/* Computes gx from gy and w.  With stride 1, and channels enough for the product, it is a convolution of gy with the
-   flipped weight.  0, or -1 with an error. */
-static int opdi_conv_grad_input(const opdi_conv *v, const void *gy, const void *w, void *gx) {
-    opdi_conv_job g;
-    int64_t ph = v->dh * (v->kh - 1) - v->ph, pw = v->dw * (v->kw - 1) - v->pw;
-    if (v->n <= 0 || v->c <= 0 || v->h <= 0 || v->w <= 0) return 0;
-    if (v->sh == 1 && v->sw == 1 && ph >= 0 && pw >= 0 && (v->cg >= 8 || v->og == 1)) {
-        opdi_conv f = *v;
-        size_t bytes = (size_t)(v->oc * v->cg * v->kh * v->kw) * v->size;
-        f.c = v->oc; f.h = v->oh; f.w = v->ow; f.oc = v->c; f.ph = ph; f.pw = pw;
-        if (opdi_conv_init(&f)) return -1;
-        char *turned = (char *)opdi_alloc(bytes);
-        if (!turned) return -1;
-        opdi_conv_flip(v, (const char *)w, turned);
-        int r = opdi_conv_forward(&f, gy, turned, NULL, gx);
-        opdi_free(turned, bytes);
-        return r;
-    }
-    memset(&g, 0, sizeof g);
-    g.v = *v;
-    g.gy = (const char *)gy;
-    g.w = (const char *)w;
-    g.gx = (char *)gx;
-    opdi_parallel_for(v->n * v->groups, 1, opdi_conv_fold_range, &g);
-    return opdi_conv_done(&g);
-}
-
-/* Computes the weight gradient of items [begin, end), an item being one group of one part of the batch. */
-static void opdi_conv_gw_range(void *ctx, int64_t begin, int64_t end) {
-    opdi_conv_job *g = (opdi_conv_job *)ctx;
-    const opdi_conv *v = &g->v;
-    int64_t size = (int64_t)v->size, k = v->cg * v->kh * v->kw, area = v->oh * v->ow;
-    int dtype = size == 4 ? OPD_FLOAT32 : OPD_FLOAT64;
-    size_t bytes = (size_t)opdi_conv_pad_bytes(v, v->cg);
-    char *pad = (char *)opdi_alloc(bytes);
-    if (!pad) { OPDI_STORE(&g->failed, 1); return; }
-    memset(pad, 0, bytes);
-    for (int64_t i = begin; i < end; i++) {
-        int64_t part = i / v->groups, group = i % v->groups;
-        char *gw = g->gw + (part * v->groups + group) * v->og * k * size;
-        memset(gw, 0, (size_t)(v->og * k * size));
-        for (int64_t n = v->n * part / g->parts; n < v->n * (part + 1) / g->parts; n++) {
-            const char *gy = g->gy + (n * v->groups + group) * v->og * area * size;
-            opdi_unfold u;
-            u.v = v;
-            u.pad = pad;
-            opdi_conv_pad(v, v->cg, pad,
-                          (char *)(uintptr_t)(g->x + (n * v->groups + group) * v->cg * v->h * v->w * size), 0);
-            if (v->cg == 1 && v->og == 1) {
-                opdi_conv_depthwise_gw(v, pad, gy, gw);
-                continue;
-            }
-            opdi_gemm_in a = opdi_gemm_in_of(gy, dtype, area, 1), b = opdi_gemm_in_of(NULL, dtype, 0, 0);
-            b.pack = opdi_unfold_pack_turned;
-            b.ctx = &u;
-            if (opdi_gemm(v->size, v->og, k, area, &a, &b, 1, gw, k, 1)) OPDI_STORE(&g->failed, 1);
-        }
-    }
-    opdi_free(pad, bytes);
-}
-
-/* Computes gw from gy and x.  The batch is cut into a number of parts that depends on the sizes only, summed in order.
-   0, or -1 with an error. */
-static int opdi_conv_grad_weight(const opdi_conv *v, const void *gy, const void *x, void *gw) {
-    opdi_conv_job g;
-    int64_t count = v->oc * v->cg * v->kh * v->kw, size = (int64_t)v->size;
-    if (count <= 0) return 0;
-    memset(&g, 0, sizeof g);
-    g.v = *v;
-    g.gy = (const char *)gy;
-    g.x = (const char *)x;
-    g.parts = OPDI_MAX(1, OPDI_MIN(OPDI_MIN(v->n, 8), ((int64_t)16 << 20) / (count * size)));
-    size_t bytes = (size_t)(g.parts * count * size);
-    g.gw = g.parts == 1 ? (char *)gw : (char *)opdi_alloc(bytes);
-    if (!g.gw) return -1;
-    opdi_parallel_for(g.parts * v->groups, 1, opdi_conv_gw_range, &g);
-    if (g.parts > 1) {
-        memcpy(gw, g.gw, (size_t)(count * size));
-        for (int64_t p = 1; p < g.parts; p++)
-            for (int64_t i = 0; i < count; i++)
-                if (size == 4) ((float *)gw)[i] += ((float *)(void *)g.gw)[p * count + i];
-                else ((double *)gw)[i] += ((double *)(void *)g.gw)[p * count + i];
-        opdi_free(g.gw, bytes);
-    }
-    return opdi_conv_done(&g);
-}
-
-//== random numbers ====================================================================================================
-//
-// Philox 4x32-10 (Salmon et al., 2011): each element depends on the key and its index only.
-
-OPD_UNUSED static void opdi_philox(uint64_t key, uint64_t counter_hi, uint64_t counter_lo, uint32_t out[4]) {
-    uint32_t a = (uint32_t)counter_lo, b = (uint32_t)(counter_lo >> 32), c = (uint32_t)counter_hi;
-    uint32_t d = (uint32_t)(counter_hi >> 32), k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
-    for (int round = 0; round < 10; round++, k0 += 0x9e3779b9u, k1 += 0xbb67ae85u) {
-        uint64_t x = (uint64_t)a * 0xd2511f53u, y = (uint64_t)c * 0xcd9e8d57u;
-        a = (uint32_t)(y >> 32) ^ b ^ k0;
-        b = (uint32_t)y;
-        c = (uint32_t)(x >> 32) ^ d ^ k1;
-        d = (uint32_t)x;
-    }
-    out[0] = a;
-    out[1] = b;
-    out[2] = c;
-    out[3] = d;
-}
-
-/* Computes sixteen counters at once: out[4 * i + q] = word q of counter lo + i. */
-OPDI_ALWAYS void opdi_philox16_body(uint64_t key, uint64_t lo, uint32_t out[64]) {
-    uint32_t a[16], b[16], c[16], d[16], k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
-    for (int i = 0; i < 16; i++) {
-        a[i] = (uint32_t)(lo + (uint64_t)i);
-        b[i] = (uint32_t)((lo + (uint64_t)i) >> 32);
-        c[i] = d[i] = 0;
-    }
-    for (int round = 0; round < 10; round++, k0 += 0x9e3779b9u, k1 += 0xbb67ae85u)
-        for (int i = 0; i < 16; i++) {
-            uint64_t x = (uint64_t)a[i] * 0xd2511f53u, y = (uint64_t)c[i] * 0xcd9e8d57u;
-            a[i] = (uint32_t)(y >> 32) ^ b[i] ^ k0;
-            b[i] = (uint32_t)y;
-            c[i] = (uint32_t)(x >> 32) ^ d[i] ^ k1;
-            d[i] = (uint32_t)x;
-        }
-    for (int i = 0; i < 16; i++) {
-        out[4 * i] = a[i];
-        out[4 * i + 1] = b[i];
-        out[4 * i + 2] = c[i];
-        out[4 * i + 3] = d[i];
-    }
-}
-static void opdi_philox16_plain(uint64_t key, uint64_t lo, uint32_t out[64]) { opdi_philox16_body(key, lo, out); }
-#if defined(OPDI_X86)
-OPDI_AVX512 static void opdi_philox16_avx512(uint64_t key, uint64_t lo, uint32_t out[64]) {
-    opdi_philox16_body(key, lo, out);
-}
-#endif
-static void opdi_philox16(uint64_t key, uint64_t lo, uint32_t out[64]) {
-#if defined(OPDI_X86)
-    if (opdi_cpu_level() == 2) { opdi_philox16_avx512(key, lo, out); return; }
-#endif
-    opdi_philox16_plain(key, lo, out);
-}
-
-/* Fills o with floats in [0, 1), of 24 bits each. */
-static void opdi_uniform_f32(const uint32_t r[64], float o[64]) {
-    for (int i = 0; i < 64; i++) o[i] = (float)(int32_t)(r[i] >> 8) * 5.9604644775390625e-8f;
-}
-/* Fills o with doubles in [0, 1), of 53 bits of two words each. */
-static void opdi_uniform_f64(const uint32_t r[64], double o[32]) {
-    for (int i = 0; i < 32; i++)
-        o[i] = (double)(((uint64_t)r[2 * i + 1] << 32 | r[2 * i]) >> 11) * 1.1102230246251565404e-16;
-}
-/* Fills o with normal numbers by Box and Muller: two words make sqrt(-2 log u) times (cos 2 pi v, sin 2 pi v), u in (0,
-   1]. */
-static void opdi_normal_f32(const uint32_t r[64], float o[64]) {
-    float u[32], v[32], s[32];
-    for (int i = 0; i < 32; i++) {
-        u[i] = (float)(int32_t)(r[2 * i] >> 8) * 5.9604644775390625e-8f + 2.98023223876953125e-8f;
-        v[i] = (float)(int32_t)(r[2 * i + 1] >> 8) * 3.7450704e-7f;
-    }
-    opdi_vlog(32, u, u);
-    opdi_vmath(6, 32, s, v);
-    opdi_vmath(7, 32, v, v);
-    for (int i = 0; i < 32; i++) {
-        float radius = sqrtf(-2.0f * u[i]);
-        o[2 * i] = radius * v[i];
-        o[2 * i + 1] = radius * s[i];
-    }
-}
-static void opdi_normal_f64(const uint32_t r[64], double o[32]) {
-    opdi_uniform_f64(r, o);
-    for (int i = 0; i < 32; i += 2) {
-        double radius = sqrt(-2.0 * log(1.0 - o[i])), angle = 6.28318530717958647693 * o[i + 1];
-        o[i] = radius * cos(angle);
-        o[i + 1] = radius * sin(angle);
-    }
-}
-
-typedef struct opdi_fill_job { char *out; uint64_t key, offset; int kind; int64_t n; } opdi_fill_job;
-
-/* Fills elements [begin, end) with random numbers of kind 0 (uniform) or 1 (normal), + 2 for double.  A block is 64
-   words: 64 floats or 32 doubles, at fixed indices. */
-static void opdi_fill_range(void *ctx, int64_t begin, int64_t end) {
-    const opdi_fill_job *g = (const opdi_fill_job *)ctx;
-    uint32_t r[64];
-    double values[64];
-    uint64_t per = g->kind >= 2 ? 32 : 64, size = g->kind >= 2 ? 8 : 4;
-    for (uint64_t i = (uint64_t)begin; i < (uint64_t)end;) {
-        uint64_t at = (g->offset + i) % per, m = OPDI_MIN(per - at, (uint64_t)end - i);
-        opdi_philox16(g->key, (g->offset + i) / per * 16, r);
-        if (g->kind == 0) opdi_uniform_f32(r, (float *)(void *)values);
-        else if (g->kind == 1) opdi_normal_f32(r, (float *)(void *)values);
-        else if (g->kind == 2) opdi_uniform_f64(r, values);
-        else opdi_normal_f64(r, values);
-        memcpy(g->out + i * size, (char *)values + at * size, (size_t)(m * size));
-        i += m;
-    }
-}
-
-static void opdi_fill_random(int kind, int64_t n, void *out, uint64_t key, uint64_t offset) {
-    opdi_fill_job g;
-    g.out = (char *)out;
-    g.key = key;
-    g.offset = offset;
-    g.kind = kind;
-    g.n = n;
-    opdi_parallel_for(n, 16384, opdi_fill_range, &g);
-}
-/* Element i of the result depends on the key and `at` + i only. */
-OPD_UNUSED static void opdi_fill_uniform_f32(int64_t n, float *out, uint64_t key, uint64_t at) {
-    opdi_fill_random(0, n, out, key, at);
-}
-OPD_UNUSED static void opdi_fill_normal_f32(int64_t n, float *out, uint64_t key, uint64_t at) {
-    opdi_fill_random(1, n, out, key, at);
-}
-OPD_UNUSED static void opdi_fill_uniform_f64(int64_t n, double *out, uint64_t key, uint64_t at) {
-    opdi_fill_random(2, n, out, key, at);
-}
-OPD_UNUSED static void opdi_fill_normal_f64(int64_t n, double *out, uint64_t key, uint64_t at) {
-    opdi_fill_random(3, n, out, key, at);
-}
-
-//----------------------------------------------------------------------------------------------------------------------
-//  >>loops        tensor iteration: promotion, broadcasting, block loops, copies
-//
-//  What all pointwise kernels stand on.  A loop is written for float, double and int64_t over contiguous memory;
-//  everything else (other dtypes, strides, broadcasting, threads) is brought to it here, a block of elements at a time.
-//  Uses tensors and the thread pool; knows no operator.  Follows at::TensorIterator in what it computes.
-//----------------------------------------------------------------------------------------------------------------------
-
-#if defined(__GNUC__) && !defined(__clang__) && !defined(__TINYC__)
-#define OPDI_IVDEP _Pragma("GCC ivdep")
-#else
-#define OPDI_IVDEP
-#endif
-
-#define OPDI_ITER_OPS 9                           /* operands of an iteration */
-#define OPDI_BLOCK 512                            /* elements converted at a time */
-#define OPDI_ROW 128                              /* elements of a row that is not worth gathering */
-#define OPDI_GRAIN 32768                          /* elements that are worth a thread */
-
-/* The types loops are written for. */
-enum { OPDI_F32 = 0, OPDI_F64 = 1, OPDI_I64 = 2 };
-
-/* Numbers a loop takes besides its operands, in each compute type. */
-typedef struct opdi_params {
-    double f64[4];
-    float f32[4];
-    int64_t i64[4];
-    int32_t *zero;                                /* integer division: 1 by zero, 2 of i64[0] by -1 */
-    bool beyond;                                  /* an argument among them is finite and overflows float32 */
-} opdi_params;
-
-/* p[0] is the output, p[1].. the inputs: n contiguous elements of the compute type each. */
-typedef void (*opdi_loop)(void *const *p, int64_t n, const opdi_params *s);
-
-static inline int opdi_compute_type(opd_scalar_type t) {
-    if (t == OPD_FLOAT32) { return OPDI_F32; }
-    if (t == OPD_FLOAT64) { return OPDI_F64; }
-    return opd_dtype_is_floating(t) ? OPDI_F32 : OPDI_I64;
-}
-static const int8_t opdi_compute_dtype[3] = {OPD_FLOAT32, OPD_FLOAT64, OPD_INT64};
-
-//== conversions =======================================================================================================
-
-/* Float to integer as PyTorch's CPU kernels do it on x86, where C leaves it undefined: what does not fit (and NaN)
-   becomes the smallest integer of the register, narrow ones take its low bits (c10::convert). */
-static inline int64_t opdi_to_i64(double x) {
-    return x >= -9223372036854775808.0 && x < 9223372036854775808.0 ? (int64_t)x : INT64_MIN;
-}
-static inline int32_t opdi_to_i32(double x) {
-    return x > -2147483649.0 && x < 2147483648.0 ? (int32_t)x : INT32_MIN;
-}
-/* Unsigned and signed narrowing of a 64-bit integer, wrapping. */
-#define OPDI_WRAP_u8(x) ((uint8_t)((uint64_t)(x) & 255u))
-#define OPDI_WRAP_i8(x) ((int8_t)(uint8_t)((uint64_t)(x) & 255u))
-#define OPDI_WRAP_i16(x) ((int16_t)(uint16_t)((uint64_t)(x) & 65535u))
-#define OPDI_WRAP_i32(x) ((int32_t)(uint32_t)((uint64_t)(x) & 4294967295u))
-
-/* A conversion of n contiguous elements. */
-typedef void (*opdi_convert)(void *dst, const void *src, int64_t n);
-#define OPDI_CONVERT(name, D, S, expr) static OPDI_CONVERT_BODY(name, D, S, expr)
-#define OPDI_CONVERT_BODY(name, D, S, expr)                                                     \
-    void name(void *dst, const void *src, int64_t n) {                                   \
-        D *d = (D *)dst; const S *s = (const S *)src; int64_t i = 0; int j;                     \
-        for (; i + 32 <= n; i += 32) {                                                          \
-            OPDI_IVDEP                                                                          \
-            for (j = 0; j < 32; j++) { S x = s[i + j]; d[i + j] = (expr); }                     \
-        }                                                                                       \
-        for (; i < n; i++) { S x = s[i]; d[i] = (expr); }                                       \
-    }
-/* opdi_cvt_<to>_<from> */
-OPDI_CONVERT(opdi_cvt_f32_u8, float, uint8_t, (float)x)
-OPDI_CONVERT(opdi_cvt_f32_i32, float, int32_t, (float)x)
-OPDI_CONVERT(opdi_cvt_f32_i64, float, int64_t, (float)x)
-OPDI_CONVERT(opdi_cvt_f32_f64, float, double, (float)x)
-OPDI_CONVERT(opdi_cvt_f32_b, float, uint8_t, (float)(x != 0))
-OPDI_CONVERT(opdi_cvt_f64_i32, double, int32_t, (double)x)
-OPDI_CONVERT(opdi_cvt_f64_i64, double, int64_t, (double)x)
-OPDI_CONVERT(opdi_cvt_f64_f32, double, float, (double)x)
-OPDI_CONVERT(opdi_cvt_f64_b, double, uint8_t, (double)(x != 0))
-OPDI_CONVERT(opdi_cvt_i64_u8, int64_t, uint8_t, (int64_t)x)
-OPDI_CONVERT(opdi_cvt_i64_i32, int64_t, int32_t, (int64_t)x)
-OPDI_CONVERT(opdi_cvt_i64_b, int64_t, uint8_t, (int64_t)(x != 0))
-OPDI_CONVERT(opdi_cvt_u8_f32, uint8_t, float, OPDI_WRAP_u8(opdi_to_i64((double)x)))
-OPDI_CONVERT(opdi_cvt_i32_f32, int32_t, float, opdi_to_i32((double)x))
-OPDI_CONVERT(opdi_cvt_i64_f32, int64_t, float, opdi_to_i64((double)x))
-OPDI_CONVERT(opdi_cvt_b_f32, uint8_t, float, (uint8_t)(x != 0))
-OPDI_CONVERT(opdi_cvt_i32_f64, int32_t, double, opdi_to_i32(x))
-OPDI_CONVERT(opdi_cvt_i64_f64, int64_t, double, opdi_to_i64(x))
-OPDI_CONVERT(opdi_cvt_b_f64, uint8_t, double, (uint8_t)(x != 0))
-OPDI_CONVERT(opdi_cvt_u8_i64, uint8_t, int64_t, OPDI_WRAP_u8(x))
-OPDI_CONVERT(opdi_cvt_i32_i64, int32_t, int64_t, OPDI_WRAP_i32(x))
-OPDI_CONVERT(opdi_cvt_b_i64, uint8_t, int64_t, (uint8_t)(x != 0))
-/* Half precision is worth the wider registers. */
-#if defined(OPDI_X86)
-#define OPDI_CONVERT_WIDE(name, D, S, expr)                                                     \
-    OPDI_ALWAYS OPDI_CONVERT_BODY(name##_body, D, S, expr)                                      \
-    OPDI_AVX2 static void name##_avx2(void *d, const void *s, int64_t n) { name##_body(d, s, n); } \
-    OPDI_COLD static void name(void *d, const void *s, int64_t n) {                             \
-        if (opdi_cpu_level() > 0) { name##_avx2(d, s, n); } else { name##_body(d, s, n); }      \
-    }
-#define OPDI_CONVERT_WIDEST(name, D, S, expr)                                                   \
-    OPDI_ALWAYS OPDI_CONVERT_BODY(name##_body, D, S, expr)                                      \
-    OPDI_AVX2 static void name##_avx2(void *d, const void *s, int64_t n) { name##_body(d, s, n); } \
-    OPDI_AVX512 static void name##_avx512(void *d, const void *s, int64_t n) { name##_body(d, s, n); } \
-    OPDI_COLD static void name(void *d, const void *s, int64_t n) {                             \
-        const int level = opdi_cpu_level();                                                     \
-        if (level > 1) { name##_avx512(d, s, n); }                                              \
-        else if (level > 0) { name##_avx2(d, s, n); }                                           \
-        else { name##_body(d, s, n); }                                                          \
-    }
-#else
-#define OPDI_CONVERT_WIDE(name, D, S, expr) static OPDI_CONVERT_BODY(name, D, S, expr)
-#define OPDI_CONVERT_WIDEST OPDI_CONVERT_WIDE
-#endif
-OPDI_CONVERT_WIDE(opdi_cvt_f32_f16, float, uint16_t, opdi_f16_to_f32(x))
-OPDI_CONVERT_WIDE(opdi_cvt_f16_f32, uint16_t, float, opdi_f32_to_f16(x))
-OPDI_CONVERT_WIDEST(opdi_cvt_f32_bf16, float, uint16_t, opdi_bf16_to_f32(x))
-OPDI_CONVERT_WIDEST(opdi_cvt_bf16_f32, uint16_t, float, opdi_f32_to_bf16(x))
-OPDI_COLD_BEGIN
-OPDI_CONVERT(opdi_cvt_f32_i8, float, int8_t, (float)x)
-OPDI_CONVERT(opdi_cvt_f32_i16, float, int16_t, (float)x)
-OPDI_CONVERT(opdi_cvt_f64_u8, double, uint8_t, (double)x)
-OPDI_CONVERT(opdi_cvt_f64_i8, double, int8_t, (double)x)
-OPDI_CONVERT(opdi_cvt_f64_i16, double, int16_t, (double)x)
-OPDI_CONVERT(opdi_cvt_i64_i8, int64_t, int8_t, (int64_t)x)
-OPDI_CONVERT(opdi_cvt_i64_i16, int64_t, int16_t, (int64_t)x)
-OPDI_CONVERT(opdi_cvt_i8_f32, int8_t, float, OPDI_WRAP_i8(opdi_to_i32((double)x)))
-OPDI_CONVERT(opdi_cvt_i16_f32, int16_t, float, OPDI_WRAP_i16(opdi_to_i32((double)x)))
-OPDI_CONVERT(opdi_cvt_u8_f64, uint8_t, double, OPDI_WRAP_u8(opdi_to_i64(x)))
-OPDI_CONVERT(opdi_cvt_i8_f64, int8_t, double, OPDI_WRAP_i8(opdi_to_i32(x)))
-OPDI_CONVERT(opdi_cvt_i16_f64, int16_t, double, OPDI_WRAP_i16(opdi_to_i32(x)))
-OPDI_CONVERT(opdi_cvt_i8_i64, int8_t, int64_t, OPDI_WRAP_i8(x))
-OPDI_CONVERT(opdi_cvt_i16_i64, int16_t, int64_t, OPDI_WRAP_i16(x))
-/* Two steps through float, as c10::Half and c10::BFloat16 convert. */
-#define OPDI_CONVERT_VIA(name, first, second, from_size, to_size)                               \
-    static void name(void *dst, const void *src, int64_t n) {                                   \
-        float t[64]; int64_t i, m;                                                              \
-        for (i = 0; i < n; i += m) {                                                            \
-            m = OPDI_MIN(n - i, (int64_t)64);                                                   \
-            first(t, (const char *)src + i * from_size, m);                                     \
-            second((char *)dst + i * to_size, t, m);                                            \
-        }                                                                                       \
-    }
-OPDI_CONVERT_VIA(opdi_cvt_f64_f16, opdi_cvt_f32_f16, opdi_cvt_f64_f32, 2, 8)
-OPDI_CONVERT_VIA(opdi_cvt_f64_bf16, opdi_cvt_f32_bf16, opdi_cvt_f64_f32, 2, 8)
-OPDI_CONVERT_VIA(opdi_cvt_f16_f64, opdi_cvt_f32_f64, opdi_cvt_f16_f32, 8, 2)
-OPDI_CONVERT_VIA(opdi_cvt_bf16_f64, opdi_cvt_f32_f64, opdi_cvt_bf16_f32, 8, 2)
-OPDI_CONVERT_VIA(opdi_cvt_f16_i64, opdi_cvt_f32_i64, opdi_cvt_f16_f32, 8, 2)
-OPDI_CONVERT_VIA(opdi_cvt_bf16_i64, opdi_cvt_f32_i64, opdi_cvt_bf16_f32, 8, 2)
-OPDI_CONVERT_VIA(opdi_cvt_i64_f16, opdi_cvt_f32_f16, opdi_cvt_i64_f32, 2, 8)
-OPDI_CONVERT_VIA(opdi_cvt_i64_bf16, opdi_cvt_f32_bf16, opdi_cvt_i64_f32, 2, 8)
-OPDI_COLD_END
-static void opdi_cvt_8(void *d, const void *s, int64_t n) { memcpy(d, s, (size_t)n * 8); }
-static void opdi_cvt_4(void *d, const void *s, int64_t n) { memcpy(d, s, (size_t)n * 4); }
-
-/* [compute type][dtype number]: into the compute type, and out of it. */
-static const opdi_convert opdi_load_table[3][16] = {
-    {opdi_cvt_f32_u8, opdi_cvt_f32_i8, opdi_cvt_f32_i16, opdi_cvt_f32_i32, opdi_cvt_f32_i64, opdi_cvt_f32_f16,
-        opdi_cvt_4,
-     opdi_cvt_f32_f64, NULL, NULL, NULL, opdi_cvt_f32_b, NULL, NULL, NULL, opdi_cvt_f32_bf16},
-    {opdi_cvt_f64_u8, opdi_cvt_f64_i8, opdi_cvt_f64_i16, opdi_cvt_f64_i32, opdi_cvt_f64_i64, opdi_cvt_f64_f16,
-     opdi_cvt_f64_f32, opdi_cvt_8, NULL, NULL, NULL, opdi_cvt_f64_b, NULL, NULL, NULL, opdi_cvt_f64_bf16},
-    {opdi_cvt_i64_u8, opdi_cvt_i64_i8, opdi_cvt_i64_i16, opdi_cvt_i64_i32, opdi_cvt_8, opdi_cvt_i64_f16,
-        opdi_cvt_i64_f32,
-     opdi_cvt_i64_f64, NULL, NULL, NULL, opdi_cvt_i64_b, NULL, NULL, NULL, opdi_cvt_i64_bf16}};
-static const opdi_convert opdi_store_table[3][16] = {
-    {opdi_cvt_u8_f32, opdi_cvt_i8_f32, opdi_cvt_i16_f32, opdi_cvt_i32_f32, opdi_cvt_i64_f32, opdi_cvt_f16_f32,
-        opdi_cvt_4,
-     opdi_cvt_f64_f32, NULL, NULL, NULL, opdi_cvt_b_f32, NULL, NULL, NULL, opdi_cvt_bf16_f32},
-    {opdi_cvt_u8_f64, opdi_cvt_i8_f64, opdi_cvt_i16_f64, opdi_cvt_i32_f64, opdi_cvt_i64_f64, opdi_cvt_f16_f64,
-     opdi_cvt_f32_f64, opdi_cvt_8, NULL, NULL, NULL, opdi_cvt_b_f64, NULL, NULL, NULL, opdi_cvt_bf16_f64},
-    {opdi_cvt_u8_i64, opdi_cvt_i8_i64, opdi_cvt_i16_i64, opdi_cvt_i32_i64, opdi_cvt_8, opdi_cvt_f16_i64,
-        opdi_cvt_f32_i64,
-     opdi_cvt_f64_i64, NULL, NULL, NULL, opdi_cvt_b_i64, NULL, NULL, NULL, opdi_cvt_bf16_i64}};
-
-//== strided runs ======================================================================================================
-
-/* n elements of `size` bytes from src, `stride` bytes apart, to contiguous dst; and back.  Four at a time: the loads of
-   one step do not wait for each other. */
-#define OPDI_GATHER(T)                                                                          \
-    {                                                                                           \
-        T *d = (T *)dst; const T *s = (const T *)src; int64_t i = 0;                            \
-        for (; i + 4 <= n; i += 4, s += 4 * k) {                                                \
-            T e0 = s[0], e1 = s[k], e2 = s[2 * k], e3 = s[3 * k];                               \
-            d[i] = e0; d[i + 1] = e1; d[i + 2] = e2; d[i + 3] = e3;                             \
-        }                                                                                       \
-        for (; i < n; i++, s += k) { d[i] = s[0]; }                                             \
-    } break
-#define OPDI_MOVE(T, dst_index, src_index)                                                      \
-    {                                                                                           \
-        T *d = (T *)dst; const T *s = (const T *)src; int64_t i;                                \
-        for (i = 0; i < n; i++) { d[dst_index] = s[src_index]; }                                \
-    } break
-static void opdi_gather_n(void *dst, const void *src, int64_t stride, int64_t n, int size) {
-    const int64_t k = stride / size;
-    switch (size) {
-        case 1: OPDI_GATHER(uint8_t);
-        case 2: OPDI_GATHER(uint16_t);
-        case 4: OPDI_GATHER(uint32_t);
-        case 8: OPDI_GATHER(uint64_t);
-        default: {
-            const char *s = (const char *)src; char *d = (char *)dst; int64_t i;
-            for (i = 0; i < n; i++) { memcpy(d + i * size, s + i * stride, (size_t)size); }
-        }
-    }
-}
-static void opdi_scatter(void *dst, int64_t stride, const void *src, int64_t n, int size) {
-    const int64_t k = stride / size;
-    switch (size) {
-        case 1: OPDI_MOVE(uint8_t, i * k, i);
-        case 2: OPDI_MOVE(uint16_t, i * k, i);
-        case 4: OPDI_MOVE(uint32_t, i * k, i);
-        case 8: OPDI_MOVE(uint64_t, i * k, i);
-        default: {
-            const char *s = (const char *)src; char *d = (char *)dst; int64_t i;
-            for (i = 0; i < n; i++) { memcpy(d + i * stride, s + i * size, (size_t)size); }
-        }
-    }
-}
-#if defined(OPDI_X86)
-/* Copies every second element of 4 bytes, read as the low halves of 8: the last one is not followed by anything. */
-OPDI_AVX2 static void opdi_gather_second(void *dst, const void *src, int64_t n) {
-    uint32_t *d = (uint32_t *)dst; const uint32_t *s = (const uint32_t *)src;
-    int64_t i = 0; int j;
-    for (; i + 32 < n; i += 32) {
-        OPDI_IVDEP
-        for (j = 0; j < 32; j++) { uint64_t v; memcpy(&v, s + 2 * i + 2 * j, 8); d[i + j] = (uint32_t)v; }
-    }
-    for (; i < n; i++) { d[i] = s[2 * i]; }
-}
-#endif
-static void opdi_gather(void *dst, const void *src, int64_t stride, int64_t n, int size) {
-    if (stride == size) { memcpy(dst, src, (size_t)n * (size_t)size); }
-#if defined(OPDI_X86)
-    else if (stride == 8 && size == 4 && opdi_cpu_level() > 0) { opdi_gather_second(dst, src, n); }
-#endif
-    else { opdi_gather_n(dst, src, stride, n, size); }
-}
-
-OPDI_LOOPS_END
-
-//== type promotion ====================================================================================================
-
-/* torch.result_type over tensors (at::native::result_type): tensors with dimensions beat 0-dim ones, those beat wrapped
-   numbers, unless the lower class is of a higher category (bool < integer < floating < complex). */
-static int opdi_category(opd_scalar_type t) {
-    if (opd_dtype_is_complex(t)) { return 3; }
-    if (opd_dtype_is_floating(t)) { return 2; }
-    return t == OPD_BOOL ? 0 : 1;
-}
-static opd_scalar_type opdi_promote(opd_scalar_type a, opd_scalar_type b) {
-    return a == OPD_DTYPE_NONE ? b : b == OPD_DTYPE_NONE || a == b ? a : opd_promote_types(a, b);
-}
-static opd_scalar_type opdi_result_combine(opd_scalar_type higher, opd_scalar_type lower) {
-    if (higher == OPD_DTYPE_NONE) { return lower; }
-    if (lower == OPD_DTYPE_NONE || opdi_category(lower) <= opdi_category(higher)) { return higher; }
-    return opd_promote_types(higher, lower);
-}
-OPDI_NOINLINE static opd_scalar_type opdi_result_type_of(opd_tensor *const *ts, int n) {
-    opd_scalar_type rank[3] = {OPD_DTYPE_NONE, OPD_DTYPE_NONE, OPD_DTYPE_NONE};   /* dims, 0-dim, wrapped */
-    int i;
-    for (i = 0; i < n; i++) {
-        opd_scalar_type t = (opd_scalar_type)ts[i]->dtype;
-        int k = ts[i]->flags & OPDI_WRAPPED ? 2 : ts[i]->ndim == 0 ? 1 : 0;
-        if (k == 2 && opd_dtype_is_complex(t)) { t = OPD_COMPLEX64; }      /* numbers take the default dtype */
-        else if (k == 2 && opd_dtype_is_floating(t)) { t = OPD_FLOAT32; }
-        rank[k] = opdi_promote(rank[k], t);
-    }
-    return opdi_result_combine(opdi_result_combine(rank[0], rank[1]), rank[2]);
-}
-static inline opd_scalar_type opdi_result_type(opd_tensor *const *ts, int n) {
-    return n == 2 && ts[0]->dtype == ts[1]->dtype && !((ts[0]->flags & ts[1]->flags) & OPDI_WRAPPED)
-        ? (opd_scalar_type)ts[0]->dtype : opdi_result_type_of(ts, n);
-}
-
-//== shapes ============================================================================================================
-
-static bool opdi_same_sizes(const opd_tensor *a, const opd_tensor *b) {
-    return opdi_has_sizes(a, b->dims, b->ndim);
-}
-/* Broadcasts t's sizes into sizes[*ndim] (aligned at the end); -1 with PyTorch's error. */
-static int opdi_broadcast_into(int64_t *sizes, int *ndim, const opd_tensor *t) {
-    const int64_t *ts = opdi_sizes(t);
-    int i, shift = t->ndim - *ndim;
-    if (shift > 0) {
-        memmove(sizes + shift, sizes, sizeof(int64_t) * (size_t)*ndim);
-        for (i = 0; i < shift; i++) { sizes[i] = 1; }
-        *ndim = t->ndim;
-    }
-    for (i = 0; i < t->ndim; i++) {
-        int d = *ndim - t->ndim + i;
-        if (sizes[d] == ts[i] || ts[i] == 1) { continue; }
-        if (sizes[d] != 1) {
-            return opd_fail(OPD_ERROR_SHAPE, "The size of tensor a (%lld) must match the size of tensor b (%lld) at "
-                            "non-singleton dimension %d", (long long)sizes[d], (long long)ts[i], d);
-        }
-        sizes[d] = ts[i];
-    }
-    return 0;
-}
-/* The stride in elements with which t is walked along dim d of a broadcast shape of ndim dims. */
-static inline int64_t opdi_broadcast_stride(const opd_tensor *t, const int64_t *sizes, int ndim, int d) {
-    int k = d - (ndim - t->ndim);
-    return k < 0 || (opdi_sizes(t)[k] == 1 && sizes[d] != 1) ? 0 : opdi_strides(t)[k];
-}
-/* The stride in bytes with which t is walked along dim d of a broadcast shape.  That of a dim of size 1 is never used,
-   and may be anything. */
-static inline int64_t opdi_broadcast_bytes(const opd_tensor *t, const int64_t *sizes, int ndim, int d) {
-    return (int64_t)((uint64_t)opdi_broadcast_stride(t, sizes, ndim, d) * opd_dtype_size((opd_scalar_type)t->dtype));
-}
-/* Compares dims a and b by the operands' strides, first operand first (TensorIteratorBase::reorder_dimensions):
-   1: they should swap so that a comes after b, -1: in order, 0: no operand says. */
-static int opdi_dims_compare(opd_tensor *const *ops, int nops, const int64_t *sizes, int ndim, int a, int b) {
-    int i;
-    for (i = 0; i < nops; i++) {
-        const int64_t sa = opdi_broadcast_bytes(ops[i], sizes, ndim, a);
-        const int64_t sb = opdi_broadcast_bytes(ops[i], sizes, ndim, b);
-        if (sa == 0 || sb == 0) { continue; }
-        if (sa != sb) { return sa < sb ? -1 : 1; }
-        if (sizes[a] > sizes[b]) { return 1; }
-    }
-    return 0;
-}
-/* Puts the dims into the order of the walk, perm[0] innermost, by an insertion sort that bears undecided pairs. */
-static void opdi_dims_order(opd_tensor *const *ops, int nops, const int64_t *sizes, int ndim, int *perm) {
-    int i, j, k, c, t;
-    for (i = 0; i < ndim; i++) { perm[i] = ndim - 1 - i; }
-    for (i = 1; i < ndim; i++) {
-        for (k = i, j = i - 1; j >= 0; j--) {
-            c = opdi_dims_compare(ops, nops, sizes, ndim, perm[j], perm[k]);
-            if (c > 0) { t = perm[j]; perm[j] = perm[k]; perm[k] = t; k = j; }
-            else if (c < 0) { break; }
-        }
-    }
-}
-
-//== overlap ===========================================================================================================
-
-/* Fails if t, which is to be written, is expanded (at::assert_no_internal_overlap).  As there, only zero strides are
-   seen.  0, or -1. */
-static int opdi_check_internal_overlap(const opd_tensor *t) {
-    int i;
-    if (t->flags & OPDI_CONTIGUOUS) { return 0; }
-    for (i = 0; i < t->ndim; i++) {
-        if (opdi_strides(t)[i] == 0 && opdi_sizes(t)[i] > 1) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "unsupported operation: more than one element of the written-to tensor "
-                            "refers to a single memory location. Please clone() the tensor before "
-                            "performing the operation.");
-        }
-    }
-    return 0;
-}
-/* True when every element has its own memory and there are no gaps between them. */
-static bool opdi_is_dense(const opd_tensor *t) {
-    int64_t expect = 1;
-    int done, i;
-    if (t->flags & OPDI_CONTIGUOUS) { return true; }
-    for (done = 0; done < t->ndim; done++) {       /* each time, the dim that continues the block */
-        for (i = 0; i < t->ndim; i++) { if (opdi_sizes(t)[i] > 1 && opdi_strides(t)[i] == expect) { break; } }
-        if (i == t->ndim) { break; }
-        expect *= opdi_sizes(t)[i];
-    }
-    return expect == t->numel;
-}
-/* Fails if an output overlaps an input in part (at::assert_no_partial_overlap): the same elements in the same order are
-   fine, and so is (as in PyTorch) what has gaps, where an exact test would cost too much.  0, or -1. */
-static int opdi_check_partial_overlap(const opd_tensor *out, const opd_tensor *in) {
-    const char *b0, *e0, *b1, *e1;
-    if (out == in || !out->storage || !opdi_same_memory(out, in) || out->numel == 0 || in->numel == 0) { return 0; }
-    if (!opdi_is_dense(out) || !opdi_is_dense(in)) { return 0; }
-    b0 = out->data; e0 = b0 + out->numel * (int64_t)opd_dtype_size((opd_scalar_type)out->dtype);
-    b1 = in->data; e1 = b1 + in->numel * (int64_t)opd_dtype_size((opd_scalar_type)in->dtype);
-    if (b0 == b1 && e0 == e1) {
-        if (opdi_same_sizes(out, in) && memcmp(opdi_strides(out), opdi_strides(in), sizeof(int64_t) * out->ndim) == 0) {
-            return 0;
-        }
-    } else if (e0 <= b1 || e1 <= b0) { return 0; }
-    return opd_fail(OPD_ERROR_ARGUMENT,
-                    "unsupported operation: some elements of the input tensor and the written-to tensor "
-                    "refer to a single memory location. Please clone() the tensor before performing the operation.");
-}
-
-//== the iterator ======================================================================================================
-
-/* The ways to walk an operand: by its strides, element after element, or one number that is repeated. */
-enum { OPDI_WALK_STRIDED = 0, OPDI_WALK_LINEAR, OPDI_WALK_SCALAR };
-
-typedef struct opdi_operand {
-    char *data;
-    int64_t stride[OPD_MAX_DIMS];                 /* bytes, dim 0 innermost */
-    int32_t size;                                 /* bytes of an element */
-    int8_t walk;
-    bool convert;                                 /* its dtype is not the compute type */
-    bool round;                                   /* an input that is first rounded to the common dtype */
-    opdi_convert load, store;                     /* from and to the compute type */
-} opdi_operand;
-
-/* One pass over nops operands of one shape, outputs first.  Filled by opdi_iter_init. */
-typedef struct opdi_iter {
-    int nops, nout, ndim;
-    int64_t numel;
-    int64_t sizes[OPD_MAX_DIMS];                  /* coalesced, dim 0 innermost */
-    int8_t compute, common;                       /* compute type; the dtype operands are promoted to */
-    bool buffered;                                /* some operand goes through a block */
-    opdi_loop loop;
-    const opdi_params *params;
-    opdi_operand op[OPDI_ITER_OPS];
-} opdi_iter;
-
-/* Joins dims that every operand walks as one, and drops dims of size 1: fewer dims, the same elements in the same
-   order. */
-static void opdi_iter_coalesce(opdi_iter *it) {
-    int d, k, last = 0;
-    for (d = 1; d < it->ndim; d++) {
-        bool join = true;
-        if (it->sizes[d] == 1) { continue; }
-        for (k = 0; k < it->nops && join; k++) {
-            join = it->sizes[last] == 1 || it->op[k].stride[last] * it->sizes[last] == it->op[k].stride[d];
-        }
-        if (join) {
-            if (it->sizes[last] == 1) { for (k = 0; k < it->nops; k++) { it->op[k].stride[last] = it->op[k].stride[d];
-                } }
-            it->sizes[last] *= it->sizes[d];
-            continue;
-        }
-        last++;
-        it->sizes[last] = it->sizes[d];
-        for (k = 0; k < it->nops; k++) { it->op[k].stride[last] = it->op[k].stride[d]; }
-    }
-    it->ndim = last + 1;
-}
-static int opdi_iter_walk(const opdi_iter *it, const opdi_operand *o) {
-    int64_t expect = o->size;
-    bool scalar = true, linear = true;
-    int d;
-    for (d = 0; d < it->ndim; d++) {
-        if (it->sizes[d] > 1 && o->stride[d] != 0) { scalar = false; }
-        if (it->sizes[d] > 1 && o->stride[d] != expect) { linear = false; }
-        expect *= it->sizes[d];
-    }
-    return linear ? OPDI_WALK_LINEAR : scalar ? OPDI_WALK_SCALAR : OPDI_WALK_STRIDED;
-}
-/* The dtype of a complex number's parts. */
-static int8_t opdi_real_dtype(int8_t t) {
-    return t == OPD_COMPLEX64 ? (int8_t)OPD_FLOAT32 : t == OPD_COMPLEX128 ? (int8_t)OPD_FLOAT64 : t;
-}
-/* Prepares a pass: every operand broadcasts to ops[0], the inputs are promoted to dtype `common`, loops run in
-   `compute`.  -1 with an error when an output overlaps itself or, partially, an input.  With common
-   OPD_DTYPE_NONE (copies) nothing is promoted and a complex operand is walked by its real parts. */
-static int opdi_iter_init(opdi_iter *it, opd_tensor *const *ops, int nops, int nout, opd_scalar_type common,
-                          int compute) {
-    const opd_tensor *out = ops[0];
-    const int ndim = out->ndim;
-    int perm[OPD_MAX_DIMS], d, k;
-    for (k = 0; k < nout; k++) {
-        if (opdi_check_internal_overlap(ops[k]) != 0) { return -1; }
-        for (d = nout; d < nops; d++) { if (opdi_check_partial_overlap(ops[k], ops[d]) != 0) { return -1; } }
-    }
-    opdi_dims_order(ops, nops, opdi_sizes(out), ndim, perm);
-    it->nops = nops; it->nout = nout; it->numel = out->numel; it->ndim = OPDI_MAX(ndim, 1); it->sizes[0] = 1;
-    it->compute = (int8_t)compute; it->common = (int8_t)common; it->buffered = false;
-    for (d = 0; d < ndim; d++) { it->sizes[d] = opdi_sizes(out)[perm[d]]; }
-    for (k = 0; k < nops; k++) {
-        opdi_operand *o = &it->op[k];
-        const int8_t full = ops[k]->dtype, t = common == OPD_DTYPE_NONE ? opdi_real_dtype(full) : full;
-        o->data = ops[k]->data;
-        o->size = (int32_t)opd_dtype_size((opd_scalar_type)t);
-        o->convert = t != opdi_compute_dtype[compute];
-        o->round = k >= nout && t != common && common != opdi_compute_dtype[compute] && common != OPD_DTYPE_NONE;
-        o->load = opdi_load_table[compute][t];
-        o->store = opdi_store_table[compute][t];
-        o->stride[0] = 0;
-        for (d = 0; d < ndim; d++) { o->stride[d] = opdi_broadcast_bytes(ops[k], opdi_sizes(out), ndim, perm[d]); }
-        if (!o->load) { return opd_fail(OPD_ERROR_DTYPE, "not implemented for '%s'",
-                                        opd_dtype_cname((opd_scalar_type)t)); }
-    }
-    opdi_iter_coalesce(it);
-    for (k = 0; k < nops; k++) {
-        opdi_operand *o = &it->op[k];
-        o->walk = (int8_t)opdi_iter_walk(it, o);
-        if (o->convert || o->round || o->stride[0] != o->size) { it->buffered = true; }
-    }
-    return 0;
-}
-
-/* Copies n elements of operand o, those from element index idx of the pass on, to buf; with `store`, from buf to
-   them. */
-static void opdi_iter_move(const opdi_iter *it, const opdi_operand *o, const int64_t *idx, int64_t n, char *buf,
-                           bool store) {
-    int64_t at[OPD_MAX_DIMS], left = n, run;
-    const int ndim = it->ndim;
-    char *p = o->data;
-    int d;
-    for (d = 0; d < ndim; d++) { at[d] = idx[d]; p += idx[d] * o->stride[d]; }
-    for (;;) {
-        run = OPDI_MIN(it->sizes[0] - at[0], left);
-        if (store) { opdi_scatter(p, o->stride[0], buf, run, o->size); }
-        else { opdi_gather(buf, p, o->stride[0], run, o->size); }
-        buf += run * o->size;
-        left -= run;
-        if (left == 0) { return; }
-        p -= at[0] * o->stride[0];
-        at[0] = 0;
-        for (d = 1; d < ndim; d++) {
-            p += o->stride[d];
-            if (++at[d] < it->sizes[d]) { break; }
-            p -= at[d] * o->stride[d];
-            at[d] = 0;
-        }
-    }
-}
-/* The address of the n elements of operand o from index idx (linear position pos) on when they lie one after another,
-   else NULL. */
-static char *opdi_iter_run_at(const opdi_iter *it, const opdi_operand *o, const int64_t *idx, int64_t pos, int64_t n) {
-    char *p = o->data;
-    int d;
-    if (o->walk == OPDI_WALK_LINEAR) { return p + pos * o->size; }
-    if (o->stride[0] != o->size || idx[0] + n > it->sizes[0]) { return NULL; }
-    for (d = 0; d < it->ndim; d++) { p += idx[d] * o->stride[d]; }
-    return p;
-}
-/* Returns the compute-type elements of input o for the block at idx (linear position pos), in place or in buf. */
-static void *opdi_iter_load(const opdi_iter *it, const opdi_operand *o, const int64_t *idx, int64_t pos, int64_t n,
-                            char *buf) {
-    uint64_t raw[OPDI_BLOCK];                     /* [n] elements of the operand's dtype, then rounded ones */
-    char *src = opdi_iter_run_at(it, o, idx, pos, n);
-    const bool plain = !o->convert && !o->round;
-    if (src && plain) { return src; }
-    if (!src) {
-        src = o->convert ? (char *)raw : buf;
-        if (idx[0] + n <= it->sizes[0]) {         /* within one row */
-            const char *row = o->data;
-            int d;
-            for (d = 0; d < it->ndim; d++) { row += idx[d] * o->stride[d]; }
-            opdi_gather(src, row, o->stride[0], n, o->size);
-        } else { opdi_iter_move(it, o, idx, n, src, false); }
-        if (plain) { return buf; }
-    }
-    if (src != buf) { o->load(buf, src, n); }
-    if (o->round) {
-        opdi_store_table[it->compute][it->common](raw, buf, n);
-        opdi_load_table[it->compute][it->common](buf, raw, n);
-    }
-    return buf;
-}
-/* The address at which the loop may write n elements of output o in place, or NULL: into a buffer, which
-   opdi_iter_store then moves. */
-static void *opdi_iter_target(const opdi_iter *it, const opdi_operand *o, const int64_t *idx, int64_t pos, int64_t n) {
-    return o->convert ? NULL : opdi_iter_run_at(it, o, idx, pos, n);
-}
-static void opdi_iter_store(const opdi_iter *it, const opdi_operand *o, const int64_t *idx, int64_t pos, int64_t n,
-                            char *buf) {
-    uint64_t raw[OPDI_BLOCK];
-    char *p = opdi_iter_run_at(it, o, idx, pos, n);
-    if (p) { o->store(p, buf, n); return; }
-    if (o->convert) { o->store(raw, buf, n); }
-    opdi_iter_move(it, o, idx, n, o->convert ? (char *)raw : buf, true);
-}
-/* Steps idx n elements on, n not beyond the end. */
-static void opdi_iter_step(const opdi_iter *it, int64_t *idx, int64_t n) {
-    int d;
-    for (d = 0; d < it->ndim; d++) {
-        idx[d] += n;
-        if (idx[d] < it->sizes[d]) { return; }
-        n = idx[d] / it->sizes[d];
-        idx[d] -= n * it->sizes[d];
-    }
-}
-/* Runs elements [begin, end) of the pass.  Rows of OPDI_ROW elements and more are walked row by row, so that contiguous
-   ones are used in place; shorter ones are gathered across rows. */
-static void opdi_iter_range(const opdi_iter *it, int64_t begin, int64_t end) {
-    uint64_t block[OPDI_ITER_OPS][OPDI_BLOCK];    /* 36 KiB */
-    void *p[OPDI_ITER_OPS];
-    int64_t idx[OPD_MAX_DIMS], pos, n, rest = begin;
-    const bool rows = it->sizes[0] >= OPDI_ROW;
-    int d, k;
-    for (d = 0; d < it->ndim; d++) { idx[d] = rest % it->sizes[d]; rest /= it->sizes[d]; }
-    for (k = it->nout; k < it->nops; k++) {       /* one number, repeated */
-        if (it->op[k].walk != OPDI_WALK_SCALAR) { continue; }
-        p[k] = opdi_iter_load(it, &it->op[k], idx, 0, OPDI_MIN(end - begin, (int64_t)OPDI_BLOCK), (char *)block[k]);
-    }
-    for (pos = begin; pos < end; pos += n) {
-        n = end - pos;
-        if (rows) { n = OPDI_MIN(n, it->sizes[0] - idx[0]); }
-        if (it->buffered || !rows) { n = OPDI_MIN(n, (int64_t)OPDI_BLOCK); }
-        for (k = it->nout; k < it->nops; k++) {
-            if (it->op[k].walk != OPDI_WALK_SCALAR) { p[k] = opdi_iter_load(it, &it->op[k], idx, pos, n,
-                (char *)block[k]); }
-        }
-        for (k = 0; k < it->nout; k++) {
-            p[k] = opdi_iter_target(it, &it->op[k], idx, pos, n);
-            if (!p[k]) { p[k] = block[k]; }
-        }
-        it->loop(p, n, it->params);
-        for (k = 0; k < it->nout; k++) {
-            if (p[k] == (void *)block[k]) { opdi_iter_store(it, &it->op[k], idx, pos, n, (char *)block[k]); }
-        }
-        opdi_iter_step(it, idx, n);
-    }
-}
-static void opdi_iter_part(void *ctx, int64_t begin, int64_t end) { opdi_iter_range((const opdi_iter *)ctx, begin,
-    end); }
-
-/* A pass whose operands are all contiguous, or one number repeated: no index arithmetic at all. */
-typedef struct opdi_flat {
-    char *p[OPDI_ITER_OPS];                       /* first elements; numbers: in the compute type, in `number` */
-    opdi_convert convert[OPDI_ITER_OPS];          /* into the compute type, for the output out of it; NULL: in place */
-    int32_t size[OPDI_ITER_OPS];                  /* bytes from one element to the next; 0 for numbers */
-    uint64_t number[OPDI_ITER_OPS];
-    int nops, compute_size;
-    bool whole;                                   /* nothing is converted or repeated */
-    opdi_loop loop;
-    const opdi_params *params;
-} opdi_flat;
-/* Fills block[n] with one element of 4 or 8 bytes. */
-static void opdi_fill_block(void *block, const uint64_t *number, int64_t n, int size) {
-    int64_t i;
-    if (size == 8) { uint64_t *b = (uint64_t *)block, v = *number; for (i = 0; i < n; i++) { b[i] = v; } }
-    else { uint32_t *b = (uint32_t *)block, v; memcpy(&v, number, 4); for (i = 0; i < n; i++) { b[i] = v; } }
-}
-/* Runs elements [begin, end) of a flat pass (ctx): block by block where something is converted or repeated, else in one
-   call of the loop. */
-static void opdi_flat_part(void *ctx, int64_t begin, int64_t end) {
-    const opdi_flat *f = (const opdi_flat *)ctx;
-    uint64_t block[OPDI_ITER_OPS][OPDI_BLOCK];
-    void *p[OPDI_ITER_OPS];
-    int64_t pos, n;
-    int k;
-    for (k = 1; k < f->nops; k++) {
-        if (f->size[k]) { continue; }
-        n = OPDI_MIN(end - begin, (int64_t)OPDI_BLOCK);
-        p[k] = f->p[k];
-        if (n > 1) { opdi_fill_block(block[k], &f->number[k], n, f->compute_size); p[k] = block[k]; }
-    }
-    for (pos = begin; pos < end; pos += n) {
-        n = f->whole ? end - pos : OPDI_MIN(end - pos, (int64_t)OPDI_BLOCK);
-        for (k = 1; k < f->nops; k++) {
-            char *at = f->p[k] + pos * f->size[k];
-            if (f->convert[k]) { f->convert[k](block[k], at, n); p[k] = block[k]; }
-            else if (f->size[k]) { p[k] = at; }
-        }
-        p[0] = f->convert[0] ? (void *)block[0] : (void *)(f->p[0] + pos * f->size[0]);
-        f->loop(p, n, f->params);
-        if (f->convert[0]) { f->convert[0](f->p[0] + pos * f->size[0], block[0], n); }
-    }
-}
-/* Fills f; false when some operand is strided, broadcast, overlapping, or needs rounding: opdi_iter's work. */
-static bool opdi_flat_init(opdi_flat *f, opd_tensor *const *ops, int nops, opd_scalar_type common, int compute) {
-    const opd_tensor *out = ops[0];
-    int k;
-    f->nops = nops; f->whole = true; f->compute_size = compute == OPDI_F32 ? 4 : 8;
-    for (k = 0; k < nops; k++) {
-        const opd_tensor *t = ops[k];
-        const int8_t dtype = t->dtype;
-        bool round;
-        f->convert[k] = dtype == opdi_compute_dtype[compute] ? NULL : k ? opdi_load_table[compute][dtype]
-            : opdi_store_table[compute][dtype];
-        f->p[k] = t->data;
-        f->size[k] = (int32_t)opd_dtype_size((opd_scalar_type)dtype);
-        if (f->convert[k]) { f->whole = false; }
-        if (!(t->flags & OPDI_CONTIGUOUS) ||
-            (k > 0 && (t->data != out->data || t->numel != out->numel) && opdi_same_memory(t, out))) {
-            return false;
-        }
-        round = k > 0 && dtype != (int8_t)common && (int8_t)common != opdi_compute_dtype[compute];
-        if (!round && t->numel == out->numel && (k == 0 || t->numel != 1 || !f->convert[k])) { continue; }
-        if (k == 0 || t->numel != 1 || !opdi_load_table[compute][dtype]) { return false; }
-        opdi_load_table[compute][dtype](&f->number[k], t->data, 1);
-        if (round) {                              /* rounded to what it is promoted to */
-            uint64_t raw = 0;
-            opdi_store_table[compute][common](&raw, &f->number[k], 1);
-            opdi_load_table[compute][common](&f->number[k], &raw, 1);
-        }
-        f->p[k] = (char *)&f->number[k]; f->convert[k] = NULL; f->size[k] = 0;
-        f->whole = f->whole && out->numel == 1;
-    }
-    return true;
-}
-OPDI_NOINLINE static int opdi_iter_run(opd_tensor *const *ops, int nops, int nout, opd_scalar_type common, int compute,
-                                       opdi_loop loop, const opdi_params *params) {
-    opdi_iter it;
-    if (opdi_iter_init(&it, ops, nops, nout, common, compute) != 0) { return -1; }
-    it.loop = loop; it.params = params;
-    if (it.numel <= OPDI_GRAIN) { opdi_iter_range(&it, 0, it.numel); }
-    else { opdi_parallel_for(it.numel, OPDI_GRAIN, opdi_iter_part, &it); }
-    return 0;
-}
-OPDI_NOINLINE static int opdi_run_general(opd_tensor *const *ops, int nops, int nout, opd_scalar_type common,
-                                          int compute,
-                                          opdi_loop loop, const opdi_params *params) {
-    opdi_flat f;
-    if (nout != 1 || !opdi_flat_init(&f, ops, nops, common, compute)) {
-        return opdi_iter_run(ops, nops, nout, common, compute, loop, params);
-    }
-    f.loop = loop; f.params = params;
-    if (ops[0]->numel <= OPDI_GRAIN) { opdi_flat_part(&f, 0, ops[0]->numel); }
-    else { opdi_parallel_for(ops[0]->numel, OPDI_GRAIN, opdi_flat_part, &f); }
-    return 0;
-}
-/* Runs a loop over nops operands (nout outputs first), which broadcast to the first; inputs are promoted to `common`,
-   the loop is for `compute`, which holds it.  0, or -1 with an error.  Zero elements are fine. */
-static inline int opdi_run(opd_tensor *const *ops, int nops, int nout, opd_scalar_type common, int compute,
-                           opdi_loop loop, const opdi_params *params) {
-    const opd_tensor *out = ops[0];
-    const uintptr_t bytes = (uintptr_t)out->numel * (compute == OPDI_F32 ? 4 : 8);
-    void *p[OPDI_ITER_OPS];
-    int k;
-    if (out->numel == 0) { return 0; }
-    if (out->numel > OPDI_GRAIN || !(out->flags & OPDI_CONTIGUOUS) || out->dtype != opdi_compute_dtype[compute]) {
-        return opdi_run_general(ops, nops, nout, common, compute, loop, params);
-    }
-    p[0] = out->data;
-    for (k = 1; k < nops; k++) {                  /* small and simple: nothing to set up */
-        const opd_tensor *t = ops[k];
-        const uintptr_t apart = (uintptr_t)t->data - (uintptr_t)out->data;
-        if (!(t->flags & OPDI_CONTIGUOUS) || t->dtype != out->dtype || t->numel != out->numel ||
-            (apart + bytes - 1 < 2 * bytes - 1 && apart)) {
-            return opdi_run_general(ops, nops, nout, common, compute, loop, params);
-        }
-        p[k] = t->data;
-    }
-    loop(p, out->numel, params);
-    return 0;
-}
-
-//== copies ============================================================================================================
-
-/* Copies n elements of `size` bytes from s to d, which have strides of ss and ds bytes. */
-static void opdi_move_run(char *d, int64_t ds, const char *s, int64_t ss, int64_t n, int size) {
-    int64_t i;
-    if (ds == size) { opdi_gather(d, s, ss, n, size); return; }
-    if (ss == size) { opdi_scatter(d, ds, s, n, size); return; }
-    for (i = 0; i < n; i++) { memcpy(d + i * ds, s + i * ss, (size_t)size); }
-}
-/* Copies elements [begin, end) of a pass between two operands of one dtype with any strides, row by row. */
-static void opdi_copy_rows(void *ctx, int64_t begin, int64_t end) {
-    const opdi_iter *it = (const opdi_iter *)ctx;
-    int64_t idx[OPD_MAX_DIMS], pos, n, rest = begin;
-    int d;
-    for (d = 0; d < it->ndim; d++) { idx[d] = rest % it->sizes[d]; rest /= it->sizes[d]; }
-    for (pos = begin; pos < end; pos += n) {
-        char *t = it->op[0].data;
-        const char *s = it->op[1].data;
-        n = OPDI_MIN(end - pos, it->sizes[0] - idx[0]);
-        for (d = 0; d < it->ndim; d++) { t += idx[d] * it->op[0].stride[d]; s += idx[d] * it->op[1].stride[d]; }
-        opdi_move_run(t, it->op[0].stride[0], s, it->op[1].stride[0], n, it->op[0].size);
-        opdi_iter_step(it, idx, n);
-    }
-}
-/* Copies elements [begin, end) of a pass between operands of different dtypes, block by block through the compute
-   type. */
-static void opdi_copy_blocks(void *ctx, int64_t begin, int64_t end) {
-    const opdi_iter *it = (const opdi_iter *)ctx;
-    const opdi_operand *o = &it->op[0];
-    uint64_t block[OPDI_BLOCK];
-    int64_t idx[OPD_MAX_DIMS], pos, n, rest = begin;
-    const bool rows = it->sizes[0] >= OPDI_ROW;
-    int d;
-    for (d = 0; d < it->ndim; d++) { idx[d] = rest % it->sizes[d]; rest /= it->sizes[d]; }
-    for (pos = begin; pos < end; pos += n) {
-        void *t, *s;
-        n = OPDI_MIN(end - pos, (int64_t)OPDI_BLOCK);
-        if (rows) { n = OPDI_MIN(n, it->sizes[0] - idx[0]); }
-        t = opdi_iter_target(it, o, idx, pos, n);
-        s = opdi_iter_load(it, &it->op[1], idx, pos, n, (char *)(t ? t : (void *)block));
-        if (!t) { opdi_iter_store(it, o, idx, pos, n, (char *)s); }
-        else if (s != t) { memcpy(t, s, (size_t)n * (size_t)o->size); }
-        opdi_iter_step(it, idx, n);
-    }
-}
-/* Transposes a tile of at most 64 x 64: dst[j][i] = src[i][j] with rows `ds` and `ss` bytes apart, through a buffer so
-   that neither side is walked across its lines.  Whole tiles have loops of constant length. */
-#define OPDI_TILE 64
-#define OPDI_TILE_MOVE(T, ni_, nj_) do {                                                                    \
-        for (i = 0; i < ni_; i++) {                                                                         \
-            const T *s = (const T *)(const void *)(src + i * ss);                                           \
-            for (j = 0; j < nj_; j++) { t[j][i] = s[j]; }                                                   \
-        }                                                                                                   \
-        for (j = 0; j < nj_; j++) { memcpy(dst + j * ds, t[j], (size_t)(ni_) * sizeof(T)); }                \
-    } while (0)
-#define OPDI_TRANSPOSE(T)                                                                                   \
-    static void opdi_transpose_##T(char *dst, int64_t ds, const char *src, int64_t ss, int64_t ni, int64_t nj) { \
-        T t[OPDI_TILE][OPDI_TILE];                                                                          \
-        int64_t i, j;                                                                                       \
-        if (ni == OPDI_TILE && nj == OPDI_TILE) { OPDI_TILE_MOVE(T, OPDI_TILE, OPDI_TILE); }                \
-        else { OPDI_TILE_MOVE(T, ni, nj); }                                                                 \
-    }
-OPDI_TRANSPOSE(uint32_t)
-OPDI_TRANSPOSE(uint64_t)
-OPDI_COLD_BEGIN
-OPDI_TRANSPOSE(uint8_t)
-OPDI_TRANSPOSE(uint16_t)
-OPDI_COLD_END
-typedef void (*opdi_tile_fn)(char *dst, int64_t ds, const char *src, int64_t ss, int64_t ni, int64_t nj);
-static opdi_tile_fn opdi_transpose_of(int size) {
-    if (size == 1) { return opdi_transpose_uint8_t; }
-    if (size == 2) { return opdi_transpose_uint16_t; }
-    return size == 4 ? opdi_transpose_uint32_t : opdi_transpose_uint64_t;
-}
-typedef struct opdi_transpose { const opdi_iter *it; int across; } opdi_transpose;
-/* Copies bands [begin, end) tile by tile.  A band is OPDI_TILE long in dim `across`, and all of dim 0, at one index of
-   the other dims. */
-static void opdi_copy_bands(void *ctx, int64_t begin, int64_t end) {
-    const opdi_transpose *tr = (const opdi_transpose *)ctx;
-    const opdi_iter *it = tr->it;
-    const int a = tr->across, size = it->op[0].size;
-    const opdi_tile_fn tile = opdi_transpose_of(size);
-    const int64_t bands = (it->sizes[a] + OPDI_TILE - 1) / OPDI_TILE;
-    int64_t b, i;
-    int d;
-    for (b = begin; b < end; b++) {
-        const int64_t j = b % bands * OPDI_TILE, nj = OPDI_MIN((int64_t)OPDI_TILE, it->sizes[a] - j);
-        int64_t rest = b / bands;
-        char *t = it->op[0].data + j * it->op[0].stride[a];
-        const char *s = it->op[1].data + j * it->op[1].stride[a];
-        for (d = 1; d < it->ndim; d++) {
-            if (d == a) { continue; }
-            t += rest % it->sizes[d] * it->op[0].stride[d];
-            s += rest % it->sizes[d] * it->op[1].stride[d];
-            rest /= it->sizes[d];
-        }
-        for (i = 0; i < it->sizes[0]; i += OPDI_TILE) {
-            tile(t + i * size, it->op[0].stride[a], s + i * it->op[1].stride[0], it->op[1].stride[0],
-                 OPDI_MIN((int64_t)OPDI_TILE, it->sizes[0] - i), nj);
-        }
-    }
-}
-/* The dim that the source walks contiguously while the destination does not, when a copy by tiles pays; else 0. */
-static int opdi_copy_across(const opdi_iter *it) {
-    const int size = it->op[0].size;
-    int d;
-    if (it->op[0].stride[0] != size || it->op[1].stride[0] == size || it->op[1].stride[0] == 0 || size > 8) { return 0;
-        }
-    if (it->sizes[0] < 8) { return 0; }
-    for (d = 1; d < it->ndim; d++) { if (it->op[1].stride[d] == size && it->sizes[d] >= 8) { return d; } }
-    return 0;
-}
-typedef struct opdi_bytes { char *dst; const char *src; } opdi_bytes;
-static void opdi_copy_bytes(void *ctx, int64_t begin, int64_t end) {
-    const opdi_bytes *b = (const opdi_bytes *)ctx;
-    memmove(b->dst + begin, b->src + begin, (size_t)(end - begin));
-}
-static int opdi_copy_same(opdi_iter *it) {
-    const int across = opdi_copy_across(it);
-    if (across) {
-        opdi_transpose tr;
-        const int64_t bands = (it->sizes[across] + OPDI_TILE - 1) / OPDI_TILE;
-        int64_t n = it->numel / it->sizes[across] / it->sizes[0] * bands;
-        tr.it = it; tr.across = across;
-        opdi_parallel_for(n, OPDI_MAX((int64_t)1, OPDI_GRAIN / (OPDI_TILE * it->sizes[0])), opdi_copy_bands, &tr);
-    } else { opdi_parallel_for(it->numel, OPDI_GRAIN, opdi_copy_rows, it); }
-    return 0;
-}
-/* Copies one part (0 real, 1 imaginary) of a copy that has complex numbers in it.  0, or -1 with an error. */
-static int opdi_copy_part(opd_tensor *dst, const opd_tensor *src, int part) {
-    opd_tensor *ops[2];
-    opdi_iter it;
-    uint64_t zero = 0;
-    const opd_scalar_type real = (opd_scalar_type)opdi_real_dtype(src->dtype);
-    int d;
-    ops[0] = dst; ops[1] = (opd_tensor *)(uintptr_t)src;
-    if (opdi_iter_init(&it, ops, 2, 1, OPD_DTYPE_NONE, opdi_compute_type(real)) != 0) { return -1; }
-    it.op[0].data += part * it.op[0].size;
-    if (opd_dtype_is_complex((opd_scalar_type)src->dtype)) { it.op[1].data += part * it.op[1].size; }
-    else if (part) {
-        it.op[1].data = (char *)&zero;
-        for (d = 0; d < it.ndim; d++) { it.op[1].stride[d] = 0; }
-        it.op[1].walk = OPDI_WALK_STRIDED;
-    }
-    opdi_parallel_for(it.numel, OPDI_GRAIN, opdi_copy_blocks, &it);
-    return 0;
-}
-/* Copies src, which broadcasts to dst, with any dtypes and strides (copy_, contiguous, to, clone).  0, or -1 with an
-   error when src does not broadcast or the memory overlaps. */
-static int opdi_copy(opd_tensor *dst, const opd_tensor *src) {
-    opd_tensor *ops[2];
-    opdi_iter it;
-    int d;
-    if (src->ndim > dst->ndim) { return opd_fail(OPD_ERROR_SHAPE, "copy: %d dimensions do not fit into %d", src->ndim,
-                                                 dst->ndim); }
-    for (d = 0; d < src->ndim; d++) {
-        int64_t a = opdi_sizes(dst)[dst->ndim - src->ndim + d], b = opdi_sizes(src)[d];
-        if (a != b && b != 1) {
-            return opd_fail(OPD_ERROR_SHAPE, "The size of tensor a (%lld) must match the size of tensor b (%lld) at "
-                            "non-singleton dimension %d", (long long)a, (long long)b, dst->ndim - src->ndim + d);
-        }
-    }
-    if (dst->numel == 0 || dst->backend == OPD_META) { return 0; }
-    if (OPDI_UNLIKELY(((dst->backend | src->backend) | ((dst->flags | src->flags) & OPDI_BATCHED)) != OPD_CPU)) {
-        return ((dst->flags | src->flags) & OPDI_BATCHED ? opdi_batch_copy : opdi_device_copy)(dst, src);
-    }
-    if (dst->dtype == src->dtype && (dst->flags & src->flags & OPDI_CONTIGUOUS) && dst->numel == src->numel) {
-        opdi_bytes b;
-        const int64_t n = dst->numel * (int64_t)opd_dtype_size((opd_scalar_type)dst->dtype);
-        if (opdi_check_partial_overlap(dst, src) != 0) { return -1; }
-        b.dst = dst->data; b.src = src->data;
-        if (n <= 4 * OPDI_GRAIN) { memmove(b.dst, b.src, (size_t)n); }
-        else { opdi_parallel_for(n, 4 * OPDI_GRAIN, opdi_copy_bytes, &b); }
-        return 0;
-    }
-    ops[0] = dst; ops[1] = (opd_tensor *)(uintptr_t)src;
-    if (opd_dtype_is_complex((opd_scalar_type)dst->dtype) || opd_dtype_is_complex((opd_scalar_type)src->dtype)) {
-        if (opdi_copy_part(dst, src, 0) != 0) { return -1; }
-        return opd_dtype_is_complex((opd_scalar_type)dst->dtype) ? opdi_copy_part(dst, src, 1) : 0;
-    }
-    if (opdi_iter_init(&it, ops, 2, 1, OPD_DTYPE_NONE, opdi_compute_type((opd_scalar_type)src->dtype)) != 0) {
-        return -1; }
-    if (dst->dtype == src->dtype) { return opdi_copy_same(&it); }
-    opdi_parallel_for(it.numel, OPDI_GRAIN, opdi_copy_blocks, &it);
-    return 0;
-}
-
-//----------------------------------------------------------------------------------------------------------------------
 //  >>operators    the cards: everything about one operator in one place
 //
 //  Each card fills an opd_op_desc. Kernels take results from opd_result, formulas call public operators. The list of
@@ -41533,67 +41601,7 @@ OPDI_OP(triu_indices) {
 }
 
 //== random numbers ====================================================================================================
-//
-//  A generator is a key and a count of 32-bit words used; a call takes its words under a lock and fills its result from
-//  there, so that numbers depend neither on threads nor on the device.
-
-struct opd_generator { uint64_t seed, used; };
-static opdi_mutex opdi_generator_lock = OPDI_MUTEX_INIT;
-static opd_generator opdi_generator_default;
-
-void opd_generator_seed(opd_generator *g, uint64_t seed) {
-    if (!g) { g = &opdi_generator_default; }
-    opdi_lock(&opdi_generator_lock);
-    g->seed = seed;
-    g->used = 0;
-    opdi_unlock(&opdi_generator_lock);
-}
-static void opdi_random_get(opd_generator *g, uint64_t state[2]) {
-    if (!g) { g = &opdi_generator_default; }
-    opdi_lock(&opdi_generator_lock);
-    state[0] = g->seed;
-    state[1] = g->used;
-    opdi_unlock(&opdi_generator_lock);
-}
-static void opdi_random_set(opd_generator *g, const uint64_t state[2]) {
-    if (!g) { g = &opdi_generator_default; }
-    opdi_lock(&opdi_generator_lock);
-    g->seed = state[0];
-    g->used = state[1];
-    opdi_unlock(&opdi_generator_lock);
-}
-void opd_manual_seed(uint64_t seed) { opd_generator_seed(NULL, seed); }
-opd_generator *opd_generator_new(uint64_t seed) {
-    opd_generator *g = (opd_generator *)opdi_alloc(sizeof *g);
-    if (g) { opd_generator_seed(g, seed); }
-    return g;
-}
-void opd_generator_free(opd_generator *g) {
-    if (g) { opdi_free(g, sizeof *g); }
-}
-void opd_generator_give_back(opd_generator *g, uint64_t at, int64_t words) {
-    if (!g) { g = &opdi_generator_default; }
-    opdi_lock(&opdi_generator_lock);
-    if (g->used == at + ((uint64_t)words + 63) / 64 * 64) { g->used = at; }
-    opdi_unlock(&opdi_generator_lock);
-}
 OPDI_COLD_END
-/* Whole blocks of 64. */
-uint64_t opd_generator_take(opd_generator *g, int64_t words, uint64_t *key) {
-    uint64_t at;
-    if (key) { *key = 0; }
-    if (words < 0) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_generator_take: %lld words cannot be taken", (long long)words);
-        return 0;
-    }
-    if (!g) { g = &opdi_generator_default; }
-    opdi_lock(&opdi_generator_lock);
-    at = g->used;
-    g->used += ((uint64_t)words + 63) / 64 * 64;
-    if (key) { *key = g->seed; }
-    opdi_unlock(&opdi_generator_lock);
-    return at;
-}
 /* The call's generator; NULL: the default one. */
 static opd_generator *opdi_generator_of(const opd_call *call) {
     int i = opdi_arg_index(call->op->schema, "generator", 9);
