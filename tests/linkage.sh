@@ -1,5 +1,5 @@
 #!/bin/sh
-# One operator source (tests/linkage/ops.c) in every linkage, and what is refused at load.
+# One operator source (tests/linkage/ops.c) in every linkage, and what is refused at load; README.md and its pages.
 # Called by run.sh, with CC, CXX and RUN_TMP in the environment; prints "ok NAME", "FAIL NAME: why", "skip NAME: why".
 #   sh tests/linkage.sh [name]     those whose name has this in it
 #   sh tests/linkage.sh --list     the names
