@@ -68,8 +68,78 @@
      opd_result when opd_data is NULL.  Or in two steps: opd_def, then opd_impl_key per key, in any order and from any
      file.  In C++ OPD_CATCH(kernel) turns exceptions into errors.
      opd_opcheck tells whether it does what it says, opd_gradcheck and opd_gradgradcheck whether its formulas are right.
-     A built-in operator: its card in the room of its family (see >>operators), a comment line in >>api:op:..., then
-     `python3 tests/wrappers.py --write`, which prints its typed functions.
+
+   HOW TO ADD A BUILT-IN OPERATOR
+     A comment line in its family's room of the API, a kernel and a card in its family's room below; `python3
+     tests/wrappers.py --write` then prints the prototypes, the typed functions, the number and the list of cards.  What
+     a card does not name is zero; the tests walk its `cases`.  tests/recipes.py does what stands here.
+     A pointwise operator is a formula, which every backend that runs formulas has at once:
+       in >>api:formulas, OPD_FORMULAS_FLOAT
+         X(cubed, 1, S, x * x * x) \
+       in >>api:op:pointwise, as a comment
+         cubed: self ^ 3
+       in >>op:unary
+         OPDI_FORMULA_F(cubed, cubed, OPDI_TO_FLOAT)
+         static int opdi_cubed_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_cubed); }
+         static int opdi_cubed_backward(opd_backward_call *bw) {
+             opd_tensor *x = opd_bw_tensor(bw, 0);
+             return opd_bw_return(bw, 0, opd_mul(opd_bw_grad(bw, 0), opd_mul_Scalar(opd_mul(x, x), OPD_V(3))));
+         }
+         OPDI_OP(cubed) {
+             op->schema = "cubed(Tensor self) -> Tensor";
+             op->cpu = op->fake = opdi_cubed_kernel; op->backward = opdi_cubed_backward; op->save = "self";
+             op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+             op->inplace = "cubed_"; op->out = "cubed.out"; op->cases = "[2,3]; [2,3]i5; []";
+         }
+     A reduction is a fold over runs of elements; the driver finds the runs, joins what threads have, makes the result:
+       in >>api:op:reduce, as a comment
+         sumsq: the sum of squares over dims
+       in >>op:reduce
+         OPDI_FOLD_SUM(opdi_fold_sumsq_f32, float, double, f, (double)x * (double)x)
+         OPDI_FOLD_SUM(opdi_fold_sumsq_f64, double, double, f, x * x)
+         static const opdi_fold opdi_the_sumsq = {
+             {opdi_fold_sumsq_f32, opdi_fold_sumsq_f64, NULL}, {NULL, NULL, NULL}, opdi_join_sum, NULL, {0, 0, 0, 0},
+             {'v', 0}, "sumsq_cpu"};
+         static int opdi_sumsq_kernel(opd_call *call) {
+             return opdi_reduce_sum(call, &opdi_the_sumsq, opd_arg_ints(call, 1), opd_arg_bool(call, 2), 3);
+         }
+         static int opdi_sumsq_backward(opd_backward_call *bw) {
+             opd_tensor *x = opd_bw_tensor(bw, 0), *g = opdi_bw_spread(bw, opd_bw_grad(bw, 0), 1);
+             return opd_bw_return(bw, 0, opd_mul(g, opd_add(x, x)));
+         }
+         OPDI_OP(sumsq) {
+             op->schema = "sumsq(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor";
+             op->cpu = op->fake = opdi_sumsq_kernel; op->backward = opdi_sumsq_backward; op->save = "self";
+             op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+             op->out = "sumsq.out"; op->cases = "[2,3], (1); [2,3,2], (0,-1), True";
+         }
+     One with a backward of its own is two operators: the formula calls the second, which has a formula, too:
+       in >>api:formulas, OPD_FORMULAS_FLOAT
+         X(bump, 1, S, 1 / (1 + x * x)) \
+         X(bump_backward, 2, S, -2 * x * y / ((1 + y * y) * (1 + y * y))) \
+       in >>api:op:pointwise, as a comment
+         bump: 1 / (1 + self^2)
+         bump_backward: derivative of bump
+       in >>op:binary
+         OPDI_FORMULA_F(bump, bump, OPDI_TO_FLOAT)
+         OPDI_FORMULA_F(bump_backward, bump_backward, 0)
+         static int opdi_bump_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_bump); }
+         static int opdi_bump_backward_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_bump_backward); }
+         static int opdi_bump_backward(opd_backward_call *bw) {
+             return opd_bw_return(bw, 0, opd_bump_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0)));
+         }
+         OPDI_OP(bump) {
+             op->schema = "bump(Tensor self) -> Tensor";
+             op->cpu = op->fake = opdi_bump_kernel; op->backward = opdi_bump_backward; op->save = "self";
+             op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+             op->inplace = "bump_"; op->out = "bump.out"; op->cases = "[2,3]; []";
+         }
+         OPDI_OP(bump_backward) {
+             op->schema = "bump_backward(Tensor grad_output, Tensor self) -> Tensor";
+             op->cpu = op->fake = opdi_bump_backward_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+             op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+             op->cases = "[2,3], [2,3]";
+         }
 
    HOW TO ADD A KEY OR A BACKEND
      A mode or wrapper layer uses one of the user keys (OPD_F_USER_n + 0..3, four between any two layers; printed
@@ -101,51 +171,7 @@
      integers, 2, 1.5, True, None, 'text', name=value; a semicolon separates cases.
 
    FROM PYTORCH'S NAMES TO OURS
-     TORCH_LIBRARY(ns, m)               OPD_LIBRARY(ns, lib)            torch.no_grad()     OPD_NO_GRAD { }
-     TORCH_LIBRARY_IMPL(ns, KEY, m)     OPD_LIBRARY_IMPL(ns, KEY, lib)  x.requires_grad_()  opd_tensor_set_requires_grad
-     m.def, m.impl, m.fallback          opd_def, opd_impl, opd_fallback y.backward()        opd_backward(y)
-     torch.library.custom_op            opd_define                      x.grad              opd_tensor_grad(x)
-     CppFunction::makeFallthrough()     OPD_FALLTHROUGH                 torch.autograd.grad opd_autograd_grad
-     Dispatcher::findSchemaOrThrow      opd_find, OPD_OP                autograd::Function  opd_autograd_apply
-     op.call, op.redispatch             OPD_CALL, opd_redispatch        torch::add(x, y)    opd_add(x, y)
-     ExcludeDispatchKeyGuard            opd_keys_exclude                print(x)            opd_print(x)
-     c10::DispatchKeySet                opd_keyset                      x.item()            opd_item_f64(x)
-     torch.inference_mode()             OPD_INFERENCE_MODE(true) { }    x._base             opd_tensor_base(x)
-     ForceDispatchKeyGuard              opd_dispatch_state_set          ThreadLocalState    opd_dispatch_state_get
-     m.def("name", &function)           opd_def_function, OPD_FUNCTION  callBoxedForDispatchKey             opd_call_at
-     OpRegistrationListener             opd_listener_add                torch._C._dispatch_dump         opd_dump
-     torch.ops.load_library             opd_load_library                cpp_extension.load  opd_load, opd_load_inline
-     at::addGlobalCallback              opd_observer_add                torch.profiler      opd_profiler_start
-     torch._C.parse_schema              opd_schema_parse                torch.ops.aten.add  opd_overloads_find, _call
-     torch.library.register_autograd    opd_register_autograd           once_differentiable .once_differentiable
-     TORCH_SHOW_DISPATCH_TRACE          opd_dispatch_trace_set          op.tags             opd_op_tags
-     torch.jit.trace                    opd_graph_trace                 str(graph), load    opd_graph_print, _load
-     torch._C.Graph                     opd_graph_new, _input, _call    torch._C.parse_ir   opd_graph_parse
-     torch.autograd.gradcheck           opd_gradcheck, opd_gradgradcheck                    torch.optim.Adam    opd_adam
-     torch.library.opcheck              opd_opcheck                     FakeTensorMode      OPD_FAKE_MODE { }
-     torch.library.register_fake        opd_register_fake               register_vmap       opd_register_vmap
-     torch.library.register_kernel      opd_impl_key                    infer_schema        .function of a card
-     FakeTensorMode.from_tensor         opd_fake_tensor                 new_dynamic_size    opd_fake_new_size
-     torch.utils.flop_counter           opd_cost_begin, _end, _print
-     torch.nn.utils.clip_grad_norm_     opd_clip_grad_norm              lr_scheduler        opd_lr_cosine, ...
-     forward_ad.dual_level()            OPD_DUAL_LEVEL { }              fwAD.make_dual      opd_make_dual
-     torch.func.vmap                    opd_vmap, opd_vmap_begin        torch.func.grad     opd_grad, opd_grad_and_value
-     torch.func.vjp, linearize          opd_vjp, opd_linearize          torch.func.jvp      opd_jvp
-     torch.func.jacrev, jacfwd          opd_jacrev, opd_jacfwd          torch.func.hessian  opd_hessian
-     Tensor.register_hook               opd_tensor_hook_add             x.retain_grad()     opd_tensor_retain_grad
-     graph.saved_tensors_hooks          opd_saved_hooks_push, _pop      utils.checkpoint    opd_checkpoint
-     graph.register_multi_grad_hook     opd_multi_hook_add              graph.Node          opd_node_name, ...
-     Engine::queue_callback             opd_backward_callback           detect_anomaly      opd_anomaly_set
-     x.data, x.data = y                 opd_tensor_data, opd_tensor_set_data
-     torch.from_dlpack, x.__dlpack__()  opd_dlpack_import, _export      numpy.load, save    opd_npy_load, opd_npy_save
-     safetensors.torch.load_file        opd_tensor_file_open, _get      numpy.load, savez   the same, opd_npz_save
-     safetensors.torch.save_file        opd_safetensors_save            x.record_stream(s)  opd_tensor_record_stream
-     graph.allow_mutation_on_saved_tensors                              OPD_ALLOW_MUTATION { }
-     torch.autocast("cpu")              OPD_AUTOCAST(OPD_CPU) { }       amp.GradScaler      opd_scaler_make, ...
-     is_autocast_enabled                opd_autocast_enabled            amp.custom_fwd      opd_custom_fwd, _bwd
-     get_autocast_dtype                 opd_autocast_dtype              at::autocast::cached_cast    opd_cached_cast
-     clear_autocast_cache               opd_autocast_clear_cache        at::autocast::promote_type   opd_promote_type
-     torch.library.register_autocast    opd_register_autocast, .autocast of a card
+     The table is in examples/coming-from.md, with what is alike and what is not in ggml, libtorch and ONNX Runtime.
 
    WHERE IT DIFFERS FROM PYTORCH ON PURPOSE
      Backward through an operator without a formula is an error that names it, not a warning (opd_autograd_fallback_set

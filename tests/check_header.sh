@@ -9,7 +9,7 @@ set -u
 names='macros_visible symbols symbols_cxx included_twice other_places beside_dlpack two_files cxx_with_c_implementation
 cxx_implementation static_in_two_files no_threads no_simd no_cache no_everything fast_math
 std11_c_implementation std11_c_declarations std11_cxx_implementation std11_cxx_declarations'
-[ -n "${RUN_AGAIN:-}" ] || names="contents rooms includes macro_names foreign_names function_length macro_functions line_length wrappers build_lines tcc $names"
+[ -n "${RUN_AGAIN:-}" ] || names="contents rooms includes macro_names foreign_names function_length macro_functions line_length wrappers recipes build_lines tcc $names"
 
 if [ "${1:-}" = --list ]; then printf '%s\n' $names; exit 0; fi
 only=${1:-}
@@ -263,6 +263,11 @@ check_build_lines() {
     done <"$tmp/lines"
 }
 # Typed functions, cards and schemas say the same: of names alone everything is printed as it is here.
+# The operators that the manual adds, added to a copy of the header as it says.
+check_recipes() {
+    if ! command -v python3 >/dev/null 2>&1; then echo "SKIP: no python3"; return; fi
+    python3 "$root/tests/recipes.py" --cc "$CC" 2>&1 | head -n 12
+}
 check_wrappers() {
     if ! command -v python3 >/dev/null 2>&1; then echo "SKIP: no python3"; return; fi
     mkdir -p "$tmp/names/tests"

@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+"""Adds the operators of the header's manual ("HOW TO ADD A BUILT-IN OPERATOR") to a copy of the header, each exactly as
+it says there, and tries them: values, derivatives, and the checks of opd_opcheck on their cases.
+
+usage: python3 tests/recipes.py [--cc CC]
+"""
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+RULE = '//' + '-' * 118
+
+PROGRAM = r'''
+#define OPDISPATCH_IMPLEMENTATION
+#include "opdispatch.h"
+#include "tests/cases.h"
+#include <math.h>
+static int failures;
+static void near(const char *what, double have, double want) {
+    if (fabs(have - want) <= 1e-6 * fabs(want)) { return; }
+    printf("%s is %g, not %g; %s\n", what, have, want, opd_error_message());
+    failures++;
+}
+static void cases(const char *name) {
+    opd_op *op = opd_find(name);
+    const char *text = op ? opd_op_card(op)->cases : "";
+    op_case c;
+    memset(&c, 0, sizeof c);
+    c.op = op;
+    c.dtype = OPD_FLOAT64;
+    if (!*text) { printf("%s has no cases\n", name); failures++; }
+    while (*text && case_read_next(&c, &text)) {
+        OPD_SCOPE {
+            if (opd_opcheck(op, c.args, c.nargs, NULL)) {
+                printf("%s: %s\n", name, opd_error_message());
+                opd_error_clear();
+                failures++;
+            }
+        }
+    }
+}
+int main(void) {
+    OPD_SCOPE {
+        const float data[] = {1, -2, 3};
+        opd_tensor *x = opd_tensor_set_requires_grad(opd_tensor_from(data, OPD_INTS(3), OPD_FLOAT32), true);
+        opd_tensor *c = opd_cubed(x), *s = opd_sumsq(c, OPD_INTS(0)), *b = opd_bump(x);
+        near("cubed(-2)", opd_data_f32(c)[1], -8);
+        near("sumsq", opd_item_f64(s), 1 + 64 + 729);
+        near("bump(3)", opd_data_f32(b)[2], 0.1);
+        (void)opd_backward(opd_add(s, opd_sum(b)));
+        near("d(sumsq(cubed(x)) + sum(bump(x)))/dx at 3", opd_data_f32(opd_tensor_grad(x))[2], 6 * 243 - 6 / 100.);
+        near("cubed_", opd_data_f32(opd_cubed_(opd_clone(opd_tensor_data(x))))[2], 27);
+    }
+    cases("aten::cubed");
+    cases("aten::sumsq");
+    cases("aten::bump");
+    cases("aten::bump_backward");
+    return opd_finish() || failures;
+}
+'''
+
+
+def recipes(manual):
+    """(place, lines) of each step: what stands below `in >>room` or `in >>room, MACRO`."""
+    section = manual[manual.index('   HOW TO ADD A BUILT-IN OPERATOR\n'):]
+    section = section[:re.search(r'\n\n   [A-Z]', section).start()]
+    steps = []
+    for line in section.split('\n')[1:]:
+        at = re.match(r'       in >>(\S+?)(?:, (\w+|as a comment))?$', line)
+        if at:
+            steps.append((at.groups(), []))
+        elif steps and line.startswith(' ' * 9):
+            steps[-1][1].append(line[9:])
+        elif line.strip() and not line.startswith('     '):
+            sys.exit('what is this line of the recipes? ' + line)
+    return steps
+
+
+def put(header, room, macro, lines):
+    """The lines at the room's end, or as the first rows of the macro."""
+    if macro == 'as a comment':
+        lines = ['/* %s */' % line for line in lines]
+    text = '\n'.join(lines) + '\n'
+    if macro and macro.startswith('OPD'):
+        at = header.index('#define %s(X) \\\n' % macro)
+        at = header.index('\n', at) + 1
+        return header[:at] + ''.join('    %s\n' % line for line in lines) + header[at:]
+    start = re.search(r'^//  >>%s ' % re.escape(room), header, re.M).end()
+    end = header.index('\n' + RULE + '\n//  >>', start)
+    stop = header.rfind('\n#endif', start, end) if room.startswith('api:') and '#endif' in header[end - 60:end] else end
+    return header[:stop].rstrip('\n') + '\n' + text + header[stop:]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--cc', default=os.environ.get('CC', 'cc'))
+    cc = parser.parse_args().cc
+    with tempfile.TemporaryDirectory() as folder:
+        os.mkdir(os.path.join(folder, 'tests'))
+        for name in ('wrappers.py', 'cases.h', 'check.h'):
+            shutil.copy(os.path.join(ROOT, 'tests', name), os.path.join(folder, 'tests', name))
+        with open(os.path.join(ROOT, 'opdispatch.h')) as f:
+            header = f.read()
+        steps = recipes(header[:header.index('#ifndef OPDISPATCH_H')])
+        if len(steps) < 8:
+            sys.exit('the manual has %d steps only' % len(steps))
+        for (room, macro), lines in steps:
+            header = put(header, room, macro, lines)
+        with open(os.path.join(folder, 'opdispatch.h'), 'w') as f:
+            f.write(header)
+        with open(os.path.join(folder, 'recipes.c'), 'w') as f:
+            f.write(PROGRAM)
+        run = [[sys.executable, 'tests/wrappers.py', '--write', '--cc', cc],
+               cc.split() + ['-O0', '-w', '-I.', 'recipes.c', '-o', 'recipes', '-lm', '-lpthread'], ['./recipes']]
+        for command in run:
+            done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            if done.returncode:
+                sys.exit('%s:\n%s' % (' '.join(command), done.stdout.decode(errors='replace')[:4000]))
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
