@@ -262,12 +262,12 @@ check_build_lines() {
         [ -z "$out" ] || printf 'the line "%s %s": %s\n' "$compiler" "$rest" "$out"
     done <"$tmp/lines"
 }
-# Typed functions, cards and schemas say the same: of names alone everything is printed as it is here.
 # The operators that the manual adds, added to a copy of the header as it says.
 check_recipes() {
     if ! command -v python3 >/dev/null 2>&1; then echo "SKIP: no python3"; return; fi
     python3 "$root/tests/recipes.py" --cc "$CC" 2>&1 | head -n 12
 }
+# Typed functions, cards and schemas say the same: of names alone everything is printed as it is here.
 check_wrappers() {
     if ! command -v python3 >/dev/null 2>&1; then echo "SKIP: no python3"; return; fi
     mkdir -p "$tmp/names/tests"
