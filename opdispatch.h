@@ -8243,7 +8243,8 @@ static const opdi_type *opdi_base_find(const opdi_token *tok) {
     return NULL;
 }
 
-static const opdi_type opdi_none_type = {OPDI_TYPE_NONE, -1, 0, 0, "NoneType", NULL, NULL};
+static const opdi_type opdi_none_type = {
+    OPDI_TYPE_NONE, /* size */ -1, /* nelems, spare */ 0, 0, "NoneType", /* elems, alias */ NULL, NULL};
 
 static bool opdi_type_is_any(const opdi_type *t) { return t->kind == OPDI_TYPE_OTHER && strcmp(t->word, "Any") == 0; }
 
@@ -10933,9 +10934,14 @@ static struct {
     opd_listener *listeners;
     bool warned_override, warned_gone;
 } opdi_registry = {
-    OPDI_MUTEX_INIT, NULL, {NULL, 0, NULL}, {NULL, 0, NULL}, 0, NULL, NULL, NULL, {NULL}, NULL, NULL, OPDI_MUTEX_INIT,
-    NULL, 0, NULL, {NULL}, 0,
-    NULL, NULL, 0, NULL, false, false};
+    /* lock, names */ OPDI_MUTEX_INIT, NULL,
+    /* name_memory, op_memory */ {NULL, 0, NULL}, {NULL, 0, NULL},
+    /* ranks, first_defined, last_defined */ 0, NULL, NULL,
+    /* libraries, fallbacks, blocks, blocks_end */ NULL, {NULL}, NULL, NULL,
+    /* start, starter, started */ OPDI_MUTEX_INIT, NULL, 0,
+    /* aten, builtin, making */ NULL, {NULL}, 0,
+    /* gone, gone_end, gone_count */ NULL, NULL, 0,
+    /* listeners, warned_override, warned_gone */ NULL, false, false};
 
 static opd_plugin *opdi_plugin_at(uintptr_t address);
 static opd_plugin *opdi_plugin_hold(uintptr_t address);
@@ -13808,14 +13814,14 @@ OPDI_NOINLINE static int opdi_no_rets(const opd_op *op, opd_value *rets) {
 }
 //-- Binds arguments by position: 0, or -1 with an error.
 static int opdi_bind_all(const opd_op *op, const opd_value *args, int nargs, opd_value *bound) {
-    const opdi_given g = {args, NULL, nargs, 0, false, true};
+    const opdi_given g = {args, /* kw */ NULL, nargs, /* nkw */ 0, /* keywords, numbers */ false, true};
     int at, rc = opdi_bind(op, &g, bound, &at);
     return rc > 0 ? opdi_bind_error(op, &g, rc, at) : rc;
 }
 //-- Runs a call by position whose arguments have to be converted or checked one by one.
 OPDI_NOINLINE static int opdi_call_slow(opdi_thread *th, opd_op *op, const opdi_table *table, opd_value *rets,
                                         const opd_value *args, int nargs) {
-    const opdi_given g = {args, NULL, nargs, 0, false, true};
+    const opdi_given g = {args, /* kw */ NULL, nargs, /* nkw */ 0, /* keywords, numbers */ false, true};
     return opdi_call_given(th, op, table, rets, &g, false);
 }
 
@@ -13857,7 +13863,7 @@ static bool opdi_is_watched(opdi_thread *th, const opd_op *op) {
 //-- Runs a call that is observed, or that has no arrays for its arguments or results.
 OPDI_NOINLINE static int opdi_call_otherwise(opdi_thread *th, opd_op *op, opd_value *rets, const opd_value *args,
                                              int nargs, bool watched) {
-    const opdi_given g = {args, NULL, nargs, 0, false, true};
+    const opdi_given g = {args, /* kw */ NULL, nargs, /* nkw */ 0, /* keywords, numbers */ false, true};
     opd_value unwanted[OPDI_MAX_RETURNS];
     const opdi_table *table = OPDI_ACQUIRE(&op->table);
     if (!table && !(table = opdi_table_make(op))) { return -1; }
@@ -13992,7 +13998,7 @@ opd_tensors opd_call_list(opd_op *op, const opd_value *args, int nargs) {
 //-- Runs a call whose arguments are given by position and by name.
 static int opdi_call_keywords(opd_op *op, opd_value *rets, const opd_value *args, int nargs, const opd_keyword *kw,
                               int nkw) {
-    const opdi_given g = {args, kw, nargs, nkw, true, true};
+    const opdi_given g = {args, kw, nargs, nkw, /* keywords, numbers */ true, true};
     opd_value unwanted[OPDI_MAX_RETURNS];
     const opdi_table *table;
     opdi_thread *th = opdi_self();
@@ -14208,7 +14214,7 @@ static opd_op *opdi_overloads_bind(opd_overloads *set, opdi_given *g, opd_value 
 }
 
 opd_op *opd_overloads_resolve(opd_overloads *set, const opd_value *args, int nargs, const opd_keyword *kw, int nkw) {
-    opdi_given g = {args, kw, nargs, nkw, true, true};
+    opdi_given g = {args, kw, nargs, nkw, /* keywords, numbers */ true, true};
     opd_value bound[OPD_MAX_ARGS];
     opdi_thread *th = opdi_self();
     const uint64_t was = opdi_enter(th);
@@ -14221,7 +14227,7 @@ opd_op *opd_overloads_resolve(opd_overloads *set, const opd_value *args, int nar
 
 int opd_overloads_call(opd_overloads *set, opd_value *rets, const opd_value *args, int nargs, const opd_keyword *kw,
                        int nkw) {
-    opdi_given g = {args, kw, nargs, nkw, true, true};
+    opdi_given g = {args, kw, nargs, nkw, /* keywords, numbers */ true, true};
     opd_value bound[OPD_MAX_ARGS], unwanted[OPDI_MAX_RETURNS];
     opdi_thread *th = opdi_self();
     const uint64_t was = opdi_enter(th);
@@ -14989,10 +14995,17 @@ static void opdi_storage_drop(opdi_storage *s) {
 //-- The tensor that is written over one that is gone, for as long as nobody else has its memory: a handle that was kept
 //-- for too long still finds it.  Its only key runs opdi_dead_argument in place of every kernel, its dtype is none, its
 //-- flags lead out of the fast paths.
-static opdi_storage opdi_dead_storage = {1 << 30, 0, NULL, 0, NULL, 0, NULL, 0, 0, 0, 0};
+static opdi_storage opdi_dead_storage = {
+    /* refs, version, data, bytes */ 1 << 30, 0, NULL, 0,
+    /* block, block_bytes, duals */ NULL, 0, NULL,
+    /* device, index, stands_for, born */ 0, 0, 0, 0
+};
 static const opd_tensor opdi_dead_tensor = {
-    0, OPD_DTYPE_NONE, 0, 0, OPD_BIT_OF(OPDI_DEAD_KEY), &opdi_dead_storage, NULL, NULL, 0, NULL, NULL, 0,
-    OPDI_SAVED_BY_OWN | OPDI_TRACED, OPD_CPU, 1
+    /* refs, dtype, ndim, room */ 0, OPD_DTYPE_NONE, 0, 0,
+    /* functionality, storage */ OPD_BIT_OF(OPDI_DEAD_KEY), &opdi_dead_storage,
+    /* dims, data, numel */ NULL, NULL, 0,
+    /* grad_fn, meta, output_nr */ NULL, NULL, 0,
+    /* flags, backend, backend_bit */ OPDI_SAVED_BY_OWN | OPDI_TRACED, OPD_CPU, 1
 };
 static inline bool opdi_is_dead(const opd_tensor *t) { return t->functionality >= OPD_BIT_OF(OPDI_DEAD_KEY); }
 #define OPDI_DEAD_TEXT "is gone: %s (opd_keep, opd_assign and opd_scope_return hold a tensor for longer)"
@@ -16911,8 +16924,10 @@ typedef struct opdi_pool {
     int64_t n, step, next;                        /* next: first index nobody has taken */
 } opdi_pool;
 
-static opdi_pool opdi_the_pool = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, PTHREAD_COND_INITIALIZER,
-                                  0, 0, 0, 0, 0, 0, NULL, NULL, 0, 0, 0};
+static opdi_pool opdi_the_pool = {
+    /* lock, wake, done */ PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, PTHREAD_COND_INITIALIZER,
+    /* busy, threads, sleeping, open, active, generation */ 0, 0, 0, 0, 0, 0,
+    /* fn, ctx, n, step, next */ NULL, NULL, 0, 0, 0};
 static pthread_once_t opdi_pool_once = PTHREAD_ONCE_INIT;
 static OPDI_TLS int opdi_in_parallel;             /* this thread runs a part of a job: nested calls run inline */
 
@@ -20808,7 +20823,8 @@ static void opdi_own_forget(opd_tensor *t) {
 
 /* The formula of a write into a view: a node of the base that keeps the operator's own node (see opdi_slices_bw). */
 static int opdi_slices_bw(opd_backward_call *bw);
-static const opdi_derivative opdi_slices_formula = {"CopySlices", opdi_slices_bw, NULL, NULL, false, false, false};
+static const opdi_derivative opdi_slices_formula = {
+    "CopySlices", opdi_slices_bw, /* card, plugin */ NULL, NULL, /* context, once, fresh */ false, false, false};
 //-- Returns the operator's own node inside of a CopySlices node; NULL for other nodes.
 static opd_node *opdi_slices_inner(const opd_node *n) {
     return n->formula->fn == opdi_slices_bw ? (opd_node *)opdi_kept(n)->u.object : NULL;
@@ -21735,7 +21751,9 @@ static int opdi_check_base(const opd_tensor *v) {
 
 //-- Gives a view whose base has lost its history a history of its own that leads nowhere; 0, or -1 with an error.
 static int opdi_view_loose(opd_tensor *t) {
-    static const opdi_derivative loose = {"AsStridedBackward0", opdi_as_strided_bw, NULL, NULL, false, false, false};
+    static const opdi_derivative loose = {
+        "AsStridedBackward0", opdi_as_strided_bw, /* card, plugin */ NULL, NULL,
+        /* context, once, fresh */ false, false, false};
     opd_node *n = opdi_node_make(&loose, 0, 0, 0, &t, 1, 0);
     if (!n) { return -1; }
     opdi_attach(t, n, 0);
@@ -23007,7 +23025,8 @@ static int opdi_twice(opd_backward_call *bw) {
     return opd_fail(OPD_ERROR_AUTOGRAD, "trying to differentiate twice a function that was marked with "
                     "@once_differentiable (%s)", opdi_kept(bw->node)->u.s);
 }
-static const opdi_derivative opdi_twice_formula = {"Error", opdi_twice, NULL, NULL, false, false, false};
+static const opdi_derivative opdi_twice_formula = {
+    "Error", opdi_twice, /* card, plugin */ NULL, NULL, /* context, once, fresh */ false, false, false};
 
 //-- Lists in *reads, in the innermost scope, the tensors that a formula can read: the gradients, and what was saved.
 //-- Returns how many, or -1.
@@ -28327,7 +28346,8 @@ static int opdi_diff_argnums(opdi_diff *d, bool all) {
 //-- Fills the struct with what is asked for, after checking it; 0, or -1 with an error.
 static int opdi_diff_make(opdi_diff *d, const char *who, opd_transform_fn fn, void *user, opd_tensor *const *inputs,
                             int ninputs, const opd_transform_options *options, bool all) {
-    static const opd_transform_options none = {NULL, 0, 0, 0, OPD_RANDOM_ERROR, false};
+    static const opd_transform_options none = {
+        /* argnums, nargnums */ NULL, 0, /* naux, chunk_size */ 0, 0, OPD_RANDOM_ERROR, /* strict */ false};
     int i;
     memset(d, 0, sizeof *d);
     if (!opd_ok()) { return -1; }
@@ -28349,7 +28369,8 @@ static int opdi_diff_make(opdi_diff *d, const char *who, opd_transform_fn fn, vo
 
 static int opdi_trace_outside(opd_tensor *t);
 static int opdi_identity_bw(opd_backward_call *bw);
-static const opdi_derivative opdi_input_formula = {"AliasBackward0", opdi_identity_bw, NULL, NULL, false, false, false};
+static const opdi_derivative opdi_input_formula = {
+    "AliasBackward0", opdi_identity_bw, /* card, plugin */ NULL, NULL, /* context, once, fresh */ false, false, false};
 //-- True if t is an input that is differentiated by and is followed by the tape outside, too; for the function it is a
 //-- leaf.
 static bool opdi_diff_is_input(const opd_tensor *t) { return t->grad_fn && t->grad_fn->formula == &opdi_input_formula; }
@@ -36800,7 +36821,7 @@ opd_tensor *opd_npy_load(const char *path) {
     return t ? opdi_own(t) : NULL;
 }
 opd_tensor *opd_npy_parse(const void *data, size_t n) {
-    opdi_source s = {"opd_npy_parse", "memory", NULL, NULL, 0};
+    opdi_source s = {"opd_npy_parse", "memory", /* entry, data, n */ NULL, NULL, 0};
     opd_tensor *t;
     s.data = (const unsigned char *)data;
     s.n = n;
@@ -37558,7 +37579,7 @@ opd_tensor_file *opd_tensor_file_open(const char *path) {
     return opdi_tensor_file(b, &s);
 }
 opd_tensor_file *opd_tensor_file_parse(void *data, size_t n, void (*deleter)(void *data, void *user), void *user) {
-    opdi_source s = {"opd_tensor_file_parse", "memory", NULL, NULL, 0};
+    opdi_source s = {"opd_tensor_file_parse", "memory", /* entry, data, n */ NULL, NULL, 0};
     opdi_bulk *b = opd_ok() && data ? opdi_bulk_new() : NULL;
     if (opd_ok() && !data) { (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_tensor_file_parse: the data is NULL"); }
     if (b) {
@@ -38072,7 +38093,7 @@ static opd_graph *opdi_graph_read_in_scope(const opdi_source *s) {
     return g;
 }
 opd_graph *opd_graph_from_bytes(const void *data, size_t n) {
-    opdi_source s = {"opd_graph_from_bytes", "memory", NULL, NULL, 0};
+    opdi_source s = {"opd_graph_from_bytes", "memory", /* entry, data, n */ NULL, NULL, 0};
     s.data = (const unsigned char *)data;
     s.n = n;
     if (!opd_ok()) { return NULL; }
@@ -39151,7 +39172,9 @@ OPDI_NOINLINE static opd_tensor *opdi_fail_unpacked(const opdi_parcel *p, const 
 
 //-- Unpacks a tensor, with its history if that is wanted; it belongs to the innermost scope.  NULL with an error.
 static opd_tensor *opdi_parcel_tensor(const opdi_parcel *p, bool history) {
-    static const opdi_derivative identity = {"AliasBackward0", opdi_identity_bw, NULL, NULL, false, false, false};
+    static const opdi_derivative identity = {
+        "AliasBackward0", opdi_identity_bw, /* card, plugin */ NULL, NULL,
+        /* context, once, fresh */ false, false, false};
     opdi_thread *th = opdi_self();
     const int16_t no_grad = th->state.no_grad;
     opdi_packer *packer = th->innermost.packer;
@@ -43559,7 +43582,8 @@ OPDI_OP(unbind_int) {
 /* The unsafe forms' results are not tied to self. */
 static int opdi_return_list(opd_call *call, opd_tensors list) {
     int64_t i;
-    for (i = 0; i < list.n && call->op->schema->name[0] == 'u'; i++) { opdi_view_untie(list.data[i]); }
+    const bool unsafe = strncmp(call->op->schema->name, "unsafe_", strlen("unsafe_")) == 0;
+    for (i = 0; i < list.n && unsafe; i++) { opdi_view_untie(list.data[i]); }
     return opd_ok() ? opd_return_tensors(call, list.data, list.n) : -1;
 }
 /* split.sizes and the unsafe forms. */
@@ -43692,16 +43716,17 @@ OPDI_OP(tensor_split_tensor_indices_or_sections) {
 /* hsplit, vsplit, dsplit: along dim 1 (0 of a vector), 0, 2. */
 static int opdi_xsplit_kernel(opd_call *call) {
     const opd_tensor *self = opd_arg_tensor(call, 0);
-    const char c = call->op->schema->name[0];
-    const int least = c == 'h' ? 1 : c == 'v' ? 2 : 3, dim = c == 'v' ? 0 : c == 'd' ? 2 : self->ndim > 1;
+    const char *name = call->op->schema->name;
+    const bool rows = strcmp(name, "vsplit") == 0, depth = strcmp(name, "dsplit") == 0;
+    const int least = depth ? 3 : rows ? 2 : 1, dim = depth ? 2 : rows ? 0 : self->ndim > 1;
     opd_value v = opd_arg_value(call, 1);
     if (self->ndim < least) {
-        return opd_fail(OPD_ERROR_SHAPE, "torch.%csplit requires a tensor with at least %d dimension, "
-                        "but got a tensor with %d dimensions!", c, least, self->ndim);
+        return opd_fail(OPD_ERROR_SHAPE, "torch.%s requires a tensor with at least %d dimension, "
+                        "but got a tensor with %d dimensions!", name, least, self->ndim);
     }
     if (v.tag == OPD_TAG_INT && (v.u.i == 0 || opdi_sizes(self)[dim] % v.u.i != 0)) {
-        return opd_fail(OPD_ERROR_SHAPE, "torch.%csplit attempted to split along dimension %d, "
-                        "but the size of the dimension %lld is not divisible by the split_size %lld!", c, dim,
+        return opd_fail(OPD_ERROR_SHAPE, "torch.%s attempted to split along dimension %d, "
+                        "but the size of the dimension %lld is not divisible by the split_size %lld!", name, dim,
                         (long long)opdi_sizes(self)[dim], (long long)v.u.i);
     }
     return opdi_tensor_split_by(call, v, dim);
@@ -43899,7 +43924,7 @@ OPDI_OP(numpy_T) {
 static int opdi_matrix_transpose_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     const char *name = call->op->schema->name;
-    if (opd_dtype_is_complex((opd_scalar_type)self->dtype) && name[1] != 'T') {
+    if (opd_dtype_is_complex((opd_scalar_type)self->dtype) && strcmp(name, "mT") != 0) {
         return opd_fail(OPD_ERROR_DTYPE, "%s: complex numbers are not supported", call->op->name);
     }
     if (strcmp(name, "matrix_H") == 0) {
@@ -44520,7 +44545,7 @@ static int opdi_size_kernel(opd_call *call) {
         return opd_fail(OPD_ERROR_INDEX, "Dimension specified as %lld but tensor has no dimensions",
                         (long long)opd_arg_int(call, 1));
     }
-    return opd_return_int(call, call->op->schema->name[1] == 'i' ? opdi_sizes(t)[d] : opdi_strides(t)[d]);
+    return opd_return_int(call, strcmp(call->op->schema->name, "size") == 0 ? opdi_sizes(t)[d] : opdi_strides(t)[d]);
 }
 static int opdi_numel_kernel(opd_call *call) { return opd_return_int(call, opd_arg_tensor(call, 0)->numel); }
 static int opdi_dim_kernel(opd_call *call) { return opd_return_int(call, opd_arg_tensor(call, 0)->ndim); }
@@ -44857,7 +44882,7 @@ OPDI_OP(conj_physical) {
 /* real, imag */
 static int opdi_real_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
-    const bool real = call->op->schema->name[0] == 'r';
+    const bool real = strcmp(call->op->schema->name, "real") == 0;
     if (opd_dtype_is_complex((opd_scalar_type)self->dtype)) {
         return opd_return_tensor(call, opd_select(opd_view_as_real(self), -1, real ? 0 : 1));
     }
@@ -45401,7 +45426,8 @@ static opd_tensor *opdi_contiguous_result(opd_call *call, opd_tensor *const *in,
 OPDI_NOINLINE static int opdi_not_implemented(const opdi_formula *f, opd_scalar_type t) {
     return opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", f->what, opd_dtype_cname(t));
 }
-static const opdi_params opdi_no_params = {{0, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}, NULL, false};
+static const opdi_params opdi_no_params = {
+    /* f64, f32, i64 */ {0, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}, /* zero, beyond */ NULL, false};
 OPDI_COLD_BEGIN
 /* A 0-dim tensor of the host, or a number, among operands of a device. */
 static int opdi_operand_number(opd_operand *o, const opd_tensor *t, opd_scalar_type common, int compute) {
@@ -48329,6 +48355,13 @@ typedef struct opdi_folded {
     double f, g;                                  /* float and double are accumulated in these, */
     int64_t i, n;                                 /* integers here; a count or an index */
 } opdi_folded;
+/* What a result of a fold is: a field of the state. */
+typedef enum opdi_fold_out {
+    OPDI_OUT_NONE,                                /* there is no such result */
+    OPDI_OUT_F, OPDI_OUT_G, OPDI_OUT_I, OPDI_OUT_N,
+    OPDI_OUT_F_OR_I, OPDI_OUT_G_OR_N,             /* the second where integers are folded */
+    OPDI_OUT_INDEX                                /* n, as int64 whatever is folded */
+} opdi_fold_out;
 typedef struct opdi_reduce opdi_reduce;
 /* Takes in n elements of compute type, the first of which is element `at` of the row. */
 typedef void (*opdi_fold_step)(opdi_folded *s, const void *x, int64_t n, int64_t at, const opdi_reduce *r);
@@ -48338,7 +48371,7 @@ typedef struct opdi_fold {
     void (*join)(opdi_folded *s, const opdi_folded *with, const opdi_reduce *r);
     void (*finish)(opdi_folded *s, const opdi_reduce *r);      /* may be NULL */
     opdi_folded init;
-    char out[2];                                  /* the results: f, g, i, n; by compute type v = f or i, w = g or n */
+    opdi_fold_out out[2];                         /* the results */
     const char *what;                             /* the kernel's name in "not implemented for" */
 } opdi_fold;
 
@@ -48454,16 +48487,17 @@ static void opdi_reduce_store(const opdi_reduce *r, const int64_t *idx, opdi_fol
     for (k = 0; k < r->nouts; k++) {
         const opdi_operand *o = &r->it.op[k + 1];
         const int dtype = r->it.common;
-        char *p = o->data, kind = r->fold->out[k];
+        opdi_fold_out out = r->fold->out[k];
+        char *p = o->data;
         for (d = r->nred; d < r->it.ndim; d++) { p += idx[d] * o->stride[d]; }
-        if (kind == 'v') { kind = dtype == OPD_INT64 ? 'i' : 'f'; }
-        if (kind == 'w') { kind = dtype == OPD_INT64 ? 'm' : 'g'; }
-        if (kind == 'm') { o->store(p, &s->n, 1); }
-        else if (kind == 'n') { memcpy(p, &s->n, sizeof s->n); }
-        else if (kind == 'i' && o->size == 8) { memcpy(p, &s->i, sizeof s->i); }
-        else if (o->load == opdi_cvt_4 && kind == 'f') { float v = (float)s->f; memcpy(p, &v, sizeof v); }
-        else if (kind == 'i') { r->it.op[k + 1].store(p, &s->i, 1); }
-        else { r->it.op[k + 1].store(p, kind == 'f' ? &s->f : &s->g, 1); }
+        if (out == OPDI_OUT_F_OR_I) { out = dtype == OPD_INT64 ? OPDI_OUT_I : OPDI_OUT_F; }
+        if (out == OPDI_OUT_G_OR_N) { out = dtype == OPD_INT64 ? OPDI_OUT_N : OPDI_OUT_G; }
+        if (out == OPDI_OUT_N) { o->store(p, &s->n, 1); }
+        else if (out == OPDI_OUT_INDEX) { memcpy(p, &s->n, sizeof s->n); }
+        else if (out == OPDI_OUT_I && o->size == 8) { memcpy(p, &s->i, sizeof s->i); }
+        else if (o->load == opdi_cvt_4 && out == OPDI_OUT_F) { float v = (float)s->f; memcpy(p, &v, sizeof v); }
+        else if (out == OPDI_OUT_I) { r->it.op[k + 1].store(p, &s->i, 1); }
+        else { r->it.op[k + 1].store(p, out == OPDI_OUT_F ? &s->f : &s->g, 1); }
     }
 }
 /* idx of an output row, reduced dims at 0; and the next one. */
@@ -48628,13 +48662,14 @@ static int opdi_reduce_kernel(opd_call *call, const opdi_fold *fold, opd_tensor 
     outs[1] = nouts == 2 ? opd_result(call, 1, sizes, ndim, out1) : NULL;
     if (nouts == 2 && !outs[1]) { return -1; }
     if (!outs[0]->data || !t->data) { return 0; }
-    opdi_reduce_init(&r, t, mask, keep, outs, nouts, type, fold->out[0] == 'n' || fold->out[1] == 'n');
+    opdi_reduce_init(&r, t, mask, keep, outs, nouts, type,
+                     fold->out[0] == OPDI_OUT_INDEX || fold->out[1] == OPDI_OUT_INDEX);
     r.fold = fold; r.p = p;
     for (int k = 0; k < nouts; k++) {             /* results are stored from double or int64 */
-        const char kind = fold->out[k];
-        r.it.op[k + 1].store =
-            opdi_store_table[kind == 'i' || kind == 'n' || ((kind == 'v' || kind == 'w') && type == OPDI_I64)
-                             ? OPDI_I64 : OPDI_F64][outs[k]->dtype];
+        const opdi_fold_out out = fold->out[k];
+        const bool whole = out == OPDI_OUT_I || out == OPDI_OUT_INDEX ||
+            ((out == OPDI_OUT_F_OR_I || out == OPDI_OUT_G_OR_N) && type == OPDI_I64);
+        r.it.op[k + 1].store = opdi_store_table[whole ? OPDI_I64 : OPDI_F64][outs[k]->dtype];
     }
     return opdi_reduce_run(&r);
 }
@@ -48706,8 +48741,10 @@ static void opdi_join_sum(opdi_folded *s, const opdi_folded *with, const opdi_re
     s->i = opdi_wrap_add(s->i, with->i);
 }
 static const opdi_fold opdi_the_sum = {
-    {opdi_fold_sum_f32, opdi_fold_sum_f64, opdi_fold_sum_i64}, {opdi_f32_add, opdi_f64_add, opdi_i64_add},
-    opdi_join_sum, NULL, {0, 0, 0, 0}, {'v', 0}, "sum_cpu"};
+    /* step */ {opdi_fold_sum_f32, opdi_fold_sum_f64, opdi_fold_sum_i64},
+    /* column */ {opdi_f32_add, opdi_f64_add, opdi_i64_add},
+    /* join, finish */ opdi_join_sum, NULL, /* init */ {0, 0, 0, 0},
+    /* out, what */ {OPDI_OUT_F_OR_I, OPDI_OUT_NONE}, "sum_cpu"};
 OPDI_COLD_BEGIN
 
 /* The dtype a sum or product is computed in and has: the one asked for, the out= tensor's, int64 for integers. */
@@ -48803,9 +48840,10 @@ OPDI_FOLD_SUM(opdi_fold_nansum_f32, float, double, f, x == x ? x : 0)
 OPDI_FOLD_SUM(opdi_fold_nansum_f64, double, double, f, x == x ? x : 0)
 OPDI_COLD_BEGIN
 static const opdi_fold opdi_the_nansum = {
-    {opdi_fold_nansum_f32, opdi_fold_nansum_f64, opdi_fold_sum_i64}, {NULL, NULL, NULL}, opdi_join_sum, NULL,
-    {0, 0, 0, 0},
-    {'v', 0}, "nansum_cpu"};
+    /* step */ {opdi_fold_nansum_f32, opdi_fold_nansum_f64, opdi_fold_sum_i64},
+    /* column */ {NULL, NULL, NULL},
+    /* join, finish */ opdi_join_sum, NULL, /* init */ {0, 0, 0, 0},
+    /* out, what */ {OPDI_OUT_F_OR_I, OPDI_OUT_NONE}, "nansum_cpu"};
 static int opdi_nansum_kernel(opd_call *call) {
     return opdi_reduce_sum(call, &opdi_the_nansum, opd_arg_ints(call, 1), opd_arg_bool(call, 2), 3);
 }
@@ -48823,8 +48861,10 @@ OPDI_OP(nansum) {
 
 static void opdi_finish_mean(opdi_folded *s, const opdi_reduce *r) { s->f /= (double)r->n; }
 static const opdi_fold opdi_the_mean = {
-    {opdi_fold_sum_f32, opdi_fold_sum_f64, NULL}, {opdi_f32_add, opdi_f64_add, NULL}, opdi_join_sum, opdi_finish_mean,
-    {0, 0, 0, 0}, {'f', 0}, "mean_cpu"};
+    /* step */ {opdi_fold_sum_f32, opdi_fold_sum_f64, NULL},
+    /* column */ {opdi_f32_add, opdi_f64_add, NULL},
+    /* join, finish */ opdi_join_sum, opdi_finish_mean, /* init */ {0, 0, 0, 0},
+    /* out, what */ {OPDI_OUT_F, OPDI_OUT_NONE}, "mean_cpu"};
 static int opdi_reduce_mean(opd_call *call, opd_ints dims, bool keep, int dtype_arg) {
     opd_tensor *t = opd_arg_tensor(call, 0);
     const bool given = !opd_arg_is_none(call, dtype_arg);
@@ -48909,9 +48949,10 @@ static void opdi_join_prod(opdi_folded *s, const opdi_folded *with, const opdi_r
 }
 OPDI_COLD_BEGIN
 static const opdi_fold opdi_the_prod = {
-    {opdi_fold_prod_f32, opdi_fold_prod_f64, opdi_fold_prod_i64}, {NULL, NULL, NULL}, opdi_join_prod, NULL,
-    {1, 0, 1, 0},
-    {'v', 0}, "prod_cpu"};
+    /* step */ {opdi_fold_prod_f32, opdi_fold_prod_f64, opdi_fold_prod_i64},
+    /* column */ {NULL, NULL, NULL},
+    /* join, finish */ opdi_join_prod, NULL, /* init */ {1, 0, 1, 0},
+    /* out, what */ {OPDI_OUT_F_OR_I, OPDI_OUT_NONE}, "prod_cpu"};
 static int opdi_prod_kernel(opd_call *call) {
     return opdi_reduce_sum(call, &opdi_the_prod, opd_ints_of(NULL, 0), false, 1);
 }
@@ -49079,12 +49120,13 @@ static void opdi_finish_var(opdi_folded *s, const opdi_reduce *r) {
     s->g = s->g / (n > 0 ? n : 0);
 }
 static void opdi_finish_std(opdi_folded *s, const opdi_reduce *r) { opdi_finish_var(s, r); s->g = sqrt(s->g); }
-#define OPDI_VAR_PARTS {opdi_fold_var_f32, opdi_fold_var_f64, NULL}, {NULL, NULL, NULL}, opdi_join_var
+#define OPDI_VAR_PARTS /* step */ {opdi_fold_var_f32, opdi_fold_var_f64, NULL}, /* column */ {NULL, NULL, NULL}, \
+    /* join */ opdi_join_var
 static const opdi_fold opdi_the_var[4] = {
-    {OPDI_VAR_PARTS, opdi_finish_var, {0, 0, 0, 0}, {'g', 0}, "std_cpu"},
-    {OPDI_VAR_PARTS, opdi_finish_std, {0, 0, 0, 0}, {'g', 0}, "std_cpu"},
-    {OPDI_VAR_PARTS, opdi_finish_var, {0, 0, 0, 0}, {'g', 'f'}, "std_cpu"},
-    {OPDI_VAR_PARTS, opdi_finish_std, {0, 0, 0, 0}, {'g', 'f'}, "std_cpu"}};
+    {OPDI_VAR_PARTS, opdi_finish_var, /* init */ {0, 0, 0, 0}, {OPDI_OUT_G, OPDI_OUT_NONE}, "std_cpu"},
+    {OPDI_VAR_PARTS, opdi_finish_std, /* init */ {0, 0, 0, 0}, {OPDI_OUT_G, OPDI_OUT_NONE}, "std_cpu"},
+    {OPDI_VAR_PARTS, opdi_finish_var, /* init */ {0, 0, 0, 0}, {OPDI_OUT_G, OPDI_OUT_F}, "std_cpu"},
+    {OPDI_VAR_PARTS, opdi_finish_std, /* init */ {0, 0, 0, 0}, {OPDI_OUT_G, OPDI_OUT_F}, "std_cpu"}};
 static double opdi_correction(opd_value v) { return v.tag == OPD_TAG_NONE ? 1.0 : opdi_number_f64(v); }
 /* which: 0 var, 1 std, 2 var_mean, 3 std_mean */
 static int opdi_reduce_var(opd_call *call, int which) {
@@ -49351,11 +49393,15 @@ static void opdi_join_min(opdi_folded *s, const opdi_folded *with, const opdi_re
     opdi_fold_min_f64(s, &with->f, 1, 0, r); opdi_fold_min_i64(s, &with->i, 1, 0, r);
 }
 static const opdi_fold opdi_the_max = {
-    {opdi_fold_max_f32, opdi_fold_max_f64, opdi_fold_max_i64}, {opdi_f32_maximum, opdi_f64_maximum, opdi_i64_maximum},
-    opdi_join_max, NULL, {OPDI_MINUS_INF, 0, INT64_MIN, 0}, {'v', 0}, "max_cpu"};
+    /* step */ {opdi_fold_max_f32, opdi_fold_max_f64, opdi_fold_max_i64},
+    /* column */ {opdi_f32_maximum, opdi_f64_maximum, opdi_i64_maximum},
+    /* join, finish */ opdi_join_max, NULL, /* init */ {OPDI_MINUS_INF, 0, INT64_MIN, 0},
+    /* out, what */ {OPDI_OUT_F_OR_I, OPDI_OUT_NONE}, "max_cpu"};
 static const opdi_fold opdi_the_min = {
-    {opdi_fold_min_f32, opdi_fold_min_f64, opdi_fold_min_i64}, {opdi_f32_minimum, opdi_f64_minimum, opdi_i64_minimum},
-    opdi_join_min, NULL, {OPDI_INF, 0, INT64_MAX, 0}, {'v', 0}, "min_cpu"};
+    /* step */ {opdi_fold_min_f32, opdi_fold_min_f64, opdi_fold_min_i64},
+    /* column */ {opdi_f32_minimum, opdi_f64_minimum, opdi_i64_minimum},
+    /* join, finish */ opdi_join_min, NULL, /* init */ {OPDI_INF, 0, INT64_MAX, 0},
+    /* out, what */ {OPDI_OUT_F_OR_I, OPDI_OUT_NONE}, "min_cpu"};
 /* The first extreme, or the first NaN, and where it is; n: its index, -1 before the first element. */
 #define OPDI_FOLD_WHERE(name, T, field, OP)                                                                 \
     static void name(opdi_folded *s, const void *px, int64_t n, int64_t at, const opdi_reduce *r) {         \
@@ -49380,26 +49426,29 @@ static void opdi_join_where(opdi_folded *s, const opdi_folded *with, const opdi_
     (r->fold->init.g > 0 ? opdi_fold_argmax_f64 : opdi_fold_argmin_f64)(s, &next.f, 1, next.n, r);
 }
 OPDI_COLD_BEGIN
-#define OPDI_WHERE_MAX {opdi_fold_argmax_f32, opdi_fold_argmax_f64, opdi_fold_argmax_i64}, {NULL, NULL, NULL}, \
-    opdi_join_where, NULL, {0, 1, 0, -1}
-#define OPDI_WHERE_MIN {opdi_fold_argmin_f32, opdi_fold_argmin_f64, opdi_fold_argmin_i64}, {NULL, NULL, NULL}, \
-    opdi_join_where, NULL, {0, -1, 0, -1}
-static const opdi_fold opdi_the_argmax = {OPDI_WHERE_MAX, {'n', 0}, "argmax_cpu"},
-    opdi_the_argmin = {OPDI_WHERE_MIN, {'n', 0}, "argmin_cpu"};
-static const opdi_fold opdi_the_max_where = {OPDI_WHERE_MAX, {'v', 'n'}, "max_cpu"},
-    opdi_the_min_where = {OPDI_WHERE_MIN, {'v', 'n'}, "min_cpu"};
+#define OPDI_WHERE_MAX \
+    /* step */ {opdi_fold_argmax_f32, opdi_fold_argmax_f64, opdi_fold_argmax_i64}, /* column */ {NULL, NULL, NULL}, \
+    /* join, finish */ opdi_join_where, NULL, /* init */ {0, 1, 0, -1}
+#define OPDI_WHERE_MIN \
+    /* step */ {opdi_fold_argmin_f32, opdi_fold_argmin_f64, opdi_fold_argmin_i64}, /* column */ {NULL, NULL, NULL}, \
+    /* join, finish */ opdi_join_where, NULL, /* init */ {0, -1, 0, -1}
+static const opdi_fold opdi_the_argmax = {OPDI_WHERE_MAX, {OPDI_OUT_INDEX, OPDI_OUT_NONE}, "argmax_cpu"},
+    opdi_the_argmin = {OPDI_WHERE_MIN, {OPDI_OUT_INDEX, OPDI_OUT_NONE}, "argmin_cpu"};
+static const opdi_fold opdi_the_max_where = {OPDI_WHERE_MAX, {OPDI_OUT_F_OR_I, OPDI_OUT_INDEX}, "max_cpu"},
+    opdi_the_min_where = {OPDI_WHERE_MIN, {OPDI_OUT_F_OR_I, OPDI_OUT_INDEX}, "min_cpu"};
 
 static int opdi_reduce_extreme(opd_call *call, const opdi_fold *fold, opd_ints dims, bool keep, const char *name) {
     opd_tensor *t = opd_arg_tensor(call, 0);
     const opd_scalar_type dtype = (opd_scalar_type)t->dtype;
     uint64_t mask;
     if (opdi_reduce_mask(dims, t->ndim, &mask) != 0 || opdi_reduce_nonempty(t, dims, name) != 0) { return -1; }
-    if (call->targets && fold->out[0] == 'v' && call->targets[0]->dtype != dtype) {
+    if (call->targets && fold->out[0] == OPDI_OUT_F_OR_I && call->targets[0]->dtype != dtype) {
         return opd_fail(OPD_ERROR_DTYPE, "Expected the dtype for input and out to match, "
                         "but got %s for input's dtype and %s for out's dtype.", opd_dtype_cname(dtype),
                         opd_dtype_cname((opd_scalar_type)call->targets[0]->dtype));
     }
-    return opdi_reduce_kernel(call, fold, t, mask, keep, dtype, fold->out[0] == 'n' ? OPD_INT64 : dtype, OPD_INT64, 0);
+    return opdi_reduce_kernel(call, fold, t, mask, keep, dtype, fold->out[0] == OPDI_OUT_INDEX ? OPD_INT64 : dtype,
+                              OPD_INT64, 0);
 }
 static int opdi_amax_kernel(opd_call *call) {
     return opdi_reduce_extreme(call, &opdi_the_max, opd_arg_ints(call, 1), opd_arg_bool(call, 2), "amax");
@@ -49606,8 +49655,10 @@ static void opdi_join_both(opdi_folded *s, const opdi_folded *with, const opdi_r
 }
 OPDI_COLD_BEGIN
 static const opdi_fold opdi_the_aminmax = {
-    {opdi_fold_both_f32, opdi_fold_both_f64, opdi_fold_both_i64}, {NULL, NULL, NULL}, opdi_join_both, NULL,
-    {OPDI_MINUS_INF, OPDI_INF, INT64_MIN, INT64_MAX}, {'w', 'v'}, "aminmax_kernel"};
+    /* step */ {opdi_fold_both_f32, opdi_fold_both_f64, opdi_fold_both_i64},
+    /* column */ {NULL, NULL, NULL},
+    /* join, finish */ opdi_join_both, NULL, /* init */ {OPDI_MINUS_INF, OPDI_INF, INT64_MIN, INT64_MAX},
+    /* out, what */ {OPDI_OUT_G_OR_N, OPDI_OUT_F_OR_I}, "aminmax_kernel"};
 static int opdi_aminmax_kernel(opd_call *call) {
     opd_tensor *t = opd_arg_tensor(call, 0);
     const int64_t dim = opd_arg_int(call, 1);
@@ -49664,11 +49715,15 @@ OPDI_FOLD_COUNT(opdi_fold_count_i64, int64_t)
 OPDI_COLD_BEGIN
 static void opdi_finish_any(opdi_folded *s, const opdi_reduce *r) { (void)r; s->i = s->i > 0; }
 static void opdi_finish_all(opdi_folded *s, const opdi_reduce *r) { s->i = s->i == r->n; }
-#define OPDI_COUNT_PARTS {opdi_fold_count_f32, opdi_fold_count_f64, opdi_fold_count_i64}, {NULL, NULL, NULL}, \
-    opdi_join_sum
-static const opdi_fold opdi_the_any = {OPDI_COUNT_PARTS, opdi_finish_any, {0, 0, 0, 0}, {'i', 0}, "any"};
-static const opdi_fold opdi_the_all = {OPDI_COUNT_PARTS, opdi_finish_all, {0, 0, 0, 0}, {'i', 0}, "all"};
-static const opdi_fold opdi_the_count = {OPDI_COUNT_PARTS, NULL, {0, 0, 0, 0}, {'i', 0}, "count_nonzero"};
+#define OPDI_COUNT_PARTS \
+    /* step */ {opdi_fold_count_f32, opdi_fold_count_f64, opdi_fold_count_i64}, /* column */ {NULL, NULL, NULL}, \
+    /* join */ opdi_join_sum
+static const opdi_fold opdi_the_any = {
+    OPDI_COUNT_PARTS, opdi_finish_any, /* init */ {0, 0, 0, 0}, {OPDI_OUT_I, OPDI_OUT_NONE}, "any"};
+static const opdi_fold opdi_the_all = {
+    OPDI_COUNT_PARTS, opdi_finish_all, /* init */ {0, 0, 0, 0}, {OPDI_OUT_I, OPDI_OUT_NONE}, "all"};
+static const opdi_fold opdi_the_count = {
+    OPDI_COUNT_PARTS, /* finish */ NULL, /* init */ {0, 0, 0, 0}, {OPDI_OUT_I, OPDI_OUT_NONE}, "count_nonzero"};
 static int opdi_reduce_truth(opd_call *call, const opdi_fold *fold, opd_ints dims, bool keep) {
     opd_tensor *t = opd_arg_tensor(call, 0);
     const opd_scalar_type dtype = (opd_scalar_type)t->dtype,
@@ -49807,7 +49862,8 @@ static void opdi_finish_root(opdi_folded *s, const opdi_reduce *r) { (void)r; s-
 OPDI_COLD_BEGIN
 static void opdi_finish_power(opdi_folded *s, const opdi_reduce *r) { s->f = pow(s->f, 1.0 / r->p); }
 #define OPDI_NORM_FOLD(f32, f64, join, finish, init)                                                        \
-    {{f32, f64, NULL}, {NULL, NULL, NULL}, join, finish, {init, 0, 0, 0}, {'f', 0}, "norm_cpu"}
+    {/* step */ {f32, f64, NULL}, /* column */ {NULL, NULL, NULL}, join, finish, {init, 0, 0, 0},           \
+     {OPDI_OUT_F, OPDI_OUT_NONE}, "norm_cpu"}
 static const opdi_fold opdi_the_norms[6] = {
     OPDI_NORM_FOLD(opdi_fold_count_f32, opdi_fold_count_f64, opdi_join_sum, NULL, 0),
     OPDI_NORM_FOLD(opdi_fold_abs_f32, opdi_fold_abs_f64, opdi_join_sum, NULL, 0),
@@ -50043,8 +50099,10 @@ static void opdi_finish_lse(opdi_folded *s, const opdi_reduce *r) {
 }
 OPDI_COLD_BEGIN
 static const opdi_fold opdi_the_lse = {
-    {opdi_fold_lse_f32, opdi_fold_lse_f64, NULL}, {NULL, NULL, NULL}, opdi_join_lse, opdi_finish_lse,
-    {OPDI_MINUS_INF, 0, 0, 0}, {'f', 0}, "logsumexp"};
+    /* step */ {opdi_fold_lse_f32, opdi_fold_lse_f64, NULL},
+    /* column */ {NULL, NULL, NULL},
+    /* join, finish */ opdi_join_lse, opdi_finish_lse, /* init */ {OPDI_MINUS_INF, 0, 0, 0},
+    /* out, what */ {OPDI_OUT_F, OPDI_OUT_NONE}, "logsumexp"};
 static int opdi_logsumexp_kernel(opd_call *call) {
     opd_tensor *t = opd_arg_tensor(call, 0);
     const opd_scalar_type dtype = opd_dtype_is_integral((opd_scalar_type)t->dtype, true) ? OPD_FLOAT32
@@ -56493,9 +56551,16 @@ static int opdi_norm_twice(const opdi_norm_second *s, opd_tensor **dg, opd_tenso
 
 //== batching rules of norms ===========================================================================================
 
-/* Norms of channels: those of all examples are side by side.  kinds: of each argument x for [N, C, ..], c for [C], r
-   for one that is written, * for a number that counts channels or groups of them; behind a space, the results'. */
-static int opdi_batch_by_channel(opd_call *call, const char *kinds) {
+/* What an argument or a result of a norm has to do with channels. */
+typedef enum opdi_channel_kind {
+    OPDI_CHANNEL_NONE,                            /* nothing */
+    OPDI_CHANNEL_IMAGE,                           /* [N, C, ..] */
+    OPDI_CHANNEL_LIST,                            /* [C] */
+    OPDI_CHANNEL_WRITTEN,                         /* [C], written */
+    OPDI_CHANNEL_COUNT                            /* a number of channels, or of groups of them */
+} opdi_channel_kind;
+/* Norms of channels: those of all examples are side by side.  Kinds of the arguments, and of the three results. */
+static int opdi_batch_by_channel(opd_call *call, const opdi_channel_kind *kinds, const opdi_channel_kind *results) {
     opd_value args[OPD_MAX_ARGS], rets[3];
     const int nargs = call->op->nargs;
     const int64_t size = opd_batch_size();
@@ -56503,24 +56568,24 @@ static int opdi_batch_by_channel(opd_call *call, const char *kinds) {
     if (size == 0) { return opdi_batch_empty(call); }
     memcpy(args, call->args, (size_t)nargs * sizeof *args);
     for (i = 0; i < nargs; i++) {
-        if (kinds[i] == '*') { args[i] = opd_value_int(opdi_size_times(args[i].u.i, size)); }
+        if (kinds[i] == OPDI_CHANNEL_COUNT) { args[i] = opd_value_int(opdi_size_times(args[i].u.i, size)); }
         if (args[i].tag != OPD_TAG_TENSOR) { continue; }
-        if (args[i].u.t->ndim < (kinds[i] == 'x' ? 2 : 1)) { return opdi_batch_unfit(call); }
+        if (args[i].u.t->ndim < (kinds[i] == OPDI_CHANNEL_IMAGE ? 2 : 1)) { return opdi_batch_unfit(call); }
         args[i].u.t = opd_batch_arg(call, i, &dim);
-        if (kinds[i] == 'x') { args[i].u.t = opdi_batch_channels(args[i].u.t, dim); }
+        if (kinds[i] == OPDI_CHANNEL_IMAGE) { args[i].u.t = opdi_batch_channels(args[i].u.t, dim); }
         else { args[i].u.t = opdi_batch_merge(opd_batch_front(args[i].u.t, dim), 0); }
         if (!args[i].u.t) { return -1; }
     }
     if (opd_call_all(call->op, rets, args, nargs)) { return -1; }
     for (i = 0; i < nargs; i++) {
-        opd_tensor *t = kinds[i] == 'r' ? opd_batch_arg(call, i, &dim) : NULL, *now = args[i].u.t;
+        opd_tensor *t = kinds[i] == OPDI_CHANNEL_WRITTEN ? opd_batch_arg(call, i, &dim) : NULL, *now = args[i].u.t;
         if (!t || t->storage == now->storage) { continue; }
         now = opdi_batch_split(now, 0, now->numel / size);
         if (!opd_copy_(dim < 0 ? t : opd_batch_front(t, dim), dim < 0 ? opd_select(now, 0, 0) : now)) { return -1; }
     }
     for (i = 0; i < 3; i++) {
         opd_tensor *r = rets[i].tag == OPD_TAG_TENSOR ? rets[i].u.t : NULL;
-        const int at = kinds[nargs + 1 + i] == 'x';
+        const int at = results[i] == OPDI_CHANNEL_IMAGE;
         if (r ? opd_batch_return(call, opdi_batch_split(r, at, opdi_sizes(r)[at] / size), at)
             : opd_return_value(call, OPD_NONE)) { return -1; }
     }
@@ -56866,7 +56931,14 @@ static int opdi_native_group_norm_backward(opd_backward_call *bw) {
     stat[2] = 1;
     return opdi_give_norm(bw, 0, 1, 2, r, mask[0] ? opdi_stats_backward(bw, x, three, stat, 3) : NULL);
 }
-static int opdi_group_norm_batch(opd_call *call) { return opdi_batch_by_channel(call, "xcc.*.*. xxx"); }
+static int opdi_group_norm_batch(opd_call *call) {
+    static const opdi_channel_kind kinds[8] = {
+        OPDI_CHANNEL_IMAGE, OPDI_CHANNEL_LIST, OPDI_CHANNEL_LIST, OPDI_CHANNEL_NONE, OPDI_CHANNEL_COUNT,
+        OPDI_CHANNEL_NONE, OPDI_CHANNEL_COUNT, OPDI_CHANNEL_NONE};
+    static const opdi_channel_kind results[3] = {
+        OPDI_CHANNEL_IMAGE, OPDI_CHANNEL_IMAGE, OPDI_CHANNEL_IMAGE};
+    return opdi_batch_by_channel(call, kinds, results);
+}
 OPDI_OP(native_group_norm) {
     op->schema = "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int "
         "group, float eps) -> (Tensor, Tensor, Tensor)";
@@ -56928,7 +57000,14 @@ static int opdi_native_group_norm_backward_backward(opd_backward_call *bw) {
     if (dw) { OPDI_GIVE(4, opdi_o_reshape(dw, &c, 1)); }
     return 0;
 }
-static int opdi_group_norm_back_batch(opd_call *call) { return opdi_batch_by_channel(call, "xxxxc.*.*. xcc"); }
+static int opdi_group_norm_back_batch(opd_call *call) {
+    static const opdi_channel_kind kinds[10] = {
+        OPDI_CHANNEL_IMAGE, OPDI_CHANNEL_IMAGE, OPDI_CHANNEL_IMAGE, OPDI_CHANNEL_IMAGE, OPDI_CHANNEL_LIST,
+        OPDI_CHANNEL_NONE, OPDI_CHANNEL_COUNT, OPDI_CHANNEL_NONE, OPDI_CHANNEL_COUNT, OPDI_CHANNEL_NONE};
+    static const opdi_channel_kind results[3] = {
+        OPDI_CHANNEL_IMAGE, OPDI_CHANNEL_LIST, OPDI_CHANNEL_LIST};
+    return opdi_batch_by_channel(call, kinds, results);
+}
 OPDI_OP(native_group_norm_backward) {
     op->schema = "native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, "
         "SymInt N, SymInt C, SymInt HxW, int group, bool[3] output_mask) -> (Tensor, Tensor, Tensor)";
@@ -57086,6 +57165,14 @@ static int opdi_native_batch_norm_backward(opd_backward_call *bw) {
                                                            : NULL);
 }
 static int opdi_batch_norm_batch(opd_call *call) {
+    static const opdi_channel_kind training[8] = {
+        OPDI_CHANNEL_IMAGE, OPDI_CHANNEL_LIST, OPDI_CHANNEL_LIST, OPDI_CHANNEL_WRITTEN, OPDI_CHANNEL_WRITTEN,
+        OPDI_CHANNEL_NONE, OPDI_CHANNEL_NONE, OPDI_CHANNEL_NONE};
+    static const opdi_channel_kind fixed[8] = {
+        OPDI_CHANNEL_IMAGE, OPDI_CHANNEL_LIST, OPDI_CHANNEL_LIST, OPDI_CHANNEL_LIST, OPDI_CHANNEL_LIST,
+        OPDI_CHANNEL_NONE, OPDI_CHANNEL_NONE, OPDI_CHANNEL_NONE};
+    static const opdi_channel_kind results[3] = {
+        OPDI_CHANNEL_IMAGE, OPDI_CHANNEL_LIST, OPDI_CHANNEL_LIST};
     int i;
     for (i = 3; i < 5; i++) {
         if (opd_arg_bool(call, 5) && opd_arg_tensor(call, i) && !opdi_batch_is(call, i) && opdi_batch_is(call, 0)) {
@@ -57094,7 +57181,7 @@ static int opdi_batch_norm_batch(opd_call *call) {
                             "and do not need eval mode, please set `track_running_stats` to be False.");
         }
     }
-    return opdi_batch_by_channel(call, opd_arg_bool(call, 5) ? "xccrr... xcc" : "xcccc... xcc");
+    return opdi_batch_by_channel(call, opd_arg_bool(call, 5) ? training : fixed, results);
 }
 OPDI_OP(native_batch_norm) {
     op->schema = "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? "
@@ -57179,7 +57266,14 @@ static int opdi_native_batch_norm_backward_backward(opd_backward_call *bw) {
     if (dw) { OPDI_GIVE(2, opdi_o_reshape(dw, wide + 1, 1)); }
     return 0;
 }
-static int opdi_batch_norm_back_batch(opd_call *call) { return opdi_batch_by_channel(call, "xxccccc... xcc"); }
+static int opdi_batch_norm_back_batch(opd_call *call) {
+    static const opdi_channel_kind kinds[10] = {
+        OPDI_CHANNEL_IMAGE, OPDI_CHANNEL_IMAGE, OPDI_CHANNEL_LIST, OPDI_CHANNEL_LIST, OPDI_CHANNEL_LIST,
+        OPDI_CHANNEL_LIST, OPDI_CHANNEL_LIST, OPDI_CHANNEL_NONE, OPDI_CHANNEL_NONE, OPDI_CHANNEL_NONE};
+    static const opdi_channel_kind results[3] = {
+        OPDI_CHANNEL_IMAGE, OPDI_CHANNEL_LIST, OPDI_CHANNEL_LIST};
+    return opdi_batch_by_channel(call, kinds, results);
+}
 OPDI_OP(native_batch_norm_backward) {
     op->schema = "native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor? running_mean, "
         "Tensor? running_var, Tensor? save_mean, Tensor? save_invstd, bool train, float eps, bool[3] output_mask) -> "
@@ -57343,7 +57437,7 @@ static int opdi_dropout_kernel(opd_call *call) {
     const char *name = call->op->schema->name;
     if (opdi_dropout_check(p)) { return -1; }
     if (!(p > 0) || !opd_arg_bool(call, 2) || x->numel == 0) { return opd_return_tensor(call, x); }
-    noise = opdi_dropout_noise(x, p, *name == 'f');
+    noise = opdi_dropout_noise(x, p, strncmp(name, "feature_", strlen("feature_")) == 0);
     if (name[strlen(name) - 1] != '_') { return opd_return_tensor(call, opd_mul(x, noise)); }
     return opd_return_tensor(call, opdi_aten(&mul, "aten::mul_.Tensor", opd_value_tensor(x), opd_value_tensor(noise),
                                              OPD_DEFAULT, OPD_DEFAULT));
@@ -57947,7 +58041,9 @@ static opd_tensor *opdi_huber_slope(opd_tensor *x, opd_tensor *y, double beta, b
     if (!scaled) { d = opd_div_Scalar(d, opd_value_float(beta)); }
     return opd_clamp_full(d, opd_value_float(scaled ? -beta : -1), opd_value_float(scaled ? beta : 1));
 }
-static bool opdi_huber_scaled(const opd_call *call) { return call->op->schema->name[0] == 'h'; }
+static bool opdi_huber_scaled(const opd_call *call) {
+    return strncmp(call->op->schema->name, "huber_", strlen("huber_")) == 0;
+}
 static int opdi_huber_like_kernel(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0), *y = opd_arg_tensor(call, 1);
     const bool scaled = opdi_huber_scaled(call);
@@ -58791,7 +58887,7 @@ static void opdi_indexed_fold_blocks(const opdi_indexed *w, const opdi_indexed_r
     int64_t i, m;
     for (i = 0; i < n; i += m) {
         char *pb = r->b + i * bs * w->bsize, *pa = r->a + (i * as + (sums ? *r->x * w->at : 0)) * w->size;
-        opdi_indexed_rows part = {pa, pb, r->x + i * xs, 0, 1, 0, 0, 0};
+        opdi_indexed_rows part = {pa, pb, r->x + i * xs, /* n, m */ 0, 1, /* as, bs, xs */ 0, 0, 0};
         part.n = m = OPDI_MIN(n - i, (int64_t)OPDI_BLOCK);
         if (loads) { opdi_indexed_load(w, from, pb, bs, m); part.b = pb = (char *)from; }
         if (!sums) { opdi_indexed_fold(w, &part, loads ? 1 : bs); }
@@ -58809,7 +58905,7 @@ static void opdi_indexed_part(void *ctx, int64_t begin, int64_t end) {
     const int row = w->row;
     const bool loads = w->kind >= OPDI_WALK_ADD && (w->load_b || w->alpha != 1);
     int64_t idx[OPD_MAX_DIMS], sizes[OPD_MAX_DIMS], a = 0, b = 0, x = 0;
-    opdi_indexed_rows r = {NULL, NULL, NULL, 0, 1, 0, 0, 0};
+    opdi_indexed_rows r = {/* a, b, x */ NULL, NULL, NULL, /* n, m */ 0, 1, /* as, bs, xs */ 0, 0, 0};
     bool sums;
     int d, outer = row;
     if (w->split >= 0) { a = begin * w->as[w->split]; b = begin * w->bs[w->split]; x = begin * w->xs[w->split]; }
@@ -59024,7 +59120,7 @@ static int opdi_indexed_check(const opd_tensor *self, int dim, const opd_tensor 
     }
     if (OPDI_MAX((int)self->ndim, 1) != OPDI_MAX((int)index->ndim, 1)) {
         return opd_fail(OPD_ERROR_SHAPE, "Index tensor must have the same number of dimensions as %s tensor",
-                        *name == 'g' ? "input" : "self");
+                        strcmp(name, "gather") == 0 ? "input" : "self");
     }
     if (src && OPDI_MAX((int)src->ndim, 1) != OPDI_MAX((int)index->ndim, 1)) {
         return opd_fail(OPD_ERROR_SHAPE, "Index tensor must have the same number of dimensions as src tensor");
@@ -59660,12 +59756,21 @@ OPDI_OP(index_reduce) {
     op->cases = "[3,4], 1, [2]i4, [3,2], 'mean'";
 }
 
-/* vmap of index_select, index_add, index_copy, index_fill, index_reduce where each example has indices of its own. */
+typedef enum opdi_rows_kind {
+    OPDI_INDEX_SELECT, OPDI_INDEX_ADD, OPDI_INDEX_COPY, OPDI_INDEX_FILL, OPDI_INDEX_REDUCE
+} opdi_rows_kind;
+static opdi_rows_kind opdi_rows_kind_of(const opd_op *op) {
+    static const char *const names[] = {"index_select", "index_add", "index_copy", "index_fill"};
+    int kind = OPDI_INDEX_SELECT;
+    while (kind < OPDI_INDEX_REDUCE && strncmp(op->schema->name, names[kind], strlen(names[kind])) != 0) { kind++; }
+    return (opdi_rows_kind)kind;
+}
+/* vmap of those where each example has indices of its own. */
 static int opdi_rows_indexed(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 2), *src, *list[OPD_MAX_DIMS];
     const opd_value v = call->op->nargs > 3 ? call->args[3] : opd_value_none();
     const char *name = call->op->schema->name;
-    const char kind = name[6];                    /* index_(s)elect, (a)dd, (c)opy, (f)ill, (r)educe */
+    const opdi_rows_kind kind = opdi_rows_kind_of(call->op);
     const int dim = opdi_dim_of(opd_arg_int(call, 1), self->ndim);
     const int64_t one = 1, n = x->numel;
     int64_t sizes[OPD_MAX_DIMS];
@@ -59674,37 +59779,40 @@ static int opdi_rows_indexed(opd_call *call) {
     if (dim < 0) { return -1; }
     if (x->ndim > 1) { return opd_fail(OPD_ERROR_INDEX, "%s(): Index is supposed to be a vector", name); }
     if (opdi_index_dtype(x, "Expected dtype int32 or int64 for index") ||
-        (src && kind != 'f' && opdi_rows_check(self, dim, x, src, name))) { return -1; }
-    if (self->ndim == 0 || (src && src->ndim == 0 && kind != 'f')) {         /* as of one element */
+        (src && kind != OPDI_INDEX_FILL && opdi_rows_check(self, dim, x, src, name))) { return -1; }
+    if (self->ndim == 0 || (src && src->ndim == 0 && kind != OPDI_INDEX_FILL)) {         /* as of one element */
         opd_value args[OPD_MAX_ARGS];
         opd_tensor *r;
         memcpy(args, call->args, (size_t)call->op->nargs * sizeof *args);
         if (self->ndim == 0) { args[0].u.t = opdi_o_reshape(self, &one, 1); }
-        if (src && src->ndim == 0 && kind != 'f') { args[3].u.t = opdi_o_reshape(src, &one, 1); }
+        if (src && src->ndim == 0 && kind != OPDI_INDEX_FILL) { args[3].u.t = opdi_o_reshape(src, &one, 1); }
         r = opd_call_op(call->op, args, call->op->nargs);
         return opd_return_tensor(call, self->ndim == 0 ? opdi_o_reshape(r, NULL, 0) : r);
     }
     x = opdi_o_reshape(opd_to_dtype(x, OPD_INT64), &n, 1);
-    if (kind == 'r') {                            /* scatter_reduce, with an index for every element */
+    if (kind == OPDI_INDEX_REDUCE) {                            /* scatter_reduce, with an index for every element */
         for (d = 0; d < self->ndim; d++) { sizes[d] = d == dim ? n : 1; }
         x = opdi_o_expand(opdi_o_reshape(x, sizes, self->ndim), opdi_sizes(src), src->ndim);
         return opd_return_tensor(call, opd_scatter_reduce_two_full(self, dim, x, src, opd_arg_str(call, 4),
                                                                    opd_arg_bool(call, 5)));
     }
-    if (kind != 'f') {                            /* what counts from the end elsewhere is an error here */
+    if (kind != OPDI_INDEX_FILL) {                            /* what counts from the end elsewhere is an error here */
         x = opd_masked_fill_Scalar(x, opd_lt_Scalar(x, opd_value_int(0)), opd_value_int(opdi_sizes(self)[dim]));
     }
     for (d = 0; d < dim; d++) { list[d] = NULL; }
     if (!(list[dim] = x)) { return -1; }
-    if (kind == 's') { return opd_return_tensor(call, opd_index(self, opd_tensors_of(list, dim + 1))); }
-    if (kind == 'a') { src = opdi_scale(src, call->args[4]); }
-    if (kind == 'f') { src = src ? opd_to_dtype(src, opd_dtype(self)) : opd_new_full(self, opd_ints_of(NULL, 0), v); }
-    return opd_return_tensor(call, opd_index_put_full(self, opd_tensors_of(list, dim + 1), src, kind == 'a'));
+    if (kind == OPDI_INDEX_SELECT) { return opd_return_tensor(call, opd_index(self, opd_tensors_of(list, dim + 1))); }
+    if (kind == OPDI_INDEX_ADD) { src = opdi_scale(src, call->args[4]); }
+    if (kind == OPDI_INDEX_FILL) {
+        src = src ? opd_to_dtype(src, opd_dtype(self)) : opd_new_full(self, opd_ints_of(NULL, 0), v);
+    }
+    return opd_return_tensor(call, opd_index_put_full(self, opd_tensors_of(list, dim + 1), src,
+                                                      kind == OPDI_INDEX_ADD));
 }
 static int opdi_rows_batch(opd_call *call) {
     opd_op *op = call->op;
     opd_value args[OPD_MAX_ARGS], ret;
-    const char kind = op->schema->name[6];
+    const opdi_rows_kind kind = opdi_rows_kind_of(op);
     const int ndim = call->args[0].u.t->ndim, dim = opdi_dim_of(call->args[1].u.i, ndim);
     const bool src = op->nargs > 3 && call->args[3].tag == OPD_TAG_TENSOR;
     int at, at_index, at_src = -1;
@@ -59713,7 +59821,7 @@ static int opdi_rows_batch(opd_call *call) {
     args[0].u.t = opd_batch_arg(call, 0, &at);
     args[2].u.t = opd_batch_arg(call, 2, &at_index);
     if (src) { args[3].u.t = opd_batch_arg(call, 3, &at_src); }
-    if (kind == 's' && at < 0 && ndim > 0 && call->args[2].u.t->ndim <= 1) {  /* rows of one tensor */
+    if (kind == OPDI_INDEX_SELECT && at < 0 && ndim > 0 && call->args[2].u.t->ndim <= 1) {  /* rows of one tensor */
         int64_t sizes[OPD_MAX_DIMS + 1], n = call->args[2].u.t->numel * call->th->innermost.rule->size;
         opd_tensor *x = opd_batch_front(args[2].u.t, at_index);
         opd_tensor *r = opd_index_select(args[0].u.t, dim, opdi_o_reshape(x, &n, 1));
@@ -59724,11 +59832,11 @@ static int opdi_rows_batch(opd_call *call) {
         sizes[dim + 1] = call->args[2].u.t->numel;
         return opd_batch_return(call, opdi_o_reshape(r, sizes, ndim + 1), dim);
     }
-    if (at_index >= 0 || ndim == 0 || (src && (kind == 'f' ? at_src >= 0 : call->args[3].u.t->ndim == 0))) {
+    if (at_index >= 0 || ndim == 0 || (src && (kind == OPDI_INDEX_FILL ? at_src >= 0 : call->args[3].u.t->ndim == 0))) {
         return opdi_batch_as(call, opdi_rows_indexed);
     }
-    if (kind != 's') { args[0].u.t = opd_batch_front(args[0].u.t, at); at = 0; }
-    if (src && kind != 'f') { args[3].u.t = opd_batch_front(args[3].u.t, at_src); }
+    if (kind != OPDI_INDEX_SELECT) { args[0].u.t = opd_batch_front(args[0].u.t, at); at = 0; }
+    if (src && kind != OPDI_INDEX_FILL) { args[3].u.t = opd_batch_front(args[3].u.t, at_src); }
     args[1].u.i = dim + (dim >= at);
     return opd_call_all(op, &ret, args, op->nargs) ? -1 : opd_batch_return(call, ret.u.t, at);
 }
