@@ -574,13 +574,14 @@ OPD_API const char *opd_schema_arg_name(const opd_schema *schema, int i);
    Equal schemas have equal hashes. */
 OPD_API bool opd_schema_equal(const opd_schema *a, const opd_schema *b);
 OPD_API uint64_t opd_schema_hash(const opd_schema *schema);
-/* Whether whoever calls `old` may call this one instead; whether whoever calls this one, without what is new in it,
-   may call `old`.  When not, `why` says what is in the way (cut to cap bytes with the zero; NULL: not asked for). */
+/* The first: true when every call of `old` is a call of `schema` too; the second: true when every call of `schema` that
+   uses nothing new in it is a call of `old` too.  When not, `why` says what is in the way (cut to cap bytes with the
+   zero; NULL: not asked for). */
 OPD_API bool opd_schema_is_backward_compatible_with(const opd_schema *schema, const opd_schema *old, char *why,
                                                     size_t cap);
 OPD_API bool opd_schema_is_forward_compatible_with(const opd_schema *schema, const opd_schema *old, char *why,
                                                    size_t cap);
-/* Whether a may stand where b is asked for: arguments of the same names take at least what b's take, results are at
+/* True when a may stand where b is asked for: arguments of the same names take at least what b's take, results are at
    most what b's are.  as_method skips the first argument. */
 OPD_API bool opd_schema_is_subtype_of(const opd_schema *a, const opd_schema *b, bool as_method);
 
@@ -593,10 +594,10 @@ OPD_API bool opd_schema_is_mutable(const opd_schema *schema);
 OPD_API bool opd_schema_is_mutable_at(const opd_schema *schema, int place, const opd_value *values);
 OPD_API bool opd_schema_is_aliasing(const opd_schema *schema, int place);          /* it has an annotation */
 OPD_API bool opd_schema_may_alias(const opd_schema *schema, int a, int b, const opd_value *values);
-/* Whether something in a may be b, or something in b; both ways: or something in b be a. */
+/* True when something in a may be b, or something in b; both_ways: or something in b may be a. */
 OPD_API bool opd_schema_may_contain_alias(const opd_schema *schema, int a, int b, bool both_ways,
                                           const opd_value *values);
-/* Whether the operator of that name draws random numbers: its tag says so, and `train` among the values, if there, is
+/* True when the operator of that name draws random numbers: its tag says so, and `train` among the values, if there, is
    not false. */
 OPD_API bool opd_schema_is_nondeterministic(const opd_schema *schema, const opd_value *values);
 
@@ -704,7 +705,7 @@ OPD_INLINE bool opd_keyset_is_empty(opd_keyset set) { return set.functionality =
 OPD_INLINE bool opd_keyset_has_all(opd_keyset set, opd_keyset part) {
     return opd_keyset_equal(opd_keyset_and(set, part), part);
 }
-/* They share a functionality. */
+/* True when a and b share a functionality. */
 OPD_INLINE bool opd_keyset_has_any(opd_keyset a, opd_keyset b) { return (a.functionality & b.functionality) != 0; }
 /* Every functionality and every backend; the autograd keys; the keys that a kernel at ADInplaceOrView excludes. */
 #define OPD_KEYS_FULL opd_keyset_make(OPD_BIT_OF(OPD_F_COUNT) - 1, (UINT64_C(1) << OPD_BACKEND_COUNT) - 1)
@@ -746,7 +747,7 @@ OPD_API opd_dispatch_state opd_dispatch_state_set(opd_dispatch_state state);
 typedef int (*opd_kernel)(opd_call *call);
 /* A derivative formula; see opd_backward_call below. */
 typedef int (*opd_backward_fn)(opd_backward_call *bw);
-/* What leaves something for it; see opd_context below. */
+/* A function that leaves something for a derivative formula; see opd_context below. */
 typedef int (*opd_setup_fn)(opd_context *ctx);
 /* A formula of forward mode: tangents of the results out of tangents of the arguments; see opd_jvp_call below. */
 typedef int (*opd_jvp_fn)(opd_jvp_call *jv);
@@ -861,8 +862,8 @@ OPD_API opd_library *opd_library_open(opd_library_kind kind, const char *ns, con
 OPD_API void opd_library_close(opd_library *lib);
 /* Defines an operator by its schema.  0, or -1 with nothing changed. */
 OPD_API int opd_def(opd_library *lib, const char *schema);
-/* The same with more to say; NULL: nothing.  same_again allows a second definition that says the same (schema and alias
-   kind): the operator then stays until the last of them is undone, and keeps the tags and place of the oldest. */
+/* opd_def with options; NULL: none.  same_again allows a second definition that says the same (schema and alias kind):
+   the operator then stays until the last of them is undone, and keeps the tags and place of the oldest. */
 typedef struct opd_def_options { uint32_t tags; opd_alias_kind alias; int32_t same_again; } opd_def_options;
 OPD_API int opd_def_with(opd_library *lib, const char *schema, const opd_def_options *options);
 /* Says where what follows is registered: "registered at FILE:LINE" in dumps and messages, in place of the library's;
@@ -870,7 +871,7 @@ OPD_API int opd_def_with(opd_library *lib, const char *schema, const opd_def_opt
 OPD_API void opd_library_at(opd_library *lib, const char *file, int line);
 /* Registers a kernel at the library's key, or without one at CompositeImplicitAutograd (catch-all). */
 OPD_API int opd_impl(opd_library *lib, const char *name, opd_kernel kernel);
-/* The same at a named key, with a user pointer (may be NULL) and its destructor (may be NULL). */
+/* Registers a kernel at a named key, with a user pointer (may be NULL) and its destructor (may be NULL). */
 OPD_API int opd_impl_key(opd_library *lib, const char *name, const char *key, opd_kernel kernel, void *user,
                          void (*destroy)(void *user));
 /* Registers a kernel for every operator at the library's key, where nothing better is there (namespace "_" only). */
@@ -894,7 +895,7 @@ OPD_API int opd_register_autograd(opd_library *lib, const char *name, opd_backwa
 /* Finds "ns::name.overload"; NULL with an error that names the nearest ones.  Handles stay valid for ever; a call
    through one whose operator has been undefined fails. */
 OPD_API opd_op *opd_find(const char *name);
-/* The same without an error. */
+/* Finds an operator as opd_find does; NULL without an error. */
 OPD_API opd_op *opd_find_quiet(const char *name);
 OPD_API const char *opd_op_name(const opd_op *op);                /* "ns::name.overload" */
 OPD_API const opd_schema *opd_op_schema(const opd_op *op);      /* while it is defined; NULL: only kernels */
@@ -949,9 +950,9 @@ OPD_API int opd_check_invariants(void);
 OPD_API opd_tensor *opd_call_op(opd_op *op, const opd_value *args, int nargs);          /* first result; NULL: failed */
 /* 0, or -1.  rets NULL: the results are not asked for. */
 OPD_API int opd_call_all(opd_op *op, opd_value *rets, const opd_value *args, int nargs);
-/* For operators whose results are all tensors: fills rets (NULL where a result is undefined). */
+/* Calls an operator whose results are all tensors: fills rets (NULL where a result is undefined).  0, or -1. */
 OPD_API int opd_call_tensors(opd_op *op, opd_tensor **rets, const opd_value *args, int nargs);
-/* For operators with one result that is a number, or a list of tensors. */
+/* Calls an operator with one result that is a number, or a list of tensors, and returns that. */
 OPD_API opd_value opd_call_value(opd_op *op, const opd_value *args, int nargs);
 OPD_API opd_tensors opd_call_list(opd_op *op, const opd_value *args, int nargs);
 /* Positional arguments, then some by name; the others take their defaults.  rets as for opd_call_all.  0, or -1. */
@@ -986,8 +987,8 @@ OPD_INLINE opd_op *opd_op_cached(opd_op **handle, const char *name) {
 #endif
 }
 #define OPD_OP(handle, name) opd_op_cached(handle, name)
-/* The same with a signature (see opd_op_check) that is checked at that one look-up; NULL with an error when it does
-   not fit. */
+/* Finds an operator as opd_op_cached does, with a signature (see opd_op_check) that is checked at that one look-up;
+   NULL with an error when it does not fit. */
 OPD_API opd_op *opd_op_look_up(opd_op **handle, const char *name, const char *signature);
 OPD_INLINE opd_op *opd_op_typed(opd_op **handle, const char *name, const char *signature) {
 #if defined(__GNUC__) && !defined(__TINYC__)
@@ -1021,7 +1022,7 @@ OPD_API opd_device opd_arg_device(const opd_call *call, int i, opd_device if_non
    checked out= tensor, self for an in-place form, or one without storage at Meta.  NULL with an error.  The kernel
    need not return it again; it belongs to the call. */
 OPD_API opd_tensor *opd_result(opd_call *call, int i, const int64_t *sizes, int ndim, opd_scalar_type dtype);
-/* The same with strides (elements) for a fresh one; NULL: contiguous. */
+/* opd_result with a device, and strides (elements) for a fresh tensor; NULL: contiguous. */
 OPD_API opd_tensor *opd_result_strided(opd_call *call, int i, const int64_t *sizes, const int64_t *strides, int ndim,
                                        opd_scalar_type dtype, opd_device device);
 /* Give the next result; take hold of it at once (lists and strings are copied).  NULL tensor: the error passes on. */
@@ -1040,7 +1041,8 @@ OPD_INLINE int opd_return_bool(opd_call *call, bool b) { return opd_return_value
    opened after it.  Open returns the mark. */
 typedef struct opd_scope { int64_t mark, outer; int32_t depth, open; } opd_scope;
 OPD_API opd_scope opd_scope_open(void);
-/* The same, with a name that errors give it: "file:line", as OPD_SCOPE and OPD_SCOPED say, or any text that stays. */
+/* opd_scope_open with a name that errors give the scope: "file:line", as OPD_SCOPE and OPD_SCOPED say, or any text that
+   stays. */
 OPD_API opd_scope opd_scope_open_at(const char *place);
 OPD_API void opd_scope_close(opd_scope *scope);
 /* Moves a tensor of the innermost scope to the one around it; returns t. */
@@ -1062,7 +1064,7 @@ OPD_API opd_tensor *opd_assign(opd_tensor **handle, opd_tensor *t);
 
 /* A fresh CPU tensor with undefined contents; belongs to the innermost scope.  NULL with an error. */
 OPD_API opd_tensor *opd_tensor_new(opd_ints sizes, opd_scalar_type dtype);
-/* The same on any device that has an allocator: cpu, meta. */
+/* opd_tensor_new on any device that has an allocator: cpu, meta, registered ones. */
 OPD_API opd_tensor *opd_tensor_new_on(opd_ints sizes, opd_scalar_type dtype, opd_device device);
 /* A CPU tensor with a copy of numel elements of that dtype from data. */
 OPD_API opd_tensor *opd_tensor_from(const void *data, opd_ints sizes, opd_scalar_type dtype);
@@ -1098,7 +1100,7 @@ OPD_API bool opd_is_contiguous(const opd_tensor *t);
 OPD_API bool opd_tensor_is_wrapped_number(const opd_tensor *t);
 OPD_API bool opd_tensor_same_storage(const opd_tensor *a, const opd_tensor *b);
 OPD_API int64_t opd_tensor_storage_bytes(const opd_tensor *t);
-/* Of its storage family; an inference tensor has none, and that is an error. */
+/* The number of writes into t's storage and all that look at it; an inference tensor has none, and that is an error. */
 OPD_API uint32_t opd_tensor_version(const opd_tensor *t);
 /* Tensor.data: another tensor with t's memory, sizes and keys, without history, and with a count of writes of its own,
    so that writing into it, no tape knows.  opd_detach shares the count.  NULL with an error. */
@@ -1204,16 +1206,17 @@ OPD_API int opd_backend_register_sized(opd_backend backend, const opd_backend_de
 OPD_INLINE int opd_backend_register(opd_backend backend, const opd_backend_desc *desc) {
     return opd_backend_register_sized(backend, desc, sizeof(opd_backend_desc));     /* which may grow */
 }
-/* What plug-ins call that were built before it grew. */
+/* opd_backend_register as plug-ins call it that were built before opd_backend_desc grew. */
 OPD_API int opd_backend_register_first(opd_backend backend, const opd_backend_desc *desc);
-/* Undoes it; refused with an error while memory of the device is in use.  No other thread may be using the device. */
+/* Undoes opd_backend_register; refused with an error while memory of the device is in use.  No other thread may be
+   using the device. */
 OPD_API int opd_backend_unregister(opd_backend backend);
 /* A kernel for opd_fallback or opd_impl: copies tensors to the CPU, runs the operator there, and copies back what it
    wrote and returned.  Views cannot be had so.  at::native::cpu_fallback. */
 OPD_API int opd_cpu_fallback(opd_call *call);
-/* Whether that happens, instead of an error, for operators that have neither a kernel nor a fallback at a backend;
-   returns what it was (off).  Kernels that are registered later come first again.  The count is of all calls of all
-   backends that went through opd_cpu_fallback in this process.  Any thread.  PYTORCH_ENABLE_MPS_FALLBACK. */
+/* Switches on that this happens, instead of an error, for operators that have neither a kernel nor a fallback at a
+   backend; returns what it was (off).  Kernels that are registered later come first again.  The count is of all calls
+   of all backends that went through opd_cpu_fallback in this process.  Any thread.  PYTORCH_ENABLE_MPS_FALLBACK. */
 OPD_API bool opd_cpu_fallback_set(opd_backend backend, bool on);
 OPD_API int64_t opd_cpu_fallback_count(void);
 /* The first element's address in memory of that backend, for its kernels; NULL with an error that names the argument
@@ -1224,13 +1227,13 @@ OPD_API void *opd_device_data(const opd_tensor *t, opd_backend backend);
    in-place forms; a written argument that the operator returns is returned.  Not for operators that return views, nor
    for those whose sizes data decide.  0, or -1 with an error. */
 OPD_API int opd_results_from_fake(opd_call *call);
-/* The same for an operator that changes a copy of its first argument: result 0, which holds what that does.  An
+/* Makes the result of an operator that changes a copy of its first argument: result 0, which holds what that does.  An
    in-place form gets the argument itself where no other one looks at its memory.  NULL with an error. */
 OPD_API opd_tensor *opd_result_update(opd_call *call);
 /* opd_tensor_wrap for memory of a device. */
 OPD_API opd_tensor *opd_tensor_wrap_on(void *data, opd_ints sizes, const int64_t *strides, opd_scalar_type dtype,
                                        opd_device device, void (*deleter)(void *data, void *user), void *user);
-/* How many devices; 0 for a backend that nobody has registered. */
+/* The number of devices of a backend; 0 for one that nobody has registered. */
 OPD_API int opd_device_count(opd_backend backend);
 /* This thread's current device, where tensors of a device without an index go.  opd_device_set returns what it was:
    `opd_device was = opd_device_set(d); ... opd_device_set(was);`  The dispatcher makes the device of a call's tensors
@@ -1347,15 +1350,15 @@ OPD_API int opd_npy_save(const char *path, opd_tensor *t);
    thread, several at a time. */
 typedef struct opd_tensor_file opd_tensor_file;
 OPD_API opd_tensor_file *opd_tensor_file_open(const char *path);
-/* The same in memory, taken over as opd_tensor_wrap does: deleter runs when the file is closed and the tensors over the
-   memory are gone, or at once when this fails; NULL: the memory outlives them. */
+/* Opens a file of tensors that lies in memory, taken over as opd_tensor_wrap does: deleter runs when the file is closed
+   and the tensors over the memory are gone, or at once when this fails; NULL: the memory outlives them. */
 OPD_API opd_tensor_file *opd_tensor_file_parse(void *data, size_t n, void (*deleter)(void *data, void *user),
                                                void *user);
 OPD_API void opd_tensor_file_close(opd_tensor_file *file);                    /* its tensors stay */
 OPD_API int64_t opd_tensor_file_count(const opd_tensor_file *file);
-/* Of the i-th entry, in the file's order; without .npy, as NumPy shows it.  NULL beyond the last. */
+/* The name of the i-th entry, in the file's order; without .npy, as NumPy shows it.  NULL beyond the last. */
 OPD_API const char *opd_tensor_file_name(const opd_tensor_file *file, int64_t i);
-/* Which entry has that name (.npz: with or without .npy); -1, without an error: none. */
+/* The index of the entry with that name (.npz: with or without .npy); -1, without an error: none. */
 OPD_API int64_t opd_tensor_file_find(const opd_tensor_file *file, const char *name);
 /* The tensor of an entry; get: by name, where there being none is an error.  A dtype that is not there (U16, F8_E4M3)
    is one only now. */
@@ -1514,7 +1517,7 @@ OPD_API bool opd_context_needs_input_grad(const opd_context *ctx, int i);
 /* Tensors that the formula reads with opd_context_saved, at most 190; elements may be NULL.  A second call replaces the
    first.  An error when one was written to meanwhile, or the graph was freed. */
 OPD_API int opd_context_save_for_backward(opd_context *ctx, opd_tensor *const *tensors, int n);
-/* The same for the jvp. */
+/* Saves tensors for the jvp, as opd_context_save_for_backward does for the formula. */
 OPD_API int opd_context_save_for_forward(opd_context *ctx, opd_tensor *const *tensors, int n);
 OPD_API int opd_context_nsaved(const opd_context *ctx);
 OPD_API opd_tensor *opd_context_saved(opd_context *ctx, int i);
@@ -1549,9 +1552,9 @@ OPD_API opd_autograd_fallback_mode opd_autograd_fallback_set(opd_autograd_fallba
 /* The error of the default mode as a kernel to register at an Autograd key (autogradNotImplementedFallback): results
    get a node NotImplemented, what is written and returned too, after the checks of every write in place. */
 OPD_API int opd_autograd_not_implemented(opd_call *call);
-/* Its companion for the ADInplaceOrView key (autogradNotImplementedInplaceOrViewFallback): counts writes, and ties the
-   first result to the argument whose memory it shares.  Writing into such a view is an error while something requires
-   grad. */
+/* The companion of opd_autograd_not_implemented for the ADInplaceOrView key
+   (autogradNotImplementedInplaceOrViewFallback): counts writes, and ties the first result to the argument whose memory
+   it shares.  Writing into such a view is an error while something requires grad. */
 OPD_API int opd_inplace_or_view_not_implemented(opd_call *call);
 
 //----------------------------------------------------------------------------------------------------------------------
@@ -1675,7 +1678,7 @@ typedef struct opd_checkpoint_options {
     opd_generator *const *generators;    /* further ones that are put back as the default one is, and live as long as */
     int ngenerators;                     /* the graph.  The array is copied. */
 } opd_checkpoint_options;
-/* The same with options; NULL: none. */
+/* opd_checkpoint with options; NULL: none. */
 OPD_API int opd_checkpoint_with(opd_checkpoint_fn fn, void *user, opd_destroy destroy, opd_tensor *const *inputs,
                                 int ninputs, opd_tensor **outputs, int noutputs, const opd_checkpoint_options *options);
 
@@ -1695,7 +1698,8 @@ OPD_API int opd_anomaly_set(bool on, bool check_nan);
 OPD_API int opd_dual_enter(void);
 /* Exits the newest level: its tangents go.  0, or -1 with an error.  Works while an error is pending. */
 OPD_API int opd_dual_exit(int level);
-/* Both as a block: OPD_DUAL_LEVEL { ... }, which is left out when no level can be entered. */
+/* Ends the level of a block OPD_DUAL_LEVEL { ... }, which enters one and exits it; the block is left out when none can
+   be entered. */
 OPD_INLINE void opd_dual_end(int *level) {
     if (*level >= 0) { (void)opd_dual_exit(*level); *level = -1; }
 }
@@ -1707,7 +1711,7 @@ OPD_API opd_tensor *opd_make_dual(opd_tensor *primal, opd_tensor *tangent);
 /* The two parts: a view of t without tangent, and the tangent (in the innermost scope), or NULL in *tangent when t has
    none.  Outside of a level t itself and NULL.  NULL with an error. */
 OPD_API opd_tensor *opd_unpack_dual(opd_tensor *t, opd_tensor **tangent);
-/* Whether this thread computes tangents while a level is open.  opd_forward_grad_set returns what it was. */
+/* True when this thread computes tangents while a level is open.  opd_forward_grad_set returns what it was. */
 OPD_API bool opd_forward_grad_enabled(void);
 OPD_API bool opd_forward_grad_set(bool on);
 
@@ -1809,15 +1813,16 @@ typedef struct opd_vmap_options {
    outputs (of the innermost scope) and returns how many, or -1 with an error. */
 OPD_API int opd_vmap(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                      const opd_vmap_options *options, opd_tensor **outputs);
-/* The same for straight code: between begin and end, tensors that wrap has made look like one example of t, taken along
+/* vmap for straight code: between begin and end, tensors that wrap has made look like one example of t, taken along
    in_dim; unwrap gives all examples along out_dim; a tensor that is the same for all of them is repeated.  begin gives
-   the layer's level (from 1; layers nest), -1 with an error.  end, and the end of the scope around, take the layer
-   away; end works while an error is pending.  What was made inside is an error to use afterwards. */
+   the layer's level (from 1; layers nest), -1 with an error. end, and the end of the scope around, take the layer away;
+   end works while an error is pending.  What was made inside is an error to use afterwards. */
 OPD_API int opd_vmap_begin(int64_t batch_size, opd_randomness randomness);
 OPD_API opd_tensor *opd_vmap_wrap(opd_tensor *t, int in_dim, int level);
 OPD_API opd_tensor *opd_vmap_unwrap(opd_tensor *t, int out_dim, int level);
 OPD_API int opd_vmap_end(int level);
-/* How many layers of transforms are open on this thread; whether t is a tensor of an open vmap layer's examples. */
+/* The number of layers of transforms that are open on this thread; true when t is a tensor of an open vmap layer's
+   examples. */
 OPD_API int opd_transform_depth(void);
 OPD_API bool opd_tensor_is_batched(const opd_tensor *t);
 
@@ -1833,7 +1838,7 @@ OPD_API int64_t opd_vmap_fallback_count(void);
    there is that randomness allows; operators that it calls belong to the layers around.  A tensor argument with all its
    examples; *dim is which of its dims counts them, -1: it is the same for all.  NULL: none. */
 OPD_API opd_tensor *opd_batch_arg(opd_call *call, int i, int *dim);
-/* The same of any tensor: an element of a list. */
+/* opd_batch_arg of any tensor, such as an element of a list. */
 OPD_API opd_tensor *opd_batch_value(opd_tensor *t, int *dim);
 /* t, whose examples are along dim, as a view with that dim in front; of dim -1 expanded to the batch size.  Passes NULL
    on. */
@@ -1877,8 +1882,8 @@ OPD_API int opd_jvp(opd_transform_fn fn, void *user, opd_tensor *const *primals,
                     const opd_transform_options *options, opd_tensor **outputs, opd_tensor **out_tangents);
 /* The derivative of a function at a place, which can be applied again and again: of opd_vjp (torch.func.vjp) from
    cotangents of the outputs (NULL: zeros) to gradients of the inputs; of opd_linearize from tangents of the inputs to
-   those of the outputs, by another call of fn.  It and its options live as long as the innermost scope at the time.
-   argnums NULL: all inputs. */
+   those of the outputs, by another call of fn.  It lives as long as the innermost scope at the time, and so long must
+   what `options` points to.  argnums NULL: all inputs. */
 typedef struct opd_derivative opd_derivative;
 OPD_API int opd_vjp(opd_transform_fn fn, void *user, opd_tensor *const *primals, int n,
                     const opd_transform_options *options, opd_tensor **outputs, opd_derivative **vjp);
@@ -1968,7 +1973,7 @@ OPD_API void opd_graph_free(opd_graph *graph);
    at once. */
 OPD_API int opd_graph_run(const opd_graph *graph, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs,
                           int cap);
-/* The same as an opd_transform_fn, with the graph as user. */
+/* Runs a graph as an opd_transform_fn, with the graph as user. */
 OPD_API int opd_graph_function(void *graph, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs);
 /* TorchScript's text: cut to cap bytes with its zero; returns the full length. */
 OPD_API size_t opd_graph_print(const opd_graph *graph, char *buf, size_t cap);
@@ -1996,8 +2001,8 @@ OPD_API int opd_graph_count(const opd_graph *graph, const char *name);
        opd_graph_output(g, &y, 1, false); */
 typedef struct opd_graph_value opd_graph_value;
 OPD_API opd_graph *opd_graph_new(void);
-/* One more input, a tensor.  name: NULL for a number.  type: as it is printed, "Float(2, strides=[1], device=cpu)", or
-   NULL: "Tensor". */
+/* Adds an input, a tensor, behind the others.  name: NULL for a number.  type: as it is printed, "Float(2, strides=[1],
+   device=cpu)", or NULL: "Tensor".  NULL with an error. */
 OPD_API opd_graph_value *opd_graph_input(opd_graph *graph, const char *name, const char *type);
 /* prim::Constant; for a list one for each element, and prim::ListConstruct.  Keeps a copy; of a tensor, which must not
    require grad, a reference. */
@@ -2018,9 +2023,9 @@ OPD_API int opd_graph_call_op(opd_graph *graph, opd_op *op, opd_graph_value *con
 OPD_API int opd_graph_describe(opd_graph *graph, opd_graph_value *value, const char *name, const char *type);
 /* The value that is printed as %name: "x", "3".  NULL, without an error: there is none. */
 OPD_API opd_graph_value *opd_graph_find(opd_graph *graph, const char *name);
-/* What is made from now on goes before the node that makes the value; NULL: behind all others again.  0, or -1. */
+/* Puts what is made from now on before the node that makes the value; NULL: behind all others again.  0, or -1. */
 OPD_API int opd_graph_insert_before(opd_graph *graph, opd_graph_value *value);
-/* What the graph returns, in place of what it did: a tensor, several as a tuple, or a list.  0, or -1. */
+/* Sets what the graph returns, in place of what it did: a tensor, several as a tuple, or a list.  0, or -1. */
 OPD_API int opd_graph_output(opd_graph *graph, opd_graph_value *const *values, int n, bool list);
 /* Takes away the node that makes the value, or the input.  An error when it, or another of its results, is used. */
 OPD_API int opd_graph_erase(opd_graph *graph, opd_graph_value *value);
@@ -2242,7 +2247,7 @@ OPD_API int64_t opd_observer_add_local(const opd_observer *observer);
 /* Takes it away, or lets it rest; an event that it saw begin is still ended.  False: no such handle here. */
 OPD_API bool opd_observer_remove(int64_t handle);
 OPD_API bool opd_observer_enable(int64_t handle, bool on);
-/* Whether anything on this thread is observed.  Returns what it was. */
+/* Switches on or off that events of this thread are observed.  Returns what it was. */
 OPD_API bool opd_observe_set(bool on);
 /* A stretch of the program as an event.  The name must stay until the span is closed, on the same thread.  NULL when
    nobody observes, or with an error when memory is out; NULL may be closed. */
@@ -2328,7 +2333,7 @@ OPD_API const char *opd_plugin_path(const opd_plugin *plugin);
    or one above, never the current one) if others cannot write there, else by the flags (-I) and in the system's
    folders.  A failure gives the compiler's own message; with $OPD_VERBOSE commands go to the log. */
 OPD_API opd_plugin *opd_load(const char *name, const char *const *files, const char *flags);
-/* The same for source text.  C++ when the name ends in .cpp. */
+/* opd_load for source text.  C++ when the name ends in .cpp. */
 OPD_API opd_plugin *opd_load_inline(const char *name, const char *source, const char *flags);
 
 #ifdef __cplusplus
@@ -2715,7 +2720,7 @@ OPD_INLINE bool opd_guard_broken(const char *file, int line) {
 /* A scope: OPD_SCOPE { ... } is a block of its own, OPD_SCOPED; makes the rest of the enclosing block one. */
 #define OPD_SCOPE \
     OPD_GUARDED(opd_scope, OPD_GUARD_NAME(scope), opd_scope_open_at(OPD_HERE), opd_scope_close, OPD_IS_OPEN)
-/* That grad mode, and behind the block what it was before. */
+/* A block with that grad mode; behind it the mode is what it was before. */
 #define OPD_GRAD_MODE(on) \
     OPD_GUARDED(opd_grad_block, OPD_GUARD_NAME(grad), opd_grad_begin(on), opd_grad_end, OPD_IS_OPEN)
 #define OPD_NO_GRAD OPD_GRAD_MODE(false)
@@ -8414,7 +8419,7 @@ static int opdi_parse_alias(opdi_parser *p, const opdi_type **type) {
 
 static const opdi_type *opdi_parse_type(opdi_parser *p);
 
-/* Reads '(' type (',' type)* ')' behind a constructor's word; only a tuple may have nothing between the brackets. n:
+/* Reads '(' type (',' type)* ')' behind a constructor's word; only a tuple may have nothing between the brackets.  n:
    how many types are wanted, 0: any number.  NULL with an error. */
 static const opdi_type *opdi_parse_composite(opdi_parser *p, opdi_type_kind kind, int n) {
     const opdi_type **elems = NULL;
@@ -9188,7 +9193,7 @@ OPD_API bool opd_schema_is_mutable(const opd_schema *schema) {
 
 //== printer ===========================================================================================================
 
-/* A text that is cut to cap bytes, and the length that it would have. plain: types are written as they behave, and
+/* A text that is cut to cap bytes, and the length that it would have.  plain: types are written as they behave, and
    nothing else. */
 typedef struct opdi_writer {
     char *buf;
@@ -12816,7 +12821,7 @@ static opdi_card *opdi_card_known(const opdi_card *card) {
     return c;
 }
 
-//-- Makes the card of an operator that has just been defined; NULL with an error. base, inplace: of a derived form.
+//-- Makes the card of an operator that has just been defined; NULL with an error.  base, inplace: of a derived form.
 //-- own: the card becomes the operator's; otherwise only a kernel at Autograd uses it.
 static opdi_card *opdi_card_new(opd_op *op, const opd_op_desc *desc, opdi_card *base, bool inplace, bool own) {
     opdi_card *card = (opdi_card *)opdi_alloc(sizeof *card), *known;
@@ -13188,7 +13193,7 @@ static bool opdi_is_number(const opd_value *v) {
 
 static int opdi_bind_value(const opdi_type *type, const opd_value *v, opd_value *out);
 
-//-- Converts a list element by element to the element type: 0 done, 1 does not fit, -1 failed. want: the tag of the
+//-- Converts a list element by element to the element type: 0 done, 1 does not fit, -1 failed.  want: the tag of the
 //-- list to make, which says how its elements are stored.
 static int opdi_bind_elements(const opdi_type *type, const opd_value *v, opd_tag want, opd_value *out) {
     opd_value one, element, *values = (opd_value *)opdi_scope_alloc((size_t)v->n * sizeof *values);
@@ -13700,7 +13705,7 @@ OPDI_NOINLINE static int opdi_invoke(opdi_thread *th, opd_call *c, const opdi_sl
 }
 
 //-- Returns the slot for the united keys under this thread's state and sets c->keys, c->flags and c->slot.  The usual
-//-- cases go without bit scans. grad: 16 when autograd kernels have something to do, else 0.
+//-- cases go without bit scans.  grad: 16 when autograd kernels have something to do, else 0.
 OPDI_FORCE_INLINE static const opdi_slot *opdi_slot_for(const opdi_thread *th, opd_call *c, const opdi_table *table,
                                                         const opdi_union *u, unsigned grad) {
     const unsigned backend = u->backends & (u->backends - 1) ? (unsigned)opdi_top_bit(u->backends) : u->backend;
@@ -13766,7 +13771,7 @@ OPDI_NOINLINE static int opdi_call_with(opdi_thread *th, opd_op *op, const opdi_
 }
 
 //-- Runs a call with bound arguments.  Wrapped numbers and lists that binding made since `mark` are released when the
-//-- call is over. watched: the call is an event, whose observers see every argument.
+//-- call is over.  watched: the call is an event, whose observers see every argument.
 static int opdi_call_bound(opdi_thread *th, opd_op *op, const opdi_table *table, opd_value *rets,
                            const opd_value *bound, int64_t mark, bool watched) {
     const int64_t top = th->top;
@@ -16690,7 +16695,7 @@ static void opdi_print_sizes(const opd_tensor *t, char *out /*[cap]*/, size_t ca
     if (at < cap) { (void)snprintf(out + at, cap - at, "%s", t->ndim == 1 ? ",)" : ")"); }
 }
 
-/* Writes what follows the contents: device, size, dtype, grad_fn. shown: the elements were written. */
+/* Writes what follows the contents: device, size, dtype, grad_fn.  shown: the elements were written. */
 static void opdi_print_suffixes(opdi_printer *p, size_t line_length, int indent, bool shown) {
     const opd_tensor *t = p->t;
     opd_scalar_type dtype = (opd_scalar_type)t->dtype;
@@ -20408,7 +20413,7 @@ static opd_kernel opdi_behind(opd_call *call, int i) {
     call->user = table->slots[call->slot].user;
     return table->behind[i] ? table->behind[i] : table->slots[call->slot].fn;
 }
-//-- Runs the kernel behind a device's slot with that device current, and restores the one before. mixes: tensors of
+//-- Runs the kernel behind a device's slot with that device current, and restores the one before.  mixes: tensors of
 //-- several devices are fine.
 static int opdi_device_round(opd_call *call, bool mixes) {
     const int type = (int)(call->slot - OPD_KEY_CPU), place = opdi_call_place(call, mixes, type);
@@ -21007,7 +21012,7 @@ static inline int opdi_refresh(opd_tensor *t) {
     return OPDI_UNLIKELY(t->flags & OPDI_IS_VIEW) ? opdi_view_refresh(t) : 0;
 }
 
-//-- Points the empty edge e to the history of t, if t requires grad. t must have been refreshed.
+//-- Points the empty edge e to the history of t, if t requires grad.  t must have been refreshed.
 static inline void opdi_edge_to(opdi_edge *e, opd_tensor *t) {
     if (!t || !(t->flags & OPDI_REQUIRES_GRAD)) { return; }
     if (t->grad_fn) {
@@ -21039,7 +21044,7 @@ static int opdi_anomaly;                          /* OPD_ANOMALY_*: see opd_anom
 static int opdi_trace_node(opd_node *n);
 #define OPDI_MAX_EDGES 60000                      /* tensors that go into one node, or come out of it */
 #define OPDI_NODE_ROOM 4                          /* dims that a write in place may add */
-//-- Makes a node with room for everything, edges and kept values empty; NULL with an error. room: numbers to spare in
+//-- Makes a node with room for everything, edges and kept values empty; NULL with an error.  room: numbers to spare in
 //-- its description.  The caller owns the one reference.
 static opd_node *opdi_node_make(const opdi_derivative *formula, int nedges, int nkept, int nresults,
                                 opd_tensor *const *outs, int nouts, int room) {
@@ -21306,7 +21311,7 @@ static int64_t opdi_flat_results(const opd_call *call, opd_tensor **outs, int64_
 
 static void opdi_box_follow(opd_tensor *t);
 static int opdi_node_pack(opd_node *n);
-//-- Makes t a result of node n, unless it has a history or a dtype without gradients. t holds a reference to n.
+//-- Makes t a result of node n, unless it has a history or a dtype without gradients.  t holds a reference to n.
 static void opdi_attach(opd_tensor *t, opd_node *n, int nr) {
     if (!t || t->grad_fn ||
         !(opd_dtype_is_floating((opd_scalar_type)t->dtype) || opd_dtype_is_complex((opd_scalar_type)t->dtype))) {
@@ -21320,7 +21325,7 @@ static void opdi_attach(opd_tensor *t, opd_node *n, int nr) {
 }
 
 //-- True if a result belongs to the call alone.  One that somebody else holds too (an argument that comes back, a
-//-- tensor returned twice) or that has a history is replaced by opdi_unalias. owned: *t is ours.
+//-- tensor returned twice) or that has a history is replaced by opdi_unalias.  owned: *t is ours.
 static inline bool opdi_is_own(const opd_tensor *t, bool owned) {
     return owned && OPDI_ACQUIRE(&t->refs) == 1 && !(t->flags & OPDI_REQUIRES_GRAD);
 }
@@ -22834,7 +22839,7 @@ static int opdi_function_wrap(opd_context *ctx, bool wanted, bool *tied) {
     return n;
 }
 
-//-- Makes the function's node and ties the outputs to it; 0 or -1. ctx->node is then a reference, also when tying
+//-- Makes the function's node and ties the outputs to it; 0 or -1.  ctx->node is then a reference, also when tying
 //-- failed.
 static int opdi_function_record(opd_context *ctx, const opdi_derivative *formula, const bool *tied, opd_tensor **outs) {
     opd_node *n;
@@ -24455,7 +24460,7 @@ static opd_tensor *opdi_capture_zeros(const opdi_capture *c) {
 }
 
 //-- Computes the gradients of inputs (or options->input_edges) into grads. once: create_graph records what the formulas
-//-- do, but this graph is not retained. serial: the layer whose derivative it is.  0, or -1 with an error.
+//-- do, but this graph is not retained.  serial: the layer whose derivative it is.  0, or -1 with an error.
 static int opdi_autograd_grad(opd_tensor *const *outputs, int n, opd_tensor *const *inputs, int ninputs,
                               const opd_backward_options *options, bool once, uint32_t serial, opd_tensor **grads) {
     const opd_edge *edges = options ? options->input_edges : NULL;
@@ -25169,7 +25174,7 @@ static opd_context *opdi_jvp_setup(const opd_jvp_call *jv) {
     return opdi_context_setup(jv->op, jv->card, jv->args, rets);
 }
 
-//-- Makes a node as the tape would have it, for as long as its formula runs. wanted: the one edge whose gradient is
+//-- Makes a node as the tape would have it, for as long as its formula runs.  wanted: the one edge whose gradient is
 //-- wanted; -1: all edges with a tangent.  Returns a reference, or NULL with an error.
 static opd_node *opdi_jvp_node(opd_jvp_call *jv, int wanted) {
     const opdi_card *card = jv->card;
@@ -25438,7 +25443,7 @@ static bool opdi_jvp_is_view(opd_tensor *const *inputs, int n, opd_tensor *r, bo
     return false;
 }
 
-//-- Gives the results of a call that has run their tangents. apart: the operator has no derivative.  0, or -1 with an
+//-- Gives the results of a call that has run their tangents.  apart: the operator has no derivative.  0, or -1 with an
 //-- error.
 static int opdi_jvp_end(opd_jvp_call *jv, opd_call *call, bool apart) {
     opd_jvp_fn rule;
@@ -25519,7 +25524,7 @@ static int opdi_forward_call(opd_call *call, const opdi_card *card, const opdi_w
     th->state = state;
     return rc ? rc : opdi_jvp_end(&jv, call, card && card->desc.backward == opd_not_differentiable);
 }
-//-- Runs a call at Autograd in which an argument has a tangent. card NULL: the operator has no formula.
+//-- Runs a call at Autograd in which an argument has a tangent.  card NULL: the operator has no formula.
 OPDI_NOINLINE static int opdi_forward_kernel(opd_call *call, const opdi_card *card) {
     opdi_thread *th = call->th;
     opdi_within within;
@@ -25800,7 +25805,7 @@ typedef struct opdi_autocast_state {
     int8_t dtype[OPD_BACKEND_COUNT];              /* 0: the device's default */
 } opdi_autocast_state;
 #define OPDI_AUTOCAST_STATES 1024
-/* The states that regions have had.  Entries never change and never go, so that a thread's state is a number. at[0]
+/* The states that regions have had.  Entries never change and never go, so that a thread's state is a number.  at[0]
    stands for no region: then the excluded keys tell. */
 static struct { opdi_mutex lock; int n; opdi_autocast_state at[OPDI_AUTOCAST_STATES]; } opdi_autocasts = {
     OPDI_MUTEX_INIT, 1, {{0xffff, 0, {0}}}};
@@ -27169,7 +27174,7 @@ static opd_tensor *opdi_batch_stack(opd_call *call, const opd_value *rets, int64
     return all && all[0] ? opd_stack(opd_tensors_of(all, n)) : NULL;
 }
 
-//-- Returns the stacked results of n examples as the call's. none: there are no examples, and rets are those of a
+//-- Returns the stacked results of n examples as the call's.  none: there are no examples, and rets are those of a
 //-- made-up one.
 static int opdi_batch_collect(opd_call *call, const opd_value *rets, int64_t n, bool none) {
     const opd_op *op = call->op;
@@ -27510,7 +27515,7 @@ static opd_tensor *opdi_batch_flat(opd_tensor *value) {
     return value->ndim == 1 ? opd_unsqueeze(value, 1) : opd_reshape(value, opd_ints_of(sizes, 2));
 }
 
-//-- Shifts the dims that argument v names by one, behind that of the examples. ndim: how many may be named; self: dims
+//-- Shifts the dims that argument v names by one, behind that of the examples.  ndim: how many may be named; self: dims
 //-- of an example; dims[64]: room for a list.  Returns 0, -1 with an error, or 1 for None, which is all elements in a
 //-- row.
 static int opdi_batch_shift(const opd_call *call, opd_value *v, int i, int ndim, int self, int what, int64_t *dims) {
@@ -30233,7 +30238,7 @@ static int opdi_trace_result(opdi_tracer *tr, opdi_gnode *n, int i, const opd_va
     return 0;
 }
 
-//-- Tells where calls were made, see >>hooks. opdi_frames writes the first `cap` addresses that this thread's calls
+//-- Tells where calls were made, see >>hooks.  opdi_frames writes the first `cap` addresses that this thread's calls
 //-- return to, innermost first. opdi_places writes "FILE:LINE" for the calls before n addresses: "" in this header, "?"
 //-- where nobody knows.
 #define OPDI_FRAMES 48
@@ -30528,7 +30533,7 @@ static void opdi_graph_print_tensor(opdi_text *t, const opd_tensor *x) {
     }
 }
 
-//-- Writes a node in a line. full: not NULL for a file: overloads are written, and tensors as numbers of constants,
+//-- Writes a node in a line.  full: not NULL for a file: overloads are written, and tensors as numbers of constants,
 //-- which *full counts.
 static void opdi_gnode_print(opdi_text *t, const opdi_gnode *n, int64_t *full) {
     static const char *const prims[] = {"", "prim::Constant", "prim::ListConstruct", "prim::TupleConstruct",
@@ -30586,7 +30591,7 @@ static void opdi_gorigin_print(opdi_text *t, const opd_op *op) {
     if (n) { opdi_text_add(t, "# %s %s\n", op->name, text); }
 }
 
-//-- Writes a graph to buf, cut at cap; returns the length of the whole. full: as a file has it.
+//-- Writes a graph to buf, cut at cap; returns the length of the whole.  full: as a file has it.
 static size_t opdi_graph_text(const opd_graph *g, char *buf, size_t cap, bool full) {
     opdi_text t = opdi_text_of(buf, cap);
     const opdi_gnode *n;
@@ -30700,7 +30705,7 @@ static bool opdi_gconstant_equal(const opd_value *a, const opd_value *b) {
     }
 }
 
-//-- True if doing a node once is enough for all that are the same. writes: the graph has nodes that write.
+//-- True if doing a node once is enough for all that are the same.  writes: the graph has nodes that write.
 static bool opdi_gnode_merges(const opdi_gnode *n, bool writes) {
     return n->kind != OPDI_G_OP || (!writes && !opdi_gnode_stays(n) && !opdi_op_is_random(n->op));
 }
@@ -31508,7 +31513,7 @@ static bool opdi_gnumber_for_tensor(const opd_op *op, int i, const opdi_gvalue *
     return op->wraps_numbers && !(op->written_args >> i & 1) && v->node && v->node->kind == OPDI_G_CONSTANT &&
         opdi_strip_optional(op->schema->args[i].type)->kind == OPDI_TYPE_TENSOR && opdi_is_number(&v->node->constant);
 }
-//-- True if a value may be argument i of op; NULL stands for its default. convert: constant numbers may be converted.
+//-- True if a value may be argument i of op; NULL stands for its default.  convert: constant numbers may be converted.
 static bool opdi_gmatch_one(const opd_op *op, int i, const opdi_gvalue *v, bool convert) {
     const opdi_type *const t = opdi_strip_optional(op->schema->args[i].type);
     if (!v) { return op->schema->args[i].has_default; }
@@ -35328,7 +35333,7 @@ __attribute__((no_sanitize("thread")))
 #endif
 static const char *opdi_link_map_begin(void *map) { return *(const char *const *)map; }
 
-//-- Finds where a library is mapped; 0, or -1 with an error. dlinfo is asked for by name, since strict C does not
+//-- Finds where a library is mapped; 0, or -1 with an error.  dlinfo is asked for by name, since strict C does not
 //-- declare it; the link map that it gives begins with the address.
 static int opdi_plugin_range(opd_plugin *p) {
     void *self = dlopen(NULL, RTLD_NOW), *f = self ? dlsym(self, "dlinfo") : NULL, *map = NULL;
@@ -36006,7 +36011,7 @@ static uint32_t opdi_crc_add(const opdi_crc *c, uint32_t crc, const void *data, 
     return ~crc;
 }
 
-/* A prefix code. quick: by the next 9 bits, symbol * 16 + length of its code; 0 if the code is longer or there is
+/* A prefix code.  quick: by the next 9 bits, symbol * 16 + length of its code; 0 if the code is longer or there is
    none. */
 typedef struct opdi_prefix { uint16_t quick[512], count[16], symbols[288]; } opdi_prefix;
 typedef struct opdi_inflate {
@@ -36581,7 +36586,7 @@ static int opdi_bulk_read(opdi_bulk *b, opdi_source *s, FILE *f, opdi_told_fn to
     }
     return ferror(f) || !opd_ok() ? -1 : 0;
 }
-//-- Opens a whole file; NULL with an error. s is set for errors, and to the bytes that there are.
+//-- Opens a whole file; NULL with an error.  s is set for errors, and to the bytes that there are.
 static opdi_bulk *opdi_bulk_open(opdi_source *s, const char *who, const char *path, opdi_told_fn told) {
     opdi_bulk *b;
     memset(s, 0, sizeof *s);
@@ -40731,7 +40736,7 @@ static void opdi_json_arrow(FILE *f, const opdi_trace *c, char phase, int64_t id
 }
 
 //-- Writes arrows from calls to the nodes that they made.  Of the calls that were told one sequence number the last to
-//-- begin made the node; an arrow goes from it to each time that the node ran. flows: room for all events.
+//-- begin made the node; an arrow goes from it to each time that the node ran.  flows: room for all events.
 static void opdi_json_arrows(FILE *f, const opd_profile *p, opdi_flow *flows) {
     const opdi_recorder *r;
     const opdi_trace *c;
