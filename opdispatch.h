@@ -6406,23 +6406,44 @@ typedef pthread_mutex_t opdi_mutex;
 #define opdi_unlock(m) ((void)pthread_mutex_unlock(m))
 #endif
 
-/* Code between these is not on any hot path: gcc spends a third of the time on it.  OPDI_COLD is the same for one
-   function.  What hot loops call and the compiler should inline stays outside.
+/* Code between OPDI_COLD_BEGIN and its end is not on any hot path: gcc spends a third of the time on it.  OPDI_COLD is
+   the same for one function.  What hot loops call and the compiler should inline stays outside.
+   Between OPDI_ONCE_BEGIN and its end nothing is optimised: tools, text, what runs once.
    Between OPDI_LOOPS_BEGIN and its end stand loops over elements, in which a dozen passes of gcc find nothing. */
-#if defined(__GNUC__) && !defined(__clang__) && !defined(__TINYC__) && defined(__OPTIMIZE__)
+#define OPDI_COLD_BEGIN
+#define OPDI_COLD_END
+#define OPDI_COLD
+#define OPDI_ONCE_BEGIN
+#define OPDI_ONCE_END
+#define OPDI_LOOPS_BEGIN
+#define OPDI_LOOPS_END
+#if defined(__clang__) && defined(__OPTIMIZE__)
+#undef OPDI_COLD_BEGIN
+#undef OPDI_COLD_END
+#define OPDI_COLD_BEGIN _Pragma("clang attribute push(__attribute__((minsize)), apply_to = function)")
+#define OPDI_COLD_END _Pragma("clang attribute pop")
+#undef OPDI_ONCE_BEGIN
+#undef OPDI_ONCE_END
+#define OPDI_ONCE_BEGIN _Pragma("clang optimize off")
+#define OPDI_ONCE_END _Pragma("clang optimize on")
+#elif defined(__GNUC__) && !defined(__TINYC__) && defined(__OPTIMIZE__)
+#undef OPDI_COLD_BEGIN
+#undef OPDI_COLD_END
+#undef OPDI_COLD
 #define OPDI_COLD_BEGIN _Pragma("GCC push_options") _Pragma("GCC optimize (\"Og\")")
 #define OPDI_COLD_END _Pragma("GCC pop_options")
 #define OPDI_COLD __attribute__((optimize("Og")))
+#undef OPDI_ONCE_BEGIN
+#undef OPDI_ONCE_END
+#define OPDI_ONCE_BEGIN _Pragma("push_macro(\"__OPTIMIZE__\")") \
+    _Pragma("GCC push_options") _Pragma("GCC optimize (\"O0\")")
+#define OPDI_ONCE_END _Pragma("GCC pop_options") _Pragma("pop_macro(\"__OPTIMIZE__\")")      /* gcc forgets it in C */
+#undef OPDI_LOOPS_BEGIN
+#undef OPDI_LOOPS_END
 #define OPDI_LOOPS_BEGIN _Pragma("GCC push_options") \
     _Pragma("GCC optimize (\"no-thread-jumps\", \"no-tree-vrp\", \"no-tree-pre\", \"no-gcse\", \"no-code-hoisting\")") \
     _Pragma("GCC optimize (\"no-schedule-insns2\", \"no-ipa-cp\", \"no-ipa-icf\", \"no-ipa-modref\", \"no-ipa-sra\")")
 #define OPDI_LOOPS_END _Pragma("GCC pop_options")
-#else
-#define OPDI_COLD_BEGIN
-#define OPDI_COLD_END
-#define OPDI_LOOPS_BEGIN
-#define OPDI_LOOPS_END
-#define OPDI_COLD
 #endif
 
 #if defined(__TINYC__)
@@ -14576,7 +14597,7 @@ int opd_return_value(opd_call *call, opd_value v) {
     return 0;
 }
 
-OPDI_COLD_BEGIN
+OPDI_ONCE_BEGIN
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>dumps        tables and registrations as text, a call explained
@@ -14903,7 +14924,7 @@ int opd_check_invariants(void) {
     return wrong ? opd_fail(OPD_ERROR_REGISTER, "the operator '%s' %s", name, wrong) : 0;
 }
 
-OPDI_COLD_END
+OPDI_ONCE_END
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>tensors      storage, sizes and strides, results of kernels, derived forms
@@ -31098,7 +31119,7 @@ int opd_graph_run(const opd_graph *g, opd_tensor *const *inputs, int ninputs, op
     return rc ? opdi_no_tensors(outputs, cap) : g->noutputs;
 }
 
-OPDI_COLD_BEGIN
+OPDI_ONCE_BEGIN
 
 int opd_graph_function(void *graph, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs) {
     const opd_graph *g = (const opd_graph *)graph;
@@ -31524,7 +31545,6 @@ static bool opdi_gmatch_one(const opd_op *op, int i, const opdi_gvalue *v, bool 
     return convert && v->tag == OPD_TAG_INT && v->node && v->node->kind == OPDI_G_CONSTANT &&
         (op->accepts[i] >> OPD_TAG_FLOAT & 1);
 }
-static void opdi_gvalue_type(opdi_text *t, const opdi_gvalue *v);
 //-- True if an operator takes these n values and gives nout results (-1: any number); otherwise writes why not, in
 //-- PyTorch's words.
 static bool opdi_gmatch(const opd_op *op, opdi_gvalue *const *in, int n, int nout, bool convert, opdi_text *why) {
@@ -32365,7 +32385,7 @@ static int opdi_trace_check(const opd_graph *g, opd_transform_fn fn, void *user,
     return rc;
 }
 
-OPDI_COLD_END
+OPDI_ONCE_END
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>gradcheck    gradients against finite differences
@@ -32377,7 +32397,7 @@ OPDI_COLD_END
 //  and in its texts.
 //----------------------------------------------------------------------------------------------------------------------
 
-OPDI_COLD_BEGIN
+OPDI_ONCE_BEGIN
 
 #define OPDI_CHECK_INPUTS 256
 
@@ -33294,7 +33314,7 @@ int opd_gradgradcheck(opd_gradcheck_fn fn, void *user, opd_tensor *const *inputs
     opd_scope_close(&scope);
     return rc;
 }
-OPDI_COLD_END
+OPDI_ONCE_END
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>opcheck      whether an operator does what its schema and registrations say
@@ -33304,7 +33324,7 @@ OPDI_COLD_END
 //  vmap and the tape as a program would.  Follows torch.library.opcheck in what it checks and in its texts.
 //----------------------------------------------------------------------------------------------------------------------
 
-OPDI_COLD_BEGIN
+OPDI_ONCE_BEGIN
 
 /* A trial: the operator with its arguments.  Their tensors, those in lists too, are numbered in their order. */
 typedef struct opdi_trial {
@@ -34114,7 +34134,7 @@ int opd_opcheck(opd_op *op, const opd_value *args, int nargs, const opd_opcheck_
     return rc;
 }
 
-OPDI_COLD_END
+OPDI_ONCE_END
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>pictures     the backward graph as Graphviz DOT
@@ -34123,7 +34143,7 @@ OPDI_COLD_END
 //  for each vertex and each edge.  Reads nodes, changes nothing.
 //----------------------------------------------------------------------------------------------------------------------
 
-OPDI_COLD_BEGIN
+OPDI_ONCE_BEGIN
 
 /* Pointers in the order in which they were found, and a table that finds them again. */
 typedef struct opdi_found { uintptr_t *at; int64_t n, cap; int64_t *table; } opdi_found;
@@ -34345,7 +34365,7 @@ size_t opd_graph_dot(opd_tensor *const *tensors, int n, const opd_graph_options 
     if (rc && cap) { buf[0] = 0; }
     return rc ? 0 : p.text.n;
 }
-OPDI_COLD_END
+OPDI_ONCE_END
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>training     optimizers, the gradient scaler, clipping, learning rates
@@ -35030,7 +35050,7 @@ OPDI_COLD_END
 //  that began before it was unloaded.
 //----------------------------------------------------------------------------------------------------------------------
 
-OPDI_COLD_BEGIN
+OPDI_ONCE_BEGIN
 
 OPD_HOST_STRUCT;
 
@@ -35966,7 +35986,7 @@ opd_plugin *opd_load_inline(const char *name, const char *source, const char *fl
 
 #endif /* OPD_NO_PLUGINS */
 
-OPDI_COLD_END
+OPDI_ONCE_END
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>exchange     DLPack, .npy, .npz, safetensors, saved graphs
@@ -63739,6 +63759,7 @@ OPDI_LOOPS_END
 
 #if (defined(OPDI_MAIN_PASS) || defined(OPDISPATCH_PLUGIN)) && !defined(OPDISPATCH_WRAPPERS)
 #define OPDISPATCH_WRAPPERS
+#include <stdarg.h>
 
 static const char *const opd_builtin_names[] = {
     "aten::empty.memory_format", "aten::empty_strided", "aten::zeros", "aten::ones", "aten::full", "aten::empty_like",
@@ -63899,785 +63920,114 @@ extern "C" {
 #endif
 #endif
 
-#if defined(OPDISPATCH_IMPLEMENTATION)
-OPDI_COLD_BEGIN
+#define OPD_GIVEN_MAX 16         /* no typed function takes more */
+/* The arguments of a typed function, by the letters of its signature (see opd_op_check), as values; their number. */
+static OPD_UNUSED int opd_given(opd_value *args, const char *letters, va_list *list) {
+    int n;
+    for (n = 0; letters[n + 1]; n++) {
+        switch (letters[n + 1]) {
+            case 'T': args[n] = opd_value_tensor(va_arg(*list, opd_tensor *)); break;
+            case 'i': args[n] = opd_value_int(va_arg(*list, int64_t)); break;
+            case 'd': args[n] = opd_value_float(va_arg(*list, double)); break;
+            case 'b': args[n] = opd_value_bool(va_arg(*list, int) != 0); break;
+            case 's': args[n] = opd_value_str(va_arg(*list, const char *)); break;
+            case 'I': args[n] = opd_value_of_ints(va_arg(*list, opd_ints)); break;
+            case 'L': args[n] = opd_value_of_tensors(va_arg(*list, opd_tensors)); break;
+            case 'D': args[n] = opd_value_device(va_arg(*list, opd_device)); break;
+            case 'G': args[n] = opd_value_generator(va_arg(*list, opd_generator *)); break;
+            default:  args[n] = va_arg(*list, opd_value); break;
+        }
+    }
+    return n;
+}
+static OPD_UNUSED opd_tensor *opd_given_op(opd_op **op, const char *name, const char *letters, ...) {
+    opd_value args[OPD_GIVEN_MAX];
+    va_list list;
+    int n;
+    va_start(list, letters);
+    n = opd_given(args, letters, &list);
+    va_end(list);
+    return opd_call_op(opd_op_typed(op, name, letters), args, n);
+}
+static OPD_UNUSED opd_value opd_given_value(opd_op **op, const char *name, const char *letters, ...) {
+    opd_value args[OPD_GIVEN_MAX];
+    va_list list;
+    int n;
+    va_start(list, letters);
+    n = opd_given(args, letters, &list);
+    va_end(list);
+    return opd_call_value(opd_op_typed(op, name, letters), args, n);
+}
+static OPD_UNUSED opd_tensors opd_given_list(opd_op **op, const char *name, const char *letters, ...) {
+    opd_value args[OPD_GIVEN_MAX];
+    va_list list;
+    int n;
+    va_start(list, letters);
+    n = opd_given(args, letters, &list);
+    va_end(list);
+    return opd_call_list(opd_op_typed(op, name, letters), args, n);
+}
+static OPD_UNUSED int opd_given_all(opd_op **op, const char *name, const char *letters, ...) {
+    opd_value args[OPD_GIVEN_MAX];
+    va_list list;
+    int n;
+    va_start(list, letters);
+    n = opd_given(args, letters, &list);
+    va_end(list);
+    return opd_call_all(opd_op_typed(op, name, letters), NULL, args, n);
+}
+static OPD_UNUSED int opd_given_tensors(opd_op **op, const char *name, const char *letters, opd_tensor **rets, ...) {
+    opd_value args[OPD_GIVEN_MAX];
+    va_list list;
+    int n;
+    va_start(list, rets);
+    n = opd_given(args, letters, &list);
+    va_end(list);
+    return opd_call_tensors(opd_op_typed(op, name, letters), rets, args, n);
+}
+
+#if !defined(OPDISPATCH_IMPLEMENTATION)
+#define OPDI_COLD_BEGIN
+#define OPDI_COLD_END
+#define OPDI_ONCE_BEGIN
+#define OPDI_ONCE_END
 #endif
 //== printed by tests/wrappers.py
+OPDI_COLD_BEGIN
 opd_tensor *opd_empty(opd_ints size, opd_scalar_type dtype) {
     static opd_op *op;
     const opd_value args[2] = {opd_value_of_ints(size), opd_value_dtype(dtype)};
     return opd_call_op(opd_op_typed(&op, "aten::empty.memory_format", "TIi"), args, 2);
-}
-opd_tensor *opd_empty_full(opd_ints size, opd_value dtype, opd_value layout, opd_value device, opd_value pin_memory,
-                           opd_value memory_format) {
-    static opd_op *op;
-    const opd_value args[6] = {opd_value_of_ints(size), dtype, layout, device, pin_memory, memory_format};
-    return opd_call_op(opd_op_typed(&op, "aten::empty.memory_format", "TIVVVVV"), args, 6);
-}
-opd_tensor *opd_empty_strided(opd_ints size, opd_ints stride, opd_scalar_type dtype) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_of_ints(size), opd_value_of_ints(stride), opd_value_dtype(dtype)};
-    return opd_call_op(opd_op_typed(&op, "aten::empty_strided", "TIIi"), args, 3);
-}
-opd_tensor *opd_empty_strided_full(opd_ints size, opd_ints stride, opd_value dtype, opd_value layout, opd_value device,
-                                   opd_value pin_memory) {
-    static opd_op *op;
-    const opd_value args[6] = {opd_value_of_ints(size), opd_value_of_ints(stride), dtype, layout, device, pin_memory};
-    return opd_call_op(opd_op_typed(&op, "aten::empty_strided", "TIIVVVV"), args, 6);
 }
 opd_tensor *opd_zeros(opd_ints size, opd_scalar_type dtype) {
     static opd_op *op;
     const opd_value args[2] = {opd_value_of_ints(size), opd_value_dtype(dtype)};
     return opd_call_op(opd_op_typed(&op, "aten::zeros", "TIi"), args, 2);
 }
-opd_tensor *opd_zeros_full(opd_ints size, opd_value dtype, opd_value layout, opd_value device, opd_value pin_memory) {
-    static opd_op *op;
-    const opd_value args[5] = {opd_value_of_ints(size), dtype, layout, device, pin_memory};
-    return opd_call_op(opd_op_typed(&op, "aten::zeros", "TIVVVV"), args, 5);
-}
 opd_tensor *opd_ones(opd_ints size, opd_scalar_type dtype) {
     static opd_op *op;
     const opd_value args[2] = {opd_value_of_ints(size), opd_value_dtype(dtype)};
     return opd_call_op(opd_op_typed(&op, "aten::ones", "TIi"), args, 2);
-}
-opd_tensor *opd_ones_full(opd_ints size, opd_value dtype, opd_value layout, opd_value device, opd_value pin_memory) {
-    static opd_op *op;
-    const opd_value args[5] = {opd_value_of_ints(size), dtype, layout, device, pin_memory};
-    return opd_call_op(opd_op_typed(&op, "aten::ones", "TIVVVV"), args, 5);
 }
 opd_tensor *opd_full(opd_ints size, opd_value fill_value, opd_scalar_type dtype) {
     static opd_op *op;
     const opd_value args[3] = {opd_value_of_ints(size), fill_value, opd_value_dtype(dtype)};
     return opd_call_op(opd_op_typed(&op, "aten::full", "TIVi"), args, 3);
 }
-opd_tensor *opd_full_full(opd_ints size, opd_value fill_value, opd_value dtype, opd_value layout, opd_value device,
-                          opd_value pin_memory) {
-    static opd_op *op;
-    const opd_value args[6] = {opd_value_of_ints(size), fill_value, dtype, layout, device, pin_memory};
-    return opd_call_op(opd_op_typed(&op, "aten::full", "TIVVVVV"), args, 6);
-}
-opd_tensor *opd_empty_like(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::empty_like", "TT"), args, 1);
-}
-opd_tensor *opd_empty_like_full(opd_tensor *self, opd_value dtype, opd_value layout, opd_value device,
-                                opd_value pin_memory, opd_value memory_format) {
-    static opd_op *op;
-    const opd_value args[6] = {opd_value_tensor(self), dtype, layout, device, pin_memory, memory_format};
-    return opd_call_op(opd_op_typed(&op, "aten::empty_like", "TTVVVVV"), args, 6);
-}
-opd_tensor *opd_zeros_like(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::zeros_like", "TT"), args, 1);
-}
-opd_tensor *opd_zeros_like_full(opd_tensor *self, opd_value dtype, opd_value layout, opd_value device,
-                                opd_value pin_memory, opd_value memory_format) {
-    static opd_op *op;
-    const opd_value args[6] = {opd_value_tensor(self), dtype, layout, device, pin_memory, memory_format};
-    return opd_call_op(opd_op_typed(&op, "aten::zeros_like", "TTVVVVV"), args, 6);
-}
-opd_tensor *opd_ones_like(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::ones_like", "TT"), args, 1);
-}
-opd_tensor *opd_ones_like_full(opd_tensor *self, opd_value dtype, opd_value layout, opd_value device,
-                               opd_value pin_memory, opd_value memory_format) {
-    static opd_op *op;
-    const opd_value args[6] = {opd_value_tensor(self), dtype, layout, device, pin_memory, memory_format};
-    return opd_call_op(opd_op_typed(&op, "aten::ones_like", "TTVVVVV"), args, 6);
-}
-opd_tensor *opd_full_like(opd_tensor *self, opd_value fill_value) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), fill_value};
-    return opd_call_op(opd_op_typed(&op, "aten::full_like", "TTV"), args, 2);
-}
-opd_tensor *opd_full_like_full(opd_tensor *self, opd_value fill_value, opd_value dtype, opd_value layout,
-                               opd_value device, opd_value pin_memory, opd_value memory_format) {
-    static opd_op *op;
-    const opd_value args[7] = {opd_value_tensor(self), fill_value, dtype, layout, device, pin_memory, memory_format};
-    return opd_call_op(opd_op_typed(&op, "aten::full_like", "TTVVVVVV"), args, 7);
-}
-opd_tensor *opd_new_empty(opd_tensor *self, opd_ints size) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(size)};
-    return opd_call_op(opd_op_typed(&op, "aten::new_empty", "TTI"), args, 2);
-}
-opd_tensor *opd_new_empty_full(opd_tensor *self, opd_ints size, opd_value dtype, opd_value layout, opd_value device,
-                               opd_value pin_memory) {
-    static opd_op *op;
-    const opd_value args[6] = {opd_value_tensor(self), opd_value_of_ints(size), dtype, layout, device, pin_memory};
-    return opd_call_op(opd_op_typed(&op, "aten::new_empty", "TTIVVVV"), args, 6);
-}
-opd_tensor *opd_new_empty_strided(opd_tensor *self, opd_ints size, opd_ints stride) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_of_ints(size), opd_value_of_ints(stride)};
-    return opd_call_op(opd_op_typed(&op, "aten::new_empty_strided", "TTII"), args, 3);
-}
-opd_tensor *opd_new_empty_strided_full(opd_tensor *self, opd_ints size, opd_ints stride, opd_value dtype,
-                                       opd_value layout, opd_value device, opd_value pin_memory) {
-    static opd_op *op;
-    const opd_value args[7] = {opd_value_tensor(self), opd_value_of_ints(size), opd_value_of_ints(stride), dtype,
-                              layout, device, pin_memory};
-    return opd_call_op(opd_op_typed(&op, "aten::new_empty_strided", "TTIIVVVV"), args, 7);
-}
-opd_tensor *opd_new_zeros(opd_tensor *self, opd_ints size) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(size)};
-    return opd_call_op(opd_op_typed(&op, "aten::new_zeros", "TTI"), args, 2);
-}
-opd_tensor *opd_new_zeros_full(opd_tensor *self, opd_ints size, opd_value dtype, opd_value layout, opd_value device,
-                               opd_value pin_memory) {
-    static opd_op *op;
-    const opd_value args[6] = {opd_value_tensor(self), opd_value_of_ints(size), dtype, layout, device, pin_memory};
-    return opd_call_op(opd_op_typed(&op, "aten::new_zeros", "TTIVVVV"), args, 6);
-}
-opd_tensor *opd_new_ones(opd_tensor *self, opd_ints size) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(size)};
-    return opd_call_op(opd_op_typed(&op, "aten::new_ones", "TTI"), args, 2);
-}
-opd_tensor *opd_new_ones_full(opd_tensor *self, opd_ints size, opd_value dtype, opd_value layout, opd_value device,
-                              opd_value pin_memory) {
-    static opd_op *op;
-    const opd_value args[6] = {opd_value_tensor(self), opd_value_of_ints(size), dtype, layout, device, pin_memory};
-    return opd_call_op(opd_op_typed(&op, "aten::new_ones", "TTIVVVV"), args, 6);
-}
-opd_tensor *opd_new_full(opd_tensor *self, opd_ints size, opd_value fill_value) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_of_ints(size), fill_value};
-    return opd_call_op(opd_op_typed(&op, "aten::new_full", "TTIV"), args, 3);
-}
-opd_tensor *opd_new_full_full(opd_tensor *self, opd_ints size, opd_value fill_value, opd_value dtype, opd_value layout,
-                              opd_value device, opd_value pin_memory) {
-    static opd_op *op;
-    const opd_value args[7] = {opd_value_tensor(self), opd_value_of_ints(size), fill_value, dtype, layout, device,
-                              pin_memory};
-    return opd_call_op(opd_op_typed(&op, "aten::new_full", "TTIVVVVV"), args, 7);
-}
-opd_tensor *opd_scalar_tensor(opd_value s, opd_scalar_type dtype) {
-    static opd_op *op;
-    const opd_value args[2] = {s, opd_value_dtype(dtype)};
-    return opd_call_op(opd_op_typed(&op, "aten::scalar_tensor", "TVi"), args, 2);
-}
-opd_tensor *opd_scalar_tensor_full(opd_value s, opd_value dtype, opd_value layout, opd_value device,
-                                   opd_value pin_memory) {
-    static opd_op *op;
-    const opd_value args[5] = {s, dtype, layout, device, pin_memory};
-    return opd_call_op(opd_op_typed(&op, "aten::scalar_tensor", "TVVVVV"), args, 5);
-}
 opd_tensor *opd_fill_(opd_tensor *self, opd_value value) {
     static opd_op *op;
     const opd_value args[2] = {opd_value_tensor(self), value};
     return opd_call_op(opd_op_typed(&op, "aten::fill_.Scalar", "TTV"), args, 2);
-}
-opd_tensor *opd_fill_Tensor_(opd_tensor *self, opd_tensor *value) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(value)};
-    return opd_call_op(opd_op_typed(&op, "aten::fill_.Tensor", "TTT"), args, 2);
 }
 opd_tensor *opd_zero_(opd_tensor *self) {
     static opd_op *op;
     const opd_value args[1] = {opd_value_tensor(self)};
     return opd_call_op(opd_op_typed(&op, "aten::zero_", "TT"), args, 1);
 }
-opd_tensor *opd_fill(opd_tensor *self, opd_value value) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), value};
-    return opd_call_op(opd_op_typed(&op, "aten::fill.Scalar", "TTV"), args, 2);
-}
-opd_tensor *opd_fill_Tensor(opd_tensor *self, opd_tensor *value) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(value)};
-    return opd_call_op(opd_op_typed(&op, "aten::fill.Tensor", "TTT"), args, 2);
-}
-opd_tensor *opd_zero(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::zero", "TT"), args, 1);
-}
-opd_tensor *opd_arange(opd_value end, opd_scalar_type dtype) {
-    static opd_op *op;
-    const opd_value args[2] = {end, opd_value_dtype(dtype)};
-    return opd_call_op(opd_op_typed(&op, "aten::arange", "TVi"), args, 2);
-}
-opd_tensor *opd_arange_full(opd_value end, opd_value dtype, opd_value layout, opd_value device, opd_value pin_memory) {
-    static opd_op *op;
-    const opd_value args[5] = {end, dtype, layout, device, pin_memory};
-    return opd_call_op(opd_op_typed(&op, "aten::arange", "TVVVVV"), args, 5);
-}
-opd_tensor *opd_arange_start(opd_value start, opd_value end, opd_scalar_type dtype) {
-    static opd_op *op;
-    const opd_value args[3] = {start, end, opd_value_dtype(dtype)};
-    return opd_call_op(opd_op_typed(&op, "aten::arange.start", "TVVi"), args, 3);
-}
-opd_tensor *opd_arange_start_full(opd_value start, opd_value end, opd_value dtype, opd_value layout, opd_value device,
-                                  opd_value pin_memory) {
-    static opd_op *op;
-    const opd_value args[6] = {start, end, dtype, layout, device, pin_memory};
-    return opd_call_op(opd_op_typed(&op, "aten::arange.start", "TVVVVVV"), args, 6);
-}
-opd_tensor *opd_arange_start_step(opd_value start, opd_value end, opd_value step, opd_scalar_type dtype) {
-    static opd_op *op;
-    const opd_value args[4] = {start, end, step, opd_value_dtype(dtype)};
-    return opd_call_op(opd_op_typed(&op, "aten::arange.start_step", "TVVVi"), args, 4);
-}
-opd_tensor *opd_arange_start_step_full(opd_value start, opd_value end, opd_value step, opd_value dtype,
-                                       opd_value layout, opd_value device, opd_value pin_memory) {
-    static opd_op *op;
-    const opd_value args[7] = {start, end, step, dtype, layout, device, pin_memory};
-    return opd_call_op(opd_op_typed(&op, "aten::arange.start_step", "TVVVVVVV"), args, 7);
-}
-opd_tensor *opd_range(opd_value start, opd_value end, opd_scalar_type dtype) {
-    static opd_op *op;
-    const opd_value args[3] = {start, end, opd_value_dtype(dtype)};
-    return opd_call_op(opd_op_typed(&op, "aten::range", "TVVi"), args, 3);
-}
-opd_tensor *opd_range_full(opd_value start, opd_value end, opd_value dtype, opd_value layout, opd_value device,
-                           opd_value pin_memory) {
-    static opd_op *op;
-    const opd_value args[6] = {start, end, dtype, layout, device, pin_memory};
-    return opd_call_op(opd_op_typed(&op, "aten::range", "TVVVVVV"), args, 6);
-}
-opd_tensor *opd_range_step(opd_value start, opd_value end, opd_value step, opd_scalar_type dtype) {
-    static opd_op *op;
-    const opd_value args[4] = {start, end, step, opd_value_dtype(dtype)};
-    return opd_call_op(opd_op_typed(&op, "aten::range.step", "TVVVi"), args, 4);
-}
-opd_tensor *opd_range_step_full(opd_value start, opd_value end, opd_value step, opd_value dtype, opd_value layout,
-                                opd_value device, opd_value pin_memory) {
-    static opd_op *op;
-    const opd_value args[7] = {start, end, step, dtype, layout, device, pin_memory};
-    return opd_call_op(opd_op_typed(&op, "aten::range.step", "TVVVVVVV"), args, 7);
-}
-opd_tensor *opd_linspace(opd_value start, opd_value end, int64_t steps, opd_scalar_type dtype) {
-    static opd_op *op;
-    const opd_value args[4] = {start, end, opd_value_int(steps), opd_value_dtype(dtype)};
-    return opd_call_op(opd_op_typed(&op, "aten::linspace", "TVVii"), args, 4);
-}
-opd_tensor *opd_linspace_full(opd_value start, opd_value end, int64_t steps, opd_value dtype, opd_value layout,
-                              opd_value device, opd_value pin_memory) {
-    static opd_op *op;
-    const opd_value args[7] = {start, end, opd_value_int(steps), dtype, layout, device, pin_memory};
-    return opd_call_op(opd_op_typed(&op, "aten::linspace", "TVViVVVV"), args, 7);
-}
-opd_tensor *opd_logspace(opd_value start, opd_value end, int64_t steps, double base, opd_scalar_type dtype) {
-    static opd_op *op;
-    const opd_value args[5] = {start, end, opd_value_int(steps), opd_value_float(base), opd_value_dtype(dtype)};
-    return opd_call_op(opd_op_typed(&op, "aten::logspace", "TVVidi"), args, 5);
-}
-opd_tensor *opd_logspace_full(opd_value start, opd_value end, int64_t steps, double base, opd_value dtype,
-                              opd_value layout, opd_value device, opd_value pin_memory) {
-    static opd_op *op;
-    const opd_value args[8] = {start, end, opd_value_int(steps), opd_value_float(base), dtype, layout, device,
-                              pin_memory};
-    return opd_call_op(opd_op_typed(&op, "aten::logspace", "TVVidVVVV"), args, 8);
-}
-opd_tensor *opd_linspace_Tensor_Tensor(opd_tensor *start, opd_tensor *end, int64_t steps, opd_scalar_type dtype) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(start), opd_value_tensor(end), opd_value_int(steps),
-                              opd_value_dtype(dtype)};
-    return opd_call_op(opd_op_typed(&op, "aten::linspace.Tensor_Tensor", "TTTii"), args, 4);
-}
-opd_tensor *opd_linspace_Tensor_Tensor_full(opd_tensor *start, opd_tensor *end, int64_t steps, opd_value dtype,
-                                        opd_value layout, opd_value device, opd_value pin_memory) {
-    static opd_op *op;
-    const opd_value args[7] = {opd_value_tensor(start), opd_value_tensor(end), opd_value_int(steps), dtype, layout,
-                              device, pin_memory};
-    return opd_call_op(opd_op_typed(&op, "aten::linspace.Tensor_Tensor", "TTTiVVVV"), args, 7);
-}
-opd_tensor *opd_linspace_Tensor_Scalar(opd_tensor *start, opd_value end, int64_t steps, opd_scalar_type dtype) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(start), end, opd_value_int(steps), opd_value_dtype(dtype)};
-    return opd_call_op(opd_op_typed(&op, "aten::linspace.Tensor_Scalar", "TTVii"), args, 4);
-}
-opd_tensor *opd_linspace_Tensor_Scalar_full(opd_tensor *start, opd_value end, int64_t steps, opd_value dtype,
-                                        opd_value layout, opd_value device, opd_value pin_memory) {
-    static opd_op *op;
-    const opd_value args[7] = {opd_value_tensor(start), end, opd_value_int(steps), dtype, layout, device, pin_memory};
-    return opd_call_op(opd_op_typed(&op, "aten::linspace.Tensor_Scalar", "TTViVVVV"), args, 7);
-}
-opd_tensor *opd_linspace_Scalar_Tensor(opd_value start, opd_tensor *end, int64_t steps, opd_scalar_type dtype) {
-    static opd_op *op;
-    const opd_value args[4] = {start, opd_value_tensor(end), opd_value_int(steps), opd_value_dtype(dtype)};
-    return opd_call_op(opd_op_typed(&op, "aten::linspace.Scalar_Tensor", "TVTii"), args, 4);
-}
-opd_tensor *opd_linspace_Scalar_Tensor_full(opd_value start, opd_tensor *end, int64_t steps, opd_value dtype,
-                                        opd_value layout, opd_value device, opd_value pin_memory) {
-    static opd_op *op;
-    const opd_value args[7] = {start, opd_value_tensor(end), opd_value_int(steps), dtype, layout, device, pin_memory};
-    return opd_call_op(opd_op_typed(&op, "aten::linspace.Scalar_Tensor", "TVTiVVVV"), args, 7);
-}
-opd_tensor *opd_logspace_Tensor_Tensor(opd_tensor *start, opd_tensor *end, int64_t steps, double base,
-                                       opd_scalar_type dtype) {
-    static opd_op *op;
-    const opd_value args[5] = {opd_value_tensor(start), opd_value_tensor(end), opd_value_int(steps),
-                              opd_value_float(base), opd_value_dtype(dtype)};
-    return opd_call_op(opd_op_typed(&op, "aten::logspace.Tensor_Tensor", "TTTidi"), args, 5);
-}
-opd_tensor *opd_logspace_Tensor_Tensor_full(opd_tensor *start, opd_tensor *end, int64_t steps, double base,
-                                        opd_value dtype, opd_value layout, opd_value device, opd_value pin_memory) {
-    static opd_op *op;
-    const opd_value args[8] = {opd_value_tensor(start), opd_value_tensor(end), opd_value_int(steps),
-                              opd_value_float(base), dtype, layout, device, pin_memory};
-    return opd_call_op(opd_op_typed(&op, "aten::logspace.Tensor_Tensor", "TTTidVVVV"), args, 8);
-}
-opd_tensor *opd_logspace_Tensor_Scalar(opd_tensor *start, opd_value end, int64_t steps, double base,
-                                       opd_scalar_type dtype) {
-    static opd_op *op;
-    const opd_value args[5] = {opd_value_tensor(start), end, opd_value_int(steps), opd_value_float(base),
-                              opd_value_dtype(dtype)};
-    return opd_call_op(opd_op_typed(&op, "aten::logspace.Tensor_Scalar", "TTVidi"), args, 5);
-}
-opd_tensor *opd_logspace_Tensor_Scalar_full(opd_tensor *start, opd_value end, int64_t steps, double base,
-                                        opd_value dtype, opd_value layout, opd_value device, opd_value pin_memory) {
-    static opd_op *op;
-    const opd_value args[8] = {opd_value_tensor(start), end, opd_value_int(steps), opd_value_float(base), dtype, layout,
-                              device, pin_memory};
-    return opd_call_op(opd_op_typed(&op, "aten::logspace.Tensor_Scalar", "TTVidVVVV"), args, 8);
-}
-opd_tensor *opd_logspace_Scalar_Tensor(opd_value start, opd_tensor *end, int64_t steps, double base,
-                                       opd_scalar_type dtype) {
-    static opd_op *op;
-    const opd_value args[5] = {start, opd_value_tensor(end), opd_value_int(steps), opd_value_float(base),
-                              opd_value_dtype(dtype)};
-    return opd_call_op(opd_op_typed(&op, "aten::logspace.Scalar_Tensor", "TVTidi"), args, 5);
-}
-opd_tensor *opd_logspace_Scalar_Tensor_full(opd_value start, opd_tensor *end, int64_t steps, double base,
-                                        opd_value dtype, opd_value layout, opd_value device, opd_value pin_memory) {
-    static opd_op *op;
-    const opd_value args[8] = {start, opd_value_tensor(end), opd_value_int(steps), opd_value_float(base), dtype, layout,
-                              device, pin_memory};
-    return opd_call_op(opd_op_typed(&op, "aten::logspace.Scalar_Tensor", "TVTidVVVV"), args, 8);
-}
-opd_tensor *opd_eye(int64_t n, opd_scalar_type dtype) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_int(n), opd_value_dtype(dtype)};
-    return opd_call_op(opd_op_typed(&op, "aten::eye", "Tii"), args, 2);
-}
-opd_tensor *opd_eye_full(int64_t n, opd_value dtype, opd_value layout, opd_value device, opd_value pin_memory) {
-    static opd_op *op;
-    const opd_value args[5] = {opd_value_int(n), dtype, layout, device, pin_memory};
-    return opd_call_op(opd_op_typed(&op, "aten::eye", "TiVVVV"), args, 5);
-}
-opd_tensor *opd_eye_m(int64_t n, int64_t m, opd_scalar_type dtype) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_int(n), opd_value_int(m), opd_value_dtype(dtype)};
-    return opd_call_op(opd_op_typed(&op, "aten::eye.m", "Tiii"), args, 3);
-}
-opd_tensor *opd_eye_m_full(int64_t n, int64_t m, opd_value dtype, opd_value layout, opd_value device,
-                           opd_value pin_memory) {
-    static opd_op *op;
-    const opd_value args[6] = {opd_value_int(n), opd_value_int(m), dtype, layout, device, pin_memory};
-    return opd_call_op(opd_op_typed(&op, "aten::eye.m", "TiiVVVV"), args, 6);
-}
-opd_tensor *opd_tril(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::tril", "TT"), args, 1);
-}
-opd_tensor *opd_tril_full(opd_tensor *self, int64_t diagonal) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(diagonal)};
-    return opd_call_op(opd_op_typed(&op, "aten::tril", "TTi"), args, 2);
-}
-opd_tensor *opd_tril_(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::tril_", "TT"), args, 1);
-}
-opd_tensor *opd_tril_full_(opd_tensor *self, int64_t diagonal) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(diagonal)};
-    return opd_call_op(opd_op_typed(&op, "aten::tril_", "TTi"), args, 2);
-}
-opd_tensor *opd_triu(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::triu", "TT"), args, 1);
-}
-opd_tensor *opd_triu_full(opd_tensor *self, int64_t diagonal) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(diagonal)};
-    return opd_call_op(opd_op_typed(&op, "aten::triu", "TTi"), args, 2);
-}
-opd_tensor *opd_triu_(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::triu_", "TT"), args, 1);
-}
-opd_tensor *opd_triu_full_(opd_tensor *self, int64_t diagonal) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(diagonal)};
-    return opd_call_op(opd_op_typed(&op, "aten::triu_", "TTi"), args, 2);
-}
-opd_tensor *opd_tril_indices(int64_t row, int64_t col) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_int(row), opd_value_int(col)};
-    return opd_call_op(opd_op_typed(&op, "aten::tril_indices", "Tii"), args, 2);
-}
-opd_tensor *opd_tril_indices_full(int64_t row, int64_t col, int64_t offset, opd_value dtype, opd_value layout,
-                                  opd_value device, opd_value pin_memory) {
-    static opd_op *op;
-    const opd_value args[7] = {opd_value_int(row), opd_value_int(col), opd_value_int(offset), dtype, layout, device,
-                              pin_memory};
-    return opd_call_op(opd_op_typed(&op, "aten::tril_indices", "TiiiVVVV"), args, 7);
-}
-opd_tensor *opd_triu_indices(int64_t row, int64_t col) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_int(row), opd_value_int(col)};
-    return opd_call_op(opd_op_typed(&op, "aten::triu_indices", "Tii"), args, 2);
-}
-opd_tensor *opd_triu_indices_full(int64_t row, int64_t col, int64_t offset, opd_value dtype, opd_value layout,
-                                  opd_value device, opd_value pin_memory) {
-    static opd_op *op;
-    const opd_value args[7] = {opd_value_int(row), opd_value_int(col), opd_value_int(offset), dtype, layout, device,
-                              pin_memory};
-    return opd_call_op(opd_op_typed(&op, "aten::triu_indices", "TiiiVVVV"), args, 7);
-}
-opd_tensor *opd_rand(opd_ints size, opd_scalar_type dtype) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_of_ints(size), opd_value_dtype(dtype)};
-    return opd_call_op(opd_op_typed(&op, "aten::rand", "TIi"), args, 2);
-}
-opd_tensor *opd_rand_full(opd_ints size, opd_value dtype, opd_value layout, opd_value device, opd_value pin_memory) {
-    static opd_op *op;
-    const opd_value args[5] = {opd_value_of_ints(size), dtype, layout, device, pin_memory};
-    return opd_call_op(opd_op_typed(&op, "aten::rand", "TIVVVV"), args, 5);
-}
-opd_tensor *opd_rand_generator(opd_ints size, opd_generator *generator, opd_scalar_type dtype) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_of_ints(size), opd_value_generator(generator), opd_value_dtype(dtype)};
-    return opd_call_op(opd_op_typed(&op, "aten::rand.generator", "TIGi"), args, 3);
-}
-opd_tensor *opd_rand_generator_full(opd_ints size, opd_generator *generator, opd_value dtype, opd_value layout,
-                                    opd_value device, opd_value pin_memory) {
-    static opd_op *op;
-    const opd_value args[6] = {opd_value_of_ints(size), opd_value_generator(generator), dtype, layout, device,
-                              pin_memory};
-    return opd_call_op(opd_op_typed(&op, "aten::rand.generator", "TIGVVVV"), args, 6);
-}
-opd_tensor *opd_randn(opd_ints size, opd_scalar_type dtype) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_of_ints(size), opd_value_dtype(dtype)};
-    return opd_call_op(opd_op_typed(&op, "aten::randn", "TIi"), args, 2);
-}
-opd_tensor *opd_randn_full(opd_ints size, opd_value dtype, opd_value layout, opd_value device, opd_value pin_memory) {
-    static opd_op *op;
-    const opd_value args[5] = {opd_value_of_ints(size), dtype, layout, device, pin_memory};
-    return opd_call_op(opd_op_typed(&op, "aten::randn", "TIVVVV"), args, 5);
-}
-opd_tensor *opd_randn_generator(opd_ints size, opd_generator *generator, opd_scalar_type dtype) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_of_ints(size), opd_value_generator(generator), opd_value_dtype(dtype)};
-    return opd_call_op(opd_op_typed(&op, "aten::randn.generator", "TIGi"), args, 3);
-}
-opd_tensor *opd_randn_generator_full(opd_ints size, opd_generator *generator, opd_value dtype, opd_value layout,
-                                     opd_value device, opd_value pin_memory) {
-    static opd_op *op;
-    const opd_value args[6] = {opd_value_of_ints(size), opd_value_generator(generator), dtype, layout, device,
-                              pin_memory};
-    return opd_call_op(opd_op_typed(&op, "aten::randn.generator", "TIGVVVV"), args, 6);
-}
-opd_tensor *opd_randint(int64_t high, opd_ints size, opd_scalar_type dtype) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_int(high), opd_value_of_ints(size), opd_value_dtype(dtype)};
-    return opd_call_op(opd_op_typed(&op, "aten::randint", "TiIi"), args, 3);
-}
-opd_tensor *opd_randint_full(int64_t high, opd_ints size, opd_value dtype, opd_value layout, opd_value device,
-                             opd_value pin_memory) {
-    static opd_op *op;
-    const opd_value args[6] = {opd_value_int(high), opd_value_of_ints(size), dtype, layout, device, pin_memory};
-    return opd_call_op(opd_op_typed(&op, "aten::randint", "TiIVVVV"), args, 6);
-}
-opd_tensor *opd_randint_generator(int64_t high, opd_ints size, opd_generator *generator, opd_scalar_type dtype) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_int(high), opd_value_of_ints(size), opd_value_generator(generator),
-                              opd_value_dtype(dtype)};
-    return opd_call_op(opd_op_typed(&op, "aten::randint.generator", "TiIGi"), args, 4);
-}
-opd_tensor *opd_randint_generator_full(int64_t high, opd_ints size, opd_generator *generator, opd_value dtype,
-                                       opd_value layout, opd_value device, opd_value pin_memory) {
-    static opd_op *op;
-    const opd_value args[7] = {opd_value_int(high), opd_value_of_ints(size), opd_value_generator(generator), dtype,
-                              layout, device, pin_memory};
-    return opd_call_op(opd_op_typed(&op, "aten::randint.generator", "TiIGVVVV"), args, 7);
-}
-opd_tensor *opd_randint_low(int64_t low, int64_t high, opd_ints size, opd_scalar_type dtype) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_int(low), opd_value_int(high), opd_value_of_ints(size),
-                              opd_value_dtype(dtype)};
-    return opd_call_op(opd_op_typed(&op, "aten::randint.low", "TiiIi"), args, 4);
-}
-opd_tensor *opd_randint_low_full(int64_t low, int64_t high, opd_ints size, opd_value dtype, opd_value layout,
-                                 opd_value device, opd_value pin_memory) {
-    static opd_op *op;
-    const opd_value args[7] = {opd_value_int(low), opd_value_int(high), opd_value_of_ints(size), dtype, layout, device,
-                              pin_memory};
-    return opd_call_op(opd_op_typed(&op, "aten::randint.low", "TiiIVVVV"), args, 7);
-}
-opd_tensor *opd_randint_low_generator(int64_t low, int64_t high, opd_ints size, opd_generator *generator,
-                                      opd_scalar_type dtype) {
-    static opd_op *op;
-    const opd_value args[5] = {opd_value_int(low), opd_value_int(high), opd_value_of_ints(size),
-                              opd_value_generator(generator), opd_value_dtype(dtype)};
-    return opd_call_op(opd_op_typed(&op, "aten::randint.low_generator", "TiiIGi"), args, 5);
-}
-opd_tensor *opd_randint_low_generator_full(int64_t low, int64_t high, opd_ints size, opd_generator *generator,
-                                        opd_value dtype, opd_value layout, opd_value device, opd_value pin_memory) {
-    static opd_op *op;
-    const opd_value args[8] = {opd_value_int(low), opd_value_int(high), opd_value_of_ints(size),
-                              opd_value_generator(generator), dtype, layout, device, pin_memory};
-    return opd_call_op(opd_op_typed(&op, "aten::randint.low_generator", "TiiIGVVVV"), args, 8);
-}
-opd_tensor *opd_randperm(int64_t n, opd_scalar_type dtype) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_int(n), opd_value_dtype(dtype)};
-    return opd_call_op(opd_op_typed(&op, "aten::randperm", "Tii"), args, 2);
-}
-opd_tensor *opd_randperm_full(int64_t n, opd_value dtype, opd_value layout, opd_value device, opd_value pin_memory) {
-    static opd_op *op;
-    const opd_value args[5] = {opd_value_int(n), dtype, layout, device, pin_memory};
-    return opd_call_op(opd_op_typed(&op, "aten::randperm", "TiVVVV"), args, 5);
-}
-opd_tensor *opd_randperm_generator(int64_t n, opd_generator *generator, opd_scalar_type dtype) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_int(n), opd_value_generator(generator), opd_value_dtype(dtype)};
-    return opd_call_op(opd_op_typed(&op, "aten::randperm.generator", "TiGi"), args, 3);
-}
-opd_tensor *opd_randperm_generator_full(int64_t n, opd_generator *generator, opd_value dtype, opd_value layout,
-                                        opd_value device, opd_value pin_memory) {
-    static opd_op *op;
-    const opd_value args[6] = {opd_value_int(n), opd_value_generator(generator), dtype, layout, device, pin_memory};
-    return opd_call_op(opd_op_typed(&op, "aten::randperm.generator", "TiGVVVV"), args, 6);
-}
-opd_tensor *opd_rand_like(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::rand_like", "TT"), args, 1);
-}
-opd_tensor *opd_rand_like_full(opd_tensor *self, opd_value dtype, opd_value layout, opd_value device,
-                               opd_value pin_memory, opd_value memory_format) {
-    static opd_op *op;
-    const opd_value args[6] = {opd_value_tensor(self), dtype, layout, device, pin_memory, memory_format};
-    return opd_call_op(opd_op_typed(&op, "aten::rand_like", "TTVVVVV"), args, 6);
-}
-opd_tensor *opd_randn_like(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::randn_like", "TT"), args, 1);
-}
-opd_tensor *opd_randn_like_full(opd_tensor *self, opd_value dtype, opd_value layout, opd_value device,
-                                opd_value pin_memory, opd_value memory_format) {
-    static opd_op *op;
-    const opd_value args[6] = {opd_value_tensor(self), dtype, layout, device, pin_memory, memory_format};
-    return opd_call_op(opd_op_typed(&op, "aten::randn_like", "TTVVVVV"), args, 6);
-}
-opd_tensor *opd_randint_like(opd_tensor *self, int64_t high) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(high)};
-    return opd_call_op(opd_op_typed(&op, "aten::randint_like", "TTi"), args, 2);
-}
-opd_tensor *opd_randint_like_full(opd_tensor *self, int64_t high, opd_value dtype, opd_value layout, opd_value device,
-                                  opd_value pin_memory, opd_value memory_format) {
-    static opd_op *op;
-    const opd_value args[7] = {opd_value_tensor(self), opd_value_int(high), dtype, layout, device, pin_memory,
-                              memory_format};
-    return opd_call_op(opd_op_typed(&op, "aten::randint_like", "TTiVVVVV"), args, 7);
-}
-opd_tensor *opd_randint_like_low(opd_tensor *self, int64_t low, int64_t high) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(low), opd_value_int(high)};
-    return opd_call_op(opd_op_typed(&op, "aten::randint_like.low_dtype", "TTii"), args, 3);
-}
-opd_tensor *opd_randint_like_low_full(opd_tensor *self, int64_t low, int64_t high, opd_value dtype, opd_value layout,
-                                      opd_value device, opd_value pin_memory, opd_value memory_format) {
-    static opd_op *op;
-    const opd_value args[8] = {opd_value_tensor(self), opd_value_int(low), opd_value_int(high), dtype, layout, device,
-                              pin_memory, memory_format};
-    return opd_call_op(opd_op_typed(&op, "aten::randint_like.low_dtype", "TTiiVVVVV"), args, 8);
-}
-opd_tensor *opd_normal_(opd_tensor *self, double mean, double std) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_float(mean), opd_value_float(std)};
-    return opd_call_op(opd_op_typed(&op, "aten::normal_", "TTdd"), args, 3);
-}
-opd_tensor *opd_normal_full_(opd_tensor *self, double mean, double std, opd_generator *generator) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_float(mean), opd_value_float(std),
-                              opd_value_generator(generator)};
-    return opd_call_op(opd_op_typed(&op, "aten::normal_", "TTddG"), args, 4);
-}
-opd_tensor *opd_uniform_(opd_tensor *self, double from, double to) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_float(from), opd_value_float(to)};
-    return opd_call_op(opd_op_typed(&op, "aten::uniform_", "TTdd"), args, 3);
-}
-opd_tensor *opd_uniform_full_(opd_tensor *self, double from, double to, opd_generator *generator) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_float(from), opd_value_float(to),
-                              opd_value_generator(generator)};
-    return opd_call_op(opd_op_typed(&op, "aten::uniform_", "TTddG"), args, 4);
-}
-opd_tensor *opd_exponential_(opd_tensor *self, double lambd) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_float(lambd)};
-    return opd_call_op(opd_op_typed(&op, "aten::exponential_", "TTd"), args, 2);
-}
-opd_tensor *opd_exponential_full_(opd_tensor *self, double lambd, opd_generator *generator) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_float(lambd), opd_value_generator(generator)};
-    return opd_call_op(opd_op_typed(&op, "aten::exponential_", "TTdG"), args, 3);
-}
-opd_tensor *opd_random_(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::random_", "TT"), args, 1);
-}
-opd_tensor *opd_random_full_(opd_tensor *self, opd_generator *generator) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_generator(generator)};
-    return opd_call_op(opd_op_typed(&op, "aten::random_", "TTG"), args, 2);
-}
-opd_tensor *opd_random_from_(opd_tensor *self, int64_t from, opd_value to) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(from), to};
-    return opd_call_op(opd_op_typed(&op, "aten::random_.from", "TTiV"), args, 3);
-}
-opd_tensor *opd_random_from_full_(opd_tensor *self, int64_t from, opd_value to, opd_generator *generator) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_int(from), to, opd_value_generator(generator)};
-    return opd_call_op(opd_op_typed(&op, "aten::random_.from", "TTiVG"), args, 4);
-}
-opd_tensor *opd_random_to_(opd_tensor *self, int64_t to) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(to)};
-    return opd_call_op(opd_op_typed(&op, "aten::random_.to", "TTi"), args, 2);
-}
-opd_tensor *opd_random_to_full_(opd_tensor *self, int64_t to, opd_generator *generator) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(to), opd_value_generator(generator)};
-    return opd_call_op(opd_op_typed(&op, "aten::random_.to", "TTiG"), args, 3);
-}
-opd_tensor *opd_bernoulli_(opd_tensor *self, double p) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_float(p)};
-    return opd_call_op(opd_op_typed(&op, "aten::bernoulli_.float", "TTd"), args, 2);
-}
-opd_tensor *opd_bernoulli_full_(opd_tensor *self, double p, opd_generator *generator) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_float(p), opd_value_generator(generator)};
-    return opd_call_op(opd_op_typed(&op, "aten::bernoulli_.float", "TTdG"), args, 3);
-}
-opd_tensor *opd_bernoulli_Tensor_(opd_tensor *self, opd_tensor *p) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(p)};
-    return opd_call_op(opd_op_typed(&op, "aten::bernoulli_.Tensor", "TTT"), args, 2);
-}
-opd_tensor *opd_bernoulli_Tensor_full_(opd_tensor *self, opd_tensor *p, opd_generator *generator) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(p), opd_value_generator(generator)};
-    return opd_call_op(opd_op_typed(&op, "aten::bernoulli_.Tensor", "TTTG"), args, 3);
-}
-opd_tensor *opd_bernoulli_Tensor(opd_tensor *self, opd_tensor *p) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(p)};
-    return opd_call_op(opd_op_typed(&op, "aten::bernoulli.Tensor", "TTT"), args, 2);
-}
-opd_tensor *opd_bernoulli_Tensor_full(opd_tensor *self, opd_tensor *p, opd_generator *generator) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(p), opd_value_generator(generator)};
-    return opd_call_op(opd_op_typed(&op, "aten::bernoulli.Tensor", "TTTG"), args, 3);
-}
-opd_tensor *opd_bernoulli(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::bernoulli", "TT"), args, 1);
-}
-opd_tensor *opd_bernoulli_full(opd_tensor *self, opd_generator *generator) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_generator(generator)};
-    return opd_call_op(opd_op_typed(&op, "aten::bernoulli", "TTG"), args, 2);
-}
-opd_tensor *opd_bernoulli_p(opd_tensor *self, double p) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_float(p)};
-    return opd_call_op(opd_op_typed(&op, "aten::bernoulli.p", "TTd"), args, 2);
-}
-opd_tensor *opd_bernoulli_p_full(opd_tensor *self, double p, opd_generator *generator) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_float(p), opd_value_generator(generator)};
-    return opd_call_op(opd_op_typed(&op, "aten::bernoulli.p", "TTdG"), args, 3);
-}
-opd_tensor *opd_normal_functional(opd_tensor *self, double mean, double std) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_float(mean), opd_value_float(std)};
-    return opd_call_op(opd_op_typed(&op, "aten::normal_functional", "TTdd"), args, 3);
-}
-opd_tensor *opd_normal_functional_full(opd_tensor *self, double mean, double std, opd_generator *generator) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_float(mean), opd_value_float(std),
-                              opd_value_generator(generator)};
-    return opd_call_op(opd_op_typed(&op, "aten::normal_functional", "TTddG"), args, 4);
-}
-opd_tensor *opd_normal_Tensor_float(opd_tensor *mean, double std) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(mean), opd_value_float(std)};
-    return opd_call_op(opd_op_typed(&op, "aten::normal.Tensor_float", "TTd"), args, 2);
-}
-opd_tensor *opd_normal_Tensor_float_full(opd_tensor *mean, double std, opd_generator *generator) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(mean), opd_value_float(std), opd_value_generator(generator)};
-    return opd_call_op(opd_op_typed(&op, "aten::normal.Tensor_float", "TTdG"), args, 3);
-}
-opd_tensor *opd_normal_float_Tensor(double mean, opd_tensor *std) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_float(mean), opd_value_tensor(std)};
-    return opd_call_op(opd_op_typed(&op, "aten::normal.float_Tensor", "TdT"), args, 2);
-}
-opd_tensor *opd_normal_float_Tensor_full(double mean, opd_tensor *std, opd_generator *generator) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_float(mean), opd_value_tensor(std), opd_value_generator(generator)};
-    return opd_call_op(opd_op_typed(&op, "aten::normal.float_Tensor", "TdTG"), args, 3);
-}
-opd_tensor *opd_normal_Tensor_Tensor(opd_tensor *mean, opd_tensor *std) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(mean), opd_value_tensor(std)};
-    return opd_call_op(opd_op_typed(&op, "aten::normal.Tensor_Tensor", "TTT"), args, 2);
-}
-opd_tensor *opd_normal_Tensor_Tensor_full(opd_tensor *mean, opd_tensor *std, opd_generator *generator) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(mean), opd_value_tensor(std), opd_value_generator(generator)};
-    return opd_call_op(opd_op_typed(&op, "aten::normal.Tensor_Tensor", "TTTG"), args, 3);
-}
-opd_tensor *opd_normal(double mean, double std, opd_ints size) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_float(mean), opd_value_float(std), opd_value_of_ints(size)};
-    return opd_call_op(opd_op_typed(&op, "aten::normal.float_float", "TddI"), args, 3);
-}
-opd_tensor *opd_normal_full(double mean, double std, opd_ints size, opd_generator *generator, opd_value dtype,
-                            opd_value layout, opd_value device, opd_value pin_memory) {
-    static opd_op *op;
-    const opd_value args[8] = {opd_value_float(mean), opd_value_float(std), opd_value_of_ints(size),
-                              opd_value_generator(generator), dtype, layout, device, pin_memory};
-    return opd_call_op(opd_op_typed(&op, "aten::normal.float_float", "TddIGVVVV"), args, 8);
-}
 opd_tensor *opd_view(opd_tensor *self, opd_ints size) {
     static opd_op *op;
     const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(size)};
     return opd_call_op(opd_op_typed(&op, "aten::view", "TTI"), args, 2);
-}
-opd_tensor *opd_unsafe_view(opd_tensor *self, opd_ints size) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(size)};
-    return opd_call_op(opd_op_typed(&op, "aten::_unsafe_view", "TTI"), args, 2);
-}
-opd_tensor *opd_reshape_alias(opd_tensor *self, opd_ints size, opd_ints stride) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_of_ints(size), opd_value_of_ints(stride)};
-    return opd_call_op(opd_op_typed(&op, "aten::_reshape_alias", "TTII"), args, 3);
 }
 opd_tensor *opd_reshape(opd_tensor *self, opd_ints shape) {
     static opd_op *op;
@@ -64688,11 +64038,6 @@ opd_tensor *opd_expand(opd_tensor *self, opd_ints size) {
     static opd_op *op;
     const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(size)};
     return opd_call_op(opd_op_typed(&op, "aten::expand", "TTI"), args, 2);
-}
-opd_tensor *opd_expand_full(opd_tensor *self, opd_ints size, bool implicit) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_of_ints(size), opd_value_bool(implicit)};
-    return opd_call_op(opd_op_typed(&op, "aten::expand", "TTIb"), args, 3);
 }
 opd_tensor *opd_transpose(opd_tensor *self, int64_t dim0, int64_t dim1) {
     static opd_op *op;
@@ -64724,1756 +64069,105 @@ opd_tensor *opd_unsqueeze(opd_tensor *self, int64_t dim) {
     const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dim)};
     return opd_call_op(opd_op_typed(&op, "aten::unsqueeze", "TTi"), args, 2);
 }
-opd_tensor *opd_squeeze(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::squeeze", "TT"), args, 1);
-}
 opd_tensor *opd_squeeze_dim(opd_tensor *self, int64_t dim) {
     static opd_op *op;
     const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dim)};
     return opd_call_op(opd_op_typed(&op, "aten::squeeze.dim", "TTi"), args, 2);
-}
-opd_tensor *opd_squeeze_dims(opd_tensor *self, opd_ints dim) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(dim)};
-    return opd_call_op(opd_op_typed(&op, "aten::squeeze.dims", "TTI"), args, 2);
-}
-opd_tensor *opd_detach(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::detach", "TT"), args, 1);
-}
-opd_tensor *opd_alias(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::alias", "TT"), args, 1);
-}
-opd_tensor *opd_as_strided(opd_tensor *self, opd_ints size, opd_ints stride) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_of_ints(size), opd_value_of_ints(stride)};
-    return opd_call_op(opd_op_typed(&op, "aten::as_strided", "TTII"), args, 3);
-}
-opd_tensor *opd_as_strided_full(opd_tensor *self, opd_ints size, opd_ints stride, opd_value storage_offset) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_of_ints(size), opd_value_of_ints(stride),
-                              storage_offset};
-    return opd_call_op(opd_op_typed(&op, "aten::as_strided", "TTIIV"), args, 4);
-}
-opd_tensor *opd_select_backward(opd_tensor *grad_output, opd_ints input_sizes, int64_t dim, int64_t index) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(grad_output), opd_value_of_ints(input_sizes), opd_value_int(dim),
-                              opd_value_int(index)};
-    return opd_call_op(opd_op_typed(&op, "aten::select_backward", "TTIii"), args, 4);
-}
-opd_tensor *opd_slice_backward(opd_tensor *grad_output, opd_ints input_sizes, int64_t dim, int64_t start, int64_t end,
-                               int64_t step) {
-    static opd_op *op;
-    const opd_value args[6] = {opd_value_tensor(grad_output), opd_value_of_ints(input_sizes), opd_value_int(dim),
-                              opd_value_int(start), opd_value_int(end), opd_value_int(step)};
-    return opd_call_op(opd_op_typed(&op, "aten::slice_backward", "TTIiiii"), args, 6);
-}
-opd_tensor *opd_as_strided_backward(opd_tensor *grad_output, opd_ints input_sizes, opd_ints input_strides,
-                                    opd_ints size, opd_ints stride, int64_t storage_offset) {
-    static opd_op *op;
-    const opd_value args[6] = {opd_value_tensor(grad_output), opd_value_of_ints(input_sizes),
-                              opd_value_of_ints(input_strides), opd_value_of_ints(size), opd_value_of_ints(stride),
-                              opd_value_int(storage_offset)};
-    return opd_call_op(opd_op_typed(&op, "aten::as_strided_backward", "TTIIIIi"), args, 6);
 }
 opd_tensor *opd_flatten(opd_tensor *self) {
     static opd_op *op;
     const opd_value args[1] = {opd_value_tensor(self)};
     return opd_call_op(opd_op_typed(&op, "aten::flatten.using_ints", "TT"), args, 1);
 }
-opd_tensor *opd_flatten_full(opd_tensor *self, int64_t start_dim, int64_t end_dim) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(start_dim), opd_value_int(end_dim)};
-    return opd_call_op(opd_op_typed(&op, "aten::flatten.using_ints", "TTii"), args, 3);
-}
-opd_tensor *opd_expand_as(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::expand_as", "TTT"), args, 2);
-}
-opd_tensor *opd_view_as(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::view_as", "TTT"), args, 2);
-}
-opd_tensor *opd_reshape_as(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::reshape_as", "TTT"), args, 2);
-}
 opd_tensor *opd_copy_(opd_tensor *self, opd_tensor *src) {
     static opd_op *op;
     const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(src)};
     return opd_call_op(opd_op_typed(&op, "aten::copy_", "TTT"), args, 2);
-}
-opd_tensor *opd_copy_full_(opd_tensor *self, opd_tensor *src, bool non_blocking) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(src), opd_value_bool(non_blocking)};
-    return opd_call_op(opd_op_typed(&op, "aten::copy_", "TTTb"), args, 3);
-}
-opd_tensor *opd_copy(opd_tensor *self, opd_tensor *src) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(src)};
-    return opd_call_op(opd_op_typed(&op, "aten::copy", "TTT"), args, 2);
-}
-opd_tensor *opd_copy_full(opd_tensor *self, opd_tensor *src, bool non_blocking) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(src), opd_value_bool(non_blocking)};
-    return opd_call_op(opd_op_typed(&op, "aten::copy", "TTTb"), args, 3);
 }
 opd_tensor *opd_clone(opd_tensor *self) {
     static opd_op *op;
     const opd_value args[1] = {opd_value_tensor(self)};
     return opd_call_op(opd_op_typed(&op, "aten::clone", "TT"), args, 1);
 }
-opd_tensor *opd_clone_full(opd_tensor *self, opd_value memory_format) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), memory_format};
-    return opd_call_op(opd_op_typed(&op, "aten::clone", "TTV"), args, 2);
-}
-opd_tensor *opd_to_copy(opd_tensor *self, opd_scalar_type dtype) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_dtype(dtype)};
-    return opd_call_op(opd_op_typed(&op, "aten::_to_copy", "TTi"), args, 2);
-}
-opd_tensor *opd_to_copy_full(opd_tensor *self, opd_value dtype, opd_value layout, opd_value device,
-                             opd_value pin_memory, bool non_blocking, opd_value memory_format) {
-    static opd_op *op;
-    const opd_value args[7] = {opd_value_tensor(self), dtype, layout, device, pin_memory, opd_value_bool(non_blocking),
-                              memory_format};
-    return opd_call_op(opd_op_typed(&op, "aten::_to_copy", "TTVVVVbV"), args, 7);
-}
 opd_tensor *opd_contiguous(opd_tensor *self) {
     static opd_op *op;
     const opd_value args[1] = {opd_value_tensor(self)};
     return opd_call_op(opd_op_typed(&op, "aten::contiguous", "TT"), args, 1);
-}
-opd_tensor *opd_contiguous_full(opd_tensor *self, int64_t memory_format) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(memory_format)};
-    return opd_call_op(opd_op_typed(&op, "aten::contiguous", "TTi"), args, 2);
 }
 opd_tensor *opd_to_dtype(opd_tensor *self, opd_scalar_type dtype) {
     static opd_op *op;
     const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dtype)};
     return opd_call_op(opd_op_typed(&op, "aten::to.dtype", "TTi"), args, 2);
 }
-opd_tensor *opd_to_dtype_full(opd_tensor *self, opd_scalar_type dtype, bool non_blocking, bool copy,
-                              opd_value memory_format) {
-    static opd_op *op;
-    const opd_value args[5] = {opd_value_tensor(self), opd_value_int(dtype), opd_value_bool(non_blocking),
-                              opd_value_bool(copy), memory_format};
-    return opd_call_op(opd_op_typed(&op, "aten::to.dtype", "TTibbV"), args, 5);
-}
-opd_value opd_local_scalar_dense(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_value(opd_op_typed(&op, "aten::_local_scalar_dense", "VT"), args, 1);
-}
-opd_value opd_item(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_value(opd_op_typed(&op, "aten::item", "VT"), args, 1);
-}
-opd_tensor *opd_view_dtype(opd_tensor *self, opd_scalar_type dtype) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dtype)};
-    return opd_call_op(opd_op_typed(&op, "aten::view.dtype", "TTi"), args, 2);
-}
-opd_tensor *opd_diagonal(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::diagonal", "TT"), args, 1);
-}
-opd_tensor *opd_diagonal_full(opd_tensor *self, int64_t offset, int64_t dim1, int64_t dim2) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_int(offset), opd_value_int(dim1), opd_value_int(dim2)};
-    return opd_call_op(opd_op_typed(&op, "aten::diagonal", "TTiii"), args, 4);
-}
-opd_tensor *opd_diagonal_backward(opd_tensor *grad_output, opd_ints input_sizes, int64_t offset, int64_t dim1,
-                                  int64_t dim2) {
-    static opd_op *op;
-    const opd_value args[5] = {opd_value_tensor(grad_output), opd_value_of_ints(input_sizes), opd_value_int(offset),
-                              opd_value_int(dim1), opd_value_int(dim2)};
-    return opd_call_op(opd_op_typed(&op, "aten::diagonal_backward", "TTIiii"), args, 5);
-}
-opd_tensor *opd_unfold(opd_tensor *self, int64_t dimension, int64_t size, int64_t step) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_int(dimension), opd_value_int(size),
-                              opd_value_int(step)};
-    return opd_call_op(opd_op_typed(&op, "aten::unfold", "TTiii"), args, 4);
-}
-opd_tensor *opd_unfold_backward(opd_tensor *grad_in, opd_ints input_sizes, int64_t dim, int64_t size, int64_t step) {
-    static opd_op *op;
-    const opd_value args[5] = {opd_value_tensor(grad_in), opd_value_of_ints(input_sizes), opd_value_int(dim),
-                              opd_value_int(size), opd_value_int(step)};
-    return opd_call_op(opd_op_typed(&op, "aten::unfold_backward", "TTIiii"), args, 5);
-}
-opd_tensors opd_split_with_sizes(opd_tensor *self, opd_ints split_sizes) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(split_sizes)};
-    return opd_call_list(opd_op_typed(&op, "aten::split_with_sizes", "LTI"), args, 2);
-}
-opd_tensors opd_split_with_sizes_full(opd_tensor *self, opd_ints split_sizes, int64_t dim) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_of_ints(split_sizes), opd_value_int(dim)};
-    return opd_call_list(opd_op_typed(&op, "aten::split_with_sizes", "LTIi"), args, 3);
-}
-opd_tensors opd_split(opd_tensor *self, int64_t split_size) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(split_size)};
-    return opd_call_list(opd_op_typed(&op, "aten::split.Tensor", "LTi"), args, 2);
-}
-opd_tensors opd_split_full(opd_tensor *self, int64_t split_size, int64_t dim) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(split_size), opd_value_int(dim)};
-    return opd_call_list(opd_op_typed(&op, "aten::split.Tensor", "LTii"), args, 3);
-}
-opd_tensors opd_unbind(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_list(opd_op_typed(&op, "aten::unbind.int", "LT"), args, 1);
-}
-opd_tensors opd_unbind_full(opd_tensor *self, int64_t dim) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dim)};
-    return opd_call_list(opd_op_typed(&op, "aten::unbind.int", "LTi"), args, 2);
-}
-opd_tensors opd_split_sizes(opd_tensor *self, opd_ints split_size) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(split_size)};
-    return opd_call_list(opd_op_typed(&op, "aten::split.sizes", "LTI"), args, 2);
-}
-opd_tensors opd_split_sizes_full(opd_tensor *self, opd_ints split_size, int64_t dim) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_of_ints(split_size), opd_value_int(dim)};
-    return opd_call_list(opd_op_typed(&op, "aten::split.sizes", "LTIi"), args, 3);
-}
-opd_tensors opd_chunk(opd_tensor *self, int64_t chunks) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(chunks)};
-    return opd_call_list(opd_op_typed(&op, "aten::chunk", "LTi"), args, 2);
-}
-opd_tensors opd_chunk_full(opd_tensor *self, int64_t chunks, int64_t dim) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(chunks), opd_value_int(dim)};
-    return opd_call_list(opd_op_typed(&op, "aten::chunk", "LTii"), args, 3);
-}
-opd_tensors opd_unsafe_split(opd_tensor *self, int64_t split_size) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(split_size)};
-    return opd_call_list(opd_op_typed(&op, "aten::unsafe_split.Tensor", "LTi"), args, 2);
-}
-opd_tensors opd_unsafe_split_full(opd_tensor *self, int64_t split_size, int64_t dim) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(split_size), opd_value_int(dim)};
-    return opd_call_list(opd_op_typed(&op, "aten::unsafe_split.Tensor", "LTii"), args, 3);
-}
-opd_tensors opd_unsafe_split_with_sizes(opd_tensor *self, opd_ints split_sizes) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(split_sizes)};
-    return opd_call_list(opd_op_typed(&op, "aten::unsafe_split_with_sizes", "LTI"), args, 2);
-}
-opd_tensors opd_unsafe_split_with_sizes_full(opd_tensor *self, opd_ints split_sizes, int64_t dim) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_of_ints(split_sizes), opd_value_int(dim)};
-    return opd_call_list(opd_op_typed(&op, "aten::unsafe_split_with_sizes", "LTIi"), args, 3);
-}
-opd_tensors opd_unsafe_chunk(opd_tensor *self, int64_t chunks) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(chunks)};
-    return opd_call_list(opd_op_typed(&op, "aten::unsafe_chunk", "LTi"), args, 2);
-}
-opd_tensors opd_unsafe_chunk_full(opd_tensor *self, int64_t chunks, int64_t dim) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(chunks), opd_value_int(dim)};
-    return opd_call_list(opd_op_typed(&op, "aten::unsafe_chunk", "LTii"), args, 3);
-}
-opd_tensors opd_tensor_split(opd_tensor *self, int64_t sections) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(sections)};
-    return opd_call_list(opd_op_typed(&op, "aten::tensor_split.sections", "LTi"), args, 2);
-}
-opd_tensors opd_tensor_split_full(opd_tensor *self, int64_t sections, int64_t dim) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(sections), opd_value_int(dim)};
-    return opd_call_list(opd_op_typed(&op, "aten::tensor_split.sections", "LTii"), args, 3);
-}
-opd_tensors opd_tensor_split_indices(opd_tensor *self, opd_ints indices) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(indices)};
-    return opd_call_list(opd_op_typed(&op, "aten::tensor_split.indices", "LTI"), args, 2);
-}
-opd_tensors opd_tensor_split_indices_full(opd_tensor *self, opd_ints indices, int64_t dim) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_of_ints(indices), opd_value_int(dim)};
-    return opd_call_list(opd_op_typed(&op, "aten::tensor_split.indices", "LTIi"), args, 3);
-}
-opd_tensors opd_tensor_split_tensor(opd_tensor *self, opd_tensor *tensor_indices_or_sections) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(tensor_indices_or_sections)};
-    return opd_call_list(opd_op_typed(&op, "aten::tensor_split.tensor_indices_or_sections", "LTT"), args, 2);
-}
-opd_tensors opd_tensor_split_tensor_full(opd_tensor *self, opd_tensor *tensor_indices_or_sections, int64_t dim) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(tensor_indices_or_sections),
-                              opd_value_int(dim)};
-    return opd_call_list(opd_op_typed(&op, "aten::tensor_split.tensor_indices_or_sections", "LTTi"), args, 3);
-}
-opd_tensors opd_hsplit(opd_tensor *self, int64_t sections) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(sections)};
-    return opd_call_list(opd_op_typed(&op, "aten::hsplit.int", "LTi"), args, 2);
-}
-opd_tensors opd_hsplit_array(opd_tensor *self, opd_ints indices) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(indices)};
-    return opd_call_list(opd_op_typed(&op, "aten::hsplit.array", "LTI"), args, 2);
-}
-opd_tensors opd_vsplit(opd_tensor *self, int64_t sections) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(sections)};
-    return opd_call_list(opd_op_typed(&op, "aten::vsplit.int", "LTi"), args, 2);
-}
-opd_tensors opd_vsplit_array(opd_tensor *self, opd_ints indices) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(indices)};
-    return opd_call_list(opd_op_typed(&op, "aten::vsplit.array", "LTI"), args, 2);
-}
-opd_tensors opd_dsplit(opd_tensor *self, int64_t sections) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(sections)};
-    return opd_call_list(opd_op_typed(&op, "aten::dsplit.int", "LTi"), args, 2);
-}
-opd_tensors opd_dsplit_array(opd_tensor *self, opd_ints indices) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(indices)};
-    return opd_call_list(opd_op_typed(&op, "aten::dsplit.array", "LTI"), args, 2);
-}
-opd_tensor *opd_narrow(opd_tensor *self, int64_t dim, int64_t start, int64_t length) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_int(dim), opd_value_int(start), opd_value_int(length)};
-    return opd_call_op(opd_op_typed(&op, "aten::narrow", "TTiii"), args, 4);
-}
-opd_tensor *opd_narrow_Tensor(opd_tensor *self, int64_t dim, opd_tensor *start, int64_t length) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(start),
-                              opd_value_int(length)};
-    return opd_call_op(opd_op_typed(&op, "aten::narrow.Tensor", "TTiTi"), args, 4);
-}
-opd_tensor *opd_narrow_copy(opd_tensor *self, int64_t dim, int64_t start, int64_t length) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_int(dim), opd_value_int(start), opd_value_int(length)};
-    return opd_call_op(opd_op_typed(&op, "aten::narrow_copy", "TTiii"), args, 4);
-}
-opd_tensor *opd_movedim(opd_tensor *self, int64_t source, int64_t destination) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(source), opd_value_int(destination)};
-    return opd_call_op(opd_op_typed(&op, "aten::movedim.int", "TTii"), args, 3);
-}
-opd_tensor *opd_movedim_intlist(opd_tensor *self, opd_ints source, opd_ints destination) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_of_ints(source), opd_value_of_ints(destination)};
-    return opd_call_op(opd_op_typed(&op, "aten::movedim.intlist", "TTII"), args, 3);
-}
-opd_tensor *opd_moveaxis(opd_tensor *self, int64_t source, int64_t destination) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(source), opd_value_int(destination)};
-    return opd_call_op(opd_op_typed(&op, "aten::moveaxis.int", "TTii"), args, 3);
-}
-opd_tensor *opd_moveaxis_intlist(opd_tensor *self, opd_ints source, opd_ints destination) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_of_ints(source), opd_value_of_ints(destination)};
-    return opd_call_op(opd_op_typed(&op, "aten::moveaxis.intlist", "TTII"), args, 3);
-}
-opd_tensor *opd_swapaxes(opd_tensor *self, int64_t axis0, int64_t axis1) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(axis0), opd_value_int(axis1)};
-    return opd_call_op(opd_op_typed(&op, "aten::swapaxes", "TTii"), args, 3);
-}
-opd_tensor *opd_swapdims(opd_tensor *self, int64_t dim0, int64_t dim1) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim0), opd_value_int(dim1)};
-    return opd_call_op(opd_op_typed(&op, "aten::swapdims", "TTii"), args, 3);
-}
-opd_tensor *opd_numpy_T(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::numpy_T", "TT"), args, 1);
-}
-opd_tensor *opd_mT(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::mT", "TT"), args, 1);
-}
-opd_tensor *opd_mH(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::mH", "TT"), args, 1);
-}
-opd_tensor *opd_matrix_H(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::matrix_H", "TT"), args, 1);
-}
-opd_tensor *opd_adjoint(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::adjoint", "TT"), args, 1);
-}
-opd_tensor *opd_unflatten(opd_tensor *self, int64_t dim, opd_ints sizes) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), opd_value_of_ints(sizes)};
-    return opd_call_op(opd_op_typed(&op, "aten::unflatten.int", "TTiI"), args, 3);
-}
-opd_tensor *opd_ravel(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::ravel", "TT"), args, 1);
-}
-opd_tensor *opd_broadcast_to(opd_tensor *self, opd_ints size) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(size)};
-    return opd_call_op(opd_op_typed(&op, "aten::broadcast_to", "TTI"), args, 2);
-}
-opd_tensors opd_broadcast_tensors(opd_tensors tensors) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_of_tensors(tensors)};
-    return opd_call_list(opd_op_typed(&op, "aten::broadcast_tensors", "LL"), args, 1);
-}
-opd_tensor *opd_to_device(opd_tensor *self, opd_device device, opd_scalar_type dtype) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_device(device), opd_value_int(dtype)};
-    return opd_call_op(opd_op_typed(&op, "aten::to.device", "TTDi"), args, 3);
-}
-opd_tensor *opd_to_device_full(opd_tensor *self, opd_device device, opd_scalar_type dtype, bool non_blocking, bool copy,
-                               opd_value memory_format) {
-    static opd_op *op;
-    const opd_value args[6] = {opd_value_tensor(self), opd_value_device(device), opd_value_int(dtype),
-                              opd_value_bool(non_blocking), opd_value_bool(copy), memory_format};
-    return opd_call_op(opd_op_typed(&op, "aten::to.device", "TTDibbV"), args, 6);
-}
-opd_tensor *opd_to_other(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::to.other", "TTT"), args, 2);
-}
-opd_tensor *opd_to_other_full(opd_tensor *self, opd_tensor *other, bool non_blocking, bool copy,
-                              opd_value memory_format) {
-    static opd_op *op;
-    const opd_value args[5] = {opd_value_tensor(self), opd_value_tensor(other), opd_value_bool(non_blocking),
-                              opd_value_bool(copy), memory_format};
-    return opd_call_op(opd_op_typed(&op, "aten::to.other", "TTTbbV"), args, 5);
-}
-opd_tensor *opd_to_dtype_layout(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::to.dtype_layout", "TT"), args, 1);
-}
-opd_tensor *opd_to_dtype_layout_full(opd_tensor *self, opd_value dtype, opd_value layout, opd_value device,
-                                     opd_value pin_memory, bool non_blocking, bool copy, opd_value memory_format) {
-    static opd_op *op;
-    const opd_value args[8] = {opd_value_tensor(self), dtype, layout, device, pin_memory, opd_value_bool(non_blocking),
-                              opd_value_bool(copy), memory_format};
-    return opd_call_op(opd_op_typed(&op, "aten::to.dtype_layout", "TTVVVVbbV"), args, 8);
-}
-opd_tensor *opd_type_as(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::type_as", "TTT"), args, 2);
-}
-opd_tensor *opd_lift_fresh(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::lift_fresh", "TT"), args, 1);
-}
-opd_tensor *opd_repeat(opd_tensor *self, opd_ints repeats) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(repeats)};
-    return opd_call_op(opd_op_typed(&op, "aten::repeat", "TTI"), args, 2);
-}
-opd_tensor *opd_tile(opd_tensor *self, opd_ints dims) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(dims)};
-    return opd_call_op(opd_op_typed(&op, "aten::tile", "TTI"), args, 2);
-}
-opd_tensor *opd_flip(opd_tensor *self, opd_ints dims) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(dims)};
-    return opd_call_op(opd_op_typed(&op, "aten::flip", "TTI"), args, 2);
-}
-opd_tensor *opd_fliplr(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::fliplr", "TT"), args, 1);
-}
-opd_tensor *opd_flipud(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::flipud", "TT"), args, 1);
-}
-opd_tensor *opd_roll(opd_tensor *self, opd_ints shifts) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(shifts)};
-    return opd_call_op(opd_op_typed(&op, "aten::roll", "TTI"), args, 2);
-}
-opd_tensor *opd_roll_full(opd_tensor *self, opd_ints shifts, opd_ints dims) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_of_ints(shifts), opd_value_of_ints(dims)};
-    return opd_call_op(opd_op_typed(&op, "aten::roll", "TTII"), args, 3);
-}
-opd_tensor *opd_rot90(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::rot90", "TT"), args, 1);
-}
-opd_tensor *opd_rot90_full(opd_tensor *self, int64_t k, opd_ints dims) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(k), opd_value_of_ints(dims)};
-    return opd_call_op(opd_op_typed(&op, "aten::rot90", "TTiI"), args, 3);
-}
-opd_tensor *opd_transpose_(opd_tensor *self, int64_t dim0, int64_t dim1) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim0), opd_value_int(dim1)};
-    return opd_call_op(opd_op_typed(&op, "aten::transpose_", "TTii"), args, 3);
-}
-opd_tensor *opd_t_(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::t_", "TT"), args, 1);
-}
-opd_tensor *opd_unsqueeze_(opd_tensor *self, int64_t dim) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dim)};
-    return opd_call_op(opd_op_typed(&op, "aten::unsqueeze_", "TTi"), args, 2);
-}
-opd_tensor *opd_squeeze_(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::squeeze_", "TT"), args, 1);
-}
-opd_tensor *opd_squeeze_dim_(opd_tensor *self, int64_t dim) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dim)};
-    return opd_call_op(opd_op_typed(&op, "aten::squeeze_.dim", "TTi"), args, 2);
-}
-opd_tensor *opd_squeeze_dims_(opd_tensor *self, opd_ints dim) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(dim)};
-    return opd_call_op(opd_op_typed(&op, "aten::squeeze_.dims", "TTI"), args, 2);
-}
-opd_tensor *opd_swapaxes_(opd_tensor *self, int64_t axis0, int64_t axis1) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(axis0), opd_value_int(axis1)};
-    return opd_call_op(opd_op_typed(&op, "aten::swapaxes_", "TTii"), args, 3);
-}
-opd_tensor *opd_swapdims_(opd_tensor *self, int64_t dim0, int64_t dim1) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim0), opd_value_int(dim1)};
-    return opd_call_op(opd_op_typed(&op, "aten::swapdims_", "TTii"), args, 3);
-}
-opd_tensor *opd_as_strided_(opd_tensor *self, opd_ints size, opd_ints stride) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_of_ints(size), opd_value_of_ints(stride)};
-    return opd_call_op(opd_op_typed(&op, "aten::as_strided_", "TTII"), args, 3);
-}
-opd_tensor *opd_as_strided_full_(opd_tensor *self, opd_ints size, opd_ints stride, opd_value storage_offset) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_of_ints(size), opd_value_of_ints(stride),
-                              storage_offset};
-    return opd_call_op(opd_op_typed(&op, "aten::as_strided_", "TTIIV"), args, 4);
-}
-opd_tensor *opd_detach_(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::detach_", "TT"), args, 1);
-}
-opd_tensor *opd_resize_(opd_tensor *self, opd_ints size) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(size)};
-    return opd_call_op(opd_op_typed(&op, "aten::resize_", "TTI"), args, 2);
-}
-opd_tensor *opd_resize_full_(opd_tensor *self, opd_ints size, opd_value memory_format) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_of_ints(size), memory_format};
-    return opd_call_op(opd_op_typed(&op, "aten::resize_", "TTIV"), args, 3);
-}
-opd_tensor *opd_resize_as_(opd_tensor *self, opd_tensor *the_template) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(the_template)};
-    return opd_call_op(opd_op_typed(&op, "aten::resize_as_", "TTT"), args, 2);
-}
-opd_tensor *opd_resize_as_full_(opd_tensor *self, opd_tensor *the_template, opd_value memory_format) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(the_template), memory_format};
-    return opd_call_op(opd_op_typed(&op, "aten::resize_as_", "TTTV"), args, 3);
-}
-opd_value opd_is_same_size(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
-    return opd_call_value(opd_op_typed(&op, "aten::is_same_size", "VTT"), args, 2);
-}
-opd_value opd_size_int(opd_tensor *self, int64_t dim) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dim)};
-    return opd_call_value(opd_op_typed(&op, "aten::size.int", "VTi"), args, 2);
-}
-opd_value opd_stride_int(opd_tensor *self, int64_t dim) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dim)};
-    return opd_call_value(opd_op_typed(&op, "aten::stride.int", "VTi"), args, 2);
-}
-opd_value opd_numel_int(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_value(opd_op_typed(&op, "aten::numel", "VT"), args, 1);
-}
-opd_value opd_dim_int(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_value(opd_op_typed(&op, "aten::dim", "VT"), args, 1);
-}
-opd_tensor *opd_view_copy(opd_tensor *self, opd_ints size) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(size)};
-    return opd_call_op(opd_op_typed(&op, "aten::view_copy", "TTI"), args, 2);
-}
-opd_tensor *opd_view_copy_dtype(opd_tensor *self, opd_scalar_type dtype) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dtype)};
-    return opd_call_op(opd_op_typed(&op, "aten::view_copy.dtype", "TTi"), args, 2);
-}
-opd_tensor *opd_reshape_alias_copy(opd_tensor *self, opd_ints size, opd_ints stride) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_of_ints(size), opd_value_of_ints(stride)};
-    return opd_call_op(opd_op_typed(&op, "aten::_reshape_alias_copy", "TTII"), args, 3);
-}
-opd_tensor *opd_expand_copy(opd_tensor *self, opd_ints size) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(size)};
-    return opd_call_op(opd_op_typed(&op, "aten::expand_copy", "TTI"), args, 2);
-}
-opd_tensor *opd_expand_copy_full(opd_tensor *self, opd_ints size, bool implicit) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_of_ints(size), opd_value_bool(implicit)};
-    return opd_call_op(opd_op_typed(&op, "aten::expand_copy", "TTIb"), args, 3);
-}
-opd_tensor *opd_transpose_copy(opd_tensor *self, int64_t dim0, int64_t dim1) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim0), opd_value_int(dim1)};
-    return opd_call_op(opd_op_typed(&op, "aten::transpose_copy.int", "TTii"), args, 3);
-}
-opd_tensor *opd_t_copy(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::t_copy", "TT"), args, 1);
-}
-opd_tensor *opd_permute_copy(opd_tensor *self, opd_ints dims) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(dims)};
-    return opd_call_op(opd_op_typed(&op, "aten::permute_copy", "TTI"), args, 2);
-}
-opd_tensor *opd_select_copy(opd_tensor *self, int64_t dim, int64_t index) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), opd_value_int(index)};
-    return opd_call_op(opd_op_typed(&op, "aten::select_copy.int", "TTii"), args, 3);
-}
-opd_tensor *opd_slice_copy(opd_tensor *self, int64_t dim, opd_value start, opd_value end, int64_t step) {
-    static opd_op *op;
-    const opd_value args[5] = {opd_value_tensor(self), opd_value_int(dim), start, end, opd_value_int(step)};
-    return opd_call_op(opd_op_typed(&op, "aten::slice_copy.Tensor", "TTiVVi"), args, 5);
-}
-opd_tensor *opd_unsqueeze_copy(opd_tensor *self, int64_t dim) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dim)};
-    return opd_call_op(opd_op_typed(&op, "aten::unsqueeze_copy", "TTi"), args, 2);
-}
-opd_tensor *opd_squeeze_copy(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::squeeze_copy", "TT"), args, 1);
-}
-opd_tensor *opd_squeeze_copy_dim(opd_tensor *self, int64_t dim) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dim)};
-    return opd_call_op(opd_op_typed(&op, "aten::squeeze_copy.dim", "TTi"), args, 2);
-}
-opd_tensor *opd_squeeze_copy_dims(opd_tensor *self, opd_ints dim) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(dim)};
-    return opd_call_op(opd_op_typed(&op, "aten::squeeze_copy.dims", "TTI"), args, 2);
-}
-opd_tensor *opd_detach_copy(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::detach_copy", "TT"), args, 1);
-}
-opd_tensor *opd_alias_copy(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::alias_copy", "TT"), args, 1);
-}
-opd_tensor *opd_as_strided_copy(opd_tensor *self, opd_ints size, opd_ints stride) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_of_ints(size), opd_value_of_ints(stride)};
-    return opd_call_op(opd_op_typed(&op, "aten::as_strided_copy", "TTII"), args, 3);
-}
-opd_tensor *opd_as_strided_copy_full(opd_tensor *self, opd_ints size, opd_ints stride, opd_value storage_offset) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_of_ints(size), opd_value_of_ints(stride),
-                              storage_offset};
-    return opd_call_op(opd_op_typed(&op, "aten::as_strided_copy", "TTIIV"), args, 4);
-}
-opd_tensor *opd_diagonal_copy(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::diagonal_copy", "TT"), args, 1);
-}
-opd_tensor *opd_diagonal_copy_full(opd_tensor *self, int64_t offset, int64_t dim1, int64_t dim2) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_int(offset), opd_value_int(dim1), opd_value_int(dim2)};
-    return opd_call_op(opd_op_typed(&op, "aten::diagonal_copy", "TTiii"), args, 4);
-}
-opd_tensor *opd_unfold_copy(opd_tensor *self, int64_t dimension, int64_t size, int64_t step) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_int(dimension), opd_value_int(size),
-                              opd_value_int(step)};
-    return opd_call_op(opd_op_typed(&op, "aten::unfold_copy", "TTiii"), args, 4);
-}
-opd_tensors opd_split_copy(opd_tensor *self, int64_t split_size) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(split_size)};
-    return opd_call_list(opd_op_typed(&op, "aten::split_copy.Tensor", "LTi"), args, 2);
-}
-opd_tensors opd_split_copy_full(opd_tensor *self, int64_t split_size, int64_t dim) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(split_size), opd_value_int(dim)};
-    return opd_call_list(opd_op_typed(&op, "aten::split_copy.Tensor", "LTii"), args, 3);
-}
-opd_tensors opd_split_with_sizes_copy(opd_tensor *self, opd_ints split_sizes) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(split_sizes)};
-    return opd_call_list(opd_op_typed(&op, "aten::split_with_sizes_copy", "LTI"), args, 2);
-}
-opd_tensors opd_split_with_sizes_copy_full(opd_tensor *self, opd_ints split_sizes, int64_t dim) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_of_ints(split_sizes), opd_value_int(dim)};
-    return opd_call_list(opd_op_typed(&op, "aten::split_with_sizes_copy", "LTIi"), args, 3);
-}
-opd_tensors opd_unbind_copy(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_list(opd_op_typed(&op, "aten::unbind_copy.int", "LT"), args, 1);
-}
-opd_tensors opd_unbind_copy_full(opd_tensor *self, int64_t dim) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dim)};
-    return opd_call_list(opd_op_typed(&op, "aten::unbind_copy.int", "LTi"), args, 2);
-}
-opd_tensor *opd_view_as_real(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::view_as_real", "TT"), args, 1);
-}
-opd_tensor *opd_view_as_complex(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::view_as_complex", "TT"), args, 1);
-}
-opd_tensor *opd_real(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::real", "TT"), args, 1);
-}
-opd_tensor *opd_imag(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::imag", "TT"), args, 1);
-}
-opd_tensor *opd_conj_copy(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::_conj_physical", "TT"), args, 1);
-}
-opd_tensor *opd_conj_physical(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::conj_physical", "TT"), args, 1);
-}
-opd_tensor *opd_conj_physical_(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::conj_physical_", "TT"), args, 1);
-}
-opd_tensor *opd_conj(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::conj", "TT"), args, 1);
-}
-opd_tensor *opd_conj_view(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::_conj", "TT"), args, 1);
-}
-opd_tensor *opd_resolve_conj(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::resolve_conj", "TT"), args, 1);
-}
-opd_tensor *opd_resolve_neg(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::resolve_neg", "TT"), args, 1);
-}
-opd_tensor *opd_positive(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::positive", "TT"), args, 1);
-}
-opd_tensor *opd_diag_embed(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::diag_embed", "TT"), args, 1);
-}
-opd_tensor *opd_diag_embed_full(opd_tensor *self, int64_t offset, int64_t dim1, int64_t dim2) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_int(offset), opd_value_int(dim1), opd_value_int(dim2)};
-    return opd_call_op(opd_op_typed(&op, "aten::diag_embed", "TTiii"), args, 4);
-}
-opd_tensor *opd_diag(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::diag", "TT"), args, 1);
-}
-opd_tensor *opd_diag_full(opd_tensor *self, int64_t diagonal) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(diagonal)};
-    return opd_call_op(opd_op_typed(&op, "aten::diag", "TTi"), args, 2);
-}
-opd_tensor *opd_diagflat(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::diagflat", "TT"), args, 1);
-}
-opd_tensor *opd_diagflat_full(opd_tensor *self, int64_t offset) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(offset)};
-    return opd_call_op(opd_op_typed(&op, "aten::diagflat", "TTi"), args, 2);
-}
-opd_tensor *opd_atleast_1d(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::atleast_1d", "TT"), args, 1);
-}
-opd_tensor *opd_atleast_2d(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::atleast_2d", "TT"), args, 1);
-}
-opd_tensor *opd_atleast_3d(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::atleast_3d", "TT"), args, 1);
-}
-opd_tensors opd_atleast_1d_Sequence(opd_tensors tensors) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_of_tensors(tensors)};
-    return opd_call_list(opd_op_typed(&op, "aten::atleast_1d.Sequence", "LL"), args, 1);
-}
-opd_tensors opd_atleast_2d_Sequence(opd_tensors tensors) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_of_tensors(tensors)};
-    return opd_call_list(opd_op_typed(&op, "aten::atleast_2d.Sequence", "LL"), args, 1);
-}
-opd_tensors opd_atleast_3d_Sequence(opd_tensors tensors) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_of_tensors(tensors)};
-    return opd_call_list(opd_op_typed(&op, "aten::atleast_3d.Sequence", "LL"), args, 1);
-}
 opd_tensor *opd_exp(opd_tensor *self) {
     static opd_op *op;
     const opd_value args[1] = {opd_value_tensor(self)};
     return opd_call_op(opd_op_typed(&op, "aten::exp", "TT"), args, 1);
-}
-opd_tensor *opd_exp_(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::exp_", "TT"), args, 1);
-}
-opd_tensor *opd_exp2(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::exp2", "TT"), args, 1);
-}
-opd_tensor *opd_exp2_(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::exp2_", "TT"), args, 1);
-}
-opd_tensor *opd_expm1(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::expm1", "TT"), args, 1);
-}
-opd_tensor *opd_expm1_(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::expm1_", "TT"), args, 1);
 }
 opd_tensor *opd_log(opd_tensor *self) {
     static opd_op *op;
     const opd_value args[1] = {opd_value_tensor(self)};
     return opd_call_op(opd_op_typed(&op, "aten::log", "TT"), args, 1);
 }
-opd_tensor *opd_log_(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::log_", "TT"), args, 1);
-}
-opd_tensor *opd_log2(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::log2", "TT"), args, 1);
-}
-opd_tensor *opd_log2_(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::log2_", "TT"), args, 1);
-}
-opd_tensor *opd_log10(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::log10", "TT"), args, 1);
-}
-opd_tensor *opd_log10_(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::log10_", "TT"), args, 1);
-}
-opd_tensor *opd_log1p(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::log1p", "TT"), args, 1);
-}
-opd_tensor *opd_log1p_(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::log1p_", "TT"), args, 1);
-}
 opd_tensor *opd_sqrt(opd_tensor *self) {
     static opd_op *op;
     const opd_value args[1] = {opd_value_tensor(self)};
     return opd_call_op(opd_op_typed(&op, "aten::sqrt", "TT"), args, 1);
-}
-opd_tensor *opd_sqrt_(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::sqrt_", "TT"), args, 1);
 }
 opd_tensor *opd_rsqrt(opd_tensor *self) {
     static opd_op *op;
     const opd_value args[1] = {opd_value_tensor(self)};
     return opd_call_op(opd_op_typed(&op, "aten::rsqrt", "TT"), args, 1);
 }
-opd_tensor *opd_rsqrt_(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::rsqrt_", "TT"), args, 1);
-}
-opd_tensor *opd_reciprocal(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::reciprocal", "TT"), args, 1);
-}
-opd_tensor *opd_reciprocal_(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::reciprocal_", "TT"), args, 1);
-}
-opd_tensor *opd_square(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::square", "TT"), args, 1);
-}
-opd_tensor *opd_square_(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::square_", "TT"), args, 1);
-}
-opd_tensor *opd_sin(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::sin", "TT"), args, 1);
-}
-opd_tensor *opd_sin_(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::sin_", "TT"), args, 1);
-}
-opd_tensor *opd_cos(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::cos", "TT"), args, 1);
-}
-opd_tensor *opd_cos_(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::cos_", "TT"), args, 1);
-}
-opd_tensor *opd_tan(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::tan", "TT"), args, 1);
-}
-opd_tensor *opd_tan_(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::tan_", "TT"), args, 1);
-}
-opd_tensor *opd_asin(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::asin", "TT"), args, 1);
-}
-opd_tensor *opd_asin_(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::asin_", "TT"), args, 1);
-}
-opd_tensor *opd_acos(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::acos", "TT"), args, 1);
-}
-opd_tensor *opd_acos_(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::acos_", "TT"), args, 1);
-}
-opd_tensor *opd_atan(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::atan", "TT"), args, 1);
-}
-opd_tensor *opd_atan_(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::atan_", "TT"), args, 1);
-}
-opd_tensor *opd_sinh(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::sinh", "TT"), args, 1);
-}
-opd_tensor *opd_sinh_(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::sinh_", "TT"), args, 1);
-}
-opd_tensor *opd_cosh(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::cosh", "TT"), args, 1);
-}
-opd_tensor *opd_cosh_(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::cosh_", "TT"), args, 1);
-}
-opd_tensor *opd_asinh(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::asinh", "TT"), args, 1);
-}
-opd_tensor *opd_asinh_(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::asinh_", "TT"), args, 1);
-}
-opd_tensor *opd_acosh(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::acosh", "TT"), args, 1);
-}
-opd_tensor *opd_acosh_(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::acosh_", "TT"), args, 1);
-}
-opd_tensor *opd_atanh(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::atanh", "TT"), args, 1);
-}
-opd_tensor *opd_atanh_(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::atanh_", "TT"), args, 1);
-}
 opd_tensor *opd_tanh(opd_tensor *self) {
     static opd_op *op;
     const opd_value args[1] = {opd_value_tensor(self)};
     return opd_call_op(opd_op_typed(&op, "aten::tanh", "TT"), args, 1);
-}
-opd_tensor *opd_tanh_(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::tanh_", "TT"), args, 1);
-}
-opd_tensor *opd_erf(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::erf", "TT"), args, 1);
-}
-opd_tensor *opd_erf_(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::erf_", "TT"), args, 1);
-}
-opd_tensor *opd_erfc(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::erfc", "TT"), args, 1);
-}
-opd_tensor *opd_erfc_(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::erfc_", "TT"), args, 1);
 }
 opd_tensor *opd_sigmoid(opd_tensor *self) {
     static opd_op *op;
     const opd_value args[1] = {opd_value_tensor(self)};
     return opd_call_op(opd_op_typed(&op, "aten::sigmoid", "TT"), args, 1);
 }
-opd_tensor *opd_sigmoid_(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::sigmoid_", "TT"), args, 1);
-}
-opd_tensor *opd_sinc(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::sinc", "TT"), args, 1);
-}
-opd_tensor *opd_sinc_(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::sinc_", "TT"), args, 1);
-}
-opd_tensor *opd_floor(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::floor", "TT"), args, 1);
-}
-opd_tensor *opd_floor_(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::floor_", "TT"), args, 1);
-}
-opd_tensor *opd_frac(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::frac", "TT"), args, 1);
-}
-opd_tensor *opd_frac_(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::frac_", "TT"), args, 1);
-}
-opd_tensor *opd_sign(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::sign", "TT"), args, 1);
-}
-opd_tensor *opd_sign_(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::sign_", "TT"), args, 1);
-}
-opd_tensor *opd_abs(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::abs", "TT"), args, 1);
-}
-opd_tensor *opd_abs_(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::abs_", "TT"), args, 1);
-}
-opd_tensor *opd_hardsigmoid(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::hardsigmoid", "TT"), args, 1);
-}
-opd_tensor *opd_hardsigmoid_(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::hardsigmoid_", "TT"), args, 1);
-}
-opd_tensor *opd_hardswish(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::hardswish", "TT"), args, 1);
-}
-opd_tensor *opd_hardswish_(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::hardswish_", "TT"), args, 1);
-}
-opd_tensor *opd_mish(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::mish", "TT"), args, 1);
-}
-opd_tensor *opd_mish_(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::mish_", "TT"), args, 1);
-}
-opd_tensor *opd_ceil(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::ceil", "TT"), args, 1);
-}
-opd_tensor *opd_ceil_(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::ceil_", "TT"), args, 1);
-}
-opd_tensor *opd_round(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::round", "TT"), args, 1);
-}
-opd_tensor *opd_round_(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::round_", "TT"), args, 1);
-}
-opd_tensor *opd_trunc(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::trunc", "TT"), args, 1);
-}
-opd_tensor *opd_trunc_(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::trunc_", "TT"), args, 1);
-}
-opd_tensor *opd_sgn(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::sgn", "TT"), args, 1);
-}
-opd_tensor *opd_sgn_(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::sgn_", "TT"), args, 1);
-}
-opd_tensor *opd_isnan(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::isnan", "TT"), args, 1);
-}
-opd_tensor *opd_isnan_(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::isnan_", "TT"), args, 1);
-}
-opd_tensor *opd_isinf(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::isinf", "TT"), args, 1);
-}
-opd_tensor *opd_isinf_(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::isinf_", "TT"), args, 1);
-}
-opd_tensor *opd_isfinite(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::isfinite", "TT"), args, 1);
-}
-opd_tensor *opd_isfinite_(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::isfinite_", "TT"), args, 1);
-}
-opd_tensor *opd_isposinf(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::isposinf", "TT"), args, 1);
-}
-opd_tensor *opd_isposinf_(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::isposinf_", "TT"), args, 1);
-}
-opd_tensor *opd_isneginf(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::isneginf", "TT"), args, 1);
-}
-opd_tensor *opd_isneginf_(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::isneginf_", "TT"), args, 1);
-}
-opd_tensor *opd_signbit(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::signbit", "TT"), args, 1);
-}
-opd_tensor *opd_signbit_(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::signbit_", "TT"), args, 1);
-}
-opd_tensor *opd_logical_not(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::logical_not", "TT"), args, 1);
-}
-opd_tensor *opd_logical_not_(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::logical_not_", "TT"), args, 1);
-}
 opd_tensor *opd_neg(opd_tensor *self) {
     static opd_op *op;
     const opd_value args[1] = {opd_value_tensor(self)};
     return opd_call_op(opd_op_typed(&op, "aten::neg", "TT"), args, 1);
-}
-opd_tensor *opd_neg_(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::neg_", "TT"), args, 1);
-}
-opd_tensor *opd_bitwise_not(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::bitwise_not", "TT"), args, 1);
-}
-opd_tensor *opd_bitwise_not_(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::bitwise_not_", "TT"), args, 1);
 }
 opd_tensor *opd_relu(opd_tensor *self) {
     static opd_op *op;
     const opd_value args[1] = {opd_value_tensor(self)};
     return opd_call_op(opd_op_typed(&op, "aten::relu", "TT"), args, 1);
 }
-opd_tensor *opd_relu_(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::relu_", "TT"), args, 1);
-}
 opd_tensor *opd_silu(opd_tensor *self) {
     static opd_op *op;
     const opd_value args[1] = {opd_value_tensor(self)};
     return opd_call_op(opd_op_typed(&op, "aten::silu", "TT"), args, 1);
-}
-opd_tensor *opd_silu_(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::silu_", "TT"), args, 1);
-}
-opd_tensor *opd_clamp(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::clamp", "TT"), args, 1);
-}
-opd_tensor *opd_clamp_full(opd_tensor *self, opd_value min, opd_value max) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), min, max};
-    return opd_call_op(opd_op_typed(&op, "aten::clamp", "TTVV"), args, 3);
-}
-opd_tensor *opd_clamp_(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::clamp_", "TT"), args, 1);
-}
-opd_tensor *opd_clamp_full_(opd_tensor *self, opd_value min, opd_value max) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), min, max};
-    return opd_call_op(opd_op_typed(&op, "aten::clamp_", "TTVV"), args, 3);
-}
-opd_tensor *opd_clamp_min(opd_tensor *self, opd_value min) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), min};
-    return opd_call_op(opd_op_typed(&op, "aten::clamp_min", "TTV"), args, 2);
-}
-opd_tensor *opd_clamp_min_(opd_tensor *self, opd_value min) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), min};
-    return opd_call_op(opd_op_typed(&op, "aten::clamp_min_", "TTV"), args, 2);
-}
-opd_tensor *opd_clamp_max(opd_tensor *self, opd_value max) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), max};
-    return opd_call_op(opd_op_typed(&op, "aten::clamp_max", "TTV"), args, 2);
-}
-opd_tensor *opd_clamp_max_(opd_tensor *self, opd_value max) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), max};
-    return opd_call_op(opd_op_typed(&op, "aten::clamp_max_", "TTV"), args, 2);
-}
-opd_tensor *opd_hardtanh(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::hardtanh", "TT"), args, 1);
-}
-opd_tensor *opd_hardtanh_full(opd_tensor *self, opd_value min_val, opd_value max_val) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), min_val, max_val};
-    return opd_call_op(opd_op_typed(&op, "aten::hardtanh", "TTVV"), args, 3);
-}
-opd_tensor *opd_hardtanh_(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::hardtanh_", "TT"), args, 1);
-}
-opd_tensor *opd_hardtanh_full_(opd_tensor *self, opd_value min_val, opd_value max_val) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), min_val, max_val};
-    return opd_call_op(opd_op_typed(&op, "aten::hardtanh_", "TTVV"), args, 3);
-}
-opd_tensor *opd_relu6(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::relu6", "TT"), args, 1);
-}
-opd_tensor *opd_relu6_(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::relu6_", "TT"), args, 1);
 }
 opd_tensor *opd_gelu(opd_tensor *self) {
     static opd_op *op;
     const opd_value args[1] = {opd_value_tensor(self)};
     return opd_call_op(opd_op_typed(&op, "aten::gelu", "TT"), args, 1);
 }
-opd_tensor *opd_gelu_full(opd_tensor *self, const char *approximate) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_str(approximate)};
-    return opd_call_op(opd_op_typed(&op, "aten::gelu", "TTs"), args, 2);
-}
-opd_tensor *opd_gelu_(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::gelu_", "TT"), args, 1);
-}
-opd_tensor *opd_gelu_full_(opd_tensor *self, const char *approximate) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_str(approximate)};
-    return opd_call_op(opd_op_typed(&op, "aten::gelu_", "TTs"), args, 2);
-}
-opd_tensor *opd_leaky_relu(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::leaky_relu", "TT"), args, 1);
-}
-opd_tensor *opd_leaky_relu_full(opd_tensor *self, opd_value negative_slope) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), negative_slope};
-    return opd_call_op(opd_op_typed(&op, "aten::leaky_relu", "TTV"), args, 2);
-}
-opd_tensor *opd_leaky_relu_(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::leaky_relu_", "TT"), args, 1);
-}
-opd_tensor *opd_leaky_relu_full_(opd_tensor *self, opd_value negative_slope) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), negative_slope};
-    return opd_call_op(opd_op_typed(&op, "aten::leaky_relu_", "TTV"), args, 2);
-}
-opd_tensor *opd_elu(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::elu", "TT"), args, 1);
-}
-opd_tensor *opd_elu_full(opd_tensor *self, opd_value alpha, opd_value scale, opd_value input_scale) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), alpha, scale, input_scale};
-    return opd_call_op(opd_op_typed(&op, "aten::elu", "TTVVV"), args, 4);
-}
-opd_tensor *opd_elu_(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::elu_", "TT"), args, 1);
-}
-opd_tensor *opd_elu_full_(opd_tensor *self, opd_value alpha, opd_value scale, opd_value input_scale) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), alpha, scale, input_scale};
-    return opd_call_op(opd_op_typed(&op, "aten::elu_", "TTVVV"), args, 4);
-}
-opd_tensor *opd_selu(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::selu", "TT"), args, 1);
-}
-opd_tensor *opd_selu_(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::selu_", "TT"), args, 1);
-}
-opd_tensor *opd_celu(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::celu", "TT"), args, 1);
-}
-opd_tensor *opd_celu_full(opd_tensor *self, opd_value alpha) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), alpha};
-    return opd_call_op(opd_op_typed(&op, "aten::celu", "TTV"), args, 2);
-}
-opd_tensor *opd_celu_(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::celu_", "TT"), args, 1);
-}
-opd_tensor *opd_celu_full_(opd_tensor *self, opd_value alpha) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), alpha};
-    return opd_call_op(opd_op_typed(&op, "aten::celu_", "TTV"), args, 2);
-}
-opd_tensor *opd_softplus(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::softplus", "TT"), args, 1);
-}
-opd_tensor *opd_softplus_full(opd_tensor *self, opd_value beta, opd_value threshold) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), beta, threshold};
-    return opd_call_op(opd_op_typed(&op, "aten::softplus", "TTVV"), args, 3);
-}
-opd_tensor *opd_threshold(opd_tensor *self, opd_value threshold, opd_value value) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), threshold, value};
-    return opd_call_op(opd_op_typed(&op, "aten::threshold", "TTVV"), args, 3);
-}
-opd_tensor *opd_threshold_(opd_tensor *self, opd_value threshold, opd_value value) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), threshold, value};
-    return opd_call_op(opd_op_typed(&op, "aten::threshold_", "TTVV"), args, 3);
-}
-opd_tensor *opd_round_decimals(opd_tensor *self, int64_t decimals) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(decimals)};
-    return opd_call_op(opd_op_typed(&op, "aten::round.decimals", "TTi"), args, 2);
-}
-opd_tensor *opd_round_decimals_(opd_tensor *self, int64_t decimals) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(decimals)};
-    return opd_call_op(opd_op_typed(&op, "aten::round_.decimals", "TTi"), args, 2);
-}
-opd_tensor *opd_softshrink(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::softshrink", "TT"), args, 1);
-}
-opd_tensor *opd_softshrink_full(opd_tensor *self, opd_value lambd) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), lambd};
-    return opd_call_op(opd_op_typed(&op, "aten::softshrink", "TTV"), args, 2);
-}
-opd_tensor *opd_hardshrink(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::hardshrink", "TT"), args, 1);
-}
-opd_tensor *opd_hardshrink_full(opd_tensor *self, opd_value lambd) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), lambd};
-    return opd_call_op(opd_op_typed(&op, "aten::hardshrink", "TTV"), args, 2);
-}
-opd_tensor *opd_softshrink_backward(opd_tensor *grad_output, opd_tensor *self, opd_value lambd) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(grad_output), opd_value_tensor(self), lambd};
-    return opd_call_op(opd_op_typed(&op, "aten::softshrink_backward", "TTTV"), args, 3);
-}
-opd_tensor *opd_hardshrink_backward(opd_tensor *grad_out, opd_tensor *self, opd_value lambd) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(grad_out), opd_value_tensor(self), lambd};
-    return opd_call_op(opd_op_typed(&op, "aten::hardshrink_backward", "TTTV"), args, 3);
-}
-opd_tensor *opd_nan_to_num(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::nan_to_num", "TT"), args, 1);
-}
-opd_tensor *opd_nan_to_num_full(opd_tensor *self, opd_value nan, opd_value posinf, opd_value neginf) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), nan, posinf, neginf};
-    return opd_call_op(opd_op_typed(&op, "aten::nan_to_num", "TTVVV"), args, 4);
-}
-opd_tensor *opd_nan_to_num_(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::nan_to_num_", "TT"), args, 1);
-}
-opd_tensor *opd_nan_to_num_full_(opd_tensor *self, opd_value nan, opd_value posinf, opd_value neginf) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), nan, posinf, neginf};
-    return opd_call_op(opd_op_typed(&op, "aten::nan_to_num_", "TTVVV"), args, 4);
-}
-opd_tensor *opd_deg2rad(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::deg2rad", "TT"), args, 1);
-}
-opd_tensor *opd_deg2rad_(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::deg2rad_", "TT"), args, 1);
-}
-opd_tensor *opd_rad2deg(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::rad2deg", "TT"), args, 1);
-}
-opd_tensor *opd_rad2deg_(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::rad2deg_", "TT"), args, 1);
-}
-opd_tensor *opd_logit(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::logit", "TT"), args, 1);
-}
-opd_tensor *opd_logit_full(opd_tensor *self, opd_value eps) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), eps};
-    return opd_call_op(opd_op_typed(&op, "aten::logit", "TTV"), args, 2);
-}
-opd_tensor *opd_logit_(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::logit_", "TT"), args, 1);
-}
-opd_tensor *opd_logit_full_(opd_tensor *self, opd_value eps) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), eps};
-    return opd_call_op(opd_op_typed(&op, "aten::logit_", "TTV"), args, 2);
-}
-opd_tensor *opd_logit_backward(opd_tensor *grad_output, opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(grad_output), opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::logit_backward", "TTT"), args, 2);
-}
-opd_tensor *opd_logit_backward_full(opd_tensor *grad_output, opd_tensor *self, opd_value eps) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(grad_output), opd_value_tensor(self), eps};
-    return opd_call_op(opd_op_typed(&op, "aten::logit_backward", "TTTV"), args, 3);
-}
 opd_tensor *opd_add(opd_tensor *self, opd_tensor *other) {
     static opd_op *op;
     const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
     return opd_call_op(opd_op_typed(&op, "aten::add.Tensor", "TTT"), args, 2);
-}
-opd_tensor *opd_add_full(opd_tensor *self, opd_tensor *other, opd_value alpha) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(other), alpha};
-    return opd_call_op(opd_op_typed(&op, "aten::add.Tensor", "TTTV"), args, 3);
 }
 opd_tensor *opd_add_(opd_tensor *self, opd_tensor *other) {
     static opd_op *op;
     const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
     return opd_call_op(opd_op_typed(&op, "aten::add_.Tensor", "TTT"), args, 2);
 }
-opd_tensor *opd_add_full_(opd_tensor *self, opd_tensor *other, opd_value alpha) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(other), alpha};
-    return opd_call_op(opd_op_typed(&op, "aten::add_.Tensor", "TTTV"), args, 3);
-}
-opd_tensor *opd_add_Scalar(opd_tensor *self, opd_value other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), other};
-    return opd_call_op(opd_op_typed(&op, "aten::add.Scalar", "TTV"), args, 2);
-}
-opd_tensor *opd_add_Scalar_full(opd_tensor *self, opd_value other, opd_value alpha) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), other, alpha};
-    return opd_call_op(opd_op_typed(&op, "aten::add.Scalar", "TTVV"), args, 3);
-}
-opd_tensor *opd_add_Scalar_(opd_tensor *self, opd_value other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), other};
-    return opd_call_op(opd_op_typed(&op, "aten::add_.Scalar", "TTV"), args, 2);
-}
-opd_tensor *opd_add_Scalar_full_(opd_tensor *self, opd_value other, opd_value alpha) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), other, alpha};
-    return opd_call_op(opd_op_typed(&op, "aten::add_.Scalar", "TTVV"), args, 3);
-}
 opd_tensor *opd_sub(opd_tensor *self, opd_tensor *other) {
     static opd_op *op;
     const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
     return opd_call_op(opd_op_typed(&op, "aten::sub.Tensor", "TTT"), args, 2);
 }
-opd_tensor *opd_sub_full(opd_tensor *self, opd_tensor *other, opd_value alpha) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(other), alpha};
-    return opd_call_op(opd_op_typed(&op, "aten::sub.Tensor", "TTTV"), args, 3);
-}
 opd_tensor *opd_sub_(opd_tensor *self, opd_tensor *other) {
     static opd_op *op;
     const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
     return opd_call_op(opd_op_typed(&op, "aten::sub_.Tensor", "TTT"), args, 2);
-}
-opd_tensor *opd_sub_full_(opd_tensor *self, opd_tensor *other, opd_value alpha) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(other), alpha};
-    return opd_call_op(opd_op_typed(&op, "aten::sub_.Tensor", "TTTV"), args, 3);
-}
-opd_tensor *opd_sub_Scalar(opd_tensor *self, opd_value other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), other};
-    return opd_call_op(opd_op_typed(&op, "aten::sub.Scalar", "TTV"), args, 2);
-}
-opd_tensor *opd_sub_Scalar_full(opd_tensor *self, opd_value other, opd_value alpha) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), other, alpha};
-    return opd_call_op(opd_op_typed(&op, "aten::sub.Scalar", "TTVV"), args, 3);
-}
-opd_tensor *opd_sub_Scalar_(opd_tensor *self, opd_value other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), other};
-    return opd_call_op(opd_op_typed(&op, "aten::sub_.Scalar", "TTV"), args, 2);
-}
-opd_tensor *opd_sub_Scalar_full_(opd_tensor *self, opd_value other, opd_value alpha) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), other, alpha};
-    return opd_call_op(opd_op_typed(&op, "aten::sub_.Scalar", "TTVV"), args, 3);
-}
-opd_tensor *opd_rsub(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::rsub.Tensor", "TTT"), args, 2);
-}
-opd_tensor *opd_rsub_full(opd_tensor *self, opd_tensor *other, opd_value alpha) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(other), alpha};
-    return opd_call_op(opd_op_typed(&op, "aten::rsub.Tensor", "TTTV"), args, 3);
-}
-opd_tensor *opd_rsub_Scalar(opd_tensor *self, opd_value other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), other};
-    return opd_call_op(opd_op_typed(&op, "aten::rsub.Scalar", "TTV"), args, 2);
-}
-opd_tensor *opd_rsub_Scalar_full(opd_tensor *self, opd_value other, opd_value alpha) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), other, alpha};
-    return opd_call_op(opd_op_typed(&op, "aten::rsub.Scalar", "TTVV"), args, 3);
 }
 opd_tensor *opd_mul(opd_tensor *self, opd_tensor *other) {
     static opd_op *op;
@@ -66485,16 +64179,6 @@ opd_tensor *opd_mul_(opd_tensor *self, opd_tensor *other) {
     const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
     return opd_call_op(opd_op_typed(&op, "aten::mul_.Tensor", "TTT"), args, 2);
 }
-opd_tensor *opd_mul_Scalar(opd_tensor *self, opd_value other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), other};
-    return opd_call_op(opd_op_typed(&op, "aten::mul.Scalar", "TTV"), args, 2);
-}
-opd_tensor *opd_mul_Scalar_(opd_tensor *self, opd_value other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), other};
-    return opd_call_op(opd_op_typed(&op, "aten::mul_.Scalar", "TTV"), args, 2);
-}
 opd_tensor *opd_div(opd_tensor *self, opd_tensor *other) {
     static opd_op *op;
     const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
@@ -66505,1394 +64189,60 @@ opd_tensor *opd_div_(opd_tensor *self, opd_tensor *other) {
     const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
     return opd_call_op(opd_op_typed(&op, "aten::div_.Tensor", "TTT"), args, 2);
 }
-opd_tensor *opd_div_Scalar(opd_tensor *self, opd_value other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), other};
-    return opd_call_op(opd_op_typed(&op, "aten::div.Scalar", "TTV"), args, 2);
-}
-opd_tensor *opd_div_Scalar_(opd_tensor *self, opd_value other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), other};
-    return opd_call_op(opd_op_typed(&op, "aten::div_.Scalar", "TTV"), args, 2);
-}
-opd_tensor *opd_div_Tensor_mode(opd_tensor *self, opd_tensor *other, const char *rounding_mode) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(other), opd_value_str(rounding_mode)};
-    return opd_call_op(opd_op_typed(&op, "aten::div.Tensor_mode", "TTTs"), args, 3);
-}
-opd_tensor *opd_div_Tensor_mode_(opd_tensor *self, opd_tensor *other, const char *rounding_mode) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(other), opd_value_str(rounding_mode)};
-    return opd_call_op(opd_op_typed(&op, "aten::div_.Tensor_mode", "TTTs"), args, 3);
-}
-opd_tensor *opd_div_Scalar_mode(opd_tensor *self, opd_value other, const char *rounding_mode) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), other, opd_value_str(rounding_mode)};
-    return opd_call_op(opd_op_typed(&op, "aten::div.Scalar_mode", "TTVs"), args, 3);
-}
-opd_tensor *opd_div_Scalar_mode_(opd_tensor *self, opd_value other, const char *rounding_mode) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), other, opd_value_str(rounding_mode)};
-    return opd_call_op(opd_op_typed(&op, "aten::div_.Scalar_mode", "TTVs"), args, 3);
-}
-opd_tensor *opd_floor_divide(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::floor_divide", "TTT"), args, 2);
-}
-opd_tensor *opd_floor_divide_(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::floor_divide_.Tensor", "TTT"), args, 2);
-}
-opd_tensor *opd_floor_divide_Scalar(opd_tensor *self, opd_value other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), other};
-    return opd_call_op(opd_op_typed(&op, "aten::floor_divide.Scalar", "TTV"), args, 2);
-}
-opd_tensor *opd_floor_divide_Scalar_(opd_tensor *self, opd_value other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), other};
-    return opd_call_op(opd_op_typed(&op, "aten::floor_divide_.Scalar", "TTV"), args, 2);
-}
-opd_tensor *opd_fmod(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::fmod.Tensor", "TTT"), args, 2);
-}
-opd_tensor *opd_fmod_(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::fmod_.Tensor", "TTT"), args, 2);
-}
-opd_tensor *opd_fmod_Scalar(opd_tensor *self, opd_value other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), other};
-    return opd_call_op(opd_op_typed(&op, "aten::fmod.Scalar", "TTV"), args, 2);
-}
-opd_tensor *opd_fmod_Scalar_(opd_tensor *self, opd_value other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), other};
-    return opd_call_op(opd_op_typed(&op, "aten::fmod_.Scalar", "TTV"), args, 2);
-}
-opd_tensor *opd_remainder(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::remainder.Tensor", "TTT"), args, 2);
-}
-opd_tensor *opd_remainder_(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::remainder_.Tensor", "TTT"), args, 2);
-}
-opd_tensor *opd_remainder_Scalar(opd_tensor *self, opd_value other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), other};
-    return opd_call_op(opd_op_typed(&op, "aten::remainder.Scalar", "TTV"), args, 2);
-}
-opd_tensor *opd_remainder_Scalar_(opd_tensor *self, opd_value other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), other};
-    return opd_call_op(opd_op_typed(&op, "aten::remainder_.Scalar", "TTV"), args, 2);
-}
-opd_tensor *opd_remainder_Scalar_Tensor(opd_value self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {self, opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::remainder.Scalar_Tensor", "TVT"), args, 2);
-}
-opd_tensor *opd_pow_Tensor_Tensor(opd_tensor *self, opd_tensor *exponent) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(exponent)};
-    return opd_call_op(opd_op_typed(&op, "aten::pow.Tensor_Tensor", "TTT"), args, 2);
-}
-opd_tensor *opd_pow_Tensor_Tensor_(opd_tensor *self, opd_tensor *exponent) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(exponent)};
-    return opd_call_op(opd_op_typed(&op, "aten::pow_.Tensor", "TTT"), args, 2);
-}
 opd_tensor *opd_pow_Tensor_Scalar(opd_tensor *self, opd_value exponent) {
     static opd_op *op;
     const opd_value args[2] = {opd_value_tensor(self), exponent};
     return opd_call_op(opd_op_typed(&op, "aten::pow.Tensor_Scalar", "TTV"), args, 2);
-}
-opd_tensor *opd_pow_Tensor_Scalar_(opd_tensor *self, opd_value exponent) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), exponent};
-    return opd_call_op(opd_op_typed(&op, "aten::pow_.Scalar", "TTV"), args, 2);
-}
-opd_tensor *opd_pow_Scalar(opd_value self, opd_tensor *exponent) {
-    static opd_op *op;
-    const opd_value args[2] = {self, opd_value_tensor(exponent)};
-    return opd_call_op(opd_op_typed(&op, "aten::pow.Scalar", "TVT"), args, 2);
-}
-opd_tensor *opd_maximum(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::maximum", "TTT"), args, 2);
-}
-opd_tensor *opd_minimum(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::minimum", "TTT"), args, 2);
-}
-opd_tensor *opd_fmax(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::fmax", "TTT"), args, 2);
-}
-opd_tensor *opd_fmin(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::fmin", "TTT"), args, 2);
-}
-opd_tensor *opd_clamp_Tensor(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::clamp.Tensor", "TT"), args, 1);
-}
-opd_tensor *opd_clamp_Tensor_full(opd_tensor *self, opd_tensor *min, opd_tensor *max) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(min), opd_value_tensor(max)};
-    return opd_call_op(opd_op_typed(&op, "aten::clamp.Tensor", "TTTT"), args, 3);
-}
-opd_tensor *opd_clamp_Tensor_(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::clamp_.Tensor", "TT"), args, 1);
-}
-opd_tensor *opd_clamp_Tensor_full_(opd_tensor *self, opd_tensor *min, opd_tensor *max) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(min), opd_value_tensor(max)};
-    return opd_call_op(opd_op_typed(&op, "aten::clamp_.Tensor", "TTTT"), args, 3);
-}
-opd_tensor *opd_clamp_min_Tensor(opd_tensor *self, opd_tensor *min) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(min)};
-    return opd_call_op(opd_op_typed(&op, "aten::clamp_min.Tensor", "TTT"), args, 2);
-}
-opd_tensor *opd_clamp_min_Tensor_(opd_tensor *self, opd_tensor *min) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(min)};
-    return opd_call_op(opd_op_typed(&op, "aten::clamp_min_.Tensor", "TTT"), args, 2);
-}
-opd_tensor *opd_clamp_max_Tensor(opd_tensor *self, opd_tensor *max) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(max)};
-    return opd_call_op(opd_op_typed(&op, "aten::clamp_max.Tensor", "TTT"), args, 2);
-}
-opd_tensor *opd_clamp_max_Tensor_(opd_tensor *self, opd_tensor *max) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(max)};
-    return opd_call_op(opd_op_typed(&op, "aten::clamp_max_.Tensor", "TTT"), args, 2);
 }
 opd_tensor *opd_eq(opd_tensor *self, opd_tensor *other) {
     static opd_op *op;
     const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
     return opd_call_op(opd_op_typed(&op, "aten::eq.Tensor", "TTT"), args, 2);
 }
-opd_tensor *opd_eq_(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::eq_.Tensor", "TTT"), args, 2);
-}
-opd_tensor *opd_eq_Scalar(opd_tensor *self, opd_value other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), other};
-    return opd_call_op(opd_op_typed(&op, "aten::eq.Scalar", "TTV"), args, 2);
-}
-opd_tensor *opd_eq_Scalar_(opd_tensor *self, opd_value other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), other};
-    return opd_call_op(opd_op_typed(&op, "aten::eq_.Scalar", "TTV"), args, 2);
-}
-opd_tensor *opd_ne(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::ne.Tensor", "TTT"), args, 2);
-}
-opd_tensor *opd_ne_(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::ne_.Tensor", "TTT"), args, 2);
-}
-opd_tensor *opd_ne_Scalar(opd_tensor *self, opd_value other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), other};
-    return opd_call_op(opd_op_typed(&op, "aten::ne.Scalar", "TTV"), args, 2);
-}
-opd_tensor *opd_ne_Scalar_(opd_tensor *self, opd_value other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), other};
-    return opd_call_op(opd_op_typed(&op, "aten::ne_.Scalar", "TTV"), args, 2);
-}
-opd_tensor *opd_lt(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::lt.Tensor", "TTT"), args, 2);
-}
-opd_tensor *opd_lt_(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::lt_.Tensor", "TTT"), args, 2);
-}
-opd_tensor *opd_lt_Scalar(opd_tensor *self, opd_value other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), other};
-    return opd_call_op(opd_op_typed(&op, "aten::lt.Scalar", "TTV"), args, 2);
-}
-opd_tensor *opd_lt_Scalar_(opd_tensor *self, opd_value other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), other};
-    return opd_call_op(opd_op_typed(&op, "aten::lt_.Scalar", "TTV"), args, 2);
-}
-opd_tensor *opd_le(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::le.Tensor", "TTT"), args, 2);
-}
-opd_tensor *opd_le_(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::le_.Tensor", "TTT"), args, 2);
-}
-opd_tensor *opd_le_Scalar(opd_tensor *self, opd_value other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), other};
-    return opd_call_op(opd_op_typed(&op, "aten::le.Scalar", "TTV"), args, 2);
-}
-opd_tensor *opd_le_Scalar_(opd_tensor *self, opd_value other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), other};
-    return opd_call_op(opd_op_typed(&op, "aten::le_.Scalar", "TTV"), args, 2);
-}
 opd_tensor *opd_gt(opd_tensor *self, opd_tensor *other) {
     static opd_op *op;
     const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
     return opd_call_op(opd_op_typed(&op, "aten::gt.Tensor", "TTT"), args, 2);
-}
-opd_tensor *opd_gt_(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::gt_.Tensor", "TTT"), args, 2);
-}
-opd_tensor *opd_gt_Scalar(opd_tensor *self, opd_value other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), other};
-    return opd_call_op(opd_op_typed(&op, "aten::gt.Scalar", "TTV"), args, 2);
-}
-opd_tensor *opd_gt_Scalar_(opd_tensor *self, opd_value other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), other};
-    return opd_call_op(opd_op_typed(&op, "aten::gt_.Scalar", "TTV"), args, 2);
-}
-opd_tensor *opd_ge(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::ge.Tensor", "TTT"), args, 2);
-}
-opd_tensor *opd_ge_(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::ge_.Tensor", "TTT"), args, 2);
-}
-opd_tensor *opd_ge_Scalar(opd_tensor *self, opd_value other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), other};
-    return opd_call_op(opd_op_typed(&op, "aten::ge.Scalar", "TTV"), args, 2);
-}
-opd_tensor *opd_ge_Scalar_(opd_tensor *self, opd_value other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), other};
-    return opd_call_op(opd_op_typed(&op, "aten::ge_.Scalar", "TTV"), args, 2);
-}
-opd_tensor *opd_logical_and(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::logical_and", "TTT"), args, 2);
-}
-opd_tensor *opd_logical_and_(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::logical_and_", "TTT"), args, 2);
-}
-opd_tensor *opd_logical_or(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::logical_or", "TTT"), args, 2);
-}
-opd_tensor *opd_logical_or_(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::logical_or_", "TTT"), args, 2);
-}
-opd_tensor *opd_logical_xor(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::logical_xor", "TTT"), args, 2);
-}
-opd_tensor *opd_logical_xor_(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::logical_xor_", "TTT"), args, 2);
-}
-opd_tensor *opd_bitwise_and(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::bitwise_and.Tensor", "TTT"), args, 2);
-}
-opd_tensor *opd_bitwise_and_(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::bitwise_and_.Tensor", "TTT"), args, 2);
-}
-opd_tensor *opd_bitwise_and_Scalar(opd_tensor *self, opd_value other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), other};
-    return opd_call_op(opd_op_typed(&op, "aten::bitwise_and.Scalar", "TTV"), args, 2);
-}
-opd_tensor *opd_bitwise_and_Scalar_(opd_tensor *self, opd_value other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), other};
-    return opd_call_op(opd_op_typed(&op, "aten::bitwise_and_.Scalar", "TTV"), args, 2);
-}
-opd_tensor *opd_bitwise_and_Scalar_Tensor(opd_value self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {self, opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::bitwise_and.Scalar_Tensor", "TVT"), args, 2);
-}
-opd_tensor *opd_bitwise_or(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::bitwise_or.Tensor", "TTT"), args, 2);
-}
-opd_tensor *opd_bitwise_or_(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::bitwise_or_.Tensor", "TTT"), args, 2);
-}
-opd_tensor *opd_bitwise_or_Scalar(opd_tensor *self, opd_value other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), other};
-    return opd_call_op(opd_op_typed(&op, "aten::bitwise_or.Scalar", "TTV"), args, 2);
-}
-opd_tensor *opd_bitwise_or_Scalar_(opd_tensor *self, opd_value other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), other};
-    return opd_call_op(opd_op_typed(&op, "aten::bitwise_or_.Scalar", "TTV"), args, 2);
-}
-opd_tensor *opd_bitwise_or_Scalar_Tensor(opd_value self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {self, opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::bitwise_or.Scalar_Tensor", "TVT"), args, 2);
-}
-opd_tensor *opd_bitwise_xor(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::bitwise_xor.Tensor", "TTT"), args, 2);
-}
-opd_tensor *opd_bitwise_xor_(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::bitwise_xor_.Tensor", "TTT"), args, 2);
-}
-opd_tensor *opd_bitwise_xor_Scalar(opd_tensor *self, opd_value other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), other};
-    return opd_call_op(opd_op_typed(&op, "aten::bitwise_xor.Scalar", "TTV"), args, 2);
-}
-opd_tensor *opd_bitwise_xor_Scalar_(opd_tensor *self, opd_value other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), other};
-    return opd_call_op(opd_op_typed(&op, "aten::bitwise_xor_.Scalar", "TTV"), args, 2);
-}
-opd_tensor *opd_bitwise_xor_Scalar_Tensor(opd_value self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {self, opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::bitwise_xor.Scalar_Tensor", "TVT"), args, 2);
-}
-opd_tensor *opd_bitwise_left_shift(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::bitwise_left_shift.Tensor", "TTT"), args, 2);
-}
-opd_tensor *opd_bitwise_left_shift_(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::bitwise_left_shift_.Tensor", "TTT"), args, 2);
-}
-opd_tensor *opd_bitwise_left_shift_Tensor_Scalar(opd_tensor *self, opd_value other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), other};
-    return opd_call_op(opd_op_typed(&op, "aten::bitwise_left_shift.Tensor_Scalar", "TTV"), args, 2);
-}
-opd_tensor *opd_bitwise_left_shift_Tensor_Scalar_(opd_tensor *self, opd_value other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), other};
-    return opd_call_op(opd_op_typed(&op, "aten::bitwise_left_shift_.Tensor_Scalar", "TTV"), args, 2);
-}
-opd_tensor *opd_bitwise_left_shift_Scalar_Tensor(opd_value self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {self, opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::bitwise_left_shift.Scalar_Tensor", "TVT"), args, 2);
-}
-opd_tensor *opd_bitwise_right_shift(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::bitwise_right_shift.Tensor", "TTT"), args, 2);
-}
-opd_tensor *opd_bitwise_right_shift_(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::bitwise_right_shift_.Tensor", "TTT"), args, 2);
-}
-opd_tensor *opd_bitwise_right_shift_Tensor_Scalar(opd_tensor *self, opd_value other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), other};
-    return opd_call_op(opd_op_typed(&op, "aten::bitwise_right_shift.Tensor_Scalar", "TTV"), args, 2);
-}
-opd_tensor *opd_bitwise_right_shift_Tensor_Scalar_(opd_tensor *self, opd_value other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), other};
-    return opd_call_op(opd_op_typed(&op, "aten::bitwise_right_shift_.Tensor_Scalar", "TTV"), args, 2);
-}
-opd_tensor *opd_bitwise_right_shift_Scalar_Tensor(opd_value self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {self, opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::bitwise_right_shift.Scalar_Tensor", "TVT"), args, 2);
-}
-opd_tensor *opd_gcd(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::gcd", "TTT"), args, 2);
-}
-opd_tensor *opd_gcd_(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::gcd_", "TTT"), args, 2);
-}
-opd_tensor *opd_lcm(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::lcm", "TTT"), args, 2);
-}
-opd_tensor *opd_lcm_(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::lcm_", "TTT"), args, 2);
-}
-opd_tensor *opd_atan2(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::atan2", "TTT"), args, 2);
-}
-opd_tensor *opd_atan2_(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::atan2_", "TTT"), args, 2);
-}
-opd_tensor *opd_hypot(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::hypot", "TTT"), args, 2);
-}
-opd_tensor *opd_hypot_(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::hypot_", "TTT"), args, 2);
-}
-opd_tensor *opd_xlogy(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::xlogy.Tensor", "TTT"), args, 2);
-}
-opd_tensor *opd_xlogy_(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::xlogy_.Tensor", "TTT"), args, 2);
-}
-opd_tensor *opd_xlogy_Scalar_Other(opd_tensor *self, opd_value other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), other};
-    return opd_call_op(opd_op_typed(&op, "aten::xlogy.Scalar_Other", "TTV"), args, 2);
-}
-opd_tensor *opd_xlogy_Scalar_Other_(opd_tensor *self, opd_value other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), other};
-    return opd_call_op(opd_op_typed(&op, "aten::xlogy_.Scalar_Other", "TTV"), args, 2);
-}
-opd_tensor *opd_xlogy_Scalar_Self(opd_value self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {self, opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::xlogy.Scalar_Self", "TVT"), args, 2);
-}
-opd_tensor *opd_logaddexp(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::logaddexp", "TTT"), args, 2);
-}
-opd_tensor *opd_logaddexp2(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::logaddexp2", "TTT"), args, 2);
-}
-opd_tensor *opd_copysign(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::copysign.Tensor", "TTT"), args, 2);
-}
-opd_tensor *opd_copysign_(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::copysign_.Tensor", "TTT"), args, 2);
-}
-opd_tensor *opd_copysign_Scalar(opd_tensor *self, opd_value other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), other};
-    return opd_call_op(opd_op_typed(&op, "aten::copysign.Scalar", "TTV"), args, 2);
-}
-opd_tensor *opd_copysign_Scalar_(opd_tensor *self, opd_value other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), other};
-    return opd_call_op(opd_op_typed(&op, "aten::copysign_.Scalar", "TTV"), args, 2);
-}
-opd_tensor *opd_nextafter(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::nextafter", "TTT"), args, 2);
-}
-opd_tensor *opd_nextafter_(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::nextafter_", "TTT"), args, 2);
-}
-opd_tensor *opd_heaviside(opd_tensor *self, opd_tensor *values) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(values)};
-    return opd_call_op(opd_op_typed(&op, "aten::heaviside", "TTT"), args, 2);
-}
-opd_tensor *opd_heaviside_(opd_tensor *self, opd_tensor *values) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(values)};
-    return opd_call_op(opd_op_typed(&op, "aten::heaviside_", "TTT"), args, 2);
 }
 opd_tensor *opd_where_self(opd_tensor *condition, opd_tensor *self, opd_tensor *other) {
     static opd_op *op;
     const opd_value args[3] = {opd_value_tensor(condition), opd_value_tensor(self), opd_value_tensor(other)};
     return opd_call_op(opd_op_typed(&op, "aten::where.self", "TTTT"), args, 3);
 }
-opd_tensor *opd_where_ScalarOther(opd_tensor *condition, opd_tensor *self, opd_value other) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(condition), opd_value_tensor(self), other};
-    return opd_call_op(opd_op_typed(&op, "aten::where.ScalarOther", "TTTV"), args, 3);
-}
-opd_tensor *opd_where_ScalarSelf(opd_tensor *condition, opd_value self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(condition), self, opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::where.ScalarSelf", "TTVT"), args, 3);
-}
-opd_tensor *opd_masked_fill_Scalar(opd_tensor *self, opd_tensor *mask, opd_value value) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(mask), value};
-    return opd_call_op(opd_op_typed(&op, "aten::masked_fill.Scalar", "TTTV"), args, 3);
-}
-opd_tensor *opd_masked_fill_Scalar_(opd_tensor *self, opd_tensor *mask, opd_value value) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(mask), value};
-    return opd_call_op(opd_op_typed(&op, "aten::masked_fill_.Scalar", "TTTV"), args, 3);
-}
-opd_tensor *opd_masked_fill(opd_tensor *self, opd_tensor *mask, opd_tensor *value) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(mask), opd_value_tensor(value)};
-    return opd_call_op(opd_op_typed(&op, "aten::masked_fill.Tensor", "TTTT"), args, 3);
-}
-opd_tensor *opd_masked_fill_(opd_tensor *self, opd_tensor *mask, opd_tensor *value) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(mask), opd_value_tensor(value)};
-    return opd_call_op(opd_op_typed(&op, "aten::masked_fill_.Tensor", "TTTT"), args, 3);
-}
-opd_tensor *opd_lerp_Scalar(opd_tensor *self, opd_tensor *end, opd_value weight) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(end), weight};
-    return opd_call_op(opd_op_typed(&op, "aten::lerp.Scalar", "TTTV"), args, 3);
-}
-opd_tensor *opd_lerp_Scalar_(opd_tensor *self, opd_tensor *end, opd_value weight) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(end), weight};
-    return opd_call_op(opd_op_typed(&op, "aten::lerp_.Scalar", "TTTV"), args, 3);
-}
-opd_tensor *opd_lerp(opd_tensor *self, opd_tensor *end, opd_tensor *weight) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(end), opd_value_tensor(weight)};
-    return opd_call_op(opd_op_typed(&op, "aten::lerp.Tensor", "TTTT"), args, 3);
-}
-opd_tensor *opd_lerp_(opd_tensor *self, opd_tensor *end, opd_tensor *weight) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(end), opd_value_tensor(weight)};
-    return opd_call_op(opd_op_typed(&op, "aten::lerp_.Tensor", "TTTT"), args, 3);
-}
-opd_tensor *opd_addcmul(opd_tensor *self, opd_tensor *tensor1, opd_tensor *tensor2) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(tensor1), opd_value_tensor(tensor2)};
-    return opd_call_op(opd_op_typed(&op, "aten::addcmul", "TTTT"), args, 3);
-}
-opd_tensor *opd_addcmul_full(opd_tensor *self, opd_tensor *tensor1, opd_tensor *tensor2, opd_value value) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_tensor(tensor1), opd_value_tensor(tensor2), value};
-    return opd_call_op(opd_op_typed(&op, "aten::addcmul", "TTTTV"), args, 4);
-}
-opd_tensor *opd_addcmul_(opd_tensor *self, opd_tensor *tensor1, opd_tensor *tensor2) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(tensor1), opd_value_tensor(tensor2)};
-    return opd_call_op(opd_op_typed(&op, "aten::addcmul_", "TTTT"), args, 3);
-}
-opd_tensor *opd_addcmul_full_(opd_tensor *self, opd_tensor *tensor1, opd_tensor *tensor2, opd_value value) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_tensor(tensor1), opd_value_tensor(tensor2), value};
-    return opd_call_op(opd_op_typed(&op, "aten::addcmul_", "TTTTV"), args, 4);
-}
-opd_tensor *opd_addcdiv(opd_tensor *self, opd_tensor *tensor1, opd_tensor *tensor2) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(tensor1), opd_value_tensor(tensor2)};
-    return opd_call_op(opd_op_typed(&op, "aten::addcdiv", "TTTT"), args, 3);
-}
-opd_tensor *opd_addcdiv_full(opd_tensor *self, opd_tensor *tensor1, opd_tensor *tensor2, opd_value value) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_tensor(tensor1), opd_value_tensor(tensor2), value};
-    return opd_call_op(opd_op_typed(&op, "aten::addcdiv", "TTTTV"), args, 4);
-}
-opd_tensor *opd_addcdiv_(opd_tensor *self, opd_tensor *tensor1, opd_tensor *tensor2) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(tensor1), opd_value_tensor(tensor2)};
-    return opd_call_op(opd_op_typed(&op, "aten::addcdiv_", "TTTT"), args, 3);
-}
-opd_tensor *opd_addcdiv_full_(opd_tensor *self, opd_tensor *tensor1, opd_tensor *tensor2, opd_value value) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_tensor(tensor1), opd_value_tensor(tensor2), value};
-    return opd_call_op(opd_op_typed(&op, "aten::addcdiv_", "TTTTV"), args, 4);
-}
-opd_tensor *opd_tanh_backward(opd_tensor *grad_output, opd_tensor *output) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(grad_output), opd_value_tensor(output)};
-    return opd_call_op(opd_op_typed(&op, "aten::tanh_backward", "TTT"), args, 2);
-}
-opd_tensor *opd_sigmoid_backward(opd_tensor *grad_output, opd_tensor *output) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(grad_output), opd_value_tensor(output)};
-    return opd_call_op(opd_op_typed(&op, "aten::sigmoid_backward", "TTT"), args, 2);
-}
-opd_tensor *opd_threshold_backward(opd_tensor *grad_output, opd_tensor *self, opd_value threshold) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(grad_output), opd_value_tensor(self), threshold};
-    return opd_call_op(opd_op_typed(&op, "aten::threshold_backward", "TTTV"), args, 3);
-}
-opd_tensor *opd_hardtanh_backward(opd_tensor *grad_output, opd_tensor *self, opd_value min_val, opd_value max_val) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(grad_output), opd_value_tensor(self), min_val, max_val};
-    return opd_call_op(opd_op_typed(&op, "aten::hardtanh_backward", "TTTVV"), args, 4);
-}
-opd_tensor *opd_leaky_relu_backward(opd_tensor *grad_output, opd_tensor *self, opd_value negative_slope,
-                                    bool self_is_result) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(grad_output), opd_value_tensor(self), negative_slope,
-                              opd_value_bool(self_is_result)};
-    return opd_call_op(opd_op_typed(&op, "aten::leaky_relu_backward", "TTTVb"), args, 4);
-}
-opd_tensor *opd_hardsigmoid_backward(opd_tensor *grad_output, opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(grad_output), opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::hardsigmoid_backward", "TTT"), args, 2);
-}
-opd_tensor *opd_hardswish_backward(opd_tensor *grad_output, opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(grad_output), opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::hardswish_backward", "TTT"), args, 2);
-}
-opd_tensor *opd_softplus_backward(opd_tensor *grad_output, opd_tensor *self, opd_value beta, opd_value threshold) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(grad_output), opd_value_tensor(self), beta, threshold};
-    return opd_call_op(opd_op_typed(&op, "aten::softplus_backward", "TTTVV"), args, 4);
-}
-opd_tensor *opd_silu_backward(opd_tensor *grad_output, opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(grad_output), opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::silu_backward", "TTT"), args, 2);
-}
-opd_tensor *opd_mish_backward(opd_tensor *grad_output, opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(grad_output), opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::mish_backward", "TTT"), args, 2);
-}
-opd_tensor *opd_gelu_backward(opd_tensor *grad_output, opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(grad_output), opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::gelu_backward", "TTT"), args, 2);
-}
-opd_tensor *opd_gelu_backward_full(opd_tensor *grad_output, opd_tensor *self, const char *approximate) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(grad_output), opd_value_tensor(self), opd_value_str(approximate)};
-    return opd_call_op(opd_op_typed(&op, "aten::gelu_backward", "TTTs"), args, 3);
-}
-opd_tensor *opd_elu_backward(opd_tensor *grad_output, opd_value alpha, opd_value scale, opd_value input_scale,
-                             bool is_result, opd_tensor *self_or_result) {
-    static opd_op *op;
-    const opd_value args[6] = {opd_value_tensor(grad_output), alpha, scale, input_scale, opd_value_bool(is_result),
-                              opd_value_tensor(self_or_result)};
-    return opd_call_op(opd_op_typed(&op, "aten::elu_backward", "TTVVVbT"), args, 6);
-}
-opd_tensor *opd_true_divide(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::true_divide.Tensor", "TTT"), args, 2);
-}
-opd_tensor *opd_true_divide_(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::true_divide_.Tensor", "TTT"), args, 2);
-}
-opd_tensor *opd_true_divide_Scalar(opd_tensor *self, opd_value other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), other};
-    return opd_call_op(opd_op_typed(&op, "aten::true_divide.Scalar", "TTV"), args, 2);
-}
-opd_tensor *opd_true_divide_Scalar_(opd_tensor *self, opd_value other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), other};
-    return opd_call_op(opd_op_typed(&op, "aten::true_divide_.Scalar", "TTV"), args, 2);
-}
-opd_tensor *opd_ldexp(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::ldexp.Tensor", "TTT"), args, 2);
-}
-opd_tensor *opd_ldexp_(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::ldexp_", "TTT"), args, 2);
-}
 opd_tensor *opd_sum(opd_tensor *self) {
     static opd_op *op;
     const opd_value args[1] = {opd_value_tensor(self)};
     return opd_call_op(opd_op_typed(&op, "aten::sum", "TT"), args, 1);
-}
-opd_tensor *opd_sum_full(opd_tensor *self, opd_value dtype) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), dtype};
-    return opd_call_op(opd_op_typed(&op, "aten::sum", "TTV"), args, 2);
 }
 opd_tensor *opd_sum_dim(opd_tensor *self, opd_ints dim, bool keepdim) {
     static opd_op *op;
     const opd_value args[3] = {opd_value_tensor(self), opd_value_optional_ints(dim), opd_value_bool(keepdim)};
     return opd_call_op(opd_op_typed(&op, "aten::sum.dim_IntList", "TTIb"), args, 3);
 }
-opd_tensor *opd_sum_dim_full(opd_tensor *self, opd_ints dim, bool keepdim, opd_value dtype) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_optional_ints(dim), opd_value_bool(keepdim), dtype};
-    return opd_call_op(opd_op_typed(&op, "aten::sum.dim_IntList", "TTIbV"), args, 4);
-}
-opd_tensor *opd_nansum(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::nansum", "TT"), args, 1);
-}
-opd_tensor *opd_nansum_full(opd_tensor *self, opd_value dim, bool keepdim, opd_value dtype) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), dim, opd_value_bool(keepdim), dtype};
-    return opd_call_op(opd_op_typed(&op, "aten::nansum", "TTVbV"), args, 4);
-}
 opd_tensor *opd_mean(opd_tensor *self) {
     static opd_op *op;
     const opd_value args[1] = {opd_value_tensor(self)};
     return opd_call_op(opd_op_typed(&op, "aten::mean", "TT"), args, 1);
-}
-opd_tensor *opd_mean_full(opd_tensor *self, opd_value dtype) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), dtype};
-    return opd_call_op(opd_op_typed(&op, "aten::mean", "TTV"), args, 2);
 }
 opd_tensor *opd_mean_dim(opd_tensor *self, opd_ints dim, bool keepdim) {
     static opd_op *op;
     const opd_value args[3] = {opd_value_tensor(self), opd_value_optional_ints(dim), opd_value_bool(keepdim)};
     return opd_call_op(opd_op_typed(&op, "aten::mean.dim", "TTIb"), args, 3);
 }
-opd_tensor *opd_mean_dim_full(opd_tensor *self, opd_ints dim, bool keepdim, opd_value dtype) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_optional_ints(dim), opd_value_bool(keepdim), dtype};
-    return opd_call_op(opd_op_typed(&op, "aten::mean.dim", "TTIbV"), args, 4);
-}
-opd_tensor *opd_prod(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::prod", "TT"), args, 1);
-}
-opd_tensor *opd_prod_full(opd_tensor *self, opd_value dtype) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), dtype};
-    return opd_call_op(opd_op_typed(&op, "aten::prod", "TTV"), args, 2);
-}
-opd_tensor *opd_prod_dim(opd_tensor *self, int64_t dim, bool keepdim) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), opd_value_bool(keepdim)};
-    return opd_call_op(opd_op_typed(&op, "aten::prod.dim_int", "TTib"), args, 3);
-}
-opd_tensor *opd_prod_dim_full(opd_tensor *self, int64_t dim, bool keepdim, opd_value dtype) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_int(dim), opd_value_bool(keepdim), dtype};
-    return opd_call_op(opd_op_typed(&op, "aten::prod.dim_int", "TTibV"), args, 4);
-}
-opd_tensor *opd_var(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::var", "TT"), args, 1);
-}
-opd_tensor *opd_var_full(opd_tensor *self, bool unbiased) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_bool(unbiased)};
-    return opd_call_op(opd_op_typed(&op, "aten::var", "TTb"), args, 2);
-}
-opd_tensor *opd_std(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::std", "TT"), args, 1);
-}
-opd_tensor *opd_std_full(opd_tensor *self, bool unbiased) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_bool(unbiased)};
-    return opd_call_op(opd_op_typed(&op, "aten::std", "TTb"), args, 2);
-}
-int opd_var_mean(opd_tensor **rets, opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_tensors(opd_op_typed(&op, "aten::var_mean", "NT"), rets, args, 1);
-}
-int opd_var_mean_full(opd_tensor **rets, opd_tensor *self, bool unbiased) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_bool(unbiased)};
-    return opd_call_tensors(opd_op_typed(&op, "aten::var_mean", "NTb"), rets, args, 2);
-}
-int opd_std_mean(opd_tensor **rets, opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_tensors(opd_op_typed(&op, "aten::std_mean", "NT"), rets, args, 1);
-}
-int opd_std_mean_full(opd_tensor **rets, opd_tensor *self, bool unbiased) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_bool(unbiased)};
-    return opd_call_tensors(opd_op_typed(&op, "aten::std_mean", "NTb"), rets, args, 2);
-}
-opd_tensor *opd_var_dim(opd_tensor *self, opd_ints dim) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_optional_ints(dim)};
-    return opd_call_op(opd_op_typed(&op, "aten::var.dim", "TTI"), args, 2);
-}
-opd_tensor *opd_var_dim_full(opd_tensor *self, opd_ints dim, bool unbiased, bool keepdim) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_optional_ints(dim), opd_value_bool(unbiased),
-                              opd_value_bool(keepdim)};
-    return opd_call_op(opd_op_typed(&op, "aten::var.dim", "TTIbb"), args, 4);
-}
-opd_tensor *opd_std_dim(opd_tensor *self, opd_ints dim) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_optional_ints(dim)};
-    return opd_call_op(opd_op_typed(&op, "aten::std.dim", "TTI"), args, 2);
-}
-opd_tensor *opd_std_dim_full(opd_tensor *self, opd_ints dim, bool unbiased, bool keepdim) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_optional_ints(dim), opd_value_bool(unbiased),
-                              opd_value_bool(keepdim)};
-    return opd_call_op(opd_op_typed(&op, "aten::std.dim", "TTIbb"), args, 4);
-}
-int opd_var_mean_dim(opd_tensor **rets, opd_tensor *self, opd_ints dim) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_optional_ints(dim)};
-    return opd_call_tensors(opd_op_typed(&op, "aten::var_mean.dim", "NTI"), rets, args, 2);
-}
-int opd_var_mean_dim_full(opd_tensor **rets, opd_tensor *self, opd_ints dim, bool unbiased, bool keepdim) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_optional_ints(dim), opd_value_bool(unbiased),
-                              opd_value_bool(keepdim)};
-    return opd_call_tensors(opd_op_typed(&op, "aten::var_mean.dim", "NTIbb"), rets, args, 4);
-}
-int opd_std_mean_dim(opd_tensor **rets, opd_tensor *self, opd_ints dim) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_optional_ints(dim)};
-    return opd_call_tensors(opd_op_typed(&op, "aten::std_mean.dim", "NTI"), rets, args, 2);
-}
-int opd_std_mean_dim_full(opd_tensor **rets, opd_tensor *self, opd_ints dim, bool unbiased, bool keepdim) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_optional_ints(dim), opd_value_bool(unbiased),
-                              opd_value_bool(keepdim)};
-    return opd_call_tensors(opd_op_typed(&op, "aten::std_mean.dim", "NTIbb"), rets, args, 4);
-}
-opd_tensor *opd_var_correction(opd_tensor *self, opd_ints dim, opd_value correction, bool keepdim) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_optional_ints(dim), correction,
-                              opd_value_bool(keepdim)};
-    return opd_call_op(opd_op_typed(&op, "aten::var.correction", "TTIVb"), args, 4);
-}
-opd_tensor *opd_std_correction(opd_tensor *self, opd_ints dim, opd_value correction, bool keepdim) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_optional_ints(dim), correction,
-                              opd_value_bool(keepdim)};
-    return opd_call_op(opd_op_typed(&op, "aten::std.correction", "TTIVb"), args, 4);
-}
-int opd_var_mean_correction(opd_tensor **rets, opd_tensor *self, opd_ints dim, opd_value correction, bool keepdim) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_optional_ints(dim), correction,
-                              opd_value_bool(keepdim)};
-    return opd_call_tensors(opd_op_typed(&op, "aten::var_mean.correction", "NTIVb"), rets, args, 4);
-}
-int opd_std_mean_correction(opd_tensor **rets, opd_tensor *self, opd_ints dim, opd_value correction, bool keepdim) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_optional_ints(dim), correction,
-                              opd_value_bool(keepdim)};
-    return opd_call_tensors(opd_op_typed(&op, "aten::std_mean.correction", "NTIVb"), rets, args, 4);
-}
 opd_tensor *opd_amax(opd_tensor *self, opd_ints dim, bool keepdim) {
     static opd_op *op;
     const opd_value args[3] = {opd_value_tensor(self), opd_value_of_ints(dim), opd_value_bool(keepdim)};
     return opd_call_op(opd_op_typed(&op, "aten::amax", "TTIb"), args, 3);
-}
-opd_tensor *opd_amin(opd_tensor *self, opd_ints dim, bool keepdim) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_of_ints(dim), opd_value_bool(keepdim)};
-    return opd_call_op(opd_op_typed(&op, "aten::amin", "TTIb"), args, 3);
-}
-opd_tensor *opd_max(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::max", "TT"), args, 1);
-}
-opd_tensor *opd_min(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::min", "TT"), args, 1);
-}
-int opd_max_dim(opd_tensor **rets, opd_tensor *self, int64_t dim, bool keepdim) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), opd_value_bool(keepdim)};
-    return opd_call_tensors(opd_op_typed(&op, "aten::max.dim", "NTib"), rets, args, 3);
-}
-int opd_min_dim(opd_tensor **rets, opd_tensor *self, int64_t dim, bool keepdim) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), opd_value_bool(keepdim)};
-    return opd_call_tensors(opd_op_typed(&op, "aten::min.dim", "NTib"), rets, args, 3);
-}
-opd_tensor *opd_argmax(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::argmax", "TT"), args, 1);
-}
-opd_tensor *opd_argmax_full(opd_tensor *self, opd_value dim, bool keepdim) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), dim, opd_value_bool(keepdim)};
-    return opd_call_op(opd_op_typed(&op, "aten::argmax", "TTVb"), args, 3);
-}
-opd_tensor *opd_argmin(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::argmin", "TT"), args, 1);
-}
-opd_tensor *opd_argmin_full(opd_tensor *self, opd_value dim, bool keepdim) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), dim, opd_value_bool(keepdim)};
-    return opd_call_op(opd_op_typed(&op, "aten::argmin", "TTVb"), args, 3);
-}
-opd_tensor *opd_max_other(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::max.other", "TTT"), args, 2);
-}
-opd_tensor *opd_min_other(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::min.other", "TTT"), args, 2);
-}
-int opd_aminmax(opd_tensor **rets, opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_tensors(opd_op_typed(&op, "aten::aminmax", "NT"), rets, args, 1);
-}
-int opd_aminmax_full(opd_tensor **rets, opd_tensor *self, opd_value dim, bool keepdim) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), dim, opd_value_bool(keepdim)};
-    return opd_call_tensors(opd_op_typed(&op, "aten::aminmax", "NTVb"), rets, args, 3);
-}
-opd_tensor *opd_value_selecting_reduction_backward(opd_tensor *grad, int64_t dim, opd_tensor *indices, opd_ints sizes,
-                                        bool keepdim) {
-    static opd_op *op;
-    const opd_value args[5] = {opd_value_tensor(grad), opd_value_int(dim), opd_value_tensor(indices),
-                              opd_value_of_ints(sizes), opd_value_bool(keepdim)};
-    return opd_call_op(opd_op_typed(&op, "aten::value_selecting_reduction_backward", "TTiTIb"), args, 5);
-}
-opd_tensor *opd_any(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::any", "TT"), args, 1);
-}
-opd_tensor *opd_all(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::all", "TT"), args, 1);
-}
-opd_tensor *opd_any_dim(opd_tensor *self, int64_t dim, bool keepdim) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), opd_value_bool(keepdim)};
-    return opd_call_op(opd_op_typed(&op, "aten::any.dim", "TTib"), args, 3);
-}
-opd_tensor *opd_all_dim(opd_tensor *self, int64_t dim, bool keepdim) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), opd_value_bool(keepdim)};
-    return opd_call_op(opd_op_typed(&op, "aten::all.dim", "TTib"), args, 3);
-}
-opd_tensor *opd_any_dims(opd_tensor *self, opd_ints dim, bool keepdim) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_optional_ints(dim), opd_value_bool(keepdim)};
-    return opd_call_op(opd_op_typed(&op, "aten::any.dims", "TTIb"), args, 3);
-}
-opd_tensor *opd_all_dims(opd_tensor *self, opd_ints dim, bool keepdim) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_optional_ints(dim), opd_value_bool(keepdim)};
-    return opd_call_op(opd_op_typed(&op, "aten::all.dims", "TTIb"), args, 3);
-}
-opd_tensor *opd_count_nonzero_dim(opd_tensor *self, opd_ints dim) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(dim)};
-    return opd_call_op(opd_op_typed(&op, "aten::count_nonzero.dim_IntList", "TTI"), args, 2);
-}
-opd_tensor *opd_count_nonzero(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::count_nonzero", "TT"), args, 1);
-}
-opd_tensor *opd_count_nonzero_full(opd_tensor *self, opd_value dim) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), dim};
-    return opd_call_op(opd_op_typed(&op, "aten::count_nonzero", "TTV"), args, 2);
-}
-opd_tensor *opd_linalg_vector_norm(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::linalg_vector_norm", "TT"), args, 1);
-}
-opd_tensor *opd_linalg_vector_norm_full(opd_tensor *self, opd_value ord, opd_value dim, bool keepdim, opd_value dtype) {
-    static opd_op *op;
-    const opd_value args[5] = {opd_value_tensor(self), ord, dim, opd_value_bool(keepdim), dtype};
-    return opd_call_op(opd_op_typed(&op, "aten::linalg_vector_norm", "TTVVbV"), args, 5);
-}
-opd_tensor *opd_norm_Scalar(opd_tensor *self, opd_value p) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), p};
-    return opd_call_op(opd_op_typed(&op, "aten::norm.Scalar", "TTV"), args, 2);
-}
-opd_tensor *opd_norm_dtype(opd_tensor *self, opd_value p, opd_scalar_type dtype) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), p, opd_value_int(dtype)};
-    return opd_call_op(opd_op_typed(&op, "aten::norm.ScalarOpt_dtype", "TTVi"), args, 3);
-}
-opd_tensor *opd_norm_dim(opd_tensor *self, opd_value p, opd_ints dim, bool keepdim) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), p, opd_value_of_ints(dim), opd_value_bool(keepdim)};
-    return opd_call_op(opd_op_typed(&op, "aten::norm.ScalarOpt_dim", "TTVIb"), args, 4);
-}
-opd_tensor *opd_norm_dim_dtype(opd_tensor *self, opd_value p, opd_ints dim, bool keepdim, opd_scalar_type dtype) {
-    static opd_op *op;
-    const opd_value args[5] = {opd_value_tensor(self), p, opd_value_of_ints(dim), opd_value_bool(keepdim),
-                              opd_value_int(dtype)};
-    return opd_call_op(opd_op_typed(&op, "aten::norm.ScalarOpt_dim_dtype", "TTVIbi"), args, 5);
-}
-opd_tensor *opd_frobenius_norm(opd_tensor *self, opd_ints dim, bool keepdim) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_of_ints(dim), opd_value_bool(keepdim)};
-    return opd_call_op(opd_op_typed(&op, "aten::frobenius_norm.dim", "TTIb"), args, 3);
-}
-opd_tensor *opd_dist(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::dist", "TTT"), args, 2);
-}
-opd_tensor *opd_dist_full(opd_tensor *self, opd_tensor *other, opd_value p) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(other), p};
-    return opd_call_op(opd_op_typed(&op, "aten::dist", "TTTV"), args, 3);
-}
-opd_tensor *opd_logsumexp(opd_tensor *self, opd_ints dim) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(dim)};
-    return opd_call_op(opd_op_typed(&op, "aten::logsumexp", "TTI"), args, 2);
-}
-opd_tensor *opd_logsumexp_full(opd_tensor *self, opd_ints dim, bool keepdim) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_of_ints(dim), opd_value_bool(keepdim)};
-    return opd_call_op(opd_op_typed(&op, "aten::logsumexp", "TTIb"), args, 3);
-}
-opd_tensor *opd_special_logsumexp(opd_tensor *self, opd_ints dim, bool keepdim) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_of_ints(dim), opd_value_bool(keepdim)};
-    return opd_call_op(opd_op_typed(&op, "aten::special_logsumexp", "TTIb"), args, 3);
-}
-opd_tensor *opd_sum_to_size(opd_tensor *self, opd_ints size) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(size)};
-    return opd_call_op(opd_op_typed(&op, "aten::sum_to_size", "TTI"), args, 2);
-}
-opd_tensor *opd_nanmean(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::nanmean", "TT"), args, 1);
-}
-opd_tensor *opd_nanmean_full(opd_tensor *self, opd_value dim, bool keepdim, opd_value dtype) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), dim, opd_value_bool(keepdim), dtype};
-    return opd_call_op(opd_op_typed(&op, "aten::nanmean", "TTVbV"), args, 4);
-}
-opd_tensor *opd_trace(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::trace", "TT"), args, 1);
-}
-opd_value opd_equal(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
-    return opd_call_value(opd_op_typed(&op, "aten::equal", "VTT"), args, 2);
-}
-opd_tensor *opd_isclose(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::isclose", "TTT"), args, 2);
-}
-opd_tensor *opd_isclose_full(opd_tensor *self, opd_tensor *other, double rtol, double atol, bool equal_nan) {
-    static opd_op *op;
-    const opd_value args[5] = {opd_value_tensor(self), opd_value_tensor(other), opd_value_float(rtol),
-                              opd_value_float(atol), opd_value_bool(equal_nan)};
-    return opd_call_op(opd_op_typed(&op, "aten::isclose", "TTTddb"), args, 5);
-}
-opd_value opd_allclose(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
-    return opd_call_value(opd_op_typed(&op, "aten::allclose", "VTT"), args, 2);
-}
-opd_value opd_allclose_full(opd_tensor *self, opd_tensor *other, double rtol, double atol, bool equal_nan) {
-    static opd_op *op;
-    const opd_value args[5] = {opd_value_tensor(self), opd_value_tensor(other), opd_value_float(rtol),
-                              opd_value_float(atol), opd_value_bool(equal_nan)};
-    return opd_call_value(opd_op_typed(&op, "aten::allclose", "VTTddb"), args, 5);
-}
-opd_tensor *opd_nonzero(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::nonzero", "TT"), args, 1);
-}
-opd_tensor *opd__softmax(opd_tensor *self, int64_t dim, bool half_to_float) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), opd_value_bool(half_to_float)};
-    return opd_call_op(opd_op_typed(&op, "aten::_softmax", "TTib"), args, 3);
-}
-opd_tensor *opd__log_softmax(opd_tensor *self, int64_t dim, bool half_to_float) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), opd_value_bool(half_to_float)};
-    return opd_call_op(opd_op_typed(&op, "aten::_log_softmax", "TTib"), args, 3);
-}
-opd_tensor *opd__softmax_backward_data(opd_tensor *grad_output, opd_tensor *output, int64_t dim,
-                                       opd_scalar_type input_dtype) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(grad_output), opd_value_tensor(output), opd_value_int(dim),
-                              opd_value_int(input_dtype)};
-    return opd_call_op(opd_op_typed(&op, "aten::_softmax_backward_data", "TTTii"), args, 4);
-}
-opd_tensor *opd__log_softmax_backward_data(opd_tensor *grad_output, opd_tensor *output, int64_t dim,
-                                        opd_scalar_type input_dtype) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(grad_output), opd_value_tensor(output), opd_value_int(dim),
-                              opd_value_int(input_dtype)};
-    return opd_call_op(opd_op_typed(&op, "aten::_log_softmax_backward_data", "TTTii"), args, 4);
 }
 opd_tensor *opd_softmax(opd_tensor *self, int64_t dim) {
     static opd_op *op;
     const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dim)};
     return opd_call_op(opd_op_typed(&op, "aten::softmax.int", "TTi"), args, 2);
 }
-opd_tensor *opd_softmax_full(opd_tensor *self, int64_t dim, opd_value dtype) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), dtype};
-    return opd_call_op(opd_op_typed(&op, "aten::softmax.int", "TTiV"), args, 3);
-}
 opd_tensor *opd_log_softmax(opd_tensor *self, int64_t dim) {
     static opd_op *op;
     const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dim)};
     return opd_call_op(opd_op_typed(&op, "aten::log_softmax.int", "TTi"), args, 2);
-}
-opd_tensor *opd_log_softmax_full(opd_tensor *self, int64_t dim, opd_value dtype) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), dtype};
-    return opd_call_op(opd_op_typed(&op, "aten::log_softmax.int", "TTiV"), args, 3);
-}
-opd_tensor *opd_special_softmax(opd_tensor *self, int64_t dim) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dim)};
-    return opd_call_op(opd_op_typed(&op, "aten::special_softmax", "TTi"), args, 2);
-}
-opd_tensor *opd_special_softmax_full(opd_tensor *self, int64_t dim, opd_value dtype) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), dtype};
-    return opd_call_op(opd_op_typed(&op, "aten::special_softmax", "TTiV"), args, 3);
-}
-opd_tensor *opd_special_log_softmax(opd_tensor *self, int64_t dim) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dim)};
-    return opd_call_op(opd_op_typed(&op, "aten::special_log_softmax", "TTi"), args, 2);
-}
-opd_tensor *opd_special_log_softmax_full(opd_tensor *self, int64_t dim, opd_value dtype) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), dtype};
-    return opd_call_op(opd_op_typed(&op, "aten::special_log_softmax", "TTiV"), args, 3);
-}
-opd_tensor *opd_cumsum(opd_tensor *self, int64_t dim) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dim)};
-    return opd_call_op(opd_op_typed(&op, "aten::cumsum", "TTi"), args, 2);
-}
-opd_tensor *opd_cumsum_full(opd_tensor *self, int64_t dim, opd_value dtype) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), dtype};
-    return opd_call_op(opd_op_typed(&op, "aten::cumsum", "TTiV"), args, 3);
-}
-opd_tensor *opd_cumsum_(opd_tensor *self, int64_t dim) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dim)};
-    return opd_call_op(opd_op_typed(&op, "aten::cumsum_", "TTi"), args, 2);
-}
-opd_tensor *opd_cumsum_full_(opd_tensor *self, int64_t dim, opd_value dtype) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), dtype};
-    return opd_call_op(opd_op_typed(&op, "aten::cumsum_", "TTiV"), args, 3);
-}
-opd_tensor *opd_cumprod(opd_tensor *self, int64_t dim) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dim)};
-    return opd_call_op(opd_op_typed(&op, "aten::cumprod", "TTi"), args, 2);
-}
-opd_tensor *opd_cumprod_full(opd_tensor *self, int64_t dim, opd_value dtype) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), dtype};
-    return opd_call_op(opd_op_typed(&op, "aten::cumprod", "TTiV"), args, 3);
-}
-opd_tensor *opd_cumprod_(opd_tensor *self, int64_t dim) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dim)};
-    return opd_call_op(opd_op_typed(&op, "aten::cumprod_", "TTi"), args, 2);
-}
-opd_tensor *opd_cumprod_full_(opd_tensor *self, int64_t dim, opd_value dtype) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), dtype};
-    return opd_call_op(opd_op_typed(&op, "aten::cumprod_", "TTiV"), args, 3);
-}
-opd_tensor *opd_logcumsumexp(opd_tensor *self, int64_t dim) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dim)};
-    return opd_call_op(opd_op_typed(&op, "aten::logcumsumexp", "TTi"), args, 2);
-}
-opd_tensor *opd_cumprod_backward(opd_tensor *grad, opd_tensor *input, int64_t dim, opd_tensor *output) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(grad), opd_value_tensor(input), opd_value_int(dim),
-                              opd_value_tensor(output)};
-    return opd_call_op(opd_op_typed(&op, "aten::cumprod_backward", "TTTiT"), args, 4);
-}
-int opd_cummax(opd_tensor **rets, opd_tensor *self, int64_t dim) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dim)};
-    return opd_call_tensors(opd_op_typed(&op, "aten::cummax", "NTi"), rets, args, 2);
-}
-int opd_cummin(opd_tensor **rets, opd_tensor *self, int64_t dim) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dim)};
-    return opd_call_tensors(opd_op_typed(&op, "aten::cummin", "NTi"), rets, args, 2);
-}
-int opd_sort(opd_tensor **rets, opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_tensors(opd_op_typed(&op, "aten::sort", "NT"), rets, args, 1);
-}
-int opd_sort_full(opd_tensor **rets, opd_tensor *self, int64_t dim, bool descending) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), opd_value_bool(descending)};
-    return opd_call_tensors(opd_op_typed(&op, "aten::sort", "NTib"), rets, args, 3);
-}
-int opd_sort_stable(opd_tensor **rets, opd_tensor *self, opd_value stable, int64_t dim, bool descending) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), stable, opd_value_int(dim), opd_value_bool(descending)};
-    return opd_call_tensors(opd_op_typed(&op, "aten::sort.stable", "NTVib"), rets, args, 4);
-}
-int opd_topk(opd_tensor **rets, opd_tensor *self, int64_t k) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(k)};
-    return opd_call_tensors(opd_op_typed(&op, "aten::topk", "NTi"), rets, args, 2);
-}
-int opd_topk_full(opd_tensor **rets, opd_tensor *self, int64_t k, int64_t dim, bool largest, bool sorted) {
-    static opd_op *op;
-    const opd_value args[5] = {opd_value_tensor(self), opd_value_int(k), opd_value_int(dim), opd_value_bool(largest),
-                              opd_value_bool(sorted)};
-    return opd_call_tensors(opd_op_typed(&op, "aten::topk", "NTiibb"), rets, args, 5);
-}
-int opd_kthvalue(opd_tensor **rets, opd_tensor *self, int64_t k) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(k)};
-    return opd_call_tensors(opd_op_typed(&op, "aten::kthvalue", "NTi"), rets, args, 2);
-}
-int opd_kthvalue_full(opd_tensor **rets, opd_tensor *self, int64_t k, int64_t dim, bool keepdim) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_int(k), opd_value_int(dim), opd_value_bool(keepdim)};
-    return opd_call_tensors(opd_op_typed(&op, "aten::kthvalue", "NTiib"), rets, args, 4);
-}
-int opd_median_dim(opd_tensor **rets, opd_tensor *self, int64_t dim, bool keepdim) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), opd_value_bool(keepdim)};
-    return opd_call_tensors(opd_op_typed(&op, "aten::median.dim", "NTib"), rets, args, 3);
-}
-int opd_nanmedian_dim(opd_tensor **rets, opd_tensor *self, int64_t dim, bool keepdim) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), opd_value_bool(keepdim)};
-    return opd_call_tensors(opd_op_typed(&op, "aten::nanmedian.dim", "NTib"), rets, args, 3);
-}
-int opd_mode(opd_tensor **rets, opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_tensors(opd_op_typed(&op, "aten::mode", "NT"), rets, args, 1);
-}
-int opd_mode_full(opd_tensor **rets, opd_tensor *self, int64_t dim, bool keepdim) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), opd_value_bool(keepdim)};
-    return opd_call_tensors(opd_op_typed(&op, "aten::mode", "NTib"), rets, args, 3);
-}
-opd_tensor *opd_median(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::median", "TT"), args, 1);
-}
-opd_tensor *opd_nanmedian(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::nanmedian", "TT"), args, 1);
-}
-opd_tensor *opd_argsort(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::argsort", "TT"), args, 1);
-}
-opd_tensor *opd_argsort_full(opd_tensor *self, int64_t dim, bool descending) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), opd_value_bool(descending)};
-    return opd_call_op(opd_op_typed(&op, "aten::argsort", "TTib"), args, 3);
-}
-opd_tensor *opd_argsort_stable(opd_tensor *self, bool stable, int64_t dim, bool descending) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_bool(stable), opd_value_int(dim),
-                              opd_value_bool(descending)};
-    return opd_call_op(opd_op_typed(&op, "aten::argsort.stable", "TTbib"), args, 4);
-}
-opd_tensor *opd_msort(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::msort", "TT"), args, 1);
 }
 opd_tensor *opd_mm(opd_tensor *self, opd_tensor *mat2) {
     static opd_op *op;
@@ -67909,129 +64259,6 @@ opd_tensor *opd_addmm(opd_tensor *self, opd_tensor *mat1, opd_tensor *mat2) {
     const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(mat1), opd_value_tensor(mat2)};
     return opd_call_op(opd_op_typed(&op, "aten::addmm", "TTTT"), args, 3);
 }
-opd_tensor *opd_addmm_full(opd_tensor *self, opd_tensor *mat1, opd_tensor *mat2, opd_value beta, opd_value alpha) {
-    static opd_op *op;
-    const opd_value args[5] = {opd_value_tensor(self), opd_value_tensor(mat1), opd_value_tensor(mat2), beta, alpha};
-    return opd_call_op(opd_op_typed(&op, "aten::addmm", "TTTTVV"), args, 5);
-}
-opd_tensor *opd_addmm_(opd_tensor *self, opd_tensor *mat1, opd_tensor *mat2) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(mat1), opd_value_tensor(mat2)};
-    return opd_call_op(opd_op_typed(&op, "aten::addmm_", "TTTT"), args, 3);
-}
-opd_tensor *opd_addmm_full_(opd_tensor *self, opd_tensor *mat1, opd_tensor *mat2, opd_value beta, opd_value alpha) {
-    static opd_op *op;
-    const opd_value args[5] = {opd_value_tensor(self), opd_value_tensor(mat1), opd_value_tensor(mat2), beta, alpha};
-    return opd_call_op(opd_op_typed(&op, "aten::addmm_", "TTTTVV"), args, 5);
-}
-opd_tensor *opd_baddbmm(opd_tensor *self, opd_tensor *batch1, opd_tensor *batch2) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(batch1), opd_value_tensor(batch2)};
-    return opd_call_op(opd_op_typed(&op, "aten::baddbmm", "TTTT"), args, 3);
-}
-opd_tensor *opd_baddbmm_full(opd_tensor *self, opd_tensor *batch1, opd_tensor *batch2, opd_value beta,
-                             opd_value alpha) {
-    static opd_op *op;
-    const opd_value args[5] = {opd_value_tensor(self), opd_value_tensor(batch1), opd_value_tensor(batch2), beta, alpha};
-    return opd_call_op(opd_op_typed(&op, "aten::baddbmm", "TTTTVV"), args, 5);
-}
-opd_tensor *opd_baddbmm_(opd_tensor *self, opd_tensor *batch1, opd_tensor *batch2) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(batch1), opd_value_tensor(batch2)};
-    return opd_call_op(opd_op_typed(&op, "aten::baddbmm_", "TTTT"), args, 3);
-}
-opd_tensor *opd_baddbmm_full_(opd_tensor *self, opd_tensor *batch1, opd_tensor *batch2, opd_value beta,
-                              opd_value alpha) {
-    static opd_op *op;
-    const opd_value args[5] = {opd_value_tensor(self), opd_value_tensor(batch1), opd_value_tensor(batch2), beta, alpha};
-    return opd_call_op(opd_op_typed(&op, "aten::baddbmm_", "TTTTVV"), args, 5);
-}
-opd_tensor *opd_addbmm(opd_tensor *self, opd_tensor *batch1, opd_tensor *batch2) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(batch1), opd_value_tensor(batch2)};
-    return opd_call_op(opd_op_typed(&op, "aten::addbmm", "TTTT"), args, 3);
-}
-opd_tensor *opd_addbmm_full(opd_tensor *self, opd_tensor *batch1, opd_tensor *batch2, opd_value beta, opd_value alpha) {
-    static opd_op *op;
-    const opd_value args[5] = {opd_value_tensor(self), opd_value_tensor(batch1), opd_value_tensor(batch2), beta, alpha};
-    return opd_call_op(opd_op_typed(&op, "aten::addbmm", "TTTTVV"), args, 5);
-}
-opd_tensor *opd_addbmm_(opd_tensor *self, opd_tensor *batch1, opd_tensor *batch2) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(batch1), opd_value_tensor(batch2)};
-    return opd_call_op(opd_op_typed(&op, "aten::addbmm_", "TTTT"), args, 3);
-}
-opd_tensor *opd_addbmm_full_(opd_tensor *self, opd_tensor *batch1, opd_tensor *batch2, opd_value beta,
-                             opd_value alpha) {
-    static opd_op *op;
-    const opd_value args[5] = {opd_value_tensor(self), opd_value_tensor(batch1), opd_value_tensor(batch2), beta, alpha};
-    return opd_call_op(opd_op_typed(&op, "aten::addbmm_", "TTTTVV"), args, 5);
-}
-opd_tensor *opd_mv(opd_tensor *self, opd_tensor *vec) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(vec)};
-    return opd_call_op(opd_op_typed(&op, "aten::mv", "TTT"), args, 2);
-}
-opd_tensor *opd_addmv(opd_tensor *self, opd_tensor *mat, opd_tensor *vec) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(mat), opd_value_tensor(vec)};
-    return opd_call_op(opd_op_typed(&op, "aten::addmv", "TTTT"), args, 3);
-}
-opd_tensor *opd_addmv_full(opd_tensor *self, opd_tensor *mat, opd_tensor *vec, opd_value beta, opd_value alpha) {
-    static opd_op *op;
-    const opd_value args[5] = {opd_value_tensor(self), opd_value_tensor(mat), opd_value_tensor(vec), beta, alpha};
-    return opd_call_op(opd_op_typed(&op, "aten::addmv", "TTTTVV"), args, 5);
-}
-opd_tensor *opd_addmv_(opd_tensor *self, opd_tensor *mat, opd_tensor *vec) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(mat), opd_value_tensor(vec)};
-    return opd_call_op(opd_op_typed(&op, "aten::addmv_", "TTTT"), args, 3);
-}
-opd_tensor *opd_addmv_full_(opd_tensor *self, opd_tensor *mat, opd_tensor *vec, opd_value beta, opd_value alpha) {
-    static opd_op *op;
-    const opd_value args[5] = {opd_value_tensor(self), opd_value_tensor(mat), opd_value_tensor(vec), beta, alpha};
-    return opd_call_op(opd_op_typed(&op, "aten::addmv_", "TTTTVV"), args, 5);
-}
-opd_tensor *opd_dot(opd_tensor *self, opd_tensor *tensor) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(tensor)};
-    return opd_call_op(opd_op_typed(&op, "aten::dot", "TTT"), args, 2);
-}
-opd_tensor *opd_vdot(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::vdot", "TTT"), args, 2);
-}
-opd_tensor *opd_outer(opd_tensor *self, opd_tensor *vec2) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(vec2)};
-    return opd_call_op(opd_op_typed(&op, "aten::outer", "TTT"), args, 2);
-}
-opd_tensor *opd_ger(opd_tensor *self, opd_tensor *vec2) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(vec2)};
-    return opd_call_op(opd_op_typed(&op, "aten::ger", "TTT"), args, 2);
-}
-opd_tensor *opd_addr(opd_tensor *self, opd_tensor *vec1, opd_tensor *vec2) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(vec1), opd_value_tensor(vec2)};
-    return opd_call_op(opd_op_typed(&op, "aten::addr", "TTTT"), args, 3);
-}
-opd_tensor *opd_addr_full(opd_tensor *self, opd_tensor *vec1, opd_tensor *vec2, opd_value beta, opd_value alpha) {
-    static opd_op *op;
-    const opd_value args[5] = {opd_value_tensor(self), opd_value_tensor(vec1), opd_value_tensor(vec2), beta, alpha};
-    return opd_call_op(opd_op_typed(&op, "aten::addr", "TTTTVV"), args, 5);
-}
-opd_tensor *opd_addr_(opd_tensor *self, opd_tensor *vec1, opd_tensor *vec2) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(vec1), opd_value_tensor(vec2)};
-    return opd_call_op(opd_op_typed(&op, "aten::addr_", "TTTT"), args, 3);
-}
-opd_tensor *opd_addr_full_(opd_tensor *self, opd_tensor *vec1, opd_tensor *vec2, opd_value beta, opd_value alpha) {
-    static opd_op *op;
-    const opd_value args[5] = {opd_value_tensor(self), opd_value_tensor(vec1), opd_value_tensor(vec2), beta, alpha};
-    return opd_call_op(opd_op_typed(&op, "aten::addr_", "TTTTVV"), args, 5);
-}
 opd_tensor *opd_matmul(opd_tensor *self, opd_tensor *other) {
     static opd_op *op;
     const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
@@ -68042,27 +64269,6 @@ opd_tensor *opd_linear(opd_tensor *input, opd_tensor *weight) {
     const opd_value args[2] = {opd_value_tensor(input), opd_value_tensor(weight)};
     return opd_call_op(opd_op_typed(&op, "aten::linear", "TTT"), args, 2);
 }
-opd_tensor *opd_linear_full(opd_tensor *input, opd_tensor *weight, opd_tensor *bias) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(input), opd_value_tensor(weight), opd_value_tensor(bias)};
-    return opd_call_op(opd_op_typed(&op, "aten::linear", "TTTT"), args, 3);
-}
-opd_tensor *opd_tensordot(opd_tensor *self, opd_tensor *other, opd_ints dims_self, opd_ints dims_other) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_tensor(other), opd_value_of_ints(dims_self),
-                              opd_value_of_ints(dims_other)};
-    return opd_call_op(opd_op_typed(&op, "aten::tensordot", "TTTII"), args, 4);
-}
-opd_tensor *opd_inner(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::inner", "TTT"), args, 2);
-}
-opd_tensor *opd_kron(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
-    return opd_call_op(opd_op_typed(&op, "aten::kron", "TTT"), args, 2);
-}
 opd_tensor *opd_convolution(opd_tensor *input, opd_tensor *weight, opd_tensor *bias, opd_ints stride, opd_ints padding,
                             opd_ints dilation, bool transposed, opd_ints output_padding, int64_t groups) {
     static opd_op *op;
@@ -68071,1911 +64277,4555 @@ opd_tensor *opd_convolution(opd_tensor *input, opd_tensor *weight, opd_tensor *b
                               opd_value_bool(transposed), opd_value_of_ints(output_padding), opd_value_int(groups)};
     return opd_call_op(opd_op_typed(&op, "aten::convolution", "TTTTIIIbIi"), args, 9);
 }
-int opd_convolution_backward(opd_tensor **rets, opd_tensor *grad_output, opd_tensor *input, opd_tensor *weight,
-                             opd_value bias_sizes, opd_ints stride, opd_ints padding, opd_ints dilation,
-                             bool transposed, opd_ints output_padding, int64_t groups, opd_value output_mask) {
-    static opd_op *op;
-    const opd_value args[11] = {opd_value_tensor(grad_output), opd_value_tensor(input), opd_value_tensor(weight),
-                              bias_sizes, opd_value_of_ints(stride), opd_value_of_ints(padding),
-                              opd_value_of_ints(dilation), opd_value_bool(transposed),
-                              opd_value_of_ints(output_padding), opd_value_int(groups), output_mask};
-    return opd_call_tensors(opd_op_typed(&op, "aten::convolution_backward", "NTTTVIIIbIiV"), rets, args, 11);
-}
-opd_tensor *opd_under_convolution(opd_tensor *input, opd_tensor *weight, opd_tensor *bias, opd_ints stride,
-                                  opd_ints padding, opd_ints dilation, bool transposed, opd_ints output_padding,
-                                  int64_t groups, bool benchmark, bool deterministic, bool cudnn_enabled,
-                                  bool allow_tf32) {
-    static opd_op *op;
-    const opd_value args[13] = {opd_value_tensor(input), opd_value_tensor(weight), opd_value_tensor(bias),
-                              opd_value_of_ints(stride), opd_value_of_ints(padding), opd_value_of_ints(dilation),
-                              opd_value_bool(transposed), opd_value_of_ints(output_padding), opd_value_int(groups),
-                              opd_value_bool(benchmark), opd_value_bool(deterministic), opd_value_bool(cudnn_enabled),
-                              opd_value_bool(allow_tf32)};
-    return opd_call_op(opd_op_typed(&op, "aten::_convolution", "TTTTIIIbIibbbb"), args, 13);
-}
-opd_tensor *opd_under_convolution_deprecated(opd_tensor *input, opd_tensor *weight, opd_tensor *bias, opd_ints stride,
-                                        opd_ints padding, opd_ints dilation, bool transposed, opd_ints output_padding,
-                                        int64_t groups, bool benchmark, bool deterministic, bool cudnn_enabled) {
-    static opd_op *op;
-    const opd_value args[12] = {opd_value_tensor(input), opd_value_tensor(weight), opd_value_tensor(bias),
-                              opd_value_of_ints(stride), opd_value_of_ints(padding), opd_value_of_ints(dilation),
-                              opd_value_bool(transposed), opd_value_of_ints(output_padding), opd_value_int(groups),
-                              opd_value_bool(benchmark), opd_value_bool(deterministic), opd_value_bool(cudnn_enabled)};
-    return opd_call_op(opd_op_typed(&op, "aten::_convolution.deprecated", "TTTTIIIbIibbb"), args, 12);
-}
-opd_tensor *opd_conv1d(opd_tensor *input, opd_tensor *weight) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(input), opd_value_tensor(weight)};
-    return opd_call_op(opd_op_typed(&op, "aten::conv1d", "TTT"), args, 2);
-}
-opd_tensor *opd_conv1d_full(opd_tensor *input, opd_tensor *weight, opd_tensor *bias, opd_ints stride, opd_ints padding,
-                            opd_ints dilation, int64_t groups) {
-    static opd_op *op;
-    const opd_value args[7] = {opd_value_tensor(input), opd_value_tensor(weight), opd_value_tensor(bias),
-                              opd_value_of_ints(stride), opd_value_of_ints(padding), opd_value_of_ints(dilation),
-                              opd_value_int(groups)};
-    return opd_call_op(opd_op_typed(&op, "aten::conv1d", "TTTTIIIi"), args, 7);
-}
-opd_tensor *opd_conv1d_padding(opd_tensor *input, opd_tensor *weight) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(input), opd_value_tensor(weight)};
-    return opd_call_op(opd_op_typed(&op, "aten::conv1d.padding", "TTT"), args, 2);
-}
-opd_tensor *opd_conv1d_padding_full(opd_tensor *input, opd_tensor *weight, opd_tensor *bias, opd_ints stride,
-                                    const char *padding, opd_ints dilation, int64_t groups) {
-    static opd_op *op;
-    const opd_value args[7] = {opd_value_tensor(input), opd_value_tensor(weight), opd_value_tensor(bias),
-                              opd_value_of_ints(stride), opd_value_str(padding), opd_value_of_ints(dilation),
-                              opd_value_int(groups)};
-    return opd_call_op(opd_op_typed(&op, "aten::conv1d.padding", "TTTTIsIi"), args, 7);
-}
 opd_tensor *opd_conv2d(opd_tensor *input, opd_tensor *weight) {
     static opd_op *op;
     const opd_value args[2] = {opd_value_tensor(input), opd_value_tensor(weight)};
     return opd_call_op(opd_op_typed(&op, "aten::conv2d", "TTT"), args, 2);
-}
-opd_tensor *opd_conv2d_full(opd_tensor *input, opd_tensor *weight, opd_tensor *bias, opd_ints stride, opd_ints padding,
-                            opd_ints dilation, int64_t groups) {
-    static opd_op *op;
-    const opd_value args[7] = {opd_value_tensor(input), opd_value_tensor(weight), opd_value_tensor(bias),
-                              opd_value_of_ints(stride), opd_value_of_ints(padding), opd_value_of_ints(dilation),
-                              opd_value_int(groups)};
-    return opd_call_op(opd_op_typed(&op, "aten::conv2d", "TTTTIIIi"), args, 7);
-}
-opd_tensor *opd_conv2d_padding(opd_tensor *input, opd_tensor *weight) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(input), opd_value_tensor(weight)};
-    return opd_call_op(opd_op_typed(&op, "aten::conv2d.padding", "TTT"), args, 2);
-}
-opd_tensor *opd_conv2d_padding_full(opd_tensor *input, opd_tensor *weight, opd_tensor *bias, opd_ints stride,
-                                    const char *padding, opd_ints dilation, int64_t groups) {
-    static opd_op *op;
-    const opd_value args[7] = {opd_value_tensor(input), opd_value_tensor(weight), opd_value_tensor(bias),
-                              opd_value_of_ints(stride), opd_value_str(padding), opd_value_of_ints(dilation),
-                              opd_value_int(groups)};
-    return opd_call_op(opd_op_typed(&op, "aten::conv2d.padding", "TTTTIsIi"), args, 7);
-}
-opd_tensor *opd_conv3d(opd_tensor *input, opd_tensor *weight) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(input), opd_value_tensor(weight)};
-    return opd_call_op(opd_op_typed(&op, "aten::conv3d", "TTT"), args, 2);
-}
-opd_tensor *opd_conv3d_full(opd_tensor *input, opd_tensor *weight, opd_tensor *bias, opd_ints stride, opd_ints padding,
-                            opd_ints dilation, int64_t groups) {
-    static opd_op *op;
-    const opd_value args[7] = {opd_value_tensor(input), opd_value_tensor(weight), opd_value_tensor(bias),
-                              opd_value_of_ints(stride), opd_value_of_ints(padding), opd_value_of_ints(dilation),
-                              opd_value_int(groups)};
-    return opd_call_op(opd_op_typed(&op, "aten::conv3d", "TTTTIIIi"), args, 7);
-}
-opd_tensor *opd_conv3d_padding(opd_tensor *input, opd_tensor *weight) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(input), opd_value_tensor(weight)};
-    return opd_call_op(opd_op_typed(&op, "aten::conv3d.padding", "TTT"), args, 2);
-}
-opd_tensor *opd_conv3d_padding_full(opd_tensor *input, opd_tensor *weight, opd_tensor *bias, opd_ints stride,
-                                    const char *padding, opd_ints dilation, int64_t groups) {
-    static opd_op *op;
-    const opd_value args[7] = {opd_value_tensor(input), opd_value_tensor(weight), opd_value_tensor(bias),
-                              opd_value_of_ints(stride), opd_value_str(padding), opd_value_of_ints(dilation),
-                              opd_value_int(groups)};
-    return opd_call_op(opd_op_typed(&op, "aten::conv3d.padding", "TTTTIsIi"), args, 7);
-}
-opd_tensor *opd_conv_transpose1d(opd_tensor *input, opd_tensor *weight) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(input), opd_value_tensor(weight)};
-    return opd_call_op(opd_op_typed(&op, "aten::conv_transpose1d", "TTT"), args, 2);
-}
-opd_tensor *opd_conv_transpose1d_full(opd_tensor *input, opd_tensor *weight, opd_tensor *bias, opd_ints stride,
-                                      opd_ints padding, opd_ints output_padding, int64_t groups, opd_ints dilation) {
-    static opd_op *op;
-    const opd_value args[8] = {opd_value_tensor(input), opd_value_tensor(weight), opd_value_tensor(bias),
-                              opd_value_of_ints(stride), opd_value_of_ints(padding), opd_value_of_ints(output_padding),
-                              opd_value_int(groups), opd_value_of_ints(dilation)};
-    return opd_call_op(opd_op_typed(&op, "aten::conv_transpose1d", "TTTTIIIiI"), args, 8);
-}
-opd_tensor *opd_conv_transpose2d(opd_tensor *input, opd_tensor *weight) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(input), opd_value_tensor(weight)};
-    return opd_call_op(opd_op_typed(&op, "aten::conv_transpose2d.input", "TTT"), args, 2);
-}
-opd_tensor *opd_conv_transpose2d_full(opd_tensor *input, opd_tensor *weight, opd_tensor *bias, opd_ints stride,
-                                      opd_ints padding, opd_ints output_padding, int64_t groups, opd_ints dilation) {
-    static opd_op *op;
-    const opd_value args[8] = {opd_value_tensor(input), opd_value_tensor(weight), opd_value_tensor(bias),
-                              opd_value_of_ints(stride), opd_value_of_ints(padding), opd_value_of_ints(output_padding),
-                              opd_value_int(groups), opd_value_of_ints(dilation)};
-    return opd_call_op(opd_op_typed(&op, "aten::conv_transpose2d.input", "TTTTIIIiI"), args, 8);
-}
-opd_tensor *opd_conv_transpose3d(opd_tensor *input, opd_tensor *weight) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(input), opd_value_tensor(weight)};
-    return opd_call_op(opd_op_typed(&op, "aten::conv_transpose3d.input", "TTT"), args, 2);
-}
-opd_tensor *opd_conv_transpose3d_full(opd_tensor *input, opd_tensor *weight, opd_tensor *bias, opd_ints stride,
-                                      opd_ints padding, opd_ints output_padding, int64_t groups, opd_ints dilation) {
-    static opd_op *op;
-    const opd_value args[8] = {opd_value_tensor(input), opd_value_tensor(weight), opd_value_tensor(bias),
-                              opd_value_of_ints(stride), opd_value_of_ints(padding), opd_value_of_ints(output_padding),
-                              opd_value_int(groups), opd_value_of_ints(dilation)};
-    return opd_call_op(opd_op_typed(&op, "aten::conv_transpose3d.input", "TTTTIIIiI"), args, 8);
-}
-int opd_max_pool2d_with_indices(opd_tensor **rets, opd_tensor *self, opd_ints kernel_size) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(kernel_size)};
-    return opd_call_tensors(opd_op_typed(&op, "aten::max_pool2d_with_indices", "NTI"), rets, args, 2);
-}
-int opd_max_pool2d_with_indices_full(opd_tensor **rets, opd_tensor *self, opd_ints kernel_size, opd_ints stride,
-                                     opd_ints padding, opd_ints dilation, bool ceil_mode) {
-    static opd_op *op;
-    const opd_value args[6] = {opd_value_tensor(self), opd_value_of_ints(kernel_size), opd_value_of_ints(stride),
-                              opd_value_of_ints(padding), opd_value_of_ints(dilation), opd_value_bool(ceil_mode)};
-    return opd_call_tensors(opd_op_typed(&op, "aten::max_pool2d_with_indices", "NTIIIIb"), rets, args, 6);
-}
-opd_tensor *opd_max_pool2d_with_indices_backward(opd_tensor *grad_output, opd_tensor *self, opd_ints kernel_size,
-                                        opd_ints stride, opd_ints padding, opd_ints dilation, bool ceil_mode,
-                                        opd_tensor *indices) {
-    static opd_op *op;
-    const opd_value args[8] = {opd_value_tensor(grad_output), opd_value_tensor(self), opd_value_of_ints(kernel_size),
-                              opd_value_of_ints(stride), opd_value_of_ints(padding), opd_value_of_ints(dilation),
-                              opd_value_bool(ceil_mode), opd_value_tensor(indices)};
-    return opd_call_op(opd_op_typed(&op, "aten::max_pool2d_with_indices_backward", "TTTIIIIbT"), args, 8);
-}
-int opd_max_pool3d_with_indices(opd_tensor **rets, opd_tensor *self, opd_ints kernel_size) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(kernel_size)};
-    return opd_call_tensors(opd_op_typed(&op, "aten::max_pool3d_with_indices", "NTI"), rets, args, 2);
-}
-int opd_max_pool3d_with_indices_full(opd_tensor **rets, opd_tensor *self, opd_ints kernel_size, opd_ints stride,
-                                     opd_ints padding, opd_ints dilation, bool ceil_mode) {
-    static opd_op *op;
-    const opd_value args[6] = {opd_value_tensor(self), opd_value_of_ints(kernel_size), opd_value_of_ints(stride),
-                              opd_value_of_ints(padding), opd_value_of_ints(dilation), opd_value_bool(ceil_mode)};
-    return opd_call_tensors(opd_op_typed(&op, "aten::max_pool3d_with_indices", "NTIIIIb"), rets, args, 6);
-}
-opd_tensor *opd_max_pool3d_with_indices_backward(opd_tensor *grad_output, opd_tensor *self, opd_ints kernel_size,
-                                        opd_ints stride, opd_ints padding, opd_ints dilation, bool ceil_mode,
-                                        opd_tensor *indices) {
-    static opd_op *op;
-    const opd_value args[8] = {opd_value_tensor(grad_output), opd_value_tensor(self), opd_value_of_ints(kernel_size),
-                              opd_value_of_ints(stride), opd_value_of_ints(padding), opd_value_of_ints(dilation),
-                              opd_value_bool(ceil_mode), opd_value_tensor(indices)};
-    return opd_call_op(opd_op_typed(&op, "aten::max_pool3d_with_indices_backward", "TTTIIIIbT"), args, 8);
-}
-opd_tensor *opd_max_pool2d(opd_tensor *self, opd_ints kernel_size) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(kernel_size)};
-    return opd_call_op(opd_op_typed(&op, "aten::max_pool2d", "TTI"), args, 2);
-}
-opd_tensor *opd_max_pool2d_full(opd_tensor *self, opd_ints kernel_size, opd_ints stride, opd_ints padding,
-                                opd_ints dilation, bool ceil_mode) {
-    static opd_op *op;
-    const opd_value args[6] = {opd_value_tensor(self), opd_value_of_ints(kernel_size), opd_value_of_ints(stride),
-                              opd_value_of_ints(padding), opd_value_of_ints(dilation), opd_value_bool(ceil_mode)};
-    return opd_call_op(opd_op_typed(&op, "aten::max_pool2d", "TTIIIIb"), args, 6);
-}
-opd_tensor *opd_max_pool3d(opd_tensor *self, opd_ints kernel_size) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(kernel_size)};
-    return opd_call_op(opd_op_typed(&op, "aten::max_pool3d", "TTI"), args, 2);
-}
-opd_tensor *opd_max_pool3d_full(opd_tensor *self, opd_ints kernel_size, opd_ints stride, opd_ints padding,
-                                opd_ints dilation, bool ceil_mode) {
-    static opd_op *op;
-    const opd_value args[6] = {opd_value_tensor(self), opd_value_of_ints(kernel_size), opd_value_of_ints(stride),
-                              opd_value_of_ints(padding), opd_value_of_ints(dilation), opd_value_bool(ceil_mode)};
-    return opd_call_op(opd_op_typed(&op, "aten::max_pool3d", "TTIIIIb"), args, 6);
-}
-int opd_max_pool1d_with_indices(opd_tensor **rets, opd_tensor *self, opd_ints kernel_size) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(kernel_size)};
-    return opd_call_tensors(opd_op_typed(&op, "aten::max_pool1d_with_indices", "NTI"), rets, args, 2);
-}
-int opd_max_pool1d_with_indices_full(opd_tensor **rets, opd_tensor *self, opd_ints kernel_size, opd_ints stride,
-                                     opd_ints padding, opd_ints dilation, bool ceil_mode) {
-    static opd_op *op;
-    const opd_value args[6] = {opd_value_tensor(self), opd_value_of_ints(kernel_size), opd_value_of_ints(stride),
-                              opd_value_of_ints(padding), opd_value_of_ints(dilation), opd_value_bool(ceil_mode)};
-    return opd_call_tensors(opd_op_typed(&op, "aten::max_pool1d_with_indices", "NTIIIIb"), rets, args, 6);
-}
-opd_tensor *opd_max_pool1d(opd_tensor *self, opd_ints kernel_size) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(kernel_size)};
-    return opd_call_op(opd_op_typed(&op, "aten::max_pool1d", "TTI"), args, 2);
-}
-opd_tensor *opd_max_pool1d_full(opd_tensor *self, opd_ints kernel_size, opd_ints stride, opd_ints padding,
-                                opd_ints dilation, bool ceil_mode) {
-    static opd_op *op;
-    const opd_value args[6] = {opd_value_tensor(self), opd_value_of_ints(kernel_size), opd_value_of_ints(stride),
-                              opd_value_of_ints(padding), opd_value_of_ints(dilation), opd_value_bool(ceil_mode)};
-    return opd_call_op(opd_op_typed(&op, "aten::max_pool1d", "TTIIIIb"), args, 6);
-}
-opd_tensor *opd_avg_pool2d(opd_tensor *self, opd_ints kernel_size) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(kernel_size)};
-    return opd_call_op(opd_op_typed(&op, "aten::avg_pool2d", "TTI"), args, 2);
-}
-opd_tensor *opd_avg_pool2d_full(opd_tensor *self, opd_ints kernel_size, opd_ints stride, opd_ints padding,
-                                bool ceil_mode, bool count_include_pad, opd_value divisor_override) {
-    static opd_op *op;
-    const opd_value args[7] = {opd_value_tensor(self), opd_value_of_ints(kernel_size), opd_value_of_ints(stride),
-                              opd_value_of_ints(padding), opd_value_bool(ceil_mode), opd_value_bool(count_include_pad),
-                              divisor_override};
-    return opd_call_op(opd_op_typed(&op, "aten::avg_pool2d", "TTIIIbbV"), args, 7);
-}
-opd_tensor *opd_avg_pool2d_backward(opd_tensor *grad_output, opd_tensor *self, opd_ints kernel_size, opd_ints stride,
-                                    opd_ints padding, bool ceil_mode, bool count_include_pad,
-                                    opd_value divisor_override) {
-    static opd_op *op;
-    const opd_value args[8] = {opd_value_tensor(grad_output), opd_value_tensor(self), opd_value_of_ints(kernel_size),
-                              opd_value_of_ints(stride), opd_value_of_ints(padding), opd_value_bool(ceil_mode),
-                              opd_value_bool(count_include_pad), divisor_override};
-    return opd_call_op(opd_op_typed(&op, "aten::avg_pool2d_backward", "TTTIIIbbV"), args, 8);
-}
-opd_tensor *opd_avg_pool3d(opd_tensor *self, opd_ints kernel_size) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(kernel_size)};
-    return opd_call_op(opd_op_typed(&op, "aten::avg_pool3d", "TTI"), args, 2);
-}
-opd_tensor *opd_avg_pool3d_full(opd_tensor *self, opd_ints kernel_size, opd_ints stride, opd_ints padding,
-                                bool ceil_mode, bool count_include_pad, opd_value divisor_override) {
-    static opd_op *op;
-    const opd_value args[7] = {opd_value_tensor(self), opd_value_of_ints(kernel_size), opd_value_of_ints(stride),
-                              opd_value_of_ints(padding), opd_value_bool(ceil_mode), opd_value_bool(count_include_pad),
-                              divisor_override};
-    return opd_call_op(opd_op_typed(&op, "aten::avg_pool3d", "TTIIIbbV"), args, 7);
-}
-opd_tensor *opd_avg_pool3d_backward(opd_tensor *grad_output, opd_tensor *self, opd_ints kernel_size, opd_ints stride,
-                                    opd_ints padding, bool ceil_mode, bool count_include_pad,
-                                    opd_value divisor_override) {
-    static opd_op *op;
-    const opd_value args[8] = {opd_value_tensor(grad_output), opd_value_tensor(self), opd_value_of_ints(kernel_size),
-                              opd_value_of_ints(stride), opd_value_of_ints(padding), opd_value_bool(ceil_mode),
-                              opd_value_bool(count_include_pad), divisor_override};
-    return opd_call_op(opd_op_typed(&op, "aten::avg_pool3d_backward", "TTTIIIbbV"), args, 8);
-}
-opd_tensor *opd_avg_pool1d(opd_tensor *self, opd_ints kernel_size) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(kernel_size)};
-    return opd_call_op(opd_op_typed(&op, "aten::avg_pool1d", "TTI"), args, 2);
-}
-opd_tensor *opd_avg_pool1d_full(opd_tensor *self, opd_ints kernel_size, opd_ints stride, opd_ints padding,
-                                bool ceil_mode, bool count_include_pad) {
-    static opd_op *op;
-    const opd_value args[6] = {opd_value_tensor(self), opd_value_of_ints(kernel_size), opd_value_of_ints(stride),
-                              opd_value_of_ints(padding), opd_value_bool(ceil_mode), opd_value_bool(count_include_pad)};
-    return opd_call_op(opd_op_typed(&op, "aten::avg_pool1d", "TTIIIbb"), args, 6);
-}
-opd_tensor *opd_under_adaptive_avg_pool2d(opd_tensor *self, opd_ints output_size) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(output_size)};
-    return opd_call_op(opd_op_typed(&op, "aten::_adaptive_avg_pool2d", "TTI"), args, 2);
-}
-opd_tensor *opd_adaptive_avg_pool2d_backward(opd_tensor *grad_output, opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(grad_output), opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::_adaptive_avg_pool2d_backward", "TTT"), args, 2);
-}
-opd_tensor *opd_under_adaptive_avg_pool3d(opd_tensor *self, opd_ints output_size) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(output_size)};
-    return opd_call_op(opd_op_typed(&op, "aten::_adaptive_avg_pool3d", "TTI"), args, 2);
-}
-opd_tensor *opd_adaptive_avg_pool3d_backward(opd_tensor *grad_output, opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(grad_output), opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::_adaptive_avg_pool3d_backward", "TTT"), args, 2);
-}
-int opd_adaptive_max_pool2d(opd_tensor **rets, opd_tensor *self, opd_ints output_size) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(output_size)};
-    return opd_call_tensors(opd_op_typed(&op, "aten::adaptive_max_pool2d", "NTI"), rets, args, 2);
-}
-opd_tensor *opd_adaptive_max_pool2d_backward(opd_tensor *grad_output, opd_tensor *self, opd_tensor *indices) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(grad_output), opd_value_tensor(self), opd_value_tensor(indices)};
-    return opd_call_op(opd_op_typed(&op, "aten::adaptive_max_pool2d_backward", "TTTT"), args, 3);
-}
-int opd_adaptive_max_pool3d(opd_tensor **rets, opd_tensor *self, opd_ints output_size) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(output_size)};
-    return opd_call_tensors(opd_op_typed(&op, "aten::adaptive_max_pool3d", "NTI"), rets, args, 2);
-}
-opd_tensor *opd_adaptive_max_pool3d_backward(opd_tensor *grad_output, opd_tensor *self, opd_tensor *indices) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(grad_output), opd_value_tensor(self), opd_value_tensor(indices)};
-    return opd_call_op(opd_op_typed(&op, "aten::adaptive_max_pool3d_backward", "TTTT"), args, 3);
-}
-opd_tensor *opd_adaptive_avg_pool1d(opd_tensor *self, opd_ints output_size) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(output_size)};
-    return opd_call_op(opd_op_typed(&op, "aten::adaptive_avg_pool1d", "TTI"), args, 2);
-}
-opd_tensor *opd_adaptive_avg_pool2d(opd_tensor *self, opd_ints output_size) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(output_size)};
-    return opd_call_op(opd_op_typed(&op, "aten::adaptive_avg_pool2d", "TTI"), args, 2);
-}
-opd_tensor *opd_adaptive_avg_pool3d(opd_tensor *self, opd_ints output_size) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(output_size)};
-    return opd_call_op(opd_op_typed(&op, "aten::adaptive_avg_pool3d", "TTI"), args, 2);
-}
-int opd_adaptive_max_pool1d(opd_tensor **rets, opd_tensor *self, opd_ints output_size) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(output_size)};
-    return opd_call_tensors(opd_op_typed(&op, "aten::adaptive_max_pool1d", "NTI"), rets, args, 2);
-}
-opd_tensor *opd_im2col(opd_tensor *self, opd_ints kernel_size, opd_ints dilation, opd_ints padding, opd_ints stride) {
-    static opd_op *op;
-    const opd_value args[5] = {opd_value_tensor(self), opd_value_of_ints(kernel_size), opd_value_of_ints(dilation),
-                              opd_value_of_ints(padding), opd_value_of_ints(stride)};
-    return opd_call_op(opd_op_typed(&op, "aten::im2col", "TTIIII"), args, 5);
-}
-opd_tensor *opd_col2im(opd_tensor *self, opd_ints output_size, opd_ints kernel_size, opd_ints dilation,
-                       opd_ints padding, opd_ints stride) {
-    static opd_op *op;
-    const opd_value args[6] = {opd_value_tensor(self), opd_value_of_ints(output_size), opd_value_of_ints(kernel_size),
-                              opd_value_of_ints(dilation), opd_value_of_ints(padding), opd_value_of_ints(stride)};
-    return opd_call_op(opd_op_typed(&op, "aten::col2im", "TTIIIII"), args, 6);
-}
-opd_tensor *opd_pixel_shuffle(opd_tensor *self, int64_t upscale_factor) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(upscale_factor)};
-    return opd_call_op(opd_op_typed(&op, "aten::pixel_shuffle", "TTi"), args, 2);
-}
-opd_tensor *opd_pixel_unshuffle(opd_tensor *self, int64_t downscale_factor) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(downscale_factor)};
-    return opd_call_op(opd_op_typed(&op, "aten::pixel_unshuffle", "TTi"), args, 2);
-}
-opd_tensor *opd_upsample_nearest2d(opd_tensor *self, opd_ints output_size) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(output_size)};
-    return opd_call_op(opd_op_typed(&op, "aten::upsample_nearest2d", "TTI"), args, 2);
-}
-opd_tensor *opd_upsample_nearest2d_full(opd_tensor *self, opd_ints output_size, opd_value scales_h,
-                                        opd_value scales_w) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_of_ints(output_size), scales_h, scales_w};
-    return opd_call_op(opd_op_typed(&op, "aten::upsample_nearest2d", "TTIVV"), args, 4);
-}
-opd_tensor *opd_upsample_nearest2d_backward(opd_tensor *grad_output, opd_ints output_size, opd_ints input_size) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(grad_output), opd_value_of_ints(output_size),
-                              opd_value_of_ints(input_size)};
-    return opd_call_op(opd_op_typed(&op, "aten::upsample_nearest2d_backward", "TTII"), args, 3);
-}
-opd_tensor *opd_upsample_nearest2d_backward_full(opd_tensor *grad_output, opd_ints output_size, opd_ints input_size,
-                                        opd_value scales_h, opd_value scales_w) {
-    static opd_op *op;
-    const opd_value args[5] = {opd_value_tensor(grad_output), opd_value_of_ints(output_size),
-                              opd_value_of_ints(input_size), scales_h, scales_w};
-    return opd_call_op(opd_op_typed(&op, "aten::upsample_nearest2d_backward", "TTIIVV"), args, 5);
-}
-opd_tensor *opd_upsample_nearest2d_vec(opd_tensor *input, opd_value output_size, opd_value scale_factors) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(input), output_size, scale_factors};
-    return opd_call_op(opd_op_typed(&op, "aten::upsample_nearest2d.vec", "TTVV"), args, 3);
-}
-opd_tensor *opd_upsample_bilinear2d(opd_tensor *self, opd_ints output_size, bool align_corners) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_of_ints(output_size), opd_value_bool(align_corners)};
-    return opd_call_op(opd_op_typed(&op, "aten::upsample_bilinear2d", "TTIb"), args, 3);
-}
-opd_tensor *opd_upsample_bilinear2d_full(opd_tensor *self, opd_ints output_size, bool align_corners, opd_value scales_h,
-                                        opd_value scales_w) {
-    static opd_op *op;
-    const opd_value args[5] = {opd_value_tensor(self), opd_value_of_ints(output_size), opd_value_bool(align_corners),
-                              scales_h, scales_w};
-    return opd_call_op(opd_op_typed(&op, "aten::upsample_bilinear2d", "TTIbVV"), args, 5);
-}
-opd_tensor *opd_upsample_bilinear2d_backward(opd_tensor *grad_output, opd_ints output_size, opd_ints input_size,
-                                        bool align_corners) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(grad_output), opd_value_of_ints(output_size),
-                              opd_value_of_ints(input_size), opd_value_bool(align_corners)};
-    return opd_call_op(opd_op_typed(&op, "aten::upsample_bilinear2d_backward", "TTIIb"), args, 4);
-}
-opd_tensor *opd_upsample_bilinear2d_backward_full(opd_tensor *grad_output, opd_ints output_size, opd_ints input_size,
-                                        bool align_corners, opd_value scales_h, opd_value scales_w) {
-    static opd_op *op;
-    const opd_value args[6] = {opd_value_tensor(grad_output), opd_value_of_ints(output_size),
-                              opd_value_of_ints(input_size), opd_value_bool(align_corners), scales_h, scales_w};
-    return opd_call_op(opd_op_typed(&op, "aten::upsample_bilinear2d_backward", "TTIIbVV"), args, 6);
-}
-opd_tensor *opd_upsample_bilinear2d_vec(opd_tensor *input, opd_value output_size, bool align_corners,
-                                        opd_value scale_factors) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(input), output_size, opd_value_bool(align_corners), scale_factors};
-    return opd_call_op(opd_op_typed(&op, "aten::upsample_bilinear2d.vec", "TTVbV"), args, 4);
-}
-opd_tensor *opd_grid_sampler_2d(opd_tensor *input, opd_tensor *grid, int64_t interpolation_mode, int64_t padding_mode,
-                                bool align_corners) {
-    static opd_op *op;
-    const opd_value args[5] = {opd_value_tensor(input), opd_value_tensor(grid), opd_value_int(interpolation_mode),
-                              opd_value_int(padding_mode), opd_value_bool(align_corners)};
-    return opd_call_op(opd_op_typed(&op, "aten::grid_sampler_2d", "TTTiib"), args, 5);
-}
-int opd_grid_sampler_2d_backward(opd_tensor **rets, opd_tensor *grad_output, opd_tensor *input, opd_tensor *grid,
-                                 int64_t interpolation_mode, int64_t padding_mode, bool align_corners,
-                                 opd_value output_mask) {
-    static opd_op *op;
-    const opd_value args[7] = {opd_value_tensor(grad_output), opd_value_tensor(input), opd_value_tensor(grid),
-                              opd_value_int(interpolation_mode), opd_value_int(padding_mode),
-                              opd_value_bool(align_corners), output_mask};
-    return opd_call_tensors(opd_op_typed(&op, "aten::grid_sampler_2d_backward", "NTTTiibV"), rets, args, 7);
-}
-opd_tensor *opd_grid_sampler(opd_tensor *input, opd_tensor *grid, int64_t interpolation_mode, int64_t padding_mode,
-                             bool align_corners) {
-    static opd_op *op;
-    const opd_value args[5] = {opd_value_tensor(input), opd_value_tensor(grid), opd_value_int(interpolation_mode),
-                              opd_value_int(padding_mode), opd_value_bool(align_corners)};
-    return opd_call_op(opd_op_typed(&op, "aten::grid_sampler", "TTTiib"), args, 5);
-}
-opd_tensor *opd_cdist_forward(opd_tensor *x1, opd_tensor *x2, double p, opd_value compute_mode) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(x1), opd_value_tensor(x2), opd_value_float(p), compute_mode};
-    return opd_call_op(opd_op_typed(&op, "aten::_cdist_forward", "TTTdV"), args, 4);
-}
-opd_tensor *opd_cdist_backward(opd_tensor *grad, opd_tensor *x1, opd_tensor *x2, double p, opd_tensor *cdist) {
-    static opd_op *op;
-    const opd_value args[5] = {opd_value_tensor(grad), opd_value_tensor(x1), opd_value_tensor(x2), opd_value_float(p),
-                              opd_value_tensor(cdist)};
-    return opd_call_op(opd_op_typed(&op, "aten::_cdist_backward", "TTTTdT"), args, 5);
-}
-opd_tensor *opd_euclidean_dist(opd_tensor *x1, opd_tensor *x2) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(x1), opd_value_tensor(x2)};
-    return opd_call_op(opd_op_typed(&op, "aten::_euclidean_dist", "TTT"), args, 2);
-}
-opd_tensor *opd_cdist(opd_tensor *x1, opd_tensor *x2) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(x1), opd_value_tensor(x2)};
-    return opd_call_op(opd_op_typed(&op, "aten::cdist", "TTT"), args, 2);
-}
-opd_tensor *opd_cdist_full(opd_tensor *x1, opd_tensor *x2, double p, opd_value compute_mode) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(x1), opd_value_tensor(x2), opd_value_float(p), compute_mode};
-    return opd_call_op(opd_op_typed(&op, "aten::cdist", "TTTdV"), args, 4);
-}
-opd_tensor *opd_pdist_forward(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::_pdist_forward", "TT"), args, 1);
-}
-opd_tensor *opd_pdist_forward_full(opd_tensor *self, double p) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_float(p)};
-    return opd_call_op(opd_op_typed(&op, "aten::_pdist_forward", "TTd"), args, 2);
-}
-opd_tensor *opd_pdist_backward(opd_tensor *grad, opd_tensor *self, double p, opd_tensor *pdist) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(grad), opd_value_tensor(self), opd_value_float(p),
-                              opd_value_tensor(pdist)};
-    return opd_call_op(opd_op_typed(&op, "aten::_pdist_backward", "TTTdT"), args, 4);
-}
-opd_tensor *opd_pdist(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::pdist", "TT"), args, 1);
-}
-opd_tensor *opd_pdist_full(opd_tensor *self, double p) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_float(p)};
-    return opd_call_op(opd_op_typed(&op, "aten::pdist", "TTd"), args, 2);
-}
-opd_tensor *opd_fft_r2c(opd_tensor *self, opd_ints dim, int64_t normalization, bool onesided) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_of_ints(dim), opd_value_int(normalization),
-                              opd_value_bool(onesided)};
-    return opd_call_op(opd_op_typed(&op, "aten::_fft_r2c", "TTIib"), args, 4);
-}
-opd_tensor *opd_fft_c2r(opd_tensor *self, opd_ints dim, int64_t normalization, int64_t last_dim_size) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_of_ints(dim), opd_value_int(normalization),
-                              opd_value_int(last_dim_size)};
-    return opd_call_op(opd_op_typed(&op, "aten::_fft_c2r", "TTIii"), args, 4);
-}
-opd_tensor *opd_fft_c2c(opd_tensor *self, opd_ints dim, int64_t normalization, bool forward) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_of_ints(dim), opd_value_int(normalization),
-                              opd_value_bool(forward)};
-    return opd_call_op(opd_op_typed(&op, "aten::_fft_c2c", "TTIib"), args, 4);
-}
-int opd_native_layer_norm(opd_tensor **rets, opd_tensor *input, opd_ints normalized_shape, opd_tensor *weight,
-                          opd_tensor *bias, double eps) {
-    static opd_op *op;
-    const opd_value args[5] = {opd_value_tensor(input), opd_value_of_ints(normalized_shape), opd_value_tensor(weight),
-                              opd_value_tensor(bias), opd_value_float(eps)};
-    return opd_call_tensors(opd_op_typed(&op, "aten::native_layer_norm", "NTITTd"), rets, args, 5);
-}
-int opd_native_layer_norm_backward(opd_tensor **rets, opd_tensor *grad_out, opd_tensor *input,
-                                   opd_ints normalized_shape, opd_tensor *mean, opd_tensor *rstd, opd_tensor *weight,
-                                   opd_tensor *bias, opd_value output_mask) {
-    static opd_op *op;
-    const opd_value args[8] = {opd_value_tensor(grad_out), opd_value_tensor(input), opd_value_of_ints(normalized_shape),
-                              opd_value_tensor(mean), opd_value_tensor(rstd), opd_value_tensor(weight),
-                              opd_value_tensor(bias), output_mask};
-    return opd_call_tensors(opd_op_typed(&op, "aten::native_layer_norm_backward", "NTTITTTTV"), rets, args, 8);
 }
 opd_tensor *opd_layer_norm(opd_tensor *input, opd_ints normalized_shape) {
     static opd_op *op;
     const opd_value args[2] = {opd_value_tensor(input), opd_value_of_ints(normalized_shape)};
     return opd_call_op(opd_op_typed(&op, "aten::layer_norm", "TTI"), args, 2);
 }
-opd_tensor *opd_layer_norm_full(opd_tensor *input, opd_ints normalized_shape, opd_tensor *weight, opd_tensor *bias,
-                                double eps, bool cudnn_enable) {
-    static opd_op *op;
-    const opd_value args[6] = {opd_value_tensor(input), opd_value_of_ints(normalized_shape), opd_value_tensor(weight),
-                              opd_value_tensor(bias), opd_value_float(eps), opd_value_bool(cudnn_enable)};
-    return opd_call_op(opd_op_typed(&op, "aten::layer_norm", "TTITTdb"), args, 6);
-}
-int opd_native_group_norm(opd_tensor **rets, opd_tensor *input, opd_tensor *weight, opd_tensor *bias, int64_t n,
-                          int64_t c, int64_t hxw, int64_t group, double eps) {
-    static opd_op *op;
-    const opd_value args[8] = {opd_value_tensor(input), opd_value_tensor(weight), opd_value_tensor(bias),
-                              opd_value_int(n), opd_value_int(c), opd_value_int(hxw), opd_value_int(group),
-                              opd_value_float(eps)};
-    return opd_call_tensors(opd_op_typed(&op, "aten::native_group_norm", "NTTTiiiid"), rets, args, 8);
-}
-int opd_native_group_norm_backward(opd_tensor **rets, opd_tensor *grad_out, opd_tensor *input, opd_tensor *mean,
-                                   opd_tensor *rstd, opd_tensor *weight, int64_t n, int64_t c, int64_t hxw,
-                                   int64_t group, opd_value output_mask) {
-    static opd_op *op;
-    const opd_value args[10] = {opd_value_tensor(grad_out), opd_value_tensor(input), opd_value_tensor(mean),
-                              opd_value_tensor(rstd), opd_value_tensor(weight), opd_value_int(n), opd_value_int(c),
-                              opd_value_int(hxw), opd_value_int(group), output_mask};
-    return opd_call_tensors(opd_op_typed(&op, "aten::native_group_norm_backward", "NTTTTTiiiiV"), rets, args, 10);
-}
-opd_tensor *opd_group_norm(opd_tensor *input, int64_t num_groups) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(input), opd_value_int(num_groups)};
-    return opd_call_op(opd_op_typed(&op, "aten::group_norm", "TTi"), args, 2);
-}
-opd_tensor *opd_group_norm_full(opd_tensor *input, int64_t num_groups, opd_tensor *weight, opd_tensor *bias, double eps,
-                                bool cudnn_enabled) {
-    static opd_op *op;
-    const opd_value args[6] = {opd_value_tensor(input), opd_value_int(num_groups), opd_value_tensor(weight),
-                              opd_value_tensor(bias), opd_value_float(eps), opd_value_bool(cudnn_enabled)};
-    return opd_call_op(opd_op_typed(&op, "aten::group_norm", "TTiTTdb"), args, 6);
-}
-int opd_native_batch_norm(opd_tensor **rets, opd_tensor *input, opd_tensor *weight, opd_tensor *bias,
-                          opd_tensor *running_mean, opd_tensor *running_var, bool training, double momentum,
-                          double eps) {
-    static opd_op *op;
-    const opd_value args[8] = {opd_value_tensor(input), opd_value_tensor(weight), opd_value_tensor(bias),
-                              opd_value_tensor(running_mean), opd_value_tensor(running_var), opd_value_bool(training),
-                              opd_value_float(momentum), opd_value_float(eps)};
-    return opd_call_tensors(opd_op_typed(&op, "aten::native_batch_norm", "NTTTTTbdd"), rets, args, 8);
-}
-int opd_native_batch_norm_backward(opd_tensor **rets, opd_tensor *grad_out, opd_tensor *input, opd_tensor *weight,
-                                   opd_tensor *running_mean, opd_tensor *running_var, opd_tensor *save_mean,
-                                   opd_tensor *save_invstd, bool train, double eps, opd_value output_mask) {
-    static opd_op *op;
-    const opd_value args[10] = {opd_value_tensor(grad_out), opd_value_tensor(input), opd_value_tensor(weight),
-                              opd_value_tensor(running_mean), opd_value_tensor(running_var),
-                              opd_value_tensor(save_mean), opd_value_tensor(save_invstd), opd_value_bool(train),
-                              opd_value_float(eps), output_mask};
-    return opd_call_tensors(opd_op_typed(&op, "aten::native_batch_norm_backward", "NTTTTTTTbdV"), rets, args, 10);
-}
-opd_tensor *opd_batch_norm(opd_tensor *input, opd_tensor *weight, opd_tensor *bias, opd_tensor *running_mean,
-                           opd_tensor *running_var, bool training, double momentum, double eps, bool cudnn_enabled) {
-    static opd_op *op;
-    const opd_value args[9] = {opd_value_tensor(input), opd_value_tensor(weight), opd_value_tensor(bias),
-                              opd_value_tensor(running_mean), opd_value_tensor(running_var), opd_value_bool(training),
-                              opd_value_float(momentum), opd_value_float(eps), opd_value_bool(cudnn_enabled)};
-    return opd_call_op(opd_op_typed(&op, "aten::batch_norm", "TTTTTTbddb"), args, 9);
-}
-opd_tensor *opd_instance_norm(opd_tensor *input, opd_tensor *weight, opd_tensor *bias, opd_tensor *running_mean,
-                              opd_tensor *running_var, bool use_input_stats, double momentum, double eps,
-                              bool cudnn_enabled) {
-    static opd_op *op;
-    const opd_value args[9] = {opd_value_tensor(input), opd_value_tensor(weight), opd_value_tensor(bias),
-                              opd_value_tensor(running_mean), opd_value_tensor(running_var),
-                              opd_value_bool(use_input_stats), opd_value_float(momentum), opd_value_float(eps),
-                              opd_value_bool(cudnn_enabled)};
-    return opd_call_op(opd_op_typed(&op, "aten::instance_norm", "TTTTTTbddb"), args, 9);
-}
-int opd_native_dropout(opd_tensor **rets, opd_tensor *input, double p, opd_value train) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(input), opd_value_float(p), train};
-    return opd_call_tensors(opd_op_typed(&op, "aten::native_dropout", "NTdV"), rets, args, 3);
-}
-opd_tensor *opd_native_dropout_backward(opd_tensor *grad_output, opd_tensor *mask, double scale) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(grad_output), opd_value_tensor(mask), opd_value_float(scale)};
-    return opd_call_op(opd_op_typed(&op, "aten::native_dropout_backward", "TTTd"), args, 3);
-}
-opd_tensor *opd_dropout(opd_tensor *input, double p, bool train) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(input), opd_value_float(p), opd_value_bool(train)};
-    return opd_call_op(opd_op_typed(&op, "aten::dropout", "TTdb"), args, 3);
-}
-opd_tensor *opd_dropout_(opd_tensor *self, double p, bool train) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_float(p), opd_value_bool(train)};
-    return opd_call_op(opd_op_typed(&op, "aten::dropout_", "TTdb"), args, 3);
-}
-opd_tensor *opd_feature_dropout(opd_tensor *input, double p, bool train) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(input), opd_value_float(p), opd_value_bool(train)};
-    return opd_call_op(opd_op_typed(&op, "aten::feature_dropout", "TTdb"), args, 3);
-}
-opd_tensor *opd_feature_dropout_(opd_tensor *self, double p, bool train) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_float(p), opd_value_bool(train)};
-    return opd_call_op(opd_op_typed(&op, "aten::feature_dropout_", "TTdb"), args, 3);
-}
-int opd_nll_loss_forward(opd_tensor **rets, opd_tensor *self, opd_tensor *target, opd_tensor *weight, int64_t reduction,
-                         int64_t ignore_index) {
-    static opd_op *op;
-    const opd_value args[5] = {opd_value_tensor(self), opd_value_tensor(target), opd_value_tensor(weight),
-                              opd_value_int(reduction), opd_value_int(ignore_index)};
-    return opd_call_tensors(opd_op_typed(&op, "aten::nll_loss_forward", "NTTTii"), rets, args, 5);
-}
-opd_tensor *opd_nll_loss_backward(opd_tensor *grad_output, opd_tensor *self, opd_tensor *target, opd_tensor *weight,
-                                  int64_t reduction, int64_t ignore_index, opd_tensor *total_weight) {
-    static opd_op *op;
-    const opd_value args[7] = {opd_value_tensor(grad_output), opd_value_tensor(self), opd_value_tensor(target),
-                              opd_value_tensor(weight), opd_value_int(reduction), opd_value_int(ignore_index),
-                              opd_value_tensor(total_weight)};
-    return opd_call_op(opd_op_typed(&op, "aten::nll_loss_backward", "TTTTTiiT"), args, 7);
-}
-int opd_nll_loss2d_forward(opd_tensor **rets, opd_tensor *self, opd_tensor *target, opd_tensor *weight,
-                           int64_t reduction, int64_t ignore_index) {
-    static opd_op *op;
-    const opd_value args[5] = {opd_value_tensor(self), opd_value_tensor(target), opd_value_tensor(weight),
-                              opd_value_int(reduction), opd_value_int(ignore_index)};
-    return opd_call_tensors(opd_op_typed(&op, "aten::nll_loss2d_forward", "NTTTii"), rets, args, 5);
-}
-opd_tensor *opd_nll_loss2d_backward(opd_tensor *grad_output, opd_tensor *self, opd_tensor *target, opd_tensor *weight,
-                                    int64_t reduction, int64_t ignore_index, opd_tensor *total_weight) {
-    static opd_op *op;
-    const opd_value args[7] = {opd_value_tensor(grad_output), opd_value_tensor(self), opd_value_tensor(target),
-                              opd_value_tensor(weight), opd_value_int(reduction), opd_value_int(ignore_index),
-                              opd_value_tensor(total_weight)};
-    return opd_call_op(opd_op_typed(&op, "aten::nll_loss2d_backward", "TTTTTiiT"), args, 7);
-}
-opd_tensor *opd_nll_loss(opd_tensor *self, opd_tensor *target) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(target)};
-    return opd_call_op(opd_op_typed(&op, "aten::nll_loss", "TTT"), args, 2);
-}
-opd_tensor *opd_nll_loss_full(opd_tensor *self, opd_tensor *target, opd_tensor *weight, int64_t reduction,
-                              int64_t ignore_index) {
-    static opd_op *op;
-    const opd_value args[5] = {opd_value_tensor(self), opd_value_tensor(target), opd_value_tensor(weight),
-                              opd_value_int(reduction), opd_value_int(ignore_index)};
-    return opd_call_op(opd_op_typed(&op, "aten::nll_loss", "TTTTii"), args, 5);
-}
-opd_tensor *opd_nll_loss2d(opd_tensor *self, opd_tensor *target) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(target)};
-    return opd_call_op(opd_op_typed(&op, "aten::nll_loss2d", "TTT"), args, 2);
-}
-opd_tensor *opd_nll_loss2d_full(opd_tensor *self, opd_tensor *target, opd_tensor *weight, int64_t reduction,
-                                int64_t ignore_index) {
-    static opd_op *op;
-    const opd_value args[5] = {opd_value_tensor(self), opd_value_tensor(target), opd_value_tensor(weight),
-                              opd_value_int(reduction), opd_value_int(ignore_index)};
-    return opd_call_op(opd_op_typed(&op, "aten::nll_loss2d", "TTTTii"), args, 5);
-}
-opd_tensor *opd_nll_loss_nd(opd_tensor *self, opd_tensor *target) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(target)};
-    return opd_call_op(opd_op_typed(&op, "aten::nll_loss_nd", "TTT"), args, 2);
-}
-opd_tensor *opd_nll_loss_nd_full(opd_tensor *self, opd_tensor *target, opd_tensor *weight, int64_t reduction,
-                                 int64_t ignore_index) {
-    static opd_op *op;
-    const opd_value args[5] = {opd_value_tensor(self), opd_value_tensor(target), opd_value_tensor(weight),
-                              opd_value_int(reduction), opd_value_int(ignore_index)};
-    return opd_call_op(opd_op_typed(&op, "aten::nll_loss_nd", "TTTTii"), args, 5);
-}
 opd_tensor *opd_cross_entropy_loss(opd_tensor *self, opd_tensor *target) {
     static opd_op *op;
     const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(target)};
     return opd_call_op(opd_op_typed(&op, "aten::cross_entropy_loss", "TTT"), args, 2);
-}
-opd_tensor *opd_cross_entropy_loss_full(opd_tensor *self, opd_tensor *target, opd_tensor *weight, int64_t reduction,
-                                        int64_t ignore_index, double label_smoothing) {
-    static opd_op *op;
-    const opd_value args[6] = {opd_value_tensor(self), opd_value_tensor(target), opd_value_tensor(weight),
-                              opd_value_int(reduction), opd_value_int(ignore_index), opd_value_float(label_smoothing)};
-    return opd_call_op(opd_op_typed(&op, "aten::cross_entropy_loss", "TTTTiid"), args, 6);
-}
-opd_tensor *opd_mse_loss(opd_tensor *self, opd_tensor *target) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(target)};
-    return opd_call_op(opd_op_typed(&op, "aten::mse_loss", "TTT"), args, 2);
-}
-opd_tensor *opd_mse_loss_full(opd_tensor *self, opd_tensor *target, int64_t reduction) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(target), opd_value_int(reduction)};
-    return opd_call_op(opd_op_typed(&op, "aten::mse_loss", "TTTi"), args, 3);
-}
-opd_tensor *opd_mse_loss_backward(opd_tensor *grad_output, opd_tensor *self, opd_tensor *target, int64_t reduction) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(grad_output), opd_value_tensor(self), opd_value_tensor(target),
-                              opd_value_int(reduction)};
-    return opd_call_op(opd_op_typed(&op, "aten::mse_loss_backward", "TTTTi"), args, 4);
-}
-opd_tensor *opd_l1_loss(opd_tensor *self, opd_tensor *target) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(target)};
-    return opd_call_op(opd_op_typed(&op, "aten::l1_loss", "TTT"), args, 2);
-}
-opd_tensor *opd_l1_loss_full(opd_tensor *self, opd_tensor *target, int64_t reduction) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(target), opd_value_int(reduction)};
-    return opd_call_op(opd_op_typed(&op, "aten::l1_loss", "TTTi"), args, 3);
-}
-opd_tensor *opd_smooth_l1_loss(opd_tensor *self, opd_tensor *target) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(target)};
-    return opd_call_op(opd_op_typed(&op, "aten::smooth_l1_loss", "TTT"), args, 2);
-}
-opd_tensor *opd_smooth_l1_loss_full(opd_tensor *self, opd_tensor *target, int64_t reduction, double beta) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_tensor(target), opd_value_int(reduction),
-                              opd_value_float(beta)};
-    return opd_call_op(opd_op_typed(&op, "aten::smooth_l1_loss", "TTTid"), args, 4);
-}
-opd_tensor *opd_smooth_l1_loss_backward(opd_tensor *grad_output, opd_tensor *self, opd_tensor *target,
-                                        int64_t reduction, double beta) {
-    static opd_op *op;
-    const opd_value args[5] = {opd_value_tensor(grad_output), opd_value_tensor(self), opd_value_tensor(target),
-                              opd_value_int(reduction), opd_value_float(beta)};
-    return opd_call_op(opd_op_typed(&op, "aten::smooth_l1_loss_backward", "TTTTid"), args, 5);
-}
-opd_tensor *opd_huber_loss(opd_tensor *self, opd_tensor *target) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(target)};
-    return opd_call_op(opd_op_typed(&op, "aten::huber_loss", "TTT"), args, 2);
-}
-opd_tensor *opd_huber_loss_full(opd_tensor *self, opd_tensor *target, int64_t reduction, double delta) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_tensor(target), opd_value_int(reduction),
-                              opd_value_float(delta)};
-    return opd_call_op(opd_op_typed(&op, "aten::huber_loss", "TTTid"), args, 4);
-}
-opd_tensor *opd_huber_loss_backward(opd_tensor *grad_output, opd_tensor *self, opd_tensor *target, int64_t reduction,
-                                    double delta) {
-    static opd_op *op;
-    const opd_value args[5] = {opd_value_tensor(grad_output), opd_value_tensor(self), opd_value_tensor(target),
-                              opd_value_int(reduction), opd_value_float(delta)};
-    return opd_call_op(opd_op_typed(&op, "aten::huber_loss_backward", "TTTTid"), args, 5);
-}
-opd_tensor *opd_binary_cross_entropy(opd_tensor *self, opd_tensor *target) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(target)};
-    return opd_call_op(opd_op_typed(&op, "aten::binary_cross_entropy", "TTT"), args, 2);
-}
-opd_tensor *opd_binary_cross_entropy_full(opd_tensor *self, opd_tensor *target, opd_tensor *weight, int64_t reduction) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_tensor(target), opd_value_tensor(weight),
-                              opd_value_int(reduction)};
-    return opd_call_op(opd_op_typed(&op, "aten::binary_cross_entropy", "TTTTi"), args, 4);
-}
-opd_tensor *opd_binary_cross_entropy_backward(opd_tensor *grad_output, opd_tensor *self, opd_tensor *target) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(grad_output), opd_value_tensor(self), opd_value_tensor(target)};
-    return opd_call_op(opd_op_typed(&op, "aten::binary_cross_entropy_backward", "TTTT"), args, 3);
-}
-opd_tensor *opd_binary_cross_entropy_backward_full(opd_tensor *grad_output, opd_tensor *self, opd_tensor *target,
-                                        opd_tensor *weight, int64_t reduction) {
-    static opd_op *op;
-    const opd_value args[5] = {opd_value_tensor(grad_output), opd_value_tensor(self), opd_value_tensor(target),
-                              opd_value_tensor(weight), opd_value_int(reduction)};
-    return opd_call_op(opd_op_typed(&op, "aten::binary_cross_entropy_backward", "TTTTTi"), args, 5);
-}
-opd_tensor *opd_binary_cross_entropy_with_logits(opd_tensor *self, opd_tensor *target) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(target)};
-    return opd_call_op(opd_op_typed(&op, "aten::binary_cross_entropy_with_logits", "TTT"), args, 2);
-}
-opd_tensor *opd_binary_cross_entropy_with_logits_full(opd_tensor *self, opd_tensor *target, opd_tensor *weight,
-                                        opd_tensor *pos_weight, int64_t reduction) {
-    static opd_op *op;
-    const opd_value args[5] = {opd_value_tensor(self), opd_value_tensor(target), opd_value_tensor(weight),
-                              opd_value_tensor(pos_weight), opd_value_int(reduction)};
-    return opd_call_op(opd_op_typed(&op, "aten::binary_cross_entropy_with_logits", "TTTTTi"), args, 5);
-}
-int opd_log_sigmoid_forward(opd_tensor **rets, opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_tensors(opd_op_typed(&op, "aten::log_sigmoid_forward", "NT"), rets, args, 1);
-}
-opd_tensor *opd_log_sigmoid_backward(opd_tensor *grad_output, opd_tensor *self, opd_tensor *buffer) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(grad_output), opd_value_tensor(self), opd_value_tensor(buffer)};
-    return opd_call_op(opd_op_typed(&op, "aten::log_sigmoid_backward", "TTTT"), args, 3);
-}
-opd_tensor *opd_log_sigmoid(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::log_sigmoid", "TT"), args, 1);
-}
-opd_tensor *opd_soft_margin_loss(opd_tensor *self, opd_tensor *target) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(target)};
-    return opd_call_op(opd_op_typed(&op, "aten::soft_margin_loss", "TTT"), args, 2);
-}
-opd_tensor *opd_soft_margin_loss_full(opd_tensor *self, opd_tensor *target, int64_t reduction) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(target), opd_value_int(reduction)};
-    return opd_call_op(opd_op_typed(&op, "aten::soft_margin_loss", "TTTi"), args, 3);
-}
-opd_tensor *opd_soft_margin_loss_backward(opd_tensor *grad_output, opd_tensor *self, opd_tensor *target,
-                                        int64_t reduction) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(grad_output), opd_value_tensor(self), opd_value_tensor(target),
-                              opd_value_int(reduction)};
-    return opd_call_op(opd_op_typed(&op, "aten::soft_margin_loss_backward", "TTTTi"), args, 4);
-}
-opd_tensor *opd_kl_div(opd_tensor *self, opd_tensor *target) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(target)};
-    return opd_call_op(opd_op_typed(&op, "aten::kl_div", "TTT"), args, 2);
-}
-opd_tensor *opd_kl_div_full(opd_tensor *self, opd_tensor *target, int64_t reduction, bool log_target) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_tensor(target), opd_value_int(reduction),
-                              opd_value_bool(log_target)};
-    return opd_call_op(opd_op_typed(&op, "aten::kl_div", "TTTib"), args, 4);
-}
-opd_tensor *opd_hinge_embedding_loss(opd_tensor *self, opd_tensor *target) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(target)};
-    return opd_call_op(opd_op_typed(&op, "aten::hinge_embedding_loss", "TTT"), args, 2);
-}
-opd_tensor *opd_hinge_embedding_loss_full(opd_tensor *self, opd_tensor *target, double margin, int64_t reduction) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_tensor(target), opd_value_float(margin),
-                              opd_value_int(reduction)};
-    return opd_call_op(opd_op_typed(&op, "aten::hinge_embedding_loss", "TTTdi"), args, 4);
-}
-opd_tensor *opd_margin_ranking_loss(opd_tensor *input1, opd_tensor *input2, opd_tensor *target) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(input1), opd_value_tensor(input2), opd_value_tensor(target)};
-    return opd_call_op(opd_op_typed(&op, "aten::margin_ranking_loss", "TTTT"), args, 3);
-}
-opd_tensor *opd_margin_ranking_loss_full(opd_tensor *input1, opd_tensor *input2, opd_tensor *target, double margin,
-                                        int64_t reduction) {
-    static opd_op *op;
-    const opd_value args[5] = {opd_value_tensor(input1), opd_value_tensor(input2), opd_value_tensor(target),
-                              opd_value_float(margin), opd_value_int(reduction)};
-    return opd_call_op(opd_op_typed(&op, "aten::margin_ranking_loss", "TTTTdi"), args, 5);
-}
-opd_tensor *opd_cosine_similarity(opd_tensor *x1, opd_tensor *x2) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(x1), opd_value_tensor(x2)};
-    return opd_call_op(opd_op_typed(&op, "aten::cosine_similarity", "TTT"), args, 2);
-}
-opd_tensor *opd_cosine_similarity_full(opd_tensor *x1, opd_tensor *x2, int64_t dim, double eps) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(x1), opd_value_tensor(x2), opd_value_int(dim), opd_value_float(eps)};
-    return opd_call_op(opd_op_typed(&op, "aten::cosine_similarity", "TTTid"), args, 4);
-}
-opd_tensor *opd_cosine_embedding_loss(opd_tensor *input1, opd_tensor *input2, opd_tensor *target) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(input1), opd_value_tensor(input2), opd_value_tensor(target)};
-    return opd_call_op(opd_op_typed(&op, "aten::cosine_embedding_loss", "TTTT"), args, 3);
-}
-opd_tensor *opd_cosine_embedding_loss_full(opd_tensor *input1, opd_tensor *input2, opd_tensor *target, double margin,
-                                        int64_t reduction) {
-    static opd_op *op;
-    const opd_value args[5] = {opd_value_tensor(input1), opd_value_tensor(input2), opd_value_tensor(target),
-                              opd_value_float(margin), opd_value_int(reduction)};
-    return opd_call_op(opd_op_typed(&op, "aten::cosine_embedding_loss", "TTTTdi"), args, 5);
-}
-opd_tensor *opd_pairwise_distance(opd_tensor *x1, opd_tensor *x2) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(x1), opd_value_tensor(x2)};
-    return opd_call_op(opd_op_typed(&op, "aten::pairwise_distance", "TTT"), args, 2);
-}
-opd_tensor *opd_pairwise_distance_full(opd_tensor *x1, opd_tensor *x2, double p, double eps, bool keepdim) {
-    static opd_op *op;
-    const opd_value args[5] = {opd_value_tensor(x1), opd_value_tensor(x2), opd_value_float(p), opd_value_float(eps),
-                              opd_value_bool(keepdim)};
-    return opd_call_op(opd_op_typed(&op, "aten::pairwise_distance", "TTTddb"), args, 5);
-}
-opd_tensor *opd_triplet_margin_loss(opd_tensor *anchor, opd_tensor *positive, opd_tensor *negative) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(anchor), opd_value_tensor(positive), opd_value_tensor(negative)};
-    return opd_call_op(opd_op_typed(&op, "aten::triplet_margin_loss", "TTTT"), args, 3);
-}
-opd_tensor *opd_triplet_margin_loss_full(opd_tensor *anchor, opd_tensor *positive, opd_tensor *negative, double margin,
-                                        double p, double eps, bool swap, int64_t reduction) {
-    static opd_op *op;
-    const opd_value args[8] = {opd_value_tensor(anchor), opd_value_tensor(positive), opd_value_tensor(negative),
-                              opd_value_float(margin), opd_value_float(p), opd_value_float(eps), opd_value_bool(swap),
-                              opd_value_int(reduction)};
-    return opd_call_op(opd_op_typed(&op, "aten::triplet_margin_loss", "TTTTdddbi"), args, 8);
-}
-opd_tensor *opd_poisson_nll_loss(opd_tensor *input, opd_tensor *target, bool log_input, bool full, double eps,
-                                 int64_t reduction) {
-    static opd_op *op;
-    const opd_value args[6] = {opd_value_tensor(input), opd_value_tensor(target), opd_value_bool(log_input),
-                              opd_value_bool(full), opd_value_float(eps), opd_value_int(reduction)};
-    return opd_call_op(opd_op_typed(&op, "aten::poisson_nll_loss", "TTTbbdi"), args, 6);
-}
-opd_tensor *opd_glu(opd_tensor *self) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::glu", "TT"), args, 1);
-}
-opd_tensor *opd_glu_full(opd_tensor *self, int64_t dim) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dim)};
-    return opd_call_op(opd_op_typed(&op, "aten::glu", "TTi"), args, 2);
-}
-opd_tensor *opd_glu_backward(opd_tensor *grad_output, opd_tensor *self, int64_t dim) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(grad_output), opd_value_tensor(self), opd_value_int(dim)};
-    return opd_call_op(opd_op_typed(&op, "aten::glu_backward", "TTTi"), args, 3);
-}
-opd_tensor *opd_prelu(opd_tensor *self, opd_tensor *weight) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(weight)};
-    return opd_call_op(opd_op_typed(&op, "aten::prelu", "TTT"), args, 2);
-}
-int opd_prelu_backward(opd_tensor **rets, opd_tensor *grad_output, opd_tensor *self, opd_tensor *weight) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(grad_output), opd_value_tensor(self), opd_value_tensor(weight)};
-    return opd_call_tensors(opd_op_typed(&op, "aten::prelu_backward", "NTTT"), rets, args, 3);
-}
-opd_tensor *opd_gather(opd_tensor *self, int64_t dim, opd_tensor *index) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(index)};
-    return opd_call_op(opd_op_typed(&op, "aten::gather", "TTiT"), args, 3);
-}
-opd_tensor *opd_gather_full(opd_tensor *self, int64_t dim, opd_tensor *index, bool sparse_grad) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(index),
-                              opd_value_bool(sparse_grad)};
-    return opd_call_op(opd_op_typed(&op, "aten::gather", "TTiTb"), args, 4);
-}
-opd_tensor *opd_scatter(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *src) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(index),
-                              opd_value_tensor(src)};
-    return opd_call_op(opd_op_typed(&op, "aten::scatter.src", "TTiTT"), args, 4);
-}
-opd_tensor *opd_scatter_(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *src) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(index),
-                              opd_value_tensor(src)};
-    return opd_call_op(opd_op_typed(&op, "aten::scatter_.src", "TTiTT"), args, 4);
-}
-opd_tensor *opd_scatter_value(opd_tensor *self, int64_t dim, opd_tensor *index, opd_value value) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(index), value};
-    return opd_call_op(opd_op_typed(&op, "aten::scatter.value", "TTiTV"), args, 4);
-}
-opd_tensor *opd_scatter_value_(opd_tensor *self, int64_t dim, opd_tensor *index, opd_value value) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(index), value};
-    return opd_call_op(opd_op_typed(&op, "aten::scatter_.value", "TTiTV"), args, 4);
-}
-opd_tensor *opd_scatter_reduce(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *src, const char *reduce) {
-    static opd_op *op;
-    const opd_value args[5] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(index),
-                              opd_value_tensor(src), opd_value_str(reduce)};
-    return opd_call_op(opd_op_typed(&op, "aten::scatter.reduce", "TTiTTs"), args, 5);
-}
-opd_tensor *opd_scatter_reduce_(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *src, const char *reduce) {
-    static opd_op *op;
-    const opd_value args[5] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(index),
-                              opd_value_tensor(src), opd_value_str(reduce)};
-    return opd_call_op(opd_op_typed(&op, "aten::scatter_.reduce", "TTiTTs"), args, 5);
-}
-opd_tensor *opd_scatter_value_reduce(opd_tensor *self, int64_t dim, opd_tensor *index, opd_value value,
-                                     const char *reduce) {
-    static opd_op *op;
-    const opd_value args[5] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(index), value,
-                              opd_value_str(reduce)};
-    return opd_call_op(opd_op_typed(&op, "aten::scatter.value_reduce", "TTiTVs"), args, 5);
-}
-opd_tensor *opd_scatter_value_reduce_(opd_tensor *self, int64_t dim, opd_tensor *index, opd_value value,
-                                      const char *reduce) {
-    static opd_op *op;
-    const opd_value args[5] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(index), value,
-                              opd_value_str(reduce)};
-    return opd_call_op(opd_op_typed(&op, "aten::scatter_.value_reduce", "TTiTVs"), args, 5);
-}
-opd_tensor *opd_scatter_add(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *src) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(index),
-                              opd_value_tensor(src)};
-    return opd_call_op(opd_op_typed(&op, "aten::scatter_add", "TTiTT"), args, 4);
-}
-opd_tensor *opd_scatter_add_(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *src) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(index),
-                              opd_value_tensor(src)};
-    return opd_call_op(opd_op_typed(&op, "aten::scatter_add_", "TTiTT"), args, 4);
-}
-opd_tensor *opd_scatter_reduce_two(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *src,
-                                   const char *reduce) {
-    static opd_op *op;
-    const opd_value args[5] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(index),
-                              opd_value_tensor(src), opd_value_str(reduce)};
-    return opd_call_op(opd_op_typed(&op, "aten::scatter_reduce.two", "TTiTTs"), args, 5);
-}
-opd_tensor *opd_scatter_reduce_two_full(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *src,
-                                        const char *reduce, bool include_self) {
-    static opd_op *op;
-    const opd_value args[6] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(index),
-                              opd_value_tensor(src), opd_value_str(reduce), opd_value_bool(include_self)};
-    return opd_call_op(opd_op_typed(&op, "aten::scatter_reduce.two", "TTiTTsb"), args, 6);
-}
-opd_tensor *opd_scatter_reduce_two_(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *src,
-                                    const char *reduce) {
-    static opd_op *op;
-    const opd_value args[5] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(index),
-                              opd_value_tensor(src), opd_value_str(reduce)};
-    return opd_call_op(opd_op_typed(&op, "aten::scatter_reduce_.two", "TTiTTs"), args, 5);
-}
-opd_tensor *opd_scatter_reduce_two_full_(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *src,
-                                        const char *reduce, bool include_self) {
-    static opd_op *op;
-    const opd_value args[6] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(index),
-                              opd_value_tensor(src), opd_value_str(reduce), opd_value_bool(include_self)};
-    return opd_call_op(opd_op_typed(&op, "aten::scatter_reduce_.two", "TTiTTsb"), args, 6);
-}
-opd_tensor *opd_index_select(opd_tensor *self, int64_t dim, opd_tensor *index) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(index)};
-    return opd_call_op(opd_op_typed(&op, "aten::index_select", "TTiT"), args, 3);
-}
-opd_tensor *opd_index_select_backward(opd_tensor *grad, opd_ints self_sizes, int64_t dim, opd_tensor *index) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(grad), opd_value_of_ints(self_sizes), opd_value_int(dim),
-                              opd_value_tensor(index)};
-    return opd_call_op(opd_op_typed(&op, "aten::index_select_backward", "TTIiT"), args, 4);
-}
-opd_tensor *opd_index_add(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *source) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(index),
-                              opd_value_tensor(source)};
-    return opd_call_op(opd_op_typed(&op, "aten::index_add", "TTiTT"), args, 4);
-}
-opd_tensor *opd_index_add_full(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *source, opd_value alpha) {
-    static opd_op *op;
-    const opd_value args[5] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(index),
-                              opd_value_tensor(source), alpha};
-    return opd_call_op(opd_op_typed(&op, "aten::index_add", "TTiTTV"), args, 5);
-}
-opd_tensor *opd_index_add_(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *source) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(index),
-                              opd_value_tensor(source)};
-    return opd_call_op(opd_op_typed(&op, "aten::index_add_", "TTiTT"), args, 4);
-}
-opd_tensor *opd_index_add_full_(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *source, opd_value alpha) {
-    static opd_op *op;
-    const opd_value args[5] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(index),
-                              opd_value_tensor(source), alpha};
-    return opd_call_op(opd_op_typed(&op, "aten::index_add_", "TTiTTV"), args, 5);
-}
-opd_tensor *opd_index_copy(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *source) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(index),
-                              opd_value_tensor(source)};
-    return opd_call_op(opd_op_typed(&op, "aten::index_copy", "TTiTT"), args, 4);
-}
-opd_tensor *opd_index_copy_(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *source) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(index),
-                              opd_value_tensor(source)};
-    return opd_call_op(opd_op_typed(&op, "aten::index_copy_", "TTiTT"), args, 4);
-}
-opd_tensor *opd_index_fill_int_Scalar(opd_tensor *self, int64_t dim, opd_tensor *index, opd_value value) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(index), value};
-    return opd_call_op(opd_op_typed(&op, "aten::index_fill.int_Scalar", "TTiTV"), args, 4);
-}
-opd_tensor *opd_index_fill_int_Scalar_(opd_tensor *self, int64_t dim, opd_tensor *index, opd_value value) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(index), value};
-    return opd_call_op(opd_op_typed(&op, "aten::index_fill_.int_Scalar", "TTiTV"), args, 4);
-}
-opd_tensor *opd_index_fill_int_Tensor(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *value) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(index),
-                              opd_value_tensor(value)};
-    return opd_call_op(opd_op_typed(&op, "aten::index_fill.int_Tensor", "TTiTT"), args, 4);
-}
-opd_tensor *opd_index_fill_int_Tensor_(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *value) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(index),
-                              opd_value_tensor(value)};
-    return opd_call_op(opd_op_typed(&op, "aten::index_fill_.int_Tensor", "TTiTT"), args, 4);
-}
-opd_tensor *opd_index_reduce(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *source, const char *reduce) {
-    static opd_op *op;
-    const opd_value args[5] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(index),
-                              opd_value_tensor(source), opd_value_str(reduce)};
-    return opd_call_op(opd_op_typed(&op, "aten::index_reduce", "TTiTTs"), args, 5);
-}
-opd_tensor *opd_index_reduce_full(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *source,
-                                  const char *reduce, bool include_self) {
-    static opd_op *op;
-    const opd_value args[6] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(index),
-                              opd_value_tensor(source), opd_value_str(reduce), opd_value_bool(include_self)};
-    return opd_call_op(opd_op_typed(&op, "aten::index_reduce", "TTiTTsb"), args, 6);
-}
-opd_tensor *opd_index_reduce_(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *source,
-                              const char *reduce) {
-    static opd_op *op;
-    const opd_value args[5] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(index),
-                              opd_value_tensor(source), opd_value_str(reduce)};
-    return opd_call_op(opd_op_typed(&op, "aten::index_reduce_", "TTiTTs"), args, 5);
-}
-opd_tensor *opd_index_reduce_full_(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *source,
-                                   const char *reduce, bool include_self) {
-    static opd_op *op;
-    const opd_value args[6] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(index),
-                              opd_value_tensor(source), opd_value_str(reduce), opd_value_bool(include_self)};
-    return opd_call_op(opd_op_typed(&op, "aten::index_reduce_", "TTiTTsb"), args, 6);
-}
-opd_tensor *opd_index(opd_tensor *self, opd_tensors indices) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_tensors(indices)};
-    return opd_call_op(opd_op_typed(&op, "aten::index.Tensor", "TTL"), args, 2);
-}
-opd_tensor *opd_index_put(opd_tensor *self, opd_tensors indices, opd_tensor *values) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_of_tensors(indices), opd_value_tensor(values)};
-    return opd_call_op(opd_op_typed(&op, "aten::index_put", "TTLT"), args, 3);
-}
-opd_tensor *opd_index_put_full(opd_tensor *self, opd_tensors indices, opd_tensor *values, bool accumulate) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_of_tensors(indices), opd_value_tensor(values),
-                              opd_value_bool(accumulate)};
-    return opd_call_op(opd_op_typed(&op, "aten::index_put", "TTLTb"), args, 4);
-}
-opd_tensor *opd_index_put_(opd_tensor *self, opd_tensors indices, opd_tensor *values) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_of_tensors(indices), opd_value_tensor(values)};
-    return opd_call_op(opd_op_typed(&op, "aten::index_put_", "TTLT"), args, 3);
-}
-opd_tensor *opd_index_put_full_(opd_tensor *self, opd_tensors indices, opd_tensor *values, bool accumulate) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_of_tensors(indices), opd_value_tensor(values),
-                              opd_value_bool(accumulate)};
-    return opd_call_op(opd_op_typed(&op, "aten::index_put_", "TTLTb"), args, 4);
-}
-opd_tensor *opd__index_put_impl_(opd_tensor *self, opd_tensors indices, opd_tensor *values) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_of_tensors(indices), opd_value_tensor(values)};
-    return opd_call_op(opd_op_typed(&op, "aten::_index_put_impl_", "TTLT"), args, 3);
-}
-opd_tensor *opd__index_put_impl_full_(opd_tensor *self, opd_tensors indices, opd_tensor *values, bool accumulate,
-                                      bool unsafe) {
-    static opd_op *op;
-    const opd_value args[5] = {opd_value_tensor(self), opd_value_of_tensors(indices), opd_value_tensor(values),
-                              opd_value_bool(accumulate), opd_value_bool(unsafe)};
-    return opd_call_op(opd_op_typed(&op, "aten::_index_put_impl_", "TTLTbb"), args, 5);
-}
-opd_tensor *opd_take(opd_tensor *self, opd_tensor *index) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(index)};
-    return opd_call_op(opd_op_typed(&op, "aten::take", "TTT"), args, 2);
-}
-opd_tensor *opd_put(opd_tensor *self, opd_tensor *index, opd_tensor *source) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(index), opd_value_tensor(source)};
-    return opd_call_op(opd_op_typed(&op, "aten::put", "TTTT"), args, 3);
-}
-opd_tensor *opd_put_full(opd_tensor *self, opd_tensor *index, opd_tensor *source, bool accumulate) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_tensor(index), opd_value_tensor(source),
-                              opd_value_bool(accumulate)};
-    return opd_call_op(opd_op_typed(&op, "aten::put", "TTTTb"), args, 4);
-}
-opd_tensor *opd_put_(opd_tensor *self, opd_tensor *index, opd_tensor *source) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(index), opd_value_tensor(source)};
-    return opd_call_op(opd_op_typed(&op, "aten::put_", "TTTT"), args, 3);
-}
-opd_tensor *opd_put_full_(opd_tensor *self, opd_tensor *index, opd_tensor *source, bool accumulate) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_tensor(index), opd_value_tensor(source),
-                              opd_value_bool(accumulate)};
-    return opd_call_op(opd_op_typed(&op, "aten::put_", "TTTTb"), args, 4);
-}
-opd_tensor *opd_take_along_dim(opd_tensor *self, opd_tensor *indices) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(indices)};
-    return opd_call_op(opd_op_typed(&op, "aten::take_along_dim", "TTT"), args, 2);
-}
-opd_tensor *opd_take_along_dim_full(opd_tensor *self, opd_tensor *indices, opd_value dim) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(indices), dim};
-    return opd_call_op(opd_op_typed(&op, "aten::take_along_dim", "TTTV"), args, 3);
-}
-opd_tensor *opd_masked_select(opd_tensor *self, opd_tensor *mask) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(mask)};
-    return opd_call_op(opd_op_typed(&op, "aten::masked_select", "TTT"), args, 2);
-}
-opd_tensor *opd_masked_scatter(opd_tensor *self, opd_tensor *mask, opd_tensor *source) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(mask), opd_value_tensor(source)};
-    return opd_call_op(opd_op_typed(&op, "aten::masked_scatter", "TTTT"), args, 3);
-}
-opd_tensor *opd_masked_scatter_(opd_tensor *self, opd_tensor *mask, opd_tensor *source) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(mask), opd_value_tensor(source)};
-    return opd_call_op(opd_op_typed(&op, "aten::masked_scatter_", "TTTT"), args, 3);
-}
-opd_tensor *opd_where_Scalar(opd_tensor *condition, opd_value self, opd_value other) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(condition), self, other};
-    return opd_call_op(opd_op_typed(&op, "aten::where.Scalar", "TTVV"), args, 3);
-}
-opd_tensors opd_where(opd_tensor *condition) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(condition)};
-    return opd_call_list(opd_op_typed(&op, "aten::where", "LT"), args, 1);
 }
 opd_tensor *opd_cat(opd_tensors tensors) {
     static opd_op *op;
     const opd_value args[1] = {opd_value_of_tensors(tensors)};
     return opd_call_op(opd_op_typed(&op, "aten::cat", "TL"), args, 1);
 }
-opd_tensor *opd_cat_full(opd_tensors tensors, int64_t dim) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_of_tensors(tensors), opd_value_int(dim)};
-    return opd_call_op(opd_op_typed(&op, "aten::cat", "TLi"), args, 2);
-}
 opd_tensor *opd_stack(opd_tensors tensors) {
     static opd_op *op;
     const opd_value args[1] = {opd_value_of_tensors(tensors)};
     return opd_call_op(opd_op_typed(&op, "aten::stack", "TL"), args, 1);
-}
-opd_tensor *opd_stack_full(opd_tensors tensors, int64_t dim) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_of_tensors(tensors), opd_value_int(dim)};
-    return opd_call_op(opd_op_typed(&op, "aten::stack", "TLi"), args, 2);
-}
-opd_tensor *opd_hstack(opd_tensors tensors) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_of_tensors(tensors)};
-    return opd_call_op(opd_op_typed(&op, "aten::hstack", "TL"), args, 1);
-}
-opd_tensor *opd_vstack(opd_tensors tensors) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_of_tensors(tensors)};
-    return opd_call_op(opd_op_typed(&op, "aten::vstack", "TL"), args, 1);
-}
-opd_tensor *opd_dstack(opd_tensors tensors) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_of_tensors(tensors)};
-    return opd_call_op(opd_op_typed(&op, "aten::dstack", "TL"), args, 1);
-}
-opd_tensor *opd_column_stack(opd_tensors tensors) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_of_tensors(tensors)};
-    return opd_call_op(opd_op_typed(&op, "aten::column_stack", "TL"), args, 1);
-}
-opd_tensor *opd_row_stack(opd_tensors tensors) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_of_tensors(tensors)};
-    return opd_call_op(opd_op_typed(&op, "aten::row_stack", "TL"), args, 1);
-}
-opd_tensor *opd_concat(opd_tensors tensors) {
-    static opd_op *op;
-    const opd_value args[1] = {opd_value_of_tensors(tensors)};
-    return opd_call_op(opd_op_typed(&op, "aten::concat", "TL"), args, 1);
-}
-opd_tensor *opd_concat_full(opd_tensors tensors, int64_t dim) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_of_tensors(tensors), opd_value_int(dim)};
-    return opd_call_op(opd_op_typed(&op, "aten::concat", "TLi"), args, 2);
-}
-opd_tensor *opd_constant_pad_nd(opd_tensor *self, opd_ints pad) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(pad)};
-    return opd_call_op(opd_op_typed(&op, "aten::constant_pad_nd", "TTI"), args, 2);
-}
-opd_tensor *opd_constant_pad_nd_full(opd_tensor *self, opd_ints pad, opd_value value) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_of_ints(pad), value};
-    return opd_call_op(opd_op_typed(&op, "aten::constant_pad_nd", "TTIV"), args, 3);
-}
-opd_tensor *opd_reflection_pad1d(opd_tensor *self, opd_ints padding) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(padding)};
-    return opd_call_op(opd_op_typed(&op, "aten::reflection_pad1d", "TTI"), args, 2);
-}
-opd_tensor *opd_reflection_pad1d_backward(opd_tensor *grad_output, opd_tensor *self, opd_ints padding) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(grad_output), opd_value_tensor(self), opd_value_of_ints(padding)};
-    return opd_call_op(opd_op_typed(&op, "aten::reflection_pad1d_backward", "TTTI"), args, 3);
-}
-opd_tensor *opd_reflection_pad2d(opd_tensor *self, opd_ints padding) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(padding)};
-    return opd_call_op(opd_op_typed(&op, "aten::reflection_pad2d", "TTI"), args, 2);
-}
-opd_tensor *opd_reflection_pad2d_backward(opd_tensor *grad_output, opd_tensor *self, opd_ints padding) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(grad_output), opd_value_tensor(self), opd_value_of_ints(padding)};
-    return opd_call_op(opd_op_typed(&op, "aten::reflection_pad2d_backward", "TTTI"), args, 3);
-}
-opd_tensor *opd_reflection_pad3d(opd_tensor *self, opd_ints padding) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(padding)};
-    return opd_call_op(opd_op_typed(&op, "aten::reflection_pad3d", "TTI"), args, 2);
-}
-opd_tensor *opd_reflection_pad3d_backward(opd_tensor *grad_output, opd_tensor *self, opd_ints padding) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(grad_output), opd_value_tensor(self), opd_value_of_ints(padding)};
-    return opd_call_op(opd_op_typed(&op, "aten::reflection_pad3d_backward", "TTTI"), args, 3);
-}
-opd_tensor *opd_replication_pad1d(opd_tensor *self, opd_ints padding) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(padding)};
-    return opd_call_op(opd_op_typed(&op, "aten::replication_pad1d", "TTI"), args, 2);
-}
-opd_tensor *opd_replication_pad1d_backward(opd_tensor *grad_output, opd_tensor *self, opd_ints padding) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(grad_output), opd_value_tensor(self), opd_value_of_ints(padding)};
-    return opd_call_op(opd_op_typed(&op, "aten::replication_pad1d_backward", "TTTI"), args, 3);
-}
-opd_tensor *opd_replication_pad2d(opd_tensor *self, opd_ints padding) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(padding)};
-    return opd_call_op(opd_op_typed(&op, "aten::replication_pad2d", "TTI"), args, 2);
-}
-opd_tensor *opd_replication_pad2d_backward(opd_tensor *grad_output, opd_tensor *self, opd_ints padding) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(grad_output), opd_value_tensor(self), opd_value_of_ints(padding)};
-    return opd_call_op(opd_op_typed(&op, "aten::replication_pad2d_backward", "TTTI"), args, 3);
-}
-opd_tensor *opd_replication_pad3d(opd_tensor *self, opd_ints padding) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(padding)};
-    return opd_call_op(opd_op_typed(&op, "aten::replication_pad3d", "TTI"), args, 2);
-}
-opd_tensor *opd_replication_pad3d_backward(opd_tensor *grad_output, opd_tensor *self, opd_ints padding) {
-    static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(grad_output), opd_value_tensor(self), opd_value_of_ints(padding)};
-    return opd_call_op(opd_op_typed(&op, "aten::replication_pad3d_backward", "TTTI"), args, 3);
-}
-opd_tensor *opd_pad(opd_tensor *self, opd_ints pad) {
-    static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(pad)};
-    return opd_call_op(opd_op_typed(&op, "aten::pad", "TTI"), args, 2);
-}
-opd_tensor *opd_pad_full(opd_tensor *self, opd_ints pad, const char *mode, opd_value value) {
-    static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_of_ints(pad), opd_value_str(mode), value};
-    return opd_call_op(opd_op_typed(&op, "aten::pad", "TTIsV"), args, 4);
 }
 opd_tensor *opd_embedding(opd_tensor *weight, opd_tensor *indices) {
     static opd_op *op;
     const opd_value args[2] = {opd_value_tensor(weight), opd_value_tensor(indices)};
     return opd_call_op(opd_op_typed(&op, "aten::embedding", "TTT"), args, 2);
 }
+OPDI_COLD_END
+OPDI_ONCE_BEGIN
+opd_tensor *opd_empty_full(opd_ints size, opd_value dtype, opd_value layout, opd_value device, opd_value pin_memory,
+                           opd_value memory_format) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::empty.memory_format", "TIVVVVV", size, dtype, layout, device, pin_memory,
+                        memory_format);
+}
+opd_tensor *opd_empty_strided(opd_ints size, opd_ints stride, opd_scalar_type dtype) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::empty_strided", "TIIV", size, stride, opd_value_dtype(dtype));
+}
+opd_tensor *opd_empty_strided_full(opd_ints size, opd_ints stride, opd_value dtype, opd_value layout, opd_value device,
+                                   opd_value pin_memory) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::empty_strided", "TIIVVVV", size, stride, dtype, layout, device, pin_memory);
+}
+opd_tensor *opd_zeros_full(opd_ints size, opd_value dtype, opd_value layout, opd_value device, opd_value pin_memory) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::zeros", "TIVVVV", size, dtype, layout, device, pin_memory);
+}
+opd_tensor *opd_ones_full(opd_ints size, opd_value dtype, opd_value layout, opd_value device, opd_value pin_memory) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::ones", "TIVVVV", size, dtype, layout, device, pin_memory);
+}
+opd_tensor *opd_full_full(opd_ints size, opd_value fill_value, opd_value dtype, opd_value layout, opd_value device,
+                          opd_value pin_memory) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::full", "TIVVVVV", size, fill_value, dtype, layout, device, pin_memory);
+}
+opd_tensor *opd_empty_like(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::empty_like", "TT", self);
+}
+opd_tensor *opd_empty_like_full(opd_tensor *self, opd_value dtype, opd_value layout, opd_value device,
+                                opd_value pin_memory, opd_value memory_format) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::empty_like", "TTVVVVV", self, dtype, layout, device, pin_memory, memory_format);
+}
+opd_tensor *opd_zeros_like(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::zeros_like", "TT", self);
+}
+opd_tensor *opd_zeros_like_full(opd_tensor *self, opd_value dtype, opd_value layout, opd_value device,
+                                opd_value pin_memory, opd_value memory_format) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::zeros_like", "TTVVVVV", self, dtype, layout, device, pin_memory, memory_format);
+}
+opd_tensor *opd_ones_like(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::ones_like", "TT", self);
+}
+opd_tensor *opd_ones_like_full(opd_tensor *self, opd_value dtype, opd_value layout, opd_value device,
+                               opd_value pin_memory, opd_value memory_format) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::ones_like", "TTVVVVV", self, dtype, layout, device, pin_memory, memory_format);
+}
+opd_tensor *opd_full_like(opd_tensor *self, opd_value fill_value) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::full_like", "TTV", self, fill_value);
+}
+opd_tensor *opd_full_like_full(opd_tensor *self, opd_value fill_value, opd_value dtype, opd_value layout,
+                               opd_value device, opd_value pin_memory, opd_value memory_format) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::full_like", "TTVVVVVV", self, fill_value, dtype, layout, device, pin_memory,
+                        memory_format);
+}
+opd_tensor *opd_new_empty(opd_tensor *self, opd_ints size) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::new_empty", "TTI", self, size);
+}
+opd_tensor *opd_new_empty_full(opd_tensor *self, opd_ints size, opd_value dtype, opd_value layout, opd_value device,
+                               opd_value pin_memory) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::new_empty", "TTIVVVV", self, size, dtype, layout, device, pin_memory);
+}
+opd_tensor *opd_new_empty_strided(opd_tensor *self, opd_ints size, opd_ints stride) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::new_empty_strided", "TTII", self, size, stride);
+}
+opd_tensor *opd_new_empty_strided_full(opd_tensor *self, opd_ints size, opd_ints stride, opd_value dtype,
+                                       opd_value layout, opd_value device, opd_value pin_memory) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::new_empty_strided", "TTIIVVVV", self, size, stride, dtype, layout, device,
+                        pin_memory);
+}
+opd_tensor *opd_new_zeros(opd_tensor *self, opd_ints size) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::new_zeros", "TTI", self, size);
+}
+opd_tensor *opd_new_zeros_full(opd_tensor *self, opd_ints size, opd_value dtype, opd_value layout, opd_value device,
+                               opd_value pin_memory) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::new_zeros", "TTIVVVV", self, size, dtype, layout, device, pin_memory);
+}
+opd_tensor *opd_new_ones(opd_tensor *self, opd_ints size) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::new_ones", "TTI", self, size);
+}
+opd_tensor *opd_new_ones_full(opd_tensor *self, opd_ints size, opd_value dtype, opd_value layout, opd_value device,
+                              opd_value pin_memory) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::new_ones", "TTIVVVV", self, size, dtype, layout, device, pin_memory);
+}
+opd_tensor *opd_new_full(opd_tensor *self, opd_ints size, opd_value fill_value) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::new_full", "TTIV", self, size, fill_value);
+}
+opd_tensor *opd_new_full_full(opd_tensor *self, opd_ints size, opd_value fill_value, opd_value dtype, opd_value layout,
+                              opd_value device, opd_value pin_memory) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::new_full", "TTIVVVVV", self, size, fill_value, dtype, layout, device, pin_memory);
+}
+opd_tensor *opd_scalar_tensor(opd_value s, opd_scalar_type dtype) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::scalar_tensor", "TVV", s, opd_value_dtype(dtype));
+}
+opd_tensor *opd_scalar_tensor_full(opd_value s, opd_value dtype, opd_value layout, opd_value device,
+                                   opd_value pin_memory) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::scalar_tensor", "TVVVVV", s, dtype, layout, device, pin_memory);
+}
+opd_tensor *opd_fill_Tensor_(opd_tensor *self, opd_tensor *value) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::fill_.Tensor", "TTT", self, value);
+}
+opd_tensor *opd_fill(opd_tensor *self, opd_value value) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::fill.Scalar", "TTV", self, value);
+}
+opd_tensor *opd_fill_Tensor(opd_tensor *self, opd_tensor *value) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::fill.Tensor", "TTT", self, value);
+}
+opd_tensor *opd_zero(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::zero", "TT", self);
+}
+opd_tensor *opd_arange(opd_value end, opd_scalar_type dtype) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::arange", "TVV", end, opd_value_dtype(dtype));
+}
+opd_tensor *opd_arange_full(opd_value end, opd_value dtype, opd_value layout, opd_value device, opd_value pin_memory) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::arange", "TVVVVV", end, dtype, layout, device, pin_memory);
+}
+opd_tensor *opd_arange_start(opd_value start, opd_value end, opd_scalar_type dtype) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::arange.start", "TVVV", start, end, opd_value_dtype(dtype));
+}
+opd_tensor *opd_arange_start_full(opd_value start, opd_value end, opd_value dtype, opd_value layout, opd_value device,
+                                  opd_value pin_memory) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::arange.start", "TVVVVVV", start, end, dtype, layout, device, pin_memory);
+}
+opd_tensor *opd_arange_start_step(opd_value start, opd_value end, opd_value step, opd_scalar_type dtype) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::arange.start_step", "TVVVV", start, end, step, opd_value_dtype(dtype));
+}
+opd_tensor *opd_arange_start_step_full(opd_value start, opd_value end, opd_value step, opd_value dtype,
+                                       opd_value layout, opd_value device, opd_value pin_memory) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::arange.start_step", "TVVVVVVV", start, end, step, dtype, layout, device,
+                        pin_memory);
+}
+opd_tensor *opd_range(opd_value start, opd_value end, opd_scalar_type dtype) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::range", "TVVV", start, end, opd_value_dtype(dtype));
+}
+opd_tensor *opd_range_full(opd_value start, opd_value end, opd_value dtype, opd_value layout, opd_value device,
+                           opd_value pin_memory) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::range", "TVVVVVV", start, end, dtype, layout, device, pin_memory);
+}
+opd_tensor *opd_range_step(opd_value start, opd_value end, opd_value step, opd_scalar_type dtype) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::range.step", "TVVVV", start, end, step, opd_value_dtype(dtype));
+}
+opd_tensor *opd_range_step_full(opd_value start, opd_value end, opd_value step, opd_value dtype, opd_value layout,
+                                opd_value device, opd_value pin_memory) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::range.step", "TVVVVVVV", start, end, step, dtype, layout, device, pin_memory);
+}
+opd_tensor *opd_linspace(opd_value start, opd_value end, int64_t steps, opd_scalar_type dtype) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::linspace", "TVViV", start, end, steps, opd_value_dtype(dtype));
+}
+opd_tensor *opd_linspace_full(opd_value start, opd_value end, int64_t steps, opd_value dtype, opd_value layout,
+                              opd_value device, opd_value pin_memory) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::linspace", "TVViVVVV", start, end, steps, dtype, layout, device, pin_memory);
+}
+opd_tensor *opd_logspace(opd_value start, opd_value end, int64_t steps, double base, opd_scalar_type dtype) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::logspace", "TVVidV", start, end, steps, base, opd_value_dtype(dtype));
+}
+opd_tensor *opd_logspace_full(opd_value start, opd_value end, int64_t steps, double base, opd_value dtype,
+                              opd_value layout, opd_value device, opd_value pin_memory) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::logspace", "TVVidVVVV", start, end, steps, base, dtype, layout, device, pin_memory);
+}
+opd_tensor *opd_linspace_Tensor_Tensor(opd_tensor *start, opd_tensor *end, int64_t steps, opd_scalar_type dtype) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::linspace.Tensor_Tensor", "TTTiV", start, end, steps, opd_value_dtype(dtype));
+}
+opd_tensor *opd_linspace_Tensor_Tensor_full(opd_tensor *start, opd_tensor *end, int64_t steps, opd_value dtype,
+                                        opd_value layout, opd_value device, opd_value pin_memory) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::linspace.Tensor_Tensor", "TTTiVVVV", start, end, steps, dtype, layout, device,
+                        pin_memory);
+}
+opd_tensor *opd_linspace_Tensor_Scalar(opd_tensor *start, opd_value end, int64_t steps, opd_scalar_type dtype) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::linspace.Tensor_Scalar", "TTViV", start, end, steps, opd_value_dtype(dtype));
+}
+opd_tensor *opd_linspace_Tensor_Scalar_full(opd_tensor *start, opd_value end, int64_t steps, opd_value dtype,
+                                        opd_value layout, opd_value device, opd_value pin_memory) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::linspace.Tensor_Scalar", "TTViVVVV", start, end, steps, dtype, layout, device,
+                        pin_memory);
+}
+opd_tensor *opd_linspace_Scalar_Tensor(opd_value start, opd_tensor *end, int64_t steps, opd_scalar_type dtype) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::linspace.Scalar_Tensor", "TVTiV", start, end, steps, opd_value_dtype(dtype));
+}
+opd_tensor *opd_linspace_Scalar_Tensor_full(opd_value start, opd_tensor *end, int64_t steps, opd_value dtype,
+                                        opd_value layout, opd_value device, opd_value pin_memory) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::linspace.Scalar_Tensor", "TVTiVVVV", start, end, steps, dtype, layout, device,
+                        pin_memory);
+}
+opd_tensor *opd_logspace_Tensor_Tensor(opd_tensor *start, opd_tensor *end, int64_t steps, double base,
+                                       opd_scalar_type dtype) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::logspace.Tensor_Tensor", "TTTidV", start, end, steps, base, opd_value_dtype(dtype));
+}
+opd_tensor *opd_logspace_Tensor_Tensor_full(opd_tensor *start, opd_tensor *end, int64_t steps, double base,
+                                        opd_value dtype, opd_value layout, opd_value device, opd_value pin_memory) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::logspace.Tensor_Tensor", "TTTidVVVV", start, end, steps, base, dtype, layout,
+                        device, pin_memory);
+}
+opd_tensor *opd_logspace_Tensor_Scalar(opd_tensor *start, opd_value end, int64_t steps, double base,
+                                       opd_scalar_type dtype) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::logspace.Tensor_Scalar", "TTVidV", start, end, steps, base, opd_value_dtype(dtype));
+}
+opd_tensor *opd_logspace_Tensor_Scalar_full(opd_tensor *start, opd_value end, int64_t steps, double base,
+                                        opd_value dtype, opd_value layout, opd_value device, opd_value pin_memory) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::logspace.Tensor_Scalar", "TTVidVVVV", start, end, steps, base, dtype, layout,
+                        device, pin_memory);
+}
+opd_tensor *opd_logspace_Scalar_Tensor(opd_value start, opd_tensor *end, int64_t steps, double base,
+                                       opd_scalar_type dtype) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::logspace.Scalar_Tensor", "TVTidV", start, end, steps, base, opd_value_dtype(dtype));
+}
+opd_tensor *opd_logspace_Scalar_Tensor_full(opd_value start, opd_tensor *end, int64_t steps, double base,
+                                        opd_value dtype, opd_value layout, opd_value device, opd_value pin_memory) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::logspace.Scalar_Tensor", "TVTidVVVV", start, end, steps, base, dtype, layout,
+                        device, pin_memory);
+}
+opd_tensor *opd_eye(int64_t n, opd_scalar_type dtype) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::eye", "TiV", n, opd_value_dtype(dtype));
+}
+opd_tensor *opd_eye_full(int64_t n, opd_value dtype, opd_value layout, opd_value device, opd_value pin_memory) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::eye", "TiVVVV", n, dtype, layout, device, pin_memory);
+}
+opd_tensor *opd_eye_m(int64_t n, int64_t m, opd_scalar_type dtype) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::eye.m", "TiiV", n, m, opd_value_dtype(dtype));
+}
+opd_tensor *opd_eye_m_full(int64_t n, int64_t m, opd_value dtype, opd_value layout, opd_value device,
+                           opd_value pin_memory) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::eye.m", "TiiVVVV", n, m, dtype, layout, device, pin_memory);
+}
+opd_tensor *opd_tril(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::tril", "TT", self);
+}
+opd_tensor *opd_tril_full(opd_tensor *self, int64_t diagonal) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::tril", "TTi", self, diagonal);
+}
+opd_tensor *opd_tril_(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::tril_", "TT", self);
+}
+opd_tensor *opd_tril_full_(opd_tensor *self, int64_t diagonal) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::tril_", "TTi", self, diagonal);
+}
+opd_tensor *opd_triu(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::triu", "TT", self);
+}
+opd_tensor *opd_triu_full(opd_tensor *self, int64_t diagonal) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::triu", "TTi", self, diagonal);
+}
+opd_tensor *opd_triu_(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::triu_", "TT", self);
+}
+opd_tensor *opd_triu_full_(opd_tensor *self, int64_t diagonal) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::triu_", "TTi", self, diagonal);
+}
+opd_tensor *opd_tril_indices(int64_t row, int64_t col) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::tril_indices", "Tii", row, col);
+}
+opd_tensor *opd_tril_indices_full(int64_t row, int64_t col, int64_t offset, opd_value dtype, opd_value layout,
+                                  opd_value device, opd_value pin_memory) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::tril_indices", "TiiiVVVV", row, col, offset, dtype, layout, device, pin_memory);
+}
+opd_tensor *opd_triu_indices(int64_t row, int64_t col) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::triu_indices", "Tii", row, col);
+}
+opd_tensor *opd_triu_indices_full(int64_t row, int64_t col, int64_t offset, opd_value dtype, opd_value layout,
+                                  opd_value device, opd_value pin_memory) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::triu_indices", "TiiiVVVV", row, col, offset, dtype, layout, device, pin_memory);
+}
+opd_tensor *opd_rand(opd_ints size, opd_scalar_type dtype) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::rand", "TIV", size, opd_value_dtype(dtype));
+}
+opd_tensor *opd_rand_full(opd_ints size, opd_value dtype, opd_value layout, opd_value device, opd_value pin_memory) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::rand", "TIVVVV", size, dtype, layout, device, pin_memory);
+}
+opd_tensor *opd_rand_generator(opd_ints size, opd_generator *generator, opd_scalar_type dtype) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::rand.generator", "TIGV", size, generator, opd_value_dtype(dtype));
+}
+opd_tensor *opd_rand_generator_full(opd_ints size, opd_generator *generator, opd_value dtype, opd_value layout,
+                                    opd_value device, opd_value pin_memory) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::rand.generator", "TIGVVVV", size, generator, dtype, layout, device, pin_memory);
+}
+opd_tensor *opd_randn(opd_ints size, opd_scalar_type dtype) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::randn", "TIV", size, opd_value_dtype(dtype));
+}
+opd_tensor *opd_randn_full(opd_ints size, opd_value dtype, opd_value layout, opd_value device, opd_value pin_memory) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::randn", "TIVVVV", size, dtype, layout, device, pin_memory);
+}
+opd_tensor *opd_randn_generator(opd_ints size, opd_generator *generator, opd_scalar_type dtype) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::randn.generator", "TIGV", size, generator, opd_value_dtype(dtype));
+}
+opd_tensor *opd_randn_generator_full(opd_ints size, opd_generator *generator, opd_value dtype, opd_value layout,
+                                     opd_value device, opd_value pin_memory) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::randn.generator", "TIGVVVV", size, generator, dtype, layout, device, pin_memory);
+}
+opd_tensor *opd_randint(int64_t high, opd_ints size, opd_scalar_type dtype) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::randint", "TiIV", high, size, opd_value_dtype(dtype));
+}
+opd_tensor *opd_randint_full(int64_t high, opd_ints size, opd_value dtype, opd_value layout, opd_value device,
+                             opd_value pin_memory) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::randint", "TiIVVVV", high, size, dtype, layout, device, pin_memory);
+}
+opd_tensor *opd_randint_generator(int64_t high, opd_ints size, opd_generator *generator, opd_scalar_type dtype) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::randint.generator", "TiIGV", high, size, generator, opd_value_dtype(dtype));
+}
+opd_tensor *opd_randint_generator_full(int64_t high, opd_ints size, opd_generator *generator, opd_value dtype,
+                                       opd_value layout, opd_value device, opd_value pin_memory) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::randint.generator", "TiIGVVVV", high, size, generator, dtype, layout, device,
+                        pin_memory);
+}
+opd_tensor *opd_randint_low(int64_t low, int64_t high, opd_ints size, opd_scalar_type dtype) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::randint.low", "TiiIV", low, high, size, opd_value_dtype(dtype));
+}
+opd_tensor *opd_randint_low_full(int64_t low, int64_t high, opd_ints size, opd_value dtype, opd_value layout,
+                                 opd_value device, opd_value pin_memory) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::randint.low", "TiiIVVVV", low, high, size, dtype, layout, device, pin_memory);
+}
+opd_tensor *opd_randint_low_generator(int64_t low, int64_t high, opd_ints size, opd_generator *generator,
+                                      opd_scalar_type dtype) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::randint.low_generator", "TiiIGV", low, high, size, generator,
+                        opd_value_dtype(dtype));
+}
+opd_tensor *opd_randint_low_generator_full(int64_t low, int64_t high, opd_ints size, opd_generator *generator,
+                                        opd_value dtype, opd_value layout, opd_value device, opd_value pin_memory) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::randint.low_generator", "TiiIGVVVV", low, high, size, generator, dtype, layout,
+                        device, pin_memory);
+}
+opd_tensor *opd_randperm(int64_t n, opd_scalar_type dtype) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::randperm", "TiV", n, opd_value_dtype(dtype));
+}
+opd_tensor *opd_randperm_full(int64_t n, opd_value dtype, opd_value layout, opd_value device, opd_value pin_memory) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::randperm", "TiVVVV", n, dtype, layout, device, pin_memory);
+}
+opd_tensor *opd_randperm_generator(int64_t n, opd_generator *generator, opd_scalar_type dtype) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::randperm.generator", "TiGV", n, generator, opd_value_dtype(dtype));
+}
+opd_tensor *opd_randperm_generator_full(int64_t n, opd_generator *generator, opd_value dtype, opd_value layout,
+                                        opd_value device, opd_value pin_memory) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::randperm.generator", "TiGVVVV", n, generator, dtype, layout, device, pin_memory);
+}
+opd_tensor *opd_rand_like(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::rand_like", "TT", self);
+}
+opd_tensor *opd_rand_like_full(opd_tensor *self, opd_value dtype, opd_value layout, opd_value device,
+                               opd_value pin_memory, opd_value memory_format) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::rand_like", "TTVVVVV", self, dtype, layout, device, pin_memory, memory_format);
+}
+opd_tensor *opd_randn_like(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::randn_like", "TT", self);
+}
+opd_tensor *opd_randn_like_full(opd_tensor *self, opd_value dtype, opd_value layout, opd_value device,
+                                opd_value pin_memory, opd_value memory_format) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::randn_like", "TTVVVVV", self, dtype, layout, device, pin_memory, memory_format);
+}
+opd_tensor *opd_randint_like(opd_tensor *self, int64_t high) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::randint_like", "TTi", self, high);
+}
+opd_tensor *opd_randint_like_full(opd_tensor *self, int64_t high, opd_value dtype, opd_value layout, opd_value device,
+                                  opd_value pin_memory, opd_value memory_format) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::randint_like", "TTiVVVVV", self, high, dtype, layout, device, pin_memory,
+                        memory_format);
+}
+opd_tensor *opd_randint_like_low(opd_tensor *self, int64_t low, int64_t high) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::randint_like.low_dtype", "TTii", self, low, high);
+}
+opd_tensor *opd_randint_like_low_full(opd_tensor *self, int64_t low, int64_t high, opd_value dtype, opd_value layout,
+                                      opd_value device, opd_value pin_memory, opd_value memory_format) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::randint_like.low_dtype", "TTiiVVVVV", self, low, high, dtype, layout, device,
+                        pin_memory, memory_format);
+}
+opd_tensor *opd_normal_(opd_tensor *self, double mean, double std) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::normal_", "TTdd", self, mean, std);
+}
+opd_tensor *opd_normal_full_(opd_tensor *self, double mean, double std, opd_generator *generator) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::normal_", "TTddG", self, mean, std, generator);
+}
+opd_tensor *opd_uniform_(opd_tensor *self, double from, double to) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::uniform_", "TTdd", self, from, to);
+}
+opd_tensor *opd_uniform_full_(opd_tensor *self, double from, double to, opd_generator *generator) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::uniform_", "TTddG", self, from, to, generator);
+}
+opd_tensor *opd_exponential_(opd_tensor *self, double lambd) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::exponential_", "TTd", self, lambd);
+}
+opd_tensor *opd_exponential_full_(opd_tensor *self, double lambd, opd_generator *generator) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::exponential_", "TTdG", self, lambd, generator);
+}
+opd_tensor *opd_random_(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::random_", "TT", self);
+}
+opd_tensor *opd_random_full_(opd_tensor *self, opd_generator *generator) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::random_", "TTG", self, generator);
+}
+opd_tensor *opd_random_from_(opd_tensor *self, int64_t from, opd_value to) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::random_.from", "TTiV", self, from, to);
+}
+opd_tensor *opd_random_from_full_(opd_tensor *self, int64_t from, opd_value to, opd_generator *generator) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::random_.from", "TTiVG", self, from, to, generator);
+}
+opd_tensor *opd_random_to_(opd_tensor *self, int64_t to) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::random_.to", "TTi", self, to);
+}
+opd_tensor *opd_random_to_full_(opd_tensor *self, int64_t to, opd_generator *generator) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::random_.to", "TTiG", self, to, generator);
+}
+opd_tensor *opd_bernoulli_(opd_tensor *self, double p) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::bernoulli_.float", "TTd", self, p);
+}
+opd_tensor *opd_bernoulli_full_(opd_tensor *self, double p, opd_generator *generator) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::bernoulli_.float", "TTdG", self, p, generator);
+}
+opd_tensor *opd_bernoulli_Tensor_(opd_tensor *self, opd_tensor *p) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::bernoulli_.Tensor", "TTT", self, p);
+}
+opd_tensor *opd_bernoulli_Tensor_full_(opd_tensor *self, opd_tensor *p, opd_generator *generator) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::bernoulli_.Tensor", "TTTG", self, p, generator);
+}
+opd_tensor *opd_bernoulli_Tensor(opd_tensor *self, opd_tensor *p) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::bernoulli.Tensor", "TTT", self, p);
+}
+opd_tensor *opd_bernoulli_Tensor_full(opd_tensor *self, opd_tensor *p, opd_generator *generator) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::bernoulli.Tensor", "TTTG", self, p, generator);
+}
+opd_tensor *opd_bernoulli(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::bernoulli", "TT", self);
+}
+opd_tensor *opd_bernoulli_full(opd_tensor *self, opd_generator *generator) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::bernoulli", "TTG", self, generator);
+}
+opd_tensor *opd_bernoulli_p(opd_tensor *self, double p) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::bernoulli.p", "TTd", self, p);
+}
+opd_tensor *opd_bernoulli_p_full(opd_tensor *self, double p, opd_generator *generator) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::bernoulli.p", "TTdG", self, p, generator);
+}
+opd_tensor *opd_normal_functional(opd_tensor *self, double mean, double std) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::normal_functional", "TTdd", self, mean, std);
+}
+opd_tensor *opd_normal_functional_full(opd_tensor *self, double mean, double std, opd_generator *generator) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::normal_functional", "TTddG", self, mean, std, generator);
+}
+opd_tensor *opd_normal_Tensor_float(opd_tensor *mean, double std) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::normal.Tensor_float", "TTd", mean, std);
+}
+opd_tensor *opd_normal_Tensor_float_full(opd_tensor *mean, double std, opd_generator *generator) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::normal.Tensor_float", "TTdG", mean, std, generator);
+}
+opd_tensor *opd_normal_float_Tensor(double mean, opd_tensor *std) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::normal.float_Tensor", "TdT", mean, std);
+}
+opd_tensor *opd_normal_float_Tensor_full(double mean, opd_tensor *std, opd_generator *generator) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::normal.float_Tensor", "TdTG", mean, std, generator);
+}
+opd_tensor *opd_normal_Tensor_Tensor(opd_tensor *mean, opd_tensor *std) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::normal.Tensor_Tensor", "TTT", mean, std);
+}
+opd_tensor *opd_normal_Tensor_Tensor_full(opd_tensor *mean, opd_tensor *std, opd_generator *generator) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::normal.Tensor_Tensor", "TTTG", mean, std, generator);
+}
+opd_tensor *opd_normal(double mean, double std, opd_ints size) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::normal.float_float", "TddI", mean, std, size);
+}
+opd_tensor *opd_normal_full(double mean, double std, opd_ints size, opd_generator *generator, opd_value dtype,
+                            opd_value layout, opd_value device, opd_value pin_memory) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::normal.float_float", "TddIGVVVV", mean, std, size, generator, dtype, layout, device,
+                        pin_memory);
+}
+opd_tensor *opd_unsafe_view(opd_tensor *self, opd_ints size) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::_unsafe_view", "TTI", self, size);
+}
+opd_tensor *opd_reshape_alias(opd_tensor *self, opd_ints size, opd_ints stride) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::_reshape_alias", "TTII", self, size, stride);
+}
+opd_tensor *opd_expand_full(opd_tensor *self, opd_ints size, bool implicit) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::expand", "TTIb", self, size, implicit);
+}
+opd_tensor *opd_squeeze(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::squeeze", "TT", self);
+}
+opd_tensor *opd_squeeze_dims(opd_tensor *self, opd_ints dim) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::squeeze.dims", "TTI", self, dim);
+}
+opd_tensor *opd_detach(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::detach", "TT", self);
+}
+opd_tensor *opd_alias(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::alias", "TT", self);
+}
+opd_tensor *opd_as_strided(opd_tensor *self, opd_ints size, opd_ints stride) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::as_strided", "TTII", self, size, stride);
+}
+opd_tensor *opd_as_strided_full(opd_tensor *self, opd_ints size, opd_ints stride, opd_value storage_offset) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::as_strided", "TTIIV", self, size, stride, storage_offset);
+}
+opd_tensor *opd_select_backward(opd_tensor *grad_output, opd_ints input_sizes, int64_t dim, int64_t index) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::select_backward", "TTIii", grad_output, input_sizes, dim, index);
+}
+opd_tensor *opd_slice_backward(opd_tensor *grad_output, opd_ints input_sizes, int64_t dim, int64_t start, int64_t end,
+                               int64_t step) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::slice_backward", "TTIiiii", grad_output, input_sizes, dim, start, end, step);
+}
+opd_tensor *opd_as_strided_backward(opd_tensor *grad_output, opd_ints input_sizes, opd_ints input_strides,
+                                    opd_ints size, opd_ints stride, int64_t storage_offset) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::as_strided_backward", "TTIIIIi", grad_output, input_sizes, input_strides, size,
+                        stride, storage_offset);
+}
+opd_tensor *opd_flatten_full(opd_tensor *self, int64_t start_dim, int64_t end_dim) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::flatten.using_ints", "TTii", self, start_dim, end_dim);
+}
+opd_tensor *opd_expand_as(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::expand_as", "TTT", self, other);
+}
+opd_tensor *opd_view_as(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::view_as", "TTT", self, other);
+}
+opd_tensor *opd_reshape_as(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::reshape_as", "TTT", self, other);
+}
+opd_tensor *opd_copy_full_(opd_tensor *self, opd_tensor *src, bool non_blocking) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::copy_", "TTTb", self, src, non_blocking);
+}
+opd_tensor *opd_copy(opd_tensor *self, opd_tensor *src) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::copy", "TTT", self, src);
+}
+opd_tensor *opd_copy_full(opd_tensor *self, opd_tensor *src, bool non_blocking) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::copy", "TTTb", self, src, non_blocking);
+}
+opd_tensor *opd_clone_full(opd_tensor *self, opd_value memory_format) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::clone", "TTV", self, memory_format);
+}
+opd_tensor *opd_to_copy(opd_tensor *self, opd_scalar_type dtype) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::_to_copy", "TTV", self, opd_value_dtype(dtype));
+}
+opd_tensor *opd_to_copy_full(opd_tensor *self, opd_value dtype, opd_value layout, opd_value device,
+                             opd_value pin_memory, bool non_blocking, opd_value memory_format) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::_to_copy", "TTVVVVbV", self, dtype, layout, device, pin_memory, non_blocking,
+                        memory_format);
+}
+opd_tensor *opd_contiguous_full(opd_tensor *self, int64_t memory_format) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::contiguous", "TTi", self, memory_format);
+}
+opd_tensor *opd_to_dtype_full(opd_tensor *self, opd_scalar_type dtype, bool non_blocking, bool copy,
+                              opd_value memory_format) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::to.dtype", "TTibbV", self, OPD_CAST(int64_t, dtype), non_blocking, copy,
+                        memory_format);
+}
+opd_value opd_local_scalar_dense(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_value(&op, "aten::_local_scalar_dense", "VT", self);
+}
+opd_value opd_item(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_value(&op, "aten::item", "VT", self);
+}
+opd_tensor *opd_view_dtype(opd_tensor *self, opd_scalar_type dtype) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::view.dtype", "TTi", self, OPD_CAST(int64_t, dtype));
+}
+opd_tensor *opd_diagonal(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::diagonal", "TT", self);
+}
+opd_tensor *opd_diagonal_full(opd_tensor *self, int64_t offset, int64_t dim1, int64_t dim2) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::diagonal", "TTiii", self, offset, dim1, dim2);
+}
+opd_tensor *opd_diagonal_backward(opd_tensor *grad_output, opd_ints input_sizes, int64_t offset, int64_t dim1,
+                                  int64_t dim2) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::diagonal_backward", "TTIiii", grad_output, input_sizes, offset, dim1, dim2);
+}
+opd_tensor *opd_unfold(opd_tensor *self, int64_t dimension, int64_t size, int64_t step) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::unfold", "TTiii", self, dimension, size, step);
+}
+opd_tensor *opd_unfold_backward(opd_tensor *grad_in, opd_ints input_sizes, int64_t dim, int64_t size, int64_t step) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::unfold_backward", "TTIiii", grad_in, input_sizes, dim, size, step);
+}
+opd_tensors opd_split_with_sizes(opd_tensor *self, opd_ints split_sizes) {
+    static opd_op *op;
+    return opd_given_list(&op, "aten::split_with_sizes", "LTI", self, split_sizes);
+}
+opd_tensors opd_split_with_sizes_full(opd_tensor *self, opd_ints split_sizes, int64_t dim) {
+    static opd_op *op;
+    return opd_given_list(&op, "aten::split_with_sizes", "LTIi", self, split_sizes, dim);
+}
+opd_tensors opd_split(opd_tensor *self, int64_t split_size) {
+    static opd_op *op;
+    return opd_given_list(&op, "aten::split.Tensor", "LTi", self, split_size);
+}
+opd_tensors opd_split_full(opd_tensor *self, int64_t split_size, int64_t dim) {
+    static opd_op *op;
+    return opd_given_list(&op, "aten::split.Tensor", "LTii", self, split_size, dim);
+}
+opd_tensors opd_unbind(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_list(&op, "aten::unbind.int", "LT", self);
+}
+opd_tensors opd_unbind_full(opd_tensor *self, int64_t dim) {
+    static opd_op *op;
+    return opd_given_list(&op, "aten::unbind.int", "LTi", self, dim);
+}
+opd_tensors opd_split_sizes(opd_tensor *self, opd_ints split_size) {
+    static opd_op *op;
+    return opd_given_list(&op, "aten::split.sizes", "LTI", self, split_size);
+}
+opd_tensors opd_split_sizes_full(opd_tensor *self, opd_ints split_size, int64_t dim) {
+    static opd_op *op;
+    return opd_given_list(&op, "aten::split.sizes", "LTIi", self, split_size, dim);
+}
+opd_tensors opd_chunk(opd_tensor *self, int64_t chunks) {
+    static opd_op *op;
+    return opd_given_list(&op, "aten::chunk", "LTi", self, chunks);
+}
+opd_tensors opd_chunk_full(opd_tensor *self, int64_t chunks, int64_t dim) {
+    static opd_op *op;
+    return opd_given_list(&op, "aten::chunk", "LTii", self, chunks, dim);
+}
+opd_tensors opd_unsafe_split(opd_tensor *self, int64_t split_size) {
+    static opd_op *op;
+    return opd_given_list(&op, "aten::unsafe_split.Tensor", "LTi", self, split_size);
+}
+opd_tensors opd_unsafe_split_full(opd_tensor *self, int64_t split_size, int64_t dim) {
+    static opd_op *op;
+    return opd_given_list(&op, "aten::unsafe_split.Tensor", "LTii", self, split_size, dim);
+}
+opd_tensors opd_unsafe_split_with_sizes(opd_tensor *self, opd_ints split_sizes) {
+    static opd_op *op;
+    return opd_given_list(&op, "aten::unsafe_split_with_sizes", "LTI", self, split_sizes);
+}
+opd_tensors opd_unsafe_split_with_sizes_full(opd_tensor *self, opd_ints split_sizes, int64_t dim) {
+    static opd_op *op;
+    return opd_given_list(&op, "aten::unsafe_split_with_sizes", "LTIi", self, split_sizes, dim);
+}
+opd_tensors opd_unsafe_chunk(opd_tensor *self, int64_t chunks) {
+    static opd_op *op;
+    return opd_given_list(&op, "aten::unsafe_chunk", "LTi", self, chunks);
+}
+opd_tensors opd_unsafe_chunk_full(opd_tensor *self, int64_t chunks, int64_t dim) {
+    static opd_op *op;
+    return opd_given_list(&op, "aten::unsafe_chunk", "LTii", self, chunks, dim);
+}
+opd_tensors opd_tensor_split(opd_tensor *self, int64_t sections) {
+    static opd_op *op;
+    return opd_given_list(&op, "aten::tensor_split.sections", "LTi", self, sections);
+}
+opd_tensors opd_tensor_split_full(opd_tensor *self, int64_t sections, int64_t dim) {
+    static opd_op *op;
+    return opd_given_list(&op, "aten::tensor_split.sections", "LTii", self, sections, dim);
+}
+opd_tensors opd_tensor_split_indices(opd_tensor *self, opd_ints indices) {
+    static opd_op *op;
+    return opd_given_list(&op, "aten::tensor_split.indices", "LTI", self, indices);
+}
+opd_tensors opd_tensor_split_indices_full(opd_tensor *self, opd_ints indices, int64_t dim) {
+    static opd_op *op;
+    return opd_given_list(&op, "aten::tensor_split.indices", "LTIi", self, indices, dim);
+}
+opd_tensors opd_tensor_split_tensor(opd_tensor *self, opd_tensor *tensor_indices_or_sections) {
+    static opd_op *op;
+    return opd_given_list(&op, "aten::tensor_split.tensor_indices_or_sections", "LTT", self,
+                          tensor_indices_or_sections);
+}
+opd_tensors opd_tensor_split_tensor_full(opd_tensor *self, opd_tensor *tensor_indices_or_sections, int64_t dim) {
+    static opd_op *op;
+    return opd_given_list(&op, "aten::tensor_split.tensor_indices_or_sections", "LTTi", self,
+                          tensor_indices_or_sections, dim);
+}
+opd_tensors opd_hsplit(opd_tensor *self, int64_t sections) {
+    static opd_op *op;
+    return opd_given_list(&op, "aten::hsplit.int", "LTi", self, sections);
+}
+opd_tensors opd_hsplit_array(opd_tensor *self, opd_ints indices) {
+    static opd_op *op;
+    return opd_given_list(&op, "aten::hsplit.array", "LTI", self, indices);
+}
+opd_tensors opd_vsplit(opd_tensor *self, int64_t sections) {
+    static opd_op *op;
+    return opd_given_list(&op, "aten::vsplit.int", "LTi", self, sections);
+}
+opd_tensors opd_vsplit_array(opd_tensor *self, opd_ints indices) {
+    static opd_op *op;
+    return opd_given_list(&op, "aten::vsplit.array", "LTI", self, indices);
+}
+opd_tensors opd_dsplit(opd_tensor *self, int64_t sections) {
+    static opd_op *op;
+    return opd_given_list(&op, "aten::dsplit.int", "LTi", self, sections);
+}
+opd_tensors opd_dsplit_array(opd_tensor *self, opd_ints indices) {
+    static opd_op *op;
+    return opd_given_list(&op, "aten::dsplit.array", "LTI", self, indices);
+}
+opd_tensor *opd_narrow(opd_tensor *self, int64_t dim, int64_t start, int64_t length) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::narrow", "TTiii", self, dim, start, length);
+}
+opd_tensor *opd_narrow_Tensor(opd_tensor *self, int64_t dim, opd_tensor *start, int64_t length) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::narrow.Tensor", "TTiTi", self, dim, start, length);
+}
+opd_tensor *opd_narrow_copy(opd_tensor *self, int64_t dim, int64_t start, int64_t length) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::narrow_copy", "TTiii", self, dim, start, length);
+}
+opd_tensor *opd_movedim(opd_tensor *self, int64_t source, int64_t destination) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::movedim.int", "TTii", self, source, destination);
+}
+opd_tensor *opd_movedim_intlist(opd_tensor *self, opd_ints source, opd_ints destination) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::movedim.intlist", "TTII", self, source, destination);
+}
+opd_tensor *opd_moveaxis(opd_tensor *self, int64_t source, int64_t destination) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::moveaxis.int", "TTii", self, source, destination);
+}
+opd_tensor *opd_moveaxis_intlist(opd_tensor *self, opd_ints source, opd_ints destination) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::moveaxis.intlist", "TTII", self, source, destination);
+}
+opd_tensor *opd_swapaxes(opd_tensor *self, int64_t axis0, int64_t axis1) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::swapaxes", "TTii", self, axis0, axis1);
+}
+opd_tensor *opd_swapdims(opd_tensor *self, int64_t dim0, int64_t dim1) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::swapdims", "TTii", self, dim0, dim1);
+}
+opd_tensor *opd_numpy_T(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::numpy_T", "TT", self);
+}
+opd_tensor *opd_mT(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::mT", "TT", self);
+}
+opd_tensor *opd_mH(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::mH", "TT", self);
+}
+opd_tensor *opd_matrix_H(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::matrix_H", "TT", self);
+}
+opd_tensor *opd_adjoint(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::adjoint", "TT", self);
+}
+opd_tensor *opd_unflatten(opd_tensor *self, int64_t dim, opd_ints sizes) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::unflatten.int", "TTiI", self, dim, sizes);
+}
+opd_tensor *opd_ravel(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::ravel", "TT", self);
+}
+opd_tensor *opd_broadcast_to(opd_tensor *self, opd_ints size) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::broadcast_to", "TTI", self, size);
+}
+opd_tensors opd_broadcast_tensors(opd_tensors tensors) {
+    static opd_op *op;
+    return opd_given_list(&op, "aten::broadcast_tensors", "LL", tensors);
+}
+opd_tensor *opd_to_device(opd_tensor *self, opd_device device, opd_scalar_type dtype) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::to.device", "TTDi", self, device, OPD_CAST(int64_t, dtype));
+}
+opd_tensor *opd_to_device_full(opd_tensor *self, opd_device device, opd_scalar_type dtype, bool non_blocking, bool copy,
+                               opd_value memory_format) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::to.device", "TTDibbV", self, device, OPD_CAST(int64_t, dtype), non_blocking, copy,
+                        memory_format);
+}
+opd_tensor *opd_to_other(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::to.other", "TTT", self, other);
+}
+opd_tensor *opd_to_other_full(opd_tensor *self, opd_tensor *other, bool non_blocking, bool copy,
+                              opd_value memory_format) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::to.other", "TTTbbV", self, other, non_blocking, copy, memory_format);
+}
+opd_tensor *opd_to_dtype_layout(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::to.dtype_layout", "TT", self);
+}
+opd_tensor *opd_to_dtype_layout_full(opd_tensor *self, opd_value dtype, opd_value layout, opd_value device,
+                                     opd_value pin_memory, bool non_blocking, bool copy, opd_value memory_format) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::to.dtype_layout", "TTVVVVbbV", self, dtype, layout, device, pin_memory,
+                        non_blocking, copy, memory_format);
+}
+opd_tensor *opd_type_as(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::type_as", "TTT", self, other);
+}
+opd_tensor *opd_lift_fresh(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::lift_fresh", "TT", self);
+}
+opd_tensor *opd_repeat(opd_tensor *self, opd_ints repeats) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::repeat", "TTI", self, repeats);
+}
+opd_tensor *opd_tile(opd_tensor *self, opd_ints dims) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::tile", "TTI", self, dims);
+}
+opd_tensor *opd_flip(opd_tensor *self, opd_ints dims) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::flip", "TTI", self, dims);
+}
+opd_tensor *opd_fliplr(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::fliplr", "TT", self);
+}
+opd_tensor *opd_flipud(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::flipud", "TT", self);
+}
+opd_tensor *opd_roll(opd_tensor *self, opd_ints shifts) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::roll", "TTI", self, shifts);
+}
+opd_tensor *opd_roll_full(opd_tensor *self, opd_ints shifts, opd_ints dims) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::roll", "TTII", self, shifts, dims);
+}
+opd_tensor *opd_rot90(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::rot90", "TT", self);
+}
+opd_tensor *opd_rot90_full(opd_tensor *self, int64_t k, opd_ints dims) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::rot90", "TTiI", self, k, dims);
+}
+opd_tensor *opd_transpose_(opd_tensor *self, int64_t dim0, int64_t dim1) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::transpose_", "TTii", self, dim0, dim1);
+}
+opd_tensor *opd_t_(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::t_", "TT", self);
+}
+opd_tensor *opd_unsqueeze_(opd_tensor *self, int64_t dim) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::unsqueeze_", "TTi", self, dim);
+}
+opd_tensor *opd_squeeze_(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::squeeze_", "TT", self);
+}
+opd_tensor *opd_squeeze_dim_(opd_tensor *self, int64_t dim) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::squeeze_.dim", "TTi", self, dim);
+}
+opd_tensor *opd_squeeze_dims_(opd_tensor *self, opd_ints dim) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::squeeze_.dims", "TTI", self, dim);
+}
+opd_tensor *opd_swapaxes_(opd_tensor *self, int64_t axis0, int64_t axis1) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::swapaxes_", "TTii", self, axis0, axis1);
+}
+opd_tensor *opd_swapdims_(opd_tensor *self, int64_t dim0, int64_t dim1) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::swapdims_", "TTii", self, dim0, dim1);
+}
+opd_tensor *opd_as_strided_(opd_tensor *self, opd_ints size, opd_ints stride) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::as_strided_", "TTII", self, size, stride);
+}
+opd_tensor *opd_as_strided_full_(opd_tensor *self, opd_ints size, opd_ints stride, opd_value storage_offset) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::as_strided_", "TTIIV", self, size, stride, storage_offset);
+}
+opd_tensor *opd_detach_(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::detach_", "TT", self);
+}
+opd_tensor *opd_resize_(opd_tensor *self, opd_ints size) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::resize_", "TTI", self, size);
+}
+opd_tensor *opd_resize_full_(opd_tensor *self, opd_ints size, opd_value memory_format) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::resize_", "TTIV", self, size, memory_format);
+}
+opd_tensor *opd_resize_as_(opd_tensor *self, opd_tensor *the_template) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::resize_as_", "TTT", self, the_template);
+}
+opd_tensor *opd_resize_as_full_(opd_tensor *self, opd_tensor *the_template, opd_value memory_format) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::resize_as_", "TTTV", self, the_template, memory_format);
+}
+opd_value opd_is_same_size(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_value(&op, "aten::is_same_size", "VTT", self, other);
+}
+opd_value opd_size_int(opd_tensor *self, int64_t dim) {
+    static opd_op *op;
+    return opd_given_value(&op, "aten::size.int", "VTi", self, dim);
+}
+opd_value opd_stride_int(opd_tensor *self, int64_t dim) {
+    static opd_op *op;
+    return opd_given_value(&op, "aten::stride.int", "VTi", self, dim);
+}
+opd_value opd_numel_int(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_value(&op, "aten::numel", "VT", self);
+}
+opd_value opd_dim_int(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_value(&op, "aten::dim", "VT", self);
+}
+opd_tensor *opd_view_copy(opd_tensor *self, opd_ints size) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::view_copy", "TTI", self, size);
+}
+opd_tensor *opd_view_copy_dtype(opd_tensor *self, opd_scalar_type dtype) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::view_copy.dtype", "TTi", self, OPD_CAST(int64_t, dtype));
+}
+opd_tensor *opd_reshape_alias_copy(opd_tensor *self, opd_ints size, opd_ints stride) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::_reshape_alias_copy", "TTII", self, size, stride);
+}
+opd_tensor *opd_expand_copy(opd_tensor *self, opd_ints size) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::expand_copy", "TTI", self, size);
+}
+opd_tensor *opd_expand_copy_full(opd_tensor *self, opd_ints size, bool implicit) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::expand_copy", "TTIb", self, size, implicit);
+}
+opd_tensor *opd_transpose_copy(opd_tensor *self, int64_t dim0, int64_t dim1) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::transpose_copy.int", "TTii", self, dim0, dim1);
+}
+opd_tensor *opd_t_copy(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::t_copy", "TT", self);
+}
+opd_tensor *opd_permute_copy(opd_tensor *self, opd_ints dims) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::permute_copy", "TTI", self, dims);
+}
+opd_tensor *opd_select_copy(opd_tensor *self, int64_t dim, int64_t index) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::select_copy.int", "TTii", self, dim, index);
+}
+opd_tensor *opd_slice_copy(opd_tensor *self, int64_t dim, opd_value start, opd_value end, int64_t step) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::slice_copy.Tensor", "TTiVVi", self, dim, start, end, step);
+}
+opd_tensor *opd_unsqueeze_copy(opd_tensor *self, int64_t dim) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::unsqueeze_copy", "TTi", self, dim);
+}
+opd_tensor *opd_squeeze_copy(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::squeeze_copy", "TT", self);
+}
+opd_tensor *opd_squeeze_copy_dim(opd_tensor *self, int64_t dim) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::squeeze_copy.dim", "TTi", self, dim);
+}
+opd_tensor *opd_squeeze_copy_dims(opd_tensor *self, opd_ints dim) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::squeeze_copy.dims", "TTI", self, dim);
+}
+opd_tensor *opd_detach_copy(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::detach_copy", "TT", self);
+}
+opd_tensor *opd_alias_copy(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::alias_copy", "TT", self);
+}
+opd_tensor *opd_as_strided_copy(opd_tensor *self, opd_ints size, opd_ints stride) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::as_strided_copy", "TTII", self, size, stride);
+}
+opd_tensor *opd_as_strided_copy_full(opd_tensor *self, opd_ints size, opd_ints stride, opd_value storage_offset) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::as_strided_copy", "TTIIV", self, size, stride, storage_offset);
+}
+opd_tensor *opd_diagonal_copy(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::diagonal_copy", "TT", self);
+}
+opd_tensor *opd_diagonal_copy_full(opd_tensor *self, int64_t offset, int64_t dim1, int64_t dim2) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::diagonal_copy", "TTiii", self, offset, dim1, dim2);
+}
+opd_tensor *opd_unfold_copy(opd_tensor *self, int64_t dimension, int64_t size, int64_t step) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::unfold_copy", "TTiii", self, dimension, size, step);
+}
+opd_tensors opd_split_copy(opd_tensor *self, int64_t split_size) {
+    static opd_op *op;
+    return opd_given_list(&op, "aten::split_copy.Tensor", "LTi", self, split_size);
+}
+opd_tensors opd_split_copy_full(opd_tensor *self, int64_t split_size, int64_t dim) {
+    static opd_op *op;
+    return opd_given_list(&op, "aten::split_copy.Tensor", "LTii", self, split_size, dim);
+}
+opd_tensors opd_split_with_sizes_copy(opd_tensor *self, opd_ints split_sizes) {
+    static opd_op *op;
+    return opd_given_list(&op, "aten::split_with_sizes_copy", "LTI", self, split_sizes);
+}
+opd_tensors opd_split_with_sizes_copy_full(opd_tensor *self, opd_ints split_sizes, int64_t dim) {
+    static opd_op *op;
+    return opd_given_list(&op, "aten::split_with_sizes_copy", "LTIi", self, split_sizes, dim);
+}
+opd_tensors opd_unbind_copy(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_list(&op, "aten::unbind_copy.int", "LT", self);
+}
+opd_tensors opd_unbind_copy_full(opd_tensor *self, int64_t dim) {
+    static opd_op *op;
+    return opd_given_list(&op, "aten::unbind_copy.int", "LTi", self, dim);
+}
+opd_tensor *opd_view_as_real(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::view_as_real", "TT", self);
+}
+opd_tensor *opd_view_as_complex(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::view_as_complex", "TT", self);
+}
+opd_tensor *opd_real(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::real", "TT", self);
+}
+opd_tensor *opd_imag(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::imag", "TT", self);
+}
+opd_tensor *opd_conj_copy(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::_conj_physical", "TT", self);
+}
+opd_tensor *opd_conj_physical(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::conj_physical", "TT", self);
+}
+opd_tensor *opd_conj_physical_(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::conj_physical_", "TT", self);
+}
+opd_tensor *opd_conj(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::conj", "TT", self);
+}
+opd_tensor *opd_conj_view(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::_conj", "TT", self);
+}
+opd_tensor *opd_resolve_conj(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::resolve_conj", "TT", self);
+}
+opd_tensor *opd_resolve_neg(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::resolve_neg", "TT", self);
+}
+opd_tensor *opd_positive(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::positive", "TT", self);
+}
+opd_tensor *opd_diag_embed(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::diag_embed", "TT", self);
+}
+opd_tensor *opd_diag_embed_full(opd_tensor *self, int64_t offset, int64_t dim1, int64_t dim2) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::diag_embed", "TTiii", self, offset, dim1, dim2);
+}
+opd_tensor *opd_diag(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::diag", "TT", self);
+}
+opd_tensor *opd_diag_full(opd_tensor *self, int64_t diagonal) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::diag", "TTi", self, diagonal);
+}
+opd_tensor *opd_diagflat(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::diagflat", "TT", self);
+}
+opd_tensor *opd_diagflat_full(opd_tensor *self, int64_t offset) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::diagflat", "TTi", self, offset);
+}
+opd_tensor *opd_atleast_1d(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::atleast_1d", "TT", self);
+}
+opd_tensor *opd_atleast_2d(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::atleast_2d", "TT", self);
+}
+opd_tensor *opd_atleast_3d(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::atleast_3d", "TT", self);
+}
+opd_tensors opd_atleast_1d_Sequence(opd_tensors tensors) {
+    static opd_op *op;
+    return opd_given_list(&op, "aten::atleast_1d.Sequence", "LL", tensors);
+}
+opd_tensors opd_atleast_2d_Sequence(opd_tensors tensors) {
+    static opd_op *op;
+    return opd_given_list(&op, "aten::atleast_2d.Sequence", "LL", tensors);
+}
+opd_tensors opd_atleast_3d_Sequence(opd_tensors tensors) {
+    static opd_op *op;
+    return opd_given_list(&op, "aten::atleast_3d.Sequence", "LL", tensors);
+}
+opd_tensor *opd_exp_(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::exp_", "TT", self);
+}
+opd_tensor *opd_exp2(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::exp2", "TT", self);
+}
+opd_tensor *opd_exp2_(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::exp2_", "TT", self);
+}
+opd_tensor *opd_expm1(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::expm1", "TT", self);
+}
+opd_tensor *opd_expm1_(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::expm1_", "TT", self);
+}
+opd_tensor *opd_log_(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::log_", "TT", self);
+}
+opd_tensor *opd_log2(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::log2", "TT", self);
+}
+opd_tensor *opd_log2_(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::log2_", "TT", self);
+}
+opd_tensor *opd_log10(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::log10", "TT", self);
+}
+opd_tensor *opd_log10_(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::log10_", "TT", self);
+}
+opd_tensor *opd_log1p(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::log1p", "TT", self);
+}
+opd_tensor *opd_log1p_(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::log1p_", "TT", self);
+}
+opd_tensor *opd_sqrt_(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::sqrt_", "TT", self);
+}
+opd_tensor *opd_rsqrt_(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::rsqrt_", "TT", self);
+}
+opd_tensor *opd_reciprocal(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::reciprocal", "TT", self);
+}
+opd_tensor *opd_reciprocal_(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::reciprocal_", "TT", self);
+}
+opd_tensor *opd_square(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::square", "TT", self);
+}
+opd_tensor *opd_square_(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::square_", "TT", self);
+}
+opd_tensor *opd_sin(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::sin", "TT", self);
+}
+opd_tensor *opd_sin_(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::sin_", "TT", self);
+}
+opd_tensor *opd_cos(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::cos", "TT", self);
+}
+opd_tensor *opd_cos_(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::cos_", "TT", self);
+}
+opd_tensor *opd_tan(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::tan", "TT", self);
+}
+opd_tensor *opd_tan_(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::tan_", "TT", self);
+}
+opd_tensor *opd_asin(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::asin", "TT", self);
+}
+opd_tensor *opd_asin_(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::asin_", "TT", self);
+}
+opd_tensor *opd_acos(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::acos", "TT", self);
+}
+opd_tensor *opd_acos_(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::acos_", "TT", self);
+}
+opd_tensor *opd_atan(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::atan", "TT", self);
+}
+opd_tensor *opd_atan_(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::atan_", "TT", self);
+}
+opd_tensor *opd_sinh(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::sinh", "TT", self);
+}
+opd_tensor *opd_sinh_(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::sinh_", "TT", self);
+}
+opd_tensor *opd_cosh(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::cosh", "TT", self);
+}
+opd_tensor *opd_cosh_(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::cosh_", "TT", self);
+}
+opd_tensor *opd_asinh(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::asinh", "TT", self);
+}
+opd_tensor *opd_asinh_(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::asinh_", "TT", self);
+}
+opd_tensor *opd_acosh(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::acosh", "TT", self);
+}
+opd_tensor *opd_acosh_(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::acosh_", "TT", self);
+}
+opd_tensor *opd_atanh(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::atanh", "TT", self);
+}
+opd_tensor *opd_atanh_(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::atanh_", "TT", self);
+}
+opd_tensor *opd_tanh_(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::tanh_", "TT", self);
+}
+opd_tensor *opd_erf(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::erf", "TT", self);
+}
+opd_tensor *opd_erf_(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::erf_", "TT", self);
+}
+opd_tensor *opd_erfc(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::erfc", "TT", self);
+}
+opd_tensor *opd_erfc_(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::erfc_", "TT", self);
+}
+opd_tensor *opd_sigmoid_(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::sigmoid_", "TT", self);
+}
+opd_tensor *opd_sinc(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::sinc", "TT", self);
+}
+opd_tensor *opd_sinc_(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::sinc_", "TT", self);
+}
+opd_tensor *opd_floor(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::floor", "TT", self);
+}
+opd_tensor *opd_floor_(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::floor_", "TT", self);
+}
+opd_tensor *opd_frac(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::frac", "TT", self);
+}
+opd_tensor *opd_frac_(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::frac_", "TT", self);
+}
+opd_tensor *opd_sign(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::sign", "TT", self);
+}
+opd_tensor *opd_sign_(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::sign_", "TT", self);
+}
+opd_tensor *opd_abs(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::abs", "TT", self);
+}
+opd_tensor *opd_abs_(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::abs_", "TT", self);
+}
+opd_tensor *opd_hardsigmoid(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::hardsigmoid", "TT", self);
+}
+opd_tensor *opd_hardsigmoid_(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::hardsigmoid_", "TT", self);
+}
+opd_tensor *opd_hardswish(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::hardswish", "TT", self);
+}
+opd_tensor *opd_hardswish_(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::hardswish_", "TT", self);
+}
+opd_tensor *opd_mish(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::mish", "TT", self);
+}
+opd_tensor *opd_mish_(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::mish_", "TT", self);
+}
+opd_tensor *opd_ceil(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::ceil", "TT", self);
+}
+opd_tensor *opd_ceil_(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::ceil_", "TT", self);
+}
+opd_tensor *opd_round(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::round", "TT", self);
+}
+opd_tensor *opd_round_(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::round_", "TT", self);
+}
+opd_tensor *opd_trunc(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::trunc", "TT", self);
+}
+opd_tensor *opd_trunc_(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::trunc_", "TT", self);
+}
+opd_tensor *opd_sgn(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::sgn", "TT", self);
+}
+opd_tensor *opd_sgn_(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::sgn_", "TT", self);
+}
+opd_tensor *opd_isnan(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::isnan", "TT", self);
+}
+opd_tensor *opd_isnan_(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::isnan_", "TT", self);
+}
+opd_tensor *opd_isinf(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::isinf", "TT", self);
+}
+opd_tensor *opd_isinf_(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::isinf_", "TT", self);
+}
+opd_tensor *opd_isfinite(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::isfinite", "TT", self);
+}
+opd_tensor *opd_isfinite_(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::isfinite_", "TT", self);
+}
+opd_tensor *opd_isposinf(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::isposinf", "TT", self);
+}
+opd_tensor *opd_isposinf_(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::isposinf_", "TT", self);
+}
+opd_tensor *opd_isneginf(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::isneginf", "TT", self);
+}
+opd_tensor *opd_isneginf_(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::isneginf_", "TT", self);
+}
+opd_tensor *opd_signbit(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::signbit", "TT", self);
+}
+opd_tensor *opd_signbit_(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::signbit_", "TT", self);
+}
+opd_tensor *opd_logical_not(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::logical_not", "TT", self);
+}
+opd_tensor *opd_logical_not_(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::logical_not_", "TT", self);
+}
+opd_tensor *opd_neg_(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::neg_", "TT", self);
+}
+opd_tensor *opd_bitwise_not(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::bitwise_not", "TT", self);
+}
+opd_tensor *opd_bitwise_not_(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::bitwise_not_", "TT", self);
+}
+opd_tensor *opd_relu_(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::relu_", "TT", self);
+}
+opd_tensor *opd_silu_(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::silu_", "TT", self);
+}
+opd_tensor *opd_clamp(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::clamp", "TT", self);
+}
+opd_tensor *opd_clamp_full(opd_tensor *self, opd_value min, opd_value max) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::clamp", "TTVV", self, min, max);
+}
+opd_tensor *opd_clamp_(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::clamp_", "TT", self);
+}
+opd_tensor *opd_clamp_full_(opd_tensor *self, opd_value min, opd_value max) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::clamp_", "TTVV", self, min, max);
+}
+opd_tensor *opd_clamp_min(opd_tensor *self, opd_value min) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::clamp_min", "TTV", self, min);
+}
+opd_tensor *opd_clamp_min_(opd_tensor *self, opd_value min) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::clamp_min_", "TTV", self, min);
+}
+opd_tensor *opd_clamp_max(opd_tensor *self, opd_value max) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::clamp_max", "TTV", self, max);
+}
+opd_tensor *opd_clamp_max_(opd_tensor *self, opd_value max) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::clamp_max_", "TTV", self, max);
+}
+opd_tensor *opd_hardtanh(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::hardtanh", "TT", self);
+}
+opd_tensor *opd_hardtanh_full(opd_tensor *self, opd_value min_val, opd_value max_val) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::hardtanh", "TTVV", self, min_val, max_val);
+}
+opd_tensor *opd_hardtanh_(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::hardtanh_", "TT", self);
+}
+opd_tensor *opd_hardtanh_full_(opd_tensor *self, opd_value min_val, opd_value max_val) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::hardtanh_", "TTVV", self, min_val, max_val);
+}
+opd_tensor *opd_relu6(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::relu6", "TT", self);
+}
+opd_tensor *opd_relu6_(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::relu6_", "TT", self);
+}
+opd_tensor *opd_gelu_full(opd_tensor *self, const char *approximate) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::gelu", "TTs", self, approximate);
+}
+opd_tensor *opd_gelu_(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::gelu_", "TT", self);
+}
+opd_tensor *opd_gelu_full_(opd_tensor *self, const char *approximate) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::gelu_", "TTs", self, approximate);
+}
+opd_tensor *opd_leaky_relu(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::leaky_relu", "TT", self);
+}
+opd_tensor *opd_leaky_relu_full(opd_tensor *self, opd_value negative_slope) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::leaky_relu", "TTV", self, negative_slope);
+}
+opd_tensor *opd_leaky_relu_(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::leaky_relu_", "TT", self);
+}
+opd_tensor *opd_leaky_relu_full_(opd_tensor *self, opd_value negative_slope) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::leaky_relu_", "TTV", self, negative_slope);
+}
+opd_tensor *opd_elu(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::elu", "TT", self);
+}
+opd_tensor *opd_elu_full(opd_tensor *self, opd_value alpha, opd_value scale, opd_value input_scale) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::elu", "TTVVV", self, alpha, scale, input_scale);
+}
+opd_tensor *opd_elu_(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::elu_", "TT", self);
+}
+opd_tensor *opd_elu_full_(opd_tensor *self, opd_value alpha, opd_value scale, opd_value input_scale) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::elu_", "TTVVV", self, alpha, scale, input_scale);
+}
+opd_tensor *opd_selu(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::selu", "TT", self);
+}
+opd_tensor *opd_selu_(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::selu_", "TT", self);
+}
+opd_tensor *opd_celu(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::celu", "TT", self);
+}
+opd_tensor *opd_celu_full(opd_tensor *self, opd_value alpha) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::celu", "TTV", self, alpha);
+}
+opd_tensor *opd_celu_(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::celu_", "TT", self);
+}
+opd_tensor *opd_celu_full_(opd_tensor *self, opd_value alpha) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::celu_", "TTV", self, alpha);
+}
+opd_tensor *opd_softplus(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::softplus", "TT", self);
+}
+opd_tensor *opd_softplus_full(opd_tensor *self, opd_value beta, opd_value threshold) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::softplus", "TTVV", self, beta, threshold);
+}
+opd_tensor *opd_threshold(opd_tensor *self, opd_value threshold, opd_value value) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::threshold", "TTVV", self, threshold, value);
+}
+opd_tensor *opd_threshold_(opd_tensor *self, opd_value threshold, opd_value value) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::threshold_", "TTVV", self, threshold, value);
+}
+opd_tensor *opd_round_decimals(opd_tensor *self, int64_t decimals) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::round.decimals", "TTi", self, decimals);
+}
+opd_tensor *opd_round_decimals_(opd_tensor *self, int64_t decimals) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::round_.decimals", "TTi", self, decimals);
+}
+opd_tensor *opd_softshrink(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::softshrink", "TT", self);
+}
+opd_tensor *opd_softshrink_full(opd_tensor *self, opd_value lambd) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::softshrink", "TTV", self, lambd);
+}
+opd_tensor *opd_hardshrink(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::hardshrink", "TT", self);
+}
+opd_tensor *opd_hardshrink_full(opd_tensor *self, opd_value lambd) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::hardshrink", "TTV", self, lambd);
+}
+opd_tensor *opd_softshrink_backward(opd_tensor *grad_output, opd_tensor *self, opd_value lambd) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::softshrink_backward", "TTTV", grad_output, self, lambd);
+}
+opd_tensor *opd_hardshrink_backward(opd_tensor *grad_out, opd_tensor *self, opd_value lambd) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::hardshrink_backward", "TTTV", grad_out, self, lambd);
+}
+opd_tensor *opd_nan_to_num(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::nan_to_num", "TT", self);
+}
+opd_tensor *opd_nan_to_num_full(opd_tensor *self, opd_value nan, opd_value posinf, opd_value neginf) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::nan_to_num", "TTVVV", self, nan, posinf, neginf);
+}
+opd_tensor *opd_nan_to_num_(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::nan_to_num_", "TT", self);
+}
+opd_tensor *opd_nan_to_num_full_(opd_tensor *self, opd_value nan, opd_value posinf, opd_value neginf) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::nan_to_num_", "TTVVV", self, nan, posinf, neginf);
+}
+opd_tensor *opd_deg2rad(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::deg2rad", "TT", self);
+}
+opd_tensor *opd_deg2rad_(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::deg2rad_", "TT", self);
+}
+opd_tensor *opd_rad2deg(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::rad2deg", "TT", self);
+}
+opd_tensor *opd_rad2deg_(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::rad2deg_", "TT", self);
+}
+opd_tensor *opd_logit(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::logit", "TT", self);
+}
+opd_tensor *opd_logit_full(opd_tensor *self, opd_value eps) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::logit", "TTV", self, eps);
+}
+opd_tensor *opd_logit_(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::logit_", "TT", self);
+}
+opd_tensor *opd_logit_full_(opd_tensor *self, opd_value eps) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::logit_", "TTV", self, eps);
+}
+opd_tensor *opd_logit_backward(opd_tensor *grad_output, opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::logit_backward", "TTT", grad_output, self);
+}
+opd_tensor *opd_logit_backward_full(opd_tensor *grad_output, opd_tensor *self, opd_value eps) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::logit_backward", "TTTV", grad_output, self, eps);
+}
+opd_tensor *opd_add_full(opd_tensor *self, opd_tensor *other, opd_value alpha) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::add.Tensor", "TTTV", self, other, alpha);
+}
+opd_tensor *opd_add_full_(opd_tensor *self, opd_tensor *other, opd_value alpha) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::add_.Tensor", "TTTV", self, other, alpha);
+}
+opd_tensor *opd_add_Scalar(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::add.Scalar", "TTV", self, other);
+}
+opd_tensor *opd_add_Scalar_full(opd_tensor *self, opd_value other, opd_value alpha) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::add.Scalar", "TTVV", self, other, alpha);
+}
+opd_tensor *opd_add_Scalar_(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::add_.Scalar", "TTV", self, other);
+}
+opd_tensor *opd_add_Scalar_full_(opd_tensor *self, opd_value other, opd_value alpha) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::add_.Scalar", "TTVV", self, other, alpha);
+}
+opd_tensor *opd_sub_full(opd_tensor *self, opd_tensor *other, opd_value alpha) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::sub.Tensor", "TTTV", self, other, alpha);
+}
+opd_tensor *opd_sub_full_(opd_tensor *self, opd_tensor *other, opd_value alpha) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::sub_.Tensor", "TTTV", self, other, alpha);
+}
+opd_tensor *opd_sub_Scalar(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::sub.Scalar", "TTV", self, other);
+}
+opd_tensor *opd_sub_Scalar_full(opd_tensor *self, opd_value other, opd_value alpha) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::sub.Scalar", "TTVV", self, other, alpha);
+}
+opd_tensor *opd_sub_Scalar_(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::sub_.Scalar", "TTV", self, other);
+}
+opd_tensor *opd_sub_Scalar_full_(opd_tensor *self, opd_value other, opd_value alpha) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::sub_.Scalar", "TTVV", self, other, alpha);
+}
+opd_tensor *opd_rsub(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::rsub.Tensor", "TTT", self, other);
+}
+opd_tensor *opd_rsub_full(opd_tensor *self, opd_tensor *other, opd_value alpha) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::rsub.Tensor", "TTTV", self, other, alpha);
+}
+opd_tensor *opd_rsub_Scalar(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::rsub.Scalar", "TTV", self, other);
+}
+opd_tensor *opd_rsub_Scalar_full(opd_tensor *self, opd_value other, opd_value alpha) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::rsub.Scalar", "TTVV", self, other, alpha);
+}
+opd_tensor *opd_mul_Scalar(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::mul.Scalar", "TTV", self, other);
+}
+opd_tensor *opd_mul_Scalar_(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::mul_.Scalar", "TTV", self, other);
+}
+opd_tensor *opd_div_Scalar(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::div.Scalar", "TTV", self, other);
+}
+opd_tensor *opd_div_Scalar_(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::div_.Scalar", "TTV", self, other);
+}
+opd_tensor *opd_div_Tensor_mode(opd_tensor *self, opd_tensor *other, const char *rounding_mode) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::div.Tensor_mode", "TTTs", self, other, rounding_mode);
+}
+opd_tensor *opd_div_Tensor_mode_(opd_tensor *self, opd_tensor *other, const char *rounding_mode) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::div_.Tensor_mode", "TTTs", self, other, rounding_mode);
+}
+opd_tensor *opd_div_Scalar_mode(opd_tensor *self, opd_value other, const char *rounding_mode) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::div.Scalar_mode", "TTVs", self, other, rounding_mode);
+}
+opd_tensor *opd_div_Scalar_mode_(opd_tensor *self, opd_value other, const char *rounding_mode) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::div_.Scalar_mode", "TTVs", self, other, rounding_mode);
+}
+opd_tensor *opd_floor_divide(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::floor_divide", "TTT", self, other);
+}
+opd_tensor *opd_floor_divide_(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::floor_divide_.Tensor", "TTT", self, other);
+}
+opd_tensor *opd_floor_divide_Scalar(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::floor_divide.Scalar", "TTV", self, other);
+}
+opd_tensor *opd_floor_divide_Scalar_(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::floor_divide_.Scalar", "TTV", self, other);
+}
+opd_tensor *opd_fmod(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::fmod.Tensor", "TTT", self, other);
+}
+opd_tensor *opd_fmod_(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::fmod_.Tensor", "TTT", self, other);
+}
+opd_tensor *opd_fmod_Scalar(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::fmod.Scalar", "TTV", self, other);
+}
+opd_tensor *opd_fmod_Scalar_(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::fmod_.Scalar", "TTV", self, other);
+}
+opd_tensor *opd_remainder(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::remainder.Tensor", "TTT", self, other);
+}
+opd_tensor *opd_remainder_(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::remainder_.Tensor", "TTT", self, other);
+}
+opd_tensor *opd_remainder_Scalar(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::remainder.Scalar", "TTV", self, other);
+}
+opd_tensor *opd_remainder_Scalar_(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::remainder_.Scalar", "TTV", self, other);
+}
+opd_tensor *opd_remainder_Scalar_Tensor(opd_value self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::remainder.Scalar_Tensor", "TVT", self, other);
+}
+opd_tensor *opd_pow_Tensor_Tensor(opd_tensor *self, opd_tensor *exponent) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::pow.Tensor_Tensor", "TTT", self, exponent);
+}
+opd_tensor *opd_pow_Tensor_Tensor_(opd_tensor *self, opd_tensor *exponent) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::pow_.Tensor", "TTT", self, exponent);
+}
+opd_tensor *opd_pow_Tensor_Scalar_(opd_tensor *self, opd_value exponent) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::pow_.Scalar", "TTV", self, exponent);
+}
+opd_tensor *opd_pow_Scalar(opd_value self, opd_tensor *exponent) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::pow.Scalar", "TVT", self, exponent);
+}
+opd_tensor *opd_maximum(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::maximum", "TTT", self, other);
+}
+opd_tensor *opd_minimum(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::minimum", "TTT", self, other);
+}
+opd_tensor *opd_fmax(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::fmax", "TTT", self, other);
+}
+opd_tensor *opd_fmin(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::fmin", "TTT", self, other);
+}
+opd_tensor *opd_clamp_Tensor(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::clamp.Tensor", "TT", self);
+}
+opd_tensor *opd_clamp_Tensor_full(opd_tensor *self, opd_tensor *min, opd_tensor *max) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::clamp.Tensor", "TTTT", self, min, max);
+}
+opd_tensor *opd_clamp_Tensor_(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::clamp_.Tensor", "TT", self);
+}
+opd_tensor *opd_clamp_Tensor_full_(opd_tensor *self, opd_tensor *min, opd_tensor *max) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::clamp_.Tensor", "TTTT", self, min, max);
+}
+opd_tensor *opd_clamp_min_Tensor(opd_tensor *self, opd_tensor *min) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::clamp_min.Tensor", "TTT", self, min);
+}
+opd_tensor *opd_clamp_min_Tensor_(opd_tensor *self, opd_tensor *min) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::clamp_min_.Tensor", "TTT", self, min);
+}
+opd_tensor *opd_clamp_max_Tensor(opd_tensor *self, opd_tensor *max) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::clamp_max.Tensor", "TTT", self, max);
+}
+opd_tensor *opd_clamp_max_Tensor_(opd_tensor *self, opd_tensor *max) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::clamp_max_.Tensor", "TTT", self, max);
+}
+opd_tensor *opd_eq_(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::eq_.Tensor", "TTT", self, other);
+}
+opd_tensor *opd_eq_Scalar(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::eq.Scalar", "TTV", self, other);
+}
+opd_tensor *opd_eq_Scalar_(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::eq_.Scalar", "TTV", self, other);
+}
+opd_tensor *opd_ne(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::ne.Tensor", "TTT", self, other);
+}
+opd_tensor *opd_ne_(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::ne_.Tensor", "TTT", self, other);
+}
+opd_tensor *opd_ne_Scalar(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::ne.Scalar", "TTV", self, other);
+}
+opd_tensor *opd_ne_Scalar_(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::ne_.Scalar", "TTV", self, other);
+}
+opd_tensor *opd_lt(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::lt.Tensor", "TTT", self, other);
+}
+opd_tensor *opd_lt_(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::lt_.Tensor", "TTT", self, other);
+}
+opd_tensor *opd_lt_Scalar(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::lt.Scalar", "TTV", self, other);
+}
+opd_tensor *opd_lt_Scalar_(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::lt_.Scalar", "TTV", self, other);
+}
+opd_tensor *opd_le(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::le.Tensor", "TTT", self, other);
+}
+opd_tensor *opd_le_(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::le_.Tensor", "TTT", self, other);
+}
+opd_tensor *opd_le_Scalar(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::le.Scalar", "TTV", self, other);
+}
+opd_tensor *opd_le_Scalar_(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::le_.Scalar", "TTV", self, other);
+}
+opd_tensor *opd_gt_(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::gt_.Tensor", "TTT", self, other);
+}
+opd_tensor *opd_gt_Scalar(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::gt.Scalar", "TTV", self, other);
+}
+opd_tensor *opd_gt_Scalar_(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::gt_.Scalar", "TTV", self, other);
+}
+opd_tensor *opd_ge(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::ge.Tensor", "TTT", self, other);
+}
+opd_tensor *opd_ge_(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::ge_.Tensor", "TTT", self, other);
+}
+opd_tensor *opd_ge_Scalar(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::ge.Scalar", "TTV", self, other);
+}
+opd_tensor *opd_ge_Scalar_(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::ge_.Scalar", "TTV", self, other);
+}
+opd_tensor *opd_logical_and(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::logical_and", "TTT", self, other);
+}
+opd_tensor *opd_logical_and_(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::logical_and_", "TTT", self, other);
+}
+opd_tensor *opd_logical_or(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::logical_or", "TTT", self, other);
+}
+opd_tensor *opd_logical_or_(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::logical_or_", "TTT", self, other);
+}
+opd_tensor *opd_logical_xor(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::logical_xor", "TTT", self, other);
+}
+opd_tensor *opd_logical_xor_(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::logical_xor_", "TTT", self, other);
+}
+opd_tensor *opd_bitwise_and(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::bitwise_and.Tensor", "TTT", self, other);
+}
+opd_tensor *opd_bitwise_and_(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::bitwise_and_.Tensor", "TTT", self, other);
+}
+opd_tensor *opd_bitwise_and_Scalar(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::bitwise_and.Scalar", "TTV", self, other);
+}
+opd_tensor *opd_bitwise_and_Scalar_(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::bitwise_and_.Scalar", "TTV", self, other);
+}
+opd_tensor *opd_bitwise_and_Scalar_Tensor(opd_value self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::bitwise_and.Scalar_Tensor", "TVT", self, other);
+}
+opd_tensor *opd_bitwise_or(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::bitwise_or.Tensor", "TTT", self, other);
+}
+opd_tensor *opd_bitwise_or_(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::bitwise_or_.Tensor", "TTT", self, other);
+}
+opd_tensor *opd_bitwise_or_Scalar(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::bitwise_or.Scalar", "TTV", self, other);
+}
+opd_tensor *opd_bitwise_or_Scalar_(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::bitwise_or_.Scalar", "TTV", self, other);
+}
+opd_tensor *opd_bitwise_or_Scalar_Tensor(opd_value self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::bitwise_or.Scalar_Tensor", "TVT", self, other);
+}
+opd_tensor *opd_bitwise_xor(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::bitwise_xor.Tensor", "TTT", self, other);
+}
+opd_tensor *opd_bitwise_xor_(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::bitwise_xor_.Tensor", "TTT", self, other);
+}
+opd_tensor *opd_bitwise_xor_Scalar(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::bitwise_xor.Scalar", "TTV", self, other);
+}
+opd_tensor *opd_bitwise_xor_Scalar_(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::bitwise_xor_.Scalar", "TTV", self, other);
+}
+opd_tensor *opd_bitwise_xor_Scalar_Tensor(opd_value self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::bitwise_xor.Scalar_Tensor", "TVT", self, other);
+}
+opd_tensor *opd_bitwise_left_shift(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::bitwise_left_shift.Tensor", "TTT", self, other);
+}
+opd_tensor *opd_bitwise_left_shift_(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::bitwise_left_shift_.Tensor", "TTT", self, other);
+}
+opd_tensor *opd_bitwise_left_shift_Tensor_Scalar(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::bitwise_left_shift.Tensor_Scalar", "TTV", self, other);
+}
+opd_tensor *opd_bitwise_left_shift_Tensor_Scalar_(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::bitwise_left_shift_.Tensor_Scalar", "TTV", self, other);
+}
+opd_tensor *opd_bitwise_left_shift_Scalar_Tensor(opd_value self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::bitwise_left_shift.Scalar_Tensor", "TVT", self, other);
+}
+opd_tensor *opd_bitwise_right_shift(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::bitwise_right_shift.Tensor", "TTT", self, other);
+}
+opd_tensor *opd_bitwise_right_shift_(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::bitwise_right_shift_.Tensor", "TTT", self, other);
+}
+opd_tensor *opd_bitwise_right_shift_Tensor_Scalar(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::bitwise_right_shift.Tensor_Scalar", "TTV", self, other);
+}
+opd_tensor *opd_bitwise_right_shift_Tensor_Scalar_(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::bitwise_right_shift_.Tensor_Scalar", "TTV", self, other);
+}
+opd_tensor *opd_bitwise_right_shift_Scalar_Tensor(opd_value self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::bitwise_right_shift.Scalar_Tensor", "TVT", self, other);
+}
+opd_tensor *opd_gcd(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::gcd", "TTT", self, other);
+}
+opd_tensor *opd_gcd_(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::gcd_", "TTT", self, other);
+}
+opd_tensor *opd_lcm(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::lcm", "TTT", self, other);
+}
+opd_tensor *opd_lcm_(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::lcm_", "TTT", self, other);
+}
+opd_tensor *opd_atan2(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::atan2", "TTT", self, other);
+}
+opd_tensor *opd_atan2_(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::atan2_", "TTT", self, other);
+}
+opd_tensor *opd_hypot(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::hypot", "TTT", self, other);
+}
+opd_tensor *opd_hypot_(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::hypot_", "TTT", self, other);
+}
+opd_tensor *opd_xlogy(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::xlogy.Tensor", "TTT", self, other);
+}
+opd_tensor *opd_xlogy_(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::xlogy_.Tensor", "TTT", self, other);
+}
+opd_tensor *opd_xlogy_Scalar_Other(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::xlogy.Scalar_Other", "TTV", self, other);
+}
+opd_tensor *opd_xlogy_Scalar_Other_(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::xlogy_.Scalar_Other", "TTV", self, other);
+}
+opd_tensor *opd_xlogy_Scalar_Self(opd_value self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::xlogy.Scalar_Self", "TVT", self, other);
+}
+opd_tensor *opd_logaddexp(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::logaddexp", "TTT", self, other);
+}
+opd_tensor *opd_logaddexp2(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::logaddexp2", "TTT", self, other);
+}
+opd_tensor *opd_copysign(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::copysign.Tensor", "TTT", self, other);
+}
+opd_tensor *opd_copysign_(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::copysign_.Tensor", "TTT", self, other);
+}
+opd_tensor *opd_copysign_Scalar(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::copysign.Scalar", "TTV", self, other);
+}
+opd_tensor *opd_copysign_Scalar_(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::copysign_.Scalar", "TTV", self, other);
+}
+opd_tensor *opd_nextafter(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::nextafter", "TTT", self, other);
+}
+opd_tensor *opd_nextafter_(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::nextafter_", "TTT", self, other);
+}
+opd_tensor *opd_heaviside(opd_tensor *self, opd_tensor *values) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::heaviside", "TTT", self, values);
+}
+opd_tensor *opd_heaviside_(opd_tensor *self, opd_tensor *values) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::heaviside_", "TTT", self, values);
+}
+opd_tensor *opd_where_ScalarOther(opd_tensor *condition, opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::where.ScalarOther", "TTTV", condition, self, other);
+}
+opd_tensor *opd_where_ScalarSelf(opd_tensor *condition, opd_value self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::where.ScalarSelf", "TTVT", condition, self, other);
+}
+opd_tensor *opd_masked_fill_Scalar(opd_tensor *self, opd_tensor *mask, opd_value value) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::masked_fill.Scalar", "TTTV", self, mask, value);
+}
+opd_tensor *opd_masked_fill_Scalar_(opd_tensor *self, opd_tensor *mask, opd_value value) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::masked_fill_.Scalar", "TTTV", self, mask, value);
+}
+opd_tensor *opd_masked_fill(opd_tensor *self, opd_tensor *mask, opd_tensor *value) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::masked_fill.Tensor", "TTTT", self, mask, value);
+}
+opd_tensor *opd_masked_fill_(opd_tensor *self, opd_tensor *mask, opd_tensor *value) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::masked_fill_.Tensor", "TTTT", self, mask, value);
+}
+opd_tensor *opd_lerp_Scalar(opd_tensor *self, opd_tensor *end, opd_value weight) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::lerp.Scalar", "TTTV", self, end, weight);
+}
+opd_tensor *opd_lerp_Scalar_(opd_tensor *self, opd_tensor *end, opd_value weight) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::lerp_.Scalar", "TTTV", self, end, weight);
+}
+opd_tensor *opd_lerp(opd_tensor *self, opd_tensor *end, opd_tensor *weight) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::lerp.Tensor", "TTTT", self, end, weight);
+}
+opd_tensor *opd_lerp_(opd_tensor *self, opd_tensor *end, opd_tensor *weight) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::lerp_.Tensor", "TTTT", self, end, weight);
+}
+opd_tensor *opd_addcmul(opd_tensor *self, opd_tensor *tensor1, opd_tensor *tensor2) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::addcmul", "TTTT", self, tensor1, tensor2);
+}
+opd_tensor *opd_addcmul_full(opd_tensor *self, opd_tensor *tensor1, opd_tensor *tensor2, opd_value value) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::addcmul", "TTTTV", self, tensor1, tensor2, value);
+}
+opd_tensor *opd_addcmul_(opd_tensor *self, opd_tensor *tensor1, opd_tensor *tensor2) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::addcmul_", "TTTT", self, tensor1, tensor2);
+}
+opd_tensor *opd_addcmul_full_(opd_tensor *self, opd_tensor *tensor1, opd_tensor *tensor2, opd_value value) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::addcmul_", "TTTTV", self, tensor1, tensor2, value);
+}
+opd_tensor *opd_addcdiv(opd_tensor *self, opd_tensor *tensor1, opd_tensor *tensor2) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::addcdiv", "TTTT", self, tensor1, tensor2);
+}
+opd_tensor *opd_addcdiv_full(opd_tensor *self, opd_tensor *tensor1, opd_tensor *tensor2, opd_value value) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::addcdiv", "TTTTV", self, tensor1, tensor2, value);
+}
+opd_tensor *opd_addcdiv_(opd_tensor *self, opd_tensor *tensor1, opd_tensor *tensor2) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::addcdiv_", "TTTT", self, tensor1, tensor2);
+}
+opd_tensor *opd_addcdiv_full_(opd_tensor *self, opd_tensor *tensor1, opd_tensor *tensor2, opd_value value) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::addcdiv_", "TTTTV", self, tensor1, tensor2, value);
+}
+opd_tensor *opd_tanh_backward(opd_tensor *grad_output, opd_tensor *output) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::tanh_backward", "TTT", grad_output, output);
+}
+opd_tensor *opd_sigmoid_backward(opd_tensor *grad_output, opd_tensor *output) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::sigmoid_backward", "TTT", grad_output, output);
+}
+opd_tensor *opd_threshold_backward(opd_tensor *grad_output, opd_tensor *self, opd_value threshold) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::threshold_backward", "TTTV", grad_output, self, threshold);
+}
+opd_tensor *opd_hardtanh_backward(opd_tensor *grad_output, opd_tensor *self, opd_value min_val, opd_value max_val) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::hardtanh_backward", "TTTVV", grad_output, self, min_val, max_val);
+}
+opd_tensor *opd_leaky_relu_backward(opd_tensor *grad_output, opd_tensor *self, opd_value negative_slope,
+                                    bool self_is_result) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::leaky_relu_backward", "TTTVb", grad_output, self, negative_slope, self_is_result);
+}
+opd_tensor *opd_hardsigmoid_backward(opd_tensor *grad_output, opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::hardsigmoid_backward", "TTT", grad_output, self);
+}
+opd_tensor *opd_hardswish_backward(opd_tensor *grad_output, opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::hardswish_backward", "TTT", grad_output, self);
+}
+opd_tensor *opd_softplus_backward(opd_tensor *grad_output, opd_tensor *self, opd_value beta, opd_value threshold) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::softplus_backward", "TTTVV", grad_output, self, beta, threshold);
+}
+opd_tensor *opd_silu_backward(opd_tensor *grad_output, opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::silu_backward", "TTT", grad_output, self);
+}
+opd_tensor *opd_mish_backward(opd_tensor *grad_output, opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::mish_backward", "TTT", grad_output, self);
+}
+opd_tensor *opd_gelu_backward(opd_tensor *grad_output, opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::gelu_backward", "TTT", grad_output, self);
+}
+opd_tensor *opd_gelu_backward_full(opd_tensor *grad_output, opd_tensor *self, const char *approximate) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::gelu_backward", "TTTs", grad_output, self, approximate);
+}
+opd_tensor *opd_elu_backward(opd_tensor *grad_output, opd_value alpha, opd_value scale, opd_value input_scale,
+                             bool is_result, opd_tensor *self_or_result) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::elu_backward", "TTVVVbT", grad_output, alpha, scale, input_scale, is_result,
+                        self_or_result);
+}
+opd_tensor *opd_true_divide(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::true_divide.Tensor", "TTT", self, other);
+}
+opd_tensor *opd_true_divide_(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::true_divide_.Tensor", "TTT", self, other);
+}
+opd_tensor *opd_true_divide_Scalar(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::true_divide.Scalar", "TTV", self, other);
+}
+opd_tensor *opd_true_divide_Scalar_(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::true_divide_.Scalar", "TTV", self, other);
+}
+opd_tensor *opd_ldexp(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::ldexp.Tensor", "TTT", self, other);
+}
+opd_tensor *opd_ldexp_(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::ldexp_", "TTT", self, other);
+}
+opd_tensor *opd_sum_full(opd_tensor *self, opd_value dtype) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::sum", "TTV", self, dtype);
+}
+opd_tensor *opd_sum_dim_full(opd_tensor *self, opd_ints dim, bool keepdim, opd_value dtype) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::sum.dim_IntList", "TTVbV", self, opd_value_optional_ints(dim), keepdim, dtype);
+}
+opd_tensor *opd_nansum(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::nansum", "TT", self);
+}
+opd_tensor *opd_nansum_full(opd_tensor *self, opd_value dim, bool keepdim, opd_value dtype) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::nansum", "TTVbV", self, dim, keepdim, dtype);
+}
+opd_tensor *opd_mean_full(opd_tensor *self, opd_value dtype) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::mean", "TTV", self, dtype);
+}
+opd_tensor *opd_mean_dim_full(opd_tensor *self, opd_ints dim, bool keepdim, opd_value dtype) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::mean.dim", "TTVbV", self, opd_value_optional_ints(dim), keepdim, dtype);
+}
+opd_tensor *opd_prod(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::prod", "TT", self);
+}
+opd_tensor *opd_prod_full(opd_tensor *self, opd_value dtype) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::prod", "TTV", self, dtype);
+}
+opd_tensor *opd_prod_dim(opd_tensor *self, int64_t dim, bool keepdim) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::prod.dim_int", "TTib", self, dim, keepdim);
+}
+opd_tensor *opd_prod_dim_full(opd_tensor *self, int64_t dim, bool keepdim, opd_value dtype) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::prod.dim_int", "TTibV", self, dim, keepdim, dtype);
+}
+opd_tensor *opd_var(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::var", "TT", self);
+}
+opd_tensor *opd_var_full(opd_tensor *self, bool unbiased) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::var", "TTb", self, unbiased);
+}
+opd_tensor *opd_std(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::std", "TT", self);
+}
+opd_tensor *opd_std_full(opd_tensor *self, bool unbiased) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::std", "TTb", self, unbiased);
+}
+int opd_var_mean(opd_tensor **rets, opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_tensors(&op, "aten::var_mean", "NT", rets, self);
+}
+int opd_var_mean_full(opd_tensor **rets, opd_tensor *self, bool unbiased) {
+    static opd_op *op;
+    return opd_given_tensors(&op, "aten::var_mean", "NTb", rets, self, unbiased);
+}
+int opd_std_mean(opd_tensor **rets, opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_tensors(&op, "aten::std_mean", "NT", rets, self);
+}
+int opd_std_mean_full(opd_tensor **rets, opd_tensor *self, bool unbiased) {
+    static opd_op *op;
+    return opd_given_tensors(&op, "aten::std_mean", "NTb", rets, self, unbiased);
+}
+opd_tensor *opd_var_dim(opd_tensor *self, opd_ints dim) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::var.dim", "TTV", self, opd_value_optional_ints(dim));
+}
+opd_tensor *opd_var_dim_full(opd_tensor *self, opd_ints dim, bool unbiased, bool keepdim) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::var.dim", "TTVbb", self, opd_value_optional_ints(dim), unbiased, keepdim);
+}
+opd_tensor *opd_std_dim(opd_tensor *self, opd_ints dim) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::std.dim", "TTV", self, opd_value_optional_ints(dim));
+}
+opd_tensor *opd_std_dim_full(opd_tensor *self, opd_ints dim, bool unbiased, bool keepdim) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::std.dim", "TTVbb", self, opd_value_optional_ints(dim), unbiased, keepdim);
+}
+int opd_var_mean_dim(opd_tensor **rets, opd_tensor *self, opd_ints dim) {
+    static opd_op *op;
+    return opd_given_tensors(&op, "aten::var_mean.dim", "NTV", rets, self, opd_value_optional_ints(dim));
+}
+int opd_var_mean_dim_full(opd_tensor **rets, opd_tensor *self, opd_ints dim, bool unbiased, bool keepdim) {
+    static opd_op *op;
+    return opd_given_tensors(&op, "aten::var_mean.dim", "NTVbb", rets, self, opd_value_optional_ints(dim), unbiased,
+                             keepdim);
+}
+int opd_std_mean_dim(opd_tensor **rets, opd_tensor *self, opd_ints dim) {
+    static opd_op *op;
+    return opd_given_tensors(&op, "aten::std_mean.dim", "NTV", rets, self, opd_value_optional_ints(dim));
+}
+int opd_std_mean_dim_full(opd_tensor **rets, opd_tensor *self, opd_ints dim, bool unbiased, bool keepdim) {
+    static opd_op *op;
+    return opd_given_tensors(&op, "aten::std_mean.dim", "NTVbb", rets, self, opd_value_optional_ints(dim), unbiased,
+                             keepdim);
+}
+opd_tensor *opd_var_correction(opd_tensor *self, opd_ints dim, opd_value correction, bool keepdim) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::var.correction", "TTVVb", self, opd_value_optional_ints(dim), correction, keepdim);
+}
+opd_tensor *opd_std_correction(opd_tensor *self, opd_ints dim, opd_value correction, bool keepdim) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::std.correction", "TTVVb", self, opd_value_optional_ints(dim), correction, keepdim);
+}
+int opd_var_mean_correction(opd_tensor **rets, opd_tensor *self, opd_ints dim, opd_value correction, bool keepdim) {
+    static opd_op *op;
+    return opd_given_tensors(&op, "aten::var_mean.correction", "NTVVb", rets, self, opd_value_optional_ints(dim),
+                             correction, keepdim);
+}
+int opd_std_mean_correction(opd_tensor **rets, opd_tensor *self, opd_ints dim, opd_value correction, bool keepdim) {
+    static opd_op *op;
+    return opd_given_tensors(&op, "aten::std_mean.correction", "NTVVb", rets, self, opd_value_optional_ints(dim),
+                             correction, keepdim);
+}
+opd_tensor *opd_amin(opd_tensor *self, opd_ints dim, bool keepdim) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::amin", "TTIb", self, dim, keepdim);
+}
+opd_tensor *opd_max(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::max", "TT", self);
+}
+opd_tensor *opd_min(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::min", "TT", self);
+}
+int opd_max_dim(opd_tensor **rets, opd_tensor *self, int64_t dim, bool keepdim) {
+    static opd_op *op;
+    return opd_given_tensors(&op, "aten::max.dim", "NTib", rets, self, dim, keepdim);
+}
+int opd_min_dim(opd_tensor **rets, opd_tensor *self, int64_t dim, bool keepdim) {
+    static opd_op *op;
+    return opd_given_tensors(&op, "aten::min.dim", "NTib", rets, self, dim, keepdim);
+}
+opd_tensor *opd_argmax(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::argmax", "TT", self);
+}
+opd_tensor *opd_argmax_full(opd_tensor *self, opd_value dim, bool keepdim) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::argmax", "TTVb", self, dim, keepdim);
+}
+opd_tensor *opd_argmin(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::argmin", "TT", self);
+}
+opd_tensor *opd_argmin_full(opd_tensor *self, opd_value dim, bool keepdim) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::argmin", "TTVb", self, dim, keepdim);
+}
+opd_tensor *opd_max_other(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::max.other", "TTT", self, other);
+}
+opd_tensor *opd_min_other(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::min.other", "TTT", self, other);
+}
+int opd_aminmax(opd_tensor **rets, opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_tensors(&op, "aten::aminmax", "NT", rets, self);
+}
+int opd_aminmax_full(opd_tensor **rets, opd_tensor *self, opd_value dim, bool keepdim) {
+    static opd_op *op;
+    return opd_given_tensors(&op, "aten::aminmax", "NTVb", rets, self, dim, keepdim);
+}
+opd_tensor *opd_value_selecting_reduction_backward(opd_tensor *grad, int64_t dim, opd_tensor *indices, opd_ints sizes,
+                                        bool keepdim) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::value_selecting_reduction_backward", "TTiTIb", grad, dim, indices, sizes, keepdim);
+}
+opd_tensor *opd_any(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::any", "TT", self);
+}
+opd_tensor *opd_all(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::all", "TT", self);
+}
+opd_tensor *opd_any_dim(opd_tensor *self, int64_t dim, bool keepdim) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::any.dim", "TTib", self, dim, keepdim);
+}
+opd_tensor *opd_all_dim(opd_tensor *self, int64_t dim, bool keepdim) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::all.dim", "TTib", self, dim, keepdim);
+}
+opd_tensor *opd_any_dims(opd_tensor *self, opd_ints dim, bool keepdim) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::any.dims", "TTVb", self, opd_value_optional_ints(dim), keepdim);
+}
+opd_tensor *opd_all_dims(opd_tensor *self, opd_ints dim, bool keepdim) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::all.dims", "TTVb", self, opd_value_optional_ints(dim), keepdim);
+}
+opd_tensor *opd_count_nonzero_dim(opd_tensor *self, opd_ints dim) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::count_nonzero.dim_IntList", "TTI", self, dim);
+}
+opd_tensor *opd_count_nonzero(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::count_nonzero", "TT", self);
+}
+opd_tensor *opd_count_nonzero_full(opd_tensor *self, opd_value dim) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::count_nonzero", "TTV", self, dim);
+}
+opd_tensor *opd_linalg_vector_norm(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::linalg_vector_norm", "TT", self);
+}
+opd_tensor *opd_linalg_vector_norm_full(opd_tensor *self, opd_value ord, opd_value dim, bool keepdim, opd_value dtype) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::linalg_vector_norm", "TTVVbV", self, ord, dim, keepdim, dtype);
+}
+opd_tensor *opd_norm_Scalar(opd_tensor *self, opd_value p) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::norm.Scalar", "TTV", self, p);
+}
+opd_tensor *opd_norm_dtype(opd_tensor *self, opd_value p, opd_scalar_type dtype) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::norm.ScalarOpt_dtype", "TTVi", self, p, OPD_CAST(int64_t, dtype));
+}
+opd_tensor *opd_norm_dim(opd_tensor *self, opd_value p, opd_ints dim, bool keepdim) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::norm.ScalarOpt_dim", "TTVIb", self, p, dim, keepdim);
+}
+opd_tensor *opd_norm_dim_dtype(opd_tensor *self, opd_value p, opd_ints dim, bool keepdim, opd_scalar_type dtype) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::norm.ScalarOpt_dim_dtype", "TTVIbi", self, p, dim, keepdim,
+                        OPD_CAST(int64_t, dtype));
+}
+opd_tensor *opd_frobenius_norm(opd_tensor *self, opd_ints dim, bool keepdim) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::frobenius_norm.dim", "TTIb", self, dim, keepdim);
+}
+opd_tensor *opd_dist(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::dist", "TTT", self, other);
+}
+opd_tensor *opd_dist_full(opd_tensor *self, opd_tensor *other, opd_value p) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::dist", "TTTV", self, other, p);
+}
+opd_tensor *opd_logsumexp(opd_tensor *self, opd_ints dim) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::logsumexp", "TTI", self, dim);
+}
+opd_tensor *opd_logsumexp_full(opd_tensor *self, opd_ints dim, bool keepdim) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::logsumexp", "TTIb", self, dim, keepdim);
+}
+opd_tensor *opd_special_logsumexp(opd_tensor *self, opd_ints dim, bool keepdim) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::special_logsumexp", "TTIb", self, dim, keepdim);
+}
+opd_tensor *opd_sum_to_size(opd_tensor *self, opd_ints size) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::sum_to_size", "TTI", self, size);
+}
+opd_tensor *opd_nanmean(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::nanmean", "TT", self);
+}
+opd_tensor *opd_nanmean_full(opd_tensor *self, opd_value dim, bool keepdim, opd_value dtype) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::nanmean", "TTVbV", self, dim, keepdim, dtype);
+}
+opd_tensor *opd_trace(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::trace", "TT", self);
+}
+opd_value opd_equal(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_value(&op, "aten::equal", "VTT", self, other);
+}
+opd_tensor *opd_isclose(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::isclose", "TTT", self, other);
+}
+opd_tensor *opd_isclose_full(opd_tensor *self, opd_tensor *other, double rtol, double atol, bool equal_nan) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::isclose", "TTTddb", self, other, rtol, atol, equal_nan);
+}
+opd_value opd_allclose(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_value(&op, "aten::allclose", "VTT", self, other);
+}
+opd_value opd_allclose_full(opd_tensor *self, opd_tensor *other, double rtol, double atol, bool equal_nan) {
+    static opd_op *op;
+    return opd_given_value(&op, "aten::allclose", "VTTddb", self, other, rtol, atol, equal_nan);
+}
+opd_tensor *opd_nonzero(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::nonzero", "TT", self);
+}
+opd_tensor *opd__softmax(opd_tensor *self, int64_t dim, bool half_to_float) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::_softmax", "TTib", self, dim, half_to_float);
+}
+opd_tensor *opd__log_softmax(opd_tensor *self, int64_t dim, bool half_to_float) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::_log_softmax", "TTib", self, dim, half_to_float);
+}
+opd_tensor *opd__softmax_backward_data(opd_tensor *grad_output, opd_tensor *output, int64_t dim,
+                                       opd_scalar_type input_dtype) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::_softmax_backward_data", "TTTii", grad_output, output, dim,
+                        OPD_CAST(int64_t, input_dtype));
+}
+opd_tensor *opd__log_softmax_backward_data(opd_tensor *grad_output, opd_tensor *output, int64_t dim,
+                                        opd_scalar_type input_dtype) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::_log_softmax_backward_data", "TTTii", grad_output, output, dim,
+                        OPD_CAST(int64_t, input_dtype));
+}
+opd_tensor *opd_softmax_full(opd_tensor *self, int64_t dim, opd_value dtype) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::softmax.int", "TTiV", self, dim, dtype);
+}
+opd_tensor *opd_log_softmax_full(opd_tensor *self, int64_t dim, opd_value dtype) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::log_softmax.int", "TTiV", self, dim, dtype);
+}
+opd_tensor *opd_special_softmax(opd_tensor *self, int64_t dim) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::special_softmax", "TTi", self, dim);
+}
+opd_tensor *opd_special_softmax_full(opd_tensor *self, int64_t dim, opd_value dtype) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::special_softmax", "TTiV", self, dim, dtype);
+}
+opd_tensor *opd_special_log_softmax(opd_tensor *self, int64_t dim) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::special_log_softmax", "TTi", self, dim);
+}
+opd_tensor *opd_special_log_softmax_full(opd_tensor *self, int64_t dim, opd_value dtype) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::special_log_softmax", "TTiV", self, dim, dtype);
+}
+opd_tensor *opd_cumsum(opd_tensor *self, int64_t dim) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::cumsum", "TTi", self, dim);
+}
+opd_tensor *opd_cumsum_full(opd_tensor *self, int64_t dim, opd_value dtype) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::cumsum", "TTiV", self, dim, dtype);
+}
+opd_tensor *opd_cumsum_(opd_tensor *self, int64_t dim) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::cumsum_", "TTi", self, dim);
+}
+opd_tensor *opd_cumsum_full_(opd_tensor *self, int64_t dim, opd_value dtype) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::cumsum_", "TTiV", self, dim, dtype);
+}
+opd_tensor *opd_cumprod(opd_tensor *self, int64_t dim) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::cumprod", "TTi", self, dim);
+}
+opd_tensor *opd_cumprod_full(opd_tensor *self, int64_t dim, opd_value dtype) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::cumprod", "TTiV", self, dim, dtype);
+}
+opd_tensor *opd_cumprod_(opd_tensor *self, int64_t dim) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::cumprod_", "TTi", self, dim);
+}
+opd_tensor *opd_cumprod_full_(opd_tensor *self, int64_t dim, opd_value dtype) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::cumprod_", "TTiV", self, dim, dtype);
+}
+opd_tensor *opd_logcumsumexp(opd_tensor *self, int64_t dim) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::logcumsumexp", "TTi", self, dim);
+}
+opd_tensor *opd_cumprod_backward(opd_tensor *grad, opd_tensor *input, int64_t dim, opd_tensor *output) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::cumprod_backward", "TTTiT", grad, input, dim, output);
+}
+int opd_cummax(opd_tensor **rets, opd_tensor *self, int64_t dim) {
+    static opd_op *op;
+    return opd_given_tensors(&op, "aten::cummax", "NTi", rets, self, dim);
+}
+int opd_cummin(opd_tensor **rets, opd_tensor *self, int64_t dim) {
+    static opd_op *op;
+    return opd_given_tensors(&op, "aten::cummin", "NTi", rets, self, dim);
+}
+int opd_sort(opd_tensor **rets, opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_tensors(&op, "aten::sort", "NT", rets, self);
+}
+int opd_sort_full(opd_tensor **rets, opd_tensor *self, int64_t dim, bool descending) {
+    static opd_op *op;
+    return opd_given_tensors(&op, "aten::sort", "NTib", rets, self, dim, descending);
+}
+int opd_sort_stable(opd_tensor **rets, opd_tensor *self, opd_value stable, int64_t dim, bool descending) {
+    static opd_op *op;
+    return opd_given_tensors(&op, "aten::sort.stable", "NTVib", rets, self, stable, dim, descending);
+}
+int opd_topk(opd_tensor **rets, opd_tensor *self, int64_t k) {
+    static opd_op *op;
+    return opd_given_tensors(&op, "aten::topk", "NTi", rets, self, k);
+}
+int opd_topk_full(opd_tensor **rets, opd_tensor *self, int64_t k, int64_t dim, bool largest, bool sorted) {
+    static opd_op *op;
+    return opd_given_tensors(&op, "aten::topk", "NTiibb", rets, self, k, dim, largest, sorted);
+}
+int opd_kthvalue(opd_tensor **rets, opd_tensor *self, int64_t k) {
+    static opd_op *op;
+    return opd_given_tensors(&op, "aten::kthvalue", "NTi", rets, self, k);
+}
+int opd_kthvalue_full(opd_tensor **rets, opd_tensor *self, int64_t k, int64_t dim, bool keepdim) {
+    static opd_op *op;
+    return opd_given_tensors(&op, "aten::kthvalue", "NTiib", rets, self, k, dim, keepdim);
+}
+int opd_median_dim(opd_tensor **rets, opd_tensor *self, int64_t dim, bool keepdim) {
+    static opd_op *op;
+    return opd_given_tensors(&op, "aten::median.dim", "NTib", rets, self, dim, keepdim);
+}
+int opd_nanmedian_dim(opd_tensor **rets, opd_tensor *self, int64_t dim, bool keepdim) {
+    static opd_op *op;
+    return opd_given_tensors(&op, "aten::nanmedian.dim", "NTib", rets, self, dim, keepdim);
+}
+int opd_mode(opd_tensor **rets, opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_tensors(&op, "aten::mode", "NT", rets, self);
+}
+int opd_mode_full(opd_tensor **rets, opd_tensor *self, int64_t dim, bool keepdim) {
+    static opd_op *op;
+    return opd_given_tensors(&op, "aten::mode", "NTib", rets, self, dim, keepdim);
+}
+opd_tensor *opd_median(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::median", "TT", self);
+}
+opd_tensor *opd_nanmedian(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::nanmedian", "TT", self);
+}
+opd_tensor *opd_argsort(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::argsort", "TT", self);
+}
+opd_tensor *opd_argsort_full(opd_tensor *self, int64_t dim, bool descending) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::argsort", "TTib", self, dim, descending);
+}
+opd_tensor *opd_argsort_stable(opd_tensor *self, bool stable, int64_t dim, bool descending) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::argsort.stable", "TTbib", self, stable, dim, descending);
+}
+opd_tensor *opd_msort(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::msort", "TT", self);
+}
+opd_tensor *opd_addmm_full(opd_tensor *self, opd_tensor *mat1, opd_tensor *mat2, opd_value beta, opd_value alpha) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::addmm", "TTTTVV", self, mat1, mat2, beta, alpha);
+}
+opd_tensor *opd_addmm_(opd_tensor *self, opd_tensor *mat1, opd_tensor *mat2) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::addmm_", "TTTT", self, mat1, mat2);
+}
+opd_tensor *opd_addmm_full_(opd_tensor *self, opd_tensor *mat1, opd_tensor *mat2, opd_value beta, opd_value alpha) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::addmm_", "TTTTVV", self, mat1, mat2, beta, alpha);
+}
+opd_tensor *opd_baddbmm(opd_tensor *self, opd_tensor *batch1, opd_tensor *batch2) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::baddbmm", "TTTT", self, batch1, batch2);
+}
+opd_tensor *opd_baddbmm_full(opd_tensor *self, opd_tensor *batch1, opd_tensor *batch2, opd_value beta,
+                             opd_value alpha) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::baddbmm", "TTTTVV", self, batch1, batch2, beta, alpha);
+}
+opd_tensor *opd_baddbmm_(opd_tensor *self, opd_tensor *batch1, opd_tensor *batch2) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::baddbmm_", "TTTT", self, batch1, batch2);
+}
+opd_tensor *opd_baddbmm_full_(opd_tensor *self, opd_tensor *batch1, opd_tensor *batch2, opd_value beta,
+                              opd_value alpha) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::baddbmm_", "TTTTVV", self, batch1, batch2, beta, alpha);
+}
+opd_tensor *opd_addbmm(opd_tensor *self, opd_tensor *batch1, opd_tensor *batch2) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::addbmm", "TTTT", self, batch1, batch2);
+}
+opd_tensor *opd_addbmm_full(opd_tensor *self, opd_tensor *batch1, opd_tensor *batch2, opd_value beta, opd_value alpha) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::addbmm", "TTTTVV", self, batch1, batch2, beta, alpha);
+}
+opd_tensor *opd_addbmm_(opd_tensor *self, opd_tensor *batch1, opd_tensor *batch2) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::addbmm_", "TTTT", self, batch1, batch2);
+}
+opd_tensor *opd_addbmm_full_(opd_tensor *self, opd_tensor *batch1, opd_tensor *batch2, opd_value beta,
+                             opd_value alpha) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::addbmm_", "TTTTVV", self, batch1, batch2, beta, alpha);
+}
+opd_tensor *opd_mv(opd_tensor *self, opd_tensor *vec) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::mv", "TTT", self, vec);
+}
+opd_tensor *opd_addmv(opd_tensor *self, opd_tensor *mat, opd_tensor *vec) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::addmv", "TTTT", self, mat, vec);
+}
+opd_tensor *opd_addmv_full(opd_tensor *self, opd_tensor *mat, opd_tensor *vec, opd_value beta, opd_value alpha) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::addmv", "TTTTVV", self, mat, vec, beta, alpha);
+}
+opd_tensor *opd_addmv_(opd_tensor *self, opd_tensor *mat, opd_tensor *vec) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::addmv_", "TTTT", self, mat, vec);
+}
+opd_tensor *opd_addmv_full_(opd_tensor *self, opd_tensor *mat, opd_tensor *vec, opd_value beta, opd_value alpha) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::addmv_", "TTTTVV", self, mat, vec, beta, alpha);
+}
+opd_tensor *opd_dot(opd_tensor *self, opd_tensor *tensor) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::dot", "TTT", self, tensor);
+}
+opd_tensor *opd_vdot(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::vdot", "TTT", self, other);
+}
+opd_tensor *opd_outer(opd_tensor *self, opd_tensor *vec2) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::outer", "TTT", self, vec2);
+}
+opd_tensor *opd_ger(opd_tensor *self, opd_tensor *vec2) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::ger", "TTT", self, vec2);
+}
+opd_tensor *opd_addr(opd_tensor *self, opd_tensor *vec1, opd_tensor *vec2) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::addr", "TTTT", self, vec1, vec2);
+}
+opd_tensor *opd_addr_full(opd_tensor *self, opd_tensor *vec1, opd_tensor *vec2, opd_value beta, opd_value alpha) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::addr", "TTTTVV", self, vec1, vec2, beta, alpha);
+}
+opd_tensor *opd_addr_(opd_tensor *self, opd_tensor *vec1, opd_tensor *vec2) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::addr_", "TTTT", self, vec1, vec2);
+}
+opd_tensor *opd_addr_full_(opd_tensor *self, opd_tensor *vec1, opd_tensor *vec2, opd_value beta, opd_value alpha) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::addr_", "TTTTVV", self, vec1, vec2, beta, alpha);
+}
+opd_tensor *opd_linear_full(opd_tensor *input, opd_tensor *weight, opd_tensor *bias) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::linear", "TTTT", input, weight, bias);
+}
+opd_tensor *opd_tensordot(opd_tensor *self, opd_tensor *other, opd_ints dims_self, opd_ints dims_other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::tensordot", "TTTII", self, other, dims_self, dims_other);
+}
+opd_tensor *opd_inner(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::inner", "TTT", self, other);
+}
+opd_tensor *opd_kron(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::kron", "TTT", self, other);
+}
+int opd_convolution_backward(opd_tensor **rets, opd_tensor *grad_output, opd_tensor *input, opd_tensor *weight,
+                             opd_value bias_sizes, opd_ints stride, opd_ints padding, opd_ints dilation,
+                             bool transposed, opd_ints output_padding, int64_t groups, opd_value output_mask) {
+    static opd_op *op;
+    return opd_given_tensors(&op, "aten::convolution_backward", "NTTTVIIIbIiV", rets, grad_output, input, weight,
+                             bias_sizes, stride, padding, dilation, transposed, output_padding, groups, output_mask);
+}
+opd_tensor *opd_under_convolution(opd_tensor *input, opd_tensor *weight, opd_tensor *bias, opd_ints stride,
+                                  opd_ints padding, opd_ints dilation, bool transposed, opd_ints output_padding,
+                                  int64_t groups, bool benchmark, bool deterministic, bool cudnn_enabled,
+                                  bool allow_tf32) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::_convolution", "TTTTIIIbIibbbb", input, weight, bias, stride, padding, dilation,
+                        transposed, output_padding, groups, benchmark, deterministic, cudnn_enabled, allow_tf32);
+}
+opd_tensor *opd_under_convolution_deprecated(opd_tensor *input, opd_tensor *weight, opd_tensor *bias, opd_ints stride,
+                                        opd_ints padding, opd_ints dilation, bool transposed, opd_ints output_padding,
+                                        int64_t groups, bool benchmark, bool deterministic, bool cudnn_enabled) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::_convolution.deprecated", "TTTTIIIbIibbb", input, weight, bias, stride, padding,
+                        dilation, transposed, output_padding, groups, benchmark, deterministic, cudnn_enabled);
+}
+opd_tensor *opd_conv1d(opd_tensor *input, opd_tensor *weight) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::conv1d", "TTT", input, weight);
+}
+opd_tensor *opd_conv1d_full(opd_tensor *input, opd_tensor *weight, opd_tensor *bias, opd_ints stride, opd_ints padding,
+                            opd_ints dilation, int64_t groups) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::conv1d", "TTTTIIIi", input, weight, bias, stride, padding, dilation, groups);
+}
+opd_tensor *opd_conv1d_padding(opd_tensor *input, opd_tensor *weight) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::conv1d.padding", "TTT", input, weight);
+}
+opd_tensor *opd_conv1d_padding_full(opd_tensor *input, opd_tensor *weight, opd_tensor *bias, opd_ints stride,
+                                    const char *padding, opd_ints dilation, int64_t groups) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::conv1d.padding", "TTTTIsIi", input, weight, bias, stride, padding, dilation,
+                        groups);
+}
+opd_tensor *opd_conv2d_full(opd_tensor *input, opd_tensor *weight, opd_tensor *bias, opd_ints stride, opd_ints padding,
+                            opd_ints dilation, int64_t groups) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::conv2d", "TTTTIIIi", input, weight, bias, stride, padding, dilation, groups);
+}
+opd_tensor *opd_conv2d_padding(opd_tensor *input, opd_tensor *weight) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::conv2d.padding", "TTT", input, weight);
+}
+opd_tensor *opd_conv2d_padding_full(opd_tensor *input, opd_tensor *weight, opd_tensor *bias, opd_ints stride,
+                                    const char *padding, opd_ints dilation, int64_t groups) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::conv2d.padding", "TTTTIsIi", input, weight, bias, stride, padding, dilation,
+                        groups);
+}
+opd_tensor *opd_conv3d(opd_tensor *input, opd_tensor *weight) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::conv3d", "TTT", input, weight);
+}
+opd_tensor *opd_conv3d_full(opd_tensor *input, opd_tensor *weight, opd_tensor *bias, opd_ints stride, opd_ints padding,
+                            opd_ints dilation, int64_t groups) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::conv3d", "TTTTIIIi", input, weight, bias, stride, padding, dilation, groups);
+}
+opd_tensor *opd_conv3d_padding(opd_tensor *input, opd_tensor *weight) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::conv3d.padding", "TTT", input, weight);
+}
+opd_tensor *opd_conv3d_padding_full(opd_tensor *input, opd_tensor *weight, opd_tensor *bias, opd_ints stride,
+                                    const char *padding, opd_ints dilation, int64_t groups) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::conv3d.padding", "TTTTIsIi", input, weight, bias, stride, padding, dilation,
+                        groups);
+}
+opd_tensor *opd_conv_transpose1d(opd_tensor *input, opd_tensor *weight) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::conv_transpose1d", "TTT", input, weight);
+}
+opd_tensor *opd_conv_transpose1d_full(opd_tensor *input, opd_tensor *weight, opd_tensor *bias, opd_ints stride,
+                                      opd_ints padding, opd_ints output_padding, int64_t groups, opd_ints dilation) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::conv_transpose1d", "TTTTIIIiI", input, weight, bias, stride, padding,
+                        output_padding, groups, dilation);
+}
+opd_tensor *opd_conv_transpose2d(opd_tensor *input, opd_tensor *weight) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::conv_transpose2d.input", "TTT", input, weight);
+}
+opd_tensor *opd_conv_transpose2d_full(opd_tensor *input, opd_tensor *weight, opd_tensor *bias, opd_ints stride,
+                                      opd_ints padding, opd_ints output_padding, int64_t groups, opd_ints dilation) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::conv_transpose2d.input", "TTTTIIIiI", input, weight, bias, stride, padding,
+                        output_padding, groups, dilation);
+}
+opd_tensor *opd_conv_transpose3d(opd_tensor *input, opd_tensor *weight) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::conv_transpose3d.input", "TTT", input, weight);
+}
+opd_tensor *opd_conv_transpose3d_full(opd_tensor *input, opd_tensor *weight, opd_tensor *bias, opd_ints stride,
+                                      opd_ints padding, opd_ints output_padding, int64_t groups, opd_ints dilation) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::conv_transpose3d.input", "TTTTIIIiI", input, weight, bias, stride, padding,
+                        output_padding, groups, dilation);
+}
+int opd_max_pool2d_with_indices(opd_tensor **rets, opd_tensor *self, opd_ints kernel_size) {
+    static opd_op *op;
+    return opd_given_tensors(&op, "aten::max_pool2d_with_indices", "NTI", rets, self, kernel_size);
+}
+int opd_max_pool2d_with_indices_full(opd_tensor **rets, opd_tensor *self, opd_ints kernel_size, opd_ints stride,
+                                     opd_ints padding, opd_ints dilation, bool ceil_mode) {
+    static opd_op *op;
+    return opd_given_tensors(&op, "aten::max_pool2d_with_indices", "NTIIIIb", rets, self, kernel_size, stride, padding,
+                             dilation, ceil_mode);
+}
+opd_tensor *opd_max_pool2d_with_indices_backward(opd_tensor *grad_output, opd_tensor *self, opd_ints kernel_size,
+                                        opd_ints stride, opd_ints padding, opd_ints dilation, bool ceil_mode,
+                                        opd_tensor *indices) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::max_pool2d_with_indices_backward", "TTTIIIIbT", grad_output, self, kernel_size,
+                        stride, padding, dilation, ceil_mode, indices);
+}
+int opd_max_pool3d_with_indices(opd_tensor **rets, opd_tensor *self, opd_ints kernel_size) {
+    static opd_op *op;
+    return opd_given_tensors(&op, "aten::max_pool3d_with_indices", "NTI", rets, self, kernel_size);
+}
+int opd_max_pool3d_with_indices_full(opd_tensor **rets, opd_tensor *self, opd_ints kernel_size, opd_ints stride,
+                                     opd_ints padding, opd_ints dilation, bool ceil_mode) {
+    static opd_op *op;
+    return opd_given_tensors(&op, "aten::max_pool3d_with_indices", "NTIIIIb", rets, self, kernel_size, stride, padding,
+                             dilation, ceil_mode);
+}
+opd_tensor *opd_max_pool3d_with_indices_backward(opd_tensor *grad_output, opd_tensor *self, opd_ints kernel_size,
+                                        opd_ints stride, opd_ints padding, opd_ints dilation, bool ceil_mode,
+                                        opd_tensor *indices) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::max_pool3d_with_indices_backward", "TTTIIIIbT", grad_output, self, kernel_size,
+                        stride, padding, dilation, ceil_mode, indices);
+}
+opd_tensor *opd_max_pool2d(opd_tensor *self, opd_ints kernel_size) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::max_pool2d", "TTI", self, kernel_size);
+}
+opd_tensor *opd_max_pool2d_full(opd_tensor *self, opd_ints kernel_size, opd_ints stride, opd_ints padding,
+                                opd_ints dilation, bool ceil_mode) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::max_pool2d", "TTIIIIb", self, kernel_size, stride, padding, dilation, ceil_mode);
+}
+opd_tensor *opd_max_pool3d(opd_tensor *self, opd_ints kernel_size) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::max_pool3d", "TTI", self, kernel_size);
+}
+opd_tensor *opd_max_pool3d_full(opd_tensor *self, opd_ints kernel_size, opd_ints stride, opd_ints padding,
+                                opd_ints dilation, bool ceil_mode) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::max_pool3d", "TTIIIIb", self, kernel_size, stride, padding, dilation, ceil_mode);
+}
+int opd_max_pool1d_with_indices(opd_tensor **rets, opd_tensor *self, opd_ints kernel_size) {
+    static opd_op *op;
+    return opd_given_tensors(&op, "aten::max_pool1d_with_indices", "NTI", rets, self, kernel_size);
+}
+int opd_max_pool1d_with_indices_full(opd_tensor **rets, opd_tensor *self, opd_ints kernel_size, opd_ints stride,
+                                     opd_ints padding, opd_ints dilation, bool ceil_mode) {
+    static opd_op *op;
+    return opd_given_tensors(&op, "aten::max_pool1d_with_indices", "NTIIIIb", rets, self, kernel_size, stride, padding,
+                             dilation, ceil_mode);
+}
+opd_tensor *opd_max_pool1d(opd_tensor *self, opd_ints kernel_size) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::max_pool1d", "TTI", self, kernel_size);
+}
+opd_tensor *opd_max_pool1d_full(opd_tensor *self, opd_ints kernel_size, opd_ints stride, opd_ints padding,
+                                opd_ints dilation, bool ceil_mode) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::max_pool1d", "TTIIIIb", self, kernel_size, stride, padding, dilation, ceil_mode);
+}
+opd_tensor *opd_avg_pool2d(opd_tensor *self, opd_ints kernel_size) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::avg_pool2d", "TTI", self, kernel_size);
+}
+opd_tensor *opd_avg_pool2d_full(opd_tensor *self, opd_ints kernel_size, opd_ints stride, opd_ints padding,
+                                bool ceil_mode, bool count_include_pad, opd_value divisor_override) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::avg_pool2d", "TTIIIbbV", self, kernel_size, stride, padding, ceil_mode,
+                        count_include_pad, divisor_override);
+}
+opd_tensor *opd_avg_pool2d_backward(opd_tensor *grad_output, opd_tensor *self, opd_ints kernel_size, opd_ints stride,
+                                    opd_ints padding, bool ceil_mode, bool count_include_pad,
+                                    opd_value divisor_override) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::avg_pool2d_backward", "TTTIIIbbV", grad_output, self, kernel_size, stride, padding,
+                        ceil_mode, count_include_pad, divisor_override);
+}
+opd_tensor *opd_avg_pool3d(opd_tensor *self, opd_ints kernel_size) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::avg_pool3d", "TTI", self, kernel_size);
+}
+opd_tensor *opd_avg_pool3d_full(opd_tensor *self, opd_ints kernel_size, opd_ints stride, opd_ints padding,
+                                bool ceil_mode, bool count_include_pad, opd_value divisor_override) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::avg_pool3d", "TTIIIbbV", self, kernel_size, stride, padding, ceil_mode,
+                        count_include_pad, divisor_override);
+}
+opd_tensor *opd_avg_pool3d_backward(opd_tensor *grad_output, opd_tensor *self, opd_ints kernel_size, opd_ints stride,
+                                    opd_ints padding, bool ceil_mode, bool count_include_pad,
+                                    opd_value divisor_override) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::avg_pool3d_backward", "TTTIIIbbV", grad_output, self, kernel_size, stride, padding,
+                        ceil_mode, count_include_pad, divisor_override);
+}
+opd_tensor *opd_avg_pool1d(opd_tensor *self, opd_ints kernel_size) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::avg_pool1d", "TTI", self, kernel_size);
+}
+opd_tensor *opd_avg_pool1d_full(opd_tensor *self, opd_ints kernel_size, opd_ints stride, opd_ints padding,
+                                bool ceil_mode, bool count_include_pad) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::avg_pool1d", "TTIIIbb", self, kernel_size, stride, padding, ceil_mode,
+                        count_include_pad);
+}
+opd_tensor *opd_under_adaptive_avg_pool2d(opd_tensor *self, opd_ints output_size) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::_adaptive_avg_pool2d", "TTI", self, output_size);
+}
+opd_tensor *opd_adaptive_avg_pool2d_backward(opd_tensor *grad_output, opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::_adaptive_avg_pool2d_backward", "TTT", grad_output, self);
+}
+opd_tensor *opd_under_adaptive_avg_pool3d(opd_tensor *self, opd_ints output_size) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::_adaptive_avg_pool3d", "TTI", self, output_size);
+}
+opd_tensor *opd_adaptive_avg_pool3d_backward(opd_tensor *grad_output, opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::_adaptive_avg_pool3d_backward", "TTT", grad_output, self);
+}
+int opd_adaptive_max_pool2d(opd_tensor **rets, opd_tensor *self, opd_ints output_size) {
+    static opd_op *op;
+    return opd_given_tensors(&op, "aten::adaptive_max_pool2d", "NTI", rets, self, output_size);
+}
+opd_tensor *opd_adaptive_max_pool2d_backward(opd_tensor *grad_output, opd_tensor *self, opd_tensor *indices) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::adaptive_max_pool2d_backward", "TTTT", grad_output, self, indices);
+}
+int opd_adaptive_max_pool3d(opd_tensor **rets, opd_tensor *self, opd_ints output_size) {
+    static opd_op *op;
+    return opd_given_tensors(&op, "aten::adaptive_max_pool3d", "NTI", rets, self, output_size);
+}
+opd_tensor *opd_adaptive_max_pool3d_backward(opd_tensor *grad_output, opd_tensor *self, opd_tensor *indices) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::adaptive_max_pool3d_backward", "TTTT", grad_output, self, indices);
+}
+opd_tensor *opd_adaptive_avg_pool1d(opd_tensor *self, opd_ints output_size) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::adaptive_avg_pool1d", "TTI", self, output_size);
+}
+opd_tensor *opd_adaptive_avg_pool2d(opd_tensor *self, opd_ints output_size) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::adaptive_avg_pool2d", "TTI", self, output_size);
+}
+opd_tensor *opd_adaptive_avg_pool3d(opd_tensor *self, opd_ints output_size) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::adaptive_avg_pool3d", "TTI", self, output_size);
+}
+int opd_adaptive_max_pool1d(opd_tensor **rets, opd_tensor *self, opd_ints output_size) {
+    static opd_op *op;
+    return opd_given_tensors(&op, "aten::adaptive_max_pool1d", "NTI", rets, self, output_size);
+}
+opd_tensor *opd_im2col(opd_tensor *self, opd_ints kernel_size, opd_ints dilation, opd_ints padding, opd_ints stride) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::im2col", "TTIIII", self, kernel_size, dilation, padding, stride);
+}
+opd_tensor *opd_col2im(opd_tensor *self, opd_ints output_size, opd_ints kernel_size, opd_ints dilation,
+                       opd_ints padding, opd_ints stride) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::col2im", "TTIIIII", self, output_size, kernel_size, dilation, padding, stride);
+}
+opd_tensor *opd_pixel_shuffle(opd_tensor *self, int64_t upscale_factor) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::pixel_shuffle", "TTi", self, upscale_factor);
+}
+opd_tensor *opd_pixel_unshuffle(opd_tensor *self, int64_t downscale_factor) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::pixel_unshuffle", "TTi", self, downscale_factor);
+}
+opd_tensor *opd_upsample_nearest2d(opd_tensor *self, opd_ints output_size) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::upsample_nearest2d", "TTI", self, output_size);
+}
+opd_tensor *opd_upsample_nearest2d_full(opd_tensor *self, opd_ints output_size, opd_value scales_h,
+                                        opd_value scales_w) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::upsample_nearest2d", "TTIVV", self, output_size, scales_h, scales_w);
+}
+opd_tensor *opd_upsample_nearest2d_backward(opd_tensor *grad_output, opd_ints output_size, opd_ints input_size) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::upsample_nearest2d_backward", "TTII", grad_output, output_size, input_size);
+}
+opd_tensor *opd_upsample_nearest2d_backward_full(opd_tensor *grad_output, opd_ints output_size, opd_ints input_size,
+                                        opd_value scales_h, opd_value scales_w) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::upsample_nearest2d_backward", "TTIIVV", grad_output, output_size, input_size,
+                        scales_h, scales_w);
+}
+opd_tensor *opd_upsample_nearest2d_vec(opd_tensor *input, opd_value output_size, opd_value scale_factors) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::upsample_nearest2d.vec", "TTVV", input, output_size, scale_factors);
+}
+opd_tensor *opd_upsample_bilinear2d(opd_tensor *self, opd_ints output_size, bool align_corners) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::upsample_bilinear2d", "TTIb", self, output_size, align_corners);
+}
+opd_tensor *opd_upsample_bilinear2d_full(opd_tensor *self, opd_ints output_size, bool align_corners, opd_value scales_h,
+                                        opd_value scales_w) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::upsample_bilinear2d", "TTIbVV", self, output_size, align_corners, scales_h,
+                        scales_w);
+}
+opd_tensor *opd_upsample_bilinear2d_backward(opd_tensor *grad_output, opd_ints output_size, opd_ints input_size,
+                                        bool align_corners) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::upsample_bilinear2d_backward", "TTIIb", grad_output, output_size, input_size,
+                        align_corners);
+}
+opd_tensor *opd_upsample_bilinear2d_backward_full(opd_tensor *grad_output, opd_ints output_size, opd_ints input_size,
+                                        bool align_corners, opd_value scales_h, opd_value scales_w) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::upsample_bilinear2d_backward", "TTIIbVV", grad_output, output_size, input_size,
+                        align_corners, scales_h, scales_w);
+}
+opd_tensor *opd_upsample_bilinear2d_vec(opd_tensor *input, opd_value output_size, bool align_corners,
+                                        opd_value scale_factors) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::upsample_bilinear2d.vec", "TTVbV", input, output_size, align_corners,
+                        scale_factors);
+}
+opd_tensor *opd_grid_sampler_2d(opd_tensor *input, opd_tensor *grid, int64_t interpolation_mode, int64_t padding_mode,
+                                bool align_corners) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::grid_sampler_2d", "TTTiib", input, grid, interpolation_mode, padding_mode,
+                        align_corners);
+}
+int opd_grid_sampler_2d_backward(opd_tensor **rets, opd_tensor *grad_output, opd_tensor *input, opd_tensor *grid,
+                                 int64_t interpolation_mode, int64_t padding_mode, bool align_corners,
+                                 opd_value output_mask) {
+    static opd_op *op;
+    return opd_given_tensors(&op, "aten::grid_sampler_2d_backward", "NTTTiibV", rets, grad_output, input, grid,
+                             interpolation_mode, padding_mode, align_corners, output_mask);
+}
+opd_tensor *opd_grid_sampler(opd_tensor *input, opd_tensor *grid, int64_t interpolation_mode, int64_t padding_mode,
+                             bool align_corners) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::grid_sampler", "TTTiib", input, grid, interpolation_mode, padding_mode,
+                        align_corners);
+}
+opd_tensor *opd_cdist_forward(opd_tensor *x1, opd_tensor *x2, double p, opd_value compute_mode) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::_cdist_forward", "TTTdV", x1, x2, p, compute_mode);
+}
+opd_tensor *opd_cdist_backward(opd_tensor *grad, opd_tensor *x1, opd_tensor *x2, double p, opd_tensor *cdist) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::_cdist_backward", "TTTTdT", grad, x1, x2, p, cdist);
+}
+opd_tensor *opd_euclidean_dist(opd_tensor *x1, opd_tensor *x2) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::_euclidean_dist", "TTT", x1, x2);
+}
+opd_tensor *opd_cdist(opd_tensor *x1, opd_tensor *x2) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::cdist", "TTT", x1, x2);
+}
+opd_tensor *opd_cdist_full(opd_tensor *x1, opd_tensor *x2, double p, opd_value compute_mode) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::cdist", "TTTdV", x1, x2, p, compute_mode);
+}
+opd_tensor *opd_pdist_forward(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::_pdist_forward", "TT", self);
+}
+opd_tensor *opd_pdist_forward_full(opd_tensor *self, double p) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::_pdist_forward", "TTd", self, p);
+}
+opd_tensor *opd_pdist_backward(opd_tensor *grad, opd_tensor *self, double p, opd_tensor *pdist) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::_pdist_backward", "TTTdT", grad, self, p, pdist);
+}
+opd_tensor *opd_pdist(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::pdist", "TT", self);
+}
+opd_tensor *opd_pdist_full(opd_tensor *self, double p) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::pdist", "TTd", self, p);
+}
+opd_tensor *opd_fft_r2c(opd_tensor *self, opd_ints dim, int64_t normalization, bool onesided) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::_fft_r2c", "TTIib", self, dim, normalization, onesided);
+}
+opd_tensor *opd_fft_c2r(opd_tensor *self, opd_ints dim, int64_t normalization, int64_t last_dim_size) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::_fft_c2r", "TTIii", self, dim, normalization, last_dim_size);
+}
+opd_tensor *opd_fft_c2c(opd_tensor *self, opd_ints dim, int64_t normalization, bool forward) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::_fft_c2c", "TTIib", self, dim, normalization, forward);
+}
+int opd_native_layer_norm(opd_tensor **rets, opd_tensor *input, opd_ints normalized_shape, opd_tensor *weight,
+                          opd_tensor *bias, double eps) {
+    static opd_op *op;
+    return opd_given_tensors(&op, "aten::native_layer_norm", "NTITTd", rets, input, normalized_shape, weight, bias,
+                             eps);
+}
+int opd_native_layer_norm_backward(opd_tensor **rets, opd_tensor *grad_out, opd_tensor *input,
+                                   opd_ints normalized_shape, opd_tensor *mean, opd_tensor *rstd, opd_tensor *weight,
+                                   opd_tensor *bias, opd_value output_mask) {
+    static opd_op *op;
+    return opd_given_tensors(&op, "aten::native_layer_norm_backward", "NTTITTTTV", rets, grad_out, input,
+                             normalized_shape, mean, rstd, weight, bias, output_mask);
+}
+opd_tensor *opd_layer_norm_full(opd_tensor *input, opd_ints normalized_shape, opd_tensor *weight, opd_tensor *bias,
+                                double eps, bool cudnn_enable) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::layer_norm", "TTITTdb", input, normalized_shape, weight, bias, eps, cudnn_enable);
+}
+int opd_native_group_norm(opd_tensor **rets, opd_tensor *input, opd_tensor *weight, opd_tensor *bias, int64_t n,
+                          int64_t c, int64_t hxw, int64_t group, double eps) {
+    static opd_op *op;
+    return opd_given_tensors(&op, "aten::native_group_norm", "NTTTiiiid", rets, input, weight, bias, n, c, hxw, group,
+                             eps);
+}
+int opd_native_group_norm_backward(opd_tensor **rets, opd_tensor *grad_out, opd_tensor *input, opd_tensor *mean,
+                                   opd_tensor *rstd, opd_tensor *weight, int64_t n, int64_t c, int64_t hxw,
+                                   int64_t group, opd_value output_mask) {
+    static opd_op *op;
+    return opd_given_tensors(&op, "aten::native_group_norm_backward", "NTTTTTiiiiV", rets, grad_out, input, mean, rstd,
+                             weight, n, c, hxw, group, output_mask);
+}
+opd_tensor *opd_group_norm(opd_tensor *input, int64_t num_groups) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::group_norm", "TTi", input, num_groups);
+}
+opd_tensor *opd_group_norm_full(opd_tensor *input, int64_t num_groups, opd_tensor *weight, opd_tensor *bias, double eps,
+                                bool cudnn_enabled) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::group_norm", "TTiTTdb", input, num_groups, weight, bias, eps, cudnn_enabled);
+}
+int opd_native_batch_norm(opd_tensor **rets, opd_tensor *input, opd_tensor *weight, opd_tensor *bias,
+                          opd_tensor *running_mean, opd_tensor *running_var, bool training, double momentum,
+                          double eps) {
+    static opd_op *op;
+    return opd_given_tensors(&op, "aten::native_batch_norm", "NTTTTTbdd", rets, input, weight, bias, running_mean,
+                             running_var, training, momentum, eps);
+}
+int opd_native_batch_norm_backward(opd_tensor **rets, opd_tensor *grad_out, opd_tensor *input, opd_tensor *weight,
+                                   opd_tensor *running_mean, opd_tensor *running_var, opd_tensor *save_mean,
+                                   opd_tensor *save_invstd, bool train, double eps, opd_value output_mask) {
+    static opd_op *op;
+    return opd_given_tensors(&op, "aten::native_batch_norm_backward", "NTTTTTTTbdV", rets, grad_out, input, weight,
+                             running_mean, running_var, save_mean, save_invstd, train, eps, output_mask);
+}
+opd_tensor *opd_batch_norm(opd_tensor *input, opd_tensor *weight, opd_tensor *bias, opd_tensor *running_mean,
+                           opd_tensor *running_var, bool training, double momentum, double eps, bool cudnn_enabled) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::batch_norm", "TTTTTTbddb", input, weight, bias, running_mean, running_var, training,
+                        momentum, eps, cudnn_enabled);
+}
+opd_tensor *opd_instance_norm(opd_tensor *input, opd_tensor *weight, opd_tensor *bias, opd_tensor *running_mean,
+                              opd_tensor *running_var, bool use_input_stats, double momentum, double eps,
+                              bool cudnn_enabled) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::instance_norm", "TTTTTTbddb", input, weight, bias, running_mean, running_var,
+                        use_input_stats, momentum, eps, cudnn_enabled);
+}
+int opd_native_dropout(opd_tensor **rets, opd_tensor *input, double p, opd_value train) {
+    static opd_op *op;
+    return opd_given_tensors(&op, "aten::native_dropout", "NTdV", rets, input, p, train);
+}
+opd_tensor *opd_native_dropout_backward(opd_tensor *grad_output, opd_tensor *mask, double scale) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::native_dropout_backward", "TTTd", grad_output, mask, scale);
+}
+opd_tensor *opd_dropout(opd_tensor *input, double p, bool train) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::dropout", "TTdb", input, p, train);
+}
+opd_tensor *opd_dropout_(opd_tensor *self, double p, bool train) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::dropout_", "TTdb", self, p, train);
+}
+opd_tensor *opd_feature_dropout(opd_tensor *input, double p, bool train) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::feature_dropout", "TTdb", input, p, train);
+}
+opd_tensor *opd_feature_dropout_(opd_tensor *self, double p, bool train) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::feature_dropout_", "TTdb", self, p, train);
+}
+int opd_nll_loss_forward(opd_tensor **rets, opd_tensor *self, opd_tensor *target, opd_tensor *weight, int64_t reduction,
+                         int64_t ignore_index) {
+    static opd_op *op;
+    return opd_given_tensors(&op, "aten::nll_loss_forward", "NTTTii", rets, self, target, weight, reduction,
+                             ignore_index);
+}
+opd_tensor *opd_nll_loss_backward(opd_tensor *grad_output, opd_tensor *self, opd_tensor *target, opd_tensor *weight,
+                                  int64_t reduction, int64_t ignore_index, opd_tensor *total_weight) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::nll_loss_backward", "TTTTTiiT", grad_output, self, target, weight, reduction,
+                        ignore_index, total_weight);
+}
+int opd_nll_loss2d_forward(opd_tensor **rets, opd_tensor *self, opd_tensor *target, opd_tensor *weight,
+                           int64_t reduction, int64_t ignore_index) {
+    static opd_op *op;
+    return opd_given_tensors(&op, "aten::nll_loss2d_forward", "NTTTii", rets, self, target, weight, reduction,
+                             ignore_index);
+}
+opd_tensor *opd_nll_loss2d_backward(opd_tensor *grad_output, opd_tensor *self, opd_tensor *target, opd_tensor *weight,
+                                    int64_t reduction, int64_t ignore_index, opd_tensor *total_weight) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::nll_loss2d_backward", "TTTTTiiT", grad_output, self, target, weight, reduction,
+                        ignore_index, total_weight);
+}
+opd_tensor *opd_nll_loss(opd_tensor *self, opd_tensor *target) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::nll_loss", "TTT", self, target);
+}
+opd_tensor *opd_nll_loss_full(opd_tensor *self, opd_tensor *target, opd_tensor *weight, int64_t reduction,
+                              int64_t ignore_index) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::nll_loss", "TTTTii", self, target, weight, reduction, ignore_index);
+}
+opd_tensor *opd_nll_loss2d(opd_tensor *self, opd_tensor *target) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::nll_loss2d", "TTT", self, target);
+}
+opd_tensor *opd_nll_loss2d_full(opd_tensor *self, opd_tensor *target, opd_tensor *weight, int64_t reduction,
+                                int64_t ignore_index) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::nll_loss2d", "TTTTii", self, target, weight, reduction, ignore_index);
+}
+opd_tensor *opd_nll_loss_nd(opd_tensor *self, opd_tensor *target) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::nll_loss_nd", "TTT", self, target);
+}
+opd_tensor *opd_nll_loss_nd_full(opd_tensor *self, opd_tensor *target, opd_tensor *weight, int64_t reduction,
+                                 int64_t ignore_index) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::nll_loss_nd", "TTTTii", self, target, weight, reduction, ignore_index);
+}
+opd_tensor *opd_cross_entropy_loss_full(opd_tensor *self, opd_tensor *target, opd_tensor *weight, int64_t reduction,
+                                        int64_t ignore_index, double label_smoothing) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::cross_entropy_loss", "TTTTiid", self, target, weight, reduction, ignore_index,
+                        label_smoothing);
+}
+opd_tensor *opd_mse_loss(opd_tensor *self, opd_tensor *target) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::mse_loss", "TTT", self, target);
+}
+opd_tensor *opd_mse_loss_full(opd_tensor *self, opd_tensor *target, int64_t reduction) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::mse_loss", "TTTi", self, target, reduction);
+}
+opd_tensor *opd_mse_loss_backward(opd_tensor *grad_output, opd_tensor *self, opd_tensor *target, int64_t reduction) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::mse_loss_backward", "TTTTi", grad_output, self, target, reduction);
+}
+opd_tensor *opd_l1_loss(opd_tensor *self, opd_tensor *target) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::l1_loss", "TTT", self, target);
+}
+opd_tensor *opd_l1_loss_full(opd_tensor *self, opd_tensor *target, int64_t reduction) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::l1_loss", "TTTi", self, target, reduction);
+}
+opd_tensor *opd_smooth_l1_loss(opd_tensor *self, opd_tensor *target) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::smooth_l1_loss", "TTT", self, target);
+}
+opd_tensor *opd_smooth_l1_loss_full(opd_tensor *self, opd_tensor *target, int64_t reduction, double beta) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::smooth_l1_loss", "TTTid", self, target, reduction, beta);
+}
+opd_tensor *opd_smooth_l1_loss_backward(opd_tensor *grad_output, opd_tensor *self, opd_tensor *target,
+                                        int64_t reduction, double beta) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::smooth_l1_loss_backward", "TTTTid", grad_output, self, target, reduction, beta);
+}
+opd_tensor *opd_huber_loss(opd_tensor *self, opd_tensor *target) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::huber_loss", "TTT", self, target);
+}
+opd_tensor *opd_huber_loss_full(opd_tensor *self, opd_tensor *target, int64_t reduction, double delta) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::huber_loss", "TTTid", self, target, reduction, delta);
+}
+opd_tensor *opd_huber_loss_backward(opd_tensor *grad_output, opd_tensor *self, opd_tensor *target, int64_t reduction,
+                                    double delta) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::huber_loss_backward", "TTTTid", grad_output, self, target, reduction, delta);
+}
+opd_tensor *opd_binary_cross_entropy(opd_tensor *self, opd_tensor *target) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::binary_cross_entropy", "TTT", self, target);
+}
+opd_tensor *opd_binary_cross_entropy_full(opd_tensor *self, opd_tensor *target, opd_tensor *weight, int64_t reduction) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::binary_cross_entropy", "TTTTi", self, target, weight, reduction);
+}
+opd_tensor *opd_binary_cross_entropy_backward(opd_tensor *grad_output, opd_tensor *self, opd_tensor *target) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::binary_cross_entropy_backward", "TTTT", grad_output, self, target);
+}
+opd_tensor *opd_binary_cross_entropy_backward_full(opd_tensor *grad_output, opd_tensor *self, opd_tensor *target,
+                                        opd_tensor *weight, int64_t reduction) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::binary_cross_entropy_backward", "TTTTTi", grad_output, self, target, weight,
+                        reduction);
+}
+opd_tensor *opd_binary_cross_entropy_with_logits(opd_tensor *self, opd_tensor *target) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::binary_cross_entropy_with_logits", "TTT", self, target);
+}
+opd_tensor *opd_binary_cross_entropy_with_logits_full(opd_tensor *self, opd_tensor *target, opd_tensor *weight,
+                                        opd_tensor *pos_weight, int64_t reduction) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::binary_cross_entropy_with_logits", "TTTTTi", self, target, weight, pos_weight,
+                        reduction);
+}
+int opd_log_sigmoid_forward(opd_tensor **rets, opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_tensors(&op, "aten::log_sigmoid_forward", "NT", rets, self);
+}
+opd_tensor *opd_log_sigmoid_backward(opd_tensor *grad_output, opd_tensor *self, opd_tensor *buffer) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::log_sigmoid_backward", "TTTT", grad_output, self, buffer);
+}
+opd_tensor *opd_log_sigmoid(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::log_sigmoid", "TT", self);
+}
+opd_tensor *opd_soft_margin_loss(opd_tensor *self, opd_tensor *target) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::soft_margin_loss", "TTT", self, target);
+}
+opd_tensor *opd_soft_margin_loss_full(opd_tensor *self, opd_tensor *target, int64_t reduction) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::soft_margin_loss", "TTTi", self, target, reduction);
+}
+opd_tensor *opd_soft_margin_loss_backward(opd_tensor *grad_output, opd_tensor *self, opd_tensor *target,
+                                        int64_t reduction) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::soft_margin_loss_backward", "TTTTi", grad_output, self, target, reduction);
+}
+opd_tensor *opd_kl_div(opd_tensor *self, opd_tensor *target) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::kl_div", "TTT", self, target);
+}
+opd_tensor *opd_kl_div_full(opd_tensor *self, opd_tensor *target, int64_t reduction, bool log_target) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::kl_div", "TTTib", self, target, reduction, log_target);
+}
+opd_tensor *opd_hinge_embedding_loss(opd_tensor *self, opd_tensor *target) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::hinge_embedding_loss", "TTT", self, target);
+}
+opd_tensor *opd_hinge_embedding_loss_full(opd_tensor *self, opd_tensor *target, double margin, int64_t reduction) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::hinge_embedding_loss", "TTTdi", self, target, margin, reduction);
+}
+opd_tensor *opd_margin_ranking_loss(opd_tensor *input1, opd_tensor *input2, opd_tensor *target) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::margin_ranking_loss", "TTTT", input1, input2, target);
+}
+opd_tensor *opd_margin_ranking_loss_full(opd_tensor *input1, opd_tensor *input2, opd_tensor *target, double margin,
+                                        int64_t reduction) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::margin_ranking_loss", "TTTTdi", input1, input2, target, margin, reduction);
+}
+opd_tensor *opd_cosine_similarity(opd_tensor *x1, opd_tensor *x2) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::cosine_similarity", "TTT", x1, x2);
+}
+opd_tensor *opd_cosine_similarity_full(opd_tensor *x1, opd_tensor *x2, int64_t dim, double eps) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::cosine_similarity", "TTTid", x1, x2, dim, eps);
+}
+opd_tensor *opd_cosine_embedding_loss(opd_tensor *input1, opd_tensor *input2, opd_tensor *target) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::cosine_embedding_loss", "TTTT", input1, input2, target);
+}
+opd_tensor *opd_cosine_embedding_loss_full(opd_tensor *input1, opd_tensor *input2, opd_tensor *target, double margin,
+                                        int64_t reduction) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::cosine_embedding_loss", "TTTTdi", input1, input2, target, margin, reduction);
+}
+opd_tensor *opd_pairwise_distance(opd_tensor *x1, opd_tensor *x2) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::pairwise_distance", "TTT", x1, x2);
+}
+opd_tensor *opd_pairwise_distance_full(opd_tensor *x1, opd_tensor *x2, double p, double eps, bool keepdim) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::pairwise_distance", "TTTddb", x1, x2, p, eps, keepdim);
+}
+opd_tensor *opd_triplet_margin_loss(opd_tensor *anchor, opd_tensor *positive, opd_tensor *negative) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::triplet_margin_loss", "TTTT", anchor, positive, negative);
+}
+opd_tensor *opd_triplet_margin_loss_full(opd_tensor *anchor, opd_tensor *positive, opd_tensor *negative, double margin,
+                                        double p, double eps, bool swap, int64_t reduction) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::triplet_margin_loss", "TTTTdddbi", anchor, positive, negative, margin, p, eps, swap,
+                        reduction);
+}
+opd_tensor *opd_poisson_nll_loss(opd_tensor *input, opd_tensor *target, bool log_input, bool full, double eps,
+                                 int64_t reduction) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::poisson_nll_loss", "TTTbbdi", input, target, log_input, full, eps, reduction);
+}
+opd_tensor *opd_glu(opd_tensor *self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::glu", "TT", self);
+}
+opd_tensor *opd_glu_full(opd_tensor *self, int64_t dim) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::glu", "TTi", self, dim);
+}
+opd_tensor *opd_glu_backward(opd_tensor *grad_output, opd_tensor *self, int64_t dim) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::glu_backward", "TTTi", grad_output, self, dim);
+}
+opd_tensor *opd_prelu(opd_tensor *self, opd_tensor *weight) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::prelu", "TTT", self, weight);
+}
+int opd_prelu_backward(opd_tensor **rets, opd_tensor *grad_output, opd_tensor *self, opd_tensor *weight) {
+    static opd_op *op;
+    return opd_given_tensors(&op, "aten::prelu_backward", "NTTT", rets, grad_output, self, weight);
+}
+opd_tensor *opd_gather(opd_tensor *self, int64_t dim, opd_tensor *index) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::gather", "TTiT", self, dim, index);
+}
+opd_tensor *opd_gather_full(opd_tensor *self, int64_t dim, opd_tensor *index, bool sparse_grad) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::gather", "TTiTb", self, dim, index, sparse_grad);
+}
+opd_tensor *opd_scatter(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *src) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::scatter.src", "TTiTT", self, dim, index, src);
+}
+opd_tensor *opd_scatter_(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *src) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::scatter_.src", "TTiTT", self, dim, index, src);
+}
+opd_tensor *opd_scatter_value(opd_tensor *self, int64_t dim, opd_tensor *index, opd_value value) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::scatter.value", "TTiTV", self, dim, index, value);
+}
+opd_tensor *opd_scatter_value_(opd_tensor *self, int64_t dim, opd_tensor *index, opd_value value) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::scatter_.value", "TTiTV", self, dim, index, value);
+}
+opd_tensor *opd_scatter_reduce(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *src, const char *reduce) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::scatter.reduce", "TTiTTs", self, dim, index, src, reduce);
+}
+opd_tensor *opd_scatter_reduce_(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *src, const char *reduce) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::scatter_.reduce", "TTiTTs", self, dim, index, src, reduce);
+}
+opd_tensor *opd_scatter_value_reduce(opd_tensor *self, int64_t dim, opd_tensor *index, opd_value value,
+                                     const char *reduce) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::scatter.value_reduce", "TTiTVs", self, dim, index, value, reduce);
+}
+opd_tensor *opd_scatter_value_reduce_(opd_tensor *self, int64_t dim, opd_tensor *index, opd_value value,
+                                      const char *reduce) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::scatter_.value_reduce", "TTiTVs", self, dim, index, value, reduce);
+}
+opd_tensor *opd_scatter_add(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *src) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::scatter_add", "TTiTT", self, dim, index, src);
+}
+opd_tensor *opd_scatter_add_(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *src) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::scatter_add_", "TTiTT", self, dim, index, src);
+}
+opd_tensor *opd_scatter_reduce_two(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *src,
+                                   const char *reduce) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::scatter_reduce.two", "TTiTTs", self, dim, index, src, reduce);
+}
+opd_tensor *opd_scatter_reduce_two_full(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *src,
+                                        const char *reduce, bool include_self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::scatter_reduce.two", "TTiTTsb", self, dim, index, src, reduce, include_self);
+}
+opd_tensor *opd_scatter_reduce_two_(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *src,
+                                    const char *reduce) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::scatter_reduce_.two", "TTiTTs", self, dim, index, src, reduce);
+}
+opd_tensor *opd_scatter_reduce_two_full_(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *src,
+                                        const char *reduce, bool include_self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::scatter_reduce_.two", "TTiTTsb", self, dim, index, src, reduce, include_self);
+}
+opd_tensor *opd_index_select(opd_tensor *self, int64_t dim, opd_tensor *index) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::index_select", "TTiT", self, dim, index);
+}
+opd_tensor *opd_index_select_backward(opd_tensor *grad, opd_ints self_sizes, int64_t dim, opd_tensor *index) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::index_select_backward", "TTIiT", grad, self_sizes, dim, index);
+}
+opd_tensor *opd_index_add(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *source) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::index_add", "TTiTT", self, dim, index, source);
+}
+opd_tensor *opd_index_add_full(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *source, opd_value alpha) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::index_add", "TTiTTV", self, dim, index, source, alpha);
+}
+opd_tensor *opd_index_add_(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *source) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::index_add_", "TTiTT", self, dim, index, source);
+}
+opd_tensor *opd_index_add_full_(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *source, opd_value alpha) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::index_add_", "TTiTTV", self, dim, index, source, alpha);
+}
+opd_tensor *opd_index_copy(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *source) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::index_copy", "TTiTT", self, dim, index, source);
+}
+opd_tensor *opd_index_copy_(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *source) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::index_copy_", "TTiTT", self, dim, index, source);
+}
+opd_tensor *opd_index_fill_int_Scalar(opd_tensor *self, int64_t dim, opd_tensor *index, opd_value value) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::index_fill.int_Scalar", "TTiTV", self, dim, index, value);
+}
+opd_tensor *opd_index_fill_int_Scalar_(opd_tensor *self, int64_t dim, opd_tensor *index, opd_value value) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::index_fill_.int_Scalar", "TTiTV", self, dim, index, value);
+}
+opd_tensor *opd_index_fill_int_Tensor(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *value) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::index_fill.int_Tensor", "TTiTT", self, dim, index, value);
+}
+opd_tensor *opd_index_fill_int_Tensor_(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *value) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::index_fill_.int_Tensor", "TTiTT", self, dim, index, value);
+}
+opd_tensor *opd_index_reduce(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *source, const char *reduce) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::index_reduce", "TTiTTs", self, dim, index, source, reduce);
+}
+opd_tensor *opd_index_reduce_full(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *source,
+                                  const char *reduce, bool include_self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::index_reduce", "TTiTTsb", self, dim, index, source, reduce, include_self);
+}
+opd_tensor *opd_index_reduce_(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *source,
+                              const char *reduce) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::index_reduce_", "TTiTTs", self, dim, index, source, reduce);
+}
+opd_tensor *opd_index_reduce_full_(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *source,
+                                   const char *reduce, bool include_self) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::index_reduce_", "TTiTTsb", self, dim, index, source, reduce, include_self);
+}
+opd_tensor *opd_index(opd_tensor *self, opd_tensors indices) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::index.Tensor", "TTL", self, indices);
+}
+opd_tensor *opd_index_put(opd_tensor *self, opd_tensors indices, opd_tensor *values) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::index_put", "TTLT", self, indices, values);
+}
+opd_tensor *opd_index_put_full(opd_tensor *self, opd_tensors indices, opd_tensor *values, bool accumulate) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::index_put", "TTLTb", self, indices, values, accumulate);
+}
+opd_tensor *opd_index_put_(opd_tensor *self, opd_tensors indices, opd_tensor *values) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::index_put_", "TTLT", self, indices, values);
+}
+opd_tensor *opd_index_put_full_(opd_tensor *self, opd_tensors indices, opd_tensor *values, bool accumulate) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::index_put_", "TTLTb", self, indices, values, accumulate);
+}
+opd_tensor *opd__index_put_impl_(opd_tensor *self, opd_tensors indices, opd_tensor *values) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::_index_put_impl_", "TTLT", self, indices, values);
+}
+opd_tensor *opd__index_put_impl_full_(opd_tensor *self, opd_tensors indices, opd_tensor *values, bool accumulate,
+                                      bool unsafe) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::_index_put_impl_", "TTLTbb", self, indices, values, accumulate, unsafe);
+}
+opd_tensor *opd_take(opd_tensor *self, opd_tensor *index) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::take", "TTT", self, index);
+}
+opd_tensor *opd_put(opd_tensor *self, opd_tensor *index, opd_tensor *source) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::put", "TTTT", self, index, source);
+}
+opd_tensor *opd_put_full(opd_tensor *self, opd_tensor *index, opd_tensor *source, bool accumulate) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::put", "TTTTb", self, index, source, accumulate);
+}
+opd_tensor *opd_put_(opd_tensor *self, opd_tensor *index, opd_tensor *source) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::put_", "TTTT", self, index, source);
+}
+opd_tensor *opd_put_full_(opd_tensor *self, opd_tensor *index, opd_tensor *source, bool accumulate) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::put_", "TTTTb", self, index, source, accumulate);
+}
+opd_tensor *opd_take_along_dim(opd_tensor *self, opd_tensor *indices) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::take_along_dim", "TTT", self, indices);
+}
+opd_tensor *opd_take_along_dim_full(opd_tensor *self, opd_tensor *indices, opd_value dim) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::take_along_dim", "TTTV", self, indices, dim);
+}
+opd_tensor *opd_masked_select(opd_tensor *self, opd_tensor *mask) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::masked_select", "TTT", self, mask);
+}
+opd_tensor *opd_masked_scatter(opd_tensor *self, opd_tensor *mask, opd_tensor *source) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::masked_scatter", "TTTT", self, mask, source);
+}
+opd_tensor *opd_masked_scatter_(opd_tensor *self, opd_tensor *mask, opd_tensor *source) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::masked_scatter_", "TTTT", self, mask, source);
+}
+opd_tensor *opd_where_Scalar(opd_tensor *condition, opd_value self, opd_value other) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::where.Scalar", "TTVV", condition, self, other);
+}
+opd_tensors opd_where(opd_tensor *condition) {
+    static opd_op *op;
+    return opd_given_list(&op, "aten::where", "LT", condition);
+}
+opd_tensor *opd_cat_full(opd_tensors tensors, int64_t dim) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::cat", "TLi", tensors, dim);
+}
+opd_tensor *opd_stack_full(opd_tensors tensors, int64_t dim) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::stack", "TLi", tensors, dim);
+}
+opd_tensor *opd_hstack(opd_tensors tensors) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::hstack", "TL", tensors);
+}
+opd_tensor *opd_vstack(opd_tensors tensors) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::vstack", "TL", tensors);
+}
+opd_tensor *opd_dstack(opd_tensors tensors) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::dstack", "TL", tensors);
+}
+opd_tensor *opd_column_stack(opd_tensors tensors) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::column_stack", "TL", tensors);
+}
+opd_tensor *opd_row_stack(opd_tensors tensors) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::row_stack", "TL", tensors);
+}
+opd_tensor *opd_concat(opd_tensors tensors) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::concat", "TL", tensors);
+}
+opd_tensor *opd_concat_full(opd_tensors tensors, int64_t dim) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::concat", "TLi", tensors, dim);
+}
+opd_tensor *opd_constant_pad_nd(opd_tensor *self, opd_ints pad) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::constant_pad_nd", "TTI", self, pad);
+}
+opd_tensor *opd_constant_pad_nd_full(opd_tensor *self, opd_ints pad, opd_value value) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::constant_pad_nd", "TTIV", self, pad, value);
+}
+opd_tensor *opd_reflection_pad1d(opd_tensor *self, opd_ints padding) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::reflection_pad1d", "TTI", self, padding);
+}
+opd_tensor *opd_reflection_pad1d_backward(opd_tensor *grad_output, opd_tensor *self, opd_ints padding) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::reflection_pad1d_backward", "TTTI", grad_output, self, padding);
+}
+opd_tensor *opd_reflection_pad2d(opd_tensor *self, opd_ints padding) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::reflection_pad2d", "TTI", self, padding);
+}
+opd_tensor *opd_reflection_pad2d_backward(opd_tensor *grad_output, opd_tensor *self, opd_ints padding) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::reflection_pad2d_backward", "TTTI", grad_output, self, padding);
+}
+opd_tensor *opd_reflection_pad3d(opd_tensor *self, opd_ints padding) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::reflection_pad3d", "TTI", self, padding);
+}
+opd_tensor *opd_reflection_pad3d_backward(opd_tensor *grad_output, opd_tensor *self, opd_ints padding) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::reflection_pad3d_backward", "TTTI", grad_output, self, padding);
+}
+opd_tensor *opd_replication_pad1d(opd_tensor *self, opd_ints padding) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::replication_pad1d", "TTI", self, padding);
+}
+opd_tensor *opd_replication_pad1d_backward(opd_tensor *grad_output, opd_tensor *self, opd_ints padding) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::replication_pad1d_backward", "TTTI", grad_output, self, padding);
+}
+opd_tensor *opd_replication_pad2d(opd_tensor *self, opd_ints padding) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::replication_pad2d", "TTI", self, padding);
+}
+opd_tensor *opd_replication_pad2d_backward(opd_tensor *grad_output, opd_tensor *self, opd_ints padding) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::replication_pad2d_backward", "TTTI", grad_output, self, padding);
+}
+opd_tensor *opd_replication_pad3d(opd_tensor *self, opd_ints padding) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::replication_pad3d", "TTI", self, padding);
+}
+opd_tensor *opd_replication_pad3d_backward(opd_tensor *grad_output, opd_tensor *self, opd_ints padding) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::replication_pad3d_backward", "TTTI", grad_output, self, padding);
+}
+opd_tensor *opd_pad(opd_tensor *self, opd_ints pad) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::pad", "TTI", self, pad);
+}
+opd_tensor *opd_pad_full(opd_tensor *self, opd_ints pad, const char *mode, opd_value value) {
+    static opd_op *op;
+    return opd_given_op(&op, "aten::pad", "TTIsV", self, pad, mode, value);
+}
 opd_tensor *opd_embedding_full(opd_tensor *weight, opd_tensor *indices, int64_t padding_idx, bool scale_grad_by_freq,
                                bool sparse) {
     static opd_op *op;
-    const opd_value args[5] = {opd_value_tensor(weight), opd_value_tensor(indices), opd_value_int(padding_idx),
-                              opd_value_bool(scale_grad_by_freq), opd_value_bool(sparse)};
-    return opd_call_op(opd_op_typed(&op, "aten::embedding", "TTTibb"), args, 5);
+    return opd_given_op(&op, "aten::embedding", "TTTibb", weight, indices, padding_idx, scale_grad_by_freq, sparse);
 }
 opd_tensor *opd_embedding_dense_backward(opd_tensor *grad_output, opd_tensor *indices, int64_t num_weights,
                                         int64_t padding_idx, bool scale_grad_by_freq) {
     static opd_op *op;
-    const opd_value args[5] = {opd_value_tensor(grad_output), opd_value_tensor(indices), opd_value_int(num_weights),
-                              opd_value_int(padding_idx), opd_value_bool(scale_grad_by_freq)};
-    return opd_call_op(opd_op_typed(&op, "aten::embedding_dense_backward", "TTTiib"), args, 5);
+    return opd_given_op(&op, "aten::embedding_dense_backward", "TTTiib", grad_output, indices, num_weights, padding_idx,
+                        scale_grad_by_freq);
 }
 opd_tensor *opd_embedding_backward(opd_tensor *grad, opd_tensor *indices, int64_t num_weights, int64_t padding_idx,
                                    bool scale_grad_by_freq, bool sparse) {
     static opd_op *op;
-    const opd_value args[6] = {opd_value_tensor(grad), opd_value_tensor(indices), opd_value_int(num_weights),
-                              opd_value_int(padding_idx), opd_value_bool(scale_grad_by_freq), opd_value_bool(sparse)};
-    return opd_call_op(opd_op_typed(&op, "aten::embedding_backward", "TTTiibb"), args, 6);
+    return opd_given_op(&op, "aten::embedding_backward", "TTTiibb", grad, indices, num_weights, padding_idx,
+                        scale_grad_by_freq, sparse);
 }
 int opd_under_embedding_bag(opd_tensor **rets, opd_tensor *weight, opd_tensor *indices, opd_tensor *offsets) {
     static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(weight), opd_value_tensor(indices), opd_value_tensor(offsets)};
-    return opd_call_tensors(opd_op_typed(&op, "aten::_embedding_bag", "NTTT"), rets, args, 3);
+    return opd_given_tensors(&op, "aten::_embedding_bag", "NTTT", rets, weight, indices, offsets);
 }
 int opd_under_embedding_bag_full(opd_tensor **rets, opd_tensor *weight, opd_tensor *indices, opd_tensor *offsets,
                                  bool scale_grad_by_freq, int64_t mode, bool sparse, opd_tensor *per_sample_weights,
                                  bool include_last_offset, int64_t padding_idx) {
     static opd_op *op;
-    const opd_value args[9] = {opd_value_tensor(weight), opd_value_tensor(indices), opd_value_tensor(offsets),
-                              opd_value_bool(scale_grad_by_freq), opd_value_int(mode), opd_value_bool(sparse),
-                              opd_value_tensor(per_sample_weights), opd_value_bool(include_last_offset),
-                              opd_value_int(padding_idx)};
-    return opd_call_tensors(opd_op_typed(&op, "aten::_embedding_bag", "NTTTbibTbi"), rets, args, 9);
+    return opd_given_tensors(&op, "aten::_embedding_bag", "NTTTbibTbi", rets, weight, indices, offsets,
+                             scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx);
 }
 int opd_embedding_bag_forward_only(opd_tensor **rets, opd_tensor *weight, opd_tensor *indices, opd_tensor *offsets) {
     static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(weight), opd_value_tensor(indices), opd_value_tensor(offsets)};
-    return opd_call_tensors(opd_op_typed(&op, "aten::_embedding_bag_forward_only", "NTTT"), rets, args, 3);
+    return opd_given_tensors(&op, "aten::_embedding_bag_forward_only", "NTTT", rets, weight, indices, offsets);
 }
 int opd_embedding_bag_forward_only_full(opd_tensor **rets, opd_tensor *weight, opd_tensor *indices, opd_tensor *offsets,
                                         bool scale_grad_by_freq, int64_t mode, bool sparse,
                                         opd_tensor *per_sample_weights, bool include_last_offset, int64_t padding_idx) {
     static opd_op *op;
-    const opd_value args[9] = {opd_value_tensor(weight), opd_value_tensor(indices), opd_value_tensor(offsets),
-                              opd_value_bool(scale_grad_by_freq), opd_value_int(mode), opd_value_bool(sparse),
-                              opd_value_tensor(per_sample_weights), opd_value_bool(include_last_offset),
-                              opd_value_int(padding_idx)};
-    return opd_call_tensors(opd_op_typed(&op, "aten::_embedding_bag_forward_only", "NTTTbibTbi"), rets, args, 9);
+    return opd_given_tensors(&op, "aten::_embedding_bag_forward_only", "NTTTbibTbi", rets, weight, indices, offsets,
+                             scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx);
 }
 int opd_embedding_bag(opd_tensor **rets, opd_tensor *weight, opd_tensor *indices, opd_tensor *offsets) {
     static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(weight), opd_value_tensor(indices), opd_value_tensor(offsets)};
-    return opd_call_tensors(opd_op_typed(&op, "aten::embedding_bag", "NTTT"), rets, args, 3);
+    return opd_given_tensors(&op, "aten::embedding_bag", "NTTT", rets, weight, indices, offsets);
 }
 int opd_embedding_bag_full(opd_tensor **rets, opd_tensor *weight, opd_tensor *indices, opd_tensor *offsets,
                            bool scale_grad_by_freq, int64_t mode, bool sparse, opd_tensor *per_sample_weights,
                            bool include_last_offset) {
     static opd_op *op;
-    const opd_value args[8] = {opd_value_tensor(weight), opd_value_tensor(indices), opd_value_tensor(offsets),
-                              opd_value_bool(scale_grad_by_freq), opd_value_int(mode), opd_value_bool(sparse),
-                              opd_value_tensor(per_sample_weights), opd_value_bool(include_last_offset)};
-    return opd_call_tensors(opd_op_typed(&op, "aten::embedding_bag", "NTTTbibTb"), rets, args, 8);
+    return opd_given_tensors(&op, "aten::embedding_bag", "NTTTbibTb", rets, weight, indices, offsets,
+                             scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset);
 }
 int opd_embedding_bag_padding_idx(opd_tensor **rets, opd_tensor *weight, opd_tensor *indices, opd_tensor *offsets,
                                   bool scale_grad_by_freq, int64_t mode, bool sparse, opd_tensor *per_sample_weights,
                                   bool include_last_offset, opd_value padding_idx) {
     static opd_op *op;
-    const opd_value args[9] = {opd_value_tensor(weight), opd_value_tensor(indices), opd_value_tensor(offsets),
-                              opd_value_bool(scale_grad_by_freq), opd_value_int(mode), opd_value_bool(sparse),
-                              opd_value_tensor(per_sample_weights), opd_value_bool(include_last_offset), padding_idx};
-    return opd_call_tensors(opd_op_typed(&op, "aten::embedding_bag.padding_idx", "NTTTbibTbV"), rets, args, 9);
+    return opd_given_tensors(&op, "aten::embedding_bag.padding_idx", "NTTTbibTbV", rets, weight, indices, offsets,
+                             scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx);
 }
 opd_tensor *opd_embedding_bag_backward(opd_tensor *grad, opd_tensor *indices, opd_tensor *offsets,
                                        opd_tensor *offset2bag, opd_tensor *bag_size, opd_tensor *maximum_indices,
                                        int64_t num_weights, bool scale_grad_by_freq, int64_t mode, bool sparse,
                                        opd_tensor *per_sample_weights) {
     static opd_op *op;
-    const opd_value args[11] = {opd_value_tensor(grad), opd_value_tensor(indices), opd_value_tensor(offsets),
-                              opd_value_tensor(offset2bag), opd_value_tensor(bag_size),
-                              opd_value_tensor(maximum_indices), opd_value_int(num_weights),
-                              opd_value_bool(scale_grad_by_freq), opd_value_int(mode), opd_value_bool(sparse),
-                              opd_value_tensor(per_sample_weights)};
-    return opd_call_op(opd_op_typed(&op, "aten::_embedding_bag_backward", "TTTTTTTibibT"), args, 11);
+    return opd_given_op(&op, "aten::_embedding_bag_backward", "TTTTTTTibibT", grad, indices, offsets, offset2bag,
+                        bag_size, maximum_indices, num_weights, scale_grad_by_freq, mode, sparse, per_sample_weights);
 }
 opd_tensor *opd_embedding_bag_backward_full(opd_tensor *grad, opd_tensor *indices, opd_tensor *offsets,
                                         opd_tensor *offset2bag, opd_tensor *bag_size, opd_tensor *maximum_indices,
                                         int64_t num_weights, bool scale_grad_by_freq, int64_t mode, bool sparse,
                                         opd_tensor *per_sample_weights, int64_t padding_idx) {
     static opd_op *op;
-    const opd_value args[12] = {opd_value_tensor(grad), opd_value_tensor(indices), opd_value_tensor(offsets),
-                              opd_value_tensor(offset2bag), opd_value_tensor(bag_size),
-                              opd_value_tensor(maximum_indices), opd_value_int(num_weights),
-                              opd_value_bool(scale_grad_by_freq), opd_value_int(mode), opd_value_bool(sparse),
-                              opd_value_tensor(per_sample_weights), opd_value_int(padding_idx)};
-    return opd_call_op(opd_op_typed(&op, "aten::_embedding_bag_backward", "TTTTTTTibibTi"), args, 12);
+    return opd_given_op(&op, "aten::_embedding_bag_backward", "TTTTTTTibibTi", grad, indices, offsets, offset2bag,
+                        bag_size, maximum_indices, num_weights, scale_grad_by_freq, mode, sparse, per_sample_weights,
+                        padding_idx);
 }
 opd_tensor *opd_embedding_bag_dense_backward(opd_tensor *grad, opd_tensor *indices, opd_tensor *offset2bag,
                                         opd_tensor *bag_size, opd_tensor *maximum_indices, int64_t num_weights,
                                         bool scale_grad_by_freq, int64_t mode, opd_tensor *per_sample_weights) {
     static opd_op *op;
-    const opd_value args[9] = {opd_value_tensor(grad), opd_value_tensor(indices), opd_value_tensor(offset2bag),
-                              opd_value_tensor(bag_size), opd_value_tensor(maximum_indices), opd_value_int(num_weights),
-                              opd_value_bool(scale_grad_by_freq), opd_value_int(mode),
-                              opd_value_tensor(per_sample_weights)};
-    return opd_call_op(opd_op_typed(&op, "aten::_embedding_bag_dense_backward", "TTTTTTibiT"), args, 9);
+    return opd_given_op(&op, "aten::_embedding_bag_dense_backward", "TTTTTTibiT", grad, indices, offset2bag, bag_size,
+                        maximum_indices, num_weights, scale_grad_by_freq, mode, per_sample_weights);
 }
 opd_tensor *opd_embedding_bag_dense_backward_full(opd_tensor *grad, opd_tensor *indices, opd_tensor *offset2bag,
                                         opd_tensor *bag_size, opd_tensor *maximum_indices, int64_t num_weights,
                                         bool scale_grad_by_freq, int64_t mode, opd_tensor *per_sample_weights,
                                         int64_t padding_idx) {
     static opd_op *op;
-    const opd_value args[10] = {opd_value_tensor(grad), opd_value_tensor(indices), opd_value_tensor(offset2bag),
-                              opd_value_tensor(bag_size), opd_value_tensor(maximum_indices), opd_value_int(num_weights),
-                              opd_value_bool(scale_grad_by_freq), opd_value_int(mode),
-                              opd_value_tensor(per_sample_weights), opd_value_int(padding_idx)};
-    return opd_call_op(opd_op_typed(&op, "aten::_embedding_bag_dense_backward", "TTTTTTibiTi"), args, 10);
+    return opd_given_op(&op, "aten::_embedding_bag_dense_backward", "TTTTTTibiTi", grad, indices, offset2bag, bag_size,
+                        maximum_indices, num_weights, scale_grad_by_freq, mode, per_sample_weights, padding_idx);
 }
 opd_tensor *opd_embedding_bag_per_sample_weights_backward(opd_tensor *grad, opd_tensor *weight, opd_tensor *indices,
                                         opd_tensor *offsets, opd_tensor *offset2bag, int64_t mode) {
     static opd_op *op;
-    const opd_value args[6] = {opd_value_tensor(grad), opd_value_tensor(weight), opd_value_tensor(indices),
-                              opd_value_tensor(offsets), opd_value_tensor(offset2bag), opd_value_int(mode)};
-    return opd_call_op(opd_op_typed(&op, "aten::_embedding_bag_per_sample_weights_backward", "TTTTTTi"), args, 6);
+    return opd_given_op(&op, "aten::_embedding_bag_per_sample_weights_backward", "TTTTTTi", grad, weight, indices,
+                        offsets, offset2bag, mode);
 }
 opd_tensor *opd_embedding_bag_per_sample_weights_backward_full(opd_tensor *grad, opd_tensor *weight,
                                         opd_tensor *indices, opd_tensor *offsets, opd_tensor *offset2bag, int64_t mode,
                                         int64_t padding_idx) {
     static opd_op *op;
-    const opd_value args[7] = {opd_value_tensor(grad), opd_value_tensor(weight), opd_value_tensor(indices),
-                              opd_value_tensor(offsets), opd_value_tensor(offset2bag), opd_value_int(mode),
-                              opd_value_int(padding_idx)};
-    return opd_call_op(opd_op_typed(&op, "aten::_embedding_bag_per_sample_weights_backward", "TTTTTTii"), args, 7);
+    return opd_given_op(&op, "aten::_embedding_bag_per_sample_weights_backward", "TTTTTTii", grad, weight, indices,
+                        offsets, offset2bag, mode, padding_idx);
 }
 opd_tensor *opd_one_hot(opd_tensor *self) {
     static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::one_hot", "TT"), args, 1);
+    return opd_given_op(&op, "aten::one_hot", "TT", self);
 }
 opd_tensor *opd_one_hot_full(opd_tensor *self, int64_t num_classes) {
     static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(num_classes)};
-    return opd_call_op(opd_op_typed(&op, "aten::one_hot", "TTi"), args, 2);
+    return opd_given_op(&op, "aten::one_hot", "TTi", self, num_classes);
 }
 opd_tensor *opd_bincount(opd_tensor *self) {
     static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::bincount", "TT"), args, 1);
+    return opd_given_op(&op, "aten::bincount", "TT", self);
 }
 opd_tensor *opd_bincount_full(opd_tensor *self, opd_tensor *weights, int64_t minlength) {
     static opd_op *op;
-    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(weights), opd_value_int(minlength)};
-    return opd_call_op(opd_op_typed(&op, "aten::bincount", "TTTi"), args, 3);
+    return opd_given_op(&op, "aten::bincount", "TTTi", self, weights, minlength);
 }
 opd_tensor *opd_histc(opd_tensor *self, int64_t bins) {
     static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(bins)};
-    return opd_call_op(opd_op_typed(&op, "aten::histc", "TTi"), args, 2);
+    return opd_given_op(&op, "aten::histc", "TTi", self, bins);
 }
 opd_tensor *opd_histc_full(opd_tensor *self, int64_t bins, opd_value min, opd_value max) {
     static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_int(bins), min, max};
-    return opd_call_op(opd_op_typed(&op, "aten::histc", "TTiVV"), args, 4);
+    return opd_given_op(&op, "aten::histc", "TTiVV", self, bins, min, max);
 }
 int opd_unique2(opd_tensor **rets, opd_tensor *self) {
     static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_tensors(opd_op_typed(&op, "aten::_unique2", "NT"), rets, args, 1);
+    return opd_given_tensors(&op, "aten::_unique2", "NT", rets, self);
 }
 int opd_unique2_full(opd_tensor **rets, opd_tensor *self, bool sorted, bool return_inverse, bool return_counts) {
     static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_bool(sorted), opd_value_bool(return_inverse),
-                              opd_value_bool(return_counts)};
-    return opd_call_tensors(opd_op_typed(&op, "aten::_unique2", "NTbbb"), rets, args, 4);
+    return opd_given_tensors(&op, "aten::_unique2", "NTbbb", rets, self, sorted, return_inverse, return_counts);
 }
 int opd_unique_dim(opd_tensor **rets, opd_tensor *self, int64_t dim) {
     static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dim)};
-    return opd_call_tensors(opd_op_typed(&op, "aten::unique_dim", "NTi"), rets, args, 2);
+    return opd_given_tensors(&op, "aten::unique_dim", "NTi", rets, self, dim);
 }
 int opd_unique_dim_full(opd_tensor **rets, opd_tensor *self, int64_t dim, bool sorted, bool return_inverse,
                         bool return_counts) {
     static opd_op *op;
-    const opd_value args[5] = {opd_value_tensor(self), opd_value_int(dim), opd_value_bool(sorted),
-                              opd_value_bool(return_inverse), opd_value_bool(return_counts)};
-    return opd_call_tensors(opd_op_typed(&op, "aten::unique_dim", "NTibbb"), rets, args, 5);
+    return opd_given_tensors(&op, "aten::unique_dim", "NTibbb", rets, self, dim, sorted, return_inverse, return_counts);
 }
 int opd_unique_consecutive(opd_tensor **rets, opd_tensor *self) {
     static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(self)};
-    return opd_call_tensors(opd_op_typed(&op, "aten::unique_consecutive", "NT"), rets, args, 1);
+    return opd_given_tensors(&op, "aten::unique_consecutive", "NT", rets, self);
 }
 int opd_unique_consecutive_full(opd_tensor **rets, opd_tensor *self, bool return_inverse, bool return_counts,
                                 opd_value dim) {
     static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_bool(return_inverse), opd_value_bool(return_counts),
-                              dim};
-    return opd_call_tensors(opd_op_typed(&op, "aten::unique_consecutive", "NTbbV"), rets, args, 4);
+    return opd_given_tensors(&op, "aten::unique_consecutive", "NTbbV", rets, self, return_inverse, return_counts, dim);
 }
 int opd_unique_dim_consecutive(opd_tensor **rets, opd_tensor *self, int64_t dim) {
     static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dim)};
-    return opd_call_tensors(opd_op_typed(&op, "aten::unique_dim_consecutive", "NTi"), rets, args, 2);
+    return opd_given_tensors(&op, "aten::unique_dim_consecutive", "NTi", rets, self, dim);
 }
 int opd_unique_dim_consecutive_full(opd_tensor **rets, opd_tensor *self, int64_t dim, bool return_inverse,
                                     bool return_counts) {
     static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_int(dim), opd_value_bool(return_inverse),
-                              opd_value_bool(return_counts)};
-    return opd_call_tensors(opd_op_typed(&op, "aten::unique_dim_consecutive", "NTibb"), rets, args, 4);
+    return opd_given_tensors(&op, "aten::unique_dim_consecutive", "NTibb", rets, self, dim, return_inverse,
+                             return_counts);
 }
 opd_tensor *opd_multinomial(opd_tensor *self, int64_t num_samples) {
     static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(num_samples)};
-    return opd_call_op(opd_op_typed(&op, "aten::multinomial", "TTi"), args, 2);
+    return opd_given_op(&op, "aten::multinomial", "TTi", self, num_samples);
 }
 opd_tensor *opd_multinomial_full(opd_tensor *self, int64_t num_samples, bool replacement, opd_generator *generator) {
     static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_int(num_samples), opd_value_bool(replacement),
-                              opd_value_generator(generator)};
-    return opd_call_op(opd_op_typed(&op, "aten::multinomial", "TTibG"), args, 4);
+    return opd_given_op(&op, "aten::multinomial", "TTibG", self, num_samples, replacement, generator);
 }
 opd_tensor *opd_slice_scatter(opd_tensor *self, opd_tensor *src) {
     static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(src)};
-    return opd_call_op(opd_op_typed(&op, "aten::slice_scatter", "TTT"), args, 2);
+    return opd_given_op(&op, "aten::slice_scatter", "TTT", self, src);
 }
 opd_tensor *opd_slice_scatter_full(opd_tensor *self, opd_tensor *src, int64_t dim, opd_value start, opd_value end,
                                    int64_t step) {
     static opd_op *op;
-    const opd_value args[6] = {opd_value_tensor(self), opd_value_tensor(src), opd_value_int(dim), start, end,
-                              opd_value_int(step)};
-    return opd_call_op(opd_op_typed(&op, "aten::slice_scatter", "TTTiVVi"), args, 6);
+    return opd_given_op(&op, "aten::slice_scatter", "TTTiVVi", self, src, dim, start, end, step);
 }
 opd_tensor *opd_select_scatter(opd_tensor *self, opd_tensor *src, int64_t dim, int64_t index) {
     static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_tensor(src), opd_value_int(dim), opd_value_int(index)};
-    return opd_call_op(opd_op_typed(&op, "aten::select_scatter", "TTTii"), args, 4);
+    return opd_given_op(&op, "aten::select_scatter", "TTTii", self, src, dim, index);
 }
 opd_tensor *opd_diagonal_scatter(opd_tensor *self, opd_tensor *src) {
     static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(src)};
-    return opd_call_op(opd_op_typed(&op, "aten::diagonal_scatter", "TTT"), args, 2);
+    return opd_given_op(&op, "aten::diagonal_scatter", "TTT", self, src);
 }
 opd_tensor *opd_diagonal_scatter_full(opd_tensor *self, opd_tensor *src, int64_t offset, int64_t dim1, int64_t dim2) {
     static opd_op *op;
-    const opd_value args[5] = {opd_value_tensor(self), opd_value_tensor(src), opd_value_int(offset),
-                              opd_value_int(dim1), opd_value_int(dim2)};
-    return opd_call_op(opd_op_typed(&op, "aten::diagonal_scatter", "TTTiii"), args, 5);
+    return opd_given_op(&op, "aten::diagonal_scatter", "TTTiii", self, src, offset, dim1, dim2);
 }
 opd_tensor *opd_as_strided_scatter(opd_tensor *self, opd_tensor *src, opd_ints size, opd_ints stride) {
     static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_tensor(src), opd_value_of_ints(size),
-                              opd_value_of_ints(stride)};
-    return opd_call_op(opd_op_typed(&op, "aten::as_strided_scatter", "TTTII"), args, 4);
+    return opd_given_op(&op, "aten::as_strided_scatter", "TTTII", self, src, size, stride);
 }
 opd_tensor *opd_as_strided_scatter_full(opd_tensor *self, opd_tensor *src, opd_ints size, opd_ints stride,
                                         opd_value storage_offset) {
     static opd_op *op;
-    const opd_value args[5] = {opd_value_tensor(self), opd_value_tensor(src), opd_value_of_ints(size),
-                              opd_value_of_ints(stride), storage_offset};
-    return opd_call_op(opd_op_typed(&op, "aten::as_strided_scatter", "TTTIIV"), args, 5);
+    return opd_given_op(&op, "aten::as_strided_scatter", "TTTIIV", self, src, size, stride, storage_offset);
 }
 opd_tensor *opd_repeat_interleave_Tensor(opd_tensor *repeats) {
     static opd_op *op;
-    const opd_value args[1] = {opd_value_tensor(repeats)};
-    return opd_call_op(opd_op_typed(&op, "aten::repeat_interleave.Tensor", "TT"), args, 1);
+    return opd_given_op(&op, "aten::repeat_interleave.Tensor", "TT", repeats);
 }
 opd_tensor *opd_repeat_interleave_Tensor_full(opd_tensor *repeats, opd_value output_size) {
     static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(repeats), output_size};
-    return opd_call_op(opd_op_typed(&op, "aten::repeat_interleave.Tensor", "TTV"), args, 2);
+    return opd_given_op(&op, "aten::repeat_interleave.Tensor", "TTV", repeats, output_size);
 }
 opd_tensor *opd_repeat_interleave_self_Tensor(opd_tensor *self, opd_tensor *repeats) {
     static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(repeats)};
-    return opd_call_op(opd_op_typed(&op, "aten::repeat_interleave.self_Tensor", "TTT"), args, 2);
+    return opd_given_op(&op, "aten::repeat_interleave.self_Tensor", "TTT", self, repeats);
 }
 opd_tensor *opd_repeat_interleave_self_Tensor_full(opd_tensor *self, opd_tensor *repeats, opd_value dim,
                                         opd_value output_size) {
     static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_tensor(repeats), dim, output_size};
-    return opd_call_op(opd_op_typed(&op, "aten::repeat_interleave.self_Tensor", "TTTVV"), args, 4);
+    return opd_given_op(&op, "aten::repeat_interleave.self_Tensor", "TTTVV", self, repeats, dim, output_size);
 }
 opd_tensor *opd_repeat_interleave(opd_tensor *self, int64_t repeats) {
     static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(repeats)};
-    return opd_call_op(opd_op_typed(&op, "aten::repeat_interleave.self_int", "TTi"), args, 2);
+    return opd_given_op(&op, "aten::repeat_interleave.self_int", "TTi", self, repeats);
 }
 opd_tensor *opd_repeat_interleave_full(opd_tensor *self, int64_t repeats, opd_value dim, opd_value output_size) {
     static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_int(repeats), dim, output_size};
-    return opd_call_op(opd_op_typed(&op, "aten::repeat_interleave.self_int", "TTiVV"), args, 4);
+    return opd_given_op(&op, "aten::repeat_interleave.self_int", "TTiVV", self, repeats, dim, output_size);
 }
 opd_tensor *opd_searchsorted(opd_tensor *sorted_sequence, opd_tensor *self) {
     static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(sorted_sequence), opd_value_tensor(self)};
-    return opd_call_op(opd_op_typed(&op, "aten::searchsorted.Tensor", "TTT"), args, 2);
+    return opd_given_op(&op, "aten::searchsorted.Tensor", "TTT", sorted_sequence, self);
 }
 opd_tensor *opd_searchsorted_full(opd_tensor *sorted_sequence, opd_tensor *self, bool out_int32, bool right,
                                   opd_value side, opd_value sorter) {
     static opd_op *op;
-    const opd_value args[6] = {opd_value_tensor(sorted_sequence), opd_value_tensor(self), opd_value_bool(out_int32),
-                              opd_value_bool(right), side, sorter};
-    return opd_call_op(opd_op_typed(&op, "aten::searchsorted.Tensor", "TTTbbVV"), args, 6);
+    return opd_given_op(&op, "aten::searchsorted.Tensor", "TTTbbVV", sorted_sequence, self, out_int32, right, side,
+                        sorter);
 }
 opd_tensor *opd_searchsorted_Scalar(opd_tensor *sorted_sequence, opd_value self) {
     static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(sorted_sequence), self};
-    return opd_call_op(opd_op_typed(&op, "aten::searchsorted.Scalar", "TTV"), args, 2);
+    return opd_given_op(&op, "aten::searchsorted.Scalar", "TTV", sorted_sequence, self);
 }
 opd_tensor *opd_searchsorted_Scalar_full(opd_tensor *sorted_sequence, opd_value self, bool out_int32, bool right,
                                         const char *side, opd_tensor *sorter) {
     static opd_op *op;
-    const opd_value args[6] = {opd_value_tensor(sorted_sequence), self, opd_value_bool(out_int32),
-                              opd_value_bool(right), opd_value_str(side), opd_value_tensor(sorter)};
-    return opd_call_op(opd_op_typed(&op, "aten::searchsorted.Scalar", "TTVbbsT"), args, 6);
+    return opd_given_op(&op, "aten::searchsorted.Scalar", "TTVbbsT", sorted_sequence, self, out_int32, right, side,
+                        sorter);
 }
 opd_tensor *opd_bucketize(opd_tensor *self, opd_tensor *boundaries) {
     static opd_op *op;
-    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(boundaries)};
-    return opd_call_op(opd_op_typed(&op, "aten::bucketize.Tensor", "TTT"), args, 2);
+    return opd_given_op(&op, "aten::bucketize.Tensor", "TTT", self, boundaries);
 }
 opd_tensor *opd_bucketize_full(opd_tensor *self, opd_tensor *boundaries, bool out_int32, bool right) {
     static opd_op *op;
-    const opd_value args[4] = {opd_value_tensor(self), opd_value_tensor(boundaries), opd_value_bool(out_int32),
-                              opd_value_bool(right)};
-    return opd_call_op(opd_op_typed(&op, "aten::bucketize.Tensor", "TTTbb"), args, 4);
+    return opd_given_op(&op, "aten::bucketize.Tensor", "TTTbb", self, boundaries, out_int32, right);
 }
 opd_tensor *opd_bucketize_Scalar(opd_value self, opd_tensor *boundaries) {
     static opd_op *op;
-    const opd_value args[2] = {self, opd_value_tensor(boundaries)};
-    return opd_call_op(opd_op_typed(&op, "aten::bucketize.Scalar", "TVT"), args, 2);
+    return opd_given_op(&op, "aten::bucketize.Scalar", "TVT", self, boundaries);
 }
 opd_tensor *opd_bucketize_Scalar_full(opd_value self, opd_tensor *boundaries, bool out_int32, bool right) {
     static opd_op *op;
-    const opd_value args[4] = {self, opd_value_tensor(boundaries), opd_value_bool(out_int32), opd_value_bool(right)};
-    return opd_call_op(opd_op_typed(&op, "aten::bucketize.Scalar", "TVTbb"), args, 4);
+    return opd_given_op(&op, "aten::bucketize.Scalar", "TVTbb", self, boundaries, out_int32, right);
 }
 int opd_fused_sgd_(opd_tensors self, opd_tensors grads, opd_tensors momentum_buffer_list, double weight_decay,
                    double momentum, double lr, double dampening, bool nesterov, bool maximize, bool is_first_step) {
     static opd_op *op;
-    const opd_value args[10] = {opd_value_of_tensors(self), opd_value_of_tensors(grads),
-                              opd_value_of_tensors(momentum_buffer_list), opd_value_float(weight_decay),
-                              opd_value_float(momentum), opd_value_float(lr), opd_value_float(dampening),
-                              opd_value_bool(nesterov), opd_value_bool(maximize), opd_value_bool(is_first_step)};
-    return opd_call_all(opd_op_typed(&op, "aten::_fused_sgd_", "NLLLddddbbb"), NULL, args, 10);
+    return opd_given_all(&op, "aten::_fused_sgd_", "NLLLddddbbb", self, grads, momentum_buffer_list, weight_decay,
+                         momentum, lr, dampening, nesterov, maximize, is_first_step);
 }
 int opd_fused_sgd_full_(opd_tensors self, opd_tensors grads, opd_tensors momentum_buffer_list, double weight_decay,
                         double momentum, double lr, double dampening, bool nesterov, bool maximize, bool is_first_step,
                         opd_tensor *grad_scale, opd_tensor *found_inf) {
     static opd_op *op;
-    const opd_value args[12] = {opd_value_of_tensors(self), opd_value_of_tensors(grads),
-                              opd_value_of_tensors(momentum_buffer_list), opd_value_float(weight_decay),
-                              opd_value_float(momentum), opd_value_float(lr), opd_value_float(dampening),
-                              opd_value_bool(nesterov), opd_value_bool(maximize), opd_value_bool(is_first_step),
-                              opd_value_tensor(grad_scale), opd_value_tensor(found_inf)};
-    return opd_call_all(opd_op_typed(&op, "aten::_fused_sgd_", "NLLLddddbbbTT"), NULL, args, 12);
+    return opd_given_all(&op, "aten::_fused_sgd_", "NLLLddddbbbTT", self, grads, momentum_buffer_list, weight_decay,
+                         momentum, lr, dampening, nesterov, maximize, is_first_step, grad_scale, found_inf);
 }
 int opd_fused_sgd_tensor_lr_(opd_tensors self, opd_tensors grads, opd_tensors momentum_buffer_list, double weight_decay,
                              double momentum, opd_tensor *lr, double dampening, bool nesterov, bool maximize,
                              bool is_first_step) {
     static opd_op *op;
-    const opd_value args[10] = {opd_value_of_tensors(self), opd_value_of_tensors(grads),
-                              opd_value_of_tensors(momentum_buffer_list), opd_value_float(weight_decay),
-                              opd_value_float(momentum), opd_value_tensor(lr), opd_value_float(dampening),
-                              opd_value_bool(nesterov), opd_value_bool(maximize), opd_value_bool(is_first_step)};
-    return opd_call_all(opd_op_typed(&op, "aten::_fused_sgd_.tensor_lr", "NLLLddTdbbb"), NULL, args, 10);
+    return opd_given_all(&op, "aten::_fused_sgd_.tensor_lr", "NLLLddTdbbb", self, grads, momentum_buffer_list,
+                         weight_decay, momentum, lr, dampening, nesterov, maximize, is_first_step);
 }
 int opd_fused_sgd_tensor_lr_full_(opd_tensors self, opd_tensors grads, opd_tensors momentum_buffer_list,
                                   double weight_decay, double momentum, opd_tensor *lr, double dampening, bool nesterov,
                                   bool maximize, bool is_first_step, opd_tensor *grad_scale, opd_tensor *found_inf) {
     static opd_op *op;
-    const opd_value args[12] = {opd_value_of_tensors(self), opd_value_of_tensors(grads),
-                              opd_value_of_tensors(momentum_buffer_list), opd_value_float(weight_decay),
-                              opd_value_float(momentum), opd_value_tensor(lr), opd_value_float(dampening),
-                              opd_value_bool(nesterov), opd_value_bool(maximize), opd_value_bool(is_first_step),
-                              opd_value_tensor(grad_scale), opd_value_tensor(found_inf)};
-    return opd_call_all(opd_op_typed(&op, "aten::_fused_sgd_.tensor_lr", "NLLLddTdbbbTT"), NULL, args, 12);
+    return opd_given_all(&op, "aten::_fused_sgd_.tensor_lr", "NLLLddTdbbbTT", self, grads, momentum_buffer_list,
+                         weight_decay, momentum, lr, dampening, nesterov, maximize, is_first_step, grad_scale,
+                         found_inf);
 }
 int opd_fused_adam_(opd_tensors self, opd_tensors grads, opd_tensors exp_avgs, opd_tensors exp_avg_sqs,
                     opd_tensors max_exp_avg_sqs, opd_tensors state_steps, double lr, double beta1, double beta2,
                     double weight_decay, double eps, bool amsgrad, bool maximize) {
     static opd_op *op;
-    const opd_value args[13] = {opd_value_of_tensors(self), opd_value_of_tensors(grads), opd_value_of_tensors(exp_avgs),
-                              opd_value_of_tensors(exp_avg_sqs), opd_value_of_tensors(max_exp_avg_sqs),
-                              opd_value_of_tensors(state_steps), opd_value_float(lr), opd_value_float(beta1),
-                              opd_value_float(beta2), opd_value_float(weight_decay), opd_value_float(eps),
-                              opd_value_bool(amsgrad), opd_value_bool(maximize)};
-    return opd_call_all(opd_op_typed(&op, "aten::_fused_adam_", "NLLLLLLdddddbb"), NULL, args, 13);
+    return opd_given_all(&op, "aten::_fused_adam_", "NLLLLLLdddddbb", self, grads, exp_avgs, exp_avg_sqs,
+                         max_exp_avg_sqs, state_steps, lr, beta1, beta2, weight_decay, eps, amsgrad, maximize);
 }
 int opd_fused_adam_full_(opd_tensors self, opd_tensors grads, opd_tensors exp_avgs, opd_tensors exp_avg_sqs,
                          opd_tensors max_exp_avg_sqs, opd_tensors state_steps, double lr, double beta1, double beta2,
                          double weight_decay, double eps, bool amsgrad, bool maximize, opd_tensor *grad_scale,
                          opd_tensor *found_inf) {
     static opd_op *op;
-    const opd_value args[15] = {opd_value_of_tensors(self), opd_value_of_tensors(grads), opd_value_of_tensors(exp_avgs),
-                              opd_value_of_tensors(exp_avg_sqs), opd_value_of_tensors(max_exp_avg_sqs),
-                              opd_value_of_tensors(state_steps), opd_value_float(lr), opd_value_float(beta1),
-                              opd_value_float(beta2), opd_value_float(weight_decay), opd_value_float(eps),
-                              opd_value_bool(amsgrad), opd_value_bool(maximize), opd_value_tensor(grad_scale),
-                              opd_value_tensor(found_inf)};
-    return opd_call_all(opd_op_typed(&op, "aten::_fused_adam_", "NLLLLLLdddddbbTT"), NULL, args, 15);
+    return opd_given_all(&op, "aten::_fused_adam_", "NLLLLLLdddddbbTT", self, grads, exp_avgs, exp_avg_sqs,
+                         max_exp_avg_sqs, state_steps, lr, beta1, beta2, weight_decay, eps, amsgrad, maximize,
+                         grad_scale, found_inf);
 }
 int opd_fused_adam_tensor_lr_(opd_tensors self, opd_tensors grads, opd_tensors exp_avgs, opd_tensors exp_avg_sqs,
                               opd_tensors max_exp_avg_sqs, opd_tensors state_steps, opd_tensor *lr, double beta1,
                               double beta2, double weight_decay, double eps, bool amsgrad, bool maximize) {
     static opd_op *op;
-    const opd_value args[13] = {opd_value_of_tensors(self), opd_value_of_tensors(grads), opd_value_of_tensors(exp_avgs),
-                              opd_value_of_tensors(exp_avg_sqs), opd_value_of_tensors(max_exp_avg_sqs),
-                              opd_value_of_tensors(state_steps), opd_value_tensor(lr), opd_value_float(beta1),
-                              opd_value_float(beta2), opd_value_float(weight_decay), opd_value_float(eps),
-                              opd_value_bool(amsgrad), opd_value_bool(maximize)};
-    return opd_call_all(opd_op_typed(&op, "aten::_fused_adam_.tensor_lr", "NLLLLLLTddddbb"), NULL, args, 13);
+    return opd_given_all(&op, "aten::_fused_adam_.tensor_lr", "NLLLLLLTddddbb", self, grads, exp_avgs, exp_avg_sqs,
+                         max_exp_avg_sqs, state_steps, lr, beta1, beta2, weight_decay, eps, amsgrad, maximize);
 }
 int opd_fused_adam_tensor_lr_full_(opd_tensors self, opd_tensors grads, opd_tensors exp_avgs, opd_tensors exp_avg_sqs,
                                    opd_tensors max_exp_avg_sqs, opd_tensors state_steps, opd_tensor *lr, double beta1,
                                    double beta2, double weight_decay, double eps, bool amsgrad, bool maximize,
                                    opd_tensor *grad_scale, opd_tensor *found_inf) {
     static opd_op *op;
-    const opd_value args[15] = {opd_value_of_tensors(self), opd_value_of_tensors(grads), opd_value_of_tensors(exp_avgs),
-                              opd_value_of_tensors(exp_avg_sqs), opd_value_of_tensors(max_exp_avg_sqs),
-                              opd_value_of_tensors(state_steps), opd_value_tensor(lr), opd_value_float(beta1),
-                              opd_value_float(beta2), opd_value_float(weight_decay), opd_value_float(eps),
-                              opd_value_bool(amsgrad), opd_value_bool(maximize), opd_value_tensor(grad_scale),
-                              opd_value_tensor(found_inf)};
-    return opd_call_all(opd_op_typed(&op, "aten::_fused_adam_.tensor_lr", "NLLLLLLTddddbbTT"), NULL, args, 15);
+    return opd_given_all(&op, "aten::_fused_adam_.tensor_lr", "NLLLLLLTddddbbTT", self, grads, exp_avgs, exp_avg_sqs,
+                         max_exp_avg_sqs, state_steps, lr, beta1, beta2, weight_decay, eps, amsgrad, maximize,
+                         grad_scale, found_inf);
 }
 int opd_fused_adamw_(opd_tensors self, opd_tensors grads, opd_tensors exp_avgs, opd_tensors exp_avg_sqs,
                      opd_tensors max_exp_avg_sqs, opd_tensors state_steps, double lr, double beta1, double beta2,
                      double weight_decay, double eps, bool amsgrad, bool maximize) {
     static opd_op *op;
-    const opd_value args[13] = {opd_value_of_tensors(self), opd_value_of_tensors(grads), opd_value_of_tensors(exp_avgs),
-                              opd_value_of_tensors(exp_avg_sqs), opd_value_of_tensors(max_exp_avg_sqs),
-                              opd_value_of_tensors(state_steps), opd_value_float(lr), opd_value_float(beta1),
-                              opd_value_float(beta2), opd_value_float(weight_decay), opd_value_float(eps),
-                              opd_value_bool(amsgrad), opd_value_bool(maximize)};
-    return opd_call_all(opd_op_typed(&op, "aten::_fused_adamw_", "NLLLLLLdddddbb"), NULL, args, 13);
+    return opd_given_all(&op, "aten::_fused_adamw_", "NLLLLLLdddddbb", self, grads, exp_avgs, exp_avg_sqs,
+                         max_exp_avg_sqs, state_steps, lr, beta1, beta2, weight_decay, eps, amsgrad, maximize);
 }
 int opd_fused_adamw_full_(opd_tensors self, opd_tensors grads, opd_tensors exp_avgs, opd_tensors exp_avg_sqs,
                           opd_tensors max_exp_avg_sqs, opd_tensors state_steps, double lr, double beta1, double beta2,
                           double weight_decay, double eps, bool amsgrad, bool maximize, opd_tensor *grad_scale,
                           opd_tensor *found_inf) {
     static opd_op *op;
-    const opd_value args[15] = {opd_value_of_tensors(self), opd_value_of_tensors(grads), opd_value_of_tensors(exp_avgs),
-                              opd_value_of_tensors(exp_avg_sqs), opd_value_of_tensors(max_exp_avg_sqs),
-                              opd_value_of_tensors(state_steps), opd_value_float(lr), opd_value_float(beta1),
-                              opd_value_float(beta2), opd_value_float(weight_decay), opd_value_float(eps),
-                              opd_value_bool(amsgrad), opd_value_bool(maximize), opd_value_tensor(grad_scale),
-                              opd_value_tensor(found_inf)};
-    return opd_call_all(opd_op_typed(&op, "aten::_fused_adamw_", "NLLLLLLdddddbbTT"), NULL, args, 15);
+    return opd_given_all(&op, "aten::_fused_adamw_", "NLLLLLLdddddbbTT", self, grads, exp_avgs, exp_avg_sqs,
+                         max_exp_avg_sqs, state_steps, lr, beta1, beta2, weight_decay, eps, amsgrad, maximize,
+                         grad_scale, found_inf);
 }
 int opd_fused_adamw_tensor_lr_(opd_tensors self, opd_tensors grads, opd_tensors exp_avgs, opd_tensors exp_avg_sqs,
                                opd_tensors max_exp_avg_sqs, opd_tensors state_steps, opd_tensor *lr, double beta1,
                                double beta2, double weight_decay, double eps, bool amsgrad, bool maximize) {
     static opd_op *op;
-    const opd_value args[13] = {opd_value_of_tensors(self), opd_value_of_tensors(grads), opd_value_of_tensors(exp_avgs),
-                              opd_value_of_tensors(exp_avg_sqs), opd_value_of_tensors(max_exp_avg_sqs),
-                              opd_value_of_tensors(state_steps), opd_value_tensor(lr), opd_value_float(beta1),
-                              opd_value_float(beta2), opd_value_float(weight_decay), opd_value_float(eps),
-                              opd_value_bool(amsgrad), opd_value_bool(maximize)};
-    return opd_call_all(opd_op_typed(&op, "aten::_fused_adamw_.tensor_lr", "NLLLLLLTddddbb"), NULL, args, 13);
+    return opd_given_all(&op, "aten::_fused_adamw_.tensor_lr", "NLLLLLLTddddbb", self, grads, exp_avgs, exp_avg_sqs,
+                         max_exp_avg_sqs, state_steps, lr, beta1, beta2, weight_decay, eps, amsgrad, maximize);
 }
 int opd_fused_adamw_tensor_lr_full_(opd_tensors self, opd_tensors grads, opd_tensors exp_avgs, opd_tensors exp_avg_sqs,
                                     opd_tensors max_exp_avg_sqs, opd_tensors state_steps, opd_tensor *lr, double beta1,
                                     double beta2, double weight_decay, double eps, bool amsgrad, bool maximize,
                                     opd_tensor *grad_scale, opd_tensor *found_inf) {
     static opd_op *op;
-    const opd_value args[15] = {opd_value_of_tensors(self), opd_value_of_tensors(grads), opd_value_of_tensors(exp_avgs),
-                              opd_value_of_tensors(exp_avg_sqs), opd_value_of_tensors(max_exp_avg_sqs),
-                              opd_value_of_tensors(state_steps), opd_value_tensor(lr), opd_value_float(beta1),
-                              opd_value_float(beta2), opd_value_float(weight_decay), opd_value_float(eps),
-                              opd_value_bool(amsgrad), opd_value_bool(maximize), opd_value_tensor(grad_scale),
-                              opd_value_tensor(found_inf)};
-    return opd_call_all(opd_op_typed(&op, "aten::_fused_adamw_.tensor_lr", "NLLLLLLTddddbbTT"), NULL, args, 15);
+    return opd_given_all(&op, "aten::_fused_adamw_.tensor_lr", "NLLLLLLTddddbbTT", self, grads, exp_avgs, exp_avg_sqs,
+                         max_exp_avg_sqs, state_steps, lr, beta1, beta2, weight_decay, eps, amsgrad, maximize,
+                         grad_scale, found_inf);
 }
 int opd_amp_unscale_(opd_tensors self, opd_tensor *found_inf, opd_tensor *inv_scale) {
     static opd_op *op;
-    const opd_value args[3] = {opd_value_of_tensors(self), opd_value_tensor(found_inf), opd_value_tensor(inv_scale)};
-    return opd_call_all(opd_op_typed(&op, "aten::_amp_foreach_non_finite_check_and_unscale_", "NLTT"), NULL, args, 3);
+    return opd_given_all(&op, "aten::_amp_foreach_non_finite_check_and_unscale_", "NLTT", self, found_inf, inv_scale);
 }
 opd_tensor *opd_amp_update_scale_(opd_tensor *self, opd_tensor *growth_tracker, opd_tensor *found_inf,
                                   double scale_growth_factor, double scale_backoff_factor, int64_t growth_interval) {
     static opd_op *op;
-    const opd_value args[6] = {opd_value_tensor(self), opd_value_tensor(growth_tracker), opd_value_tensor(found_inf),
-                              opd_value_float(scale_growth_factor), opd_value_float(scale_backoff_factor),
-                              opd_value_int(growth_interval)};
-    return opd_call_op(opd_op_typed(&op, "aten::_amp_update_scale_", "TTTTddi"), args, 6);
+    return opd_given_op(&op, "aten::_amp_update_scale_", "TTTTddi", self, growth_tracker, found_inf,
+                        scale_growth_factor, scale_backoff_factor, growth_interval);
 }
+OPDI_ONCE_END
 //== end of what is printed
-#if defined(OPDISPATCH_IMPLEMENTATION)
-OPDI_COLD_END
-#endif
 #ifdef __cplusplus
 }
 #endif
