@@ -6490,8 +6490,8 @@ typedef struct opdi_free_block { struct opdi_free_block *next; } opdi_free_block
 typedef struct opdi_observer opdi_observer;
 typedef struct opdi_watch { opdi_observer *observer; int64_t left; } opdi_watch;      /* sampled: events to the next */
 
-/* What is open around a call, each the innermost of its kind, NULL or 0 where there is none.  A helper thread that goes
-   on for another one takes all of it over. */
+/* The things that are open around a call, each the innermost of its kind, NULL or 0 where there is none.  A helper
+   thread that goes on for another one takes all of it over. */
 typedef struct opdi_innermost {
     opd_node *node;              /* autograd: node whose formula is running */
     struct opdi_engine *engine;  /* autograd: backward at work here */
@@ -10066,7 +10066,7 @@ static bool opdi_key_is_runtime(opd_key key) {
     return f >= 0 && (key >= OPD_KEY_BACKEND_BASE || !opdi_functionality_per_backend(f));
 }
 
-/* Behind the keys, none of them: where formulas of forward mode are registered. */
+/* A number behind the keys, none of them, at which formulas of forward mode are registered. */
 #define OPDI_KEY_JVP (OPD_KEY_COUNT + 1)
 
 OPD_API bool opd_key_is_alias(opd_key key) { return key >= OPD_KEY_SLOTS && key < OPD_KEY_COUNT; }
@@ -10759,7 +10759,7 @@ OPDI_COLD_END
 //----------------------------------------------------------------------------------------------------------------------
 
 #define OPDI_MAX_RETURNS 16
-/* Nested calls: a kernel that calls itself ends here, not at the stack's end. */
+/* The limit of nested calls: a kernel that calls itself ends here, not at the stack's end. */
 #define OPDI_MAX_DEPTH 400
 static int32_t opdi_depth_limit = OPDI_MAX_DEPTH;  /* 0 while calls are shown: then each takes the rare way */
 
@@ -30954,8 +30954,8 @@ static opdi_gplan *opdi_gplan_make(opd_graph *g) {
     }
     return p;
 }
-//-- Returns the plan of a graph, made by its first run; NULL without memory.
 static opdi_mutex opdi_plan_lock = OPDI_MUTEX_INIT;
+//-- Returns the plan of a graph, made by its first run; NULL without memory.
 static const opdi_gplan *opdi_graph_plan(const opd_graph *graph) {
     opd_graph *g = (opd_graph *)(uintptr_t)graph;
     opdi_gplan *p;
