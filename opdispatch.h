@@ -99,7 +99,7 @@
          OPDI_FOLD_SUM(opdi_fold_sumsq_f64, double, double, f, x * x)
          static const opdi_fold opdi_the_sumsq = {
              {opdi_fold_sumsq_f32, opdi_fold_sumsq_f64, NULL}, {NULL, NULL, NULL}, opdi_join_sum, NULL, {0, 0, 0, 0},
-             {'v', 0}, "sumsq_cpu"};
+             {OPDI_OUT_F_OR_I, OPDI_OUT_NONE}, "sumsq_cpu"};
          static int opdi_sumsq_kernel(opd_call *call) {
              return opdi_reduce_sum(call, &opdi_the_sumsq, opd_arg_ints(call, 1), opd_arg_bool(call, 2), 3);
          }
@@ -13121,7 +13121,6 @@ int opd_register_autograd(opd_library *lib, const char *name, opd_backward_fn ba
     return opdi_library_error(lib);
 }
 
-static int opdi_function_check(const opd_function *f, const char *what);
 
 //-- Defines the operator of a desc, by its schema or by a name and the signature of its C function; NULL with an error.
 static opd_op *opdi_define_schema(opd_library *lib, const opd_op_desc *desc, const opd_def_options *options) {
@@ -20293,7 +20292,6 @@ static int opdi_device_call(opd_op *op, const opd_value *args, int nargs) {
 
 static int opdi_copy__kernel(opd_call *call);
 static int opdi_fill_Scalar_kernel(opd_call *call);
-static int opdi_check_partial_overlap(const opd_tensor *a, const opd_tensor *b);
 
 //-- Fills t by the device's own fill_; false if it has none.
 static bool opdi_device_fill(opd_tensor *t, opd_value v, int *rc) {
@@ -26430,8 +26428,6 @@ static int opdi_autocast_of_fakes(opd_call *call) {
 //----------------------------------------------------------------------------------------------------------------------
 
 static int opdi_dim_of(int64_t dim, int ndim);
-static void opdi_random_get(opd_generator *g, uint64_t state[2]);
-static void opdi_random_set(opd_generator *g, const uint64_t state[2]);
 
 typedef enum opdi_layer_kind { OPDI_LAYER_VMAP, OPDI_LAYER_GRAD, OPDI_LAYER_JVP } opdi_layer_kind;
 /* A layer of transforms.  It lives in a block of the scope stack, whose handle keeps it. */
