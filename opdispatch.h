@@ -35251,8 +35251,9 @@ static int opdi_host_define(opd_library *lib, const opd_op_desc *desc, size_t si
 #define OPDI_HOST_ENTRY(R, name, n, types) name,
 #define OPDI_HOST_ENTRY_V(name, n, types) name,
 static const struct opd_host opdi_host_table = {
-    OPD_VERSION_MAJOR, OPD_VERSION_MINOR, opd_fail, opd_warn, opdi_host_define, opd_impl_key,
-    opd_fallback, OPD_HOST_FUNCTIONS(OPDI_HOST_ENTRY, OPDI_HOST_ENTRY_V)};
+    /* major, minor */ OPD_VERSION_MAJOR, OPD_VERSION_MINOR,
+    opd_fail, opd_warn, /* define, impl, fallback */ opdi_host_define, opd_impl_key, opd_fallback,
+    OPD_HOST_FUNCTIONS(OPDI_HOST_ENTRY, OPDI_HOST_ENTRY_V)};
 
 static const char *opdi_machine_name(const unsigned char *elf) {
     const unsigned machine = elf[5] == 2 ? (unsigned)elf[18] << 8 | elf[19] : (unsigned)elf[19] << 8 | elf[18];
@@ -37817,7 +37818,7 @@ static int opdi_st_build(const opdi_source *s, opdi_output *o, int64_t n, const 
 //-- Checks and sorts the tensors, builds the header and writes all; the file is replaced only when it is whole.
 int opd_safetensors_save(const char *path, const char *const *names, opd_tensors tensors,
                          const char *const *metadata) {
-    opdi_source s = {"opd_safetensors_save", path, NULL, NULL, 0};
+    opdi_source s = {"opd_safetensors_save", path, /* entry, data, n */ NULL, NULL, 0};
     opdi_string header = {NULL, 0, 0, false};
     opdi_output *o;
     opdi_sink k;
@@ -37934,7 +37935,7 @@ static int opdi_npz_write(opdi_sink *k, opdi_output *o, int64_t n) {
     return opdi_zip_end(k, begin, (uint64_t)n);
 }
 int opd_npz_save(const char *path, const char *const *names, opd_tensors tensors) {
-    opdi_source s = {"opd_npz_save", path, NULL, NULL, 0};
+    opdi_source s = {"opd_npz_save", path, /* entry, data, n */ NULL, NULL, 0};
     opdi_output *o;
     opdi_sink k;
     int rc;
