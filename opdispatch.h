@@ -13179,17 +13179,18 @@ OPDI_COLD_END
 //  sets of the tensor arguments, finds the slot, runs the kernel in a scope of its own, and hands the results to the
 //  caller's scope.  Who calls whom, and when; each way ends in opdi_invoke_here:
 //
-//    opd_call_all    all arguments given, no lists, a table ..... opdi_call_united > opdi_invoke_here, opdi_call_owned
-//      |             defaults or lists, no table or no room ..... opdi_call_filled > opdi_call_united
-//      |             arguments of other kinds, too many or few .. opdi_call_filled > opdi_call_slow > opdi_call_given
-//      '             error, observers, no arrays, new thread .... opdi_call_rare > opdi_call_watched, then ...
-//    ..rare          nobody observes after all, arrays there .... opdi_call_filled
-//    ..watched       observed, or an array is missing ........... opdi_call_otherwise > opdi_call_given
-//    opd_call_keywords ........................ opdi_call_keywords > opdi_call_given
-//    opdi_call_given binds .................... opdi_call_bound (tells observers) > opdi_call_with > opdi_call_united
-//    opd_overloads_call binds the first fit ... opdi_call_bound
-//    opd_call_at names the slot ............... opdi_call_at > opdi_invoke
-//    opd_redispatch in a kernel, by keys ...... opdi_redispatch_in > opdi_invoke_here
+//    who and when (opdi_call_x is written ..x)                     calls
+//    opd_call_all        all given, no lists, a table ............ ..dispatch > opdi_invoke_here, ..keep_results
+//      |                 defaults or lists, no table or no room .. ..with_defaults > ..dispatch
+//      |                 other kinds, too many or few ............ ..with_defaults > ..converting > ..binding
+//      '                 error, observers, no arrays, new thread . ..off_path > ..if_observed, then
+//    ..off_path          nobody observes after all, arrays there . ..with_defaults
+//    ..if_observed       observed, or an array is missing ........ ..observed > ..binding
+//    opd_call_keywords   always .................................. ..keywords > ..binding
+//    ..binding           bound ................................... ..bound (tells observers) > ..reserving > ..dispatch
+//    opd_overloads_call  the first overload that fits is bound ... ..bound
+//    opd_call_at         names the slot .......................... ..at_key > opdi_invoke
+//    opd_redispatch      in a kernel, by keys .................... opdi_redispatch_in > opdi_invoke_here
 
 static void opdi_ret_block_free(opd_value *v);
 static int opdi_ret_block_own(opdi_thread *th, opd_value *v);
@@ -13764,13 +13765,13 @@ static inline int opdi_rets_own(opdi_thread *th, opd_call *c) {
 }
 
 //-- Gives results to the caller's scope like opdi_rets_own, but reserves room first; on failure they are dropped.
-OPDI_NOINLINE static int opdi_call_owned(opdi_thread *th, opd_call *c) {
+OPDI_NOINLINE static int opdi_call_keep_results(opdi_thread *th, opd_call *c) {
     if (opdi_scope_reserve(th, OPDI_MAX_RETURNS)) { opdi_rets_drop(c); return -1; }
     return opdi_rets_own(th, c);
 }
 //-- Runs a call whose tensor arguments are united: finds the slot, invokes the kernel, takes the results.
-OPDI_FORCE_INLINE static int opdi_call_united(opdi_thread *th, opd_op *op, const opdi_table *table, const opdi_union *u,
-                                              opd_value *rets, const opd_value *args) {
+OPDI_FORCE_INLINE static int opdi_call_dispatch(opdi_thread *th, opd_op *op, const opdi_table *table,
+                                                const opdi_union *u, opd_value *rets, const opd_value *args) {
     opd_call c;
     c.op = op;
     c.args = args;
@@ -13782,12 +13783,12 @@ OPDI_FORCE_INLINE static int opdi_call_united(opdi_thread *th, opd_op *op, const
         opdi_push_of(th, rets->u.t, op);
         return 0;
     }
-    return opdi_call_owned(th, &c);
+    return opdi_call_keep_results(th, &c);
 }
-//-- Runs a call like opdi_call_united, not inlined, and reserves room in the scope first.
-OPDI_NOINLINE static int opdi_call_with(opdi_thread *th, opd_op *op, const opdi_table *table, const opdi_union *u,
-                                        opd_value *rets, const opd_value *args) {
-    return opdi_scope_reserve(th, OPDI_MAX_RETURNS) ? -1 : opdi_call_united(th, op, table, u, rets, args);
+//-- Runs a call like opdi_call_dispatch, not inlined, and reserves room in the scope first.
+OPDI_NOINLINE static int opdi_call_reserving(opdi_thread *th, opd_op *op, const opdi_table *table, const opdi_union *u,
+                                             opd_value *rets, const opd_value *args) {
+    return opdi_scope_reserve(th, OPDI_MAX_RETURNS) ? -1 : opdi_call_dispatch(th, op, table, u, rets, args);
 }
 
 //-- Runs a call with bound arguments.  Wrapped numbers and lists that binding made since `mark` are released when the
@@ -13812,7 +13813,7 @@ static int opdi_call_bound(opdi_thread *th, opd_op *op, const opdi_table *table,
         opdi_observe_begin(th, &b, OPD_OBSERVE_CALL, op->base_name, recording ? (int64_t)th->sequence : -1);
     }
     if (rc == 0) {
-        rc = opdi_call_with(th, op, table, &u, rets, bound);
+        rc = opdi_call_reserving(th, op, table, &u, rets, bound);
         if (watched) { opdi_observe_end(th, &b, rets, op->nrets); }
     }
     if (top != mark) { opdi_scope_remove(th, mark, top); }
@@ -13820,8 +13821,8 @@ static int opdi_call_bound(opdi_thread *th, opd_op *op, const opdi_table *table,
 }
 
 //-- Binds the given arguments and runs the call; -1 with an error, also when they cannot be bound.
-OPDI_NOINLINE static int opdi_call_given(opdi_thread *th, opd_op *op, const opdi_table *table, opd_value *rets,
-                                         const opdi_given *g, bool watched) {
+OPDI_NOINLINE static int opdi_call_binding(opdi_thread *th, opd_op *op, const opdi_table *table, opd_value *rets,
+                                           const opdi_given *g, bool watched) {
     opd_value bound[OPD_MAX_ARGS];
     int64_t mark = th->top;
     int at, rc = opdi_bind(op, g, bound, &at);
@@ -13844,16 +13845,16 @@ static int opdi_bind_all(const opd_op *op, const opd_value *args, int nargs, opd
     return rc > 0 ? opdi_bind_error(op, &g, rc, at) : rc;
 }
 //-- Runs a call by position whose arguments have to be converted or checked one by one.
-OPDI_NOINLINE static int opdi_call_slow(opdi_thread *th, opd_op *op, const opdi_table *table, opd_value *rets,
-                                        const opd_value *args, int nargs) {
+OPDI_NOINLINE static int opdi_call_converting(opdi_thread *th, opd_op *op, const opdi_table *table, opd_value *rets,
+                                              const opd_value *args, int nargs) {
     const opdi_given g = {args, /* kw */ NULL, nargs, /* nkw */ 0, /* keywords, numbers */ false, true};
-    return opdi_call_given(th, op, table, rets, &g, false);
+    return opdi_call_binding(th, op, table, rets, &g, false);
 }
 
 //-- Runs a call in which trailing arguments may be left out (their defaults stand in) and lists may be given, or whose
 //-- table is not made yet.  Ends the call that began at `was`.
-OPDI_NOINLINE static int opdi_call_filled(opdi_thread *th, opd_op *op, opd_value *rets, const opd_value *args,
-                                          int nargs, uint64_t was) {
+OPDI_NOINLINE static int opdi_call_with_defaults(opdi_thread *th, opd_op *op, opd_value *rets, const opd_value *args,
+                                                 int nargs, uint64_t was) {
     const opdi_table *table = OPDI_ACQUIRE(&op->table);
     opd_value full[OPD_MAX_ARGS];
     const opd_value *all = args;
@@ -13862,7 +13863,7 @@ OPDI_NOINLINE static int opdi_call_filled(opdi_thread *th, opd_op *op, opd_value
     if ((OPDI_UNLIKELY(!table) && !(table = opdi_table_make(op))) || opdi_scope_reserve(th, OPDI_MAX_RETURNS)) {
         rc = -1;
     } else if (OPDI_UNLIKELY(nargs > op->nargs || nargs < op->required)) {
-        rc = opdi_call_slow(th, op, table, rets, args, nargs);
+        rc = opdi_call_converting(th, op, table, rets, args, nargs);
     } else {
         if (nargs < op->nargs) {
             for (i = 0; i < nargs; i++) { full[i] = args[i]; OPDI_IN_ORDER(); }      /* few: not worth a memcpy */
@@ -13870,9 +13871,9 @@ OPDI_NOINLINE static int opdi_call_filled(opdi_thread *th, opd_op *op, opd_value
             all = full;
         }
         if (OPDI_LIKELY((rc = opdi_unite_args(&u, op, all)) == 0)) {
-            rc = opdi_call_united(th, op, table, &u, rets, all);
+            rc = opdi_call_dispatch(th, op, table, &u, rets, all);
         } else if (rc > 0) {
-            rc = opdi_call_slow(th, op, table, rets, args, nargs);
+            rc = opdi_call_converting(th, op, table, rets, args, nargs);
         }
     }
     opdi_leave(th, was);
@@ -13886,36 +13887,36 @@ static bool opdi_is_watched(opdi_thread *th, const opd_op *op) {
     return true;
 }
 //-- Runs a call that is observed, or that has no arrays for its arguments or results.
-OPDI_NOINLINE static int opdi_call_otherwise(opdi_thread *th, opd_op *op, opd_value *rets, const opd_value *args,
-                                             int nargs, bool watched) {
+OPDI_NOINLINE static int opdi_call_observed(opdi_thread *th, opd_op *op, opd_value *rets, const opd_value *args,
+                                            int nargs, bool watched) {
     const opdi_given g = {args, /* kw */ NULL, nargs, /* nkw */ 0, /* keywords, numbers */ false, true};
     opd_value unwanted[OPDI_MAX_RETURNS];
     const opdi_table *table = OPDI_ACQUIRE(&op->table);
     if (!table && !(table = opdi_table_make(op))) { return -1; }
-    return opdi_call_given(th, op, table, rets ? rets : unwanted, &g, watched);
+    return opdi_call_binding(th, op, table, rets ? rets : unwanted, &g, watched);
 }
 //-- Handles a pending error (-1), observers, and missing arrays.  Returns 1 if the call has to go on as an ordinary
 //-- one.
-OPDI_NOINLINE static int opdi_call_watched(opdi_thread *th, opd_op *op, opd_value *rets, const opd_value *args,
-                                           int nargs) {
+OPDI_NOINLINE static int opdi_call_if_observed(opdi_thread *th, opd_op *op, opd_value *rets, const opd_value *args,
+                                               int nargs) {
     bool watched;
     if (th->error != OPD_OK) { return -1; }
     watched = opdi_is_watched(th, op);
     if (!op || (!watched && rets && (args || nargs <= 0))) { return 1; }
-    return opdi_call_otherwise(th, op, rets, args, nargs, watched);
+    return opdi_call_observed(th, op, rets, args, nargs, watched);
 }
 
 //-- Runs a call on a thread that has not made one yet, with an error pending, while somebody observes, or without
 //-- arrays.
-OPDI_NOINLINE static int opdi_call_rare(opd_op *op, opd_value *rets, const opd_value *args, int nargs) {
+OPDI_NOINLINE static int opdi_call_off_path(opd_op *op, opd_value *rets, const opd_value *args, int nargs) {
     opdi_thread *th = opdi_self();
     const uint64_t was = opdi_enter(th);
     int rc = 1;
     if (((int)th->error | OPDI_LOAD(&th->observed)) != 0 || !args || !rets) {
-        rc = opdi_call_watched(th, op, rets, args, nargs);
+        rc = opdi_call_if_observed(th, op, rets, args, nargs);
     }
     if (!op) { rc = opd_fail(OPD_ERROR_NOT_FOUND, "a call through an operator handle that is NULL"); }
-    if (rc > 0) { return opdi_call_filled(th, op, rets, args, nargs, was); }
+    if (rc > 0) { return opdi_call_with_defaults(th, op, rets, args, nargs, was); }
     opdi_leave(th, was);
     return rc ? opdi_no_rets(op, rets) : 0;
 }
@@ -13927,15 +13928,15 @@ int opd_call_all(opd_op *op, opd_value *rets, const opd_value *args, int nargs) 
     uint64_t was;
     int rc;
     if (OPDI_UNLIKELY(!th || !op || !args || !rets || ((int)th->error | OPDI_LOAD(&th->observed)) != 0)) {
-        return opdi_call_rare(op, rets, args, nargs);
+        return opdi_call_off_path(op, rets, args, nargs);
     }
     was = opdi_enter(th);
     table = OPDI_ACQUIRE(&op->table);             /* what is said of the operator may be read from here on */
     if (OPDI_UNLIKELY(!table || nargs != op->direct || th->top + OPDI_MAX_RETURNS > th->cap) ||
         OPDI_UNLIKELY(opdi_unite_direct(&u, op, args) != 0)) {
-        return opdi_call_filled(th, op, rets, args, nargs, was);
+        return opdi_call_with_defaults(th, op, rets, args, nargs, was);
     }
-    rc = opdi_call_united(th, op, table, &u, rets, args);
+    rc = opdi_call_dispatch(th, op, table, &u, rets, args);
     opdi_leave(th, was);
     return OPDI_LIKELY(rc == 0) ? 0 : opdi_no_rets(op, rets);
 }
@@ -13972,7 +13973,8 @@ static int opdi_check_at(const opd_op *op, opd_key key, const opd_value *args) {
                     op->name, opd_key_name(key));
 }
 //-- Binds the arguments and runs the kernel of one slot, whatever the keys of the arguments.
-static int opdi_call_at(opdi_thread *th, opd_op *op, opd_key key, opd_value *rets, const opd_value *args, int nargs) {
+static int opdi_call_at_key(opdi_thread *th, opd_op *op, opd_key key, opd_value *rets, const opd_value *args,
+                            int nargs) {
     const opdi_table *table = OPDI_ACQUIRE(&op->table);
     opd_value bound[OPD_MAX_ARGS], unwanted[OPDI_MAX_RETURNS];
     const int64_t mark = th->top;
@@ -14002,7 +14004,7 @@ int opd_call_at(opd_op *op, const char *key, opd_value *rets, const opd_value *a
     const opd_key k = opd_ok() ? opd_key_parse(key) : (opd_key)OPD_KEY_INVALID;
     int rc = -1;
     if (opdi_any_dead_value(args, nargs, "opd_call_at")) { rc = -1; }
-    else if (op && opdi_key_is_runtime(k)) { rc = opdi_call_at(th, op, k, rets, args, nargs); }
+    else if (op && opdi_key_is_runtime(k)) { rc = opdi_call_at_key(th, op, k, rets, args, nargs); }
     else if (op) { (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_call_at: %s is no runtime key", key); }
     else { (void)opd_fail(OPD_ERROR_NOT_FOUND, "opd_call_at: the operator is NULL"); }
     opdi_leave(th, was);
@@ -14033,7 +14035,7 @@ static int opdi_call_keywords(opd_op *op, opd_value *rets, const opd_value *args
     }
     table = OPDI_ACQUIRE(&op->table);
     if (!table && !(table = opdi_table_make(op))) { return -1; }
-    return opdi_call_given(th, op, table, rets ? rets : unwanted, &g, opdi_is_watched(th, op));
+    return opdi_call_binding(th, op, table, rets ? rets : unwanted, &g, opdi_is_watched(th, op));
 }
 
 //== calls by base name ================================================================================================
@@ -27060,7 +27062,7 @@ int opd_batch_pointwise(opd_call *call) {
         if (opdi_batch_align(call, args, OPDI_MAX(ndim, alone), least == 0 && mixed)) { return -1; }
         dim = 0;
     }
-    if (opdi_call_filled(call->th, op, rets, args, op->nargs, call->th->inside)) { return -1; }
+    if (opdi_call_with_defaults(call->th, op, rets, args, op->nargs, call->th->inside)) { return -1; }
     for (i = 0; i < op->nrets; i++) {
         const int alias = op->ret_alias[i];
         if (alias >= 0 ? opd_return_tensor(call, call->args[alias].u.t) : opdi_batch_give(call, &rets[i], dim)) {
