@@ -156,6 +156,9 @@
      OPD_NO_SIMD      plain C kernels only                         OPD_STATIC                   everything static
      OPD_NO_CACHE     every free goes to the allocator (set by itself under sanitizers)
      OPD_NO_PLUGINS   nothing is loaded or compiled at run time (set by itself where there is no dlopen)
+     OPD_NO_OPERATORS only the operators that make, view, copy and detach tensors (not +: sums of gradients need it)
+     OPD_NO_OP_CONV   without convolution (pooling and resampling go too); likewise POOL, RESAMPLE, DISTANCE, FFT, NORM
+                      (losses go too), LOSS, INDEX, TRAIN.  Who calls what is left out is told so by an error.
      OPDISPATCH_FILE  "name.h" of a copy under another name: the implementation includes itself
      Environment: OPD_NUM_THREADS, OPD_CPU_LEVEL (0 plain C, 1 AVX2, 2 AVX-512), OPD_SHOW_DISPATCH_TRACE=1; for what is
      compiled at run time CC, CXX, XDG_CACHE_HOME, OPD_INCLUDE, OPD_VERBOSE.
@@ -6313,6 +6316,34 @@ extern char **environ;
 #endif
 #endif
 
+/* Families of operators that are left out, see CONFIGURATION, and those that stand on them. */
+#if defined(OPD_NO_OPERATORS)
+#define OPD_NO_OP_CONV
+#define OPD_NO_OP_POOL
+#define OPD_NO_OP_DISTANCE
+#define OPD_NO_OP_FFT
+#define OPD_NO_OP_NORM
+#define OPD_NO_OP_LOSS
+#define OPD_NO_OP_INDEX
+#define OPD_NO_OP_TRAIN
+#endif
+#if defined(OPD_NO_OP_CONV) && !defined(OPD_NO_OP_POOL)
+#define OPD_NO_OP_POOL
+#endif
+#if defined(OPD_NO_OP_CONV) && !defined(OPD_NO_OP_RESAMPLE)
+#define OPD_NO_OP_RESAMPLE
+#endif
+#if defined(OPD_NO_OP_NORM) && !defined(OPD_NO_OP_LOSS)
+#define OPD_NO_OP_LOSS
+#endif
+#if defined(OPD_NO_OP_POOL) || defined(OPD_NO_OP_RESAMPLE) || defined(OPD_NO_OP_LOSS) || defined(OPD_NO_OP_INDEX)
+#define OPDI_LESS                /* helpers of what is left out stay behind */
+#endif
+#if defined(OPDI_LESS) && defined(__GNUC__) && !defined(__TINYC__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-function"
+#endif
+
 #if defined(OPD_MALLOC) != defined(OPD_FREE)
 #error "define OPD_MALLOC(size) and OPD_FREE(pointer) both or neither"
 #endif
@@ -10995,6 +11026,7 @@ static int opdi_register_builtins(void);
 static size_t opdi_family(const char *name);
 static void opdi_builtins_make(const char *name);
 static const char *opdi_builtin_name(int i);
+static const char *opdi_left_out(const char *name);
 
 //-- Writes the text of an argument, cut to cap bytes with the zero; returns buf.
 static const char *opdi_arg_print(const opdi_arg *arg, char *buf, size_t cap) {
@@ -11432,9 +11464,11 @@ static int opdi_not_found(const char *name) {
     bool known = bare;                            /* something is registered in it */
     opdi_near best;
     char near_text[1100], space[8];
+    const char *const macro = opdi_left_out(name);
     size_t n = 0;
     int i, d, tries = 10000;                      /* a few milliseconds */
     opd_op *op;
+    if (macro) { return opd_fail(OPD_ERROR_NOT_FOUND, "%s is left out: %s was defined", name, macro); }
     memset(&best, 0, sizeof best);
     near_text[0] = 0;
     (void)snprintf(space, sizeof space, "%.*s", (int)OPDI_MIN(strcspn(name, ":"), sizeof space - 1), name);
@@ -40817,7 +40851,7 @@ OPDI_COLD_END
 //  >>operators    the cards: everything about one operator in one place
 //
 //  Each card fills an opd_op_desc. Kernels take results from opd_result, formulas call public operators. The list of
-//  all cards, opdi_cards, is printed by tests/wrappers.py from the comments in >>api:op:...: a card that is not in
+//  all cards is printed by tests/wrappers.py from the comments in >>api:op:...: a card that is not in
 //  the list is an unused function, a name in it without a card does not compile.
 //----------------------------------------------------------------------------------------------------------------------
 
@@ -45070,6 +45104,10 @@ OPDI_OP(atleast_3d_Sequence) {
 }
 OPDI_COLD_END
 
+#endif
+#if !defined(OPD_NO_OPERATORS)
+#if defined(OPDI_MAIN_PASS)
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:pointwise the formulas' loops and the generic kernel
 //
@@ -48334,6 +48372,7 @@ OPDI_OP(ldexp_Tensor) {
 }
 
 OPDI_COLD_END
+
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:reduce    sums, products, extremes, variances, norms over dims
@@ -52481,6 +52520,30 @@ OPDI_OP(kron) {
 }
 OPDI_COLD_END
 
+OPDI_LOOPS_END
+#endif
+#endif   /* OPD_NO_OPERATORS */
+#if defined(OPDI_MAIN_PASS)
+#if defined(OPD_NO_OPERATORS)
+static int opdi_copy_by_formula(opd_tensor *dst, const opd_tensor *src) {
+    (void)dst; (void)src;
+    return opd_fail(OPD_ERROR_NOT_FOUND, "copies between devices are left out: OPD_NO_OPERATORS was defined");
+}
+#else
+//-- What several families use.
+/* A boolean of an output_mask. */
+static bool opdi_mask_at(const opd_call *call, int i, int k) {
+    const opd_value v = call->args[i];
+    return v.tag == OPD_TAG_BOOLS && k < v.n && v.u.bools[k];
+}
+static int64_t opdi_floor_div(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
+static opd_tensor *opdi_plus(opd_tensor *a, opd_tensor *b) { return !a ? b : !b ? a : opd_add(a, b); }
+#endif
+OPDI_LOOPS_BEGIN
+#endif
+#if !defined(OPD_NO_OP_DISTANCE)
+#if defined(OPDI_MAIN_PASS)
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:distance  distances between rows
 //----------------------------------------------------------------------------------------------------------------------
@@ -52912,6 +52975,11 @@ OPDI_OP(pdist) {
 }
 OPDI_COLD_END
 
+#endif
+#endif   /* OPD_NO_OP_DISTANCE */
+#if !defined(OPD_NO_OP_FFT)
+#if defined(OPDI_MAIN_PASS)
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:fft       discrete Fourier transforms
 //----------------------------------------------------------------------------------------------------------------------
@@ -53320,6 +53388,11 @@ OPDI_OP(_fft_c2r) {
     op->cases = "";
 }
 OPDI_COLD_END
+
+#endif
+#endif   /* OPD_NO_OP_FFT */
+#if !defined(OPD_NO_OP_CONV)
+#if defined(OPDI_MAIN_PASS)
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:conv      convolution
@@ -54071,7 +54144,6 @@ static int opdi_conv_same_sizes(const opd_tensor *g, const int64_t *sizes, int n
     }
     return 0;
 }
-static bool opdi_mask_at(const opd_call *call, int i, int k);
 /* Result i of convolution_backward: undefined, a fake, or computed by `what` (-1: the bias). */
 static int opdi_conv_gradient(opd_call *call, int i, const opdi_conv_call *q, opd_tensor *g, opd_tensor *x,
                               opd_tensor *w) {
@@ -54400,6 +54472,13 @@ OPDI_OP(conv_transpose3d_input) {
     op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_LOWER;
     op->cases = "[1,2,2,2,2], [2,1,2,2,2]";
 }
+OPDI_COLD_END
+
+#endif
+#endif   /* OPD_NO_OP_CONV */
+#if !defined(OPD_NO_OP_POOL)
+#if defined(OPDI_MAIN_PASS)
+OPDI_COLD_BEGIN
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:pool      pooling
@@ -54570,7 +54649,6 @@ static int opdi_pool_list(const char *op, const char *name, opd_ints l, int nd, 
     for (i = 0; i < nd; i++) { out[3 - nd + i] = l.data[l.n == 1 ? 0 : i]; }
     return 0;
 }
-static int64_t opdi_floor_div(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
 /* The number of windows in one dim (at::native::pooling_output_shape). */
 static int opdi_pool_count(opdi_windows *v, int i, bool ceil_mode) {
     const int64_t big = (int64_t)1 << 31;
@@ -55262,6 +55340,13 @@ OPDI_OP(adaptive_max_pool1d) {
     op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[1,2,5], 2";
 }
+OPDI_COLD_END
+
+#endif
+#endif   /* OPD_NO_OP_POOL */
+#if !defined(OPD_NO_OP_RESAMPLE)
+#if defined(OPDI_MAIN_PASS)
+OPDI_COLD_BEGIN
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:resample  windows as columns, pixels as channels, other sizes, sampling at places
@@ -56016,7 +56101,6 @@ static int opdi_grid_sampler_2d_backward(opd_backward_call *bw) {
 typedef struct opdi_grid_axis { int count; opd_tensor *w[3][4], *line[4]; } opdi_grid_axis;
 
 static opd_tensor *opdi_times(opd_tensor *a, opd_tensor *b) { return a && b ? opd_mul(a, b) : NULL; }
-static opd_tensor *opdi_plus(opd_tensor *a, opd_tensor *b) { return !a ? b : !b ? a : opd_add(a, b); }
 /* scale t + shift */
 static opd_tensor *opdi_affine(opd_tensor *t, double scale, double shift) {
     return opd_add_Scalar(opd_mul_Scalar(t, opd_value_float(scale)), opd_value_float(shift));
@@ -56201,6 +56285,11 @@ OPDI_OP(grid_sampler) {
 }
 OPDI_COLD_END
 
+#endif
+#endif   /* OPD_NO_OP_RESAMPLE */
+#if !defined(OPD_NO_OPERATORS)
+#if defined(OPDI_MAIN_PASS)
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:norm      normalisation and dropout
 //----------------------------------------------------------------------------------------------------------------------
@@ -56277,6 +56366,11 @@ static opd_tensor *opdi_o_mean_dims(opd_tensor *t, const int64_t *dims, int64_t 
 }
 
 OPDI_COLD_END
+
+#endif
+#endif
+#if !defined(OPD_NO_OP_NORM)
+#if defined(OPDI_MAIN_PASS)
 
 //== rows of numbers: sums that do not depend on anything but the row ==================================================
 
@@ -56526,11 +56620,6 @@ static void opdi_norm_run(const opdi_norm *k, opd_scalar_type t, int64_t units, 
                           opdi_range_fn f64) {
     opdi_parallel_for(units, OPDI_MAX((int64_t)1, OPDI_GRAIN / OPDI_MAX(cost, (int64_t)1)), t == OPD_FLOAT64 ? f64
                       : f32, (void *)(uintptr_t)k);
-}
-/* A boolean of an output_mask. */
-static bool opdi_mask_at(const opd_call *call, int i, int k) {
-    const opd_value v = call->args[i];
-    return v.tag == OPD_TAG_BOOLS && k < v.n && v.u.bools[k];
 }
 /* Derivatives of dx, dw, db = backward(g, x, w): with GX (G here), GW, GB the gradients that came for them and
    J(v) = rstd (v - mean v - xhat mean(v xhat)):
@@ -57490,6 +57579,13 @@ OPDI_OP(feature_dropout_) {
     op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->cases = "";
 }
+OPDI_COLD_END
+
+#endif
+#endif   /* OPD_NO_OP_NORM */
+#if !defined(OPD_NO_OP_LOSS)
+#if defined(OPDI_MAIN_PASS)
+OPDI_COLD_BEGIN
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:loss      losses, similarities, gates with parameters
@@ -58669,6 +58765,11 @@ OPDI_OP(prelu_backward) {
     op->cases = "[2,3], [2,3], [3]";
 }
 OPDI_COLD_END
+
+#endif
+#endif   /* OPD_NO_OP_LOSS */
+#if !defined(OPD_NO_OP_INDEX)
+#if defined(OPDI_MAIN_PASS)
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:index     by indices: gather, scatter, rows, masks
@@ -62803,6 +62904,10 @@ OPDI_OP(bucketize_Scalar) {
 }
 OPDI_COLD_END
 
+#endif
+#endif   /* OPD_NO_OP_INDEX */
+#if !defined(OPD_NO_OP_TRAIN)
+#if defined(OPDI_MAIN_PASS)
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:train     steps of optimizers, and what a gradient scaler does
@@ -63279,10 +63384,14 @@ OPDI_OP(_amp_update_scale_) {
 }
 OPDI_COLD_END
 
+#endif
+#endif   /* OPD_NO_OP_TRAIN */
+#if defined(OPDI_MAIN_PASS)
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>builtins     the list of all cards, and their registration
 //
-//  A built-in operator is registered when somebody first asks for its name or for all; opdi_cards is the list.
+//  A built-in operator is registered when somebody first asks for its name or for all; opdi_families has the list.
 //
 //  opdi_started ------> opdi_start             at the first use, and whenever library blocks wait
 //    opdi_register_builtins                    once, first: the library, opdi_register_fallbacks, no operator yet
@@ -63291,11 +63400,13 @@ OPDI_COLD_END
 //  opdi_not_found, opd_op_next, opd_op_list, opd_listener_add: for all
 //    \--> opdi_builtins_make(name or NULL)     other threads wait meanwhile, see `starter` and `making`
 //      opdi_register_card(i)                   for each card that waits and is of the name's family (opdi_family)
-//        opdi_cards[i] --> opd_define          the card fills a description: schema, kernels, derived forms
+//        its card --> opd_define              the card fills a description: schema, kernels, derived forms
 //        opdi_registry.builtin[i]              is the operator from now on
 //----------------------------------------------------------------------------------------------------------------------
 
-static void (*const opdi_cards[])(opd_op_desc *op) = {
+//== cards by family, printed by tests/wrappers.py
+typedef void (*opdi_card_fn)(opd_op_desc *op);
+static const opdi_card_fn opdi_cards_create[] = {
     opdi_card_empty_memory_format, opdi_card_empty_strided, opdi_card_zeros, opdi_card_ones, opdi_card_full,
     opdi_card_empty_like, opdi_card_zeros_like, opdi_card_ones_like, opdi_card_full_like, opdi_card_new_empty,
     opdi_card_new_empty_strided, opdi_card_new_zeros, opdi_card_new_ones, opdi_card_new_full, opdi_card_scalar_tensor,
@@ -63311,51 +63422,59 @@ static void (*const opdi_cards[])(opd_op_desc *op) = {
     opdi_card_uniform_, opdi_card_exponential_, opdi_card_random_, opdi_card_random__from, opdi_card_random__to,
     opdi_card_bernoulli__float, opdi_card_bernoulli__Tensor, opdi_card_bernoulli_Tensor, opdi_card_bernoulli,
     opdi_card_bernoulli_p, opdi_card_normal_functional, opdi_card_normal_Tensor_float, opdi_card_normal_float_Tensor,
-    opdi_card_normal_Tensor_Tensor, opdi_card_normal_float_float, opdi_card_view, opdi_card__unsafe_view,
-    opdi_card__reshape_alias, opdi_card_reshape, opdi_card_expand, opdi_card_transpose_int, opdi_card_t,
-    opdi_card_permute, opdi_card_select_int, opdi_card_slice_Tensor, opdi_card_unsqueeze, opdi_card_squeeze,
-    opdi_card_squeeze_dim, opdi_card_squeeze_dims, opdi_card_detach, opdi_card_alias, opdi_card_as_strided,
-    opdi_card_select_backward, opdi_card_slice_backward, opdi_card_as_strided_backward, opdi_card_flatten_using_ints,
-    opdi_card_expand_as, opdi_card_view_as, opdi_card_reshape_as, opdi_card_copy_, opdi_card_copy, opdi_card_clone,
-    opdi_card__to_copy, opdi_card_contiguous, opdi_card_to_dtype, opdi_card__local_scalar_dense, opdi_card_item,
-    opdi_card_view_dtype, opdi_card_diagonal, opdi_card_diagonal_backward, opdi_card_unfold, opdi_card_unfold_backward,
-    opdi_card_split_with_sizes, opdi_card_split_Tensor, opdi_card_unbind_int, opdi_card_split_sizes, opdi_card_chunk,
-    opdi_card_unsafe_split_Tensor, opdi_card_unsafe_split_with_sizes, opdi_card_unsafe_chunk,
-    opdi_card_tensor_split_sections, opdi_card_tensor_split_indices, opdi_card_tensor_split_tensor_indices_or_sections,
-    opdi_card_hsplit_int, opdi_card_hsplit_array, opdi_card_vsplit_int, opdi_card_vsplit_array, opdi_card_dsplit_int,
-    opdi_card_dsplit_array, opdi_card_narrow, opdi_card_narrow_Tensor, opdi_card_narrow_copy, opdi_card_movedim_int,
-    opdi_card_movedim_intlist, opdi_card_moveaxis_int, opdi_card_moveaxis_intlist, opdi_card_swapaxes,
-    opdi_card_swapdims, opdi_card_numpy_T, opdi_card_mT, opdi_card_mH, opdi_card_matrix_H, opdi_card_adjoint,
-    opdi_card_unflatten_int, opdi_card_ravel, opdi_card_broadcast_to, opdi_card_broadcast_tensors, opdi_card_to_device,
-    opdi_card_to_other, opdi_card_to_dtype_layout, opdi_card_type_as, opdi_card_lift_fresh, opdi_card_repeat,
-    opdi_card_tile, opdi_card_flip, opdi_card_fliplr, opdi_card_flipud, opdi_card_roll, opdi_card_rot90,
-    opdi_card_transpose_, opdi_card_t_, opdi_card_unsqueeze_, opdi_card_squeeze_, opdi_card_squeeze__dim,
-    opdi_card_squeeze__dims, opdi_card_swapaxes_, opdi_card_swapdims_, opdi_card_as_strided_, opdi_card_detach_,
-    opdi_card_resize_, opdi_card_resize_as_, opdi_card_is_same_size, opdi_card_size_int, opdi_card_stride_int,
-    opdi_card_numel, opdi_card_dim, opdi_card_view_copy, opdi_card_view_copy_dtype, opdi_card__reshape_alias_copy,
-    opdi_card_expand_copy, opdi_card_transpose_copy_int, opdi_card_t_copy, opdi_card_permute_copy,
-    opdi_card_select_copy_int, opdi_card_slice_copy_Tensor, opdi_card_unsqueeze_copy, opdi_card_squeeze_copy,
-    opdi_card_squeeze_copy_dim, opdi_card_squeeze_copy_dims, opdi_card_detach_copy, opdi_card_alias_copy,
-    opdi_card_as_strided_copy, opdi_card_diagonal_copy, opdi_card_unfold_copy, opdi_card_split_copy_Tensor,
-    opdi_card_split_with_sizes_copy, opdi_card_unbind_copy_int, opdi_card_view_as_real, opdi_card_view_as_complex,
-    opdi_card_real, opdi_card_imag, opdi_card__conj_physical, opdi_card_conj_physical, opdi_card_conj, opdi_card__conj,
-    opdi_card_resolve_conj, opdi_card_resolve_neg, opdi_card_positive, opdi_card_diag_embed, opdi_card_diag,
-    opdi_card_diagflat, opdi_card_atleast_1d, opdi_card_atleast_2d, opdi_card_atleast_3d, opdi_card_atleast_1d_Sequence,
-    opdi_card_atleast_2d_Sequence, opdi_card_atleast_3d_Sequence, opdi_card_exp, opdi_card_exp2, opdi_card_expm1,
-    opdi_card_log, opdi_card_log2, opdi_card_log10, opdi_card_log1p, opdi_card_sqrt, opdi_card_rsqrt,
-    opdi_card_reciprocal, opdi_card_square, opdi_card_sin, opdi_card_cos, opdi_card_tan, opdi_card_asin, opdi_card_acos,
-    opdi_card_atan, opdi_card_sinh, opdi_card_cosh, opdi_card_asinh, opdi_card_acosh, opdi_card_atanh, opdi_card_tanh,
-    opdi_card_erf, opdi_card_erfc, opdi_card_sigmoid, opdi_card_sinc, opdi_card_floor, opdi_card_frac, opdi_card_sign,
-    opdi_card_abs, opdi_card_hardsigmoid, opdi_card_hardswish, opdi_card_mish, opdi_card_ceil, opdi_card_round,
-    opdi_card_trunc, opdi_card_sgn, opdi_card_isnan, opdi_card_isinf, opdi_card_isfinite, opdi_card_isposinf,
-    opdi_card_isneginf, opdi_card_signbit, opdi_card_logical_not, opdi_card_neg, opdi_card_bitwise_not, opdi_card_relu,
-    opdi_card_silu, opdi_card_clamp, opdi_card_clamp_min, opdi_card_clamp_max, opdi_card_hardtanh, opdi_card_relu6,
-    opdi_card_gelu, opdi_card_leaky_relu, opdi_card_elu, opdi_card_selu, opdi_card_celu, opdi_card_softplus,
-    opdi_card_threshold, opdi_card_round_decimals, opdi_card_softshrink, opdi_card_hardshrink,
-    opdi_card_softshrink_backward, opdi_card_hardshrink_backward, opdi_card_nan_to_num, opdi_card_deg2rad,
-    opdi_card_rad2deg, opdi_card_logit, opdi_card_logit_backward, opdi_card_add_Tensor, opdi_card_add_Scalar,
-    opdi_card_sub_Tensor, opdi_card_sub_Scalar, opdi_card_rsub_Tensor, opdi_card_rsub_Scalar, opdi_card_mul_Tensor,
-    opdi_card_mul_Scalar, opdi_card_div_Tensor, opdi_card_div_Scalar, opdi_card_div_Tensor_mode,
+    opdi_card_normal_Tensor_Tensor, opdi_card_normal_float_float
+};
+static const opdi_card_fn opdi_cards_view[] = {
+    opdi_card_view, opdi_card__unsafe_view, opdi_card__reshape_alias, opdi_card_reshape, opdi_card_expand,
+    opdi_card_transpose_int, opdi_card_t, opdi_card_permute, opdi_card_select_int, opdi_card_slice_Tensor,
+    opdi_card_unsqueeze, opdi_card_squeeze, opdi_card_squeeze_dim, opdi_card_squeeze_dims, opdi_card_detach,
+    opdi_card_alias, opdi_card_as_strided, opdi_card_select_backward, opdi_card_slice_backward,
+    opdi_card_as_strided_backward, opdi_card_flatten_using_ints, opdi_card_expand_as, opdi_card_view_as,
+    opdi_card_reshape_as, opdi_card_copy_, opdi_card_copy, opdi_card_clone, opdi_card__to_copy, opdi_card_contiguous,
+    opdi_card_to_dtype, opdi_card__local_scalar_dense, opdi_card_item, opdi_card_view_dtype, opdi_card_diagonal,
+    opdi_card_diagonal_backward, opdi_card_unfold, opdi_card_unfold_backward, opdi_card_split_with_sizes,
+    opdi_card_split_Tensor, opdi_card_unbind_int, opdi_card_split_sizes, opdi_card_chunk, opdi_card_unsafe_split_Tensor,
+    opdi_card_unsafe_split_with_sizes, opdi_card_unsafe_chunk, opdi_card_tensor_split_sections,
+    opdi_card_tensor_split_indices, opdi_card_tensor_split_tensor_indices_or_sections, opdi_card_hsplit_int,
+    opdi_card_hsplit_array, opdi_card_vsplit_int, opdi_card_vsplit_array, opdi_card_dsplit_int, opdi_card_dsplit_array,
+    opdi_card_narrow, opdi_card_narrow_Tensor, opdi_card_narrow_copy, opdi_card_movedim_int, opdi_card_movedim_intlist,
+    opdi_card_moveaxis_int, opdi_card_moveaxis_intlist, opdi_card_swapaxes, opdi_card_swapdims, opdi_card_numpy_T,
+    opdi_card_mT, opdi_card_mH, opdi_card_matrix_H, opdi_card_adjoint, opdi_card_unflatten_int, opdi_card_ravel,
+    opdi_card_broadcast_to, opdi_card_broadcast_tensors, opdi_card_to_device, opdi_card_to_other,
+    opdi_card_to_dtype_layout, opdi_card_type_as, opdi_card_lift_fresh, opdi_card_repeat, opdi_card_tile,
+    opdi_card_flip, opdi_card_fliplr, opdi_card_flipud, opdi_card_roll, opdi_card_rot90, opdi_card_transpose_,
+    opdi_card_t_, opdi_card_unsqueeze_, opdi_card_squeeze_, opdi_card_squeeze__dim, opdi_card_squeeze__dims,
+    opdi_card_swapaxes_, opdi_card_swapdims_, opdi_card_as_strided_, opdi_card_detach_, opdi_card_resize_,
+    opdi_card_resize_as_, opdi_card_is_same_size, opdi_card_size_int, opdi_card_stride_int, opdi_card_numel,
+    opdi_card_dim, opdi_card_view_copy, opdi_card_view_copy_dtype, opdi_card__reshape_alias_copy, opdi_card_expand_copy,
+    opdi_card_transpose_copy_int, opdi_card_t_copy, opdi_card_permute_copy, opdi_card_select_copy_int,
+    opdi_card_slice_copy_Tensor, opdi_card_unsqueeze_copy, opdi_card_squeeze_copy, opdi_card_squeeze_copy_dim,
+    opdi_card_squeeze_copy_dims, opdi_card_detach_copy, opdi_card_alias_copy, opdi_card_as_strided_copy,
+    opdi_card_diagonal_copy, opdi_card_unfold_copy, opdi_card_split_copy_Tensor, opdi_card_split_with_sizes_copy,
+    opdi_card_unbind_copy_int, opdi_card_view_as_real, opdi_card_view_as_complex, opdi_card_real, opdi_card_imag,
+    opdi_card__conj_physical, opdi_card_conj_physical, opdi_card_conj, opdi_card__conj, opdi_card_resolve_conj,
+    opdi_card_resolve_neg, opdi_card_positive, opdi_card_diag_embed, opdi_card_diag, opdi_card_diagflat,
+    opdi_card_atleast_1d, opdi_card_atleast_2d, opdi_card_atleast_3d, opdi_card_atleast_1d_Sequence,
+    opdi_card_atleast_2d_Sequence, opdi_card_atleast_3d_Sequence
+};
+#if defined(OPD_NO_OPERATORS)
+#define opdi_cards_pointwise NULL
+#else
+static const opdi_card_fn opdi_cards_pointwise[] = {
+    opdi_card_exp, opdi_card_exp2, opdi_card_expm1, opdi_card_log, opdi_card_log2, opdi_card_log10, opdi_card_log1p,
+    opdi_card_sqrt, opdi_card_rsqrt, opdi_card_reciprocal, opdi_card_square, opdi_card_sin, opdi_card_cos,
+    opdi_card_tan, opdi_card_asin, opdi_card_acos, opdi_card_atan, opdi_card_sinh, opdi_card_cosh, opdi_card_asinh,
+    opdi_card_acosh, opdi_card_atanh, opdi_card_tanh, opdi_card_erf, opdi_card_erfc, opdi_card_sigmoid, opdi_card_sinc,
+    opdi_card_floor, opdi_card_frac, opdi_card_sign, opdi_card_abs, opdi_card_hardsigmoid, opdi_card_hardswish,
+    opdi_card_mish, opdi_card_ceil, opdi_card_round, opdi_card_trunc, opdi_card_sgn, opdi_card_isnan, opdi_card_isinf,
+    opdi_card_isfinite, opdi_card_isposinf, opdi_card_isneginf, opdi_card_signbit, opdi_card_logical_not, opdi_card_neg,
+    opdi_card_bitwise_not, opdi_card_relu, opdi_card_silu, opdi_card_clamp, opdi_card_clamp_min, opdi_card_clamp_max,
+    opdi_card_hardtanh, opdi_card_relu6, opdi_card_gelu, opdi_card_leaky_relu, opdi_card_elu, opdi_card_selu,
+    opdi_card_celu, opdi_card_softplus, opdi_card_threshold, opdi_card_round_decimals, opdi_card_softshrink,
+    opdi_card_hardshrink, opdi_card_softshrink_backward, opdi_card_hardshrink_backward, opdi_card_nan_to_num,
+    opdi_card_deg2rad, opdi_card_rad2deg, opdi_card_logit, opdi_card_logit_backward, opdi_card_add_Tensor,
+    opdi_card_add_Scalar, opdi_card_sub_Tensor, opdi_card_sub_Scalar, opdi_card_rsub_Tensor, opdi_card_rsub_Scalar,
+    opdi_card_mul_Tensor, opdi_card_mul_Scalar, opdi_card_div_Tensor, opdi_card_div_Scalar, opdi_card_div_Tensor_mode,
     opdi_card_div_Scalar_mode, opdi_card_floor_divide, opdi_card_floor_divide_Scalar, opdi_card_fmod_Tensor,
     opdi_card_fmod_Scalar, opdi_card_remainder_Tensor, opdi_card_remainder_Scalar, opdi_card_remainder_Scalar_Tensor,
     opdi_card_pow_Tensor_Tensor, opdi_card_pow_Tensor_Scalar, opdi_card_pow_Scalar, opdi_card_maximum,
@@ -63378,12 +63497,19 @@ static void (*const opdi_cards[])(opd_op_desc *op) = {
     opdi_card_threshold_backward, opdi_card_hardtanh_backward, opdi_card_leaky_relu_backward,
     opdi_card_hardsigmoid_backward, opdi_card_hardswish_backward, opdi_card_softplus_backward, opdi_card_silu_backward,
     opdi_card_mish_backward, opdi_card_gelu_backward, opdi_card_elu_backward, opdi_card_true_divide_Tensor,
-    opdi_card_true_divide_Scalar, opdi_card_ldexp_Tensor, opdi_card_sum, opdi_card_sum_dim_IntList, opdi_card_nansum,
-    opdi_card_mean, opdi_card_mean_dim, opdi_card_prod, opdi_card_prod_dim_int, opdi_card_var, opdi_card_std,
-    opdi_card_var_mean, opdi_card_std_mean, opdi_card_var_dim, opdi_card_std_dim, opdi_card_var_mean_dim,
-    opdi_card_std_mean_dim, opdi_card_var_correction, opdi_card_std_correction, opdi_card_var_mean_correction,
-    opdi_card_std_mean_correction, opdi_card_amax, opdi_card_amin, opdi_card_max, opdi_card_min, opdi_card_max_dim,
-    opdi_card_min_dim, opdi_card_argmax, opdi_card_argmin, opdi_card_max_other, opdi_card_min_other, opdi_card_aminmax,
+    opdi_card_true_divide_Scalar, opdi_card_ldexp_Tensor
+};
+#endif
+#if defined(OPD_NO_OPERATORS)
+#define opdi_cards_reduce NULL
+#else
+static const opdi_card_fn opdi_cards_reduce[] = {
+    opdi_card_sum, opdi_card_sum_dim_IntList, opdi_card_nansum, opdi_card_mean, opdi_card_mean_dim, opdi_card_prod,
+    opdi_card_prod_dim_int, opdi_card_var, opdi_card_std, opdi_card_var_mean, opdi_card_std_mean, opdi_card_var_dim,
+    opdi_card_std_dim, opdi_card_var_mean_dim, opdi_card_std_mean_dim, opdi_card_var_correction,
+    opdi_card_std_correction, opdi_card_var_mean_correction, opdi_card_std_mean_correction, opdi_card_amax,
+    opdi_card_amin, opdi_card_max, opdi_card_min, opdi_card_max_dim, opdi_card_min_dim, opdi_card_argmax,
+    opdi_card_argmin, opdi_card_max_other, opdi_card_min_other, opdi_card_aminmax,
     opdi_card_value_selecting_reduction_backward, opdi_card_any, opdi_card_all, opdi_card_any_dim, opdi_card_all_dim,
     opdi_card_any_dims, opdi_card_all_dims, opdi_card_count_nonzero_dim_IntList, opdi_card_count_nonzero,
     opdi_card_linalg_vector_norm, opdi_card_norm_Scalar, opdi_card_norm_ScalarOpt_dtype, opdi_card_norm_ScalarOpt_dim,
@@ -63395,31 +63521,83 @@ static void (*const opdi_cards[])(opd_op_desc *op) = {
     opdi_card_cumprod, opdi_card_logcumsumexp, opdi_card_cumprod_backward, opdi_card_cummax, opdi_card_cummin,
     opdi_card_sort, opdi_card_sort_stable, opdi_card_topk, opdi_card_kthvalue, opdi_card_median_dim,
     opdi_card_nanmedian_dim, opdi_card_mode, opdi_card_median, opdi_card_nanmedian, opdi_card_argsort,
-    opdi_card_argsort_stable, opdi_card_msort, opdi_card_mm, opdi_card_bmm, opdi_card_addmm, opdi_card_baddbmm,
-    opdi_card_addbmm, opdi_card_mv, opdi_card_addmv, opdi_card_dot, opdi_card_vdot, opdi_card_outer, opdi_card_ger,
-    opdi_card_addr, opdi_card_matmul, opdi_card_linear, opdi_card_tensordot, opdi_card_inner, opdi_card_kron,
+    opdi_card_argsort_stable, opdi_card_msort
+};
+#endif
+#if defined(OPD_NO_OPERATORS)
+#define opdi_cards_linalg NULL
+#else
+static const opdi_card_fn opdi_cards_linalg[] = {
+    opdi_card_mm, opdi_card_bmm, opdi_card_addmm, opdi_card_baddbmm, opdi_card_addbmm, opdi_card_mv, opdi_card_addmv,
+    opdi_card_dot, opdi_card_vdot, opdi_card_outer, opdi_card_ger, opdi_card_addr, opdi_card_matmul, opdi_card_linear,
+    opdi_card_tensordot, opdi_card_inner, opdi_card_kron
+};
+#endif
+#if defined(OPD_NO_OP_CONV)
+#define opdi_cards_conv NULL
+#else
+static const opdi_card_fn opdi_cards_conv[] = {
     opdi_card_convolution, opdi_card_convolution_backward, opdi_card__convolution, opdi_card__convolution_deprecated,
     opdi_card_conv1d, opdi_card_conv1d_padding, opdi_card_conv2d, opdi_card_conv2d_padding, opdi_card_conv3d,
     opdi_card_conv3d_padding, opdi_card_conv_transpose1d, opdi_card_conv_transpose2d_input,
-    opdi_card_conv_transpose3d_input, opdi_card_max_pool2d_with_indices, opdi_card_max_pool2d_with_indices_backward,
-    opdi_card_max_pool3d_with_indices, opdi_card_max_pool3d_with_indices_backward, opdi_card_max_pool2d,
-    opdi_card_max_pool3d, opdi_card_max_pool1d_with_indices, opdi_card_max_pool1d, opdi_card_avg_pool2d,
-    opdi_card_avg_pool2d_backward, opdi_card_avg_pool3d, opdi_card_avg_pool3d_backward, opdi_card_avg_pool1d,
-    opdi_card__adaptive_avg_pool2d, opdi_card__adaptive_avg_pool2d_backward, opdi_card__adaptive_avg_pool3d,
-    opdi_card__adaptive_avg_pool3d_backward, opdi_card_adaptive_max_pool2d, opdi_card_adaptive_max_pool2d_backward,
-    opdi_card_adaptive_max_pool3d, opdi_card_adaptive_max_pool3d_backward, opdi_card_adaptive_avg_pool1d,
-    opdi_card_adaptive_avg_pool2d, opdi_card_adaptive_avg_pool3d, opdi_card_adaptive_max_pool1d, opdi_card_im2col,
-    opdi_card_col2im, opdi_card_pixel_shuffle, opdi_card_pixel_unshuffle, opdi_card_upsample_nearest2d,
-    opdi_card_upsample_nearest2d_backward, opdi_card_upsample_nearest2d_vec, opdi_card_upsample_bilinear2d,
-    opdi_card_upsample_bilinear2d_backward, opdi_card_upsample_bilinear2d_vec, opdi_card_grid_sampler_2d,
-    opdi_card_grid_sampler_2d_backward, opdi_card_grid_sampler, opdi_card__cdist_forward, opdi_card__cdist_backward,
-    opdi_card__euclidean_dist, opdi_card_cdist, opdi_card__pdist_forward, opdi_card__pdist_backward, opdi_card_pdist,
-    opdi_card__fft_r2c, opdi_card__fft_c2r, opdi_card__fft_c2c, opdi_card_native_layer_norm,
-    opdi_card_native_layer_norm_backward, opdi_card_layer_norm, opdi_card_native_group_norm,
-    opdi_card_native_group_norm_backward, opdi_card_group_norm, opdi_card_native_batch_norm,
-    opdi_card_native_batch_norm_backward, opdi_card_batch_norm, opdi_card_instance_norm, opdi_card_native_dropout,
-    opdi_card_native_dropout_backward, opdi_card_dropout, opdi_card_dropout_, opdi_card_feature_dropout,
-    opdi_card_feature_dropout_, opdi_card_nll_loss_forward, opdi_card_nll_loss_backward, opdi_card_nll_loss2d_forward,
+    opdi_card_conv_transpose3d_input
+};
+#endif
+#if defined(OPD_NO_OP_POOL)
+#define opdi_cards_pool NULL
+#else
+static const opdi_card_fn opdi_cards_pool[] = {
+    opdi_card_max_pool2d_with_indices, opdi_card_max_pool2d_with_indices_backward, opdi_card_max_pool3d_with_indices,
+    opdi_card_max_pool3d_with_indices_backward, opdi_card_max_pool2d, opdi_card_max_pool3d,
+    opdi_card_max_pool1d_with_indices, opdi_card_max_pool1d, opdi_card_avg_pool2d, opdi_card_avg_pool2d_backward,
+    opdi_card_avg_pool3d, opdi_card_avg_pool3d_backward, opdi_card_avg_pool1d, opdi_card__adaptive_avg_pool2d,
+    opdi_card__adaptive_avg_pool2d_backward, opdi_card__adaptive_avg_pool3d, opdi_card__adaptive_avg_pool3d_backward,
+    opdi_card_adaptive_max_pool2d, opdi_card_adaptive_max_pool2d_backward, opdi_card_adaptive_max_pool3d,
+    opdi_card_adaptive_max_pool3d_backward, opdi_card_adaptive_avg_pool1d, opdi_card_adaptive_avg_pool2d,
+    opdi_card_adaptive_avg_pool3d, opdi_card_adaptive_max_pool1d
+};
+#endif
+#if defined(OPD_NO_OP_RESAMPLE)
+#define opdi_cards_resample NULL
+#else
+static const opdi_card_fn opdi_cards_resample[] = {
+    opdi_card_im2col, opdi_card_col2im, opdi_card_pixel_shuffle, opdi_card_pixel_unshuffle,
+    opdi_card_upsample_nearest2d, opdi_card_upsample_nearest2d_backward, opdi_card_upsample_nearest2d_vec,
+    opdi_card_upsample_bilinear2d, opdi_card_upsample_bilinear2d_backward, opdi_card_upsample_bilinear2d_vec,
+    opdi_card_grid_sampler_2d, opdi_card_grid_sampler_2d_backward, opdi_card_grid_sampler
+};
+#endif
+#if defined(OPD_NO_OP_DISTANCE)
+#define opdi_cards_distance NULL
+#else
+static const opdi_card_fn opdi_cards_distance[] = {
+    opdi_card__cdist_forward, opdi_card__cdist_backward, opdi_card__euclidean_dist, opdi_card_cdist,
+    opdi_card__pdist_forward, opdi_card__pdist_backward, opdi_card_pdist
+};
+#endif
+#if defined(OPD_NO_OP_FFT)
+#define opdi_cards_fft NULL
+#else
+static const opdi_card_fn opdi_cards_fft[] = {
+    opdi_card__fft_r2c, opdi_card__fft_c2r, opdi_card__fft_c2c
+};
+#endif
+#if defined(OPD_NO_OP_NORM)
+#define opdi_cards_norm NULL
+#else
+static const opdi_card_fn opdi_cards_norm[] = {
+    opdi_card_native_layer_norm, opdi_card_native_layer_norm_backward, opdi_card_layer_norm,
+    opdi_card_native_group_norm, opdi_card_native_group_norm_backward, opdi_card_group_norm,
+    opdi_card_native_batch_norm, opdi_card_native_batch_norm_backward, opdi_card_batch_norm, opdi_card_instance_norm,
+    opdi_card_native_dropout, opdi_card_native_dropout_backward, opdi_card_dropout, opdi_card_dropout_,
+    opdi_card_feature_dropout, opdi_card_feature_dropout_
+};
+#endif
+#if defined(OPD_NO_OP_LOSS)
+#define opdi_cards_loss NULL
+#else
+static const opdi_card_fn opdi_cards_loss[] = {
+    opdi_card_nll_loss_forward, opdi_card_nll_loss_backward, opdi_card_nll_loss2d_forward,
     opdi_card_nll_loss2d_backward, opdi_card_nll_loss, opdi_card_nll_loss2d, opdi_card_nll_loss_nd,
     opdi_card_cross_entropy_loss, opdi_card_mse_loss, opdi_card_mse_loss_backward, opdi_card_l1_loss,
     opdi_card_smooth_l1_loss, opdi_card_smooth_l1_loss_backward, opdi_card_huber_loss, opdi_card_huber_loss_backward,
@@ -63428,31 +63606,61 @@ static void (*const opdi_cards[])(opd_op_desc *op) = {
     opdi_card_soft_margin_loss_backward, opdi_card_kl_div, opdi_card_hinge_embedding_loss,
     opdi_card_margin_ranking_loss, opdi_card_cosine_similarity, opdi_card_cosine_embedding_loss,
     opdi_card_pairwise_distance, opdi_card_triplet_margin_loss, opdi_card_poisson_nll_loss, opdi_card_glu,
-    opdi_card_glu_backward, opdi_card_prelu, opdi_card_prelu_backward, opdi_card_gather, opdi_card_scatter_src,
-    opdi_card_scatter_value, opdi_card_scatter_reduce, opdi_card_scatter_value_reduce, opdi_card_scatter_add,
-    opdi_card_scatter_reduce_two, opdi_card_index_select, opdi_card_index_select_backward, opdi_card_index_add,
-    opdi_card_index_copy, opdi_card_index_fill_int_Scalar, opdi_card_index_fill_int_Tensor, opdi_card_index_reduce,
-    opdi_card_index_Tensor, opdi_card_index_put, opdi_card__index_put_impl_, opdi_card_take, opdi_card_put,
-    opdi_card_take_along_dim, opdi_card_masked_select, opdi_card_masked_scatter, opdi_card_where_Scalar,
-    opdi_card_where, opdi_card_cat, opdi_card_stack, opdi_card_hstack, opdi_card_vstack, opdi_card_dstack,
-    opdi_card_column_stack, opdi_card_row_stack, opdi_card_concat, opdi_card_constant_pad_nd,
-    opdi_card_reflection_pad1d, opdi_card_reflection_pad1d_backward, opdi_card_reflection_pad2d,
-    opdi_card_reflection_pad2d_backward, opdi_card_reflection_pad3d, opdi_card_reflection_pad3d_backward,
-    opdi_card_replication_pad1d, opdi_card_replication_pad1d_backward, opdi_card_replication_pad2d,
-    opdi_card_replication_pad2d_backward, opdi_card_replication_pad3d, opdi_card_replication_pad3d_backward,
-    opdi_card_pad, opdi_card_embedding, opdi_card_embedding_dense_backward, opdi_card_embedding_backward,
-    opdi_card__embedding_bag, opdi_card__embedding_bag_forward_only, opdi_card_embedding_bag,
-    opdi_card_embedding_bag_padding_idx, opdi_card__embedding_bag_backward, opdi_card__embedding_bag_dense_backward,
-    opdi_card__embedding_bag_per_sample_weights_backward, opdi_card_one_hot, opdi_card_bincount, opdi_card_histc,
-    opdi_card__unique2, opdi_card_unique_dim, opdi_card_unique_consecutive, opdi_card_unique_dim_consecutive,
-    opdi_card_multinomial, opdi_card_slice_scatter, opdi_card_select_scatter, opdi_card_diagonal_scatter,
-    opdi_card_as_strided_scatter, opdi_card_repeat_interleave_Tensor, opdi_card_repeat_interleave_self_Tensor,
-    opdi_card_repeat_interleave_self_int, opdi_card_searchsorted_Tensor, opdi_card_searchsorted_Scalar,
-    opdi_card_bucketize_Tensor, opdi_card_bucketize_Scalar, opdi_card__fused_sgd_, opdi_card__fused_sgd__tensor_lr,
-    opdi_card__fused_adam_, opdi_card__fused_adam__tensor_lr, opdi_card__fused_adamw_,
-    opdi_card__fused_adamw__tensor_lr, opdi_card__amp_foreach_non_finite_check_and_unscale_,
+    opdi_card_glu_backward, opdi_card_prelu, opdi_card_prelu_backward
+};
+#endif
+#if defined(OPD_NO_OP_INDEX)
+#define opdi_cards_index NULL
+#else
+static const opdi_card_fn opdi_cards_index[] = {
+    opdi_card_gather, opdi_card_scatter_src, opdi_card_scatter_value, opdi_card_scatter_reduce,
+    opdi_card_scatter_value_reduce, opdi_card_scatter_add, opdi_card_scatter_reduce_two, opdi_card_index_select,
+    opdi_card_index_select_backward, opdi_card_index_add, opdi_card_index_copy, opdi_card_index_fill_int_Scalar,
+    opdi_card_index_fill_int_Tensor, opdi_card_index_reduce, opdi_card_index_Tensor, opdi_card_index_put,
+    opdi_card__index_put_impl_, opdi_card_take, opdi_card_put, opdi_card_take_along_dim, opdi_card_masked_select,
+    opdi_card_masked_scatter, opdi_card_where_Scalar, opdi_card_where, opdi_card_cat, opdi_card_stack, opdi_card_hstack,
+    opdi_card_vstack, opdi_card_dstack, opdi_card_column_stack, opdi_card_row_stack, opdi_card_concat,
+    opdi_card_constant_pad_nd, opdi_card_reflection_pad1d, opdi_card_reflection_pad1d_backward,
+    opdi_card_reflection_pad2d, opdi_card_reflection_pad2d_backward, opdi_card_reflection_pad3d,
+    opdi_card_reflection_pad3d_backward, opdi_card_replication_pad1d, opdi_card_replication_pad1d_backward,
+    opdi_card_replication_pad2d, opdi_card_replication_pad2d_backward, opdi_card_replication_pad3d,
+    opdi_card_replication_pad3d_backward, opdi_card_pad, opdi_card_embedding, opdi_card_embedding_dense_backward,
+    opdi_card_embedding_backward, opdi_card__embedding_bag, opdi_card__embedding_bag_forward_only,
+    opdi_card_embedding_bag, opdi_card_embedding_bag_padding_idx, opdi_card__embedding_bag_backward,
+    opdi_card__embedding_bag_dense_backward, opdi_card__embedding_bag_per_sample_weights_backward, opdi_card_one_hot,
+    opdi_card_bincount, opdi_card_histc, opdi_card__unique2, opdi_card_unique_dim, opdi_card_unique_consecutive,
+    opdi_card_unique_dim_consecutive, opdi_card_multinomial, opdi_card_slice_scatter, opdi_card_select_scatter,
+    opdi_card_diagonal_scatter, opdi_card_as_strided_scatter, opdi_card_repeat_interleave_Tensor,
+    opdi_card_repeat_interleave_self_Tensor, opdi_card_repeat_interleave_self_int, opdi_card_searchsorted_Tensor,
+    opdi_card_searchsorted_Scalar, opdi_card_bucketize_Tensor, opdi_card_bucketize_Scalar
+};
+#endif
+#if defined(OPD_NO_OP_TRAIN)
+#define opdi_cards_train NULL
+#else
+static const opdi_card_fn opdi_cards_train[] = {
+    opdi_card__fused_sgd_, opdi_card__fused_sgd__tensor_lr, opdi_card__fused_adam_, opdi_card__fused_adam__tensor_lr,
+    opdi_card__fused_adamw_, opdi_card__fused_adamw__tensor_lr, opdi_card__amp_foreach_non_finite_check_and_unscale_,
     opdi_card__amp_update_scale_
 };
+#endif
+static const struct { int n; const opdi_card_fn *cards; const char *macro; } opdi_families[] = {
+    {70, opdi_cards_create, ""},
+    {142, opdi_cards_view, ""},
+    {167, opdi_cards_pointwise, "OPD_NO_OPERATORS"},
+    {81, opdi_cards_reduce, "OPD_NO_OPERATORS"},
+    {17, opdi_cards_linalg, "OPD_NO_OPERATORS"},
+    {13, opdi_cards_conv, "OPD_NO_OP_CONV"},
+    {25, opdi_cards_pool, "OPD_NO_OP_POOL"},
+    {13, opdi_cards_resample, "OPD_NO_OP_RESAMPLE"},
+    {7, opdi_cards_distance, "OPD_NO_OP_DISTANCE"},
+    {3, opdi_cards_fft, "OPD_NO_OP_FFT"},
+    {16, opdi_cards_norm, "OPD_NO_OP_NORM"},
+    {35, opdi_cards_loss, "OPD_NO_OP_LOSS"},
+    {75, opdi_cards_index, "OPD_NO_OP_INDEX"},
+    {8, opdi_cards_train, "OPD_NO_OP_TRAIN"}
+};
+//== registration of the cards
 
 //-- Registers what every operator falls back to, key by key (aten/src/ATen/core/VariableFallbackKernel.cpp and its
 //-- neighbours).  0, or -1 with an error.
@@ -63507,15 +63715,33 @@ static bool opdi_same_family(const char *a, const char *b) {
     return opdi_family(b) == n && memcmp(a, b, n) == 0;
 }
 
-//-- Registers card i and its derived forms.  0, or -1 with an error: then they go on waiting.
+//-- The family of card i, and the number of the family's first card.
+static int opdi_family_at(int i, int *first) {
+    int f = 0;
+    for (*first = 0; i - *first >= opdi_families[f].n; f++) { *first += opdi_families[f].n; }
+    return f;
+}
+//-- The macro that left an operator out, NULL where none did.
+static const char *opdi_left_out(const char *name) {
+    int i, first, f;
+    for (i = 0; i < OPD_OP_COUNT && strcmp(opdi_builtin_name(i), name) != 0; i++) { }
+    if (i == OPD_OP_COUNT) { return NULL; }
+    f = opdi_family_at(i, &first);
+    return opdi_families[f].cards ? NULL : opdi_families[f].macro;
+}
+
+//-- Registers card i and its derived forms; nothing when its family is left out.  0, or -1 with an error: then they go on waiting.
 static int opdi_register_card(int i) {
     opd_library *aten = opdi_registry.aten;
     const opdi_registration *before = aten->registrations;
     const char *const name = opdi_builtin_name(i);
+    int first;
+    const int f = opdi_family_at(i, &first);
     opd_op_desc desc;
     opd_op *op;
+    if (!opdi_families[f].cards) { return 0; }
     memset(&desc, 0, sizeof desc);
-    opdi_cards[i](&desc);
+    opdi_families[f].cards[i - first](&desc);
     desc.tags |= OPD_OPTAG_PT2_COMPLIANT;
     if (opd_define(aten, &desc)) { return -1; }
     op = opdi_lookup_used(name, strlen(name));
@@ -63747,6 +63973,9 @@ OPDI_LOOPS_BEGIN
 #undef OPDI_TIMES
 OPDI_LOOPS_END
 #define OPDI_MAIN_PASS
+#if defined(OPDI_LESS) && defined(__GNUC__) && !defined(__TINYC__)
+#pragma GCC diagnostic pop
+#endif
 
 #endif /* OPDISPATCH_IMPLEMENTATION */
 

@@ -7,7 +7,7 @@
 set -u
 
 names='macros_visible symbols symbols_cxx included_twice other_places beside_dlpack two_files cxx_with_c_implementation
-cxx_implementation static_in_two_files no_threads no_simd no_cache no_everything fast_math
+cxx_implementation static_in_two_files no_threads no_simd no_cache no_everything core_alone families fast_math
 std11_c_implementation std11_c_declarations std11_cxx_implementation std11_cxx_declarations'
 [ -n "${RUN_AGAIN:-}" ] || names="contents rooms includes macro_names foreign_names function_length macro_functions line_length wrappers recipes build_lines tcc $names"
 
@@ -293,6 +293,60 @@ check_no_threads() { without THREADS; }
 check_no_simd() { without SIMD; }
 check_no_cache() { without CACHE; }
 check_no_everything() { without THREADS SIMD CACHE; }
+# Without the operators: one of one's own runs, and its formula; what is left out says so.
+cat >"$tmp/core.c" <<'TEXT'
+#include "opdispatch.h"
+#include <stdio.h>
+#include <string.h>
+static int twice_cpu(opd_call *call) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *out = opd_result(call, 0, opd_sizes(x), opd_ndim(x), opd_dtype(x));
+    float *o = opd_data_f32(out), *a = opd_data_f32(x);
+    int64_t i;
+    if (!opd_ok()) { return -1; }
+    for (i = 0; i < opd_numel(x); i++) { o[i] = 2 * a[i]; }
+    return opd_return_tensor(call, out);
+}
+static opd_op *twice;
+static opd_tensor *call_twice(opd_tensor *x) {
+    opd_value v = opd_value_tensor(x);
+    return opd_call_op(OPD_OP(&twice, "core::twice"), &v, 1);
+}
+static int twice_backward(opd_backward_call *bw) { return opd_bw_return(bw, 0, call_twice(opd_bw_grad(bw, 0))); }
+OPD_LIBRARY(core, lib) {
+    opd_op_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.schema = "twice(Tensor x) -> Tensor"; desc.cpu = twice_cpu; desc.backward = twice_backward;
+    opd_define(lib, &desc);
+}
+int main(void) {
+    int64_t size = 1;
+    opd_tensor *x = opd_ones(opd_ints_of(&size, 1), OPD_FLOAT32), *y;
+    opd_tensor_set_requires_grad(x, true);
+    y = opd_transpose(call_twice(x), 0, 0);
+    if (opd_backward(y)) { puts(opd_error_message()); return 1; }
+    if (opd_data_f32(opd_tensor_grad(x))[0] < 1.5f || opd_data_f32(opd_tensor_grad(x))[0] > 2.5f) { return 2; }
+    if (opd_exp(x) || !strstr(opd_error_message(), "aten::exp is left out: OPD_NO_OPERATORS was defined")) { return 3; }
+    opd_error_clear();
+    return opd_finish();
+}
+TEXT
+check_core_alone() {
+    quiet $CC $strict_c -O0 -DOPD_NO_OPERATORS $inc -c "$tmp/implementation.c" -o "$tmp/core.o"
+    build_run core $CC -O0 $inc "$tmp/core.c" "$tmp/core.o"
+    quiet $CXX $strict_cxx -O0 -DOPD_NO_OPERATORS $inc -c "$tmp/implementation.c" -o "$tmp/core_cxx.o"
+    build_run core_cxx $CXX -x c++ -std=c++11 -O0 $inc "$tmp/core.c" -x none "$tmp/core_cxx.o"
+}
+# Without a family the rest compiles without a warning, in C and in C++; without all of them it works.
+check_families() {
+    flags=
+    for family in CONV POOL RESAMPLE DISTANCE FFT NORM LOSS INDEX TRAIN; do
+        flags="$flags -DOPD_NO_OP_$family"
+        quiet $CC $strict_c -fsyntax-only "-DOPD_NO_OP_$family" $inc "$tmp/implementation.c"
+        quiet $CXX $strict_cxx -fsyntax-only "-DOPD_NO_OP_$family" $inc "$tmp/implementation.c"
+    done
+    quiet $CC $strict_c -O0 $flags $inc -c "$tmp/implementation.c" -o "$tmp/families.o"
+    build_run families $CC -O0 $inc "$tmp/main.c" "$tmp/use.c" "$tmp/families.o"
+}
 # What would give wrong numbers is refused; the declarations may be used with it.
 check_fast_math() {
     for flag in -ffast-math -Ofast -ffinite-math-only; do

@@ -25,6 +25,7 @@ HEADER = os.path.join(ROOT, 'opdispatch.h')
 WIDTH = 120
 ROOM = re.compile(r'^//  >>api:op:.*?(?=^//  >>|^#endif)', re.M | re.S)
 BEGIN, END = '//== printed by tests/wrappers.py', '//== end of what is printed'
+CARDS = '//== cards by family, printed by tests/wrappers.py', '//== registration of the cards'
 FORMS = '', '_full', '_', '_full_'
 
 # What a schema's type is in C, how a value is made of it, and its letter in opd_op_check's signatures.
@@ -46,6 +47,10 @@ C_TYPES = {
     'int[]?': ('opd_ints ', 'opd_value_optional_ints', 'I'),
 }
 ANY = ('opd_value ', '', 'V')                                    # numbers, and what may be None
+
+# The macro that leaves a family out, where that is not OPD_NO_OP_<room>; None: it is always there.
+LEFT_OUT = {'create': None, 'view': None, 'pointwise': 'OPD_NO_OPERATORS', 'reduce': 'OPD_NO_OPERATORS',
+            'linalg': 'OPD_NO_OPERATORS'}
 
 # Short functions that do not take just what has no default: callers nearly always say more, or never do.
 TAKES = {
@@ -239,11 +244,16 @@ def given(schema, types):
     return wrapped(first, ['&op', '"aten::%s"' % schema.name, '"%s"' % letters] + rets + parts, ');', len(first))
 
 
+FAMILY = {}                                                      # the room of each operator
+
+
 def read_rooms(text):
     """The operators of the rooms, in order: [(name of the operator, name of the function or None)]."""
     operators = []
     for room in ROOM.finditer(text):
+        family = re.search(r'>>api:op:(\w+)', room.group(0)).group(1)
         for m in re.finditer(r'^/\* ([\w.]+): .* \*/\n(?:OPD_API [^(]*\bopd_(\w+)\()?', room.group(0), re.M):
+            FAMILY[m.group(1)] = family
             operators.append((m.group(1), m.group(2)))
         rest = re.sub(r'^(/\* [\w.]+: .* \*/|OPD_API [^;]*;|//.*|)\n', '', room.group(0), flags=re.M)
         if rest:
@@ -269,8 +279,21 @@ def print_lists(text, operators):
     text = replace_between(text, 'typedef enum opd_op_id {', '} opd_op_id;', enum)
     names = wrapped('    ', ['"aten::' + o + '"' for o, _ in operators], '', 4)
     text = replace_between(text, 'static const char *const opd_builtin_names[] = {', '};', names)
-    cards = wrapped('    ', ['opdi_card_' + card_name(o) for o, _ in operators], '', 4)
-    return replace_between(text, 'static void (*const opdi_cards[])(opd_op_desc *op) = {', '};', cards)
+    return replace_between(text, *CARDS, cards_by_family([o for o, _ in operators]))
+
+
+def cards_by_family(operators):
+    """A list of cards for each family, each of which can be left out, and the list of lists."""
+    lines = ['typedef void (*opdi_card_fn)(opd_op_desc *op);']
+    table = []
+    for family in dict.fromkeys(FAMILY[o] for o in operators):
+        cards = ['opdi_card_' + card_name(o) for o in operators if FAMILY[o] == family]
+        macro, name = LEFT_OUT.get(family, 'OPD_NO_OP_' + family.upper()), 'opdi_cards_' + family
+        listed = ['static const opdi_card_fn %s[] = {' % name] + wrapped('    ', cards, '', 4) + ['};']
+        lines += ['#if defined(%s)' % macro, '#define %s NULL' % name, '#else'] + listed + ['#endif'] if macro else listed
+        table.append('    {%d, %s, "%s"}' % (len(cards), name, macro or ''))
+    lines += ['static const struct { int n; const opdi_card_fn *cards; const char *macro; } opdi_families[] = {']
+    return lines + ',\n'.join(table).split('\n') + ['};']
 
 
 def untyped(text, operators):
