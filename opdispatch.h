@@ -29910,6 +29910,7 @@ struct opd_graph {
     opdi_gvalue **outputs;                        /* flat */
     opdi_gvalue *result;                          /* what the text returns; NULL: nothing */
     int32_t ninputs, noutputs, next_id;
+    int32_t room;                                 /* of `inputs` */
     opdi_gnode *at;                               /* new nodes go before this one; NULL: behind all */
     opdi_gplan *plan;                             /* NULL: made by the next run */
     struct opdi_gnames *names;                    /* of values; NULL: made by who asks for one */
@@ -30423,12 +30424,23 @@ static int opdi_tracer_kernel(opd_call *call) {
     return opdi_trace_done(call, n, waiting, rc);
 }
 
+//-- Gives a graph room for n inputs; 0, or -1 without memory.
+static int opdi_graph_room(opd_graph *g, int32_t n) {
+    const int32_t room = OPDI_MAX(n, 2 * g->room);
+    opdi_gvalue **more;
+    if (n && n <= g->room) { return 0; }
+    if (!(more = (opdi_gvalue **)opdi_graph_alloc(g, (size_t)room * sizeof *more))) { return -1; }
+    if (g->ninputs) { memcpy(more, g->inputs, (size_t)g->ninputs * sizeof *more); }
+    g->inputs = more;
+    g->room = room;
+    return 0;
+}
 //-- Makes the inputs of a graph; in: the tensors that the function gets for them.  0, or -1 with an error.
 static int opdi_trace_inputs(opdi_tracer *tr, opd_tensor *const *inputs, int n, const opd_trace_options *o,
                              opd_tensor **in) {
     opd_graph *g = tr->graph;
     int i;
-    if (!(g->inputs = (opdi_gvalue **)opdi_graph_alloc(g, (size_t)n * sizeof *g->inputs))) { return -1; }
+    if (opdi_graph_room(g, n)) { return -1; }
     g->ninputs = n;
     for (i = 0; i < n; i++) {
         if (!inputs[i]) {
@@ -31852,7 +31864,7 @@ static int opdi_gparse_body(opdi_gparser *p) {
         n++;
     }
     if (opdi_gparse_want(p, ":")) { return -1; }
-    if (!(g->inputs = (opdi_gvalue **)opdi_graph_alloc(g, (size_t)n * sizeof *in))) { return -1; }
+    if (opdi_graph_room(g, n)) { return -1; }
     if (n) { memcpy(g->inputs, in, (size_t)n * sizeof *in); }
     g->ninputs = n;
     for (opdi_gparse_blanks(p, true); !opdi_gparse_is(p, "return"); opdi_gparse_blanks(p, true)) {
@@ -32217,16 +32229,10 @@ int opd_graph_describe(opd_graph *g, opd_graph_value *value, const char *name, c
 //-- Adds an input behind those that there are; NULL with an error.
 opd_graph_value *opd_graph_input(opd_graph *g, const char *name, const char *type) {
     opdi_gbuild b;
-    opdi_gvalue *v = NULL, **more = NULL;
-    int n;
+    opdi_gvalue *v = NULL;
     bool done = false;
     if (opdi_gbuild_begin(&b, g, "opd_graph_input")) { return NULL; }
-    n = g->ninputs;
-    if (n & (n - 1)) { more = g->inputs; }        /* its room is a power of two */
-    else if ((more = (opdi_gvalue **)opdi_graph_alloc(g, (size_t)OPDI_MAX(1, 2 * n) * sizeof *more)) != NULL && n) {
-        memcpy(more, g->inputs, (size_t)n * sizeof *more);
-    }
-    if (more && (v = opdi_gvalue_new(g, NULL, OPD_TAG_TENSOR)) != NULL) {
+    if (opdi_graph_room(g, g->ninputs + 1) == 0 && (v = opdi_gvalue_new(g, NULL, OPD_TAG_TENSOR)) != NULL) {
         done = opdi_gbuild_describe(&b, v, name && *name ? name : NULL, type) == 0;
         if (done) {
             g->inputs = more;
