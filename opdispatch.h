@@ -28823,6 +28823,11 @@ static int opdi_vjp_pull(opd_derivative *v, opd_tensor *const *cotangents, unsig
     return d.nby;
 }
 
+//-- Refuses to give more results than a transform may have.
+static int opdi_diff_most(const opdi_diff *d, int n) {
+    return n <= OPD_TRANSFORM_OUTPUTS ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "%s: %d results are more than the %d outputs "
+                                                     "that are allowed", d->who, n, OPD_TRANSFORM_OUTPUTS);
+}
 //-- Writes the gradients of a function with one output, a number, then (value) that output, then the aux ones; returns
 //-- how many, or -1.
 static int opdi_diff_grad(opdi_diff *d, bool value, opd_tensor **outputs) {
@@ -28831,6 +28836,9 @@ static int opdi_diff_grad(opdi_diff *d, bool value, opd_tensor **outputs) {
     int i, n, k = d->nby;
     memset(&v, 0, sizeof v);
     v.d = *d;
+    if (opdi_diff_most(d, d->nby) || opdi_diff_most(d, k + value + OPDI_MIN(d->o->naux, OPD_TRANSFORM_OUTPUTS))) {
+        return -1;
+    }
     n = opdi_vjp_make(&v, out);
     opdi_diff_leave(&v.d);
     if (n < 0) { return -1; }
@@ -28989,7 +28997,7 @@ int opd_linearize(opd_transform_fn fn, void *user, opd_tensor *const *primals, i
 
 //-- Applies a derivative to cotangents (vjp) or tangents (linearize); returns how many tensors it gives, or -1.
 static int opdi_derivative_call(opd_derivative *v, opd_tensor *const *in, int n, unsigned flags, opd_tensor **out) {
-    opd_tensor *outputs[OPD_TRANSFORM_OUTPUTS];
+    opd_tensor *outputs[OPD_TRANSFORM_OUTPUTS], *along[OPD_TRANSFORM_OUTPUTS];
     opd_scope scope;
     int rc = -1;
     if (!opd_ok()) { return -1; }
@@ -29007,9 +29015,12 @@ static int opdi_derivative_call(opd_derivative *v, opd_tensor *const *in, int n,
         opdi_diff d;
         rc = opdi_diff_make(&d, "linearize", v->d.fn, v->d.user, v->primals, v->d.nin, v->d.o, true);
         if (rc == 0) { rc = opdi_jvp_check(&d, in, "linearize"); }
-        if (rc == 0) { rc = opdi_jvp_make(&d, in, outputs, out); }
+        if (rc == 0) { rc = opdi_jvp_make(&d, in, outputs, along); }
         opdi_diff_leave(&d);
-        if (rc > 0) { rc -= d.o->naux; }
+        if (rc > 0 && (rc -= d.o->naux) != v->nouts) {
+            rc = opd_fail(OPD_ERROR_ARGUMENT, "linearize: the function gave %d outputs and now gives %d", v->nouts, rc);
+        }
+        for (i = 0; i < rc; i++) { out[i] = along[i]; }
     }
     rc = opdi_diff_hand(out, rc);
     opd_scope_close(&scope);
@@ -29083,7 +29094,11 @@ static int opdi_function_loop(opd_context *ctx, const opd_value *values, const i
             args[i] = opdi_value_with(&values[i], list);
         }
         got = opd_autograd_apply(&ctx->fn, all + e * OPD_TRANSFORM_OUTPUTS, OPD_TRANSFORM_OUTPUTS, args, ctx->ninputs);
-        if (got < 0 || got > OPD_TRANSFORM_OUTPUTS || (e && got != n)) { return -1; }
+        if (got < 0) { return -1; }
+        if (e && got != n) {
+            return opd_fail(OPD_ERROR_AUTOGRAD, "%s: its forward gives %d outputs for one example and %d for another",
+                            ctx->name, n, got);
+        }
         n = got;
     }
     if (!args || !all) { return -1; }
@@ -29255,7 +29270,11 @@ static int opdi_jacobian_all(opdi_jacobian *j, opd_tensor **out) {
     if (count == 1 && given != 1) { return opdi_jacobian_rows(j, 0, j->rows, out); }
     for (k = 0; k < count; k++) {
         const int got = opdi_jacobian_rows(j, k * step, OPDI_MIN(step, j->rows - k * step), out);
-        if (got < 0 || (k && got != n)) { return -1; }
+        if (got < 0) { return -1; }
+        if (k && got != n) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "%s: the function gives %d outputs for one chunk and %d for another",
+                            j->d->who, n, got);
+        }
         n = got;
         for (i = 0; i < n; i++) {
             if (k == 0 && !(parts[i] = opdi_scope_tensors((int)count))) { return -1; }
@@ -29310,7 +29329,7 @@ static int opdi_jacobian_make(opdi_diff *d, bool reverse, opd_tensor **outputs) 
     int i, k, n = 0, nouts;
     int64_t offset;
     memset(&j, 0, sizeof j);
-    if (!by || opdi_jacobian_check(d)) { return -1; }
+    if (!by || opdi_jacobian_check(d) || opdi_diff_most(d, d->nby)) { return -1; }
     for (i = 0; i < d->nby; i++) { by[i] = d->in[d->argnums[i]]; }
     j.d = d;
     j.what = by;
@@ -29334,10 +29353,7 @@ static int opdi_jacobian_make(opdi_diff *d, bool reverse, opd_tensor **outputs) 
     for (i = 0; i < j.n; i++) { j.rows += j.what[i]->numel; }
     if ((n = opdi_jacobian_all(&j, rows)) < 0) { return -1; }
     nouts = reverse ? j.n : n;
-    if (nouts * d->nby + d->o->naux > OPD_TRANSFORM_OUTPUTS) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "%s: %d blocks are more than the %d outputs that are allowed", d->who,
-                        nouts * d->nby + d->o->naux, OPD_TRANSFORM_OUTPUTS);
-    }
+    if (opdi_diff_most(d, nouts * d->nby + d->o->naux)) { return -1; }
     for (k = 0, offset = 0; k < j.n; offset += j.what[k++]->numel) {
         for (i = 0; i < n; i++) {
             opd_tensor *block = opdi_jacobian_part(rows[i], j.what[k], offset, !reverse);
