@@ -14524,18 +14524,23 @@ static int opdi_return_error(const opd_call *call, int i, const char *kind) {
                     kind, i, type);
 }
 
+//-- Lets go of what result i has already.
+static void opdi_result_undo(opd_call *call, int i) {
+    const uint32_t bit = 1u << (i & 31);
+    if (call->owned & bit) { opdi_drop(call->rets[i].u.t); }
+    call->owned &= ~bit;
+    call->filled &= ~bit;
+}
 //-- Handles what opd_return_tensor leaves aside: mistakes, and a result that opd_result has made already.
 OPDI_NOINLINE static int opdi_return_other(opd_call *call, opd_tensor *t) {
     const opd_op *op = call->op;
     int i = call->cursor;
-    uint32_t bit = 1u << (i & 31);
     if (call->th->error != OPD_OK) { return -1; }
     if (i >= op->nrets) { return opdi_next_result(call); }
     if (!t) { return opd_fail(OPD_ERROR_KERNEL, "the kernel returns NULL as result %d without an error", i); }
     if (!(op->tensor_rets >> i & 1)) { return opdi_return_error(call, i, "Tensor"); }
     if (call->rets[i].u.t == t) { call->cursor = i + 1; return 0; }
-    if (call->owned & bit) { opdi_drop(call->rets[i].u.t); call->owned &= ~bit; }
-    call->filled &= ~bit;
+    opdi_result_undo(call, i);
     return opd_return_tensor(call, t);
 }
 OPDI_COLD_END
@@ -14626,7 +14631,7 @@ int opd_return_value(opd_call *call, opd_value v) {
     if (v.tag == OPD_TAG_STR || v.tag == OPD_TAG_COMPLEX || opdi_is_list(&v)) {
         if (opdi_ret_copy(&v)) { return -1; }
         call->owned |= 1u << i;
-    }
+    } else if (v.tag == OPD_TAG_NONE) { opdi_result_undo(call, i); }      /* opd_result may have made a tensor */
     call->rets[i] = v;
     call->filled |= 1u << i;
     return 0;
