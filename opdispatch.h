@@ -9316,7 +9316,7 @@ static void opdi_write_scalar(opdi_writer *w, const opd_value *v) {
     case OPD_TAG_INT: opdi_write_int(w, v->u.i); break;
     case OPD_TAG_FLOAT: opdi_write_double(w, v->u.d); break;
     case OPD_TAG_BOOL: opdi_write_text(w, v->u.i ? "True" : "False"); break;
-    case OPD_TAG_STR: opdi_write_quoted(w, v->u.s, v->n); break;
+    case OPD_TAG_STR: opdi_write_quoted(w, v->u.s, (int)strlen(v->u.s)); break;
     case OPD_TAG_DEVICE: opdi_write_device(w, v->u.device); break;
     case OPD_TAG_COMPLEX: {
         const double im = v->u.c[1];
@@ -30624,7 +30624,7 @@ static void opdi_graph_print_tensor(opdi_text *t, const opd_tensor *x) {
 static void opdi_gnode_print(opdi_text *t, const opdi_gnode *n, int64_t *full) {
     static const char *const prims[] = {"", "prim::Constant", "prim::ListConstruct", "prim::TupleConstruct",
                                         "prim::ListUnpack"};
-    char text[600];
+    char text[64];
     int i;
     opdi_text_add(t, "  ");
     for (i = 0; i < n->nout; i++) {
@@ -30643,12 +30643,10 @@ static void opdi_gnode_print(opdi_text *t, const opdi_gnode *n, int64_t *full) {
         else if (n->constant.tag == OPD_TAG_DEVICE) {
             opdi_text_add(t, "\"%s\"", opd_device_print(n->constant.u.device, text, sizeof text));
         } else {
-            opdi_writer w = {text, sizeof text - 1, 0, false};
-            const char *const str = n->constant.tag == OPD_TAG_STR ? n->constant.u.s : NULL;
-            if (str) { opdi_write_quoted(&w, str, (int)strlen(str)); }
-            else { opdi_write_scalar(&w, &n->constant); }
-            text[OPDI_MIN(w.n, w.cap)] = 0;
-            opdi_text_add(t, "%s", text);
+            opdi_writer w = {t->buf, t->cap ? t->cap - 1 : 0, t->n, false};
+            opdi_write_scalar(&w, &n->constant);
+            if (t->n < t->cap) { t->buf[OPDI_MIN(w.n, w.cap)] = 0; }
+            t->n = w.n;
         }
         opdi_text_add(t, "]");
     }
