@@ -21428,6 +21428,13 @@ static void opdi_context_end_call(opd_context *ctx);
 static bool opdi_context_constant(const opd_context *ctx, const opd_tensor *t);
 static int opdi_attach_missing(const opd_call *call, opd_node *n, opd_tensor *t, int nr);
 
+//-- True if flat result k of a call, in which all elements of a list are results, has no derivative.
+static bool opdi_constant_result(const opdi_card *card, const opd_value *rets, int k) {
+    int i, n;
+    for (i = 0; (n = rets[i].tag == OPD_TAG_TENSORS ? rets[i].n : 1) <= k; i++) { k -= n; }
+    return (card->constant_results >> i & 1) != 0;
+}
+
 //-- Makes the node of a call, saves what its card asks for and ties the results, flat in outs, to it; 0, or -1 with an
 //-- error.
 static int opdi_record_outs(opd_call *call, const opdi_card *card, const opdi_derivative *formula,
@@ -21450,7 +21457,7 @@ static int opdi_record_outs(opd_call *call, const opdi_card *card, const opdi_de
     }
     for (i = 0; i < nouts; i++) {
         if (OPDI_UNLIKELY(nouts > 1)) { (void)opdi_view_of_many(outs[i]); }
-        if (i <= 31 && (card->constant_results >> i & 1)) { continue; }
+        if (OPDI_UNLIKELY(card->constant_results != 0) && opdi_constant_result(card, call->rets, i)) { continue; }
         if (OPDI_UNLIKELY(ctx != NULL) && opdi_context_constant(ctx, outs[i])) { continue; }
         if (OPDI_LIKELY(formula->fresh)) { opdi_attach(outs[i], n, i); }
         else if (opdi_attach_missing(call, n, outs[i], i)) { opdi_node_release(n); return -1; }
@@ -25156,7 +25163,7 @@ struct opd_jvp_call {
     opd_tensor **inputs, **tangents;              /* one for each edge that a node would have */
     opd_tensor **results, **out;                  /* flat; their tangents, in the call's scope */
     int ninputs, nresults;
-    uint32_t constant;                            /* results without a derivative */
+    bool *constant;                               /* flat: a result without a derivative; NULL: all have one */
 };
 
 //-- Returns room for n tensors in the innermost scope, all NULL; NULL with an error.
@@ -25255,8 +25262,8 @@ static opd_node *opdi_jvp_node(opd_jvp_call *jv, int wanted) {
         if (n) { opdi_node_release(n); }
         return NULL;
     }
-    for (i = 0; ctx && i < jv->nresults && i < 32; i++) {
-        if (opdi_context_constant(ctx, jv->results[i])) { jv->constant |= 1u << i; }
+    for (i = 0; ctx && i < jv->nresults; i++) {
+        if (opdi_context_constant(ctx, jv->results[i])) { jv->constant[i] = true; }
     }
     if (ctx) { opdi_context_end_call(ctx); }
     for (i = 0; i < jv->ninputs; i++) {
@@ -25305,7 +25312,7 @@ static int opdi_jvp_formula(opd_node *n, opd_tensor **grads, opd_tensor **out) {
 //-- Computes the tangents of results into out by differentiating the backward formula: vjp(v) is linear in v, and the
 //-- derivative of <vjp(v), t> by v is jvp(t).  0, or -1 with an error.
 static int opdi_jvp_twice(opd_node *n, opd_tensor *const *tangents, opd_tensor *const *results, int nresults,
-                          uint32_t constant, opd_tensor **out) {
+                          const bool *constant, opd_tensor **out) {
     opdi_thread *th = opdi_self();
     struct opdi_packer *packer = th->innermost.packer;
     const int16_t no_grad = th->state.no_grad;
@@ -25329,7 +25336,7 @@ static int opdi_jvp_twice(opd_node *n, opd_tensor *const *tangents, opd_tensor *
     th->state.no_grad = 0;
     if (!records || no_grad) { th->innermost.packer = NULL; }         /* a graph that nobody sees */
     for (i = 0; i < nresults && rc == 0; i++) {
-        if (!results[i] || !opdi_differentiable(results[i]) || (i < 32 && (constant >> i & 1))) { continue; }
+        if (!results[i] || !opdi_differentiable(results[i]) || (constant && constant[i])) { continue; }
         v[i] = vs[k++] = opd_ones(opd_ints_of(results[i]->dims, results[i]->ndim), (opd_scalar_type)results[i]->dtype);
         if (v[i] && ((results[i]->flags & OPDI_BATCHED) || opdi_place_of(v[i]) != opdi_place_of(results[i]))) {
             v[i] = vs[k - 1] = opd_ones_like(results[i]);     /* on the tape of the layer that the result belongs to */
@@ -25449,7 +25456,6 @@ static int opdi_jvp_begin(opd_jvp_call *jv, const opdi_card *card, opd_op *op, c
     int32_t k;
     memset(jv, 0, sizeof *jv);
     jv->card = card;
-    jv->constant = card ? card->constant_results : 0;
     jv->op = op;
     jv->args = args;
     jv->ninputs = opdi_count_edges(op, args);
@@ -25513,12 +25519,14 @@ static int opdi_jvp_end(opd_jvp_call *jv, opd_call *call, bool apart) {
     jv->nresults = (int)opdi_flat_results(call, NULL, 0);
     jv->results = opdi_scope_tensors(jv->nresults);
     jv->out = opdi_scope_tensors(jv->nresults);
-    if (!jv->results || !jv->out) { return -1; }
+    jv->constant = (bool *)opdi_scope_alloc((size_t)jv->nresults + 1);
+    if (!jv->results || !jv->out || !jv->constant) { return -1; }
     (void)opdi_flat_results(call, jv->results, jv->nresults);
     for (i = 0; i < jv->nresults && rc == 0; i++) {
         opd_tensor *r = jv->results[i];
+        jv->constant[i] = jv->card && opdi_constant_result(jv->card, jv->rets, i);
         if (!r || !opdi_differentiable(r) || opdi_jvp_is_view(jv->inputs, jv->ninputs, r, apart, &rc)) { continue; }
-        any = any || i > 31 || !(jv->constant >> i & 1);
+        any = any || !jv->constant[i];
     }
     if (rc || !any || apart) { return rc; }
     if (!(rule = opdi_jvp_rule(jv))) {
@@ -25527,7 +25535,7 @@ static int opdi_jvp_end(opd_jvp_call *jv, opd_call *call, bool apart) {
     rc = opdi_jvp_run(jv, rule);
     for (i = 0; i < jv->nresults && rc == 0; i++) {
         opd_tensor *r = jv->results[i];
-        if (!jv->out[i] || !r || !opdi_differentiable(r) || (i < 32 && (jv->constant >> i & 1))) { continue; }
+        if (!jv->out[i] || !r || !opdi_differentiable(r) || jv->constant[i]) { continue; }
         if (!opdi_jvp_is_view(jv->inputs, jv->ninputs, r, false, &rc)) { rc = opdi_tangent_give(r, jv->out[i], false); }
     }
     return rc;
