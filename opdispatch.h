@@ -21657,7 +21657,7 @@ static int opdi_rebase_to(opd_tensor *t, opd_node *n, int nr, int edge);
 //-- Gives result nr of a call without a formula its history: the node n; what was written and returned is rebased to n.
 //-- A node that only warns leaves histories alone: the warning comes when backward passes it.
 static int opdi_attach_missing(const opd_call *call, opd_node *n, opd_tensor *t, int nr) {
-    const bool written = opdi_writes_it(call, t), warns = n->formula == &n->formula->card->warning;
+    const bool written = opdi_writes_it(call, t), warns = n->formula->fn == opdi_warn_formula;
     if (!warns && written) { return opdi_rebase_to(t, n, nr, opdi_written_edge(call, t)); }
     if (warns && t && opdi_requires_grad(t)) {
         if (!opd_tensor_hook_add(t, opdi_warn_hook, call->op, NULL)) { return -1; }
@@ -28439,12 +28439,12 @@ static int opdi_diff_make(opdi_diff *d, const char *who, opd_transform_fn fn, vo
 }
 
 static int opdi_trace_outside(opd_tensor *t);
-static int opdi_identity_bw(opd_backward_call *bw);
+static int opdi_input_bw(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_bw_grad(bw, 0)); }
 static const opdi_derivative opdi_input_formula = {
-    "AliasBackward0", opdi_identity_bw, /* card, plugin */ NULL, NULL, /* context, once, fresh */ false, false, false};
+    "AliasBackward0", opdi_input_bw, /* card, plugin */ NULL, NULL, /* context, once, fresh */ false, false, false};
 //-- True if t is an input that is differentiated by and is followed by the tape outside, too; for the function it is a
 //-- leaf.
-static bool opdi_diff_is_input(const opd_tensor *t) { return t->grad_fn && t->grad_fn->formula == &opdi_input_formula; }
+static bool opdi_diff_is_input(const opd_tensor *t) { return t->grad_fn && t->grad_fn->formula->fn == opdi_input_bw; }
 //-- Returns an alias of t, which the tape outside follows, linked to t by a node.  It is no view: what is written
 //-- outside does not concern the function.  NULL with an error.
 static opd_tensor *opdi_diff_link(opdi_diff *d, opd_tensor *t) {
