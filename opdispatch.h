@@ -22292,27 +22292,28 @@ static int opdi_autograd_inplace_kernel(opd_call *call) {
 OPDI_COLD_BEGIN
 
 //-- The formula of nodes that are recorded by hand, with its name.
-typedef struct opdi_hand { opdi_derivative formula; struct opdi_hand *next; char name[64]; } opdi_hand;
+typedef struct opdi_hand { opdi_derivative formula; struct opdi_hand *next; size_t bytes; } opdi_hand;
 static opdi_hand *opdi_hands;                     /* one for each (name, function): few, kept */
 
 static opdi_hand *opdi_hand_known(const char *name, opd_backward_fn fn, bool context, bool once) {
     opdi_hand *h = OPDI_ACQUIRE(&opdi_hands);
     while (h && (h->formula.fn != fn || h->formula.context != context || h->formula.once != once ||
-                 strcmp(h->name, name) != 0)) { h = h->next; }
+                 strcmp(h->formula.name, name) != 0)) { h = h->next; }
     return h;
 }
 //-- Returns the formula for a name and function, made at their first use and kept; NULL without memory.
 static const opdi_derivative *opdi_hand_formula(const char *name, opd_backward_fn fn, bool context, bool once) {
+    const size_t size = strlen(name) + 1;
     opdi_hand *h = opdi_hand_known(name, fn, context, once);
     if (h) { return &h->formula; }
     opdi_lock(&opdi_registry.lock);
     h = opdi_hand_known(name, fn, context, once);
     if (!h) {
-        h = (opdi_hand *)opdi_alloc(sizeof *h);
+        h = (opdi_hand *)opdi_alloc(sizeof *h + size);
         if (h) {
             memset(h, 0, sizeof *h);
-            snprintf(h->name, sizeof h->name, "%s", name);
-            h->formula.name = h->name;
+            h->bytes = sizeof *h + size;
+            h->formula.name = (const char *)memcpy(h + 1, name, size);
             h->formula.fn = fn;
             h->formula.plugin = opdi_plugin_at((uintptr_t)fn);
             h->formula.context = context;
@@ -35163,7 +35164,7 @@ static void opdi_plugin_forget(const opd_plugin *p) {
         opdi_hand *old = *h;
         if (old->formula.plugin != p) { h = &old->next; continue; }
         *h = old->next;
-        opdi_free(old, sizeof *old);
+        opdi_free(old, old->bytes);
     }
 }
 
