@@ -35102,6 +35102,7 @@ double opd_lr_one_cycle(int64_t step, const opd_one_cycle *cycle) {
     ends[2] = (double)cycle->total_steps - 1;
     last = cycle->three_phase ? 2 : 1;
     for (k = 0; k < last && (double)step > ends[k]; k++) { from = ends[k]; }
+    if (!(ends[k] > from) && !(ends[k] < from)) { return opdi_lr_wrong("opd_lr_one_cycle", "float division by zero"); }
     at = ((double)step - from) / (ends[k] - from);
     return cycle->linear ? rates[k] + (rates[k + 1] - rates[k]) * at : opdi_anneal_cosine(rates[k], rates[k + 1], at);
 }
