@@ -1886,7 +1886,7 @@ OPD_API int opd_jvp(opd_transform_fn fn, void *user, opd_tensor *const *primals,
 /* The derivative of a function at a place, which can be applied again and again: of opd_vjp (torch.func.vjp) from
    cotangents of the outputs (NULL: zeros) to gradients of the inputs; of opd_linearize from tangents of the inputs to
    those of the outputs, by another call of fn.  It lives as long as the innermost scope at the time, and so long must
-   what `options` points to.  argnums NULL: all inputs. */
+   what `user` points to; the options are copied.  argnums NULL: all inputs. */
 typedef struct opd_derivative opd_derivative;
 OPD_API int opd_vjp(opd_transform_fn fn, void *user, opd_tensor *const *primals, int n,
                     const opd_transform_options *options, opd_tensor **outputs, opd_derivative **vjp);
@@ -28730,7 +28730,16 @@ struct opd_derivative {
     opd_tensor **outs;                            /* of a vjp: with their histories */
     opd_tensor *const *primals;                   /* of a linearization */
     int nouts, vmaps;
+    opd_transform_options o;                      /* the program's; argnums are those of d */
 };
+
+//-- Makes the options the derivative's own: the caller's may be gone when it is called.
+static void opdi_derivative_own(opd_derivative *v) {
+    v->o = *v->d.o;
+    v->o.argnums = v->d.argnums;
+    v->o.nargnums = v->d.nby;
+    v->d.o = &v->o;
+}
 
 //-- Refuses outputs of a dtype without derivatives.
 static int opdi_diff_check(const opdi_diff *d, opd_tensor *const *out, int n) {
@@ -28792,7 +28801,7 @@ int opd_vjp(opd_transform_fn fn, void *user, opd_tensor *const *primals, int n, 
     opd_derivative *v = opd_ok() ? opdi_derivative_new() : NULL;
     int rc = -1;
     if (v && opdi_diff_make(&v->d, "vjp", fn, user, primals, n, options, true) == 0 &&
-        opdi_diff_room(outputs, vjp, "vjp") == 0) { rc = opdi_vjp_make(v, out); }
+        opdi_diff_room(outputs, vjp, "vjp") == 0) { opdi_derivative_own(v); rc = opdi_vjp_make(v, out); }
     if (v) { opdi_diff_leave(&v->d); }
     if (vjp) { *vjp = rc >= 0 ? v : NULL; }
     return opdi_outputs_give(outputs, out, rc, opdi_least_outputs(options));
@@ -28995,6 +29004,7 @@ static int opdi_linearize(opd_transform_fn fn, void *user, opd_tensor *const *pr
         }
     }
     v->primals = kept;
+    opdi_derivative_own(v);
     rc = opdi_diff_call(&v->d, outputs);
     if (rc < 0) { return -1; }
     v->nouts = rc;
