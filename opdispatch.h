@@ -15597,6 +15597,12 @@ static bool opdi_sizes_given(opd_ints sizes) {
                    sizes.data ? "" : " at NULL");
     return false;
 }
+//-- True if a caller's sizes can be read and there is that dtype; otherwise false with an error.
+static bool opdi_form_given(opd_ints sizes, opd_scalar_type dtype) {
+    if (!opdi_sizes_given(sizes)) { return false; }
+    if (!opd_dtype_size(dtype)) { (void)opd_fail(OPD_ERROR_DTYPE, "%d is no dtype", (int)dtype); return false; }
+    return true;
+}
 opd_tensor *opd_tensor_new_on(opd_ints sizes, opd_scalar_type dtype, opd_device device) {
     if (!opd_ok() || !opdi_sizes_given(sizes)) { return NULL; }
     if (OPDI_UNLIKELY(opdi_self()->innermost.fake != NULL)) { return opdi_fake_new(sizes, dtype, device); }
@@ -15624,8 +15630,7 @@ static opd_tensor *opdi_tensor_wrap(void *data, opd_ints sizes, const int64_t *s
     opdi_foreign *f;
     opd_tensor *t;
     int i;
-    if (!opdi_sizes_given(sizes)) { return NULL; }
-    if (!opd_dtype_size(dtype)) { (void)opd_fail(OPD_ERROR_DTYPE, "%d is no dtype", (int)dtype); return NULL; }
+    if (!opdi_form_given(sizes, dtype)) { return NULL; }
     limit = most = (INT64_C(1) << 62) / (int64_t)opd_dtype_size(dtype);
     numel = opdi_count(sizes.data, (int)sizes.n, opd_dtype_size(dtype));
     if (numel < 0) { return NULL; }
@@ -20231,7 +20236,8 @@ static void opdi_pinned_free(void *data, void *backend) {
 }
 opd_tensor *opd_tensor_new_pinned(opd_ints sizes, opd_scalar_type dtype, opd_backend backend) {
     opd_device device = opd_device_of(backend, -1);
-    opdi_backend *b = opd_ok() ? OPDI_DEVICE_WITH(&device, host_alloc, "pinned memory") : NULL;
+    opdi_backend *b = opd_ok() && opdi_form_given(sizes, dtype)
+        ? OPDI_DEVICE_WITH(&device, host_alloc, "pinned memory") : NULL;
     const int64_t n = b ? opdi_count(sizes.data, (int)sizes.n, opd_dtype_size(dtype)) : -1;
     void *data;
     if (n < 0) { return NULL; }
@@ -25841,7 +25847,7 @@ static int opdi_forward_record(const opdi_derivative *formula, opd_tensor *const
         rc = opd_fail(OPD_ERROR_AUTOGRAD, "%s is recorded by a kernel at Autograd, whose tangents a graph that is "
                       "being recorded cannot see; give the operator a formula (.backward or .jvp)", formula->name);
     }
-    if (rc == 0 && any) { rc = opdi_jvp_twice(n, tangents, results, nresults, 0, out); }
+    if (rc == 0 && any) { rc = opdi_jvp_twice(n, tangents, results, nresults, NULL, out); }
     for (i = 0; i < nresults && rc == 0; i++) {
         if (out[i] && !opdi_jvp_is_view(inputs, ninputs, results[i], false, &rc)) {
             rc = opdi_tangent_give(results[i], out[i], false);
@@ -27770,7 +27776,9 @@ static int opdi_batch_fold_nd(opd_call *call, int nd) {
     uint64_t m;
     int ndim = 0;
     for (m = call->op->tensor_args; m; m &= m - 1) {
-        const opd_tensor *t = call->args[opdi_low_bit(m)].u.t;
+        const opd_value *v = &call->args[opdi_low_bit(m)];
+        const opd_tensor *t = v->tag == OPD_TAG_TENSOR ? v->u.t : NULL;
+        if (!t) { continue; }
         if ((t->ndim != nd + 1 && t->ndim != nd + 2) || (ndim && t->ndim != ndim)) { return opdi_batch_unfit(call); }
         ndim = t->ndim;
     }
@@ -29023,7 +29031,7 @@ int opd_linearize(opd_transform_fn fn, void *user, opd_tensor *const *primals, i
 static int opdi_derivative_call(opd_derivative *v, opd_tensor *const *in, int n, unsigned flags, opd_tensor **out) {
     opd_tensor *outputs[OPD_TRANSFORM_OUTPUTS], *along[OPD_TRANSFORM_OUTPUTS];
     opd_scope scope;
-    int rc = -1;
+    int i, rc = -1;
     if (!opd_ok()) { return -1; }
     if (!v || !out || (n && !in)) { return opd_fail(OPD_ERROR_ARGUMENT, "opd_derivative_call: an argument is NULL"); }
     if (opdi_any_dead(in, n, "opd_derivative_call")) { return -1; }
@@ -32273,7 +32281,6 @@ opd_graph_value *opd_graph_input(opd_graph *g, const char *name, const char *typ
     if (opdi_graph_room(g, g->ninputs + 1) == 0 && (v = opdi_gvalue_new(g, NULL, OPD_TAG_TENSOR)) != NULL) {
         done = opdi_gbuild_describe(&b, v, name && *name ? name : NULL, type) == 0;
         if (done) {
-            g->inputs = more;
             g->inputs[g->ninputs++] = v;
             opdi_graph_changed(g);
         }
@@ -34460,6 +34467,7 @@ static const char *const opdi_state_names[2][OPDI_STATES] = {{"momentum_buffer",
                                                              {"exp_avg", "exp_avg_sq", "max_exp_avg_sq", "step"}};
 struct opd_optimizer {
     int kind, n;
+    uint64_t number;                              /* in the process, from 1 */
     opd_sgd_options sgd;
     opd_adam_options adam;
     opd_tensor **params;                          /* [n], and [OPDI_STATES][n] state: none before the first step */
@@ -34524,6 +34532,7 @@ static int opdi_optimizer_twice(opd_tensor *const *params, int n) {
     opdi_found_free(&found);
     return opd_ok() ? 0 : -1;
 }
+static uint64_t opdi_optimizers;                  /* that were made */
 /* Returns a new optimizer of n parameters, to which it holds references; NULL with an error when an option or a
    parameter is not valid. */
 static opd_optimizer *opdi_optimizer_make(int kind, opd_tensor *const *params, int n, const opd_sgd_options *sgd,
@@ -34551,6 +34560,7 @@ static opd_optimizer *opdi_optimizer_make(int kind, opd_tensor *const *params, i
     memset(o, 0, bytes);
     o->kind = kind;
     o->n = n;
+    o->number = OPDI_ADD(&opdi_optimizers, 1);
     if (sgd) { o->sgd = *sgd; }
     if (adam) { o->adam = *adam; }
     o->params = (opd_tensor **)(void *)(o + 1);
@@ -34739,7 +34749,7 @@ enum { OPDI_SCALER_READY, OPDI_SCALER_UNSCALED, OPDI_SCALER_STEPPED };
 /* The record of what has happened to an optimizer since the last update. */
 typedef struct opdi_scaler_record {
     struct opdi_scaler_record *next;
-    const opd_optimizer *optimizer;
+    uint64_t optimizer;                           /* its number: another may have its address by now */
     int stage;
     bool checked, found_inf;
 } opdi_scaler_record;
@@ -34824,10 +34834,10 @@ opd_tensor *opd_scaler_scale(opd_scaler *s, opd_tensor *t) {
 
 static opdi_scaler_record *opdi_scaler_of(opd_scaler *s, const opd_optimizer *o) {
     opdi_scaler_record *r = s->first;
-    while (r && r->optimizer != o) { r = r->next; }
+    while (r && r->optimizer != o->number) { r = r->next; }
     if (r || !(r = (opdi_scaler_record *)opdi_alloc(sizeof *r))) { return r; }
     memset(r, 0, sizeof *r);
-    r->optimizer = o;
+    r->optimizer = o->number;
     r->next = s->first;
     s->first = r;
     return r;
@@ -35545,7 +35555,8 @@ opd_plugin *opd_load_library(const char *path) {
         if (!opd_ok() || opdi_plugin_check(p) || opdi_plugin_run(p)) { opdi_plugin_undo(p); }
     }
     opdi_start_leave(entered);
-    if (p && p != fresh) { (void)dlclose(fresh->handle); }    /* the record has a reference of its own */
+    /* the record has a reference of its own; without one nobody needs it */
+    if (p != fresh && fresh->handle) { (void)dlclose(fresh->handle); }
     if (p != fresh) { opdi_free(fresh, fresh->bytes); }
     if (!opd_ok()) { opdi_plugins_sweep(); return NULL; }
     return p;
@@ -40573,10 +40584,11 @@ int opd_profiler_start(const opd_profiler_options *options) {
 static void opdi_profile_close(opd_profile *p) {
     opdi_recorder *r;
     opdi_trace *c;
-    p->stop = opdi_clock() - p->start;
     opdi_lock(&p->lock);
+    p->stop = opdi_clock() - p->start;
     for (r = p->recorders; r; r = r->next) {
         opdi_lock(&r->lock);
+        p->stop = opdi_clock() - p->start;        /* now that no event can begin in it */
         while (r->open) { opdi_trace_end(r->open, p->stop, r->open->bytes); }
         r->closed = true;
         for (c = r->first; c; c = c->next) { p->events++; }
