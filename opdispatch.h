@@ -63787,7 +63787,8 @@ static const char *opdi_left_out(const char *name) {
     return opdi_families[f].cards ? NULL : opdi_families[f].macro;
 }
 
-//-- Registers card i and its derived forms; nothing when its family is left out.  0, or -1 with an error: then they go on waiting.
+//-- Registers card i and its derived forms; nothing when its family is left out.  0, or -1 with an error: then they go on
+//-- waiting.
 static int opdi_register_card(int i) {
     opd_library *aten = opdi_registry.aten;
     const opdi_registration *before = aten->registrations;

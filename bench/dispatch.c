@@ -1122,36 +1122,63 @@ static double children_ms(void) {
     return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1e3 + (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e3;
 }
 
-static double compile(const char *options, const char *header) {
-    char command[600];
-    double t = children_ms();
-    snprintf(command, sizeof command, "cc %s%s%s -x c -c -o /dev/null /dev/null", options,
-             header ? " -include " : "", header ? header : "");
+/* Processor time of compiling nothing with a header in front of it, ms; -1 where there is no such compiler. */
+static double compile(const char *compiler, const char *options, const char *header, const char *object) {
+    char command[800];
+    double t;
+    snprintf(command, sizeof command, "command -v %s >/dev/null 2>&1", compiler);
+    if (system(command)) { return -1; }
+    t = children_ms();
+    snprintf(command, sizeof command, "%s %s%s%s -x %s -c -o %s /dev/null", compiler, options,
+             header ? " -include " : "", header ? header : "", strstr(compiler, "++") ? "c++" : "c", object);
     if (system(command)) { opd_fail(OPD_ERROR_USER, "`%s` failed", command); }
     return children_ms() - t;
 }
 
+/* Bytes of code and constants of an object, as size says. */
+static double text_of(const char *object) {
+    char command[300];
+    double text = 0;
+    FILE *f;
+    snprintf(command, sizeof command, "size %s 2>/dev/null | awk 'NR == 2 { print $1 }'", object);
+    f = popen(command, "r");
+    if (f) { if (fscanf(f, "%lf", &text) != 1) { text = 0; } pclose(f); }
+    return text;
+}
+
+/* The declarations, the whole, the core without operators; the size of what comes out. */
 static void bench_compile(void) {
     static const char file[] = __FILE__;
-    char header[300];
-    samples empty = {0}, declarations = {0}, plain = {0}, optimised = {0};
+    static const struct { const char *compiler, *options; double most; bool whole; } builds[] = {
+        {"gcc", "", 35, false}, {"g++", "", 55, false}, {"clang", "", 0, false},
+        {"gcc", "-O0", 3.5, true}, {"gcc", "-O2", 10, true}, {"gcc", "-O2 -DOPD_NO_OPERATORS", 3.5, true},
+        {"clang", "-O0", 0, true}, {"clang", "-O2", 15, true}, {"clang", "-O2 -DOPD_NO_OPERATORS", 0, true}};
+    char header[300], object[] = "/tmp/opd_bench_XXXXXX";
     const char *slash = strrchr(file, '/');
+    const int fd = mkstemp(object);
     snprintf(header, sizeof header, "%.*s../opdispatch.h", slash ? (int)(slash - file + 1) : 0, file);
-    heading("compiling with cc, processor time");
-    if (access(header, R_OK)) { printf("left out: %s is not below this folder\n", header); return; }
-    for (int round = 0; round < (quick ? 3 : 11); round++) {
-        double none = compile("-O0", NULL);
-        add_sample(&empty, none);
-        add_sample(&declarations, compile("-O0", header) - none);
+    heading("compiling, processor time; code and constants");
+    if (fd < 0 || access(header, R_OK)) { printf("left out: %s is not below this folder\n", header); return; }
+    close(fd);
+    for (size_t i = 0; i < sizeof builds / sizeof *builds; i++) {
+        const bool whole = builds[i].whole;
+        char options[120], what[120];
+        samples time = {0}, text = {0};
+        snprintf(options, sizeof options, "%s%s", builds[i].options, whole ? " -DOPDISPATCH_IMPLEMENTATION" : "");
+        snprintf(what, sizeof what, "%s %s%s", builds[i].compiler, whole ? builds[i].options : "declarations",
+                 whole ? "" : ", over an empty file");
+        for (int round = 0; round < (whole ? quick ? 1 : 3 : quick ? 3 : 11); round++) {
+            const double none = whole ? 0 : compile(builds[i].compiler, "", NULL, object);
+            const double ms = none < 0 ? -1 : compile(builds[i].compiler, options, header, object);
+            if (ms < 0) { break; }
+            add_sample(&time, whole ? ms / 1e3 : ms - none);
+            if (whole) { add_sample(&text, text_of(object) / 1024); }
+        }
+        if (!time.n) { printf("%s: not there\n", what); continue; }
+        report(ROW("compile", what, .unit = whole ? "s" : "ms", .most = builds[i].most), &time);
+        if (whole) { report(ROW("compile_text", "  its text", .unit = "KiB"), &text); }
     }
-    for (int round = 0; round < (quick ? 1 : 2); round++) {
-        add_sample(&plain, compile("-O0 -DOPDISPATCH_IMPLEMENTATION", header) / 1e3);
-        add_sample(&optimised, compile("-O2 -DOPDISPATCH_IMPLEMENTATION", header) / 1e3);
-    }
-    report(ROW("compile_empty", "an empty file", .unit = "ms"), &empty);
-    report(ROW("compile_declarations", "declarations, over an empty file", .unit = "ms", .most = 15), &declarations);
-    report(ROW("compile_O0", "the implementation, cc", .unit = "s", .most = 1.5), &plain);
-    report(ROW("compile_O2", "the implementation, cc -O2", .unit = "s", .most = 5), &optimised);
+    remove(object);
 }
 
 //-- main -------------------------------------------------------------------------------------------------------------
@@ -1160,7 +1187,7 @@ static const char help[] =
     "bench_dispatch: what calls, small tensors, the tape and the kernels cost\n"
     "  --quick          few rounds, and no chain of a million\n"
     "  --filter TEXT    only rows whose name or text contains TEXT (libtorch runs in its quick mode)\n"
-    "  --compile        compile times of the header, too\n"
+    "  --compile        what compiling the header costs, alone\n"
     "  --markdown       the tables as bench/README.md has them\n"
     "  --nothing        ends at once; --one-call adds two tensors: for timing the start\n"
     "indirect: the figure in indirect calls of the same rounds; ratio: how many times faster than libtorch\n";
@@ -1191,6 +1218,7 @@ int main(int argc, char **argv) {
     }
     opd_threads_set(1);
     print_machine();
+    if (compiling) { bench_compile(); return opd_finish(); }
     run_peer();
     bench_files();
     bench_start();
@@ -1216,7 +1244,6 @@ int main(int argc, char **argv) {
     bench_graphs();
     bench_steps();
     bench_faults();
-    if (compiling) { bench_compile(); }
     printf("\n%d target%s missed\n", missed, missed == 1 ? "" : "s");
     if (!opd_ok()) { puts("an error is pending: the figures mean nothing"); }
     return opd_finish();
