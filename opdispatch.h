@@ -238,6 +238,7 @@
      >>platform        allocation, atomics, threads, errors, log, scopes' stack
      >>values          dtypes, devices, what a tensor is
      >>schema          lexer, parser, printer, alias sets, argument binding
+     >>schemas         schemas compared, who may share memory with whom, arguments bound
      >>keys            dispatch keys, alias keys, key sets
      >>observers       who is told of calls: registration, sampling, callbacks
      >>registry        operators, kernels, computed tables, libraries, listeners
@@ -265,7 +266,9 @@
      >>training        optimizers, the gradient scaler, clipping, learning rates
      >>plugins         loading libraries of operators, compiling at run time
      >>exchange        DLPack, .npy, .npz, safetensors, saved graphs
+     >>files           files of several tensors: safetensors, .npz; graphs saved and loaded
      >>hooks           handles of nodes, hooks, saved-tensor hooks, checkpoints, anomaly mode
+     >>checkpoints     checkpoints, addresses of code in words, anomaly mode
      >>profiler        records of events, the table, the trace file
      >>operators       the cards: everything about one operator in one place
      >>op:create       making tensors: of a value, of numbers in a row, at random
@@ -6467,7 +6470,7 @@ typedef pthread_mutex_t opdi_mutex;
 #undef OPDI_ONCE_BEGIN
 #undef OPDI_ONCE_END
 #define OPDI_ONCE_BEGIN _Pragma("push_macro(\"__OPTIMIZE__\")") \
-    _Pragma("GCC push_options") _Pragma("GCC optimize (\"O0\")")
+    _Pragma("GCC push_options") _Pragma("GCC optimize (\"O0\", \"omit-frame-pointer\")")
 #define OPDI_ONCE_END _Pragma("GCC pop_options") _Pragma("pop_macro(\"__OPTIMIZE__\")")      /* gcc forgets it in C */
 #undef OPDI_LOOPS_BEGIN
 #undef OPDI_LOOPS_END
@@ -9500,6 +9503,13 @@ OPD_API size_t opd_schema_print(const opd_schema *schema, char *buf, size_t cap)
     if (buf != NULL && cap > 0) buf[OPDI_MIN(w.n, w.cap)] = 0;
     return w.n;
 }
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>schemas      schemas compared, who may share memory with whom, arguments bound
+//
+//  What is asked about a schema once it is parsed: whether two agree, whether callers of an old one may call a new
+//  one, what an annotation says of aliases.
+//----------------------------------------------------------------------------------------------------------------------
 
 //== relations =========================================================================================================
 
@@ -37118,6 +37128,10 @@ int opd_npy_save(const char *path, opd_tensor *t) {
     return rc;
 }
 
+//----------------------------------------------------------------------------------------------------------------------
+//  >>files        files of several tensors: safetensors, .npz; graphs saved and loaded
+//----------------------------------------------------------------------------------------------------------------------
+
 //== files of several tensors ==========================================================================================
 
 /* The dtypes of safetensors, in the order in which it sorts tensors; we do not have all of them. */
@@ -39647,6 +39661,10 @@ int opd_node_saved_hooks(opd_node *node, const char *name, const opd_saved_hooks
     opdi_saved_leave(node, false);
     return rc;
 }
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>checkpoints  checkpoints, addresses of code in words, anomaly mode
+//----------------------------------------------------------------------------------------------------------------------
 
 //== checkpoints =======================================================================================================
 //
