@@ -64303,6 +64303,18 @@ opd_tensor *opd_empty(opd_ints size, opd_scalar_type dtype) {
     const opd_value args[2] = {opd_value_of_ints(size), opd_value_dtype(dtype)};
     return opd_call_op(opd_op_typed(&op, "aten::empty.memory_format", "TIi"), args, 2);
 }
+opd_tensor *opd_empty_full(opd_ints size, opd_value dtype, opd_value layout, opd_value device, opd_value pin_memory,
+                           opd_value memory_format) {
+    static opd_op *op;
+    const opd_value args[6] = {opd_value_of_ints(size), dtype, layout, device, pin_memory, memory_format};
+    return opd_call_op(opd_op_typed(&op, "aten::empty.memory_format", "TIVVVVV"), args, 6);
+}
+opd_tensor *opd_empty_strided_full(opd_ints size, opd_ints stride, opd_value dtype, opd_value layout, opd_value device,
+                                   opd_value pin_memory) {
+    static opd_op *op;
+    const opd_value args[6] = {opd_value_of_ints(size), opd_value_of_ints(stride), dtype, layout, device, pin_memory};
+    return opd_call_op(opd_op_typed(&op, "aten::empty_strided", "TIIVVVV"), args, 6);
+}
 opd_tensor *opd_zeros(opd_ints size, opd_scalar_type dtype) {
     static opd_op *op;
     const opd_value args[2] = {opd_value_of_ints(size), opd_value_dtype(dtype)};
@@ -64318,6 +64330,69 @@ opd_tensor *opd_full(opd_ints size, opd_value fill_value, opd_scalar_type dtype)
     const opd_value args[3] = {opd_value_of_ints(size), fill_value, opd_value_dtype(dtype)};
     return opd_call_op(opd_op_typed(&op, "aten::full", "TIVi"), args, 3);
 }
+opd_tensor *opd_empty_like(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::empty_like", "TT"), args, 1);
+}
+opd_tensor *opd_zeros_like(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::zeros_like", "TT"), args, 1);
+}
+opd_tensor *opd_ones_like(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::ones_like", "TT"), args, 1);
+}
+opd_tensor *opd_ones_like_full(opd_tensor *self, opd_value dtype, opd_value layout, opd_value device,
+                               opd_value pin_memory, opd_value memory_format) {
+    static opd_op *op;
+    const opd_value args[6] = {opd_value_tensor(self), dtype, layout, device, pin_memory, memory_format};
+    return opd_call_op(opd_op_typed(&op, "aten::ones_like", "TTVVVVV"), args, 6);
+}
+opd_tensor *opd_new_empty(opd_tensor *self, opd_ints size) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(size)};
+    return opd_call_op(opd_op_typed(&op, "aten::new_empty", "TTI"), args, 2);
+}
+opd_tensor *opd_new_empty_full(opd_tensor *self, opd_ints size, opd_value dtype, opd_value layout, opd_value device,
+                               opd_value pin_memory) {
+    static opd_op *op;
+    const opd_value args[6] = {opd_value_tensor(self), opd_value_of_ints(size), dtype, layout, device, pin_memory};
+    return opd_call_op(opd_op_typed(&op, "aten::new_empty", "TTIVVVV"), args, 6);
+}
+opd_tensor *opd_new_empty_strided(opd_tensor *self, opd_ints size, opd_ints stride) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_of_ints(size), opd_value_of_ints(stride)};
+    return opd_call_op(opd_op_typed(&op, "aten::new_empty_strided", "TTII"), args, 3);
+}
+opd_tensor *opd_new_zeros(opd_tensor *self, opd_ints size) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(size)};
+    return opd_call_op(opd_op_typed(&op, "aten::new_zeros", "TTI"), args, 2);
+}
+opd_tensor *opd_new_zeros_full(opd_tensor *self, opd_ints size, opd_value dtype, opd_value layout, opd_value device,
+                               opd_value pin_memory) {
+    static opd_op *op;
+    const opd_value args[6] = {opd_value_tensor(self), opd_value_of_ints(size), dtype, layout, device, pin_memory};
+    return opd_call_op(opd_op_typed(&op, "aten::new_zeros", "TTIVVVV"), args, 6);
+}
+opd_tensor *opd_new_ones(opd_tensor *self, opd_ints size) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(size)};
+    return opd_call_op(opd_op_typed(&op, "aten::new_ones", "TTI"), args, 2);
+}
+opd_tensor *opd_new_full(opd_tensor *self, opd_ints size, opd_value fill_value) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_of_ints(size), fill_value};
+    return opd_call_op(opd_op_typed(&op, "aten::new_full", "TTIV"), args, 3);
+}
+opd_tensor *opd_scalar_tensor(opd_value s, opd_scalar_type dtype) {
+    static opd_op *op;
+    const opd_value args[2] = {s, opd_value_dtype(dtype)};
+    return opd_call_op(opd_op_typed(&op, "aten::scalar_tensor", "TVi"), args, 2);
+}
 opd_tensor *opd_fill_(opd_tensor *self, opd_value value) {
     static opd_op *op;
     const opd_value args[2] = {opd_value_tensor(self), value};
@@ -64328,10 +64403,85 @@ opd_tensor *opd_zero_(opd_tensor *self) {
     const opd_value args[1] = {opd_value_tensor(self)};
     return opd_call_op(opd_op_typed(&op, "aten::zero_", "TT"), args, 1);
 }
+opd_tensor *opd_arange_full(opd_value end, opd_value dtype, opd_value layout, opd_value device, opd_value pin_memory) {
+    static opd_op *op;
+    const opd_value args[5] = {end, dtype, layout, device, pin_memory};
+    return opd_call_op(opd_op_typed(&op, "aten::arange", "TVVVVV"), args, 5);
+}
+opd_tensor *opd_arange_start_full(opd_value start, opd_value end, opd_value dtype, opd_value layout, opd_value device,
+                                  opd_value pin_memory) {
+    static opd_op *op;
+    const opd_value args[6] = {start, end, dtype, layout, device, pin_memory};
+    return opd_call_op(opd_op_typed(&op, "aten::arange.start", "TVVVVVV"), args, 6);
+}
+opd_tensor *opd_linspace_full(opd_value start, opd_value end, int64_t steps, opd_value dtype, opd_value layout,
+                              opd_value device, opd_value pin_memory) {
+    static opd_op *op;
+    const opd_value args[7] = {start, end, opd_value_int(steps), dtype, layout, device, pin_memory};
+    return opd_call_op(opd_op_typed(&op, "aten::linspace", "TVViVVVV"), args, 7);
+}
+opd_tensor *opd_tril(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::tril", "TT"), args, 1);
+}
+opd_tensor *opd_tril_full(opd_tensor *self, int64_t diagonal) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(diagonal)};
+    return opd_call_op(opd_op_typed(&op, "aten::tril", "TTi"), args, 2);
+}
+opd_tensor *opd_triu(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::triu", "TT"), args, 1);
+}
+opd_tensor *opd_triu_full(opd_tensor *self, int64_t diagonal) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(diagonal)};
+    return opd_call_op(opd_op_typed(&op, "aten::triu", "TTi"), args, 2);
+}
+opd_tensor *opd_triu_indices_full(int64_t row, int64_t col, int64_t offset, opd_value dtype, opd_value layout,
+                                  opd_value device, opd_value pin_memory) {
+    static opd_op *op;
+    const opd_value args[7] = {opd_value_int(row), opd_value_int(col), opd_value_int(offset), dtype, layout, device,
+                              pin_memory};
+    return opd_call_op(opd_op_typed(&op, "aten::triu_indices", "TiiiVVVV"), args, 7);
+}
+opd_tensor *opd_randn_like(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::randn_like", "TT"), args, 1);
+}
+opd_tensor *opd_uniform_(opd_tensor *self, double from, double to) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_float(from), opd_value_float(to)};
+    return opd_call_op(opd_op_typed(&op, "aten::uniform_", "TTdd"), args, 3);
+}
+opd_tensor *opd_uniform_full_(opd_tensor *self, double from, double to, opd_generator *generator) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_float(from), opd_value_float(to),
+                              opd_value_generator(generator)};
+    return opd_call_op(opd_op_typed(&op, "aten::uniform_", "TTddG"), args, 4);
+}
+opd_tensor *opd_exponential_full_(opd_tensor *self, double lambd, opd_generator *generator) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_float(lambd), opd_value_generator(generator)};
+    return opd_call_op(opd_op_typed(&op, "aten::exponential_", "TTdG"), args, 3);
+}
+opd_tensor *opd_bernoulli_p(opd_tensor *self, double p) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_float(p)};
+    return opd_call_op(opd_op_typed(&op, "aten::bernoulli.p", "TTd"), args, 2);
+}
 opd_tensor *opd_view(opd_tensor *self, opd_ints size) {
     static opd_op *op;
     const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(size)};
     return opd_call_op(opd_op_typed(&op, "aten::view", "TTI"), args, 2);
+}
+opd_tensor *opd_unsafe_view(opd_tensor *self, opd_ints size) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(size)};
+    return opd_call_op(opd_op_typed(&op, "aten::_unsafe_view", "TTI"), args, 2);
 }
 opd_tensor *opd_reshape(opd_tensor *self, opd_ints shape) {
     static opd_op *op;
@@ -64378,20 +64528,89 @@ opd_tensor *opd_squeeze_dim(opd_tensor *self, int64_t dim) {
     const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dim)};
     return opd_call_op(opd_op_typed(&op, "aten::squeeze.dim", "TTi"), args, 2);
 }
+opd_tensor *opd_squeeze_dims(opd_tensor *self, opd_ints dim) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(dim)};
+    return opd_call_op(opd_op_typed(&op, "aten::squeeze.dims", "TTI"), args, 2);
+}
+opd_tensor *opd_detach(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::detach", "TT"), args, 1);
+}
+opd_tensor *opd_alias(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::alias", "TT"), args, 1);
+}
+opd_tensor *opd_as_strided_full(opd_tensor *self, opd_ints size, opd_ints stride, opd_value storage_offset) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_of_ints(size), opd_value_of_ints(stride),
+                              storage_offset};
+    return opd_call_op(opd_op_typed(&op, "aten::as_strided", "TTIIV"), args, 4);
+}
+opd_tensor *opd_select_backward(opd_tensor *grad_output, opd_ints input_sizes, int64_t dim, int64_t index) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(grad_output), opd_value_of_ints(input_sizes), opd_value_int(dim),
+                              opd_value_int(index)};
+    return opd_call_op(opd_op_typed(&op, "aten::select_backward", "TTIii"), args, 4);
+}
+opd_tensor *opd_slice_backward(opd_tensor *grad_output, opd_ints input_sizes, int64_t dim, int64_t start, int64_t end,
+                               int64_t step) {
+    static opd_op *op;
+    const opd_value args[6] = {opd_value_tensor(grad_output), opd_value_of_ints(input_sizes), opd_value_int(dim),
+                              opd_value_int(start), opd_value_int(end), opd_value_int(step)};
+    return opd_call_op(opd_op_typed(&op, "aten::slice_backward", "TTIiiii"), args, 6);
+}
+opd_tensor *opd_as_strided_backward(opd_tensor *grad_output, opd_ints input_sizes, opd_ints input_strides,
+                                    opd_ints size, opd_ints stride, int64_t storage_offset) {
+    static opd_op *op;
+    const opd_value args[6] = {opd_value_tensor(grad_output), opd_value_of_ints(input_sizes),
+                              opd_value_of_ints(input_strides), opd_value_of_ints(size), opd_value_of_ints(stride),
+                              opd_value_int(storage_offset)};
+    return opd_call_op(opd_op_typed(&op, "aten::as_strided_backward", "TTIIIIi"), args, 6);
+}
 opd_tensor *opd_flatten(opd_tensor *self) {
     static opd_op *op;
     const opd_value args[1] = {opd_value_tensor(self)};
     return opd_call_op(opd_op_typed(&op, "aten::flatten.using_ints", "TT"), args, 1);
+}
+opd_tensor *opd_flatten_full(opd_tensor *self, int64_t start_dim, int64_t end_dim) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(start_dim), opd_value_int(end_dim)};
+    return opd_call_op(opd_op_typed(&op, "aten::flatten.using_ints", "TTii"), args, 3);
+}
+opd_tensor *opd_expand_as(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::expand_as", "TTT"), args, 2);
 }
 opd_tensor *opd_copy_(opd_tensor *self, opd_tensor *src) {
     static opd_op *op;
     const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(src)};
     return opd_call_op(opd_op_typed(&op, "aten::copy_", "TTT"), args, 2);
 }
+opd_tensor *opd_copy_full(opd_tensor *self, opd_tensor *src, bool non_blocking) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(src), opd_value_bool(non_blocking)};
+    return opd_call_op(opd_op_typed(&op, "aten::copy", "TTTb"), args, 3);
+}
 opd_tensor *opd_clone(opd_tensor *self) {
     static opd_op *op;
     const opd_value args[1] = {opd_value_tensor(self)};
     return opd_call_op(opd_op_typed(&op, "aten::clone", "TT"), args, 1);
+}
+opd_tensor *opd_clone_full(opd_tensor *self, opd_value memory_format) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), memory_format};
+    return opd_call_op(opd_op_typed(&op, "aten::clone", "TTV"), args, 2);
+}
+opd_tensor *opd_to_copy_full(opd_tensor *self, opd_value dtype, opd_value layout, opd_value device,
+                             opd_value pin_memory, bool non_blocking, opd_value memory_format) {
+    static opd_op *op;
+    const opd_value args[7] = {opd_value_tensor(self), dtype, layout, device, pin_memory, opd_value_bool(non_blocking),
+                              memory_format};
+    return opd_call_op(opd_op_typed(&op, "aten::_to_copy", "TTVVVVbV"), args, 7);
 }
 opd_tensor *opd_contiguous(opd_tensor *self) {
     static opd_op *op;
@@ -64403,15 +64622,129 @@ opd_tensor *opd_to_dtype(opd_tensor *self, opd_scalar_type dtype) {
     const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dtype)};
     return opd_call_op(opd_op_typed(&op, "aten::to.dtype", "TTi"), args, 2);
 }
+opd_value opd_local_scalar_dense(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_value(opd_op_typed(&op, "aten::_local_scalar_dense", "VT"), args, 1);
+}
+opd_tensor *opd_diagonal_full(opd_tensor *self, int64_t offset, int64_t dim1, int64_t dim2) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_int(offset), opd_value_int(dim1), opd_value_int(dim2)};
+    return opd_call_op(opd_op_typed(&op, "aten::diagonal", "TTiii"), args, 4);
+}
+opd_tensor *opd_diagonal_backward(opd_tensor *grad_output, opd_ints input_sizes, int64_t offset, int64_t dim1,
+                                  int64_t dim2) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(grad_output), opd_value_of_ints(input_sizes), opd_value_int(offset),
+                              opd_value_int(dim1), opd_value_int(dim2)};
+    return opd_call_op(opd_op_typed(&op, "aten::diagonal_backward", "TTIiii"), args, 5);
+}
+opd_tensor *opd_unfold(opd_tensor *self, int64_t dimension, int64_t size, int64_t step) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_int(dimension), opd_value_int(size),
+                              opd_value_int(step)};
+    return opd_call_op(opd_op_typed(&op, "aten::unfold", "TTiii"), args, 4);
+}
+opd_tensor *opd_unfold_backward(opd_tensor *grad_in, opd_ints input_sizes, int64_t dim, int64_t size, int64_t step) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(grad_in), opd_value_of_ints(input_sizes), opd_value_int(dim),
+                              opd_value_int(size), opd_value_int(step)};
+    return opd_call_op(opd_op_typed(&op, "aten::unfold_backward", "TTIiii"), args, 5);
+}
+opd_tensors opd_split_with_sizes_full(opd_tensor *self, opd_ints split_sizes, int64_t dim) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_of_ints(split_sizes), opd_value_int(dim)};
+    return opd_call_list(opd_op_typed(&op, "aten::split_with_sizes", "LTIi"), args, 3);
+}
+opd_tensors opd_split_full(opd_tensor *self, int64_t split_size, int64_t dim) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(split_size), opd_value_int(dim)};
+    return opd_call_list(opd_op_typed(&op, "aten::split.Tensor", "LTii"), args, 3);
+}
+opd_tensor *opd_narrow(opd_tensor *self, int64_t dim, int64_t start, int64_t length) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_int(dim), opd_value_int(start), opd_value_int(length)};
+    return opd_call_op(opd_op_typed(&op, "aten::narrow", "TTiii"), args, 4);
+}
+opd_tensor *opd_movedim(opd_tensor *self, int64_t source, int64_t destination) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(source), opd_value_int(destination)};
+    return opd_call_op(opd_op_typed(&op, "aten::movedim.int", "TTii"), args, 3);
+}
+opd_tensor *opd_mT(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::mT", "TT"), args, 1);
+}
+opd_tensor *opd_ravel(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::ravel", "TT"), args, 1);
+}
+opd_tensor *opd_repeat(opd_tensor *self, opd_ints repeats) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(repeats)};
+    return opd_call_op(opd_op_typed(&op, "aten::repeat", "TTI"), args, 2);
+}
+opd_tensor *opd_flip(opd_tensor *self, opd_ints dims) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(dims)};
+    return opd_call_op(opd_op_typed(&op, "aten::flip", "TTI"), args, 2);
+}
+opd_tensor *opd_roll_full(opd_tensor *self, opd_ints shifts, opd_ints dims) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_of_ints(shifts), opd_value_of_ints(dims)};
+    return opd_call_op(opd_op_typed(&op, "aten::roll", "TTII"), args, 3);
+}
+opd_tensor *opd_diagonal_copy_full(opd_tensor *self, int64_t offset, int64_t dim1, int64_t dim2) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_int(offset), opd_value_int(dim1), opd_value_int(dim2)};
+    return opd_call_op(opd_op_typed(&op, "aten::diagonal_copy", "TTiii"), args, 4);
+}
+opd_tensor *opd_view_as_real(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::view_as_real", "TT"), args, 1);
+}
+opd_tensor *opd_view_as_complex(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::view_as_complex", "TT"), args, 1);
+}
+opd_tensor *opd_conj_copy(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::_conj_physical", "TT"), args, 1);
+}
+opd_tensor *opd_conj(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::conj", "TT"), args, 1);
+}
+opd_tensor *opd_diag_embed_full(opd_tensor *self, int64_t offset, int64_t dim1, int64_t dim2) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_int(offset), opd_value_int(dim1), opd_value_int(dim2)};
+    return opd_call_op(opd_op_typed(&op, "aten::diag_embed", "TTiii"), args, 4);
+}
 opd_tensor *opd_exp(opd_tensor *self) {
     static opd_op *op;
     const opd_value args[1] = {opd_value_tensor(self)};
     return opd_call_op(opd_op_typed(&op, "aten::exp", "TT"), args, 1);
 }
+opd_tensor *opd_exp2(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::exp2", "TT"), args, 1);
+}
 opd_tensor *opd_log(opd_tensor *self) {
     static opd_op *op;
     const opd_value args[1] = {opd_value_tensor(self)};
     return opd_call_op(opd_op_typed(&op, "aten::log", "TT"), args, 1);
+}
+opd_tensor *opd_log1p(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::log1p", "TT"), args, 1);
 }
 opd_tensor *opd_sqrt(opd_tensor *self) {
     static opd_op *op;
@@ -64423,6 +64756,36 @@ opd_tensor *opd_rsqrt(opd_tensor *self) {
     const opd_value args[1] = {opd_value_tensor(self)};
     return opd_call_op(opd_op_typed(&op, "aten::rsqrt", "TT"), args, 1);
 }
+opd_tensor *opd_reciprocal(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::reciprocal", "TT"), args, 1);
+}
+opd_tensor *opd_square(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::square", "TT"), args, 1);
+}
+opd_tensor *opd_sin(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::sin", "TT"), args, 1);
+}
+opd_tensor *opd_cos(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::cos", "TT"), args, 1);
+}
+opd_tensor *opd_sinh(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::sinh", "TT"), args, 1);
+}
+opd_tensor *opd_cosh(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::cosh", "TT"), args, 1);
+}
 opd_tensor *opd_tanh(opd_tensor *self) {
     static opd_op *op;
     const opd_value args[1] = {opd_value_tensor(self)};
@@ -64432,6 +64795,46 @@ opd_tensor *opd_sigmoid(opd_tensor *self) {
     static opd_op *op;
     const opd_value args[1] = {opd_value_tensor(self)};
     return opd_call_op(opd_op_typed(&op, "aten::sigmoid", "TT"), args, 1);
+}
+opd_tensor *opd_floor(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::floor", "TT"), args, 1);
+}
+opd_tensor *opd_sign(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::sign", "TT"), args, 1);
+}
+opd_tensor *opd_abs(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::abs", "TT"), args, 1);
+}
+opd_tensor *opd_round(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::round", "TT"), args, 1);
+}
+opd_tensor *opd_sgn(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::sgn", "TT"), args, 1);
+}
+opd_tensor *opd_isnan(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::isnan", "TT"), args, 1);
+}
+opd_tensor *opd_isfinite(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::isfinite", "TT"), args, 1);
+}
+opd_tensor *opd_logical_not(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::logical_not", "TT"), args, 1);
 }
 opd_tensor *opd_neg(opd_tensor *self) {
     static opd_op *op;
@@ -64448,10 +64851,45 @@ opd_tensor *opd_silu(opd_tensor *self) {
     const opd_value args[1] = {opd_value_tensor(self)};
     return opd_call_op(opd_op_typed(&op, "aten::silu", "TT"), args, 1);
 }
+opd_tensor *opd_clamp_full(opd_tensor *self, opd_value min, opd_value max) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), min, max};
+    return opd_call_op(opd_op_typed(&op, "aten::clamp", "TTVV"), args, 3);
+}
+opd_tensor *opd_clamp_min(opd_tensor *self, opd_value min) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), min};
+    return opd_call_op(opd_op_typed(&op, "aten::clamp_min", "TTV"), args, 2);
+}
+opd_tensor *opd_clamp_max(opd_tensor *self, opd_value max) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), max};
+    return opd_call_op(opd_op_typed(&op, "aten::clamp_max", "TTV"), args, 2);
+}
 opd_tensor *opd_gelu(opd_tensor *self) {
     static opd_op *op;
     const opd_value args[1] = {opd_value_tensor(self)};
     return opd_call_op(opd_op_typed(&op, "aten::gelu", "TT"), args, 1);
+}
+opd_tensor *opd_softplus(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::softplus", "TT"), args, 1);
+}
+opd_tensor *opd_softshrink_backward(opd_tensor *grad_output, opd_tensor *self, opd_value lambd) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(grad_output), opd_value_tensor(self), lambd};
+    return opd_call_op(opd_op_typed(&op, "aten::softshrink_backward", "TTTV"), args, 3);
+}
+opd_tensor *opd_hardshrink_backward(opd_tensor *grad_out, opd_tensor *self, opd_value lambd) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(grad_out), opd_value_tensor(self), lambd};
+    return opd_call_op(opd_op_typed(&op, "aten::hardshrink_backward", "TTTV"), args, 3);
+}
+opd_tensor *opd_logit_backward_full(opd_tensor *grad_output, opd_tensor *self, opd_value eps) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(grad_output), opd_value_tensor(self), eps};
+    return opd_call_op(opd_op_typed(&op, "aten::logit_backward", "TTTV"), args, 3);
 }
 opd_tensor *opd_add(opd_tensor *self, opd_tensor *other) {
     static opd_op *op;
@@ -64463,6 +64901,11 @@ opd_tensor *opd_add_(opd_tensor *self, opd_tensor *other) {
     const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
     return opd_call_op(opd_op_typed(&op, "aten::add_.Tensor", "TTT"), args, 2);
 }
+opd_tensor *opd_add_Scalar(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), other};
+    return opd_call_op(opd_op_typed(&op, "aten::add.Scalar", "TTV"), args, 2);
+}
 opd_tensor *opd_sub(opd_tensor *self, opd_tensor *other) {
     static opd_op *op;
     const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
@@ -64472,6 +64915,16 @@ opd_tensor *opd_sub_(opd_tensor *self, opd_tensor *other) {
     static opd_op *op;
     const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
     return opd_call_op(opd_op_typed(&op, "aten::sub_.Tensor", "TTT"), args, 2);
+}
+opd_tensor *opd_sub_Scalar(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), other};
+    return opd_call_op(opd_op_typed(&op, "aten::sub.Scalar", "TTV"), args, 2);
+}
+opd_tensor *opd_rsub_Scalar(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), other};
+    return opd_call_op(opd_op_typed(&op, "aten::rsub.Scalar", "TTV"), args, 2);
 }
 opd_tensor *opd_mul(opd_tensor *self, opd_tensor *other) {
     static opd_op *op;
@@ -64483,6 +64936,11 @@ opd_tensor *opd_mul_(opd_tensor *self, opd_tensor *other) {
     const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
     return opd_call_op(opd_op_typed(&op, "aten::mul_.Tensor", "TTT"), args, 2);
 }
+opd_tensor *opd_mul_Scalar(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), other};
+    return opd_call_op(opd_op_typed(&op, "aten::mul.Scalar", "TTV"), args, 2);
+}
 opd_tensor *opd_div(opd_tensor *self, opd_tensor *other) {
     static opd_op *op;
     const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
@@ -64493,25 +64951,199 @@ opd_tensor *opd_div_(opd_tensor *self, opd_tensor *other) {
     const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
     return opd_call_op(opd_op_typed(&op, "aten::div_.Tensor", "TTT"), args, 2);
 }
+opd_tensor *opd_div_Scalar(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), other};
+    return opd_call_op(opd_op_typed(&op, "aten::div.Scalar", "TTV"), args, 2);
+}
+opd_tensor *opd_div_Tensor_mode(opd_tensor *self, opd_tensor *other, const char *rounding_mode) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(other), opd_value_str(rounding_mode)};
+    return opd_call_op(opd_op_typed(&op, "aten::div.Tensor_mode", "TTTs"), args, 3);
+}
+opd_tensor *opd_remainder(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::remainder.Tensor", "TTT"), args, 2);
+}
+opd_tensor *opd_remainder_Scalar(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), other};
+    return opd_call_op(opd_op_typed(&op, "aten::remainder.Scalar", "TTV"), args, 2);
+}
+opd_tensor *opd_pow_Tensor_Tensor(opd_tensor *self, opd_tensor *exponent) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(exponent)};
+    return opd_call_op(opd_op_typed(&op, "aten::pow.Tensor_Tensor", "TTT"), args, 2);
+}
 opd_tensor *opd_pow_Tensor_Scalar(opd_tensor *self, opd_value exponent) {
     static opd_op *op;
     const opd_value args[2] = {opd_value_tensor(self), exponent};
     return opd_call_op(opd_op_typed(&op, "aten::pow.Tensor_Scalar", "TTV"), args, 2);
+}
+opd_tensor *opd_pow_Scalar(opd_value self, opd_tensor *exponent) {
+    static opd_op *op;
+    const opd_value args[2] = {self, opd_value_tensor(exponent)};
+    return opd_call_op(opd_op_typed(&op, "aten::pow.Scalar", "TVT"), args, 2);
+}
+opd_tensor *opd_maximum(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::maximum", "TTT"), args, 2);
+}
+opd_tensor *opd_minimum(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::minimum", "TTT"), args, 2);
 }
 opd_tensor *opd_eq(opd_tensor *self, opd_tensor *other) {
     static opd_op *op;
     const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
     return opd_call_op(opd_op_typed(&op, "aten::eq.Tensor", "TTT"), args, 2);
 }
+opd_tensor *opd_eq_Scalar(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), other};
+    return opd_call_op(opd_op_typed(&op, "aten::eq.Scalar", "TTV"), args, 2);
+}
+opd_tensor *opd_ne(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::ne.Tensor", "TTT"), args, 2);
+}
+opd_tensor *opd_ne_Scalar(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), other};
+    return opd_call_op(opd_op_typed(&op, "aten::ne.Scalar", "TTV"), args, 2);
+}
+opd_tensor *opd_lt(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::lt.Tensor", "TTT"), args, 2);
+}
+opd_tensor *opd_lt_Scalar(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), other};
+    return opd_call_op(opd_op_typed(&op, "aten::lt.Scalar", "TTV"), args, 2);
+}
+opd_tensor *opd_le(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::le.Tensor", "TTT"), args, 2);
+}
+opd_tensor *opd_le_Scalar(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), other};
+    return opd_call_op(opd_op_typed(&op, "aten::le.Scalar", "TTV"), args, 2);
+}
 opd_tensor *opd_gt(opd_tensor *self, opd_tensor *other) {
     static opd_op *op;
     const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
     return opd_call_op(opd_op_typed(&op, "aten::gt.Tensor", "TTT"), args, 2);
 }
+opd_tensor *opd_gt_Scalar(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), other};
+    return opd_call_op(opd_op_typed(&op, "aten::gt.Scalar", "TTV"), args, 2);
+}
+opd_tensor *opd_ge_Scalar(opd_tensor *self, opd_value other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), other};
+    return opd_call_op(opd_op_typed(&op, "aten::ge.Scalar", "TTV"), args, 2);
+}
+opd_tensor *opd_logical_and(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::logical_and", "TTT"), args, 2);
+}
+opd_tensor *opd_logical_or(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::logical_or", "TTT"), args, 2);
+}
+opd_tensor *opd_xlogy(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::xlogy.Tensor", "TTT"), args, 2);
+}
+opd_tensor *opd_copysign(opd_tensor *self, opd_tensor *other) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
+    return opd_call_op(opd_op_typed(&op, "aten::copysign.Tensor", "TTT"), args, 2);
+}
 opd_tensor *opd_where_self(opd_tensor *condition, opd_tensor *self, opd_tensor *other) {
     static opd_op *op;
     const opd_value args[3] = {opd_value_tensor(condition), opd_value_tensor(self), opd_value_tensor(other)};
     return opd_call_op(opd_op_typed(&op, "aten::where.self", "TTTT"), args, 3);
+}
+opd_tensor *opd_masked_fill_Scalar(opd_tensor *self, opd_tensor *mask, opd_value value) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(mask), value};
+    return opd_call_op(opd_op_typed(&op, "aten::masked_fill.Scalar", "TTTV"), args, 3);
+}
+opd_tensor *opd_tanh_backward(opd_tensor *grad_output, opd_tensor *output) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(grad_output), opd_value_tensor(output)};
+    return opd_call_op(opd_op_typed(&op, "aten::tanh_backward", "TTT"), args, 2);
+}
+opd_tensor *opd_sigmoid_backward(opd_tensor *grad_output, opd_tensor *output) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(grad_output), opd_value_tensor(output)};
+    return opd_call_op(opd_op_typed(&op, "aten::sigmoid_backward", "TTT"), args, 2);
+}
+opd_tensor *opd_threshold_backward(opd_tensor *grad_output, opd_tensor *self, opd_value threshold) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(grad_output), opd_value_tensor(self), threshold};
+    return opd_call_op(opd_op_typed(&op, "aten::threshold_backward", "TTTV"), args, 3);
+}
+opd_tensor *opd_hardtanh_backward(opd_tensor *grad_output, opd_tensor *self, opd_value min_val, opd_value max_val) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(grad_output), opd_value_tensor(self), min_val, max_val};
+    return opd_call_op(opd_op_typed(&op, "aten::hardtanh_backward", "TTTVV"), args, 4);
+}
+opd_tensor *opd_leaky_relu_backward(opd_tensor *grad_output, opd_tensor *self, opd_value negative_slope,
+                                    bool self_is_result) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(grad_output), opd_value_tensor(self), negative_slope,
+                              opd_value_bool(self_is_result)};
+    return opd_call_op(opd_op_typed(&op, "aten::leaky_relu_backward", "TTTVb"), args, 4);
+}
+opd_tensor *opd_hardsigmoid_backward(opd_tensor *grad_output, opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(grad_output), opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::hardsigmoid_backward", "TTT"), args, 2);
+}
+opd_tensor *opd_hardswish_backward(opd_tensor *grad_output, opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(grad_output), opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::hardswish_backward", "TTT"), args, 2);
+}
+opd_tensor *opd_softplus_backward(opd_tensor *grad_output, opd_tensor *self, opd_value beta, opd_value threshold) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(grad_output), opd_value_tensor(self), beta, threshold};
+    return opd_call_op(opd_op_typed(&op, "aten::softplus_backward", "TTTVV"), args, 4);
+}
+opd_tensor *opd_silu_backward(opd_tensor *grad_output, opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(grad_output), opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::silu_backward", "TTT"), args, 2);
+}
+opd_tensor *opd_mish_backward(opd_tensor *grad_output, opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(grad_output), opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::mish_backward", "TTT"), args, 2);
+}
+opd_tensor *opd_gelu_backward_full(opd_tensor *grad_output, opd_tensor *self, const char *approximate) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(grad_output), opd_value_tensor(self), opd_value_str(approximate)};
+    return opd_call_op(opd_op_typed(&op, "aten::gelu_backward", "TTTs"), args, 3);
+}
+opd_tensor *opd_elu_backward(opd_tensor *grad_output, opd_value alpha, opd_value scale, opd_value input_scale,
+                             bool is_result, opd_tensor *self_or_result) {
+    static opd_op *op;
+    const opd_value args[6] = {opd_value_tensor(grad_output), alpha, scale, input_scale, opd_value_bool(is_result),
+                              opd_value_tensor(self_or_result)};
+    return opd_call_op(opd_op_typed(&op, "aten::elu_backward", "TTVVVbT"), args, 6);
 }
 opd_tensor *opd_sum(opd_tensor *self) {
     static opd_op *op;
@@ -64523,6 +65155,16 @@ opd_tensor *opd_sum_dim(opd_tensor *self, opd_ints dim, bool keepdim) {
     const opd_value args[3] = {opd_value_tensor(self), opd_value_optional_ints(dim), opd_value_bool(keepdim)};
     return opd_call_op(opd_op_typed(&op, "aten::sum.dim_IntList", "TTIb"), args, 3);
 }
+opd_tensor *opd_sum_dim_full(opd_tensor *self, opd_ints dim, bool keepdim, opd_value dtype) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_optional_ints(dim), opd_value_bool(keepdim), dtype};
+    return opd_call_op(opd_op_typed(&op, "aten::sum.dim_IntList", "TTIbV"), args, 4);
+}
+opd_tensor *opd_nansum_full(opd_tensor *self, opd_value dim, bool keepdim, opd_value dtype) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), dim, opd_value_bool(keepdim), dtype};
+    return opd_call_op(opd_op_typed(&op, "aten::nansum", "TTVbV"), args, 4);
+}
 opd_tensor *opd_mean(opd_tensor *self) {
     static opd_op *op;
     const opd_value args[1] = {opd_value_tensor(self)};
@@ -64533,10 +65175,141 @@ opd_tensor *opd_mean_dim(opd_tensor *self, opd_ints dim, bool keepdim) {
     const opd_value args[3] = {opd_value_tensor(self), opd_value_optional_ints(dim), opd_value_bool(keepdim)};
     return opd_call_op(opd_op_typed(&op, "aten::mean.dim", "TTIb"), args, 3);
 }
+opd_tensor *opd_mean_dim_full(opd_tensor *self, opd_ints dim, bool keepdim, opd_value dtype) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_optional_ints(dim), opd_value_bool(keepdim), dtype};
+    return opd_call_op(opd_op_typed(&op, "aten::mean.dim", "TTIbV"), args, 4);
+}
+opd_tensor *opd_prod_dim(opd_tensor *self, int64_t dim, bool keepdim) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), opd_value_bool(keepdim)};
+    return opd_call_op(opd_op_typed(&op, "aten::prod.dim_int", "TTib"), args, 3);
+}
+opd_tensor *opd_prod_dim_full(opd_tensor *self, int64_t dim, bool keepdim, opd_value dtype) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_int(dim), opd_value_bool(keepdim), dtype};
+    return opd_call_op(opd_op_typed(&op, "aten::prod.dim_int", "TTibV"), args, 4);
+}
 opd_tensor *opd_amax(opd_tensor *self, opd_ints dim, bool keepdim) {
     static opd_op *op;
     const opd_value args[3] = {opd_value_tensor(self), opd_value_of_ints(dim), opd_value_bool(keepdim)};
     return opd_call_op(opd_op_typed(&op, "aten::amax", "TTIb"), args, 3);
+}
+opd_tensor *opd_amin(opd_tensor *self, opd_ints dim, bool keepdim) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_of_ints(dim), opd_value_bool(keepdim)};
+    return opd_call_op(opd_op_typed(&op, "aten::amin", "TTIb"), args, 3);
+}
+opd_tensor *opd_max(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::max", "TT"), args, 1);
+}
+opd_tensor *opd_min(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::min", "TT"), args, 1);
+}
+opd_tensor *opd_argmax_full(opd_tensor *self, opd_value dim, bool keepdim) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), dim, opd_value_bool(keepdim)};
+    return opd_call_op(opd_op_typed(&op, "aten::argmax", "TTVb"), args, 3);
+}
+int opd_aminmax(opd_tensor **rets, opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::aminmax", "NT"), rets, args, 1);
+}
+opd_tensor *opd_any(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::any", "TT"), args, 1);
+}
+opd_tensor *opd_all(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::all", "TT"), args, 1);
+}
+opd_tensor *opd_any_dim(opd_tensor *self, int64_t dim, bool keepdim) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), opd_value_bool(keepdim)};
+    return opd_call_op(opd_op_typed(&op, "aten::any.dim", "TTib"), args, 3);
+}
+opd_tensor *opd_any_dims(opd_tensor *self, opd_ints dim, bool keepdim) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_optional_ints(dim), opd_value_bool(keepdim)};
+    return opd_call_op(opd_op_typed(&op, "aten::any.dims", "TTIb"), args, 3);
+}
+opd_tensor *opd_all_dims(opd_tensor *self, opd_ints dim, bool keepdim) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_optional_ints(dim), opd_value_bool(keepdim)};
+    return opd_call_op(opd_op_typed(&op, "aten::all.dims", "TTIb"), args, 3);
+}
+opd_tensor *opd_linalg_vector_norm_full(opd_tensor *self, opd_value ord, opd_value dim, bool keepdim, opd_value dtype) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(self), ord, dim, opd_value_bool(keepdim), dtype};
+    return opd_call_op(opd_op_typed(&op, "aten::linalg_vector_norm", "TTVVbV"), args, 5);
+}
+opd_tensor *opd_norm_Scalar(opd_tensor *self, opd_value p) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), p};
+    return opd_call_op(opd_op_typed(&op, "aten::norm.Scalar", "TTV"), args, 2);
+}
+opd_tensor *opd_norm_dim(opd_tensor *self, opd_value p, opd_ints dim, bool keepdim) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), p, opd_value_of_ints(dim), opd_value_bool(keepdim)};
+    return opd_call_op(opd_op_typed(&op, "aten::norm.ScalarOpt_dim", "TTVIb"), args, 4);
+}
+opd_tensor *opd_norm_dim_dtype(opd_tensor *self, opd_value p, opd_ints dim, bool keepdim, opd_scalar_type dtype) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(self), p, opd_value_of_ints(dim), opd_value_bool(keepdim),
+                              opd_value_int(dtype)};
+    return opd_call_op(opd_op_typed(&op, "aten::norm.ScalarOpt_dim_dtype", "TTVIbi"), args, 5);
+}
+opd_tensor *opd_logsumexp_full(opd_tensor *self, opd_ints dim, bool keepdim) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_of_ints(dim), opd_value_bool(keepdim)};
+    return opd_call_op(opd_op_typed(&op, "aten::logsumexp", "TTIb"), args, 3);
+}
+opd_tensor *opd_trace(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::trace", "TT"), args, 1);
+}
+opd_tensor *opd_isclose_full(opd_tensor *self, opd_tensor *other, double rtol, double atol, bool equal_nan) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(self), opd_value_tensor(other), opd_value_float(rtol),
+                              opd_value_float(atol), opd_value_bool(equal_nan)};
+    return opd_call_op(opd_op_typed(&op, "aten::isclose", "TTTddb"), args, 5);
+}
+opd_tensor *opd_nonzero(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::nonzero", "TT"), args, 1);
+}
+opd_tensor *opd__softmax(opd_tensor *self, int64_t dim, bool half_to_float) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), opd_value_bool(half_to_float)};
+    return opd_call_op(opd_op_typed(&op, "aten::_softmax", "TTib"), args, 3);
+}
+opd_tensor *opd__log_softmax(opd_tensor *self, int64_t dim, bool half_to_float) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), opd_value_bool(half_to_float)};
+    return opd_call_op(opd_op_typed(&op, "aten::_log_softmax", "TTib"), args, 3);
+}
+opd_tensor *opd__softmax_backward_data(opd_tensor *grad_output, opd_tensor *output, int64_t dim,
+                                       opd_scalar_type input_dtype) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(grad_output), opd_value_tensor(output), opd_value_int(dim),
+                              opd_value_int(input_dtype)};
+    return opd_call_op(opd_op_typed(&op, "aten::_softmax_backward_data", "TTTii"), args, 4);
+}
+opd_tensor *opd__log_softmax_backward_data(opd_tensor *grad_output, opd_tensor *output, int64_t dim,
+                                        opd_scalar_type input_dtype) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(grad_output), opd_value_tensor(output), opd_value_int(dim),
+                              opd_value_int(input_dtype)};
+    return opd_call_op(opd_op_typed(&op, "aten::_log_softmax_backward_data", "TTTii"), args, 4);
 }
 opd_tensor *opd_softmax(opd_tensor *self, int64_t dim) {
     static opd_op *op;
@@ -64547,6 +65320,52 @@ opd_tensor *opd_log_softmax(opd_tensor *self, int64_t dim) {
     static opd_op *op;
     const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dim)};
     return opd_call_op(opd_op_typed(&op, "aten::log_softmax.int", "TTi"), args, 2);
+}
+opd_tensor *opd_cumsum(opd_tensor *self, int64_t dim) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dim)};
+    return opd_call_op(opd_op_typed(&op, "aten::cumsum", "TTi"), args, 2);
+}
+opd_tensor *opd_cumsum_full(opd_tensor *self, int64_t dim, opd_value dtype) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), dtype};
+    return opd_call_op(opd_op_typed(&op, "aten::cumsum", "TTiV"), args, 3);
+}
+opd_tensor *opd_cumprod(opd_tensor *self, int64_t dim) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dim)};
+    return opd_call_op(opd_op_typed(&op, "aten::cumprod", "TTi"), args, 2);
+}
+opd_tensor *opd_logcumsumexp(opd_tensor *self, int64_t dim) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(dim)};
+    return opd_call_op(opd_op_typed(&op, "aten::logcumsumexp", "TTi"), args, 2);
+}
+int opd_sort_full(opd_tensor **rets, opd_tensor *self, int64_t dim, bool descending) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), opd_value_bool(descending)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::sort", "NTib"), rets, args, 3);
+}
+int opd_sort_stable(opd_tensor **rets, opd_tensor *self, opd_value stable, int64_t dim, bool descending) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), stable, opd_value_int(dim), opd_value_bool(descending)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::sort.stable", "NTVib"), rets, args, 4);
+}
+int opd_topk_full(opd_tensor **rets, opd_tensor *self, int64_t k, int64_t dim, bool largest, bool sorted) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(self), opd_value_int(k), opd_value_int(dim), opd_value_bool(largest),
+                              opd_value_bool(sorted)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::topk", "NTiibb"), rets, args, 5);
+}
+int opd_median_dim(opd_tensor **rets, opd_tensor *self, int64_t dim, bool keepdim) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), opd_value_bool(keepdim)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::median.dim", "NTib"), rets, args, 3);
+}
+int opd_nanmedian_dim(opd_tensor **rets, opd_tensor *self, int64_t dim, bool keepdim) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), opd_value_bool(keepdim)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::nanmedian.dim", "NTib"), rets, args, 3);
 }
 opd_tensor *opd_mm(opd_tensor *self, opd_tensor *mat2) {
     static opd_op *op;
@@ -64563,6 +65382,26 @@ opd_tensor *opd_addmm(opd_tensor *self, opd_tensor *mat1, opd_tensor *mat2) {
     const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(mat1), opd_value_tensor(mat2)};
     return opd_call_op(opd_op_typed(&op, "aten::addmm", "TTTT"), args, 3);
 }
+opd_tensor *opd_addmm_full(opd_tensor *self, opd_tensor *mat1, opd_tensor *mat2, opd_value beta, opd_value alpha) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(self), opd_value_tensor(mat1), opd_value_tensor(mat2), beta, alpha};
+    return opd_call_op(opd_op_typed(&op, "aten::addmm", "TTTTVV"), args, 5);
+}
+opd_tensor *opd_mv(opd_tensor *self, opd_tensor *vec) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(vec)};
+    return opd_call_op(opd_op_typed(&op, "aten::mv", "TTT"), args, 2);
+}
+opd_tensor *opd_dot(opd_tensor *self, opd_tensor *tensor) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(tensor)};
+    return opd_call_op(opd_op_typed(&op, "aten::dot", "TTT"), args, 2);
+}
+opd_tensor *opd_outer(opd_tensor *self, opd_tensor *vec2) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(vec2)};
+    return opd_call_op(opd_op_typed(&op, "aten::outer", "TTT"), args, 2);
+}
 opd_tensor *opd_matmul(opd_tensor *self, opd_tensor *other) {
     static opd_op *op;
     const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(other)};
@@ -64573,6 +65412,11 @@ opd_tensor *opd_linear(opd_tensor *input, opd_tensor *weight) {
     const opd_value args[2] = {opd_value_tensor(input), opd_value_tensor(weight)};
     return opd_call_op(opd_op_typed(&op, "aten::linear", "TTT"), args, 2);
 }
+opd_tensor *opd_linear_full(opd_tensor *input, opd_tensor *weight, opd_tensor *bias) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(input), opd_value_tensor(weight), opd_value_tensor(bias)};
+    return opd_call_op(opd_op_typed(&op, "aten::linear", "TTTT"), args, 3);
+}
 opd_tensor *opd_convolution(opd_tensor *input, opd_tensor *weight, opd_tensor *bias, opd_ints stride, opd_ints padding,
                             opd_ints dilation, bool transposed, opd_ints output_padding, int64_t groups) {
     static opd_op *op;
@@ -64581,52 +65425,527 @@ opd_tensor *opd_convolution(opd_tensor *input, opd_tensor *weight, opd_tensor *b
                               opd_value_bool(transposed), opd_value_of_ints(output_padding), opd_value_int(groups)};
     return opd_call_op(opd_op_typed(&op, "aten::convolution", "TTTTIIIbIi"), args, 9);
 }
+int opd_convolution_backward(opd_tensor **rets, opd_tensor *grad_output, opd_tensor *input, opd_tensor *weight,
+                             opd_value bias_sizes, opd_ints stride, opd_ints padding, opd_ints dilation,
+                             bool transposed, opd_ints output_padding, int64_t groups, opd_value output_mask) {
+    static opd_op *op;
+    const opd_value args[11] = {opd_value_tensor(grad_output), opd_value_tensor(input), opd_value_tensor(weight),
+                              bias_sizes, opd_value_of_ints(stride), opd_value_of_ints(padding),
+                              opd_value_of_ints(dilation), opd_value_bool(transposed),
+                              opd_value_of_ints(output_padding), opd_value_int(groups), output_mask};
+    return opd_call_tensors(opd_op_typed(&op, "aten::convolution_backward", "NTTTVIIIbIiV"), rets, args, 11);
+}
 opd_tensor *opd_conv2d(opd_tensor *input, opd_tensor *weight) {
     static opd_op *op;
     const opd_value args[2] = {opd_value_tensor(input), opd_value_tensor(weight)};
     return opd_call_op(opd_op_typed(&op, "aten::conv2d", "TTT"), args, 2);
+}
+int opd_max_pool2d_with_indices_full(opd_tensor **rets, opd_tensor *self, opd_ints kernel_size, opd_ints stride,
+                                     opd_ints padding, opd_ints dilation, bool ceil_mode) {
+    static opd_op *op;
+    const opd_value args[6] = {opd_value_tensor(self), opd_value_of_ints(kernel_size), opd_value_of_ints(stride),
+                              opd_value_of_ints(padding), opd_value_of_ints(dilation), opd_value_bool(ceil_mode)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::max_pool2d_with_indices", "NTIIIIb"), rets, args, 6);
+}
+int opd_max_pool1d_with_indices_full(opd_tensor **rets, opd_tensor *self, opd_ints kernel_size, opd_ints stride,
+                                     opd_ints padding, opd_ints dilation, bool ceil_mode) {
+    static opd_op *op;
+    const opd_value args[6] = {opd_value_tensor(self), opd_value_of_ints(kernel_size), opd_value_of_ints(stride),
+                              opd_value_of_ints(padding), opd_value_of_ints(dilation), opd_value_bool(ceil_mode)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::max_pool1d_with_indices", "NTIIIIb"), rets, args, 6);
+}
+opd_tensor *opd_avg_pool2d_full(opd_tensor *self, opd_ints kernel_size, opd_ints stride, opd_ints padding,
+                                bool ceil_mode, bool count_include_pad, opd_value divisor_override) {
+    static opd_op *op;
+    const opd_value args[7] = {opd_value_tensor(self), opd_value_of_ints(kernel_size), opd_value_of_ints(stride),
+                              opd_value_of_ints(padding), opd_value_bool(ceil_mode), opd_value_bool(count_include_pad),
+                              divisor_override};
+    return opd_call_op(opd_op_typed(&op, "aten::avg_pool2d", "TTIIIbbV"), args, 7);
+}
+opd_tensor *opd_under_adaptive_avg_pool2d(opd_tensor *self, opd_ints output_size) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(output_size)};
+    return opd_call_op(opd_op_typed(&op, "aten::_adaptive_avg_pool2d", "TTI"), args, 2);
+}
+opd_tensor *opd_under_adaptive_avg_pool3d(opd_tensor *self, opd_ints output_size) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(output_size)};
+    return opd_call_op(opd_op_typed(&op, "aten::_adaptive_avg_pool3d", "TTI"), args, 2);
+}
+int opd_adaptive_max_pool2d(opd_tensor **rets, opd_tensor *self, opd_ints output_size) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(output_size)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::adaptive_max_pool2d", "NTI"), rets, args, 2);
+}
+opd_tensor *opd_adaptive_avg_pool2d(opd_tensor *self, opd_ints output_size) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(output_size)};
+    return opd_call_op(opd_op_typed(&op, "aten::adaptive_avg_pool2d", "TTI"), args, 2);
+}
+opd_tensor *opd_im2col(opd_tensor *self, opd_ints kernel_size, opd_ints dilation, opd_ints padding, opd_ints stride) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(self), opd_value_of_ints(kernel_size), opd_value_of_ints(dilation),
+                              opd_value_of_ints(padding), opd_value_of_ints(stride)};
+    return opd_call_op(opd_op_typed(&op, "aten::im2col", "TTIIII"), args, 5);
+}
+opd_tensor *opd_col2im(opd_tensor *self, opd_ints output_size, opd_ints kernel_size, opd_ints dilation,
+                       opd_ints padding, opd_ints stride) {
+    static opd_op *op;
+    const opd_value args[6] = {opd_value_tensor(self), opd_value_of_ints(output_size), opd_value_of_ints(kernel_size),
+                              opd_value_of_ints(dilation), opd_value_of_ints(padding), opd_value_of_ints(stride)};
+    return opd_call_op(opd_op_typed(&op, "aten::col2im", "TTIIIII"), args, 6);
+}
+opd_tensor *opd_upsample_nearest2d_full(opd_tensor *self, opd_ints output_size, opd_value scales_h,
+                                        opd_value scales_w) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_of_ints(output_size), scales_h, scales_w};
+    return opd_call_op(opd_op_typed(&op, "aten::upsample_nearest2d", "TTIVV"), args, 4);
+}
+opd_tensor *opd_upsample_nearest2d_backward_full(opd_tensor *grad_output, opd_ints output_size, opd_ints input_size,
+                                        opd_value scales_h, opd_value scales_w) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(grad_output), opd_value_of_ints(output_size),
+                              opd_value_of_ints(input_size), scales_h, scales_w};
+    return opd_call_op(opd_op_typed(&op, "aten::upsample_nearest2d_backward", "TTIIVV"), args, 5);
+}
+opd_tensor *opd_upsample_bilinear2d_full(opd_tensor *self, opd_ints output_size, bool align_corners, opd_value scales_h,
+                                        opd_value scales_w) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(self), opd_value_of_ints(output_size), opd_value_bool(align_corners),
+                              scales_h, scales_w};
+    return opd_call_op(opd_op_typed(&op, "aten::upsample_bilinear2d", "TTIbVV"), args, 5);
+}
+opd_tensor *opd_upsample_bilinear2d_backward_full(opd_tensor *grad_output, opd_ints output_size, opd_ints input_size,
+                                        bool align_corners, opd_value scales_h, opd_value scales_w) {
+    static opd_op *op;
+    const opd_value args[6] = {opd_value_tensor(grad_output), opd_value_of_ints(output_size),
+                              opd_value_of_ints(input_size), opd_value_bool(align_corners), scales_h, scales_w};
+    return opd_call_op(opd_op_typed(&op, "aten::upsample_bilinear2d_backward", "TTIIbVV"), args, 6);
+}
+opd_tensor *opd_grid_sampler_2d(opd_tensor *input, opd_tensor *grid, int64_t interpolation_mode, int64_t padding_mode,
+                                bool align_corners) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(input), opd_value_tensor(grid), opd_value_int(interpolation_mode),
+                              opd_value_int(padding_mode), opd_value_bool(align_corners)};
+    return opd_call_op(opd_op_typed(&op, "aten::grid_sampler_2d", "TTTiib"), args, 5);
+}
+int opd_grid_sampler_2d_backward(opd_tensor **rets, opd_tensor *grad_output, opd_tensor *input, opd_tensor *grid,
+                                 int64_t interpolation_mode, int64_t padding_mode, bool align_corners,
+                                 opd_value output_mask) {
+    static opd_op *op;
+    const opd_value args[7] = {opd_value_tensor(grad_output), opd_value_tensor(input), opd_value_tensor(grid),
+                              opd_value_int(interpolation_mode), opd_value_int(padding_mode),
+                              opd_value_bool(align_corners), output_mask};
+    return opd_call_tensors(opd_op_typed(&op, "aten::grid_sampler_2d_backward", "NTTTiibV"), rets, args, 7);
+}
+opd_tensor *opd_cdist_forward(opd_tensor *x1, opd_tensor *x2, double p, opd_value compute_mode) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(x1), opd_value_tensor(x2), opd_value_float(p), compute_mode};
+    return opd_call_op(opd_op_typed(&op, "aten::_cdist_forward", "TTTdV"), args, 4);
+}
+opd_tensor *opd_cdist_backward(opd_tensor *grad, opd_tensor *x1, opd_tensor *x2, double p, opd_tensor *cdist) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(grad), opd_value_tensor(x1), opd_value_tensor(x2), opd_value_float(p),
+                              opd_value_tensor(cdist)};
+    return opd_call_op(opd_op_typed(&op, "aten::_cdist_backward", "TTTTdT"), args, 5);
+}
+opd_tensor *opd_euclidean_dist(opd_tensor *x1, opd_tensor *x2) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(x1), opd_value_tensor(x2)};
+    return opd_call_op(opd_op_typed(&op, "aten::_euclidean_dist", "TTT"), args, 2);
+}
+opd_tensor *opd_pdist_forward_full(opd_tensor *self, double p) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_float(p)};
+    return opd_call_op(opd_op_typed(&op, "aten::_pdist_forward", "TTd"), args, 2);
+}
+opd_tensor *opd_pdist_backward(opd_tensor *grad, opd_tensor *self, double p, opd_tensor *pdist) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(grad), opd_value_tensor(self), opd_value_float(p),
+                              opd_value_tensor(pdist)};
+    return opd_call_op(opd_op_typed(&op, "aten::_pdist_backward", "TTTdT"), args, 4);
+}
+opd_tensor *opd_fft_r2c(opd_tensor *self, opd_ints dim, int64_t normalization, bool onesided) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_of_ints(dim), opd_value_int(normalization),
+                              opd_value_bool(onesided)};
+    return opd_call_op(opd_op_typed(&op, "aten::_fft_r2c", "TTIib"), args, 4);
+}
+opd_tensor *opd_fft_c2c(opd_tensor *self, opd_ints dim, int64_t normalization, bool forward) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_of_ints(dim), opd_value_int(normalization),
+                              opd_value_bool(forward)};
+    return opd_call_op(opd_op_typed(&op, "aten::_fft_c2c", "TTIib"), args, 4);
+}
+int opd_native_layer_norm(opd_tensor **rets, opd_tensor *input, opd_ints normalized_shape, opd_tensor *weight,
+                          opd_tensor *bias, double eps) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(input), opd_value_of_ints(normalized_shape), opd_value_tensor(weight),
+                              opd_value_tensor(bias), opd_value_float(eps)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::native_layer_norm", "NTITTd"), rets, args, 5);
+}
+int opd_native_layer_norm_backward(opd_tensor **rets, opd_tensor *grad_out, opd_tensor *input,
+                                   opd_ints normalized_shape, opd_tensor *mean, opd_tensor *rstd, opd_tensor *weight,
+                                   opd_tensor *bias, opd_value output_mask) {
+    static opd_op *op;
+    const opd_value args[8] = {opd_value_tensor(grad_out), opd_value_tensor(input), opd_value_of_ints(normalized_shape),
+                              opd_value_tensor(mean), opd_value_tensor(rstd), opd_value_tensor(weight),
+                              opd_value_tensor(bias), output_mask};
+    return opd_call_tensors(opd_op_typed(&op, "aten::native_layer_norm_backward", "NTTITTTTV"), rets, args, 8);
 }
 opd_tensor *opd_layer_norm(opd_tensor *input, opd_ints normalized_shape) {
     static opd_op *op;
     const opd_value args[2] = {opd_value_tensor(input), opd_value_of_ints(normalized_shape)};
     return opd_call_op(opd_op_typed(&op, "aten::layer_norm", "TTI"), args, 2);
 }
+int opd_native_group_norm(opd_tensor **rets, opd_tensor *input, opd_tensor *weight, opd_tensor *bias, int64_t n,
+                          int64_t c, int64_t hxw, int64_t group, double eps) {
+    static opd_op *op;
+    const opd_value args[8] = {opd_value_tensor(input), opd_value_tensor(weight), opd_value_tensor(bias),
+                              opd_value_int(n), opd_value_int(c), opd_value_int(hxw), opd_value_int(group),
+                              opd_value_float(eps)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::native_group_norm", "NTTTiiiid"), rets, args, 8);
+}
+int opd_native_group_norm_backward(opd_tensor **rets, opd_tensor *grad_out, opd_tensor *input, opd_tensor *mean,
+                                   opd_tensor *rstd, opd_tensor *weight, int64_t n, int64_t c, int64_t hxw,
+                                   int64_t group, opd_value output_mask) {
+    static opd_op *op;
+    const opd_value args[10] = {opd_value_tensor(grad_out), opd_value_tensor(input), opd_value_tensor(mean),
+                              opd_value_tensor(rstd), opd_value_tensor(weight), opd_value_int(n), opd_value_int(c),
+                              opd_value_int(hxw), opd_value_int(group), output_mask};
+    return opd_call_tensors(opd_op_typed(&op, "aten::native_group_norm_backward", "NTTTTTiiiiV"), rets, args, 10);
+}
+int opd_native_batch_norm(opd_tensor **rets, opd_tensor *input, opd_tensor *weight, opd_tensor *bias,
+                          opd_tensor *running_mean, opd_tensor *running_var, bool training, double momentum,
+                          double eps) {
+    static opd_op *op;
+    const opd_value args[8] = {opd_value_tensor(input), opd_value_tensor(weight), opd_value_tensor(bias),
+                              opd_value_tensor(running_mean), opd_value_tensor(running_var), opd_value_bool(training),
+                              opd_value_float(momentum), opd_value_float(eps)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::native_batch_norm", "NTTTTTbdd"), rets, args, 8);
+}
+int opd_native_batch_norm_backward(opd_tensor **rets, opd_tensor *grad_out, opd_tensor *input, opd_tensor *weight,
+                                   opd_tensor *running_mean, opd_tensor *running_var, opd_tensor *save_mean,
+                                   opd_tensor *save_invstd, bool train, double eps, opd_value output_mask) {
+    static opd_op *op;
+    const opd_value args[10] = {opd_value_tensor(grad_out), opd_value_tensor(input), opd_value_tensor(weight),
+                              opd_value_tensor(running_mean), opd_value_tensor(running_var),
+                              opd_value_tensor(save_mean), opd_value_tensor(save_invstd), opd_value_bool(train),
+                              opd_value_float(eps), output_mask};
+    return opd_call_tensors(opd_op_typed(&op, "aten::native_batch_norm_backward", "NTTTTTTTbdV"), rets, args, 10);
+}
+opd_tensor *opd_native_dropout_backward(opd_tensor *grad_output, opd_tensor *mask, double scale) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(grad_output), opd_value_tensor(mask), opd_value_float(scale)};
+    return opd_call_op(opd_op_typed(&op, "aten::native_dropout_backward", "TTTd"), args, 3);
+}
+int opd_nll_loss_forward(opd_tensor **rets, opd_tensor *self, opd_tensor *target, opd_tensor *weight, int64_t reduction,
+                         int64_t ignore_index) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(self), opd_value_tensor(target), opd_value_tensor(weight),
+                              opd_value_int(reduction), opd_value_int(ignore_index)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::nll_loss_forward", "NTTTii"), rets, args, 5);
+}
+opd_tensor *opd_nll_loss_backward(opd_tensor *grad_output, opd_tensor *self, opd_tensor *target, opd_tensor *weight,
+                                  int64_t reduction, int64_t ignore_index, opd_tensor *total_weight) {
+    static opd_op *op;
+    const opd_value args[7] = {opd_value_tensor(grad_output), opd_value_tensor(self), opd_value_tensor(target),
+                              opd_value_tensor(weight), opd_value_int(reduction), opd_value_int(ignore_index),
+                              opd_value_tensor(total_weight)};
+    return opd_call_op(opd_op_typed(&op, "aten::nll_loss_backward", "TTTTTiiT"), args, 7);
+}
+int opd_nll_loss2d_forward(opd_tensor **rets, opd_tensor *self, opd_tensor *target, opd_tensor *weight,
+                           int64_t reduction, int64_t ignore_index) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(self), opd_value_tensor(target), opd_value_tensor(weight),
+                              opd_value_int(reduction), opd_value_int(ignore_index)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::nll_loss2d_forward", "NTTTii"), rets, args, 5);
+}
+opd_tensor *opd_nll_loss2d_backward(opd_tensor *grad_output, opd_tensor *self, opd_tensor *target, opd_tensor *weight,
+                                    int64_t reduction, int64_t ignore_index, opd_tensor *total_weight) {
+    static opd_op *op;
+    const opd_value args[7] = {opd_value_tensor(grad_output), opd_value_tensor(self), opd_value_tensor(target),
+                              opd_value_tensor(weight), opd_value_int(reduction), opd_value_int(ignore_index),
+                              opd_value_tensor(total_weight)};
+    return opd_call_op(opd_op_typed(&op, "aten::nll_loss2d_backward", "TTTTTiiT"), args, 7);
+}
+opd_tensor *opd_nll_loss_full(opd_tensor *self, opd_tensor *target, opd_tensor *weight, int64_t reduction,
+                              int64_t ignore_index) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(self), opd_value_tensor(target), opd_value_tensor(weight),
+                              opd_value_int(reduction), opd_value_int(ignore_index)};
+    return opd_call_op(opd_op_typed(&op, "aten::nll_loss", "TTTTii"), args, 5);
+}
+opd_tensor *opd_nll_loss2d_full(opd_tensor *self, opd_tensor *target, opd_tensor *weight, int64_t reduction,
+                                int64_t ignore_index) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(self), opd_value_tensor(target), opd_value_tensor(weight),
+                              opd_value_int(reduction), opd_value_int(ignore_index)};
+    return opd_call_op(opd_op_typed(&op, "aten::nll_loss2d", "TTTTii"), args, 5);
+}
 opd_tensor *opd_cross_entropy_loss(opd_tensor *self, opd_tensor *target) {
     static opd_op *op;
     const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(target)};
     return opd_call_op(opd_op_typed(&op, "aten::cross_entropy_loss", "TTT"), args, 2);
+}
+opd_tensor *opd_mse_loss_backward(opd_tensor *grad_output, opd_tensor *self, opd_tensor *target, int64_t reduction) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(grad_output), opd_value_tensor(self), opd_value_tensor(target),
+                              opd_value_int(reduction)};
+    return opd_call_op(opd_op_typed(&op, "aten::mse_loss_backward", "TTTTi"), args, 4);
+}
+opd_tensor *opd_smooth_l1_loss_backward(opd_tensor *grad_output, opd_tensor *self, opd_tensor *target,
+                                        int64_t reduction, double beta) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(grad_output), opd_value_tensor(self), opd_value_tensor(target),
+                              opd_value_int(reduction), opd_value_float(beta)};
+    return opd_call_op(opd_op_typed(&op, "aten::smooth_l1_loss_backward", "TTTTid"), args, 5);
+}
+opd_tensor *opd_huber_loss_backward(opd_tensor *grad_output, opd_tensor *self, opd_tensor *target, int64_t reduction,
+                                    double delta) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(grad_output), opd_value_tensor(self), opd_value_tensor(target),
+                              opd_value_int(reduction), opd_value_float(delta)};
+    return opd_call_op(opd_op_typed(&op, "aten::huber_loss_backward", "TTTTid"), args, 5);
+}
+opd_tensor *opd_binary_cross_entropy_backward_full(opd_tensor *grad_output, opd_tensor *self, opd_tensor *target,
+                                        opd_tensor *weight, int64_t reduction) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(grad_output), opd_value_tensor(self), opd_value_tensor(target),
+                              opd_value_tensor(weight), opd_value_int(reduction)};
+    return opd_call_op(opd_op_typed(&op, "aten::binary_cross_entropy_backward", "TTTTTi"), args, 5);
+}
+int opd_log_sigmoid_forward(opd_tensor **rets, opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::log_sigmoid_forward", "NT"), rets, args, 1);
+}
+opd_tensor *opd_log_sigmoid_backward(opd_tensor *grad_output, opd_tensor *self, opd_tensor *buffer) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(grad_output), opd_value_tensor(self), opd_value_tensor(buffer)};
+    return opd_call_op(opd_op_typed(&op, "aten::log_sigmoid_backward", "TTTT"), args, 3);
+}
+opd_tensor *opd_log_sigmoid(opd_tensor *self) {
+    static opd_op *op;
+    const opd_value args[1] = {opd_value_tensor(self)};
+    return opd_call_op(opd_op_typed(&op, "aten::log_sigmoid", "TT"), args, 1);
+}
+opd_tensor *opd_soft_margin_loss_backward(opd_tensor *grad_output, opd_tensor *self, opd_tensor *target,
+                                        int64_t reduction) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(grad_output), opd_value_tensor(self), opd_value_tensor(target),
+                              opd_value_int(reduction)};
+    return opd_call_op(opd_op_typed(&op, "aten::soft_margin_loss_backward", "TTTTi"), args, 4);
+}
+opd_tensor *opd_glu_backward(opd_tensor *grad_output, opd_tensor *self, int64_t dim) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(grad_output), opd_value_tensor(self), opd_value_int(dim)};
+    return opd_call_op(opd_op_typed(&op, "aten::glu_backward", "TTTi"), args, 3);
+}
+int opd_prelu_backward(opd_tensor **rets, opd_tensor *grad_output, opd_tensor *self, opd_tensor *weight) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(grad_output), opd_value_tensor(self), opd_value_tensor(weight)};
+    return opd_call_tensors(opd_op_typed(&op, "aten::prelu_backward", "NTTT"), rets, args, 3);
+}
+opd_tensor *opd_gather(opd_tensor *self, int64_t dim, opd_tensor *index) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(index)};
+    return opd_call_op(opd_op_typed(&op, "aten::gather", "TTiT"), args, 3);
+}
+opd_tensor *opd_scatter(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *src) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(index),
+                              opd_value_tensor(src)};
+    return opd_call_op(opd_op_typed(&op, "aten::scatter.src", "TTiTT"), args, 4);
+}
+opd_tensor *opd_scatter_value(opd_tensor *self, int64_t dim, opd_tensor *index, opd_value value) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(index), value};
+    return opd_call_op(opd_op_typed(&op, "aten::scatter.value", "TTiTV"), args, 4);
+}
+opd_tensor *opd_scatter_add(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *src) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(index),
+                              opd_value_tensor(src)};
+    return opd_call_op(opd_op_typed(&op, "aten::scatter_add", "TTiTT"), args, 4);
+}
+opd_tensor *opd_scatter_reduce_two(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *src,
+                                   const char *reduce) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(index),
+                              opd_value_tensor(src), opd_value_str(reduce)};
+    return opd_call_op(opd_op_typed(&op, "aten::scatter_reduce.two", "TTiTTs"), args, 5);
+}
+opd_tensor *opd_scatter_reduce_two_full(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *src,
+                                        const char *reduce, bool include_self) {
+    static opd_op *op;
+    const opd_value args[6] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(index),
+                              opd_value_tensor(src), opd_value_str(reduce), opd_value_bool(include_self)};
+    return opd_call_op(opd_op_typed(&op, "aten::scatter_reduce.two", "TTiTTsb"), args, 6);
+}
+opd_tensor *opd_index_select(opd_tensor *self, int64_t dim, opd_tensor *index) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(index)};
+    return opd_call_op(opd_op_typed(&op, "aten::index_select", "TTiT"), args, 3);
+}
+opd_tensor *opd_index_select_backward(opd_tensor *grad, opd_ints self_sizes, int64_t dim, opd_tensor *index) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(grad), opd_value_of_ints(self_sizes), opd_value_int(dim),
+                              opd_value_tensor(index)};
+    return opd_call_op(opd_op_typed(&op, "aten::index_select_backward", "TTIiT"), args, 4);
+}
+opd_tensor *opd_index_add(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *source) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(index),
+                              opd_value_tensor(source)};
+    return opd_call_op(opd_op_typed(&op, "aten::index_add", "TTiTT"), args, 4);
+}
+opd_tensor *opd_index_fill_int_Scalar(opd_tensor *self, int64_t dim, opd_tensor *index, opd_value value) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(index), value};
+    return opd_call_op(opd_op_typed(&op, "aten::index_fill.int_Scalar", "TTiTV"), args, 4);
+}
+opd_tensor *opd_index_reduce(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *source, const char *reduce) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(self), opd_value_int(dim), opd_value_tensor(index),
+                              opd_value_tensor(source), opd_value_str(reduce)};
+    return opd_call_op(opd_op_typed(&op, "aten::index_reduce", "TTiTTs"), args, 5);
+}
+opd_tensor *opd_index(opd_tensor *self, opd_tensors indices) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_tensors(indices)};
+    return opd_call_op(opd_op_typed(&op, "aten::index.Tensor", "TTL"), args, 2);
+}
+opd_tensor *opd_index_put(opd_tensor *self, opd_tensors indices, opd_tensor *values) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_of_tensors(indices), opd_value_tensor(values)};
+    return opd_call_op(opd_op_typed(&op, "aten::index_put", "TTLT"), args, 3);
+}
+opd_tensor *opd_index_put_full(opd_tensor *self, opd_tensors indices, opd_tensor *values, bool accumulate) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_of_tensors(indices), opd_value_tensor(values),
+                              opd_value_bool(accumulate)};
+    return opd_call_op(opd_op_typed(&op, "aten::index_put", "TTLTb"), args, 4);
+}
+opd_tensor *opd_take(opd_tensor *self, opd_tensor *index) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(index)};
+    return opd_call_op(opd_op_typed(&op, "aten::take", "TTT"), args, 2);
+}
+opd_tensor *opd_put_full(opd_tensor *self, opd_tensor *index, opd_tensor *source, bool accumulate) {
+    static opd_op *op;
+    const opd_value args[4] = {opd_value_tensor(self), opd_value_tensor(index), opd_value_tensor(source),
+                              opd_value_bool(accumulate)};
+    return opd_call_op(opd_op_typed(&op, "aten::put", "TTTTb"), args, 4);
+}
+opd_tensor *opd_masked_select(opd_tensor *self, opd_tensor *mask) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_tensor(mask)};
+    return opd_call_op(opd_op_typed(&op, "aten::masked_select", "TTT"), args, 2);
+}
+opd_tensor *opd_masked_scatter(opd_tensor *self, opd_tensor *mask, opd_tensor *source) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_tensor(mask), opd_value_tensor(source)};
+    return opd_call_op(opd_op_typed(&op, "aten::masked_scatter", "TTTT"), args, 3);
 }
 opd_tensor *opd_cat(opd_tensors tensors) {
     static opd_op *op;
     const opd_value args[1] = {opd_value_of_tensors(tensors)};
     return opd_call_op(opd_op_typed(&op, "aten::cat", "TL"), args, 1);
 }
+opd_tensor *opd_cat_full(opd_tensors tensors, int64_t dim) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_of_tensors(tensors), opd_value_int(dim)};
+    return opd_call_op(opd_op_typed(&op, "aten::cat", "TLi"), args, 2);
+}
 opd_tensor *opd_stack(opd_tensors tensors) {
     static opd_op *op;
     const opd_value args[1] = {opd_value_of_tensors(tensors)};
     return opd_call_op(opd_op_typed(&op, "aten::stack", "TL"), args, 1);
+}
+opd_tensor *opd_stack_full(opd_tensors tensors, int64_t dim) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_of_tensors(tensors), opd_value_int(dim)};
+    return opd_call_op(opd_op_typed(&op, "aten::stack", "TLi"), args, 2);
+}
+opd_tensor *opd_constant_pad_nd(opd_tensor *self, opd_ints pad) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_of_ints(pad)};
+    return opd_call_op(opd_op_typed(&op, "aten::constant_pad_nd", "TTI"), args, 2);
+}
+opd_tensor *opd_constant_pad_nd_full(opd_tensor *self, opd_ints pad, opd_value value) {
+    static opd_op *op;
+    const opd_value args[3] = {opd_value_tensor(self), opd_value_of_ints(pad), value};
+    return opd_call_op(opd_op_typed(&op, "aten::constant_pad_nd", "TTIV"), args, 3);
 }
 opd_tensor *opd_embedding(opd_tensor *weight, opd_tensor *indices) {
     static opd_op *op;
     const opd_value args[2] = {opd_value_tensor(weight), opd_value_tensor(indices)};
     return opd_call_op(opd_op_typed(&op, "aten::embedding", "TTT"), args, 2);
 }
+opd_tensor *opd_embedding_dense_backward(opd_tensor *grad_output, opd_tensor *indices, int64_t num_weights,
+                                        int64_t padding_idx, bool scale_grad_by_freq) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(grad_output), opd_value_tensor(indices), opd_value_int(num_weights),
+                              opd_value_int(padding_idx), opd_value_bool(scale_grad_by_freq)};
+    return opd_call_op(opd_op_typed(&op, "aten::embedding_dense_backward", "TTTiib"), args, 5);
+}
+opd_tensor *opd_embedding_bag_backward_full(opd_tensor *grad, opd_tensor *indices, opd_tensor *offsets,
+                                        opd_tensor *offset2bag, opd_tensor *bag_size, opd_tensor *maximum_indices,
+                                        int64_t num_weights, bool scale_grad_by_freq, int64_t mode, bool sparse,
+                                        opd_tensor *per_sample_weights, int64_t padding_idx) {
+    static opd_op *op;
+    const opd_value args[12] = {opd_value_tensor(grad), opd_value_tensor(indices), opd_value_tensor(offsets),
+                              opd_value_tensor(offset2bag), opd_value_tensor(bag_size),
+                              opd_value_tensor(maximum_indices), opd_value_int(num_weights),
+                              opd_value_bool(scale_grad_by_freq), opd_value_int(mode), opd_value_bool(sparse),
+                              opd_value_tensor(per_sample_weights), opd_value_int(padding_idx)};
+    return opd_call_op(opd_op_typed(&op, "aten::_embedding_bag_backward", "TTTTTTTibibTi"), args, 12);
+}
+opd_tensor *opd_embedding_bag_dense_backward_full(opd_tensor *grad, opd_tensor *indices, opd_tensor *offset2bag,
+                                        opd_tensor *bag_size, opd_tensor *maximum_indices, int64_t num_weights,
+                                        bool scale_grad_by_freq, int64_t mode, opd_tensor *per_sample_weights,
+                                        int64_t padding_idx) {
+    static opd_op *op;
+    const opd_value args[10] = {opd_value_tensor(grad), opd_value_tensor(indices), opd_value_tensor(offset2bag),
+                              opd_value_tensor(bag_size), opd_value_tensor(maximum_indices), opd_value_int(num_weights),
+                              opd_value_bool(scale_grad_by_freq), opd_value_int(mode),
+                              opd_value_tensor(per_sample_weights), opd_value_int(padding_idx)};
+    return opd_call_op(opd_op_typed(&op, "aten::_embedding_bag_dense_backward", "TTTTTTibiTi"), args, 10);
+}
+opd_tensor *opd_embedding_bag_per_sample_weights_backward_full(opd_tensor *grad, opd_tensor *weight,
+                                        opd_tensor *indices, opd_tensor *offsets, opd_tensor *offset2bag, int64_t mode,
+                                        int64_t padding_idx) {
+    static opd_op *op;
+    const opd_value args[7] = {opd_value_tensor(grad), opd_value_tensor(weight), opd_value_tensor(indices),
+                              opd_value_tensor(offsets), opd_value_tensor(offset2bag), opd_value_int(mode),
+                              opd_value_int(padding_idx)};
+    return opd_call_op(opd_op_typed(&op, "aten::_embedding_bag_per_sample_weights_backward", "TTTTTTii"), args, 7);
+}
+opd_tensor *opd_one_hot_full(opd_tensor *self, int64_t num_classes) {
+    static opd_op *op;
+    const opd_value args[2] = {opd_value_tensor(self), opd_value_int(num_classes)};
+    return opd_call_op(opd_op_typed(&op, "aten::one_hot", "TTi"), args, 2);
+}
+opd_tensor *opd_as_strided_scatter_full(opd_tensor *self, opd_tensor *src, opd_ints size, opd_ints stride,
+                                        opd_value storage_offset) {
+    static opd_op *op;
+    const opd_value args[5] = {opd_value_tensor(self), opd_value_tensor(src), opd_value_of_ints(size),
+                              opd_value_of_ints(stride), storage_offset};
+    return opd_call_op(opd_op_typed(&op, "aten::as_strided_scatter", "TTTIIV"), args, 5);
+}
+opd_tensor *opd_searchsorted_full(opd_tensor *sorted_sequence, opd_tensor *self, bool out_int32, bool right,
+                                  opd_value side, opd_value sorter) {
+    static opd_op *op;
+    const opd_value args[6] = {opd_value_tensor(sorted_sequence), opd_value_tensor(self), opd_value_bool(out_int32),
+                              opd_value_bool(right), side, sorter};
+    return opd_call_op(opd_op_typed(&op, "aten::searchsorted.Tensor", "TTTbbVV"), args, 6);
+}
 OPDI_COLD_END
 OPDI_ONCE_BEGIN
-opd_tensor *opd_empty_full(opd_ints size, opd_value dtype, opd_value layout, opd_value device, opd_value pin_memory,
-                           opd_value memory_format) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::empty.memory_format", "TIVVVVV", size, dtype, layout, device, pin_memory,
-                        memory_format);
-}
 opd_tensor *opd_empty_strided(opd_ints size, opd_ints stride, opd_scalar_type dtype) {
     static opd_op *op;
     return opd_given_op(&op, "aten::empty_strided", "TIIV", size, stride, opd_value_dtype(dtype));
-}
-opd_tensor *opd_empty_strided_full(opd_ints size, opd_ints stride, opd_value dtype, opd_value layout, opd_value device,
-                                   opd_value pin_memory) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::empty_strided", "TIIVVVV", size, stride, dtype, layout, device, pin_memory);
 }
 opd_tensor *opd_zeros_full(opd_ints size, opd_value dtype, opd_value layout, opd_value device, opd_value pin_memory) {
     static opd_op *op;
@@ -64641,32 +65960,15 @@ opd_tensor *opd_full_full(opd_ints size, opd_value fill_value, opd_value dtype, 
     static opd_op *op;
     return opd_given_op(&op, "aten::full", "TIVVVVV", size, fill_value, dtype, layout, device, pin_memory);
 }
-opd_tensor *opd_empty_like(opd_tensor *self) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::empty_like", "TT", self);
-}
 opd_tensor *opd_empty_like_full(opd_tensor *self, opd_value dtype, opd_value layout, opd_value device,
                                 opd_value pin_memory, opd_value memory_format) {
     static opd_op *op;
     return opd_given_op(&op, "aten::empty_like", "TTVVVVV", self, dtype, layout, device, pin_memory, memory_format);
 }
-opd_tensor *opd_zeros_like(opd_tensor *self) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::zeros_like", "TT", self);
-}
 opd_tensor *opd_zeros_like_full(opd_tensor *self, opd_value dtype, opd_value layout, opd_value device,
                                 opd_value pin_memory, opd_value memory_format) {
     static opd_op *op;
     return opd_given_op(&op, "aten::zeros_like", "TTVVVVV", self, dtype, layout, device, pin_memory, memory_format);
-}
-opd_tensor *opd_ones_like(opd_tensor *self) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::ones_like", "TT", self);
-}
-opd_tensor *opd_ones_like_full(opd_tensor *self, opd_value dtype, opd_value layout, opd_value device,
-                               opd_value pin_memory, opd_value memory_format) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::ones_like", "TTVVVVV", self, dtype, layout, device, pin_memory, memory_format);
 }
 opd_tensor *opd_full_like(opd_tensor *self, opd_value fill_value) {
     static opd_op *op;
@@ -64678,55 +65980,21 @@ opd_tensor *opd_full_like_full(opd_tensor *self, opd_value fill_value, opd_value
     return opd_given_op(&op, "aten::full_like", "TTVVVVVV", self, fill_value, dtype, layout, device, pin_memory,
                         memory_format);
 }
-opd_tensor *opd_new_empty(opd_tensor *self, opd_ints size) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::new_empty", "TTI", self, size);
-}
-opd_tensor *opd_new_empty_full(opd_tensor *self, opd_ints size, opd_value dtype, opd_value layout, opd_value device,
-                               opd_value pin_memory) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::new_empty", "TTIVVVV", self, size, dtype, layout, device, pin_memory);
-}
-opd_tensor *opd_new_empty_strided(opd_tensor *self, opd_ints size, opd_ints stride) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::new_empty_strided", "TTII", self, size, stride);
-}
 opd_tensor *opd_new_empty_strided_full(opd_tensor *self, opd_ints size, opd_ints stride, opd_value dtype,
                                        opd_value layout, opd_value device, opd_value pin_memory) {
     static opd_op *op;
     return opd_given_op(&op, "aten::new_empty_strided", "TTIIVVVV", self, size, stride, dtype, layout, device,
                         pin_memory);
 }
-opd_tensor *opd_new_zeros(opd_tensor *self, opd_ints size) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::new_zeros", "TTI", self, size);
-}
-opd_tensor *opd_new_zeros_full(opd_tensor *self, opd_ints size, opd_value dtype, opd_value layout, opd_value device,
-                               opd_value pin_memory) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::new_zeros", "TTIVVVV", self, size, dtype, layout, device, pin_memory);
-}
-opd_tensor *opd_new_ones(opd_tensor *self, opd_ints size) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::new_ones", "TTI", self, size);
-}
 opd_tensor *opd_new_ones_full(opd_tensor *self, opd_ints size, opd_value dtype, opd_value layout, opd_value device,
                               opd_value pin_memory) {
     static opd_op *op;
     return opd_given_op(&op, "aten::new_ones", "TTIVVVV", self, size, dtype, layout, device, pin_memory);
 }
-opd_tensor *opd_new_full(opd_tensor *self, opd_ints size, opd_value fill_value) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::new_full", "TTIV", self, size, fill_value);
-}
 opd_tensor *opd_new_full_full(opd_tensor *self, opd_ints size, opd_value fill_value, opd_value dtype, opd_value layout,
                               opd_value device, opd_value pin_memory) {
     static opd_op *op;
     return opd_given_op(&op, "aten::new_full", "TTIVVVVV", self, size, fill_value, dtype, layout, device, pin_memory);
-}
-opd_tensor *opd_scalar_tensor(opd_value s, opd_scalar_type dtype) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::scalar_tensor", "TVV", s, opd_value_dtype(dtype));
 }
 opd_tensor *opd_scalar_tensor_full(opd_value s, opd_value dtype, opd_value layout, opd_value device,
                                    opd_value pin_memory) {
@@ -64753,18 +66021,9 @@ opd_tensor *opd_arange(opd_value end, opd_scalar_type dtype) {
     static opd_op *op;
     return opd_given_op(&op, "aten::arange", "TVV", end, opd_value_dtype(dtype));
 }
-opd_tensor *opd_arange_full(opd_value end, opd_value dtype, opd_value layout, opd_value device, opd_value pin_memory) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::arange", "TVVVVV", end, dtype, layout, device, pin_memory);
-}
 opd_tensor *opd_arange_start(opd_value start, opd_value end, opd_scalar_type dtype) {
     static opd_op *op;
     return opd_given_op(&op, "aten::arange.start", "TVVV", start, end, opd_value_dtype(dtype));
-}
-opd_tensor *opd_arange_start_full(opd_value start, opd_value end, opd_value dtype, opd_value layout, opd_value device,
-                                  opd_value pin_memory) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::arange.start", "TVVVVVV", start, end, dtype, layout, device, pin_memory);
 }
 opd_tensor *opd_arange_start_step(opd_value start, opd_value end, opd_value step, opd_scalar_type dtype) {
     static opd_op *op;
@@ -64797,11 +66056,6 @@ opd_tensor *opd_range_step_full(opd_value start, opd_value end, opd_value step, 
 opd_tensor *opd_linspace(opd_value start, opd_value end, int64_t steps, opd_scalar_type dtype) {
     static opd_op *op;
     return opd_given_op(&op, "aten::linspace", "TVViV", start, end, steps, opd_value_dtype(dtype));
-}
-opd_tensor *opd_linspace_full(opd_value start, opd_value end, int64_t steps, opd_value dtype, opd_value layout,
-                              opd_value device, opd_value pin_memory) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::linspace", "TVViVVVV", start, end, steps, dtype, layout, device, pin_memory);
 }
 opd_tensor *opd_logspace(opd_value start, opd_value end, int64_t steps, double base, opd_scalar_type dtype) {
     static opd_op *op;
@@ -64892,14 +66146,6 @@ opd_tensor *opd_eye_m_full(int64_t n, int64_t m, opd_value dtype, opd_value layo
     static opd_op *op;
     return opd_given_op(&op, "aten::eye.m", "TiiVVVV", n, m, dtype, layout, device, pin_memory);
 }
-opd_tensor *opd_tril(opd_tensor *self) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::tril", "TT", self);
-}
-opd_tensor *opd_tril_full(opd_tensor *self, int64_t diagonal) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::tril", "TTi", self, diagonal);
-}
 opd_tensor *opd_tril_(opd_tensor *self) {
     static opd_op *op;
     return opd_given_op(&op, "aten::tril_", "TT", self);
@@ -64907,14 +66153,6 @@ opd_tensor *opd_tril_(opd_tensor *self) {
 opd_tensor *opd_tril_full_(opd_tensor *self, int64_t diagonal) {
     static opd_op *op;
     return opd_given_op(&op, "aten::tril_", "TTi", self, diagonal);
-}
-opd_tensor *opd_triu(opd_tensor *self) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::triu", "TT", self);
-}
-opd_tensor *opd_triu_full(opd_tensor *self, int64_t diagonal) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::triu", "TTi", self, diagonal);
 }
 opd_tensor *opd_triu_(opd_tensor *self) {
     static opd_op *op;
@@ -64936,11 +66174,6 @@ opd_tensor *opd_tril_indices_full(int64_t row, int64_t col, int64_t offset, opd_
 opd_tensor *opd_triu_indices(int64_t row, int64_t col) {
     static opd_op *op;
     return opd_given_op(&op, "aten::triu_indices", "Tii", row, col);
-}
-opd_tensor *opd_triu_indices_full(int64_t row, int64_t col, int64_t offset, opd_value dtype, opd_value layout,
-                                  opd_value device, opd_value pin_memory) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::triu_indices", "TiiiVVVV", row, col, offset, dtype, layout, device, pin_memory);
 }
 opd_tensor *opd_rand(opd_ints size, opd_scalar_type dtype) {
     static opd_op *op;
@@ -65042,10 +66275,6 @@ opd_tensor *opd_rand_like_full(opd_tensor *self, opd_value dtype, opd_value layo
     static opd_op *op;
     return opd_given_op(&op, "aten::rand_like", "TTVVVVV", self, dtype, layout, device, pin_memory, memory_format);
 }
-opd_tensor *opd_randn_like(opd_tensor *self) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::randn_like", "TT", self);
-}
 opd_tensor *opd_randn_like_full(opd_tensor *self, opd_value dtype, opd_value layout, opd_value device,
                                 opd_value pin_memory, opd_value memory_format) {
     static opd_op *op;
@@ -65079,21 +66308,9 @@ opd_tensor *opd_normal_full_(opd_tensor *self, double mean, double std, opd_gene
     static opd_op *op;
     return opd_given_op(&op, "aten::normal_", "TTddG", self, mean, std, generator);
 }
-opd_tensor *opd_uniform_(opd_tensor *self, double from, double to) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::uniform_", "TTdd", self, from, to);
-}
-opd_tensor *opd_uniform_full_(opd_tensor *self, double from, double to, opd_generator *generator) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::uniform_", "TTddG", self, from, to, generator);
-}
 opd_tensor *opd_exponential_(opd_tensor *self, double lambd) {
     static opd_op *op;
     return opd_given_op(&op, "aten::exponential_", "TTd", self, lambd);
-}
-opd_tensor *opd_exponential_full_(opd_tensor *self, double lambd, opd_generator *generator) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::exponential_", "TTdG", self, lambd, generator);
 }
 opd_tensor *opd_random_(opd_tensor *self) {
     static opd_op *op;
@@ -65151,10 +66368,6 @@ opd_tensor *opd_bernoulli_full(opd_tensor *self, opd_generator *generator) {
     static opd_op *op;
     return opd_given_op(&op, "aten::bernoulli", "TTG", self, generator);
 }
-opd_tensor *opd_bernoulli_p(opd_tensor *self, double p) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::bernoulli.p", "TTd", self, p);
-}
 opd_tensor *opd_bernoulli_p_full(opd_tensor *self, double p, opd_generator *generator) {
     static opd_op *op;
     return opd_given_op(&op, "aten::bernoulli.p", "TTdG", self, p, generator);
@@ -65201,10 +66414,6 @@ opd_tensor *opd_normal_full(double mean, double std, opd_ints size, opd_generato
     return opd_given_op(&op, "aten::normal.float_float", "TddIGVVVV", mean, std, size, generator, dtype, layout, device,
                         pin_memory);
 }
-opd_tensor *opd_unsafe_view(opd_tensor *self, opd_ints size) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::_unsafe_view", "TTI", self, size);
-}
 opd_tensor *opd_reshape_alias(opd_tensor *self, opd_ints size, opd_ints stride) {
     static opd_op *op;
     return opd_given_op(&op, "aten::_reshape_alias", "TTII", self, size, stride);
@@ -65217,48 +66426,9 @@ opd_tensor *opd_squeeze(opd_tensor *self) {
     static opd_op *op;
     return opd_given_op(&op, "aten::squeeze", "TT", self);
 }
-opd_tensor *opd_squeeze_dims(opd_tensor *self, opd_ints dim) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::squeeze.dims", "TTI", self, dim);
-}
-opd_tensor *opd_detach(opd_tensor *self) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::detach", "TT", self);
-}
-opd_tensor *opd_alias(opd_tensor *self) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::alias", "TT", self);
-}
 opd_tensor *opd_as_strided(opd_tensor *self, opd_ints size, opd_ints stride) {
     static opd_op *op;
     return opd_given_op(&op, "aten::as_strided", "TTII", self, size, stride);
-}
-opd_tensor *opd_as_strided_full(opd_tensor *self, opd_ints size, opd_ints stride, opd_value storage_offset) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::as_strided", "TTIIV", self, size, stride, storage_offset);
-}
-opd_tensor *opd_select_backward(opd_tensor *grad_output, opd_ints input_sizes, int64_t dim, int64_t index) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::select_backward", "TTIii", grad_output, input_sizes, dim, index);
-}
-opd_tensor *opd_slice_backward(opd_tensor *grad_output, opd_ints input_sizes, int64_t dim, int64_t start, int64_t end,
-                               int64_t step) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::slice_backward", "TTIiiii", grad_output, input_sizes, dim, start, end, step);
-}
-opd_tensor *opd_as_strided_backward(opd_tensor *grad_output, opd_ints input_sizes, opd_ints input_strides,
-                                    opd_ints size, opd_ints stride, int64_t storage_offset) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::as_strided_backward", "TTIIIIi", grad_output, input_sizes, input_strides, size,
-                        stride, storage_offset);
-}
-opd_tensor *opd_flatten_full(opd_tensor *self, int64_t start_dim, int64_t end_dim) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::flatten.using_ints", "TTii", self, start_dim, end_dim);
-}
-opd_tensor *opd_expand_as(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::expand_as", "TTT", self, other);
 }
 opd_tensor *opd_view_as(opd_tensor *self, opd_tensor *other) {
     static opd_op *op;
@@ -65276,23 +66446,9 @@ opd_tensor *opd_copy(opd_tensor *self, opd_tensor *src) {
     static opd_op *op;
     return opd_given_op(&op, "aten::copy", "TTT", self, src);
 }
-opd_tensor *opd_copy_full(opd_tensor *self, opd_tensor *src, bool non_blocking) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::copy", "TTTb", self, src, non_blocking);
-}
-opd_tensor *opd_clone_full(opd_tensor *self, opd_value memory_format) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::clone", "TTV", self, memory_format);
-}
 opd_tensor *opd_to_copy(opd_tensor *self, opd_scalar_type dtype) {
     static opd_op *op;
     return opd_given_op(&op, "aten::_to_copy", "TTV", self, opd_value_dtype(dtype));
-}
-opd_tensor *opd_to_copy_full(opd_tensor *self, opd_value dtype, opd_value layout, opd_value device,
-                             opd_value pin_memory, bool non_blocking, opd_value memory_format) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::_to_copy", "TTVVVVbV", self, dtype, layout, device, pin_memory, non_blocking,
-                        memory_format);
 }
 opd_tensor *opd_contiguous_full(opd_tensor *self, int64_t memory_format) {
     static opd_op *op;
@@ -65303,10 +66459,6 @@ opd_tensor *opd_to_dtype_full(opd_tensor *self, opd_scalar_type dtype, bool non_
     static opd_op *op;
     return opd_given_op(&op, "aten::to.dtype", "TTibbV", self, OPD_CAST(int64_t, dtype), non_blocking, copy,
                         memory_format);
-}
-opd_value opd_local_scalar_dense(opd_tensor *self) {
-    static opd_op *op;
-    return opd_given_value(&op, "aten::_local_scalar_dense", "VT", self);
 }
 opd_value opd_item(opd_tensor *self) {
     static opd_op *op;
@@ -65320,38 +66472,13 @@ opd_tensor *opd_diagonal(opd_tensor *self) {
     static opd_op *op;
     return opd_given_op(&op, "aten::diagonal", "TT", self);
 }
-opd_tensor *opd_diagonal_full(opd_tensor *self, int64_t offset, int64_t dim1, int64_t dim2) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::diagonal", "TTiii", self, offset, dim1, dim2);
-}
-opd_tensor *opd_diagonal_backward(opd_tensor *grad_output, opd_ints input_sizes, int64_t offset, int64_t dim1,
-                                  int64_t dim2) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::diagonal_backward", "TTIiii", grad_output, input_sizes, offset, dim1, dim2);
-}
-opd_tensor *opd_unfold(opd_tensor *self, int64_t dimension, int64_t size, int64_t step) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::unfold", "TTiii", self, dimension, size, step);
-}
-opd_tensor *opd_unfold_backward(opd_tensor *grad_in, opd_ints input_sizes, int64_t dim, int64_t size, int64_t step) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::unfold_backward", "TTIiii", grad_in, input_sizes, dim, size, step);
-}
 opd_tensors opd_split_with_sizes(opd_tensor *self, opd_ints split_sizes) {
     static opd_op *op;
     return opd_given_list(&op, "aten::split_with_sizes", "LTI", self, split_sizes);
 }
-opd_tensors opd_split_with_sizes_full(opd_tensor *self, opd_ints split_sizes, int64_t dim) {
-    static opd_op *op;
-    return opd_given_list(&op, "aten::split_with_sizes", "LTIi", self, split_sizes, dim);
-}
 opd_tensors opd_split(opd_tensor *self, int64_t split_size) {
     static opd_op *op;
     return opd_given_list(&op, "aten::split.Tensor", "LTi", self, split_size);
-}
-opd_tensors opd_split_full(opd_tensor *self, int64_t split_size, int64_t dim) {
-    static opd_op *op;
-    return opd_given_list(&op, "aten::split.Tensor", "LTii", self, split_size, dim);
 }
 opd_tensors opd_unbind(opd_tensor *self) {
     static opd_op *op;
@@ -65451,10 +66578,6 @@ opd_tensors opd_dsplit_array(opd_tensor *self, opd_ints indices) {
     static opd_op *op;
     return opd_given_list(&op, "aten::dsplit.array", "LTI", self, indices);
 }
-opd_tensor *opd_narrow(opd_tensor *self, int64_t dim, int64_t start, int64_t length) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::narrow", "TTiii", self, dim, start, length);
-}
 opd_tensor *opd_narrow_Tensor(opd_tensor *self, int64_t dim, opd_tensor *start, int64_t length) {
     static opd_op *op;
     return opd_given_op(&op, "aten::narrow.Tensor", "TTiTi", self, dim, start, length);
@@ -65462,10 +66585,6 @@ opd_tensor *opd_narrow_Tensor(opd_tensor *self, int64_t dim, opd_tensor *start, 
 opd_tensor *opd_narrow_copy(opd_tensor *self, int64_t dim, int64_t start, int64_t length) {
     static opd_op *op;
     return opd_given_op(&op, "aten::narrow_copy", "TTiii", self, dim, start, length);
-}
-opd_tensor *opd_movedim(opd_tensor *self, int64_t source, int64_t destination) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::movedim.int", "TTii", self, source, destination);
 }
 opd_tensor *opd_movedim_intlist(opd_tensor *self, opd_ints source, opd_ints destination) {
     static opd_op *op;
@@ -65491,10 +66610,6 @@ opd_tensor *opd_numpy_T(opd_tensor *self) {
     static opd_op *op;
     return opd_given_op(&op, "aten::numpy_T", "TT", self);
 }
-opd_tensor *opd_mT(opd_tensor *self) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::mT", "TT", self);
-}
 opd_tensor *opd_mH(opd_tensor *self) {
     static opd_op *op;
     return opd_given_op(&op, "aten::mH", "TT", self);
@@ -65510,10 +66625,6 @@ opd_tensor *opd_adjoint(opd_tensor *self) {
 opd_tensor *opd_unflatten(opd_tensor *self, int64_t dim, opd_ints sizes) {
     static opd_op *op;
     return opd_given_op(&op, "aten::unflatten.int", "TTiI", self, dim, sizes);
-}
-opd_tensor *opd_ravel(opd_tensor *self) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::ravel", "TT", self);
 }
 opd_tensor *opd_broadcast_to(opd_tensor *self, opd_ints size) {
     static opd_op *op;
@@ -65560,17 +66671,9 @@ opd_tensor *opd_lift_fresh(opd_tensor *self) {
     static opd_op *op;
     return opd_given_op(&op, "aten::lift_fresh", "TT", self);
 }
-opd_tensor *opd_repeat(opd_tensor *self, opd_ints repeats) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::repeat", "TTI", self, repeats);
-}
 opd_tensor *opd_tile(opd_tensor *self, opd_ints dims) {
     static opd_op *op;
     return opd_given_op(&op, "aten::tile", "TTI", self, dims);
-}
-opd_tensor *opd_flip(opd_tensor *self, opd_ints dims) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::flip", "TTI", self, dims);
 }
 opd_tensor *opd_fliplr(opd_tensor *self) {
     static opd_op *op;
@@ -65583,10 +66686,6 @@ opd_tensor *opd_flipud(opd_tensor *self) {
 opd_tensor *opd_roll(opd_tensor *self, opd_ints shifts) {
     static opd_op *op;
     return opd_given_op(&op, "aten::roll", "TTI", self, shifts);
-}
-opd_tensor *opd_roll_full(opd_tensor *self, opd_ints shifts, opd_ints dims) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::roll", "TTII", self, shifts, dims);
 }
 opd_tensor *opd_rot90(opd_tensor *self) {
     static opd_op *op;
@@ -65752,10 +66851,6 @@ opd_tensor *opd_diagonal_copy(opd_tensor *self) {
     static opd_op *op;
     return opd_given_op(&op, "aten::diagonal_copy", "TT", self);
 }
-opd_tensor *opd_diagonal_copy_full(opd_tensor *self, int64_t offset, int64_t dim1, int64_t dim2) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::diagonal_copy", "TTiii", self, offset, dim1, dim2);
-}
 opd_tensor *opd_unfold_copy(opd_tensor *self, int64_t dimension, int64_t size, int64_t step) {
     static opd_op *op;
     return opd_given_op(&op, "aten::unfold_copy", "TTiii", self, dimension, size, step);
@@ -65784,14 +66879,6 @@ opd_tensors opd_unbind_copy_full(opd_tensor *self, int64_t dim) {
     static opd_op *op;
     return opd_given_list(&op, "aten::unbind_copy.int", "LTi", self, dim);
 }
-opd_tensor *opd_view_as_real(opd_tensor *self) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::view_as_real", "TT", self);
-}
-opd_tensor *opd_view_as_complex(opd_tensor *self) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::view_as_complex", "TT", self);
-}
 opd_tensor *opd_real(opd_tensor *self) {
     static opd_op *op;
     return opd_given_op(&op, "aten::real", "TT", self);
@@ -65800,10 +66887,6 @@ opd_tensor *opd_imag(opd_tensor *self) {
     static opd_op *op;
     return opd_given_op(&op, "aten::imag", "TT", self);
 }
-opd_tensor *opd_conj_copy(opd_tensor *self) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::_conj_physical", "TT", self);
-}
 opd_tensor *opd_conj_physical(opd_tensor *self) {
     static opd_op *op;
     return opd_given_op(&op, "aten::conj_physical", "TT", self);
@@ -65811,10 +66894,6 @@ opd_tensor *opd_conj_physical(opd_tensor *self) {
 opd_tensor *opd_conj_physical_(opd_tensor *self) {
     static opd_op *op;
     return opd_given_op(&op, "aten::conj_physical_", "TT", self);
-}
-opd_tensor *opd_conj(opd_tensor *self) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::conj", "TT", self);
 }
 opd_tensor *opd_conj_view(opd_tensor *self) {
     static opd_op *op;
@@ -65835,10 +66914,6 @@ opd_tensor *opd_positive(opd_tensor *self) {
 opd_tensor *opd_diag_embed(opd_tensor *self) {
     static opd_op *op;
     return opd_given_op(&op, "aten::diag_embed", "TT", self);
-}
-opd_tensor *opd_diag_embed_full(opd_tensor *self, int64_t offset, int64_t dim1, int64_t dim2) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::diag_embed", "TTiii", self, offset, dim1, dim2);
 }
 opd_tensor *opd_diag(opd_tensor *self) {
     static opd_op *op;
@@ -65884,10 +66959,6 @@ opd_tensor *opd_exp_(opd_tensor *self) {
     static opd_op *op;
     return opd_given_op(&op, "aten::exp_", "TT", self);
 }
-opd_tensor *opd_exp2(opd_tensor *self) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::exp2", "TT", self);
-}
 opd_tensor *opd_exp2_(opd_tensor *self) {
     static opd_op *op;
     return opd_given_op(&op, "aten::exp2_", "TT", self);
@@ -65920,10 +66991,6 @@ opd_tensor *opd_log10_(opd_tensor *self) {
     static opd_op *op;
     return opd_given_op(&op, "aten::log10_", "TT", self);
 }
-opd_tensor *opd_log1p(opd_tensor *self) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::log1p", "TT", self);
-}
 opd_tensor *opd_log1p_(opd_tensor *self) {
     static opd_op *op;
     return opd_given_op(&op, "aten::log1p_", "TT", self);
@@ -65936,33 +67003,17 @@ opd_tensor *opd_rsqrt_(opd_tensor *self) {
     static opd_op *op;
     return opd_given_op(&op, "aten::rsqrt_", "TT", self);
 }
-opd_tensor *opd_reciprocal(opd_tensor *self) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::reciprocal", "TT", self);
-}
 opd_tensor *opd_reciprocal_(opd_tensor *self) {
     static opd_op *op;
     return opd_given_op(&op, "aten::reciprocal_", "TT", self);
-}
-opd_tensor *opd_square(opd_tensor *self) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::square", "TT", self);
 }
 opd_tensor *opd_square_(opd_tensor *self) {
     static opd_op *op;
     return opd_given_op(&op, "aten::square_", "TT", self);
 }
-opd_tensor *opd_sin(opd_tensor *self) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::sin", "TT", self);
-}
 opd_tensor *opd_sin_(opd_tensor *self) {
     static opd_op *op;
     return opd_given_op(&op, "aten::sin_", "TT", self);
-}
-opd_tensor *opd_cos(opd_tensor *self) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::cos", "TT", self);
 }
 opd_tensor *opd_cos_(opd_tensor *self) {
     static opd_op *op;
@@ -66000,17 +67051,9 @@ opd_tensor *opd_atan_(opd_tensor *self) {
     static opd_op *op;
     return opd_given_op(&op, "aten::atan_", "TT", self);
 }
-opd_tensor *opd_sinh(opd_tensor *self) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::sinh", "TT", self);
-}
 opd_tensor *opd_sinh_(opd_tensor *self) {
     static opd_op *op;
     return opd_given_op(&op, "aten::sinh_", "TT", self);
-}
-opd_tensor *opd_cosh(opd_tensor *self) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::cosh", "TT", self);
 }
 opd_tensor *opd_cosh_(opd_tensor *self) {
     static opd_op *op;
@@ -66072,10 +67115,6 @@ opd_tensor *opd_sinc_(opd_tensor *self) {
     static opd_op *op;
     return opd_given_op(&op, "aten::sinc_", "TT", self);
 }
-opd_tensor *opd_floor(opd_tensor *self) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::floor", "TT", self);
-}
 opd_tensor *opd_floor_(opd_tensor *self) {
     static opd_op *op;
     return opd_given_op(&op, "aten::floor_", "TT", self);
@@ -66088,17 +67127,9 @@ opd_tensor *opd_frac_(opd_tensor *self) {
     static opd_op *op;
     return opd_given_op(&op, "aten::frac_", "TT", self);
 }
-opd_tensor *opd_sign(opd_tensor *self) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::sign", "TT", self);
-}
 opd_tensor *opd_sign_(opd_tensor *self) {
     static opd_op *op;
     return opd_given_op(&op, "aten::sign_", "TT", self);
-}
-opd_tensor *opd_abs(opd_tensor *self) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::abs", "TT", self);
 }
 opd_tensor *opd_abs_(opd_tensor *self) {
     static opd_op *op;
@@ -66136,10 +67167,6 @@ opd_tensor *opd_ceil_(opd_tensor *self) {
     static opd_op *op;
     return opd_given_op(&op, "aten::ceil_", "TT", self);
 }
-opd_tensor *opd_round(opd_tensor *self) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::round", "TT", self);
-}
 opd_tensor *opd_round_(opd_tensor *self) {
     static opd_op *op;
     return opd_given_op(&op, "aten::round_", "TT", self);
@@ -66152,17 +67179,9 @@ opd_tensor *opd_trunc_(opd_tensor *self) {
     static opd_op *op;
     return opd_given_op(&op, "aten::trunc_", "TT", self);
 }
-opd_tensor *opd_sgn(opd_tensor *self) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::sgn", "TT", self);
-}
 opd_tensor *opd_sgn_(opd_tensor *self) {
     static opd_op *op;
     return opd_given_op(&op, "aten::sgn_", "TT", self);
-}
-opd_tensor *opd_isnan(opd_tensor *self) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::isnan", "TT", self);
 }
 opd_tensor *opd_isnan_(opd_tensor *self) {
     static opd_op *op;
@@ -66175,10 +67194,6 @@ opd_tensor *opd_isinf(opd_tensor *self) {
 opd_tensor *opd_isinf_(opd_tensor *self) {
     static opd_op *op;
     return opd_given_op(&op, "aten::isinf_", "TT", self);
-}
-opd_tensor *opd_isfinite(opd_tensor *self) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::isfinite", "TT", self);
 }
 opd_tensor *opd_isfinite_(opd_tensor *self) {
     static opd_op *op;
@@ -66208,10 +67223,6 @@ opd_tensor *opd_signbit_(opd_tensor *self) {
     static opd_op *op;
     return opd_given_op(&op, "aten::signbit_", "TT", self);
 }
-opd_tensor *opd_logical_not(opd_tensor *self) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::logical_not", "TT", self);
-}
 opd_tensor *opd_logical_not_(opd_tensor *self) {
     static opd_op *op;
     return opd_given_op(&op, "aten::logical_not_", "TT", self);
@@ -66240,10 +67251,6 @@ opd_tensor *opd_clamp(opd_tensor *self) {
     static opd_op *op;
     return opd_given_op(&op, "aten::clamp", "TT", self);
 }
-opd_tensor *opd_clamp_full(opd_tensor *self, opd_value min, opd_value max) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::clamp", "TTVV", self, min, max);
-}
 opd_tensor *opd_clamp_(opd_tensor *self) {
     static opd_op *op;
     return opd_given_op(&op, "aten::clamp_", "TT", self);
@@ -66252,17 +67259,9 @@ opd_tensor *opd_clamp_full_(opd_tensor *self, opd_value min, opd_value max) {
     static opd_op *op;
     return opd_given_op(&op, "aten::clamp_", "TTVV", self, min, max);
 }
-opd_tensor *opd_clamp_min(opd_tensor *self, opd_value min) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::clamp_min", "TTV", self, min);
-}
 opd_tensor *opd_clamp_min_(opd_tensor *self, opd_value min) {
     static opd_op *op;
     return opd_given_op(&op, "aten::clamp_min_", "TTV", self, min);
-}
-opd_tensor *opd_clamp_max(opd_tensor *self, opd_value max) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::clamp_max", "TTV", self, max);
 }
 opd_tensor *opd_clamp_max_(opd_tensor *self, opd_value max) {
     static opd_op *op;
@@ -66360,10 +67359,6 @@ opd_tensor *opd_celu_full_(opd_tensor *self, opd_value alpha) {
     static opd_op *op;
     return opd_given_op(&op, "aten::celu_", "TTV", self, alpha);
 }
-opd_tensor *opd_softplus(opd_tensor *self) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::softplus", "TT", self);
-}
 opd_tensor *opd_softplus_full(opd_tensor *self, opd_value beta, opd_value threshold) {
     static opd_op *op;
     return opd_given_op(&op, "aten::softplus", "TTVV", self, beta, threshold);
@@ -66399,14 +67394,6 @@ opd_tensor *opd_hardshrink(opd_tensor *self) {
 opd_tensor *opd_hardshrink_full(opd_tensor *self, opd_value lambd) {
     static opd_op *op;
     return opd_given_op(&op, "aten::hardshrink", "TTV", self, lambd);
-}
-opd_tensor *opd_softshrink_backward(opd_tensor *grad_output, opd_tensor *self, opd_value lambd) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::softshrink_backward", "TTTV", grad_output, self, lambd);
-}
-opd_tensor *opd_hardshrink_backward(opd_tensor *grad_out, opd_tensor *self, opd_value lambd) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::hardshrink_backward", "TTTV", grad_out, self, lambd);
 }
 opd_tensor *opd_nan_to_num(opd_tensor *self) {
     static opd_op *op;
@@ -66460,10 +67447,6 @@ opd_tensor *opd_logit_backward(opd_tensor *grad_output, opd_tensor *self) {
     static opd_op *op;
     return opd_given_op(&op, "aten::logit_backward", "TTT", grad_output, self);
 }
-opd_tensor *opd_logit_backward_full(opd_tensor *grad_output, opd_tensor *self, opd_value eps) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::logit_backward", "TTTV", grad_output, self, eps);
-}
 opd_tensor *opd_add_full(opd_tensor *self, opd_tensor *other, opd_value alpha) {
     static opd_op *op;
     return opd_given_op(&op, "aten::add.Tensor", "TTTV", self, other, alpha);
@@ -66471,10 +67454,6 @@ opd_tensor *opd_add_full(opd_tensor *self, opd_tensor *other, opd_value alpha) {
 opd_tensor *opd_add_full_(opd_tensor *self, opd_tensor *other, opd_value alpha) {
     static opd_op *op;
     return opd_given_op(&op, "aten::add_.Tensor", "TTTV", self, other, alpha);
-}
-opd_tensor *opd_add_Scalar(opd_tensor *self, opd_value other) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::add.Scalar", "TTV", self, other);
 }
 opd_tensor *opd_add_Scalar_full(opd_tensor *self, opd_value other, opd_value alpha) {
     static opd_op *op;
@@ -66496,10 +67475,6 @@ opd_tensor *opd_sub_full_(opd_tensor *self, opd_tensor *other, opd_value alpha) 
     static opd_op *op;
     return opd_given_op(&op, "aten::sub_.Tensor", "TTTV", self, other, alpha);
 }
-opd_tensor *opd_sub_Scalar(opd_tensor *self, opd_value other) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::sub.Scalar", "TTV", self, other);
-}
 opd_tensor *opd_sub_Scalar_full(opd_tensor *self, opd_value other, opd_value alpha) {
     static opd_op *op;
     return opd_given_op(&op, "aten::sub.Scalar", "TTVV", self, other, alpha);
@@ -66520,33 +67495,17 @@ opd_tensor *opd_rsub_full(opd_tensor *self, opd_tensor *other, opd_value alpha) 
     static opd_op *op;
     return opd_given_op(&op, "aten::rsub.Tensor", "TTTV", self, other, alpha);
 }
-opd_tensor *opd_rsub_Scalar(opd_tensor *self, opd_value other) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::rsub.Scalar", "TTV", self, other);
-}
 opd_tensor *opd_rsub_Scalar_full(opd_tensor *self, opd_value other, opd_value alpha) {
     static opd_op *op;
     return opd_given_op(&op, "aten::rsub.Scalar", "TTVV", self, other, alpha);
-}
-opd_tensor *opd_mul_Scalar(opd_tensor *self, opd_value other) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::mul.Scalar", "TTV", self, other);
 }
 opd_tensor *opd_mul_Scalar_(opd_tensor *self, opd_value other) {
     static opd_op *op;
     return opd_given_op(&op, "aten::mul_.Scalar", "TTV", self, other);
 }
-opd_tensor *opd_div_Scalar(opd_tensor *self, opd_value other) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::div.Scalar", "TTV", self, other);
-}
 opd_tensor *opd_div_Scalar_(opd_tensor *self, opd_value other) {
     static opd_op *op;
     return opd_given_op(&op, "aten::div_.Scalar", "TTV", self, other);
-}
-opd_tensor *opd_div_Tensor_mode(opd_tensor *self, opd_tensor *other, const char *rounding_mode) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::div.Tensor_mode", "TTTs", self, other, rounding_mode);
 }
 opd_tensor *opd_div_Tensor_mode_(opd_tensor *self, opd_tensor *other, const char *rounding_mode) {
     static opd_op *op;
@@ -66592,17 +67551,9 @@ opd_tensor *opd_fmod_Scalar_(opd_tensor *self, opd_value other) {
     static opd_op *op;
     return opd_given_op(&op, "aten::fmod_.Scalar", "TTV", self, other);
 }
-opd_tensor *opd_remainder(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::remainder.Tensor", "TTT", self, other);
-}
 opd_tensor *opd_remainder_(opd_tensor *self, opd_tensor *other) {
     static opd_op *op;
     return opd_given_op(&op, "aten::remainder_.Tensor", "TTT", self, other);
-}
-opd_tensor *opd_remainder_Scalar(opd_tensor *self, opd_value other) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::remainder.Scalar", "TTV", self, other);
 }
 opd_tensor *opd_remainder_Scalar_(opd_tensor *self, opd_value other) {
     static opd_op *op;
@@ -66612,10 +67563,6 @@ opd_tensor *opd_remainder_Scalar_Tensor(opd_value self, opd_tensor *other) {
     static opd_op *op;
     return opd_given_op(&op, "aten::remainder.Scalar_Tensor", "TVT", self, other);
 }
-opd_tensor *opd_pow_Tensor_Tensor(opd_tensor *self, opd_tensor *exponent) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::pow.Tensor_Tensor", "TTT", self, exponent);
-}
 opd_tensor *opd_pow_Tensor_Tensor_(opd_tensor *self, opd_tensor *exponent) {
     static opd_op *op;
     return opd_given_op(&op, "aten::pow_.Tensor", "TTT", self, exponent);
@@ -66623,18 +67570,6 @@ opd_tensor *opd_pow_Tensor_Tensor_(opd_tensor *self, opd_tensor *exponent) {
 opd_tensor *opd_pow_Tensor_Scalar_(opd_tensor *self, opd_value exponent) {
     static opd_op *op;
     return opd_given_op(&op, "aten::pow_.Scalar", "TTV", self, exponent);
-}
-opd_tensor *opd_pow_Scalar(opd_value self, opd_tensor *exponent) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::pow.Scalar", "TVT", self, exponent);
-}
-opd_tensor *opd_maximum(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::maximum", "TTT", self, other);
-}
-opd_tensor *opd_minimum(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::minimum", "TTT", self, other);
 }
 opd_tensor *opd_fmax(opd_tensor *self, opd_tensor *other) {
     static opd_op *op;
@@ -66680,57 +67615,29 @@ opd_tensor *opd_eq_(opd_tensor *self, opd_tensor *other) {
     static opd_op *op;
     return opd_given_op(&op, "aten::eq_.Tensor", "TTT", self, other);
 }
-opd_tensor *opd_eq_Scalar(opd_tensor *self, opd_value other) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::eq.Scalar", "TTV", self, other);
-}
 opd_tensor *opd_eq_Scalar_(opd_tensor *self, opd_value other) {
     static opd_op *op;
     return opd_given_op(&op, "aten::eq_.Scalar", "TTV", self, other);
-}
-opd_tensor *opd_ne(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::ne.Tensor", "TTT", self, other);
 }
 opd_tensor *opd_ne_(opd_tensor *self, opd_tensor *other) {
     static opd_op *op;
     return opd_given_op(&op, "aten::ne_.Tensor", "TTT", self, other);
 }
-opd_tensor *opd_ne_Scalar(opd_tensor *self, opd_value other) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::ne.Scalar", "TTV", self, other);
-}
 opd_tensor *opd_ne_Scalar_(opd_tensor *self, opd_value other) {
     static opd_op *op;
     return opd_given_op(&op, "aten::ne_.Scalar", "TTV", self, other);
-}
-opd_tensor *opd_lt(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::lt.Tensor", "TTT", self, other);
 }
 opd_tensor *opd_lt_(opd_tensor *self, opd_tensor *other) {
     static opd_op *op;
     return opd_given_op(&op, "aten::lt_.Tensor", "TTT", self, other);
 }
-opd_tensor *opd_lt_Scalar(opd_tensor *self, opd_value other) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::lt.Scalar", "TTV", self, other);
-}
 opd_tensor *opd_lt_Scalar_(opd_tensor *self, opd_value other) {
     static opd_op *op;
     return opd_given_op(&op, "aten::lt_.Scalar", "TTV", self, other);
 }
-opd_tensor *opd_le(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::le.Tensor", "TTT", self, other);
-}
 opd_tensor *opd_le_(opd_tensor *self, opd_tensor *other) {
     static opd_op *op;
     return opd_given_op(&op, "aten::le_.Tensor", "TTT", self, other);
-}
-opd_tensor *opd_le_Scalar(opd_tensor *self, opd_value other) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::le.Scalar", "TTV", self, other);
 }
 opd_tensor *opd_le_Scalar_(opd_tensor *self, opd_value other) {
     static opd_op *op;
@@ -66739,10 +67646,6 @@ opd_tensor *opd_le_Scalar_(opd_tensor *self, opd_value other) {
 opd_tensor *opd_gt_(opd_tensor *self, opd_tensor *other) {
     static opd_op *op;
     return opd_given_op(&op, "aten::gt_.Tensor", "TTT", self, other);
-}
-opd_tensor *opd_gt_Scalar(opd_tensor *self, opd_value other) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::gt.Scalar", "TTV", self, other);
 }
 opd_tensor *opd_gt_Scalar_(opd_tensor *self, opd_value other) {
     static opd_op *op;
@@ -66756,25 +67659,13 @@ opd_tensor *opd_ge_(opd_tensor *self, opd_tensor *other) {
     static opd_op *op;
     return opd_given_op(&op, "aten::ge_.Tensor", "TTT", self, other);
 }
-opd_tensor *opd_ge_Scalar(opd_tensor *self, opd_value other) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::ge.Scalar", "TTV", self, other);
-}
 opd_tensor *opd_ge_Scalar_(opd_tensor *self, opd_value other) {
     static opd_op *op;
     return opd_given_op(&op, "aten::ge_.Scalar", "TTV", self, other);
 }
-opd_tensor *opd_logical_and(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::logical_and", "TTT", self, other);
-}
 opd_tensor *opd_logical_and_(opd_tensor *self, opd_tensor *other) {
     static opd_op *op;
     return opd_given_op(&op, "aten::logical_and_", "TTT", self, other);
-}
-opd_tensor *opd_logical_or(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::logical_or", "TTT", self, other);
 }
 opd_tensor *opd_logical_or_(opd_tensor *self, opd_tensor *other) {
     static opd_op *op;
@@ -66920,10 +67811,6 @@ opd_tensor *opd_hypot_(opd_tensor *self, opd_tensor *other) {
     static opd_op *op;
     return opd_given_op(&op, "aten::hypot_", "TTT", self, other);
 }
-opd_tensor *opd_xlogy(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::xlogy.Tensor", "TTT", self, other);
-}
 opd_tensor *opd_xlogy_(opd_tensor *self, opd_tensor *other) {
     static opd_op *op;
     return opd_given_op(&op, "aten::xlogy_.Tensor", "TTT", self, other);
@@ -66947,10 +67834,6 @@ opd_tensor *opd_logaddexp(opd_tensor *self, opd_tensor *other) {
 opd_tensor *opd_logaddexp2(opd_tensor *self, opd_tensor *other) {
     static opd_op *op;
     return opd_given_op(&op, "aten::logaddexp2", "TTT", self, other);
-}
-opd_tensor *opd_copysign(opd_tensor *self, opd_tensor *other) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::copysign.Tensor", "TTT", self, other);
 }
 opd_tensor *opd_copysign_(opd_tensor *self, opd_tensor *other) {
     static opd_op *op;
@@ -66987,10 +67870,6 @@ opd_tensor *opd_where_ScalarOther(opd_tensor *condition, opd_tensor *self, opd_v
 opd_tensor *opd_where_ScalarSelf(opd_tensor *condition, opd_value self, opd_tensor *other) {
     static opd_op *op;
     return opd_given_op(&op, "aten::where.ScalarSelf", "TTVT", condition, self, other);
-}
-opd_tensor *opd_masked_fill_Scalar(opd_tensor *self, opd_tensor *mask, opd_value value) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::masked_fill.Scalar", "TTTV", self, mask, value);
 }
 opd_tensor *opd_masked_fill_Scalar_(opd_tensor *self, opd_tensor *mask, opd_value value) {
     static opd_op *op;
@@ -67052,60 +67931,9 @@ opd_tensor *opd_addcdiv_full_(opd_tensor *self, opd_tensor *tensor1, opd_tensor 
     static opd_op *op;
     return opd_given_op(&op, "aten::addcdiv_", "TTTTV", self, tensor1, tensor2, value);
 }
-opd_tensor *opd_tanh_backward(opd_tensor *grad_output, opd_tensor *output) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::tanh_backward", "TTT", grad_output, output);
-}
-opd_tensor *opd_sigmoid_backward(opd_tensor *grad_output, opd_tensor *output) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::sigmoid_backward", "TTT", grad_output, output);
-}
-opd_tensor *opd_threshold_backward(opd_tensor *grad_output, opd_tensor *self, opd_value threshold) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::threshold_backward", "TTTV", grad_output, self, threshold);
-}
-opd_tensor *opd_hardtanh_backward(opd_tensor *grad_output, opd_tensor *self, opd_value min_val, opd_value max_val) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::hardtanh_backward", "TTTVV", grad_output, self, min_val, max_val);
-}
-opd_tensor *opd_leaky_relu_backward(opd_tensor *grad_output, opd_tensor *self, opd_value negative_slope,
-                                    bool self_is_result) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::leaky_relu_backward", "TTTVb", grad_output, self, negative_slope, self_is_result);
-}
-opd_tensor *opd_hardsigmoid_backward(opd_tensor *grad_output, opd_tensor *self) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::hardsigmoid_backward", "TTT", grad_output, self);
-}
-opd_tensor *opd_hardswish_backward(opd_tensor *grad_output, opd_tensor *self) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::hardswish_backward", "TTT", grad_output, self);
-}
-opd_tensor *opd_softplus_backward(opd_tensor *grad_output, opd_tensor *self, opd_value beta, opd_value threshold) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::softplus_backward", "TTTVV", grad_output, self, beta, threshold);
-}
-opd_tensor *opd_silu_backward(opd_tensor *grad_output, opd_tensor *self) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::silu_backward", "TTT", grad_output, self);
-}
-opd_tensor *opd_mish_backward(opd_tensor *grad_output, opd_tensor *self) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::mish_backward", "TTT", grad_output, self);
-}
 opd_tensor *opd_gelu_backward(opd_tensor *grad_output, opd_tensor *self) {
     static opd_op *op;
     return opd_given_op(&op, "aten::gelu_backward", "TTT", grad_output, self);
-}
-opd_tensor *opd_gelu_backward_full(opd_tensor *grad_output, opd_tensor *self, const char *approximate) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::gelu_backward", "TTTs", grad_output, self, approximate);
-}
-opd_tensor *opd_elu_backward(opd_tensor *grad_output, opd_value alpha, opd_value scale, opd_value input_scale,
-                             bool is_result, opd_tensor *self_or_result) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::elu_backward", "TTVVVbT", grad_output, alpha, scale, input_scale, is_result,
-                        self_or_result);
 }
 opd_tensor *opd_true_divide(opd_tensor *self, opd_tensor *other) {
     static opd_op *op;
@@ -67135,25 +67963,13 @@ opd_tensor *opd_sum_full(opd_tensor *self, opd_value dtype) {
     static opd_op *op;
     return opd_given_op(&op, "aten::sum", "TTV", self, dtype);
 }
-opd_tensor *opd_sum_dim_full(opd_tensor *self, opd_ints dim, bool keepdim, opd_value dtype) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::sum.dim_IntList", "TTVbV", self, opd_value_optional_ints(dim), keepdim, dtype);
-}
 opd_tensor *opd_nansum(opd_tensor *self) {
     static opd_op *op;
     return opd_given_op(&op, "aten::nansum", "TT", self);
 }
-opd_tensor *opd_nansum_full(opd_tensor *self, opd_value dim, bool keepdim, opd_value dtype) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::nansum", "TTVbV", self, dim, keepdim, dtype);
-}
 opd_tensor *opd_mean_full(opd_tensor *self, opd_value dtype) {
     static opd_op *op;
     return opd_given_op(&op, "aten::mean", "TTV", self, dtype);
-}
-opd_tensor *opd_mean_dim_full(opd_tensor *self, opd_ints dim, bool keepdim, opd_value dtype) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::mean.dim", "TTVbV", self, opd_value_optional_ints(dim), keepdim, dtype);
 }
 opd_tensor *opd_prod(opd_tensor *self) {
     static opd_op *op;
@@ -67162,14 +67978,6 @@ opd_tensor *opd_prod(opd_tensor *self) {
 opd_tensor *opd_prod_full(opd_tensor *self, opd_value dtype) {
     static opd_op *op;
     return opd_given_op(&op, "aten::prod", "TTV", self, dtype);
-}
-opd_tensor *opd_prod_dim(opd_tensor *self, int64_t dim, bool keepdim) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::prod.dim_int", "TTib", self, dim, keepdim);
-}
-opd_tensor *opd_prod_dim_full(opd_tensor *self, int64_t dim, bool keepdim, opd_value dtype) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::prod.dim_int", "TTibV", self, dim, keepdim, dtype);
 }
 opd_tensor *opd_var(opd_tensor *self) {
     static opd_op *op;
@@ -67255,18 +68063,6 @@ int opd_std_mean_correction(opd_tensor **rets, opd_tensor *self, opd_ints dim, o
     return opd_given_tensors(&op, "aten::std_mean.correction", "NTVVb", rets, self, opd_value_optional_ints(dim),
                              correction, keepdim);
 }
-opd_tensor *opd_amin(opd_tensor *self, opd_ints dim, bool keepdim) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::amin", "TTIb", self, dim, keepdim);
-}
-opd_tensor *opd_max(opd_tensor *self) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::max", "TT", self);
-}
-opd_tensor *opd_min(opd_tensor *self) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::min", "TT", self);
-}
 int opd_max_dim(opd_tensor **rets, opd_tensor *self, int64_t dim, bool keepdim) {
     static opd_op *op;
     return opd_given_tensors(&op, "aten::max.dim", "NTib", rets, self, dim, keepdim);
@@ -67278,10 +68074,6 @@ int opd_min_dim(opd_tensor **rets, opd_tensor *self, int64_t dim, bool keepdim) 
 opd_tensor *opd_argmax(opd_tensor *self) {
     static opd_op *op;
     return opd_given_op(&op, "aten::argmax", "TT", self);
-}
-opd_tensor *opd_argmax_full(opd_tensor *self, opd_value dim, bool keepdim) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::argmax", "TTVb", self, dim, keepdim);
 }
 opd_tensor *opd_argmin(opd_tensor *self) {
     static opd_op *op;
@@ -67299,10 +68091,6 @@ opd_tensor *opd_min_other(opd_tensor *self, opd_tensor *other) {
     static opd_op *op;
     return opd_given_op(&op, "aten::min.other", "TTT", self, other);
 }
-int opd_aminmax(opd_tensor **rets, opd_tensor *self) {
-    static opd_op *op;
-    return opd_given_tensors(&op, "aten::aminmax", "NT", rets, self);
-}
 int opd_aminmax_full(opd_tensor **rets, opd_tensor *self, opd_value dim, bool keepdim) {
     static opd_op *op;
     return opd_given_tensors(&op, "aten::aminmax", "NTVb", rets, self, dim, keepdim);
@@ -67312,29 +68100,9 @@ opd_tensor *opd_value_selecting_reduction_backward(opd_tensor *grad, int64_t dim
     static opd_op *op;
     return opd_given_op(&op, "aten::value_selecting_reduction_backward", "TTiTIb", grad, dim, indices, sizes, keepdim);
 }
-opd_tensor *opd_any(opd_tensor *self) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::any", "TT", self);
-}
-opd_tensor *opd_all(opd_tensor *self) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::all", "TT", self);
-}
-opd_tensor *opd_any_dim(opd_tensor *self, int64_t dim, bool keepdim) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::any.dim", "TTib", self, dim, keepdim);
-}
 opd_tensor *opd_all_dim(opd_tensor *self, int64_t dim, bool keepdim) {
     static opd_op *op;
     return opd_given_op(&op, "aten::all.dim", "TTib", self, dim, keepdim);
-}
-opd_tensor *opd_any_dims(opd_tensor *self, opd_ints dim, bool keepdim) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::any.dims", "TTVb", self, opd_value_optional_ints(dim), keepdim);
-}
-opd_tensor *opd_all_dims(opd_tensor *self, opd_ints dim, bool keepdim) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::all.dims", "TTVb", self, opd_value_optional_ints(dim), keepdim);
 }
 opd_tensor *opd_count_nonzero_dim(opd_tensor *self, opd_ints dim) {
     static opd_op *op;
@@ -67352,26 +68120,9 @@ opd_tensor *opd_linalg_vector_norm(opd_tensor *self) {
     static opd_op *op;
     return opd_given_op(&op, "aten::linalg_vector_norm", "TT", self);
 }
-opd_tensor *opd_linalg_vector_norm_full(opd_tensor *self, opd_value ord, opd_value dim, bool keepdim, opd_value dtype) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::linalg_vector_norm", "TTVVbV", self, ord, dim, keepdim, dtype);
-}
-opd_tensor *opd_norm_Scalar(opd_tensor *self, opd_value p) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::norm.Scalar", "TTV", self, p);
-}
 opd_tensor *opd_norm_dtype(opd_tensor *self, opd_value p, opd_scalar_type dtype) {
     static opd_op *op;
     return opd_given_op(&op, "aten::norm.ScalarOpt_dtype", "TTVi", self, p, OPD_CAST(int64_t, dtype));
-}
-opd_tensor *opd_norm_dim(opd_tensor *self, opd_value p, opd_ints dim, bool keepdim) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::norm.ScalarOpt_dim", "TTVIb", self, p, dim, keepdim);
-}
-opd_tensor *opd_norm_dim_dtype(opd_tensor *self, opd_value p, opd_ints dim, bool keepdim, opd_scalar_type dtype) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::norm.ScalarOpt_dim_dtype", "TTVIbi", self, p, dim, keepdim,
-                        OPD_CAST(int64_t, dtype));
 }
 opd_tensor *opd_frobenius_norm(opd_tensor *self, opd_ints dim, bool keepdim) {
     static opd_op *op;
@@ -67389,10 +68140,6 @@ opd_tensor *opd_logsumexp(opd_tensor *self, opd_ints dim) {
     static opd_op *op;
     return opd_given_op(&op, "aten::logsumexp", "TTI", self, dim);
 }
-opd_tensor *opd_logsumexp_full(opd_tensor *self, opd_ints dim, bool keepdim) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::logsumexp", "TTIb", self, dim, keepdim);
-}
 opd_tensor *opd_special_logsumexp(opd_tensor *self, opd_ints dim, bool keepdim) {
     static opd_op *op;
     return opd_given_op(&op, "aten::special_logsumexp", "TTIb", self, dim, keepdim);
@@ -67409,10 +68156,6 @@ opd_tensor *opd_nanmean_full(opd_tensor *self, opd_value dim, bool keepdim, opd_
     static opd_op *op;
     return opd_given_op(&op, "aten::nanmean", "TTVbV", self, dim, keepdim, dtype);
 }
-opd_tensor *opd_trace(opd_tensor *self) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::trace", "TT", self);
-}
 opd_value opd_equal(opd_tensor *self, opd_tensor *other) {
     static opd_op *op;
     return opd_given_value(&op, "aten::equal", "VTT", self, other);
@@ -67421,10 +68164,6 @@ opd_tensor *opd_isclose(opd_tensor *self, opd_tensor *other) {
     static opd_op *op;
     return opd_given_op(&op, "aten::isclose", "TTT", self, other);
 }
-opd_tensor *opd_isclose_full(opd_tensor *self, opd_tensor *other, double rtol, double atol, bool equal_nan) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::isclose", "TTTddb", self, other, rtol, atol, equal_nan);
-}
 opd_value opd_allclose(opd_tensor *self, opd_tensor *other) {
     static opd_op *op;
     return opd_given_value(&op, "aten::allclose", "VTT", self, other);
@@ -67432,30 +68171,6 @@ opd_value opd_allclose(opd_tensor *self, opd_tensor *other) {
 opd_value opd_allclose_full(opd_tensor *self, opd_tensor *other, double rtol, double atol, bool equal_nan) {
     static opd_op *op;
     return opd_given_value(&op, "aten::allclose", "VTTddb", self, other, rtol, atol, equal_nan);
-}
-opd_tensor *opd_nonzero(opd_tensor *self) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::nonzero", "TT", self);
-}
-opd_tensor *opd__softmax(opd_tensor *self, int64_t dim, bool half_to_float) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::_softmax", "TTib", self, dim, half_to_float);
-}
-opd_tensor *opd__log_softmax(opd_tensor *self, int64_t dim, bool half_to_float) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::_log_softmax", "TTib", self, dim, half_to_float);
-}
-opd_tensor *opd__softmax_backward_data(opd_tensor *grad_output, opd_tensor *output, int64_t dim,
-                                       opd_scalar_type input_dtype) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::_softmax_backward_data", "TTTii", grad_output, output, dim,
-                        OPD_CAST(int64_t, input_dtype));
-}
-opd_tensor *opd__log_softmax_backward_data(opd_tensor *grad_output, opd_tensor *output, int64_t dim,
-                                        opd_scalar_type input_dtype) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::_log_softmax_backward_data", "TTTii", grad_output, output, dim,
-                        OPD_CAST(int64_t, input_dtype));
 }
 opd_tensor *opd_softmax_full(opd_tensor *self, int64_t dim, opd_value dtype) {
     static opd_op *op;
@@ -67481,14 +68196,6 @@ opd_tensor *opd_special_log_softmax_full(opd_tensor *self, int64_t dim, opd_valu
     static opd_op *op;
     return opd_given_op(&op, "aten::special_log_softmax", "TTiV", self, dim, dtype);
 }
-opd_tensor *opd_cumsum(opd_tensor *self, int64_t dim) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::cumsum", "TTi", self, dim);
-}
-opd_tensor *opd_cumsum_full(opd_tensor *self, int64_t dim, opd_value dtype) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::cumsum", "TTiV", self, dim, dtype);
-}
 opd_tensor *opd_cumsum_(opd_tensor *self, int64_t dim) {
     static opd_op *op;
     return opd_given_op(&op, "aten::cumsum_", "TTi", self, dim);
@@ -67496,10 +68203,6 @@ opd_tensor *opd_cumsum_(opd_tensor *self, int64_t dim) {
 opd_tensor *opd_cumsum_full_(opd_tensor *self, int64_t dim, opd_value dtype) {
     static opd_op *op;
     return opd_given_op(&op, "aten::cumsum_", "TTiV", self, dim, dtype);
-}
-opd_tensor *opd_cumprod(opd_tensor *self, int64_t dim) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::cumprod", "TTi", self, dim);
 }
 opd_tensor *opd_cumprod_full(opd_tensor *self, int64_t dim, opd_value dtype) {
     static opd_op *op;
@@ -67512,10 +68215,6 @@ opd_tensor *opd_cumprod_(opd_tensor *self, int64_t dim) {
 opd_tensor *opd_cumprod_full_(opd_tensor *self, int64_t dim, opd_value dtype) {
     static opd_op *op;
     return opd_given_op(&op, "aten::cumprod_", "TTiV", self, dim, dtype);
-}
-opd_tensor *opd_logcumsumexp(opd_tensor *self, int64_t dim) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::logcumsumexp", "TTi", self, dim);
 }
 opd_tensor *opd_cumprod_backward(opd_tensor *grad, opd_tensor *input, int64_t dim, opd_tensor *output) {
     static opd_op *op;
@@ -67533,21 +68232,9 @@ int opd_sort(opd_tensor **rets, opd_tensor *self) {
     static opd_op *op;
     return opd_given_tensors(&op, "aten::sort", "NT", rets, self);
 }
-int opd_sort_full(opd_tensor **rets, opd_tensor *self, int64_t dim, bool descending) {
-    static opd_op *op;
-    return opd_given_tensors(&op, "aten::sort", "NTib", rets, self, dim, descending);
-}
-int opd_sort_stable(opd_tensor **rets, opd_tensor *self, opd_value stable, int64_t dim, bool descending) {
-    static opd_op *op;
-    return opd_given_tensors(&op, "aten::sort.stable", "NTVib", rets, self, stable, dim, descending);
-}
 int opd_topk(opd_tensor **rets, opd_tensor *self, int64_t k) {
     static opd_op *op;
     return opd_given_tensors(&op, "aten::topk", "NTi", rets, self, k);
-}
-int opd_topk_full(opd_tensor **rets, opd_tensor *self, int64_t k, int64_t dim, bool largest, bool sorted) {
-    static opd_op *op;
-    return opd_given_tensors(&op, "aten::topk", "NTiibb", rets, self, k, dim, largest, sorted);
 }
 int opd_kthvalue(opd_tensor **rets, opd_tensor *self, int64_t k) {
     static opd_op *op;
@@ -67556,14 +68243,6 @@ int opd_kthvalue(opd_tensor **rets, opd_tensor *self, int64_t k) {
 int opd_kthvalue_full(opd_tensor **rets, opd_tensor *self, int64_t k, int64_t dim, bool keepdim) {
     static opd_op *op;
     return opd_given_tensors(&op, "aten::kthvalue", "NTiib", rets, self, k, dim, keepdim);
-}
-int opd_median_dim(opd_tensor **rets, opd_tensor *self, int64_t dim, bool keepdim) {
-    static opd_op *op;
-    return opd_given_tensors(&op, "aten::median.dim", "NTib", rets, self, dim, keepdim);
-}
-int opd_nanmedian_dim(opd_tensor **rets, opd_tensor *self, int64_t dim, bool keepdim) {
-    static opd_op *op;
-    return opd_given_tensors(&op, "aten::nanmedian.dim", "NTib", rets, self, dim, keepdim);
 }
 int opd_mode(opd_tensor **rets, opd_tensor *self) {
     static opd_op *op;
@@ -67596,10 +68275,6 @@ opd_tensor *opd_argsort_stable(opd_tensor *self, bool stable, int64_t dim, bool 
 opd_tensor *opd_msort(opd_tensor *self) {
     static opd_op *op;
     return opd_given_op(&op, "aten::msort", "TT", self);
-}
-opd_tensor *opd_addmm_full(opd_tensor *self, opd_tensor *mat1, opd_tensor *mat2, opd_value beta, opd_value alpha) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::addmm", "TTTTVV", self, mat1, mat2, beta, alpha);
 }
 opd_tensor *opd_addmm_(opd_tensor *self, opd_tensor *mat1, opd_tensor *mat2) {
     static opd_op *op;
@@ -67644,10 +68319,6 @@ opd_tensor *opd_addbmm_full_(opd_tensor *self, opd_tensor *batch1, opd_tensor *b
     static opd_op *op;
     return opd_given_op(&op, "aten::addbmm_", "TTTTVV", self, batch1, batch2, beta, alpha);
 }
-opd_tensor *opd_mv(opd_tensor *self, opd_tensor *vec) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::mv", "TTT", self, vec);
-}
 opd_tensor *opd_addmv(opd_tensor *self, opd_tensor *mat, opd_tensor *vec) {
     static opd_op *op;
     return opd_given_op(&op, "aten::addmv", "TTTT", self, mat, vec);
@@ -67664,17 +68335,9 @@ opd_tensor *opd_addmv_full_(opd_tensor *self, opd_tensor *mat, opd_tensor *vec, 
     static opd_op *op;
     return opd_given_op(&op, "aten::addmv_", "TTTTVV", self, mat, vec, beta, alpha);
 }
-opd_tensor *opd_dot(opd_tensor *self, opd_tensor *tensor) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::dot", "TTT", self, tensor);
-}
 opd_tensor *opd_vdot(opd_tensor *self, opd_tensor *other) {
     static opd_op *op;
     return opd_given_op(&op, "aten::vdot", "TTT", self, other);
-}
-opd_tensor *opd_outer(opd_tensor *self, opd_tensor *vec2) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::outer", "TTT", self, vec2);
 }
 opd_tensor *opd_ger(opd_tensor *self, opd_tensor *vec2) {
     static opd_op *op;
@@ -67696,10 +68359,6 @@ opd_tensor *opd_addr_full_(opd_tensor *self, opd_tensor *vec1, opd_tensor *vec2,
     static opd_op *op;
     return opd_given_op(&op, "aten::addr_", "TTTTVV", self, vec1, vec2, beta, alpha);
 }
-opd_tensor *opd_linear_full(opd_tensor *input, opd_tensor *weight, opd_tensor *bias) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::linear", "TTTT", input, weight, bias);
-}
 opd_tensor *opd_tensordot(opd_tensor *self, opd_tensor *other, opd_ints dims_self, opd_ints dims_other) {
     static opd_op *op;
     return opd_given_op(&op, "aten::tensordot", "TTTII", self, other, dims_self, dims_other);
@@ -67711,13 +68370,6 @@ opd_tensor *opd_inner(opd_tensor *self, opd_tensor *other) {
 opd_tensor *opd_kron(opd_tensor *self, opd_tensor *other) {
     static opd_op *op;
     return opd_given_op(&op, "aten::kron", "TTT", self, other);
-}
-int opd_convolution_backward(opd_tensor **rets, opd_tensor *grad_output, opd_tensor *input, opd_tensor *weight,
-                             opd_value bias_sizes, opd_ints stride, opd_ints padding, opd_ints dilation,
-                             bool transposed, opd_ints output_padding, int64_t groups, opd_value output_mask) {
-    static opd_op *op;
-    return opd_given_tensors(&op, "aten::convolution_backward", "NTTTVIIIbIiV", rets, grad_output, input, weight,
-                             bias_sizes, stride, padding, dilation, transposed, output_padding, groups, output_mask);
 }
 opd_tensor *opd_under_convolution(opd_tensor *input, opd_tensor *weight, opd_tensor *bias, opd_ints stride,
                                   opd_ints padding, opd_ints dilation, bool transposed, opd_ints output_padding,
@@ -67821,12 +68473,6 @@ int opd_max_pool2d_with_indices(opd_tensor **rets, opd_tensor *self, opd_ints ke
     static opd_op *op;
     return opd_given_tensors(&op, "aten::max_pool2d_with_indices", "NTI", rets, self, kernel_size);
 }
-int opd_max_pool2d_with_indices_full(opd_tensor **rets, opd_tensor *self, opd_ints kernel_size, opd_ints stride,
-                                     opd_ints padding, opd_ints dilation, bool ceil_mode) {
-    static opd_op *op;
-    return opd_given_tensors(&op, "aten::max_pool2d_with_indices", "NTIIIIb", rets, self, kernel_size, stride, padding,
-                             dilation, ceil_mode);
-}
 opd_tensor *opd_max_pool2d_with_indices_backward(opd_tensor *grad_output, opd_tensor *self, opd_ints kernel_size,
                                         opd_ints stride, opd_ints padding, opd_ints dilation, bool ceil_mode,
                                         opd_tensor *indices) {
@@ -67873,12 +68519,6 @@ int opd_max_pool1d_with_indices(opd_tensor **rets, opd_tensor *self, opd_ints ke
     static opd_op *op;
     return opd_given_tensors(&op, "aten::max_pool1d_with_indices", "NTI", rets, self, kernel_size);
 }
-int opd_max_pool1d_with_indices_full(opd_tensor **rets, opd_tensor *self, opd_ints kernel_size, opd_ints stride,
-                                     opd_ints padding, opd_ints dilation, bool ceil_mode) {
-    static opd_op *op;
-    return opd_given_tensors(&op, "aten::max_pool1d_with_indices", "NTIIIIb", rets, self, kernel_size, stride, padding,
-                             dilation, ceil_mode);
-}
 opd_tensor *opd_max_pool1d(opd_tensor *self, opd_ints kernel_size) {
     static opd_op *op;
     return opd_given_op(&op, "aten::max_pool1d", "TTI", self, kernel_size);
@@ -67891,12 +68531,6 @@ opd_tensor *opd_max_pool1d_full(opd_tensor *self, opd_ints kernel_size, opd_ints
 opd_tensor *opd_avg_pool2d(opd_tensor *self, opd_ints kernel_size) {
     static opd_op *op;
     return opd_given_op(&op, "aten::avg_pool2d", "TTI", self, kernel_size);
-}
-opd_tensor *opd_avg_pool2d_full(opd_tensor *self, opd_ints kernel_size, opd_ints stride, opd_ints padding,
-                                bool ceil_mode, bool count_include_pad, opd_value divisor_override) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::avg_pool2d", "TTIIIbbV", self, kernel_size, stride, padding, ceil_mode,
-                        count_include_pad, divisor_override);
 }
 opd_tensor *opd_avg_pool2d_backward(opd_tensor *grad_output, opd_tensor *self, opd_ints kernel_size, opd_ints stride,
                                     opd_ints padding, bool ceil_mode, bool count_include_pad,
@@ -67932,25 +68566,13 @@ opd_tensor *opd_avg_pool1d_full(opd_tensor *self, opd_ints kernel_size, opd_ints
     return opd_given_op(&op, "aten::avg_pool1d", "TTIIIbb", self, kernel_size, stride, padding, ceil_mode,
                         count_include_pad);
 }
-opd_tensor *opd_under_adaptive_avg_pool2d(opd_tensor *self, opd_ints output_size) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::_adaptive_avg_pool2d", "TTI", self, output_size);
-}
 opd_tensor *opd_adaptive_avg_pool2d_backward(opd_tensor *grad_output, opd_tensor *self) {
     static opd_op *op;
     return opd_given_op(&op, "aten::_adaptive_avg_pool2d_backward", "TTT", grad_output, self);
 }
-opd_tensor *opd_under_adaptive_avg_pool3d(opd_tensor *self, opd_ints output_size) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::_adaptive_avg_pool3d", "TTI", self, output_size);
-}
 opd_tensor *opd_adaptive_avg_pool3d_backward(opd_tensor *grad_output, opd_tensor *self) {
     static opd_op *op;
     return opd_given_op(&op, "aten::_adaptive_avg_pool3d_backward", "TTT", grad_output, self);
-}
-int opd_adaptive_max_pool2d(opd_tensor **rets, opd_tensor *self, opd_ints output_size) {
-    static opd_op *op;
-    return opd_given_tensors(&op, "aten::adaptive_max_pool2d", "NTI", rets, self, output_size);
 }
 opd_tensor *opd_adaptive_max_pool2d_backward(opd_tensor *grad_output, opd_tensor *self, opd_tensor *indices) {
     static opd_op *op;
@@ -67968,10 +68590,6 @@ opd_tensor *opd_adaptive_avg_pool1d(opd_tensor *self, opd_ints output_size) {
     static opd_op *op;
     return opd_given_op(&op, "aten::adaptive_avg_pool1d", "TTI", self, output_size);
 }
-opd_tensor *opd_adaptive_avg_pool2d(opd_tensor *self, opd_ints output_size) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::adaptive_avg_pool2d", "TTI", self, output_size);
-}
 opd_tensor *opd_adaptive_avg_pool3d(opd_tensor *self, opd_ints output_size) {
     static opd_op *op;
     return opd_given_op(&op, "aten::adaptive_avg_pool3d", "TTI", self, output_size);
@@ -67979,15 +68597,6 @@ opd_tensor *opd_adaptive_avg_pool3d(opd_tensor *self, opd_ints output_size) {
 int opd_adaptive_max_pool1d(opd_tensor **rets, opd_tensor *self, opd_ints output_size) {
     static opd_op *op;
     return opd_given_tensors(&op, "aten::adaptive_max_pool1d", "NTI", rets, self, output_size);
-}
-opd_tensor *opd_im2col(opd_tensor *self, opd_ints kernel_size, opd_ints dilation, opd_ints padding, opd_ints stride) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::im2col", "TTIIII", self, kernel_size, dilation, padding, stride);
-}
-opd_tensor *opd_col2im(opd_tensor *self, opd_ints output_size, opd_ints kernel_size, opd_ints dilation,
-                       opd_ints padding, opd_ints stride) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::col2im", "TTIIIII", self, output_size, kernel_size, dilation, padding, stride);
 }
 opd_tensor *opd_pixel_shuffle(opd_tensor *self, int64_t upscale_factor) {
     static opd_op *op;
@@ -68001,20 +68610,9 @@ opd_tensor *opd_upsample_nearest2d(opd_tensor *self, opd_ints output_size) {
     static opd_op *op;
     return opd_given_op(&op, "aten::upsample_nearest2d", "TTI", self, output_size);
 }
-opd_tensor *opd_upsample_nearest2d_full(opd_tensor *self, opd_ints output_size, opd_value scales_h,
-                                        opd_value scales_w) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::upsample_nearest2d", "TTIVV", self, output_size, scales_h, scales_w);
-}
 opd_tensor *opd_upsample_nearest2d_backward(opd_tensor *grad_output, opd_ints output_size, opd_ints input_size) {
     static opd_op *op;
     return opd_given_op(&op, "aten::upsample_nearest2d_backward", "TTII", grad_output, output_size, input_size);
-}
-opd_tensor *opd_upsample_nearest2d_backward_full(opd_tensor *grad_output, opd_ints output_size, opd_ints input_size,
-                                        opd_value scales_h, opd_value scales_w) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::upsample_nearest2d_backward", "TTIIVV", grad_output, output_size, input_size,
-                        scales_h, scales_w);
 }
 opd_tensor *opd_upsample_nearest2d_vec(opd_tensor *input, opd_value output_size, opd_value scale_factors) {
     static opd_op *op;
@@ -68024,23 +68622,11 @@ opd_tensor *opd_upsample_bilinear2d(opd_tensor *self, opd_ints output_size, bool
     static opd_op *op;
     return opd_given_op(&op, "aten::upsample_bilinear2d", "TTIb", self, output_size, align_corners);
 }
-opd_tensor *opd_upsample_bilinear2d_full(opd_tensor *self, opd_ints output_size, bool align_corners, opd_value scales_h,
-                                        opd_value scales_w) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::upsample_bilinear2d", "TTIbVV", self, output_size, align_corners, scales_h,
-                        scales_w);
-}
 opd_tensor *opd_upsample_bilinear2d_backward(opd_tensor *grad_output, opd_ints output_size, opd_ints input_size,
                                         bool align_corners) {
     static opd_op *op;
     return opd_given_op(&op, "aten::upsample_bilinear2d_backward", "TTIIb", grad_output, output_size, input_size,
                         align_corners);
-}
-opd_tensor *opd_upsample_bilinear2d_backward_full(opd_tensor *grad_output, opd_ints output_size, opd_ints input_size,
-                                        bool align_corners, opd_value scales_h, opd_value scales_w) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::upsample_bilinear2d_backward", "TTIIbVV", grad_output, output_size, input_size,
-                        align_corners, scales_h, scales_w);
 }
 opd_tensor *opd_upsample_bilinear2d_vec(opd_tensor *input, opd_value output_size, bool align_corners,
                                         opd_value scale_factors) {
@@ -68048,36 +68634,11 @@ opd_tensor *opd_upsample_bilinear2d_vec(opd_tensor *input, opd_value output_size
     return opd_given_op(&op, "aten::upsample_bilinear2d.vec", "TTVbV", input, output_size, align_corners,
                         scale_factors);
 }
-opd_tensor *opd_grid_sampler_2d(opd_tensor *input, opd_tensor *grid, int64_t interpolation_mode, int64_t padding_mode,
-                                bool align_corners) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::grid_sampler_2d", "TTTiib", input, grid, interpolation_mode, padding_mode,
-                        align_corners);
-}
-int opd_grid_sampler_2d_backward(opd_tensor **rets, opd_tensor *grad_output, opd_tensor *input, opd_tensor *grid,
-                                 int64_t interpolation_mode, int64_t padding_mode, bool align_corners,
-                                 opd_value output_mask) {
-    static opd_op *op;
-    return opd_given_tensors(&op, "aten::grid_sampler_2d_backward", "NTTTiibV", rets, grad_output, input, grid,
-                             interpolation_mode, padding_mode, align_corners, output_mask);
-}
 opd_tensor *opd_grid_sampler(opd_tensor *input, opd_tensor *grid, int64_t interpolation_mode, int64_t padding_mode,
                              bool align_corners) {
     static opd_op *op;
     return opd_given_op(&op, "aten::grid_sampler", "TTTiib", input, grid, interpolation_mode, padding_mode,
                         align_corners);
-}
-opd_tensor *opd_cdist_forward(opd_tensor *x1, opd_tensor *x2, double p, opd_value compute_mode) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::_cdist_forward", "TTTdV", x1, x2, p, compute_mode);
-}
-opd_tensor *opd_cdist_backward(opd_tensor *grad, opd_tensor *x1, opd_tensor *x2, double p, opd_tensor *cdist) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::_cdist_backward", "TTTTdT", grad, x1, x2, p, cdist);
-}
-opd_tensor *opd_euclidean_dist(opd_tensor *x1, opd_tensor *x2) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::_euclidean_dist", "TTT", x1, x2);
 }
 opd_tensor *opd_cdist(opd_tensor *x1, opd_tensor *x2) {
     static opd_op *op;
@@ -68091,14 +68652,6 @@ opd_tensor *opd_pdist_forward(opd_tensor *self) {
     static opd_op *op;
     return opd_given_op(&op, "aten::_pdist_forward", "TT", self);
 }
-opd_tensor *opd_pdist_forward_full(opd_tensor *self, double p) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::_pdist_forward", "TTd", self, p);
-}
-opd_tensor *opd_pdist_backward(opd_tensor *grad, opd_tensor *self, double p, opd_tensor *pdist) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::_pdist_backward", "TTTdT", grad, self, p, pdist);
-}
 opd_tensor *opd_pdist(opd_tensor *self) {
     static opd_op *op;
     return opd_given_op(&op, "aten::pdist", "TT", self);
@@ -68107,48 +68660,14 @@ opd_tensor *opd_pdist_full(opd_tensor *self, double p) {
     static opd_op *op;
     return opd_given_op(&op, "aten::pdist", "TTd", self, p);
 }
-opd_tensor *opd_fft_r2c(opd_tensor *self, opd_ints dim, int64_t normalization, bool onesided) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::_fft_r2c", "TTIib", self, dim, normalization, onesided);
-}
 opd_tensor *opd_fft_c2r(opd_tensor *self, opd_ints dim, int64_t normalization, int64_t last_dim_size) {
     static opd_op *op;
     return opd_given_op(&op, "aten::_fft_c2r", "TTIii", self, dim, normalization, last_dim_size);
-}
-opd_tensor *opd_fft_c2c(opd_tensor *self, opd_ints dim, int64_t normalization, bool forward) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::_fft_c2c", "TTIib", self, dim, normalization, forward);
-}
-int opd_native_layer_norm(opd_tensor **rets, opd_tensor *input, opd_ints normalized_shape, opd_tensor *weight,
-                          opd_tensor *bias, double eps) {
-    static opd_op *op;
-    return opd_given_tensors(&op, "aten::native_layer_norm", "NTITTd", rets, input, normalized_shape, weight, bias,
-                             eps);
-}
-int opd_native_layer_norm_backward(opd_tensor **rets, opd_tensor *grad_out, opd_tensor *input,
-                                   opd_ints normalized_shape, opd_tensor *mean, opd_tensor *rstd, opd_tensor *weight,
-                                   opd_tensor *bias, opd_value output_mask) {
-    static opd_op *op;
-    return opd_given_tensors(&op, "aten::native_layer_norm_backward", "NTTITTTTV", rets, grad_out, input,
-                             normalized_shape, mean, rstd, weight, bias, output_mask);
 }
 opd_tensor *opd_layer_norm_full(opd_tensor *input, opd_ints normalized_shape, opd_tensor *weight, opd_tensor *bias,
                                 double eps, bool cudnn_enable) {
     static opd_op *op;
     return opd_given_op(&op, "aten::layer_norm", "TTITTdb", input, normalized_shape, weight, bias, eps, cudnn_enable);
-}
-int opd_native_group_norm(opd_tensor **rets, opd_tensor *input, opd_tensor *weight, opd_tensor *bias, int64_t n,
-                          int64_t c, int64_t hxw, int64_t group, double eps) {
-    static opd_op *op;
-    return opd_given_tensors(&op, "aten::native_group_norm", "NTTTiiiid", rets, input, weight, bias, n, c, hxw, group,
-                             eps);
-}
-int opd_native_group_norm_backward(opd_tensor **rets, opd_tensor *grad_out, opd_tensor *input, opd_tensor *mean,
-                                   opd_tensor *rstd, opd_tensor *weight, int64_t n, int64_t c, int64_t hxw,
-                                   int64_t group, opd_value output_mask) {
-    static opd_op *op;
-    return opd_given_tensors(&op, "aten::native_group_norm_backward", "NTTTTTiiiiV", rets, grad_out, input, mean, rstd,
-                             weight, n, c, hxw, group, output_mask);
 }
 opd_tensor *opd_group_norm(opd_tensor *input, int64_t num_groups) {
     static opd_op *op;
@@ -68158,20 +68677,6 @@ opd_tensor *opd_group_norm_full(opd_tensor *input, int64_t num_groups, opd_tenso
                                 bool cudnn_enabled) {
     static opd_op *op;
     return opd_given_op(&op, "aten::group_norm", "TTiTTdb", input, num_groups, weight, bias, eps, cudnn_enabled);
-}
-int opd_native_batch_norm(opd_tensor **rets, opd_tensor *input, opd_tensor *weight, opd_tensor *bias,
-                          opd_tensor *running_mean, opd_tensor *running_var, bool training, double momentum,
-                          double eps) {
-    static opd_op *op;
-    return opd_given_tensors(&op, "aten::native_batch_norm", "NTTTTTbdd", rets, input, weight, bias, running_mean,
-                             running_var, training, momentum, eps);
-}
-int opd_native_batch_norm_backward(opd_tensor **rets, opd_tensor *grad_out, opd_tensor *input, opd_tensor *weight,
-                                   opd_tensor *running_mean, opd_tensor *running_var, opd_tensor *save_mean,
-                                   opd_tensor *save_invstd, bool train, double eps, opd_value output_mask) {
-    static opd_op *op;
-    return opd_given_tensors(&op, "aten::native_batch_norm_backward", "NTTTTTTTbdV", rets, grad_out, input, weight,
-                             running_mean, running_var, save_mean, save_invstd, train, eps, output_mask);
 }
 opd_tensor *opd_batch_norm(opd_tensor *input, opd_tensor *weight, opd_tensor *bias, opd_tensor *running_mean,
                            opd_tensor *running_var, bool training, double momentum, double eps, bool cudnn_enabled) {
@@ -68190,10 +68695,6 @@ int opd_native_dropout(opd_tensor **rets, opd_tensor *input, double p, opd_value
     static opd_op *op;
     return opd_given_tensors(&op, "aten::native_dropout", "NTdV", rets, input, p, train);
 }
-opd_tensor *opd_native_dropout_backward(opd_tensor *grad_output, opd_tensor *mask, double scale) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::native_dropout_backward", "TTTd", grad_output, mask, scale);
-}
 opd_tensor *opd_dropout(opd_tensor *input, double p, bool train) {
     static opd_op *op;
     return opd_given_op(&op, "aten::dropout", "TTdb", input, p, train);
@@ -68210,47 +68711,13 @@ opd_tensor *opd_feature_dropout_(opd_tensor *self, double p, bool train) {
     static opd_op *op;
     return opd_given_op(&op, "aten::feature_dropout_", "TTdb", self, p, train);
 }
-int opd_nll_loss_forward(opd_tensor **rets, opd_tensor *self, opd_tensor *target, opd_tensor *weight, int64_t reduction,
-                         int64_t ignore_index) {
-    static opd_op *op;
-    return opd_given_tensors(&op, "aten::nll_loss_forward", "NTTTii", rets, self, target, weight, reduction,
-                             ignore_index);
-}
-opd_tensor *opd_nll_loss_backward(opd_tensor *grad_output, opd_tensor *self, opd_tensor *target, opd_tensor *weight,
-                                  int64_t reduction, int64_t ignore_index, opd_tensor *total_weight) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::nll_loss_backward", "TTTTTiiT", grad_output, self, target, weight, reduction,
-                        ignore_index, total_weight);
-}
-int opd_nll_loss2d_forward(opd_tensor **rets, opd_tensor *self, opd_tensor *target, opd_tensor *weight,
-                           int64_t reduction, int64_t ignore_index) {
-    static opd_op *op;
-    return opd_given_tensors(&op, "aten::nll_loss2d_forward", "NTTTii", rets, self, target, weight, reduction,
-                             ignore_index);
-}
-opd_tensor *opd_nll_loss2d_backward(opd_tensor *grad_output, opd_tensor *self, opd_tensor *target, opd_tensor *weight,
-                                    int64_t reduction, int64_t ignore_index, opd_tensor *total_weight) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::nll_loss2d_backward", "TTTTTiiT", grad_output, self, target, weight, reduction,
-                        ignore_index, total_weight);
-}
 opd_tensor *opd_nll_loss(opd_tensor *self, opd_tensor *target) {
     static opd_op *op;
     return opd_given_op(&op, "aten::nll_loss", "TTT", self, target);
 }
-opd_tensor *opd_nll_loss_full(opd_tensor *self, opd_tensor *target, opd_tensor *weight, int64_t reduction,
-                              int64_t ignore_index) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::nll_loss", "TTTTii", self, target, weight, reduction, ignore_index);
-}
 opd_tensor *opd_nll_loss2d(opd_tensor *self, opd_tensor *target) {
     static opd_op *op;
     return opd_given_op(&op, "aten::nll_loss2d", "TTT", self, target);
-}
-opd_tensor *opd_nll_loss2d_full(opd_tensor *self, opd_tensor *target, opd_tensor *weight, int64_t reduction,
-                                int64_t ignore_index) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::nll_loss2d", "TTTTii", self, target, weight, reduction, ignore_index);
 }
 opd_tensor *opd_nll_loss_nd(opd_tensor *self, opd_tensor *target) {
     static opd_op *op;
@@ -68275,10 +68742,6 @@ opd_tensor *opd_mse_loss_full(opd_tensor *self, opd_tensor *target, int64_t redu
     static opd_op *op;
     return opd_given_op(&op, "aten::mse_loss", "TTTi", self, target, reduction);
 }
-opd_tensor *opd_mse_loss_backward(opd_tensor *grad_output, opd_tensor *self, opd_tensor *target, int64_t reduction) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::mse_loss_backward", "TTTTi", grad_output, self, target, reduction);
-}
 opd_tensor *opd_l1_loss(opd_tensor *self, opd_tensor *target) {
     static opd_op *op;
     return opd_given_op(&op, "aten::l1_loss", "TTT", self, target);
@@ -68295,11 +68758,6 @@ opd_tensor *opd_smooth_l1_loss_full(opd_tensor *self, opd_tensor *target, int64_
     static opd_op *op;
     return opd_given_op(&op, "aten::smooth_l1_loss", "TTTid", self, target, reduction, beta);
 }
-opd_tensor *opd_smooth_l1_loss_backward(opd_tensor *grad_output, opd_tensor *self, opd_tensor *target,
-                                        int64_t reduction, double beta) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::smooth_l1_loss_backward", "TTTTid", grad_output, self, target, reduction, beta);
-}
 opd_tensor *opd_huber_loss(opd_tensor *self, opd_tensor *target) {
     static opd_op *op;
     return opd_given_op(&op, "aten::huber_loss", "TTT", self, target);
@@ -68307,11 +68765,6 @@ opd_tensor *opd_huber_loss(opd_tensor *self, opd_tensor *target) {
 opd_tensor *opd_huber_loss_full(opd_tensor *self, opd_tensor *target, int64_t reduction, double delta) {
     static opd_op *op;
     return opd_given_op(&op, "aten::huber_loss", "TTTid", self, target, reduction, delta);
-}
-opd_tensor *opd_huber_loss_backward(opd_tensor *grad_output, opd_tensor *self, opd_tensor *target, int64_t reduction,
-                                    double delta) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::huber_loss_backward", "TTTTid", grad_output, self, target, reduction, delta);
 }
 opd_tensor *opd_binary_cross_entropy(opd_tensor *self, opd_tensor *target) {
     static opd_op *op;
@@ -68325,12 +68778,6 @@ opd_tensor *opd_binary_cross_entropy_backward(opd_tensor *grad_output, opd_tenso
     static opd_op *op;
     return opd_given_op(&op, "aten::binary_cross_entropy_backward", "TTTT", grad_output, self, target);
 }
-opd_tensor *opd_binary_cross_entropy_backward_full(opd_tensor *grad_output, opd_tensor *self, opd_tensor *target,
-                                        opd_tensor *weight, int64_t reduction) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::binary_cross_entropy_backward", "TTTTTi", grad_output, self, target, weight,
-                        reduction);
-}
 opd_tensor *opd_binary_cross_entropy_with_logits(opd_tensor *self, opd_tensor *target) {
     static opd_op *op;
     return opd_given_op(&op, "aten::binary_cross_entropy_with_logits", "TTT", self, target);
@@ -68341,18 +68788,6 @@ opd_tensor *opd_binary_cross_entropy_with_logits_full(opd_tensor *self, opd_tens
     return opd_given_op(&op, "aten::binary_cross_entropy_with_logits", "TTTTTi", self, target, weight, pos_weight,
                         reduction);
 }
-int opd_log_sigmoid_forward(opd_tensor **rets, opd_tensor *self) {
-    static opd_op *op;
-    return opd_given_tensors(&op, "aten::log_sigmoid_forward", "NT", rets, self);
-}
-opd_tensor *opd_log_sigmoid_backward(opd_tensor *grad_output, opd_tensor *self, opd_tensor *buffer) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::log_sigmoid_backward", "TTTT", grad_output, self, buffer);
-}
-opd_tensor *opd_log_sigmoid(opd_tensor *self) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::log_sigmoid", "TT", self);
-}
 opd_tensor *opd_soft_margin_loss(opd_tensor *self, opd_tensor *target) {
     static opd_op *op;
     return opd_given_op(&op, "aten::soft_margin_loss", "TTT", self, target);
@@ -68360,11 +68795,6 @@ opd_tensor *opd_soft_margin_loss(opd_tensor *self, opd_tensor *target) {
 opd_tensor *opd_soft_margin_loss_full(opd_tensor *self, opd_tensor *target, int64_t reduction) {
     static opd_op *op;
     return opd_given_op(&op, "aten::soft_margin_loss", "TTTi", self, target, reduction);
-}
-opd_tensor *opd_soft_margin_loss_backward(opd_tensor *grad_output, opd_tensor *self, opd_tensor *target,
-                                        int64_t reduction) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::soft_margin_loss_backward", "TTTTi", grad_output, self, target, reduction);
 }
 opd_tensor *opd_kl_div(opd_tensor *self, opd_tensor *target) {
     static opd_op *op;
@@ -68439,37 +68869,17 @@ opd_tensor *opd_glu_full(opd_tensor *self, int64_t dim) {
     static opd_op *op;
     return opd_given_op(&op, "aten::glu", "TTi", self, dim);
 }
-opd_tensor *opd_glu_backward(opd_tensor *grad_output, opd_tensor *self, int64_t dim) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::glu_backward", "TTTi", grad_output, self, dim);
-}
 opd_tensor *opd_prelu(opd_tensor *self, opd_tensor *weight) {
     static opd_op *op;
     return opd_given_op(&op, "aten::prelu", "TTT", self, weight);
-}
-int opd_prelu_backward(opd_tensor **rets, opd_tensor *grad_output, opd_tensor *self, opd_tensor *weight) {
-    static opd_op *op;
-    return opd_given_tensors(&op, "aten::prelu_backward", "NTTT", rets, grad_output, self, weight);
-}
-opd_tensor *opd_gather(opd_tensor *self, int64_t dim, opd_tensor *index) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::gather", "TTiT", self, dim, index);
 }
 opd_tensor *opd_gather_full(opd_tensor *self, int64_t dim, opd_tensor *index, bool sparse_grad) {
     static opd_op *op;
     return opd_given_op(&op, "aten::gather", "TTiTb", self, dim, index, sparse_grad);
 }
-opd_tensor *opd_scatter(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *src) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::scatter.src", "TTiTT", self, dim, index, src);
-}
 opd_tensor *opd_scatter_(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *src) {
     static opd_op *op;
     return opd_given_op(&op, "aten::scatter_.src", "TTiTT", self, dim, index, src);
-}
-opd_tensor *opd_scatter_value(opd_tensor *self, int64_t dim, opd_tensor *index, opd_value value) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::scatter.value", "TTiTV", self, dim, index, value);
 }
 opd_tensor *opd_scatter_value_(opd_tensor *self, int64_t dim, opd_tensor *index, opd_value value) {
     static opd_op *op;
@@ -68493,23 +68903,9 @@ opd_tensor *opd_scatter_value_reduce_(opd_tensor *self, int64_t dim, opd_tensor 
     static opd_op *op;
     return opd_given_op(&op, "aten::scatter_.value_reduce", "TTiTVs", self, dim, index, value, reduce);
 }
-opd_tensor *opd_scatter_add(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *src) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::scatter_add", "TTiTT", self, dim, index, src);
-}
 opd_tensor *opd_scatter_add_(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *src) {
     static opd_op *op;
     return opd_given_op(&op, "aten::scatter_add_", "TTiTT", self, dim, index, src);
-}
-opd_tensor *opd_scatter_reduce_two(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *src,
-                                   const char *reduce) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::scatter_reduce.two", "TTiTTs", self, dim, index, src, reduce);
-}
-opd_tensor *opd_scatter_reduce_two_full(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *src,
-                                        const char *reduce, bool include_self) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::scatter_reduce.two", "TTiTTsb", self, dim, index, src, reduce, include_self);
 }
 opd_tensor *opd_scatter_reduce_two_(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *src,
                                     const char *reduce) {
@@ -68520,18 +68916,6 @@ opd_tensor *opd_scatter_reduce_two_full_(opd_tensor *self, int64_t dim, opd_tens
                                         const char *reduce, bool include_self) {
     static opd_op *op;
     return opd_given_op(&op, "aten::scatter_reduce_.two", "TTiTTsb", self, dim, index, src, reduce, include_self);
-}
-opd_tensor *opd_index_select(opd_tensor *self, int64_t dim, opd_tensor *index) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::index_select", "TTiT", self, dim, index);
-}
-opd_tensor *opd_index_select_backward(opd_tensor *grad, opd_ints self_sizes, int64_t dim, opd_tensor *index) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::index_select_backward", "TTIiT", grad, self_sizes, dim, index);
-}
-opd_tensor *opd_index_add(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *source) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::index_add", "TTiTT", self, dim, index, source);
 }
 opd_tensor *opd_index_add_full(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *source, opd_value alpha) {
     static opd_op *op;
@@ -68553,10 +68937,6 @@ opd_tensor *opd_index_copy_(opd_tensor *self, int64_t dim, opd_tensor *index, op
     static opd_op *op;
     return opd_given_op(&op, "aten::index_copy_", "TTiTT", self, dim, index, source);
 }
-opd_tensor *opd_index_fill_int_Scalar(opd_tensor *self, int64_t dim, opd_tensor *index, opd_value value) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::index_fill.int_Scalar", "TTiTV", self, dim, index, value);
-}
 opd_tensor *opd_index_fill_int_Scalar_(opd_tensor *self, int64_t dim, opd_tensor *index, opd_value value) {
     static opd_op *op;
     return opd_given_op(&op, "aten::index_fill_.int_Scalar", "TTiTV", self, dim, index, value);
@@ -68568,10 +68948,6 @@ opd_tensor *opd_index_fill_int_Tensor(opd_tensor *self, int64_t dim, opd_tensor 
 opd_tensor *opd_index_fill_int_Tensor_(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *value) {
     static opd_op *op;
     return opd_given_op(&op, "aten::index_fill_.int_Tensor", "TTiTT", self, dim, index, value);
-}
-opd_tensor *opd_index_reduce(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *source, const char *reduce) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::index_reduce", "TTiTTs", self, dim, index, source, reduce);
 }
 opd_tensor *opd_index_reduce_full(opd_tensor *self, int64_t dim, opd_tensor *index, opd_tensor *source,
                                   const char *reduce, bool include_self) {
@@ -68587,18 +68963,6 @@ opd_tensor *opd_index_reduce_full_(opd_tensor *self, int64_t dim, opd_tensor *in
                                    const char *reduce, bool include_self) {
     static opd_op *op;
     return opd_given_op(&op, "aten::index_reduce_", "TTiTTsb", self, dim, index, source, reduce, include_self);
-}
-opd_tensor *opd_index(opd_tensor *self, opd_tensors indices) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::index.Tensor", "TTL", self, indices);
-}
-opd_tensor *opd_index_put(opd_tensor *self, opd_tensors indices, opd_tensor *values) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::index_put", "TTLT", self, indices, values);
-}
-opd_tensor *opd_index_put_full(opd_tensor *self, opd_tensors indices, opd_tensor *values, bool accumulate) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::index_put", "TTLTb", self, indices, values, accumulate);
 }
 opd_tensor *opd_index_put_(opd_tensor *self, opd_tensors indices, opd_tensor *values) {
     static opd_op *op;
@@ -68617,17 +68981,9 @@ opd_tensor *opd__index_put_impl_full_(opd_tensor *self, opd_tensors indices, opd
     static opd_op *op;
     return opd_given_op(&op, "aten::_index_put_impl_", "TTLTbb", self, indices, values, accumulate, unsafe);
 }
-opd_tensor *opd_take(opd_tensor *self, opd_tensor *index) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::take", "TTT", self, index);
-}
 opd_tensor *opd_put(opd_tensor *self, opd_tensor *index, opd_tensor *source) {
     static opd_op *op;
     return opd_given_op(&op, "aten::put", "TTTT", self, index, source);
-}
-opd_tensor *opd_put_full(opd_tensor *self, opd_tensor *index, opd_tensor *source, bool accumulate) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::put", "TTTTb", self, index, source, accumulate);
 }
 opd_tensor *opd_put_(opd_tensor *self, opd_tensor *index, opd_tensor *source) {
     static opd_op *op;
@@ -68645,14 +69001,6 @@ opd_tensor *opd_take_along_dim_full(opd_tensor *self, opd_tensor *indices, opd_v
     static opd_op *op;
     return opd_given_op(&op, "aten::take_along_dim", "TTTV", self, indices, dim);
 }
-opd_tensor *opd_masked_select(opd_tensor *self, opd_tensor *mask) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::masked_select", "TTT", self, mask);
-}
-opd_tensor *opd_masked_scatter(opd_tensor *self, opd_tensor *mask, opd_tensor *source) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::masked_scatter", "TTTT", self, mask, source);
-}
 opd_tensor *opd_masked_scatter_(opd_tensor *self, opd_tensor *mask, opd_tensor *source) {
     static opd_op *op;
     return opd_given_op(&op, "aten::masked_scatter_", "TTTT", self, mask, source);
@@ -68664,14 +69012,6 @@ opd_tensor *opd_where_Scalar(opd_tensor *condition, opd_value self, opd_value ot
 opd_tensors opd_where(opd_tensor *condition) {
     static opd_op *op;
     return opd_given_list(&op, "aten::where", "LT", condition);
-}
-opd_tensor *opd_cat_full(opd_tensors tensors, int64_t dim) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::cat", "TLi", tensors, dim);
-}
-opd_tensor *opd_stack_full(opd_tensors tensors, int64_t dim) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::stack", "TLi", tensors, dim);
 }
 opd_tensor *opd_hstack(opd_tensors tensors) {
     static opd_op *op;
@@ -68700,14 +69040,6 @@ opd_tensor *opd_concat(opd_tensors tensors) {
 opd_tensor *opd_concat_full(opd_tensors tensors, int64_t dim) {
     static opd_op *op;
     return opd_given_op(&op, "aten::concat", "TLi", tensors, dim);
-}
-opd_tensor *opd_constant_pad_nd(opd_tensor *self, opd_ints pad) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::constant_pad_nd", "TTI", self, pad);
-}
-opd_tensor *opd_constant_pad_nd_full(opd_tensor *self, opd_ints pad, opd_value value) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::constant_pad_nd", "TTIV", self, pad, value);
 }
 opd_tensor *opd_reflection_pad1d(opd_tensor *self, opd_ints padding) {
     static opd_op *op;
@@ -68770,12 +69102,6 @@ opd_tensor *opd_embedding_full(opd_tensor *weight, opd_tensor *indices, int64_t 
     static opd_op *op;
     return opd_given_op(&op, "aten::embedding", "TTTibb", weight, indices, padding_idx, scale_grad_by_freq, sparse);
 }
-opd_tensor *opd_embedding_dense_backward(opd_tensor *grad_output, opd_tensor *indices, int64_t num_weights,
-                                        int64_t padding_idx, bool scale_grad_by_freq) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::embedding_dense_backward", "TTTiib", grad_output, indices, num_weights, padding_idx,
-                        scale_grad_by_freq);
-}
 opd_tensor *opd_embedding_backward(opd_tensor *grad, opd_tensor *indices, int64_t num_weights, int64_t padding_idx,
                                    bool scale_grad_by_freq, bool sparse) {
     static opd_op *op;
@@ -68830,15 +69156,6 @@ opd_tensor *opd_embedding_bag_backward(opd_tensor *grad, opd_tensor *indices, op
     return opd_given_op(&op, "aten::_embedding_bag_backward", "TTTTTTTibibT", grad, indices, offsets, offset2bag,
                         bag_size, maximum_indices, num_weights, scale_grad_by_freq, mode, sparse, per_sample_weights);
 }
-opd_tensor *opd_embedding_bag_backward_full(opd_tensor *grad, opd_tensor *indices, opd_tensor *offsets,
-                                        opd_tensor *offset2bag, opd_tensor *bag_size, opd_tensor *maximum_indices,
-                                        int64_t num_weights, bool scale_grad_by_freq, int64_t mode, bool sparse,
-                                        opd_tensor *per_sample_weights, int64_t padding_idx) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::_embedding_bag_backward", "TTTTTTTibibTi", grad, indices, offsets, offset2bag,
-                        bag_size, maximum_indices, num_weights, scale_grad_by_freq, mode, sparse, per_sample_weights,
-                        padding_idx);
-}
 opd_tensor *opd_embedding_bag_dense_backward(opd_tensor *grad, opd_tensor *indices, opd_tensor *offset2bag,
                                         opd_tensor *bag_size, opd_tensor *maximum_indices, int64_t num_weights,
                                         bool scale_grad_by_freq, int64_t mode, opd_tensor *per_sample_weights) {
@@ -68846,34 +69163,15 @@ opd_tensor *opd_embedding_bag_dense_backward(opd_tensor *grad, opd_tensor *indic
     return opd_given_op(&op, "aten::_embedding_bag_dense_backward", "TTTTTTibiT", grad, indices, offset2bag, bag_size,
                         maximum_indices, num_weights, scale_grad_by_freq, mode, per_sample_weights);
 }
-opd_tensor *opd_embedding_bag_dense_backward_full(opd_tensor *grad, opd_tensor *indices, opd_tensor *offset2bag,
-                                        opd_tensor *bag_size, opd_tensor *maximum_indices, int64_t num_weights,
-                                        bool scale_grad_by_freq, int64_t mode, opd_tensor *per_sample_weights,
-                                        int64_t padding_idx) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::_embedding_bag_dense_backward", "TTTTTTibiTi", grad, indices, offset2bag, bag_size,
-                        maximum_indices, num_weights, scale_grad_by_freq, mode, per_sample_weights, padding_idx);
-}
 opd_tensor *opd_embedding_bag_per_sample_weights_backward(opd_tensor *grad, opd_tensor *weight, opd_tensor *indices,
                                         opd_tensor *offsets, opd_tensor *offset2bag, int64_t mode) {
     static opd_op *op;
     return opd_given_op(&op, "aten::_embedding_bag_per_sample_weights_backward", "TTTTTTi", grad, weight, indices,
                         offsets, offset2bag, mode);
 }
-opd_tensor *opd_embedding_bag_per_sample_weights_backward_full(opd_tensor *grad, opd_tensor *weight,
-                                        opd_tensor *indices, opd_tensor *offsets, opd_tensor *offset2bag, int64_t mode,
-                                        int64_t padding_idx) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::_embedding_bag_per_sample_weights_backward", "TTTTTTii", grad, weight, indices,
-                        offsets, offset2bag, mode, padding_idx);
-}
 opd_tensor *opd_one_hot(opd_tensor *self) {
     static opd_op *op;
     return opd_given_op(&op, "aten::one_hot", "TT", self);
-}
-opd_tensor *opd_one_hot_full(opd_tensor *self, int64_t num_classes) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::one_hot", "TTi", self, num_classes);
 }
 opd_tensor *opd_bincount(opd_tensor *self) {
     static opd_op *op;
@@ -68960,11 +69258,6 @@ opd_tensor *opd_as_strided_scatter(opd_tensor *self, opd_tensor *src, opd_ints s
     static opd_op *op;
     return opd_given_op(&op, "aten::as_strided_scatter", "TTTII", self, src, size, stride);
 }
-opd_tensor *opd_as_strided_scatter_full(opd_tensor *self, opd_tensor *src, opd_ints size, opd_ints stride,
-                                        opd_value storage_offset) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::as_strided_scatter", "TTTIIV", self, src, size, stride, storage_offset);
-}
 opd_tensor *opd_repeat_interleave_Tensor(opd_tensor *repeats) {
     static opd_op *op;
     return opd_given_op(&op, "aten::repeat_interleave.Tensor", "TT", repeats);
@@ -68993,12 +69286,6 @@ opd_tensor *opd_repeat_interleave_full(opd_tensor *self, int64_t repeats, opd_va
 opd_tensor *opd_searchsorted(opd_tensor *sorted_sequence, opd_tensor *self) {
     static opd_op *op;
     return opd_given_op(&op, "aten::searchsorted.Tensor", "TTT", sorted_sequence, self);
-}
-opd_tensor *opd_searchsorted_full(opd_tensor *sorted_sequence, opd_tensor *self, bool out_int32, bool right,
-                                  opd_value side, opd_value sorter) {
-    static opd_op *op;
-    return opd_given_op(&op, "aten::searchsorted.Tensor", "TTTbbVV", sorted_sequence, self, out_int32, right, side,
-                        sorter);
 }
 opd_tensor *opd_searchsorted_Scalar(opd_tensor *sorted_sequence, opd_value self) {
     static opd_op *op;
