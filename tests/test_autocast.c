@@ -1200,4 +1200,22 @@ TEST(gradient_of_a_product_in_a_region_inside_vmap) {
     CHECK(opd_item_f64(opd_max(opd_abs(opd_sub(plain[0], cast[0])))) < 0.02);
 }
 
+/* What a scaler knows of an optimizer that is gone is not said of the next one, wherever in memory that is. */
+TEST(a_scaler_tells_optimizers_apart) {
+    opd_scaler *s = opd_scaler_make(NULL);
+    int i;
+    CHECK_OR_RETURN(s != NULL);
+    for (i = 0; i < 20; i++) {
+        opd_tensor *w = opd_tensor_set_requires_grad(opd_ones(OPD_INTS(2), OPD_FLOAT32), true);
+        opd_optimizer *a = sgd(&w, 1);
+        CHECK_INT(opd_backward(opd_scaler_scale(s, opd_sum(w))), 0);
+        CHECK_INT(opd_scaler_unscale(s, a), 0);
+        CHECK_NEAR(opd_item_f64(opd_select(opd_tensor_grad(w), 0, 0)), 1, 0);
+        CHECK_INT(opd_scaler_step(s, a), 0);
+        CHECK_OK();
+        opd_optimizer_free(a);
+    }
+    opd_scaler_free(s);
+}
+
 CHECK_MAIN()

@@ -415,4 +415,17 @@ TEST(words_of_a_generator) {
     CHECK_INT(opd_generator_take(g, 0, NULL) - next, 64);
     opd_generator_free(g);
 }
+/* What a message quotes of a list of texts is what stands in it. */
+TEST(lists_of_texts_in_messages) {
+    opd_value list[2], v[2];
+    list[0] = opd_value_str("one");
+    list[1] = opd_value_str("two\n");
+    v[0] = opd_value_tensor(opd_ones(OPD_INTS(2), OPD_FLOAT32));
+    v[1].tag = OPD_TAG_LIST;
+    v[1].n = 2;
+    v[1].u.list = list;
+    CHECK(!opd_call_op(opd_find("aten::mul.Scalar"), v, 2));
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "[\"one\", \"two\\n\"]");
+}
+
 CHECK_MAIN()

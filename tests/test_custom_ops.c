@@ -609,4 +609,140 @@ TEST(cards_of_plain_functions) {
     opd_library_close(lib);
 }
 
+
+//-- results -----------------------------------------------------------------------------------------------------------
+
+/* A kernel makes a result and then returns None in its place. */
+static int made_and_none(opd_call *call) {
+    const int64_t two = 2;
+    if (!opd_result(call, 0, &two, 1, OPD_FLOAT32)) { return -1; }
+    return opd_return_value(call, opd_value_none());
+}
+TEST(none_in_place_of_a_result_that_was_made) {
+    opd_library *lib = open_def("none");
+    opd_op_desc d;
+    opd_value v = opd_value_tensor(opd_ones(OPD_INTS(2), OPD_FLOAT32)), r;
+    memset(&d, 0, sizeof d);
+    d.schema = "made(Tensor x) -> Tensor?";
+    d.any = made_and_none;
+    CHECK_INT(opd_define(lib, &d), 0);
+    r = v;
+    CHECK_INT(opd_call_all(opd_find("none::made"), &r, &v, 1), 0);
+    CHECK_INT(r.tag, OPD_TAG_NONE);
+    opd_library_close(lib);
+}
+
+/* (parts, c) and (c, parts), c constant: its place among the results is that of the schema, however long the list. */
+static int nparts;
+static bool c_first;
+static int parts_kernel(opd_call *call) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *list[40];
+    int i;
+    for (i = 0; i < nparts; i++) { list[i] = opd_mul_Scalar(x, opd_value_float(i + 1)); }
+    if (c_first && opd_return_tensor(call, opd_exp(x))) { return -1; }
+    if (opd_return_tensors(call, list, nparts)) { return -1; }
+    return c_first ? 0 : opd_return_tensor(call, opd_exp(x));
+}
+static int parts_backward(opd_backward_call *bw) {
+    opd_tensor *sum = NULL;
+    int i;
+    for (i = 0; i < nparts; i++) {
+        opd_tensor *g = opd_bw_grad(bw, i + c_first);
+        if (!g) { continue; }
+        g = opd_mul_Scalar(g, opd_value_float(i + 1));
+        sum = sum ? opd_add(sum, g) : g;
+    }
+    CHECK(opd_bw_grad(bw, c_first ? 0 : nparts) == NULL);
+    return opd_bw_return(bw, 0, sum);
+}
+static int parts_forward(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    opd_value v = opd_value_tensor(in[0]), r[2];
+    int i;
+    (void)n;
+    if (opd_call_all((opd_op *)user, r, &v, 1)) { return -1; }
+    for (i = 0; i < nparts; i++) { out[i] = r[c_first].u.tensors[i]; }
+    out[nparts] = r[!c_first].u.t;
+    return nparts + 1;
+}
+TEST(a_constant_result_beside_a_list) {
+    static const int lengths[] = {1, 2, 3, 31, 32, 33, 40};
+    int k, i;
+    for (k = 0; k < 14; k++) {
+        opd_library *lib = open_def("parts");
+        opd_tensor *x = opd_full(OPD_INTS(2), opd_value_float(3), OPD_FLOAT32), *one = opd_ones(OPD_INTS(2), OPD_FLOAT32), *out[64], *along[64];
+        opd_op_desc d;
+        opd_op *op;
+        nparts = lengths[k / 2];
+        c_first = k % 2 != 0;
+        memset(&d, 0, sizeof d);
+        d.schema = c_first ? "f(Tensor x) -> (Tensor c, Tensor[] parts)" : "f(Tensor x) -> (Tensor[] parts, Tensor c)";
+        d.any = parts_kernel;
+        d.backward = parts_backward;
+        d.constant = "c";
+        CHECK_INT(opd_define(lib, &d), 0);
+        op = opd_find("parts::f");
+        CHECK_INT(opd_jvp(parts_forward, op, &x, &one, 1, NULL, out, along), nparts + 1);
+        for (i = 0; i < nparts; i++) { CHECK(along[i] && opd_item_f64(opd_select(along[i], 0, 1)) == i + 1); }
+        CHECK(along[nparts] && opd_item_f64(opd_select(along[nparts], 0, 1)) == 0);
+        (void)opd_tensor_set_requires_grad(x, true);
+        CHECK_INT(parts_forward(op, &x, 1, out), nparts + 1);
+        for (i = 0; i <= nparts; i++) { CHECK(opd_tensor_requires_grad(out[i]) == (i < nparts)); }
+        CHECK_INT(opd_backward(opd_sum(out[nparts - 1])), 0);
+        CHECK(opd_tensor_grad(x) && opd_item_f64(opd_select(opd_tensor_grad(x), 0, 0)) == nparts);
+        opd_library_close(lib);
+    }
+}
+
+/* A kernel without a formula that writes its argument keeps the history that it recorded itself, also in anomaly mode. */
+static int writes_and_records(opd_call *call) {
+    opd_tensor *x = opd_arg_tensor(call, 0);
+    return opd_mul_Scalar_(x, opd_value_float(2)) ? opd_return_tensor(call, x) : -1;
+}
+static void say_nothing(void *user, int is_error, const char *text) { (void)user; (void)is_error; (void)text; }
+TEST(what_a_kernel_records_stays_in_anomaly_mode) {
+    const opd_autograd_fallback_mode mode = opd_autograd_fallback_set(OPD_AUTOGRAD_FALLBACK_WARN);
+    opd_library *lib = open_def("writes");
+    opd_op_desc d;
+    int way;
+    memset(&d, 0, sizeof d);
+    d.schema = "twice_(Tensor(a!) x) -> Tensor(a!)";
+    d.any = writes_and_records;
+    CHECK_INT(opd_define(lib, &d), 0);
+    opd_log_set(say_nothing, NULL);
+    for (way = 0; way < 2; way++) {
+        const int was = opd_anomaly_set(way == 1, false);
+        opd_tensor *x = opd_tensor_set_requires_grad(opd_ones(OPD_INTS(2), OPD_FLOAT32), true);
+        opd_value v = opd_value_tensor(opd_mul_Scalar(x, opd_value_float(3))), r;
+        CHECK_INT(opd_call_all(opd_find("writes::twice_"), &r, &v, 1), 0);
+        CHECK_INT(opd_backward(opd_sum(r.u.t)), 0);
+        CHECK(opd_tensor_grad(x) && opd_item_f64(opd_select(opd_tensor_grad(x), 0, 0)) == 6);
+        (void)opd_anomaly_set((was & OPD_ANOMALY_ON) != 0, (was & OPD_ANOMALY_NAN) != 0);
+    }
+    opd_log_set(NULL, NULL);
+    (void)opd_autograd_fallback_set(mode);
+    opd_library_close(lib);
+}
+
+/* A name of any length is kept whole, and once. */
+static int passes(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_bw_grad(bw, 0)); }
+TEST(long_names_of_formulas_recorded_by_hand) {
+    opd_tensor *x = opd_tensor_set_requires_grad(opd_ones(OPD_INTS(2), OPD_FLOAT32), true);
+    static char name[300];
+    int n, i;
+    for (n = 60; n < 300; n = n < 68 ? n + 1 : n + 77) {
+        int64_t live = 0;
+        memset(name, 'a', (size_t)n);
+        name[n] = 0;
+        for (i = 0; i < 20; i++) {
+            OPD_SCOPE {
+                opd_tensor *y = opd_detach(x);
+                CHECK_INT(opd_autograd_record(name, passes, &x, 1, NULL, 0, NULL, 0, &y, 1), 0);
+                CHECK_STR(opd_tensor_grad_fn(y), name);
+            }
+            if (i == 1) { live = opd_memory_stats().live; }
+        }
+        CHECK_INT(opd_memory_stats().live, live);
+    }
+}
+
 CHECK_MAIN()

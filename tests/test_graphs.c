@@ -1555,4 +1555,71 @@ TEST(derivatives_by_a_constant) {
         opd_graph_free(g);
     }
 }
+
+/* Inputs added to a traced or loaded graph, however many it has, go behind the others and leave these alone. */
+static int sum_of_all(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    int i;
+    (void)user;
+    for (i = 1, out[0] = in[0]; i < n; i++) { out[0] = opd_add(out[0], in[i]); }
+    return 1;
+}
+TEST(inputs_behind_those_of_a_trace) {
+    static char text[20000], name[20];
+    opd_tensor *in[24], *out[1];
+    int n, i, way;
+    for (i = 0; i < 24; i++) { in[i] = opd_full(OPD_INTS(2), opd_value_float(i), OPD_FLOAT32); }
+    for (n = 2; n < 10; n++) {
+        for (way = 0; way < 2; way++) {
+            opd_graph *g = opd_graph_trace(sum_of_all, NULL, in, n, NULL);
+            if (way && g) {
+                (void)opd_graph_print(g, text, sizeof text);
+                opd_graph_free(g);
+                g = opd_graph_parse(text);
+            }
+            CHECK_OR_RETURN(g != NULL);
+            for (i = 0; i < 12; i++) {
+                (void)snprintf(name, sizeof name, "more%d", i);
+                CHECK(opd_graph_input(g, name, NULL) != NULL);
+            }
+            CHECK_INT(opd_graph_ninputs(g), n + 12);
+            (void)opd_graph_print(g, text, sizeof text);
+            for (i = 0; i < n; i++) {
+                (void)snprintf(name, sizeof name, "%%%d : ", i);
+                CHECK(strstr(text, name) != NULL);
+            }
+            CHECK_INT(opd_graph_run(g, in, n + 12, out, 1), 1);
+            CHECK_NEAR(opd_item_f64(opd_select(out[0], 0, 1)), n * (n - 1) / 2, 0);
+            opd_graph_free(g);
+        }
+    }
+}
+
+/* A text constant of any length, also of characters that are written as several, comes back from a file; and a print
+   that is cut is the begin of the whole. */
+TEST(long_texts_are_constants) {
+    static char word[3001], whole[20000], again[20000], part[700];
+    int n, way;
+    for (way = 0; way < 2; way++) {
+        for (n = 1; n <= 3000; n = n < 590 ? 590 : n < 605 ? n + 1 : n + 479) {
+            opd_graph *g = opd_graph_new(), *h;
+            opd_graph_value *o[1];
+            memset(word, way ? '\001' : 'q', (size_t)n);
+            word[n] = 0;
+            o[0] = opd_graph_input(g, "x", "Tensor");
+            CHECK(opd_graph_constant(g, opd_value_str(word)) != NULL);
+            CHECK_INT(opd_graph_output(g, o, 1, false), 0);
+            CHECK_INT(opd_graph_save(g, path()), 0);
+            h = opd_graph_load(path());
+            CHECK_OK();
+            CHECK(h && opd_graph_print(g, whole, sizeof whole) == opd_graph_print(h, again, sizeof again));
+            CHECK(strcmp(whole, again) == 0 && strlen(whole) > (size_t)n * (way ? 4 : 1));
+            CHECK(opd_graph_print(g, part, sizeof part) == strlen(whole) && opd_graph_print(g, NULL, 0) == strlen(whole));
+            CHECK(strncmp(part, whole, strlen(part)) == 0);
+            CHECK(strlen(part) == (strlen(whole) < sizeof part ? strlen(whole) : sizeof part - 1));
+            opd_graph_free(g);
+            opd_graph_free(h);
+        }
+    }
+    (void)remove(path());
+}
 CHECK_MAIN()

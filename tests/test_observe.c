@@ -841,6 +841,39 @@ static void profile_once(int round) {
 }
 TEST(a_profile_is_taken_while_threads_call) { with_workers(profile_once, 20); }
 
+/* An event that begins while the profiler is stopped is not over before its begin. */
+static void *spans(void *arg) {
+    (void)__atomic_add_fetch(&running_threads, 1, __ATOMIC_RELAXED);
+    while (!__atomic_load_n(&stop_threads, __ATOMIC_RELAXED)) { opd_span_close(opd_span_open("span")); }
+    return arg;
+}
+TEST(no_event_ends_before_it_begins) {
+    char path[64], line[1000];
+    pthread_t id[WORKERS];
+    int i, round, wrong = 0;
+    FILE *f;
+    (void)snprintf(path, sizeof path, "/tmp/opd_trace_%ld.json", (long)getpid());
+    running_threads = stop_threads = 0;
+    for (i = 0; i < WORKERS; i++) { CHECK_INT(pthread_create(&id[i], NULL, spans, NULL), 0); }
+    while (__atomic_load_n(&running_threads, __ATOMIC_RELAXED) < WORKERS) { (void)usleep(1000); }
+    for (round = 0; round < 60; round++) {
+        opd_profile *p;
+        CHECK_INT(opd_profiler_start(NULL), 0);
+        (void)usleep(50);
+        p = opd_profiler_stop();
+        CHECK_INT(opd_profile_write_trace(p, path), 0);
+        opd_profile_free(p);
+        f = fopen(path, "r");
+        while (f && fgets(line, sizeof line, f)) { wrong += strstr(line, ".-") != NULL || strstr(line, ":-") != NULL || strstr(line, ": -") != NULL; }
+        CHECK(f != NULL);
+        if (f) { (void)fclose(f); }
+    }
+    __atomic_store_n(&stop_threads, 1, __ATOMIC_RELAXED);
+    for (i = 0; i < WORKERS; i++) { CHECK_INT(pthread_join(id[i], NULL), 0); }
+    CHECK_INT(wrong, 0);
+    (void)remove(path);
+}
+
 /* An observer goes with the plug-in that its callbacks are in. */
 TEST(observers_of_a_plugin_go_with_it) {
     static const char source[] =

@@ -303,4 +303,16 @@ TEST(blocks_are_used_again) {
 #endif
 }
 
+/* Mistakes are told before a device is looked for. */
+TEST(bad_forms_of_pinned_tensors) {
+    CHECK(!opd_tensor_new_pinned(opd_ints_of(NULL, 2), OPD_FLOAT32, OPD_CPU));
+    CHECK_ERROR(OPD_ERROR_SHAPE, "at NULL");
+    CHECK(!opd_tensor_new_pinned(opd_ints_of(NULL, 65), OPD_FLOAT32, OPD_CPU));
+    CHECK_ERROR(OPD_ERROR_SHAPE, "at most 64 dimensions");
+    CHECK(!opd_tensor_new_pinned(OPD_INTS(2), (opd_scalar_type)77, OPD_CPU));
+    CHECK_ERROR(OPD_ERROR_DTYPE, "77 is no dtype");
+    CHECK(!opd_tensor_new_pinned(OPD_INTS(2), (opd_scalar_type)-1, OPD_CPU));
+    CHECK_ERROR(OPD_ERROR_DTYPE, "-1 is no dtype");
+}
+
 CHECK_MAIN()

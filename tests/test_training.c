@@ -593,4 +593,27 @@ TEST(parameters_that_cannot_be_written) {         /* their call is the second, a
     opd_optimizer_free(o);
 }
 
+/* A phase of the policy that has no steps is an error at the step that would be in it, as in PyTorch. */
+TEST(a_cycle_with_a_phase_without_steps) {
+    static const struct { double start; int64_t steps, wrong; bool three; } rows[] = {
+        {0.1, 10, 0, false}, {0.1, 10, 0, true}, {0.5, 2, 0, true}, {1, 1, 0, false}, {1, 10, 10, false}, {0, 10, -1, false},
+        {0.3, 1, -1, false}, {0, 1, -1, false}, {0.5, 4, -1, false}};
+    size_t r;
+    int linear;
+    for (r = 0; r < sizeof rows / sizeof *rows; r++) {
+        for (linear = 0; linear < 2; linear++) {
+            opd_one_cycle c = opd_one_cycle_defaults(1, rows[r].steps);
+            int64_t step;
+            c.pct_start = rows[r].start;
+            c.three_phase = rows[r].three;
+            c.linear = linear != 0;
+            for (step = 0; step < rows[r].steps + (rows[r].wrong == rows[r].steps); step++) {
+                const double lr = opd_lr_one_cycle(step, &c);
+                CHECK((isnan(lr) != 0) == (step == rows[r].wrong));
+                if (step == rows[r].wrong) { CHECK_ERROR(OPD_ERROR_ARGUMENT, "float division by zero"); }
+            }
+        }
+    }
+}
+
 CHECK_MAIN()

@@ -901,6 +901,188 @@ TEST(integers_have_tangents_of_zeros) {
     CHECK_NEAR(opd_item_f64(opd_select(tangents[1], 0, 1)), 2.718281828459045, 1e-12);
 }
 
+
+/* More results than a transform may give are an error before anything is written. */
+static int sum_of_squares(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    int i;
+    (void)user;
+    for (i = 1, out[0] = opd_mul(in[0], in[0]); i < n; i++) { out[0] = opd_add(out[0], opd_mul(in[i], in[i])); }
+    out[1] = in[0];
+    return 2;
+}
+TEST(as_many_results_as_a_transform_may_give) {
+    static const int counts[] = {1, 62, 63, 64, 65, 80, 200};
+    opd_tensor *in[200], *out[200];
+    int by[200], i, way;
+    size_t c;
+    for (i = 0; i < 200; i++) { in[i] = num(i); by[i] = i; }
+    for (c = 0; c < sizeof counts / sizeof *counts; c++) {
+        for (way = 0; way < 5; way++) {
+            const int n = counts[c], most = n + 1 + (way == 1);
+            opd_transform_options o;
+            int got;
+            memset(&o, 0, sizeof o);
+            o.argnums = by;
+            o.nargnums = n;
+            o.naux = 1;
+            got = way == 0 ? opd_grad(sum_of_squares, NULL, in, n, &o, out)
+                : way == 1 ? opd_grad_and_value(sum_of_squares, NULL, in, n, &o, out)
+                : way == 2 ? opd_jacrev(sum_of_squares, NULL, in, n, &o, out)
+                : way == 3 ? opd_jacfwd(sum_of_squares, NULL, in, n, &o, out)
+                : opd_hessian(sum_of_squares, NULL, in, n, &o, out);
+            if (way == 4 ? n > 1 : most > OPD_TRANSFORM_OUTPUTS) {
+                CHECK_INT(got, -1);
+                CHECK_ERROR(OPD_ERROR_ARGUMENT, "are more than the 64 outputs that are allowed");
+                continue;
+            }
+            CHECK_OK();
+            CHECK_INT(got, way == 4 ? 2 : most);
+            if (way < 4) { CHECK_NEAR(at(out[n - 1], 0), 2.0 * (n - 1), 0); }
+        }
+    }
+    memset(out, 0, sizeof out);                   /* whose results go to the program has no limit */
+    {
+        opd_derivative *v = NULL;
+        CHECK_INT(opd_vjp(sum_of_squares, NULL, in, 200, NULL, out, &v), 2);
+        out[0] = out[1] = num(1);
+        in[0] = out[0];
+        CHECK_INT(opd_derivative_call(v, in, 2, 0, out), 200);
+        CHECK_NEAR(at(out[199], 0), 398, 0);
+    }
+}
+
+/* A function whose number of outputs changes is told, whichever transform calls it several times. */
+static int nchanging;
+static int changing(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user; (void)n;
+    out[0] = opd_sin(in[0]);
+    out[1] = opd_cos(in[0]);
+    return nchanging++ ? 1 : 2;
+}
+static int growing(void *user, opd_tensor *const *in, int n, opd_tensor **out) { return 3 - changing(user, in, n, out); }
+static int changing_forward(opd_context *ctx) {
+    opd_tensor *out[2] = {NULL, NULL}, *in = opd_context_tensor(ctx, 0);
+    const int n = changing(NULL, &in, 1, out);
+    int i;
+    for (i = 0; i < n; i++) { if (opd_context_return(ctx, out[i])) { return -1; } }
+    return 0;
+}
+static int changing_setup(opd_context *ctx) { (void)ctx; return 0; }
+static int changing_backward(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_bw_grad(bw, 0)); }
+static int changing_function(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    opd_autograd_function f;
+    opd_value v = opd_value_tensor(in[0]), o[4];
+    (void)user; (void)n;
+    memset(&f, 0, sizeof f);
+    f.name = "Changing";
+    f.forward = changing_forward;
+    f.setup_context = changing_setup;
+    f.backward = changing_backward;
+    if (opd_autograd_apply(&f, o, 4, &v, 1) < 0) { return -1; }
+    out[0] = o[0].u.t;
+    return 1;
+}
+TEST(the_number_of_outputs_changes) {
+    const double v[4] = {1, 2, 3, 4};
+    opd_tensor *x = vec(v, 4), *w = opd_tensor_set_requires_grad(vec(v, 4), true), *out[MOST];
+    opd_transform_options o;
+    opd_vmap_options m;
+    opd_derivative *d = NULL;
+    memset(&o, 0, sizeof o);
+    memset(&m, 0, sizeof m);
+    o.chunk_size = m.chunk_size = 2;
+    nchanging = 0;
+    CHECK_INT(opd_jacfwd(changing, NULL, &x, 1, &o, out), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "gives 2 outputs for one chunk and 1 for another");
+    o.chunk_size = 1;
+    nchanging = 0;
+    CHECK_INT(opd_jacfwd(changing, NULL, &x, 1, &o, out), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "gives 2 outputs for one chunk and 1 for another");
+    nchanging = 0;
+    CHECK_INT(opd_vmap(changing, NULL, &x, 1, &m, out), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "2 outputs for one chunk and 1 for another");
+    nchanging = 0;
+    CHECK_INT(opd_vmap(changing_function, NULL, &w, 1, NULL, out), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "gives 2 outputs for one example and 1 for another");
+    nchanging = 0;
+    CHECK_INT(opd_linearize(growing, NULL, &x, 1, NULL, out, &d), 1);
+    memset(out, 0, sizeof out);
+    CHECK_INT(opd_derivative_call(d, &x, 1, 0, out), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "the function gave 1 outputs and now gives 2");
+    CHECK(out[1] == NULL);
+}
+
+/* A derivative needs nothing of the options that it was made with. */
+static int product_and_sum(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user; (void)n;
+    out[0] = opd_mul(in[0], in[1]);
+    out[1] = opd_add(in[0], in[1]);
+    return 2;
+}
+TEST(options_may_go_when_a_derivative_is_made) {
+    int way;
+    for (way = 0; way < 2; way++) {
+        opd_tensor *in[2], *out[2], *one[1];
+        opd_transform_options *o = (opd_transform_options *)calloc(1, sizeof *o);
+        int *by = (int *)malloc(sizeof *by);
+        opd_derivative *d = NULL;
+        in[0] = num(3); in[1] = num(5); one[0] = num(1);
+        CHECK_OR_RETURN(o && by);
+        *by = -1;
+        o->argnums = by;
+        o->nargnums = o->naux = 1;
+        CHECK_INT(way ? opd_linearize(product_and_sum, NULL, in, 2, o, out, &d) : opd_vjp(product_and_sum, NULL, in, 2, o, out, &d), 2);
+        *by = 7;
+        memset(o, 0x55, sizeof *o);
+        free(by);
+        free(o);
+        CHECK_INT(opd_derivative_call(d, one, 1, 0, out), 1);
+        CHECK_OK();
+        CHECK_NEAR(at(out[0], 0), 3, 0);
+    }
+}
+
+/* What the tape knows of the inputs of a derivative inside of another is the same in anomaly mode. */
+static int written_inside(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user; (void)n;
+    if (!opd_add_(in[0], in[0])) { return -1; }
+    out[0] = opd_sum(in[0]);
+    return 1;
+}
+static int aux_inside(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user; (void)n;
+    out[0] = opd_sum(opd_mul(in[0], in[0]));
+    out[1] = in[0];
+    return 2;
+}
+static int derived_inside(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    opd_transform_options o;
+    opd_tensor *t[2];
+    const bool aux = *(int *)user != 0;
+    memset(&o, 0, sizeof o);
+    o.naux = aux;
+    if (opd_grad(aux ? aux_inside : written_inside, NULL, in, n, &o, t) < 0) { return -1; }
+    out[0] = opd_sum(aux ? opd_mul(t[0], t[1]) : t[0]);
+    return 1;
+}
+static void say_nothing(void *user, int is_error, const char *text) { (void)user; (void)is_error; (void)text; }
+TEST(inputs_inside_of_a_derivative_in_anomaly_mode) {
+    int way, aux;
+    opd_log_set(say_nothing, NULL);
+    for (way = 0; way < 2; way++) {
+        const int was = opd_anomaly_set(way == 1, false);
+        opd_tensor *x = num(3), *out[1];
+        aux = 0;
+        CHECK_INT(opd_grad(derived_inside, &aux, &x, 1, NULL, out), -1);
+        CHECK_ERROR(OPD_ERROR_AUTOGRAD, "a leaf Variable that requires grad is being used in an in-place operation");
+        aux = 1;
+        CHECK_INT(opd_grad(derived_inside, &aux, &x, 1, NULL, out), 1);
+        CHECK_NEAR(at(out[0], 0), 12, 0);
+        (void)opd_anomaly_set((was & OPD_ANOMALY_ON) != 0, (was & OPD_ANOMALY_NAN) != 0);
+    }
+    opd_log_set(NULL, NULL);
+}
+
 static void add_operators(void) {
     int i;
     (void)opd_vmap_fallback_set(OPD_VMAP_FALLBACK_SILENT);
