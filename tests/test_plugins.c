@@ -677,6 +677,27 @@ TEST(loading_by_two_threads) {
 }
 #endif
 
+/* A library whose place the loader does not say, as its addresses are absolute, is refused and not left mapped. */
+TEST(a_library_that_is_mapped_elsewhere) {
+    char path[650], command[2000];
+    FILE *f;
+    int i;
+    set_up();
+    snprintf(path, sizeof path, "%s/placed.c", cache);
+    f = fopen(path, "w");
+    CHECK_OR_RETURN(f != NULL);
+    (void)fprintf(f, "int answer(void) { return 42; }\n");
+    CHECK_INT(fclose(f), 0);
+    snprintf(command, sizeof command, "cc -shared -fPIC -Wl,-Ttext-segment=0x20000000 '%s' -o '%s/placed.so' 2>/dev/null", path, cache);
+    if (system(command) != 0) { SKIP("no compiler whose linker knows -Ttext-segment"); }
+    snprintf(path, sizeof path, "%s/placed.so", cache);
+    for (i = 0; i < 2; i++) {
+        CHECK(!opd_load_library(path));
+        CHECK_ERROR(OPD_ERROR_REGISTER, "cannot see where");
+        check_unmapped();
+    }
+}
+
 //-- running out of memory ---------------------------------------------------------------------------------------------
 
 /* Every allocation of a load that finds its code compiled, of one from a path, and of one whose code a tape still keeps
