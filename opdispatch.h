@@ -25388,8 +25388,15 @@ static int opdi_jvp_twice(opd_node *n, opd_tensor *const *tangents, opd_tensor *
     return rc;
 }
 
+//-- True if a ready-made forward formula is that of an operator; of a custom function it is an error.
+static bool opdi_jvp_of_operator(const opd_jvp_call *jv) {
+    if (jv->op) { return true; }
+    (void)opd_fail(OPD_ERROR_AUTOGRAD, "opd_jvp_pointwise, _linear and _backward are for operators, not for %s",
+                   jv->ctx->name);
+    return false;
+}
 int opd_jvp_backward(opd_jvp_call *jv) {
-    opd_node *n = opd_ok() ? opdi_jvp_node(jv, -1) : NULL;
+    opd_node *n = opd_ok() && opdi_jvp_of_operator(jv) ? opdi_jvp_node(jv, -1) : NULL;
     int rc = n ? opdi_jvp_twice(n, jv->tangents, jv->results, jv->nresults, jv->constant, jv->out) : -1;
     if (n) { opdi_node_release(n); }
     return rc;
@@ -25405,7 +25412,8 @@ static opd_tensor *opdi_spread(opd_tensor *t, const opd_tensor *result) {
 //-- Gives the tangent of a pointwise result: the sum of what the backward formula makes of each input's tangent alone.
 int opd_jvp_pointwise(opd_jvp_call *jv) {
     opd_tensor *result = jv->results[0], *sum = NULL, *grad, **gave = opdi_scope_tensors(jv->ninputs);
-    int e, rc = gave ? 0 : -1;
+    int e, rc = gave && opdi_jvp_of_operator(jv) ? 0 : -1;
+    if (rc) { return rc; }
     if (jv->nresults != 1) { return opd_jvp_backward(jv); }
     for (e = 0; e < jv->ninputs && rc == 0; e++) {
         opd_node *n;
@@ -25441,7 +25449,7 @@ int opd_jvp_linear(opd_jvp_call *jv) {
     opd_tensor **list;
     int i, e = 0, r = 0;
     int32_t k;
-    if (!opd_ok()) { return -1; }
+    if (!opd_ok() || !opdi_jvp_of_operator(jv)) { return -1; }
     for (i = 0; i < op->nargs; i++) {
         args[i] = jv->args[i];
         if (op->tensor_args >> i & 1) {

@@ -1012,6 +1012,32 @@ TEST(the_number_of_outputs_changes) {
     CHECK(out[1] == NULL);
 }
 
+/* Ready-made forward formulas are those of operators. */
+static int ready_made(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    static const opd_jvp_fn rules[] = {OPD_JVP_BACKWARD, OPD_JVP_POINTWISE, OPD_JVP_LINEAR};
+    opd_autograd_function f;
+    opd_value v = opd_value_tensor(in[0]), o[2];
+    (void)n;
+    memset(&f, 0, sizeof f);
+    f.name = "ReadyMade";
+    nchanging = 1;
+    f.forward = changing_forward;
+    f.setup_context = changing_setup;
+    f.backward = changing_backward;
+    f.jvp = rules[*(int *)user];
+    if (opd_autograd_apply(&f, o, 2, &v, 1) < 0) { return -1; }
+    out[0] = o[0].u.t;
+    return 1;
+}
+TEST(ready_made_forward_formulas_are_for_operators) {
+    opd_tensor *x = num(2), *out[1], *along[1];
+    int i;
+    for (i = 0; i < 3; i++) {
+        CHECK_INT(opd_jvp(ready_made, &i, &x, &x, 1, NULL, out, along), -1);
+        CHECK_ERROR(OPD_ERROR_AUTOGRAD, "are for operators, not for ReadyMade");
+    }
+}
+
 /* A derivative needs nothing of the options that it was made with. */
 static int product_and_sum(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     (void)user; (void)n;
