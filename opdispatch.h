@@ -29145,9 +29145,15 @@ static int opdi_function_loop(opd_context *ctx, const opd_value *values, const i
         }
         got = opd_autograd_apply(&ctx->fn, all + e * OPD_TRANSFORM_OUTPUTS, OPD_TRANSFORM_OUTPUTS, args, ctx->ninputs);
         if (got < 0) { return -1; }
-        if (e && got != n) {
-            return opd_fail(OPD_ERROR_AUTOGRAD, "%s: its forward gives %d outputs for one example and %d for another",
-                            ctx->name, n, got);
+        if ((e && got != n) || got > OPD_TRANSFORM_OUTPUTS) {
+            return opd_fail(OPD_ERROR_AUTOGRAD, e ? "%s gives %d outputs for one example and %d for another"
+                            : "%s gives %d outputs, at most %d are allowed under a vmap", ctx->fn.name, e ? n : got,
+                            e ? got : OPD_TRANSFORM_OUTPUTS);
+        }
+        for (i = 0; i < got; i++) {
+            if (all[e * OPD_TRANSFORM_OUTPUTS + i].tag == all[i].tag) { continue; }
+            return opd_fail(OPD_ERROR_AUTOGRAD, "output %d of %s is a Tensor for one example and none for another", i,
+                            ctx->fn.name);
         }
         n = got;
     }
@@ -32457,7 +32463,10 @@ static int opdi_trace_compare(const opd_graph *g, const opd_graph *again, opd_tr
     if (!opd_ok()) { return -1; }
     k = opdi_outputs_check(fn(user, in, n, x), x, "opd_graph_trace", "the function");
     in = opdi_trace_fresh(g, inputs, n);
-    if (k < 0 || !opd_ok() || opd_graph_run(g, in, n, y, OPD_TRANSFORM_OUTPUTS) != k) { return -1; }
+    if (k < 0 || !opd_ok() || (i = opd_graph_run(g, in, n, y, OPD_TRANSFORM_OUTPUTS)) < 0) { return -1; }
+    if (i != k) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_trace: the function gave %d outputs and now gives %d", i, k);
+    }
     for (i = 0; i < k; i++) {
         const int close = opdi_trace_close(x[i], y[i], tolerance);
         if (close < 0) { return -1; }

@@ -1594,6 +1594,23 @@ TEST(inputs_behind_those_of_a_trace) {
     }
 }
 
+/* A function that gives fewer outputs the third time is told by the check of a trace. */
+static int third_is_shorter(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)n;
+    out[0] = opd_sin(in[0]);
+    out[1] = opd_cos(in[0]);
+    return ++*(int *)user == 3 ? 1 : 2;
+}
+TEST(a_check_with_other_outputs) {
+    opd_tensor *x = opd_ones(OPD_INTS(2), OPD_FLOAT32);
+    opd_trace_options o;
+    int calls = 0;
+    memset(&o, 0, sizeof o);
+    o.check = true;
+    CHECK(!opd_graph_trace(third_is_shorter, &calls, &x, 1, &o));
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "the function gave 2 outputs and now gives 1");
+}
+
 /* A text constant of any length, also of characters that are written as several, comes back from a file; and a print
    that is cut is the begin of the whole. */
 TEST(long_texts_are_constants) {

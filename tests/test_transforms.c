@@ -1003,13 +1003,49 @@ TEST(the_number_of_outputs_changes) {
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "2 outputs for one chunk and 1 for another");
     nchanging = 0;
     CHECK_INT(opd_vmap(changing_function, NULL, &w, 1, NULL, out), -1);
-    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "gives 2 outputs for one example and 1 for another");
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "Changing gives 2 outputs for one example and 1 for another");
     nchanging = 0;
     CHECK_INT(opd_linearize(growing, NULL, &x, 1, NULL, out, &d), 1);
     memset(out, 0, sizeof out);
     CHECK_INT(opd_derivative_call(d, &x, 1, 0, out), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "the function gave 1 outputs and now gives 2");
     CHECK(out[1] == NULL);
+}
+
+/* So do outputs of which some examples have none, and more of them than a transform may have. */
+static int nsparse;
+static bool sparse_many;
+static int sparse_forward(opd_context *ctx) {
+    int i;
+    for (i = 0; i < (sparse_many ? 70 : 1); i++) {
+        opd_tensor *y = opd_sin(opd_context_tensor(ctx, 0));
+        if (opd_context_return_value(ctx, nsparse++ && !sparse_many ? opd_value_int(7) : opd_value_tensor(y))) { return -1; }
+    }
+    return 0;
+}
+static int sparse_function(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    opd_autograd_function f;
+    opd_value v = opd_value_tensor(in[0]), o[70];
+    (void)user; (void)n;
+    memset(&f, 0, sizeof f);
+    f.name = "Sparse";
+    f.forward = sparse_forward;
+    f.setup_context = changing_setup;
+    f.backward = changing_backward;
+    if (opd_autograd_apply(&f, o, 70, &v, 1) < 0) { return -1; }
+    out[0] = o[0].u.t;
+    return 1;
+}
+TEST(outputs_that_some_examples_have) {
+    const double v[4] = {1, 2, 3, 4};
+    opd_tensor *w = opd_tensor_set_requires_grad(vec(v, 4), true), *out[1];
+    nsparse = 0;
+    sparse_many = false;
+    CHECK_INT(opd_vmap(sparse_function, NULL, &w, 1, NULL, out), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "is a Tensor for one example and none for another");
+    sparse_many = true;
+    CHECK_INT(opd_vmap(sparse_function, NULL, &w, 1, NULL, out), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "gives 70 outputs, at most 64 are allowed under a vmap");
 }
 
 /* Ready-made forward formulas are those of operators. */
