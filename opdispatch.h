@@ -24593,7 +24593,8 @@ bool opd_tensor_requires_grad(const opd_tensor *t) {
     return !opdi_is_none(t, "opd_tensor_requires_grad") && opdi_requires_grad(t);
 }
 static opd_node *opdi_grad_fn(const opd_tensor *t) {
-    return !opdi_is_none(t, "its grad_fn") && opdi_refresh((opd_tensor *)(uintptr_t)t) == 0 ? t->grad_fn : NULL;
+    if (opdi_is_none(t, "its grad_fn") || opdi_refresh((opd_tensor *)(uintptr_t)t)) { return NULL; }
+    return opdi_diff_is_input(t) ? NULL : t->grad_fn;
 }
 bool opd_tensor_is_leaf(const opd_tensor *t) { return !opdi_grad_fn(t); }
 opd_tensor *opd_tensor_grad(const opd_tensor *t) {

@@ -1113,6 +1113,7 @@ static int written_inside(void *user, opd_tensor *const *in, int n, opd_tensor *
 }
 static int aux_inside(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     (void)user; (void)n;
+    CHECK(opd_tensor_is_leaf(in[0]) && !opd_tensor_grad_fn(in[0]) && opd_tensor_requires_grad(in[0]));
     out[0] = opd_sum(opd_mul(in[0], in[0]));
     out[1] = in[0];
     return 2;
