@@ -234,6 +234,7 @@
      >>api:op:train     steps of optimizers
      >>api:op_id       the built-in operators by number
      >>api:typed       typed functions for operators of one's own
+     >>api:old         functions under the names of version 0.2
      >>api:host        the table through which plug-ins call
      >>platform        allocation, atomics, threads, errors, log, scopes' stack
      >>values          dtypes, devices, what a tensor is
@@ -889,13 +890,13 @@ OPD_API int opd_define(opd_library *lib, const opd_op_desc *desc);
 /* The parts of a card by themselves (torch.library.register_fake, register_vmap), before or after the definition; a
    kernel for a device is opd_impl_key at "CPU", "CUDA", ...  An operator that has a fake kernel, or that is composed of
    others, takes no other fake kernel.  jvp: a function or OPD_JVP_*.  0, or -1 with nothing changed. */
-OPD_API int opd_register_fake(opd_library *lib, const char *name, opd_kernel fake);
-OPD_API int opd_register_vmap(opd_library *lib, const char *name, opd_vmap_rule rule);
-OPD_API int opd_register_jvp(opd_library *lib, const char *name, opd_jvp_fn jvp);
+OPD_API int opd_fake_register(opd_library *lib, const char *name, opd_kernel fake);
+OPD_API int opd_vmap_register(opd_library *lib, const char *name, opd_vmap_rule rule);
+OPD_API int opd_jvp_register(opd_library *lib, const char *name, opd_jvp_fn jvp);
 /* Gives an operator, defined already or later, a formula, as a kernel at Autograd of this library (torch.library.
    register_autograd): functional schemas only.  setup_context fills the context that the formula reads after each
    recorded call (see opd_context); NULL: nothing is saved.  0, or -1 with nothing changed. */
-OPD_API int opd_register_autograd(opd_library *lib, const char *name, opd_backward_fn backward,
+OPD_API int opd_autograd_register(opd_library *lib, const char *name, opd_backward_fn backward,
                                   opd_setup_fn setup_context);
 
 /* Finds "ns::name.overload"; NULL with an error that names the nearest ones.  Handles stay valid for ever; a call
@@ -1417,29 +1418,29 @@ OPD_API int opd_backward_with(opd_tensor *const *outputs, int n, const opd_backw
 /* torch.autograd.grad: gradients of outputs with respect to inputs, into grads (of the innermost scope). */
 OPD_API int opd_autograd_grad(opd_tensor *const *outputs, int n, opd_tensor *const *inputs, int ninputs,
                               const opd_backward_options *options, opd_tensor **grads);
-/* Grad mode of this thread.  opd_grad_set returns what it was:
-   `bool was = opd_grad_set(false); ... opd_grad_set(was);`  As blocks: OPD_NO_GRAD { }, OPD_ENABLE_GRAD { } and
+/* Grad mode of this thread.  opd_grad_mode_set returns what it was:
+   `bool was = opd_grad_mode_set(false); ... opd_grad_mode_set(was);`  As blocks: OPD_NO_GRAD { }, OPD_ENABLE_GRAD { },
    OPD_GRAD_MODE(on) { } (torch.no_grad, enable_grad, set_grad_enabled).  What a kernel, a formula or a callback changes
    ends with it; opd_dispatch_state carries the mode to another thread. */
-OPD_API bool opd_grad_enabled(void);
-OPD_API bool opd_grad_set(bool on);
+OPD_API bool opd_grad_mode_enabled(void);
+OPD_API bool opd_grad_mode_set(bool on);
 typedef struct opd_grad_block { bool was, open; } opd_grad_block;
 OPD_INLINE opd_grad_block opd_grad_begin(bool on) {
-    opd_grad_block b; b.was = opd_grad_set(on); b.open = true; return b;
+    opd_grad_block b; b.was = opd_grad_mode_set(on); b.open = true; return b;
 }
 OPD_INLINE void opd_grad_end(opd_grad_block *b) {
-    if (b->open) { b->open = false; (void)opd_grad_set(b->was); }
+    if (b->open) { b->open = false; (void)opd_grad_mode_set(b->was); }
 }
 /* Inference mode of this thread (c10::InferenceMode): no grad mode, calls pass by the Autograd keys, and tensors
    made in it are inference tensors: without history and version, never saved for a backward and not written outside.
    Views of other tensors stay such, but may be written only inside.  Returns the thread's whole state before, which
    opd_dispatch_state_set puts back; as a block: OPD_INFERENCE_MODE(on) { }.  `false` inside gives the normal mode. */
-OPD_API opd_dispatch_state opd_inference_set(bool on);
-OPD_API bool opd_inference_enabled(void);
+OPD_API opd_dispatch_state opd_inference_mode_set(bool on);
+OPD_API bool opd_inference_mode_enabled(void);
 OPD_API bool opd_tensor_is_inference(const opd_tensor *t);
 typedef struct opd_inference_block { opd_dispatch_state was; bool open; } opd_inference_block;
 OPD_INLINE opd_inference_block opd_inference_begin(bool on) {
-    opd_inference_block b; b.was = opd_inference_set(on); b.open = true; return b;
+    opd_inference_block b; b.was = opd_inference_mode_set(on); b.open = true; return b;
 }
 OPD_INLINE void opd_inference_end(opd_inference_block *b) {
     if (b->open) { b->open = false; (void)opd_dispatch_state_set(b->was); }
@@ -1644,8 +1645,8 @@ typedef struct opd_saved_hooks {
     void *user;
     void (*destroy)(void *user);                  /* may be NULL */
 } opd_saved_hooks;
-OPD_API int opd_saved_hooks_push(const opd_saved_hooks *hooks);
-OPD_API void opd_saved_hooks_pop(void);
+OPD_API int opd_saved_hooks_begin(const opd_saved_hooks *hooks);
+OPD_API void opd_saved_hooks_end(void);
 /* Makes every push on this thread fail with the message (cut to 255 bytes); NULL allows them again.  -1 with that error
    when a pair is pushed already.  opd_saved_hooks_disabled: the message, or NULL. */
 OPD_API int opd_saved_hooks_disable(const char *message);
@@ -1701,22 +1702,22 @@ OPD_API int opd_anomaly_set(bool on, bool check_nan);
 
 /* Opens a level of forward mode on this thread (torch.autograd.forward_ad.enter_dual_level): until it is exited,
    results of dual tensors have tangents.  One at a time.  The level's number, from 0, or -1 with an error. */
-OPD_API int opd_dual_enter(void);
+OPD_API int opd_dual_level_begin(void);
 /* Exits the newest level: its tangents go.  0, or -1 with an error.  Works while an error is pending. */
-OPD_API int opd_dual_exit(int level);
+OPD_API int opd_dual_level_end(int level);
 /* Ends the level of a block OPD_DUAL_LEVEL { ... }, which enters one and exits it; the block is left out when none can
    be entered. */
 OPD_INLINE void opd_dual_end(int *level) {
-    if (*level >= 0) { (void)opd_dual_exit(*level); *level = -1; }
+    if (*level >= 0) { (void)opd_dual_level_end(*level); *level = -1; }
 }
 /* A view of primal (differentiable by the tape) with a tangent of its sizes.  A tangent that lies in memory as primal
    does is kept as it is, any other is copied (differentiably).  Views of a dual tensor have views of its tangent;
    writing into any of them in place writes their tangent (which is a new one when the tape may hold the old).  What
    detach gives of it has none.  Only this thread sees the tangents. */
-OPD_API opd_tensor *opd_make_dual(opd_tensor *primal, opd_tensor *tangent);
+OPD_API opd_tensor *opd_dual_new(opd_tensor *primal, opd_tensor *tangent);
 /* The two parts: a view of t without tangent, and the tangent (in the innermost scope), or NULL in *tangent when t has
    none.  Outside of a level t itself and NULL.  NULL with an error. */
-OPD_API opd_tensor *opd_unpack_dual(opd_tensor *t, opd_tensor **tangent);
+OPD_API opd_tensor *opd_dual_unpack(opd_tensor *t, opd_tensor **tangent);
 /* True when this thread computes tangents while a level is open.  opd_forward_grad_set returns what it was. */
 OPD_API bool opd_forward_grad_enabled(void);
 OPD_API bool opd_forward_grad_set(bool on);
@@ -1770,21 +1771,21 @@ OPD_API bool opd_autocast_enabled(opd_backend device);            /* torch.is_au
 OPD_API opd_scalar_type opd_autocast_dtype(opd_backend device);   /* torch.get_autocast_dtype; NONE: it has none */
 OPD_API bool opd_autocast_cache_enabled(void);
 /* Lets go of all cast weights, of all threads (torch.clear_autocast_cache). */
-OPD_API void opd_autocast_clear_cache(void);
+OPD_API void opd_autocast_cache_clear(void);
 /* Declares which dtypes regions of a registered backend may have (get_amp_supported_dtype); else float16 and bfloat16.
    0, or -1 with an error.  For ever; any thread. */
 OPD_API int opd_autocast_support(opd_backend device, const opd_scalar_type *dtypes, int n);
 
 /* Gives an operator, defined already or later, a policy at the autocast key of a device, as a kernel of this library;
    device OPD_BACKEND_COUNT: of every device.  torch.library.register_autocast.  0, or -1 with nothing changed. */
-OPD_API int opd_register_autocast(opd_library *lib, const char *name, opd_backend device, opd_autocast policy);
+OPD_API int opd_autocast_register(opd_library *lib, const char *name, opd_backend device, opd_autocast policy);
 /* For kernels written by hand at AutocastCPU and its like, which exclude that key and call their operator again (see
-   examples/autocast_wrappers.c).  opd_cached_cast: t cast to dtype, of the innermost scope; t itself when it has that
+   examples/autocast_wrappers.c).  opd_autocast_cast: t cast to dtype, of the innermost scope; t itself when it has that
    dtype, is float64 or no floating tensor; weights through the cache (at::autocast::cached_cast).  NULL for NULL, or
-   with an error.  opd_promote_type: the widest of `dtype` and the dtypes of tensors (NULLs and float64 do not count);
+   with an error.  opd_autocast_promote: the widest of `dtype` and the dtypes of tensors (without NULLs and float64);
    a dtype that is neither float32 nor the device's is an error, and NONE (at::autocast::promote_type). */
-OPD_API opd_tensor *opd_cached_cast(opd_scalar_type dtype, opd_tensor *t);
-OPD_API opd_scalar_type opd_promote_type(opd_scalar_type dtype, opd_tensor *const *tensors, int n);
+OPD_API opd_tensor *opd_autocast_cast(opd_scalar_type dtype, opd_tensor *t);
+OPD_API opd_scalar_type opd_autocast_promote(opd_scalar_type dtype, opd_tensor *const *tensors, int n);
 
 /* For custom functions under autocast (torch.amp.custom_fwd, custom_bwd): `forward` of the struct calls opd_custom_fwd,
    which runs the function given, its backward opd_custom_bwd.  cast_inputs OPD_DTYPE_NONE: forward runs in the state
@@ -2137,9 +2138,9 @@ OPD_API opd_sgd_options opd_sgd_defaults(void);      /* lr 1e-3, all else 0 */
 OPD_API opd_adam_options opd_adam_defaults(void);    /* lr 1e-3, betas 0.9 and 0.999, eps 1e-8 */
 OPD_API opd_adam_options opd_adamw_defaults(void);   /* the same with weight_decay 0.01 */
 /* torch.optim.SGD, Adam, AdamW (fused).  options NULL: the defaults.  NULL with an error. */
-OPD_API opd_optimizer *opd_sgd(opd_tensor *const *params, int n, const opd_sgd_options *options);
-OPD_API opd_optimizer *opd_adam(opd_tensor *const *params, int n, const opd_adam_options *options);
-OPD_API opd_optimizer *opd_adamw(opd_tensor *const *params, int n, const opd_adam_options *options);
+OPD_API opd_optimizer *opd_sgd_new(opd_tensor *const *params, int n, const opd_sgd_options *options);
+OPD_API opd_optimizer *opd_adam_new(opd_tensor *const *params, int n, const opd_adam_options *options);
+OPD_API opd_optimizer *opd_adamw_new(opd_tensor *const *params, int n, const opd_adam_options *options);
 /* One step by the gradients that are there; parameters without one stay as they are.  0, or -1 with nothing changed. */
 OPD_API int opd_optimizer_step(opd_optimizer *o);
 /* Takes the gradients of its parameters away (set_to_none). */
@@ -2166,7 +2167,7 @@ typedef struct opd_scaler_options {
     bool enabled;                /* false: everything passes as it is, the scale is 1 */
 } opd_scaler_options;
 OPD_API opd_scaler_options opd_scaler_defaults(void);         /* 65536, 2, 0.5, 2000, true */
-OPD_API opd_scaler *opd_scaler_make(const opd_scaler_options *options);    /* NULL: the defaults.  NULL with an error */
+OPD_API opd_scaler *opd_scaler_new(const opd_scaler_options *options);    /* NULL: the defaults.  NULL with an error */
 OPD_API void opd_scaler_free(opd_scaler *s);
 OPD_API opd_tensor *opd_scaler_scale(opd_scaler *s, opd_tensor *t);           /* t times the scale, differentiably */
 /* Divides the gradients of an optimizer's parameters, once between updates; float16 ones are an error.  0, or -1. */
@@ -2279,10 +2280,10 @@ typedef struct opd_profile_row {
 typedef struct opd_profile opd_profile;
 /* torch.profiler: one at a time in a process.  Options NULL: all zero.  It keeps the first 10 million events (about
    1 GB), and counts those that came later or found no memory.  0, or -1 with an error. */
-OPD_API int opd_profiler_start(const opd_profiler_options *options);
+OPD_API int opd_profiler_begin(const opd_profiler_options *options);
 /* Ends it; events that still run end here, and a warning says how many are missing.  The caller frees the profile.
    NULL with an error: none was started, or no memory. */
-OPD_API opd_profile *opd_profiler_stop(void);
+OPD_API opd_profile *opd_profiler_end(void);
 OPD_API void opd_profile_free(opd_profile *profile);
 OPD_API const opd_profile_row *opd_profile_rows(const opd_profile *profile, int64_t *n);
 /* The rows as text; cut to cap bytes; returns the full length.  opd_profile_print: to stdout. */
@@ -2296,7 +2297,7 @@ OPD_API int opd_profile_write_trace(const opd_profile *profile, const char *path
 //----------------------------------------------------------------------------------------------------------------------
 
 /* What OPD_LIBRARY leaves behind: linked into a list at load, run at the first use of the dispatcher (a plug-in's:
-   before opd_load_library returns). */
+   before opd_library_load returns). */
 typedef struct opd_block {
     void (*run)(opd_library *lib);
     opd_library_kind kind;
@@ -2322,11 +2323,11 @@ typedef struct opd_plugin opd_plugin;
    same handle.  NULL with an error, and nothing registered, when it is not for this machine, of a newer minor or
    another major version, has an implementation of its own, lacks a symbol, or a block fails.  Symbols stay local to the
    library (PyTorch: global).  Any thread; not from a constructor. */
-OPD_API opd_plugin *opd_load_library(const char *path);
+OPD_API opd_plugin *opd_library_load(const char *path);
 /* Undoes everything the library registered, at once.  Its code stays mapped while a tape node, a deleter, a tensor over
    its data, an observer or a device of its own needs it, or a call is running that began before; the last of these, or
    the next load or unload, unmaps it.  0; -1 with an error when it is not loaded.  Works while an error is pending. */
-OPD_API int opd_unload_library(opd_plugin *plugin);
+OPD_API int opd_library_unload(opd_plugin *plugin);
 /* The loaded ones: NULL begins.  The path is as it was given, and lives as long as the plug-in is loaded. */
 OPD_API opd_plugin *opd_plugin_next(const opd_plugin *plugin);
 OPD_API const char *opd_plugin_path(const opd_plugin *plugin);
@@ -2734,7 +2735,7 @@ OPD_INLINE bool opd_guard_broken(const char *file, int line) {
 #define OPD_INFERENCE_MODE(on) \
     OPD_GUARDED(opd_inference_block, OPD_GUARD_NAME(inference), opd_inference_begin(on), opd_inference_end, OPD_IS_OPEN)
 /* A level of forward mode; left out when none can be entered. */
-#define OPD_DUAL_LEVEL OPD_GUARDED(int, OPD_GUARD_NAME(dual), opd_dual_enter(), opd_dual_end, OPD_IS_LEVEL)
+#define OPD_DUAL_LEVEL OPD_GUARDED(int, OPD_GUARD_NAME(dual), opd_dual_level_begin(), opd_dual_end, OPD_IS_LEVEL)
 #define OPD_ALLOW_MUTATION \
     OPD_GUARDED(int, OPD_GUARD_NAME(mutation), opd_allow_mutation_open(), opd_allow_mutation_close, OPD_IS_TRUE)
 #define OPD_FAKE_MODE OPD_GUARDED(opd_fake_block, OPD_GUARD_NAME(fake), opd_fake_begin(), opd_fake_end, OPD_IS_OPEN)
@@ -5447,9 +5448,63 @@ OPD_INLINE opd_tensor *opd__index_put_impl__full(opd_tensor *self, opd_tensors a
     OPD_BODY_L(fn, name, 12, OPD_PARAMS_12 types, OPD_FILL_12 types, OPD_SIG_12 types)
 
 //----------------------------------------------------------------------------------------------------------------------
+//  >>api:old        functions under the names of version 0.2
+//
+//  One word for each thing: what is made by _new is freed by _free, what begins ends, what is opened is closed, what
+//  is added is removed; a mode of the thread is set by opd_mode_set, a property by opd_object_set_property.  The names
+//  from before that rule go with version 0.4.
+//----------------------------------------------------------------------------------------------------------------------
+
+OPD_INLINE opd_tensor *opd_make_dual(opd_tensor *primal, opd_tensor *tangent) { return opd_dual_new(primal, tangent); }
+OPD_INLINE opd_tensor *opd_unpack_dual(opd_tensor *t, opd_tensor **tangent) { return opd_dual_unpack(t, tangent); }
+OPD_INLINE int opd_dual_enter(void) { return opd_dual_level_begin(); }
+OPD_INLINE int opd_dual_exit(int level) { return opd_dual_level_end(level); }
+OPD_INLINE opd_plugin *opd_load_library(const char *path) { return opd_library_load(path); }
+OPD_INLINE int opd_unload_library(opd_plugin *plugin) { return opd_library_unload(plugin); }
+OPD_INLINE int opd_register_autocast(opd_library *lib, const char *name, opd_backend device, opd_autocast policy) {
+    return opd_autocast_register(lib, name, device, policy);
+}
+OPD_INLINE int opd_register_autograd(opd_library *lib, const char *name, opd_backward_fn backward,
+                                     opd_setup_fn setup_context) {
+    return opd_autograd_register(lib, name, backward, setup_context);
+}
+OPD_INLINE int opd_register_fake(opd_library *lib, const char *name, opd_kernel fake) {
+    return opd_fake_register(lib, name, fake);
+}
+OPD_INLINE int opd_register_jvp(opd_library *lib, const char *name, opd_jvp_fn jvp) {
+    return opd_jvp_register(lib, name, jvp);
+}
+OPD_INLINE int opd_register_vmap(opd_library *lib, const char *name, opd_vmap_rule rule) {
+    return opd_vmap_register(lib, name, rule);
+}
+OPD_INLINE opd_scalar_type opd_promote_type(opd_scalar_type dtype, opd_tensor *const *tensors, int n) {
+    return opd_autocast_promote(dtype, tensors, n);
+}
+OPD_INLINE opd_tensor *opd_cached_cast(opd_scalar_type dtype, opd_tensor *t) { return opd_autocast_cast(dtype, t); }
+OPD_INLINE void opd_autocast_clear_cache(void) { opd_autocast_cache_clear(); }
+OPD_INLINE opd_scaler *opd_scaler_make(const opd_scaler_options *options) { return opd_scaler_new(options); }
+OPD_INLINE opd_optimizer *opd_adam(opd_tensor *const *params, int n, const opd_adam_options *options) {
+    return opd_adam_new(params, n, options);
+}
+OPD_INLINE opd_optimizer *opd_adamw(opd_tensor *const *params, int n, const opd_adam_options *options) {
+    return opd_adamw_new(params, n, options);
+}
+OPD_INLINE opd_optimizer *opd_sgd(opd_tensor *const *params, int n, const opd_sgd_options *options) {
+    return opd_sgd_new(params, n, options);
+}
+OPD_INLINE int opd_profiler_start(const opd_profiler_options *options) { return opd_profiler_begin(options); }
+OPD_INLINE opd_profile *opd_profiler_stop(void) { return opd_profiler_end(); }
+OPD_INLINE int opd_saved_hooks_push(const opd_saved_hooks *hooks) { return opd_saved_hooks_begin(hooks); }
+OPD_INLINE void opd_saved_hooks_pop(void) { opd_saved_hooks_end(); }
+OPD_INLINE bool opd_grad_set(bool on) { return opd_grad_mode_set(on); }
+OPD_INLINE bool opd_grad_enabled(void) { return opd_grad_mode_enabled(); }
+OPD_INLINE opd_dispatch_state opd_inference_set(bool on) { return opd_inference_mode_set(on); }
+OPD_INLINE bool opd_inference_enabled(void) { return opd_inference_mode_enabled(); }
+
+//----------------------------------------------------------------------------------------------------------------------
 //  >>api:host       the table through which plug-ins call
 //
-//  A plug-in holds no implementation and needs no symbol of the program: opd_load_library finds its one exported
+//  A plug-in holds no implementation and needs no symbol of the program: opd_library_load finds its one exported
 //  symbol, opd_plugin_entry, checks the version there and hands over a table of functions, through which small static
 //  functions of the API's names call.  The table and opd_op_desc grow at their ends only, other structs never change,
 //  so that a plug-in of an older minor version loads.
@@ -5610,8 +5665,8 @@ typedef void (*opd_deleter)(void *data, void *user);
     X(int, opd_backward_with, 3, (opd_tensor *const *, int, const opd_backward_options *)) \
     X(int, opd_autograd_grad, 6, \
       (opd_tensor *const *, int, opd_tensor *const *, int, const opd_backward_options *, opd_tensor **)) \
-    X(bool, opd_grad_enabled, 0, ()) \
-    X(bool, opd_grad_set, 1, (bool)) \
+    X(bool, opd_grad_mode_enabled, 0, ()) \
+    X(bool, opd_grad_mode_set, 1, (bool)) \
     X(opd_tensor *, opd_bw_grad, 2, (opd_backward_call *, int)) \
     X(opd_tensor *, opd_bw_tensor, 2, (opd_backward_call *, int)) \
     X(opd_tensors, opd_bw_tensors, 2, (opd_backward_call *, int)) \
@@ -5628,8 +5683,8 @@ typedef void (*opd_deleter)(void *data, void *user);
       (const char *, opd_backward_fn, opd_tensor *const *, int, opd_tensor *const *, int, const opd_value *, int, \
        opd_tensor *const *, int)) \
     X(bool, opd_call_requires_grad, 1, (const opd_call *)) \
-    X(opd_plugin *, opd_load_library, 1, (const char *)) \
-    X(int, opd_unload_library, 1, (opd_plugin *)) \
+    X(opd_plugin *, opd_library_load, 1, (const char *)) \
+    X(int, opd_library_unload, 1, (opd_plugin *)) \
     X(opd_plugin *, opd_load, 3, (const char *, const char *const *, const char *)) \
     X(opd_plugin *, opd_load_inline, 3, (const char *, const char *, const char *)) \
     X(opd_plugin *, opd_plugin_next, 1, (const opd_plugin *)) \
@@ -5641,8 +5696,8 @@ typedef void (*opd_deleter)(void *data, void *user);
     X(bool, opd_observe_set, 1, (bool)) \
     X(opd_span *, opd_span_open, 1, (const char *)) \
     V(opd_span_close, 1, (opd_span *)) \
-    X(int, opd_profiler_start, 1, (const opd_profiler_options *)) \
-    X(opd_profile *, opd_profiler_stop, 0, ()) \
+    X(int, opd_profiler_begin, 1, (const opd_profiler_options *)) \
+    X(opd_profile *, opd_profiler_end, 0, ()) \
     V(opd_profile_free, 1, (opd_profile *)) \
     X(const opd_profile_row *, opd_profile_rows, 2, (const opd_profile *, int64_t *)) \
     X(size_t, opd_profile_table, 3, (const opd_profile *, char *, size_t)) \
@@ -5701,10 +5756,10 @@ typedef void (*opd_deleter)(void *data, void *user);
     X(int, opd_gradcheck, 5, (opd_gradcheck_fn, void *, opd_tensor *const *, int, const opd_gradcheck_options *)) \
     X(int, opd_gradgradcheck, 6, (opd_gradcheck_fn, void *, opd_tensor *const *, int, opd_tensor *const *, \
                                   const opd_gradcheck_options *)) \
-    X(int, opd_dual_enter, 0, ()) \
-    X(int, opd_dual_exit, 1, (int)) \
-    X(opd_tensor *, opd_make_dual, 2, (opd_tensor *, opd_tensor *)) \
-    X(opd_tensor *, opd_unpack_dual, 2, (opd_tensor *, opd_tensor **)) \
+    X(int, opd_dual_level_begin, 0, ()) \
+    X(int, opd_dual_level_end, 1, (int)) \
+    X(opd_tensor *, opd_dual_new, 2, (opd_tensor *, opd_tensor *)) \
+    X(opd_tensor *, opd_dual_unpack, 2, (opd_tensor *, opd_tensor **)) \
     X(bool, opd_forward_grad_enabled, 0, ()) \
     X(bool, opd_forward_grad_set, 1, (bool)) \
     X(int, opd_jvp_pointwise, 1, (opd_jvp_call *)) \
@@ -5741,13 +5796,13 @@ typedef void (*opd_deleter)(void *data, void *user);
     X(int, opd_autograd_not_implemented, 1, (opd_call *)) \
     X(opd_context *, opd_jvp_context, 1, (const opd_jvp_call *)) \
     X(opd_tensor *, opd_autograd_call, 3, (const opd_autograd_function *, const opd_value *, int)) \
-    X(int, opd_register_autograd, 4, (opd_library *, const char *, opd_backward_fn, opd_setup_fn)) \
+    X(int, opd_autograd_register, 4, (opd_library *, const char *, opd_backward_fn, opd_setup_fn)) \
     X(opd_sgd_options, opd_sgd_defaults, 0, ()) \
     X(opd_adam_options, opd_adam_defaults, 0, ()) \
     X(opd_adam_options, opd_adamw_defaults, 0, ()) \
-    X(opd_optimizer *, opd_sgd, 3, (opd_tensor *const *, int, const opd_sgd_options *)) \
-    X(opd_optimizer *, opd_adam, 3, (opd_tensor *const *, int, const opd_adam_options *)) \
-    X(opd_optimizer *, opd_adamw, 3, (opd_tensor *const *, int, const opd_adam_options *)) \
+    X(opd_optimizer *, opd_sgd_new, 3, (opd_tensor *const *, int, const opd_sgd_options *)) \
+    X(opd_optimizer *, opd_adam_new, 3, (opd_tensor *const *, int, const opd_adam_options *)) \
+    X(opd_optimizer *, opd_adamw_new, 3, (opd_tensor *const *, int, const opd_adam_options *)) \
     X(int, opd_optimizer_step, 1, (opd_optimizer *)) \
     X(int, opd_optimizer_zero_grad, 1, (opd_optimizer *)) \
     X(double, opd_optimizer_lr, 1, (const opd_optimizer *)) \
@@ -5766,8 +5821,8 @@ typedef void (*opd_deleter)(void *data, void *user);
     X(opd_one_cycle, opd_one_cycle_defaults, 2, (double, int64_t)) \
     X(double, opd_lr_one_cycle, 2, (int64_t, const opd_one_cycle *)) \
     X(size_t, opd_graph_dot, 5, (opd_tensor *const *, int, const opd_graph_options *, char *, size_t)) \
-    X(opd_dispatch_state, opd_inference_set, 1, (bool)) \
-    X(bool, opd_inference_enabled, 0, ()) \
+    X(opd_dispatch_state, opd_inference_mode_set, 1, (bool)) \
+    X(bool, opd_inference_mode_enabled, 0, ()) \
     X(bool, opd_tensor_is_inference, 1, (const opd_tensor *)) \
     X(opd_tensor *, opd_tensor_base, 1, (const opd_tensor *)) \
     X(int, opd_inplace_or_view_not_implemented, 1, (opd_call *)) \
@@ -5799,8 +5854,8 @@ typedef void (*opd_deleter)(void *data, void *user);
     X(bool, opd_backward_will_run, 1, (const opd_node *)) \
     X(int64_t, opd_backward_order, 2, (opd_node **, int64_t)) \
     X(int, opd_backward_callback, 3, (opd_callback_fn, void *, opd_destroy)) \
-    X(int, opd_saved_hooks_push, 1, (const opd_saved_hooks *)) \
-    V(opd_saved_hooks_pop, 0, ()) \
+    X(int, opd_saved_hooks_begin, 1, (const opd_saved_hooks *)) \
+    V(opd_saved_hooks_end, 0, ()) \
     X(int, opd_saved_hooks_disable, 1, (const char *)) \
     X(const char *, opd_saved_hooks_disabled, 0, ()) \
     X(opd_tensor *, opd_node_saved, 2, (opd_node *, const char *)) \
@@ -5848,11 +5903,11 @@ typedef void (*opd_deleter)(void *data, void *user);
     X(bool, opd_autocast_enabled, 1, (opd_backend)) \
     X(opd_scalar_type, opd_autocast_dtype, 1, (opd_backend)) \
     X(bool, opd_autocast_cache_enabled, 0, ()) \
-    V(opd_autocast_clear_cache, 0, ()) \
+    V(opd_autocast_cache_clear, 0, ()) \
     X(int, opd_autocast_support, 3, (opd_backend, const opd_scalar_type *, int)) \
-    X(int, opd_register_autocast, 4, (opd_library *, const char *, opd_backend, opd_autocast)) \
-    X(opd_tensor *, opd_cached_cast, 2, (opd_scalar_type, opd_tensor *)) \
-    X(opd_scalar_type, opd_promote_type, 3, (opd_scalar_type, opd_tensor *const *, int)) \
+    X(int, opd_autocast_register, 4, (opd_library *, const char *, opd_backend, opd_autocast)) \
+    X(opd_tensor *, opd_autocast_cast, 2, (opd_scalar_type, opd_tensor *)) \
+    X(opd_scalar_type, opd_autocast_promote, 3, (opd_scalar_type, opd_tensor *const *, int)) \
     X(int, opd_allow_mutation_begin, 0, ()) \
     V(opd_allow_mutation_end, 0, ()) \
     X(int, opd_context_maybe_clear_saved_tensors, 1, (opd_context *)) \
@@ -5861,7 +5916,7 @@ typedef void (*opd_deleter)(void *data, void *user);
     X(int, opd_custom_fwd, 4, (opd_context *, opd_backend, opd_scalar_type, opd_setup_fn)) \
     X(int, opd_custom_bwd, 2, (opd_backward_call *, opd_backward_fn)) \
     X(opd_scaler_options, opd_scaler_defaults, 0, ()) \
-    X(opd_scaler *, opd_scaler_make, 1, (const opd_scaler_options *)) \
+    X(opd_scaler *, opd_scaler_new, 1, (const opd_scaler_options *)) \
     V(opd_scaler_free, 1, (opd_scaler *)) \
     X(opd_tensor *, opd_scaler_scale, 2, (opd_scaler *, opd_tensor *)) \
     X(int, opd_scaler_unscale, 2, (opd_scaler *, opd_optimizer *)) \
@@ -5918,9 +5973,9 @@ typedef void (*opd_deleter)(void *data, void *user);
     X(opd_cost_sum, opd_cost_total, 1, (const opd_cost *)) \
     X(opd_cost_row, opd_cost_at, 2, (const opd_cost *, int)) \
     X(size_t, opd_cost_print, 3, (const opd_cost *, char *, size_t)) \
-    X(int, opd_register_fake, 3, (opd_library *, const char *, opd_kernel)) \
-    X(int, opd_register_vmap, 3, (opd_library *, const char *, opd_vmap_rule)) \
-    X(int, opd_register_jvp, 3, (opd_library *, const char *, opd_jvp_fn)) \
+    X(int, opd_fake_register, 3, (opd_library *, const char *, opd_kernel)) \
+    X(int, opd_vmap_register, 3, (opd_library *, const char *, opd_vmap_rule)) \
+    X(int, opd_jvp_register, 3, (opd_library *, const char *, opd_jvp_fn)) \
     X(opd_graph *, opd_graph_new, 0, ()) \
     X(opd_graph_value *, opd_graph_input, 3, (opd_graph *, const char *, const char *)) \
     X(opd_graph_value *, opd_graph_constant, 2, (opd_graph *, opd_value)) \
@@ -6023,7 +6078,7 @@ extern int dprintf(int file, const char *format, ...);
 extern void opd_plugin_unused(void) __attribute__((weak, visibility("hidden"), destructor));
 void opd_plugin_unused(void) {
     if (!opd_plugin_host && opd_plugin_blocks) {
-        (void)dprintf(2, "opdispatch: warning: %s is a plug-in that opd_load_library has not loaded: nothing in it was "
+        (void)dprintf(2, "opdispatch: warning: %s is a plug-in that opd_library_load has not loaded: nothing in it was "
                       "registered\n", opd_plugin_blocks->file);
     }
 }
@@ -10226,7 +10281,7 @@ static int opdi_distance(const char *a, const char *b, int most);
 OPD_API opd_key opd_key_parse(const char *name) {
     /* names of PyTorch's that are not here, or not any more */
     static const struct { const char *name, *hint; } other[] = {
-        {"Batched", "batching rules are registered at FuncTorchBatched (opd_register_vmap)"},
+        {"Batched", "batching rules are registered at FuncTorchBatched (opd_vmap_register)"},
         {"VmapMode", "it is FuncTorchVmapMode"},
         {"Math", "it is CompositeImplicitAutograd"},
         {"VariableTypeId", "it is Autograd"},
@@ -10431,8 +10486,8 @@ opd_dispatch_state opd_dispatch_state_set(opd_dispatch_state state) {
     return was;
 }
 
-bool opd_inference_enabled(void) { return opdi_self()->state.inference != 0; }
-opd_dispatch_state opd_inference_set(bool on) {
+bool opd_inference_mode_enabled(void) { return opdi_self()->state.inference != 0; }
+opd_dispatch_state opd_inference_mode_set(bool on) {
     opdi_state *state = &opdi_self()->state;
     const opd_dispatch_state was = opd_dispatch_state_get();
     const uint64_t below = OPD_BIT_OF(OPD_F_AD_INPLACE_OR_VIEW);
@@ -11791,7 +11846,7 @@ OPDI_NOINLINE static int opdi_missing_kernel(opd_call *call) {
     }
     if (call->slot == OPD_KEY_META && call->th->innermost.fake) {
         return opd_fail(OPD_ERROR_NO_KERNEL, "There was no fake impl registered for %s. This is necessary for it to "
-                        "run in a fake mode: declare one (`fake` of the card, or opd_register_fake), which "
+                        "run in a fake mode: declare one (`fake` of the card, or opd_fake_register), which "
                         "gives results of the right sizes with opd_result. It is only available for these backends: "
                         "[%s]", call->op->name, have);
     }
@@ -12582,7 +12637,7 @@ static int opdi_register_part(opd_library *lib, const char *name, opd_key key, o
     opdi_unlock(&opdi_registry.lock);
     if (meta) {
         (void)opd_fail(OPD_ERROR_REGISTER, "register_fake(...): the operator %s already has a fake impl, %s. Please "
-                       "either remove that registration or don't call opd_register_fake (opd_impl_key at \"Meta\" "
+                       "either remove that registration or don't call opd_fake_register (opd_impl_key at \"Meta\" "
                        "replaces it).", qualified, place);
     } else if (implicit) {
         (void)opd_fail(OPD_ERROR_REGISTER, "register_fake(...): the operator %s already has an implementation for this "
@@ -12592,14 +12647,14 @@ static int opdi_register_part(opd_library *lib, const char *name, opd_key key, o
     }
     return opd_ok() && opdi_impl_at(lib, qualified, key, fn, NULL, NULL) == 0 ? 0 : opdi_library_error(lib);
 }
-int opd_register_fake(opd_library *lib, const char *name, opd_kernel fake) {
-    return opdi_register_part(lib, name, OPD_KEY_META, fake, "opd_register_fake");
+int opd_fake_register(opd_library *lib, const char *name, opd_kernel fake) {
+    return opdi_register_part(lib, name, OPD_KEY_META, fake, "opd_fake_register");
 }
-int opd_register_vmap(opd_library *lib, const char *name, opd_vmap_rule rule) {
-    return opdi_register_part(lib, name, OPD_KEY_OF(OPD_F_BATCHED), rule, "opd_register_vmap");
+int opd_vmap_register(opd_library *lib, const char *name, opd_vmap_rule rule) {
+    return opdi_register_part(lib, name, OPD_KEY_OF(OPD_F_BATCHED), rule, "opd_vmap_register");
 }
-int opd_register_jvp(opd_library *lib, const char *name, opd_jvp_fn jvp) {
-    return opdi_register_part(lib, name, OPDI_KEY_JVP, (opd_kernel)(void (*)(void))jvp, "opd_register_jvp");
+int opd_jvp_register(opd_library *lib, const char *name, opd_jvp_fn jvp) {
+    return opdi_register_part(lib, name, OPDI_KEY_JVP, (opd_kernel)(void (*)(void))jvp, "opd_jvp_register");
 }
 
 //----------------------------------------------------------------------------------------------------------------------
@@ -13113,7 +13168,7 @@ static int opdi_check_setup(const opd_op *op, const opd_op_desc *desc) {
     return opdi_check_functional(op);
 }
 
-/* A formula registered by itself (opd_register_autograd).  Its card is made by the first call that records, since the
+/* A formula registered by itself (opd_autograd_register).  Its card is made by the first call that records, since the
    operator may be defined later, and defined anew. */
 typedef struct opdi_late_formula { opd_op_desc desc; opdi_card *card; } opdi_late_formula;
 
@@ -13139,13 +13194,13 @@ static int opdi_no_setup(opd_context *ctx) { (void)ctx; return 0; }
 
 //-- Registers the formula as a kernel at Autograd that owns it; the operator need not be defined yet.  0, or -1 with an
 //-- error.
-int opd_register_autograd(opd_library *lib, const char *name, opd_backward_fn backward, opd_setup_fn setup_context) {
+int opd_autograd_register(opd_library *lib, const char *name, opd_backward_fn backward, opd_setup_fn setup_context) {
     char qualified[256];
     opdi_late_formula *f;
     opd_op *op;
-    if (!opdi_library_usable(lib, "opd_register_autograd")) { return -1; }
+    if (!opdi_library_usable(lib, "opd_autograd_register")) { return -1; }
     if (!name || !backward) {
-        return opd_fail(OPD_ERROR_REGISTER, "opd_register_autograd: the %s is NULL", name ? "formula" : "name");
+        return opd_fail(OPD_ERROR_REGISTER, "opd_autograd_register: the %s is NULL", name ? "formula" : "name");
     }
     if (opdi_check_name(name) || opdi_qualify(lib, name, "operator name", qualified, sizeof qualified)) {
         return opdi_library_error(lib);
@@ -15799,7 +15854,7 @@ OPDI_NOINLINE static void *opdi_data_error(const opd_tensor *t, opd_scalar_type 
         if (t->backend == OPD_META) {
             (void)opd_fail(OPD_ERROR_ARGUMENT, "a fake tensor (on %s) has no data to read: a kernel that reads data "
                            "needs one beside it that computes sizes and dtype alone (`fake` of the card, "
-                           "opd_register_fake); what data decide is opd_fake_new_size there", device);
+                           "opd_fake_register); what data decide is opd_fake_new_size there", device);
         } else { (void)opd_fail(OPD_ERROR_ARGUMENT, "a tensor on %s has no data that the host can read", device); }
     }
     return NULL;
@@ -19765,7 +19820,7 @@ static int opdi_backend_missing(int type) {
     const char *why = (unsigned)type < OPD_BACKEND_COUNT ? OPDI_ACQUIRE(&opdi_missing_why[type]) : NULL;
     return opd_fail(OPD_ERROR_NO_KERNEL, "no allocator for device %s: %s", opdi_device_name(type),
                     why ? why : type == OPD_CUDA ? "nothing in this program provides one: the companion "
-                    "opdispatch_cuda.cu is neither linked in nor loaded (opd_load_library)"
+                    "opdispatch_cuda.cu is neither linked in nor loaded (opd_library_load)"
                     : "nothing in this program provides one");
 }
 //-- Returns 0 when a function `what` of the backend has returned rc 0; else -1 with an error.
@@ -21272,8 +21327,8 @@ static bool opdi_tracked(const opd_tensor *t) {
     return opdi_requires_grad(t);
 }
 
-bool opd_grad_enabled(void) { return !opdi_self()->state.no_grad; }
-bool opd_grad_set(bool on) {
+bool opd_grad_mode_enabled(void) { return !opdi_self()->state.no_grad; }
+bool opd_grad_mode_set(bool on) {
     opdi_thread *th = opdi_self();
     bool was = !th->state.no_grad;
     th->state.no_grad = !on;
@@ -22801,7 +22856,7 @@ static opd_context *opdi_context_setup(const opd_op *op, const opdi_card *card, 
 static int opdi_function_wanted(const opd_context *ctx) {
     int32_t i, k;
     int wanted = 0;
-    if (!opd_grad_enabled()) { return 0; }
+    if (!opd_grad_mode_enabled()) { return 0; }
     for (i = 0; i < ctx->ninputs; i++) {
         const opd_value *v = &ctx->inputs[i];
         for (k = 0; k < (v->tag == OPD_TAG_TENSORS ? v->n : v->tag == OPD_TAG_TENSOR); k++) {
@@ -23025,7 +23080,7 @@ static int opdi_function_observed(opd_context *ctx, opd_value *outputs, int cap)
     b.event.args = ctx->inputs;
     b.event.nargs = ctx->ninputs;
     b.event.forward_thread = 0;
-    opdi_observe_begin(th, &b, OPD_OBSERVE_SPAN, ctx->fn.name, opd_grad_enabled() ? (int64_t)th->sequence : -1);
+    opdi_observe_begin(th, &b, OPD_OBSERVE_SPAN, ctx->fn.name, opd_grad_mode_enabled() ? (int64_t)th->sequence : -1);
     n = opdi_function_call(ctx, outputs, cap);
     opdi_observe_end(th, &b, outputs, OPDI_MAX(OPDI_MIN(n, cap), 0));
     return n;
@@ -23423,7 +23478,7 @@ OPDI_NOINLINE static int opdi_fetch_other(opd_backward_call *bw, int at, bool hi
         return opd_fail(OPD_ERROR_AUTOGRAD, "Trying to use a saved tensor that has been detached in-place, i.e. with "
                         ".detach_(). This is not supported, please use out-of-place `.detach()` instead");
     }
-    if (at >= bw->node->nkept && bw->base && opd_grad_enabled() && !(t = opdi_slices_result(bw, t))) { return -1; }
+    if (at >= bw->node->nkept && bw->base && opd_grad_mode_enabled() && !(t = opdi_slices_result(bw, t))) { return -1; }
     if (t == v->u.t && v->tag == OPD_TAG_TENSOR) { return 0; }
     if (!(to = opdi_fetch_room(bw, at))) { return -1; }
     *to = opd_value_tensor(t);
@@ -25033,7 +25088,7 @@ static int opdi_tangent_give(opd_tensor *t, opd_tensor *g, bool as_is) {
     if (part == g) { return 0; }
     batched = ((t->flags | g->flags | whole->flags) & OPDI_BATCHED) != 0;
     if (whole->dtype != t->dtype) { return part && opd_copy_(part, g) ? 0 : -1; }
-    if ((!opd_grad_enabled() || !(opdi_tracked(whole) || opdi_tracked(g))) &&
+    if ((!opd_grad_mode_enabled() || !(opdi_tracked(whole) || opdi_tracked(g))) &&
         !(batched && opdi_more_examples(g, whole))) { return opd_copy_(part, g) ? 0 : -1; }
     with = part == whole ? opdi_tangent_make(t, g, false) : batched ? opdi_tangent_rewritten(whole, t, g)
         : opdi_tangent_scatter(whole, t, g);
@@ -25064,7 +25119,7 @@ static int opdi_level_begin(opdi_thread *th, bool transform) {
     return 0;
 }
 
-int opd_dual_enter(void) {
+int opd_dual_level_begin(void) {
     opdi_thread *th = opdi_self();
     if (!opd_ok()) { return -1; }
     if (th->innermost.level) {
@@ -25073,7 +25128,7 @@ int opd_dual_enter(void) {
     return opdi_level_begin(th, false);
 }
 
-int opd_dual_exit(int level) {
+int opd_dual_level_end(int level) {
     opdi_thread *th = opdi_self();
     if (level != 0 || !th->innermost.level || th->innermost.level->transform) {
         return opd_fail(OPD_ERROR_AUTOGRAD, "Trying to exit a forward AD level that was not the last one that was "
@@ -25137,15 +25192,15 @@ static opd_tensor *opdi_make_dual(opd_tensor *primal, opd_tensor *tangent) {
     dual = opdi_primal_of(primal);
     return dual && opdi_tangent_give(dual, tangent, true) == 0 ? dual : NULL;
 }
-opd_tensor *opd_make_dual(opd_tensor *primal, opd_tensor *tangent) {
+opd_tensor *opd_dual_new(opd_tensor *primal, opd_tensor *tangent) {
     opdi_thread *th = opdi_self();
     opdi_within within;
     opd_tensor *dual;
-    if (!opd_ok() || opdi_null_tensor(primal, "opd_make_dual: the primal") ||
-        opdi_null_tensor(tangent, "opd_make_dual: the tangent")) { return NULL; }
+    if (!opd_ok() || opdi_null_tensor(primal, "opd_dual_new: the primal") ||
+        opdi_null_tensor(tangent, "opd_dual_new: the tangent")) { return NULL; }
     if (!th->innermost.level) {
         (void)opd_fail(OPD_ERROR_AUTOGRAD, "Trying to create a dual Tensor for forward AD but no level exists, make "
-                       "sure to opd_dual_enter() first.");
+                       "sure to opd_dual_level_begin() first.");
         return NULL;
     }
     if (!opdi_dual_dtype(primal, "primal") || !opdi_dual_dtype(tangent, "tangent")) { return NULL; }
@@ -25155,13 +25210,13 @@ opd_tensor *opd_make_dual(opd_tensor *primal, opd_tensor *tangent) {
     return dual;
 }
 
-opd_tensor *opd_unpack_dual(opd_tensor *t, opd_tensor **tangent) {
+opd_tensor *opd_dual_unpack(opd_tensor *t, opd_tensor **tangent) {
     opdi_thread *th = opdi_self();
     opdi_within within;
     opd_tensor *primal;
     bool off;
     if (tangent) { *tangent = NULL; }
-    if (!opd_ok() || opdi_null_tensor(t, "opd_unpack_dual")) { return NULL; }
+    if (!opd_ok() || opdi_null_tensor(t, "opd_dual_unpack")) { return NULL; }
     if (!th->innermost.level) { return t; }
     off = !opd_forward_grad_enabled();
     opdi_within_enter(th, &within, th->innermost.level);
@@ -26020,7 +26075,7 @@ void opd_autocast_end(opd_autocast_region *region) {
     region->open = false;
     th->state.autocast = region->was;
     opdi_autocast_allow(th, region->was_on);
-    if (region->was == 0) { opd_autocast_clear_cache(); }
+    if (region->was == 0) { opd_autocast_cache_clear(); }
 }
 
 bool opd_autocast_enabled(opd_backend device) {
@@ -26074,7 +26129,7 @@ static void opdi_cast_free(opdi_cast *c) {
     opdi_free(c, sizeof *c);
 }
 
-void opd_autocast_clear_cache(void) {
+void opd_autocast_cache_clear(void) {
     opdi_cast *all = NULL, *c;
     int i;
     if (OPDI_LOAD(&opdi_casts.n) == 0) { return; }
@@ -26151,12 +26206,12 @@ static bool opdi_cast_cacheable(const opdi_thread *th, opd_scalar_type dtype, co
            !(t->functionality & ~OPDI_TENSOR_KEYS);
 }
 
-opd_tensor *opd_cached_cast(opd_scalar_type dtype, opd_tensor *t) {
+opd_tensor *opd_autocast_cast(opd_scalar_type dtype, opd_tensor *t) {
     opdi_thread *th = opdi_self();
     opd_tensor *cast;
     uint32_t version;
     int16_t no_grad;
-    if (opdi_is_none(t, "opd_cached_cast")) { return NULL; }
+    if (opdi_is_none(t, "opd_autocast_cast")) { return NULL; }
     if (!opdi_cast_castable(t) || t->dtype == (int8_t)dtype) { return t; }
     if (!opdi_cast_cacheable(th, dtype, t)) { return opdi_cast_make(dtype, t); }
     if ((cast = opdi_cast_find(dtype, t)) != NULL) { return opdi_own(cast); }
@@ -26223,7 +26278,7 @@ static int opdi_autocast_cast_list(opd_value *v, int device, opd_scalar_type dty
             if (!(list = (opd_tensor **)opdi_scope_alloc((size_t)v->n * sizeof *list))) { return -1; }
             memcpy(list, v->u.tensors, (size_t)v->n * sizeof *list);
         }
-        if (!(cast = opd_cached_cast(dtype, t))) { return -1; }
+        if (!(cast = opd_autocast_cast(dtype, t))) { return -1; }
         list[k] = cast;
     }
     if (list) { v->u.tensors = list; }
@@ -26241,7 +26296,7 @@ static int opdi_autocast_cast(opd_call *call, opd_scalar_type dtype) {
         opd_value *v = &args[opdi_low_bit(m)];
         if (v->tag == OPD_TAG_TENSORS && opdi_autocast_cast_list(v, device, dtype)) { return -1; }
         if (v->tag == OPD_TAG_TENSOR && opdi_autocast_eligible(v->u.t, device) && v->u.t->dtype != (int8_t)dtype &&
-            !(v->u.t = opd_cached_cast(dtype, v->u.t))) { return -1; }
+            !(v->u.t = opd_autocast_cast(dtype, v->u.t))) { return -1; }
     }
     return opdi_autocast_again(call, args);
 }
@@ -26305,10 +26360,10 @@ static int opdi_autocast_widen(const opdi_thread *th, opd_scalar_type *dtype, co
     return opd_fail(OPD_ERROR_DTYPE, "Unexpected floating ScalarType in at::autocast::prioritize: %s and %s in a "
                     "region of %s", opd_dtype_name(*dtype), opd_dtype_name(next), opd_dtype_name(lower));
 }
-opd_scalar_type opd_promote_type(opd_scalar_type dtype, opd_tensor *const *tensors, int n) {
+opd_scalar_type opd_autocast_promote(opd_scalar_type dtype, opd_tensor *const *tensors, int n) {
     const opdi_thread *th = opdi_self();
     int i;
-    if (!opd_ok() || opdi_any_dead(tensors, n, "opd_promote_type")) { return OPD_DTYPE_NONE; }
+    if (!opd_ok() || opdi_any_dead(tensors, n, "opd_autocast_promote")) { return OPD_DTYPE_NONE; }
     if (dtype == OPD_FLOAT64) {
         (void)opd_fail(OPD_ERROR_DTYPE, "promote type is double in at::autocast::prioritize");
         return OPD_DTYPE_NONE;
@@ -26372,12 +26427,12 @@ static int opdi_check_policy(opd_autocast policy) {
 }
 
 //-- Registers the policy's kernel at the autocast key of each device that it names; on failure nothing is left.
-int opd_register_autocast(opd_library *lib, const char *name, opd_backend device, opd_autocast policy) {
+int opd_autocast_register(opd_library *lib, const char *name, opd_backend device, opd_autocast policy) {
     const opdi_registration *before;
     char qualified[256];
     int d, n = 0;
-    if (!opdi_library_usable(lib, "opd_register_autocast")) { return -1; }
-    if (!name) { return opd_fail(OPD_ERROR_REGISTER, "opd_register_autocast: the name is NULL"); }
+    if (!opdi_library_usable(lib, "opd_autocast_register")) { return -1; }
+    if (!name) { return opd_fail(OPD_ERROR_REGISTER, "opd_autocast_register: the name is NULL"); }
     before = lib->registrations;
     if (opdi_check_policy(policy) || opdi_check_name(name) ||
         opdi_qualify(lib, name, "operator name", qualified, sizeof qualified)) { return opdi_library_error(lib); }
@@ -26393,7 +26448,7 @@ int opd_register_autocast(opd_library *lib, const char *name, opd_backend device
         n++;
     }
     if (opd_ok() && n == 0) {
-        (void)opd_fail(OPD_ERROR_REGISTER, "opd_register_autocast: no policy, or no device that knows autocast");
+        (void)opd_fail(OPD_ERROR_REGISTER, "opd_autocast_register: no policy, or no device that knows autocast");
     }
     return n > 0 ? 0 : opdi_library_error(lib);
 }
@@ -26410,7 +26465,7 @@ static opd_value *opdi_custom_cast(const opd_context *ctx, int device, opd_scala
         cast[i] = ctx->inputs[i];
         if (cast[i].tag == OPD_TAG_TENSORS && opdi_autocast_cast_list(&cast[i], device, dtype)) { return NULL; }
         if (cast[i].tag != OPD_TAG_TENSOR || !opdi_autocast_eligible(cast[i].u.t, device)) { continue; }
-        if (!(cast[i].u.t = opd_cached_cast(dtype, cast[i].u.t))) { return NULL; }
+        if (!(cast[i].u.t = opd_autocast_cast(dtype, cast[i].u.t))) { return NULL; }
     }
     return cast;
 }
@@ -28841,7 +28896,7 @@ static int opdi_vjp_pull(opd_derivative *v, opd_tensor *const *cotangents, unsig
     opdi_diff d = v->d;
     opd_tensor **roots = opdi_scope_tensors(v->nouts), **with = opdi_scope_tensors(v->nouts);
     opd_backward_options o;
-    bool create = opd_grad_enabled() && !(flags & OPD_DERIVATIVE_DETACHED), reach = d.linked;
+    bool create = opd_grad_mode_enabled() && !(flags & OPD_DERIVATIVE_DETACHED), reach = d.linked;
     int i, k = 0;
     if (!roots || !with) { return -1; }
     d.around.no_grad = !create;
@@ -32762,16 +32817,16 @@ static int opdi_check_push(const opdi_check *c, opd_tensor *const *with, opd_ten
     opd_tensor **inputs = (opd_tensor **)opdi_scope_alloc((size_t)c->ninputs * sizeof *inputs);
     opd_tensor *outs[OPD_GRADCHECK_OUTPUTS];
     int i, rc, level;
-    if (!inputs || (level = opd_dual_enter()) < 0) { return -1; }
+    if (!inputs || (level = opd_dual_level_begin()) < 0) { return -1; }
     memcpy(inputs, c->inputs, (size_t)c->ninputs * sizeof *inputs);
     for (i = 0; i < c->nin; i++) {
-        if (with[i]) { inputs[c->in[i].which] = opd_make_dual(c->in[i].t, with[i]); }
+        if (with[i]) { inputs[c->in[i].which] = opd_dual_new(c->in[i].t, with[i]); }
     }
     rc = opd_ok() ? opdi_check_outputs(c, inputs, outs) : -1;
     for (i = 0; i < c->nout && rc == 0; i++) {
-        if (!opd_unpack_dual(outs[i], &tangents[i])) { rc = -1; }
+        if (!opd_dual_unpack(outs[i], &tangents[i])) { rc = -1; }
     }
-    (void)opd_dual_exit(level);
+    (void)opd_dual_level_end(level);
     return rc;
 }
 /* Fills row `d` of input j of the analytical Jacobian by forward mode.  0, or -1 with an error. */
@@ -33631,7 +33686,7 @@ static int opdi_opcheck_autograd(const opdi_trial *tr) {
         if (given || !opdi_requires_grad(out[i]) || opdi_opcheck_has_autograd(tr->op, out[i]->backend)) { continue; }
         return opd_fail(OPD_ERROR_AUTOGRAD, "at least one output of this operator has requires_grad=True but the "
                         "operator does not have an autograd kernel defined at an autograd key. Its kernel calls "
-                        "operators that record: declare a formula (`backward` of the card, opd_register_autograd), or "
+                        "operators that record: declare a formula (`backward` of the card, opd_autograd_register), or "
                         "register the kernel as composite, or run what it calls under OPD_NO_GRAD");
     }
     return 0;
@@ -34118,11 +34173,11 @@ static int opdi_opcheck_run(const opdi_trial *tr, const opdi_trial *first, int w
 static int opdi_opcheck_one(const opdi_trial *tr, const opdi_trial *first, int which) {
     opd_scope scope = opd_scope_open();
     const int mark = opd_error_mark();
-    const bool grad = opd_grad_set(which != 0 && which < 4);
+    const bool grad = opd_grad_mode_set(which != 0 && which < 4);
     int rc = opdi_opcheck_run(tr, first, which);
     char text[2000], sizes[24 * OPD_MAX_DIMS];
     opd_code code;
-    (void)opd_grad_set(grad);
+    (void)opd_grad_mode_set(grad);
     opd_scope_close(&scope);
     if (rc == 0 && opd_ok()) { return 0; }
     (void)snprintf(text, sizeof text, "%s", opd_error_message());
@@ -34598,15 +34653,15 @@ static opd_optimizer *opdi_optimizer_make(int kind, opd_tensor *const *params, i
     for (i = 0; i < n; i++) { o->params[i] = opd_keep(params[i]); }
     return o;
 }
-opd_optimizer *opd_sgd(opd_tensor *const *params, int n, const opd_sgd_options *options) {
+opd_optimizer *opd_sgd_new(opd_tensor *const *params, int n, const opd_sgd_options *options) {
     const opd_sgd_options defaults = opd_sgd_defaults();
     return opdi_optimizer_make(OPDI_SGD, params, n, options ? options : &defaults, NULL);
 }
-opd_optimizer *opd_adam(opd_tensor *const *params, int n, const opd_adam_options *options) {
+opd_optimizer *opd_adam_new(opd_tensor *const *params, int n, const opd_adam_options *options) {
     const opd_adam_options defaults = opd_adam_defaults();
     return opdi_optimizer_make(OPDI_ADAM, params, n, NULL, options ? options : &defaults);
 }
-opd_optimizer *opd_adamw(opd_tensor *const *params, int n, const opd_adam_options *options) {
+opd_optimizer *opd_adamw_new(opd_tensor *const *params, int n, const opd_adam_options *options) {
     const opd_adam_options defaults = opd_adamw_defaults();
     return opdi_optimizer_make(OPDI_ADAMW, params, n, NULL, options ? options : &defaults);
 }
@@ -34756,7 +34811,7 @@ int opd_optimizer_step(opd_optimizer *o) {
     int i, rc = 0, begun = 0, fresh = 0;
     bool was;
     if (!opd_ok() || opdi_null_optimizer(o, "opd_optimizer_step")) { return -1; }
-    was = opd_grad_set(false);
+    was = opd_grad_mode_set(false);
     for (i = 0; i < o->n && rc == 0; i++) {
         if (!opd_tensor_grad(o->params[i])) { continue; }
         if (o->begun[i]) { begun++; } else { fresh++; rc = opdi_optimizer_begin(o, i); }
@@ -34767,7 +34822,7 @@ int opd_optimizer_step(opd_optimizer *o) {
             : opdi_optimizer_call(o, opdi_optimizer_lists(o, 2), dampened && fresh);
     }
     for (i = 0; i < o->n && rc == 0; i++) { o->begun[i] = o->begun[i] || opd_tensor_grad(o->params[i]); }
-    (void)opd_grad_set(was);
+    (void)opd_grad_mode_set(was);
     return rc;
 }
 
@@ -34812,7 +34867,7 @@ static int opdi_null_scaler(const opd_scaler *s, const char *function) {
     if (!opd_ok()) { return -1; }
     return s ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "%s: the scaler is NULL", function);
 }
-opd_scaler *opd_scaler_make(const opd_scaler_options *options) {
+opd_scaler *opd_scaler_new(const opd_scaler_options *options) {
     const opd_scaler_options o = options ? *options : opd_scaler_defaults();
     opd_scaler_state state;
     opd_scaler *s;
@@ -34897,7 +34952,7 @@ static bool opdi_scaler_unscale_on(const opd_scaler *s, opd_optimizer *o, int fi
    with an error. */
 static int opdi_scaler_unscale(opd_scaler *s, opdi_scaler_record *r, opd_optimizer *o) {
     opd_scope scope = opd_scope_open();
-    const bool was = opd_grad_set(false);
+    const bool was = opd_grad_mode_set(false);
     int i, k;
     for (i = 0; i < o->n; i++) {
         const opd_tensor *g = opd_tensor_grad(o->params[i]);
@@ -34914,7 +34969,7 @@ static int opdi_scaler_unscale(opd_scaler *s, opdi_scaler_record *r, opd_optimiz
         r->checked = true;
     }
     if (opd_ok()) { r->stage = OPDI_SCALER_UNSCALED; }
-    (void)opd_grad_set(was);
+    (void)opd_grad_mode_set(was);
     opd_scope_close(&scope);
     return opd_ok() ? 0 : -1;
 }
@@ -35040,7 +35095,7 @@ opd_tensor *opd_clip_grad_norm(opd_tensor *const *params, int n, double max_norm
     opd_tensor *total = NULL, *scale;
     bool was;
     if (opdi_clip_check(params, n, "opd_clip_grad_norm")) { return NULL; }
-    was = opd_grad_set(false);
+    was = opd_grad_mode_set(false);
     OPD_SCOPE {
         total = opdi_total_norm(params, n, norm_type);
         if (total && error_if_nonfinite && !(fabs(opd_item_f64(total)) < OPDI_INF)) {
@@ -35054,7 +35109,7 @@ opd_tensor *opd_clip_grad_norm(opd_tensor *const *params, int n, double max_norm
                                      opd_value_none())) { total = NULL; }
         if (total) { (void)opd_scope_return(total); }
     }
-    (void)opd_grad_set(was);
+    (void)opd_grad_mode_set(was);
     return total;
 }
 int opd_clip_grad_value(opd_tensor *const *params, int n, double clip_value) {
@@ -35062,10 +35117,10 @@ int opd_clip_grad_value(opd_tensor *const *params, int n, double clip_value) {
     bool was;
     int rc;
     if (opdi_clip_check(params, n, "opd_clip_grad_value")) { return -1; }
-    was = opd_grad_set(false);
+    was = opd_grad_mode_set(false);
     rc = opdi_clip_each(params, n, OPD_OP(&clamp, "aten::clamp_"), opd_value_float(-clip_value),
                         opd_value_float(clip_value));
-    (void)opd_grad_set(was);
+    (void)opd_grad_mode_set(was);
     return rc;
 }
 
@@ -35319,7 +35374,7 @@ static void opdi_plugin_undo(opd_plugin *p) {
 }
 
 //-- Undoes what the plug-in registered; it is unmapped when nothing of it is in use.  0, or -1 with an error.
-int opd_unload_library(opd_plugin *plugin) {
+int opd_library_unload(opd_plugin *plugin) {
     opdi_thread *th = opdi_self();
     const bool entered = opdi_start_enter(th);
     const char *wrong = NULL;
@@ -35327,10 +35382,10 @@ int opd_unload_library(opd_plugin *plugin) {
     opd_plugin *p;
     opdi_lock(&opdi_registry.lock);
     for (p = opdi_plugins; p && p != plugin; p = p->next) { }
-    if (!p || !p->loaded) { wrong = "opd_unload_library: this library is not loaded"; }
+    if (!p || !p->loaded) { wrong = "opd_library_unload: this library is not loaded"; }
     for (lib = opdi_registry.libraries; lib && !wrong; lib = lib->next) {
         if (lib->in_block && opdi_plugin_has(p, (uintptr_t)lib->file)) {
-            wrong = "opd_unload_library inside a block of the library";
+            wrong = "opd_library_unload inside a block of the library";
         }
     }
     opdi_unlock(&opdi_registry.lock);
@@ -35346,7 +35401,7 @@ static opd_plugin *opdi_no_plugins(void) {
     (void)opd_fail(OPD_ERROR_REGISTER, "this program was built with OPD_NO_PLUGINS");
     return NULL;
 }
-opd_plugin *opd_load_library(const char *path) { (void)path; return opdi_no_plugins(); }
+opd_plugin *opd_library_load(const char *path) { (void)path; return opdi_no_plugins(); }
 opd_plugin *opd_load(const char *name, const char *const *files, const char *flags) {
     (void)name; (void)files; (void)flags;
     return opdi_no_plugins();
@@ -35430,19 +35485,19 @@ static int opdi_plugin_file_check(const char *path) {
     unsigned char elf[20], own[20];
     const int rc = opdi_elf_read(path, elf);
     if (rc < 0) {
-        return opd_fail(opdi_errno_code(OPD_ERROR_NOT_FOUND), "opd_load_library: cannot open '%s': %s", path,
+        return opd_fail(opdi_errno_code(OPD_ERROR_NOT_FOUND), "opd_library_load: cannot open '%s': %s", path,
                         strerror(errno));
     }
     if (rc > 0 || elf[elf[5] == 2 ? 17 : 16] != 3) {
-        return opd_fail(OPD_ERROR_REGISTER, "opd_load_library: '%s' is not a shared library (one is made with "
+        return opd_fail(OPD_ERROR_REGISTER, "opd_library_load: '%s' is not a shared library (one is made with "
                         "cc -shared -fPIC -DOPDISPATCH_PLUGIN)", path);
     }
     if (opdi_elf_read("/proc/self/exe", own)) { return 0; }
     if (memcmp(elf + 4, own + 4, 2) != 0 || memcmp(elf + 18, own + 18, 2) != 0) {
-        return opd_fail(OPD_ERROR_REGISTER, "opd_load_library: '%s' is for %s, this program for %s", path,
+        return opd_fail(OPD_ERROR_REGISTER, "opd_library_load: '%s' is for %s, this program for %s", path,
                         opdi_machine_name(elf), opdi_machine_name(own));
     }
-    return opdi_elf_cut(path) ? opd_fail(OPD_ERROR_REGISTER, "opd_load_library: '%s' is cut off", path) : 0;
+    return opdi_elf_cut(path) ? opd_fail(OPD_ERROR_REGISTER, "opd_library_load: '%s' is cut off", path) : 0;
 }
 
 static void *opdi_dlopen(const char *path) {
@@ -35456,7 +35511,7 @@ static void *opdi_dlopen(const char *path) {
         const opd_code code = opdi_errno_code(OPD_ERROR_REGISTER);
         const char *why = dlerror();
         const bool ours = why && strstr(why, "undefined symbol: opd_");
-        (void)opd_fail(code, "opd_load_library: %s%s", why ? why : path, ours
+        (void)opd_fail(code, "opd_library_load: %s%s", why ? why : path, ours
                        ? " (build the library with -DOPDISPATCH_PLUGIN, or link the program with -rdynamic)" : "");
     }
     opdi_string_free(&file);
@@ -35481,7 +35536,7 @@ static int opdi_plugin_range(opd_plugin *p) {
     if (f && ask(p->handle, 2, &map) == 0) { base = opdi_link_map_begin(map); }      /* RTLD_DI_LINKMAP */
     if (self) { (void)dlclose(self); }
     if (!base || memcmp(base, "\177ELF", 4) != 0) {
-        return opd_fail(OPD_ERROR_REGISTER, "opd_load_library: cannot see where '%s' is mapped", p->path);
+        return opd_fail(OPD_ERROR_REGISTER, "opd_library_load: cannot see where '%s' is mapped", p->path);
     }
     elf = (const opdi_elf *)(const void *)base;
     for (i = 0; i < elf->e_phnum; i++) {
@@ -35496,25 +35551,25 @@ static int opdi_plugin_range(opd_plugin *p) {
 
 //-- Checks version and kind of a library that has just been mapped; 0, or -1 with an error.
 static int opdi_plugin_check(opd_plugin *p) {
-    const uintptr_t own = (uintptr_t)dlsym(p->handle, "opd_load_library");
+    const uintptr_t own = (uintptr_t)dlsym(p->handle, "opd_library_load");
     const opd_plugin_info *info = (const opd_plugin_info *)dlsym(p->handle, "opd_plugin_entry");
-    if (opdi_plugin_has(p, own) && own != (uintptr_t)opd_load_library) {
-        return opd_fail(OPD_ERROR_REGISTER, "opd_load_library: '%s' has an implementation of its own in it: build it "
+    if (opdi_plugin_has(p, own) && own != (uintptr_t)opd_library_load) {
+        return opd_fail(OPD_ERROR_REGISTER, "opd_library_load: '%s' has an implementation of its own in it: build it "
                         "without OPDISPATCH_IMPLEMENTATION, with -DOPDISPATCH_PLUGIN", p->path);
     }
     if (!opdi_plugin_has(p, (uintptr_t)info)) { return 0; }
     if (memcmp(info->magic, OPD_PLUGIN_MAGIC, sizeof OPD_PLUGIN_MAGIC) != 0) {
-        return opd_fail(OPD_ERROR_REGISTER, "opd_load_library: the opd_plugin_entry of '%s' is not opdispatch's",
+        return opd_fail(OPD_ERROR_REGISTER, "opd_library_load: the opd_plugin_entry of '%s' is not opdispatch's",
                         p->path);
     }
     if (info->major != OPD_VERSION_MAJOR || info->minor > OPD_VERSION_MINOR) {
-        return opd_fail(OPD_ERROR_REGISTER, "opd_load_library: '%s' was built with opdispatch %d.%d, which a program "
+        return opd_fail(OPD_ERROR_REGISTER, "opd_library_load: '%s' was built with opdispatch %d.%d, which a program "
                         "with opdispatch %d.%d cannot load: the major versions must agree, and the library's minor "
                         "version must not be newer", p->path, (int)info->major, (int)info->minor, OPD_VERSION_MAJOR,
                         OPD_VERSION_MINOR);
     }
     if (*info->host && *info->host != &opdi_host_table) {
-        return opd_fail(OPD_ERROR_REGISTER, "opd_load_library: '%s' is loaded already, by another copy of opdispatch "
+        return opd_fail(OPD_ERROR_REGISTER, "opd_library_load: '%s' is loaded already, by another copy of opdispatch "
                         "in this program", p->path);
     }
     p->info = info;
@@ -35559,7 +35614,7 @@ static int opdi_plugin_run(opd_plugin *p) {
     opdi_plugin_take_blocks(p);
     b = p->info ? *p->info->blocks : p->blocks;
     if (!b && !opdi_plugin_library(p)) {
-        return opd_fail(OPD_ERROR_REGISTER, "opd_load_library: '%s' registers nothing: it has no OPD_LIBRARY block, "
+        return opd_fail(OPD_ERROR_REGISTER, "opd_library_load: '%s' registers nothing: it has no OPD_LIBRARY block, "
                         "was built by a compiler without constructors, or has an implementation of its own in it",
                         p->path);
     }
@@ -35568,12 +35623,12 @@ static int opdi_plugin_run(opd_plugin *p) {
 }
 
 //-- Maps a library and runs its blocks; NULL with an error, and everything undone.
-opd_plugin *opd_load_library(const char *path) {
+opd_plugin *opd_library_load(const char *path) {
     opdi_thread *th = opdi_self();
     opd_plugin *fresh, *p = NULL;
     bool entered, known = false;
     if (!opd_ok()) { return NULL; }
-    if (!path) { (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_load_library: the path is NULL"); return NULL; }
+    if (!path) { (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_library_load: the path is NULL"); return NULL; }
     opdi_started();
     fresh = opd_ok() ? opdi_plugin_new(path) : NULL;
     if (!fresh) { return NULL; }
@@ -36074,7 +36129,7 @@ static opd_plugin *opdi_build_load(opdi_build *b) {
     known = opdi_string_read(&deps, list) && opdi_build_result(b, &deps, out) && opdi_sealed(out);
     opdi_string_free(&deps);
     if (!opd_ok() || (!known && opdi_build_all(b, out))) { return NULL; }
-    return opd_load_library(out);
+    return opd_library_load(out);
 }
 
 opd_plugin *opd_load(const char *name, const char *const *files, const char *flags) {
@@ -39183,7 +39238,7 @@ static int opdi_packers_check(void) {
     return why ? opd_fail(OPD_ERROR_AUTOGRAD, "%s", why) : 0;
 }
 
-int opd_saved_hooks_push(const opd_saved_hooks *hooks) {
+int opd_saved_hooks_begin(const opd_saved_hooks *hooks) {
     opdi_thread *th = opdi_self();
     opdi_packer *p = opdi_packers_check() ? NULL : opdi_packer_make(hooks);
     if (!p) { return -1; }
@@ -39191,7 +39246,7 @@ int opd_saved_hooks_push(const opd_saved_hooks *hooks) {
     th->innermost.packer = p;
     return 0;
 }
-void opd_saved_hooks_pop(void) {
+void opd_saved_hooks_end(void) {
     opdi_thread *th = opdi_self();
     opdi_packer *p = th->innermost.packer;
     if (!p) { return; }
@@ -39525,7 +39580,7 @@ int opd_allow_mutation_begin(void) {
     m->nrows = 64;
     m->rows = (opdi_untouched **)opdi_alloc((size_t)m->nrows * sizeof *m->rows);
     if (m->rows) { memset(m->rows, 0, (size_t)m->nrows * sizeof *m->rows); }
-    if (!m->rows || opd_saved_hooks_push(&hooks)) {
+    if (!m->rows || opd_saved_hooks_begin(&hooks)) {
         if (m->rows) { opdi_free(m->rows, (size_t)m->nrows * sizeof *m->rows); }
         opdi_free(m, sizeof *m);
         return -1;
@@ -39860,7 +39915,7 @@ static int opdi_checkpoint_again(opdi_checkpoint *c, opdi_recompute *r) {
     random = (opdi_random_state *)opdi_scope_alloc((size_t)OPDI_MAX(c->nrandom, 1) * sizeof *random);
     th->state = c->state;
     th->innermost.packers_off = NULL;
-    if (!inputs || !random || !opd_ok() || opd_saved_hooks_push(&hooks)) { rc = -1; }
+    if (!inputs || !random || !opd_ok() || opd_saved_hooks_begin(&hooks)) { rc = -1; }
     if (rc == 0) {
         for (i = 0; i < c->nrandom; i++) { random[i] = c->random[i]; }
         opdi_random_swap(random, c->nrandom);
@@ -39868,12 +39923,12 @@ static int opdi_checkpoint_again(opdi_checkpoint *c, opdi_recompute *r) {
         rc = opdi_checkpoint_call(c, inputs, NULL);
         if (r->stopped) { (void)opd_error_rewind(mark); rc = 0; }
         opdi_random_swap(random, c->nrandom);
-        while (th->innermost.packer && th->innermost.packer != outer) { opd_saved_hooks_pop(); }
+        while (th->innermost.packer && th->innermost.packer != outer) { opd_saved_hooks_end(); }
     }
     th->innermost.packer = outer;
     th->innermost.packers_off = off;
     opdi_frame_leave(th, &frame);
-    if (c->state.autocast && !th->state.autocast) { opd_autocast_clear_cache(); }         /* the end of its region */
+    if (c->state.autocast && !th->state.autocast) { opd_autocast_cache_clear(); }         /* the end of its region */
     if (rc == 0 && r->n != c->nsaved) {
         rc = opd_fail(OPD_ERROR_AUTOGRAD, "opd_checkpoint: A different number of tensors was saved during the original "
                       "forward and recomputation.\nNumber of tensors saved during forward: %lld\nNumber of tensors "
@@ -40033,12 +40088,12 @@ int opd_checkpoint_with(opd_checkpoint_fn fn, void *user, opd_destroy destroy, o
     hooks.destroy = opdi_checkpoint_release;
     hooks.user = c;
     scope = opd_scope_open();
-    rc = c->state.inference ? 0 : opd_saved_hooks_push(&hooks);
+    rc = c->state.inference ? 0 : opd_saved_hooks_begin(&hooks);
     if (rc) { c->destroy = NULL; }
     else {
         if (!c->state.inference) { (void)OPDI_ADD(&c->refs, 1); }
         rc = opdi_checkpoint_call(c, inputs, outputs);
-        while (opdi_self()->innermost.packer && opdi_self()->innermost.packer != outer) { opd_saved_hooks_pop(); }
+        while (opdi_self()->innermost.packer && opdi_self()->innermost.packer != outer) { opd_saved_hooks_end(); }
     }
     opd_scope_close(&scope);
     opdi_checkpoint_release(c);
@@ -40589,7 +40644,7 @@ static void opdi_profile_drop(void *user) {
 void opd_profile_free(opd_profile *profile) { if (profile) { opdi_profile_drop(profile); } }
 
 //-- Starts the profiler, of which one runs in the process.  0, or -1 with an error.
-int opd_profiler_start(const opd_profiler_options *options) {
+int opd_profiler_begin(const opd_profiler_options *options) {
     static const opdi_mutex fresh = OPDI_MUTEX_INIT;
     opd_observer o;
     opd_profile *p;
@@ -40703,7 +40758,7 @@ static const char *opdi_profile_why(const opd_profile *p) {
 }
 
 //-- Stops the profiler and works out the rows.  Returns the profile, which the caller frees; NULL with an error.
-opd_profile *opd_profiler_stop(void) {
+opd_profile *opd_profiler_end(void) {
     opd_profile *p;
     bool elsewhere;                               /* of one thread, and that has not ended */
     opdi_lock(&opdi_profiler.lock);
@@ -40712,7 +40767,7 @@ opd_profile *opd_profiler_stop(void) {
     if (!elsewhere) { opdi_profiler.running = NULL; }
     opdi_unlock(&opdi_profiler.lock);
     if (!p || elsewhere) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_profiler_stop: %s", p ? "it was started on another thread, for that one"
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_profiler_end: %s", p ? "it was started on another thread, for that one"
                        : "no profiler is running");
         return NULL;
     }
@@ -62577,7 +62632,7 @@ static int opdi_view_scatter(opd_call *call, const char *name, int nargs, bool f
     opd_value v[6];
     opd_op *h = NULL;
     int i;
-    if (flat && opd_grad_enabled() && opd_tensor_requires_grad(opd_arg_tensor(call, 0)) &&
+    if (flat && opd_grad_mode_enabled() && opd_tensor_requires_grad(opd_arg_tensor(call, 0)) &&
         !opd_is_contiguous(opd_arg_tensor(call, 0))) {
         return opd_fail(OPD_ERROR_AUTOGRAD, "as_strided_scatter is currently only supported for contiguous inputs");
     }
@@ -63379,7 +63434,7 @@ static int opdi_step_autograd(opd_call *call) {
     for (m = call->th->state.no_grad ? 0 : call->op->written_args; m; m &= m - 1) {
         if (opdi_arg_requires_grad(&call->args[opdi_low_bit(m)])) {
             return opd_fail(OPD_ERROR_AUTOGRAD, "a leaf Variable that requires grad is being used in an in-place "
-                            "operation. (opd_grad_set(false) around an optimizer's step)");
+                            "operation. (opd_grad_mode_set(false) around an optimizer's step)");
         }
     }
     return opdi_below_autograd(call);
@@ -63823,8 +63878,8 @@ static const char *opdi_left_out(const char *name) {
     return opdi_families[f].cards ? NULL : opdi_families[f].macro;
 }
 
-//-- Registers card i and its derived forms; nothing when its family is left out.  0, or -1 with an error: then they go on
-//-- waiting.
+//-- Registers card i and its derived forms; nothing when its family is left out.  0, or -1 with an error: then they go
+//-- on waiting.
 static int opdi_register_card(int i) {
     opd_library *aten = opdi_registry.aten;
     const opdi_registration *before = aten->registrations;

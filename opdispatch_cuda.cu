@@ -12,7 +12,7 @@
      or as a plug-in, so that the same program starts where no CUDA library is installed:
          nvcc -O3 -arch=all-major -shared -Xcompiler -fPIC -DOPDISPATCH_PLUGIN opdispatch_cuda.cu \
              -o opdispatch_cuda.so -lcublas -lcublasLt
-         ... opd_load_library("./opdispatch_cuda.so") ...
+         ... opd_library_load("./opdispatch_cuda.so") ...
      -arch=sm_90 in place of -arch=all-major makes code for one kind of GPU, in three minutes of one core, and as many
      more for each other kind; --split-compile=0 has all cores work on it, -t 0 on several kinds of GPUs.  Without
      -arch nvcc makes code for compute capability 7.5 alone, which is warned of: newer GPUs run it, after the driver

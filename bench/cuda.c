@@ -163,7 +163,7 @@ int main(int argc, char **argv) {
         const bool more = i + 1 < argc;
         if (strcmp(argv[i], "--quick") == 0) { quick = true; }
         else if (strcmp(argv[i], "--filter") == 0 && more) { filter = argv[++i]; }
-        else if (strcmp(argv[i], "--load") == 0 && more) { if (!opd_load_library(argv[++i])) { return opd_finish(); } }
+        else if (strcmp(argv[i], "--load") == 0 && more) { if (!opd_library_load(argv[++i])) { return opd_finish(); } }
         else {
             printf("bench_cuda: what operators cost on a GPU\n  --load FILE    the companion as a plug-in: opdispatch_cuda.so\n"
                    "  --quick        small tensors, few rounds\n  --filter TEXT  only rows whose name or text contains TEXT\n");

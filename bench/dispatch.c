@@ -368,7 +368,7 @@ static void bench_plugin(void) {
         report(ROW("plugin", name[0]), &own);
         report(ROW("plugin", name[1], .most = median(&own) + 2, .note = "(2 ns more)"), &other);
     }
-    opd_unload_library(plugin);
+    opd_library_unload(plugin);
 }
 
 //-- small tensors ----------------------------------------------------------------------------------------------------
@@ -381,10 +381,10 @@ static void bench_small(void) {
     opd_op *add_out = opd_find("aten::add.out");
     heading("add of one element, with the release of its result");
     BENCH(ROW("scope", "an empty scope (each row below has one)"), 50000, OPD_SCOPE { });
-    was = opd_grad_set(false);
+    was = opd_grad_mode_set(false);
     BENCH(ROW("add1_inference", "grad mode off", .peer = "add1_inference", .most = 40), 50000,
           OPD_SCOPE { opd_add(w, b); });
-    opd_grad_set(was);
+    opd_grad_mode_set(was);
     BENCH(ROW("add1_normal", "nothing requires grad", .peer = "add1_normal", .most = 40), 50000,
           OPD_SCOPE { opd_add(a, b); });
     BENCH(ROW("add1_many", "the same, 1,000 in one scope", .peer = "add1_normal", .ops = 1000), 50,
@@ -395,7 +395,7 @@ static void bench_small(void) {
     BENCH(ROW("add1_recording", "recorded on the tape", .peer = "add1_recording", .most = 90), 50000,
           OPD_SCOPE { opd_add(w, b); });
     OPD_DUAL_LEVEL {
-        opd_tensor *da = opd_make_dual(a, b), *db = opd_make_dual(b, a);
+        opd_tensor *da = opd_dual_new(a, b), *db = opd_dual_new(b, a);
         BENCH(ROW("add1_open", "while a level of forward mode is open", .peer = "add1_open"), 50000, OPD_SCOPE { opd_add(a, b); });
         BENCH(ROW("add1_dual", "of dual tensors", .peer = "add1_dual"), 20000, OPD_SCOPE { opd_add(da, db); });
     }
@@ -745,7 +745,7 @@ static void bench_matmul(void) {
 
 static void bench_kernels(void) {
     const double n = ELEMENTS;
-    bool was = opd_grad_set(false);
+    bool was = opd_grad_mode_set(false);
     OPD_SCOPED;
     opd_tensor *x = values(OPD_INTS(ELEMENTS)), *y = values(OPD_INTS(ELEMENTS)), *o = values(OPD_INTS(ELEMENTS));
     opd_tensor *x2 = opd_slice(values(OPD_INTS(2 * ELEMENTS)), 0, OPD_NONE, OPD_NONE, 2);
@@ -779,7 +779,7 @@ static void bench_kernels(void) {
     BENCH(ROW("exp_64k_out", "exp float32 into out=", .peer = "exp_64k_out", .ops = n, .peer_ops = n), 300,
           OPD_CALL(exp_out, x, o));
     bench_matmul();
-    opd_grad_set(was);
+    opd_grad_mode_set(was);
 }
 
 //-- transforms -------------------------------------------------------------------------------------------------------
@@ -815,7 +815,7 @@ static void bench_vmap(void) {
     static const char *const key[2][2] = {{"vmap_dot_16", "sum_mul_16"}, {"vmap_dot_512", "sum_mul_512"}};
     static const char *const what[2] = {"dot product, vmap over 128 rows of 16",
                                         "dot product, vmap over 128 rows of 512"};
-    bool was = opd_grad_set(false);
+    bool was = opd_grad_mode_set(false);
     heading("transforms");
     bench_layer();
     for (int i = 0; i < 2; i++) {
@@ -830,7 +830,7 @@ static void bench_vmap(void) {
               OPD_SCOPE { opd_vmap(dot, NULL, in, 2, NULL, &out); });
         report(ROW(key[i][1], "  (a * b).sum(1)", .unit = "us", .peer = key[i][1], .peer_ops = 1e3), &sum);
     }
-    opd_grad_set(was);
+    opd_grad_mode_set(was);
 }
 
 /* Per-example gradients.  A network of two linear layers, with the parameters as the first inputs of its loss. */
@@ -956,8 +956,8 @@ static void bench_steps(void) {
     g = opd_full(OPD_INTS(BIG), OPD_V(0.5), OPD_FLOAT32);
     opd_tensor_set_grad(p, g);
     options.momentum = 0.9;
-    adam = opd_adam(&p, 1, NULL);
-    sgd = opd_sgd(&p, 1, &options);
+    adam = opd_adam_new(&p, 1, NULL);
+    sgd = opd_sgd_new(&p, 1, &options);
     for (int i = 0; i < 4; i++) { a[i] = opd_data_f32(opd_full(OPD_INTS(BIG), OPD_V(0.5), OPD_FLOAT32)); }
     if (!opd_ok()) { return; }
     MEASURE(plain, 1, n, adam_loop(a[0], a[1], a[2], a[3], BIG, 1e-3f, 1));
@@ -975,7 +975,7 @@ static void bench_steps(void) {
         small[i] = opd_tensor_set_requires_grad(opd_zeros(OPD_INTS(16), OPD_FLOAT32), true);
         opd_tensor_set_grad(small[i], opd_full(OPD_INTS(16), OPD_V(0.5), OPD_FLOAT32));
     }
-    adam = opd_adam(small, 100, NULL);
+    adam = opd_adam_new(small, 100, NULL);
     BENCH(ROW("step_adam_small", "Adam, 100 parameters of 16 elements, each parameter", .peer = "step_adam_small",
               .ops = 100, .peer_ops = 100), 1000, opd_optimizer_step(adam));
     opd_optimizer_free(adam);

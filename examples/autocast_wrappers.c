@@ -30,16 +30,16 @@ static int mymatmul_autocast(opd_call *call) {
     static opd_op *mymatmul;
     opd_keys_exclude(opd_keyset_add(OPD_KEYS_EMPTY, opd_key_parse("AutocastCPU")));
     return opd_return_tensor(call, OPD_CALL(OPD_OP(&mymatmul, "myops::mymatmul"),
-                                            opd_cached_cast(opd_autocast_dtype(OPD_CPU), opd_arg_tensor(call, 0)),
-                                            opd_cached_cast(opd_autocast_dtype(OPD_CPU), opd_arg_tensor(call, 1))));
+                                            opd_autocast_cast(opd_autocast_dtype(OPD_CPU), opd_arg_tensor(call, 0)),
+                                            opd_autocast_cast(opd_autocast_dtype(OPD_CPU), opd_arg_tensor(call, 1))));
 }
 static int my_multiple_input_op_autocast(opd_call *call) {
     static opd_op *op;
     opd_tensor *inputs[2] = {opd_arg_tensor(call, 0), opd_arg_tensor(call, 1)};
-    opd_scalar_type dtype = opd_promote_type(opd_autocast_dtype(OPD_CPU), inputs, 2);
+    opd_scalar_type dtype = opd_autocast_promote(opd_autocast_dtype(OPD_CPU), inputs, 2);
     opd_keys_exclude(opd_keyset_add(OPD_KEYS_EMPTY, opd_key_parse("AutocastCPU")));
     return opd_return_tensor(call, OPD_CALL(OPD_OP(&op, "myops::my_multiple_input_op"),
-                                            opd_cached_cast(dtype, inputs[0]), opd_cached_cast(dtype, inputs[1])));
+                                            opd_autocast_cast(dtype, inputs[0]), opd_autocast_cast(dtype, inputs[1])));
 }
 OPD_LIBRARY_IMPL(myops, AutocastCPU, lib) {
     opd_impl(lib, "mymatmul", mymatmul_autocast);

@@ -284,12 +284,12 @@ int main(void) {
             opd_tensor *error = opd_sub(opd_mm(h, w[2]), goal), *mean = opd_mean(opd_mul(error, error));
             bool was;
             opd_backward(mean);
-            was = opd_grad_set(false);
+            was = opd_grad_mode_set(false);
             for (i = 0; i < 3; i++) {
                 OPD_CALL(OPD_OP(&add_, "aten::add_.Tensor"), w[i], opd_tensor_grad(w[i]), -0.05);
                 opd_tensor_set_grad(w[i], NULL);
             }
-            opd_grad_set(was);
+            opd_grad_mode_set(was);
             loss = opd_item_f64(mean);
             if (step == 0) { first = loss; }
         }

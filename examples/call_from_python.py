@@ -44,7 +44,7 @@ def load(path):
     lib = ctypes.CDLL(path)
     for name, result, arguments in [
             ("opd_ok", c_bool, []), ("opd_error_message", c_char_p, []), ("opd_error_clear", None, []),
-            ("opd_finish", c_int, []), ("opd_load_library", c_void_p, [c_char_p]),
+            ("opd_finish", c_int, []), ("opd_library_load", c_void_p, [c_char_p]),
             ("opd_scope_open", Scope, []), ("opd_scope_close", None, [POINTER(Scope)]),
             ("opd_overloads_find", c_void_p, [c_char_p]), ("opd_op_schema", c_void_p, [c_void_p]),
             ("opd_schema_nreturns", c_int, [c_void_p]),
@@ -263,7 +263,7 @@ def main(path="./libopdispatch.so", plugin=None):
     except RuntimeError as error:
         print(error)
     if plugin:
-        lib.opd_load_library(plugin.encode())
+        lib.opd_library_load(plugin.encode())
         print(ops.plugin.dot(np.float32([1, 2, 3]), np.float32([4, 5, 6])))
     return lib.opd_finish()
 

@@ -160,7 +160,7 @@ static void network_make(network *net) {
             parameter(OPD_INTS(CLASSES, 64), 64), parameter(OPD_INTS(CLASSES), 64),
         };
         memcpy(net->p, p, sizeof p);
-        net->adam = opd_adam(p, PARAMETERS, NULL);
+        net->adam = opd_adam_new(p, PARAMETERS, NULL);
     }
 }
 
@@ -224,7 +224,7 @@ static void train_epoch(network *net, const digit_set *set, const int *train, in
 /* Fills predicted[] for the images `which`; returns how many are right. */
 static int predict(const network *net, const digit_set *set, const int *which, int n, int *predicted) {
     int right = 0;
-    bool was = opd_grad_set(false);
+    bool was = opd_grad_mode_set(false);
     OPD_SCOPE {
         opd_tensor *images, *labels, *best;
         batch_of(set, which, n, &images, &labels);
@@ -235,7 +235,7 @@ static int predict(const network *net, const digit_set *set, const int *which, i
             right += b[i] == set->label[which[i]];
         }
     }
-    opd_grad_set(was);
+    opd_grad_mode_set(was);
     return right;
 }
 
@@ -312,7 +312,7 @@ int main(int argc, char **argv) {
         else if (strcmp(argv[i], "--device") == 0 && more) {
             if (opd_device_parse(argv[++i], &device) < 0) { return opd_finish(); }
         }
-        else if (strcmp(argv[i], "--load") == 0 && more) { if (!opd_load_library(argv[++i])) { return opd_finish(); } }
+        else if (strcmp(argv[i], "--load") == 0 && more) { if (!opd_library_load(argv[++i])) { return opd_finish(); } }
         else { fprintf(stderr, "digits: '%s' is not understood\n", argv[i]); return usage(stderr, 2); }
     }
     if (epochs < 1) { fprintf(stderr, "digits: --epochs needs a number of at least 1\n"); return 2; }

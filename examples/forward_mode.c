@@ -27,7 +27,7 @@ static void jacobian(opd_tensor *p) {
     for (k = 0; k < 2; k++) {
         OPD_DUAL_LEVEL {
             opd_tensor *column;
-            (void)opd_unpack_dual(polar(opd_make_dual(p, vector(unit[k], 2))), &column);
+            (void)opd_dual_unpack(polar(opd_dual_new(p, vector(unit[k], 2))), &column);
             printf("column %d: ", k);
             opd_print(column);
         }
@@ -47,9 +47,9 @@ static opd_tensor *rosenbrock(opd_tensor *x) {
 static opd_tensor *gradient(opd_tensor *x, opd_tensor *v, opd_tensor **hv) {
     opd_tensor *g = NULL, *leaf = opd_tensor_set_requires_grad(opd_detach(x), true), *f;
     OPD_DUAL_LEVEL {
-        leaf = opd_make_dual(leaf, v);
+        leaf = opd_dual_new(leaf, v);
         f = rosenbrock(leaf);
-        if (opd_autograd_grad(&f, 1, &leaf, 1, NULL, &g) == 0) { g = opd_unpack_dual(g, hv); }
+        if (opd_autograd_grad(&f, 1, &leaf, 1, NULL, &g) == 0) { g = opd_dual_unpack(g, hv); }
     }
     return g;
 }

@@ -115,10 +115,10 @@ static outcome train(const digit_set *set, const precision *how, int epochs, uns
     outcome o;
     for (int i = 0; i < IMAGES; i++) { if (i % 5 == 4) { test[ntest++] = i; } else { train[ntrain++] = i; } }
     options.enabled = how->scaled;                /* off, it passes everything on */
-    scaler = opd_scaler_make(&options);
+    scaler = opd_scaler_new(&options);
     opd_manual_seed(seed);
     parameters_make(p);
-    adam = opd_adam(p, PARAMETERS, NULL);
+    adam = opd_adam_new(p, PARAMETERS, NULL);
     for (int e = 0; e < epochs && opd_ok(); e++) {
         OPD_SCOPE {
             const int64_t *perm = opd_data_i64(opd_randperm(ntrain, OPD_INT64));

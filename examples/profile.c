@@ -42,10 +42,10 @@ static opd_tensor *net_loss(const net *n, opd_tensor *x, opd_tensor *y) {
 /* p -= rate * gradient, and the gradient is gone. */
 static void descend(opd_tensor *p, double rate) {
     static opd_op *sub;
-    bool was = opd_grad_set(false);
+    bool was = opd_grad_mode_set(false);
     OPD_CALL(OPD_OP(&sub, "aten::sub_.Tensor"), p, opd_tensor_grad(p), rate);
     opd_tensor_set_grad(p, NULL);
-    opd_grad_set(was);
+    opd_grad_mode_set(was);
 }
 
 static double step(const net *n, opd_tensor *x, opd_tensor *y) {
@@ -81,14 +81,14 @@ int main(int argc, char **argv) {
 
     counter = opd_observer_add(&(opd_observer){
         .end = count_end, .user = &seen, .kinds = OPD_OBSERVE_CALL | OPD_OBSERVE_BACKWARD});
-    opd_profiler_start(&options);
+    opd_profiler_begin(&options);
     for (int i = 0; i < STEPS && opd_ok(); i++) {
         OPD_SCOPE {
             last = step(&n, x, y);
             if (i == 0) { first = last; }
         }
     }
-    profile = opd_profiler_stop();
+    profile = opd_profiler_end();
     opd_observer_remove(counter);
 
     printf("%d steps: loss %.4f, then %.4f\n", STEPS, first, last);

@@ -106,9 +106,9 @@ static double step(opd_tensor *x, disk *d, double mib[2]) {
     OPD_SCOPE {
         opd_tensor *loss;
         opd_saved_hooks hooks = {.pack = pack, .unpack = unpack, .drop = drop, .user = d};
-        if (d) { opd_saved_hooks_push(&hooks); }
+        if (d) { opd_saved_hooks_begin(&hooks); }
         loss = forward(x);
-        if (d) { opd_saved_hooks_pop(); }
+        if (d) { opd_saved_hooks_end(); }
         mib[0] = (double)(opd_memory_stats().live - before) / 1048576;
         opd_backward(loss);
         mib[1] = (double)(opd_memory_stats().peak - before) / 1048576;

@@ -21,7 +21,7 @@ int main(int argc, char **argv) {
         opd_error_clear();
         opd_graph_free(graph);
 
-        opd_plugin *plugin = opd_load_library(argv[2]);
+        opd_plugin *plugin = opd_library_load(argv[2]);
         graph = opd_graph_load(argv[1]);
         if (graph && opd_graph_run(graph, in, 2, &out, 1) == 1) {                /* all ones */
             opd_print(out);
@@ -31,7 +31,7 @@ int main(int argc, char **argv) {
         in[1] = opd_to_device(in[1], opd_device_of(OPD_META, -1), OPD_FLOAT32);
         if (graph && opd_graph_run(graph, in, 2, &out, 1) == 1) { opd_print(out); }      /* shapes alone */
         opd_graph_free(graph);
-        opd_unload_library(plugin);
+        opd_library_unload(plugin);
     }
     return opd_finish() || right != 2;
 }

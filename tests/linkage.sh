@@ -199,7 +199,7 @@ static int fn(void *now, opd_tensor *const *in, int n, opd_tensor **out) {
 int main(int argc, char **argv) {
     static char text[4000];
     opd_trace_options o = {0};
-    opd_plugin *p = opd_load_library(argv[1]);
+    opd_plugin *p = opd_library_load(argv[1]);
     o.locations = argc > 1;
     OPD_SCOPE {
         opd_tensor *x = opd_ones(OPD_INTS(2), OPD_FLOAT32);
@@ -214,7 +214,7 @@ int main(int argc, char **argv) {
         opd_graph_print(g, text, sizeof text);
         printf("%s", text);
         opd_graph_free(g);
-        opd_unload_library(p);
+        opd_library_unload(p);
         g = opd_graph_load(argv[2]);
         printf("%s.\n", opd_error_message());
         opd_error_clear();
@@ -275,17 +275,17 @@ check_plugin_two_copies() {
 #define OPDISPATCH_IMPLEMENTATION
 #include "opdispatch.h"
 OPD_EXPORT const char *copy_load(const char *path);
-const char *copy_load(const char *path) { return opd_load_library(path) ? "loaded" : opd_error_message(); }
+const char *copy_load(const char *path) { return opd_library_load(path) ? "loaded" : opd_error_message(); }
 TEXT
     cat >"$tmp/copies.c" <<'TEXT'
 #include "opdispatch.h"
 #include <stdio.h>
 const char *copy_load(const char *path);
 int main(int argc, char **argv) {
-    opd_plugin *p = argc > 1 ? opd_load_library(argv[1]) : NULL;
+    opd_plugin *p = argc > 1 ? opd_library_load(argv[1]) : NULL;
     printf("%s\n", copy_load(argv[1]));
     OPD_SCOPE { opd_print(OPD_CALL(opd_find("linkage::square_plus"), opd_ones(OPD_INTS(2), OPD_FLOAT32))); }
-    return opd_unload_library(p) || opd_finish();
+    return opd_library_unload(p) || opd_finish();
 }
 TEXT
     quiet $CC -O0 -shared -fPIC $inc "$tmp/copy.c" -o "$tmp/libcopy.so" $lib

@@ -192,8 +192,8 @@ static opd_tensor *stack_tape(stack_of *s, opd_tensor *x) {
 static opd_tensor *stack_dual(stack_of *s, opd_tensor *x) {
     opd_tensor *y, *out[1], *tangent = NULL;
     OPD_DUAL_LEVEL {
-        y = opd_make_dual(x, opd_cos(x));
-        if (y && stack_call(s, &y, 1, out) >= 0 && opd_unpack_dual(out[0], &tangent) && !tangent) {
+        y = opd_dual_new(x, opd_cos(x));
+        if (y && stack_call(s, &y, 1, out) >= 0 && opd_dual_unpack(out[0], &tangent) && !tangent) {
             tangent = opd_zeros_like(out[0]);
         }
     }

@@ -530,12 +530,12 @@ TEST(promote_and_banned) {
         DTYPE(opd_stack(opd_tensors_of(t, 3)), OPD_FLOAT32);
         t[2] = h;
         CHECK(opd_cat(opd_tensors_of(t, 3)) == NULL && failed_with("Unexpected floating ScalarType in at::autocast::prioritize"));
-        CHECK_INT(opd_promote_type(OPD_BFLOAT16, t, 2), OPD_BFLOAT16);
+        CHECK_INT(opd_autocast_promote(OPD_BFLOAT16, t, 2), OPD_BFLOAT16);
         t[1] = NULL; t[2] = in(x, OPD_FLOAT64);
-        CHECK_INT(opd_promote_type(OPD_BFLOAT16, t, 3), OPD_BFLOAT16);
+        CHECK_INT(opd_autocast_promote(OPD_BFLOAT16, t, 3), OPD_BFLOAT16);
         t[1] = x;
-        CHECK_INT(opd_promote_type(OPD_BFLOAT16, t, 3), OPD_FLOAT32);
-        CHECK_INT(opd_promote_type(OPD_FLOAT64, t, 3), OPD_DTYPE_NONE);
+        CHECK_INT(opd_autocast_promote(OPD_BFLOAT16, t, 3), OPD_FLOAT32);
+        CHECK_INT(opd_autocast_promote(OPD_FLOAT64, t, 3), OPD_DTYPE_NONE);
         CHECK(failed_with("promote type is double"));
     }
     OPD_AUTOCAST(NPU) {
@@ -563,20 +563,20 @@ TEST(policies_of_own_operators) {
     DTYPE(OPD_CALL(own, x, b), OPD_FLOAT32);
     OPD_AUTOCAST(OPD_CPU) { DTYPE(OPD_CALL(own, x, b), OPD_BFLOAT16); }
     late = opd_library_open(OPD_IMPL, "auto", NULL, __FILE__, __LINE__);
-    CHECK_INT(opd_register_autocast(late, "own", OPD_CPU, OPD_AUTOCAST_FP32), 0);
+    CHECK_INT(opd_autocast_register(late, "own", OPD_CPU, OPD_AUTOCAST_FP32), 0);
     OPD_AUTOCAST(OPD_CPU) { DTYPE(OPD_CALL(own, b, b), OPD_FLOAT32); }
     CHECK_INT(opd_check_invariants(), 0);
     CHECK(opd_dump_table(own, text, sizeof text) > 0 && strstr(text, "\nAutocastCUDA: by the policy of its card [kernel]\n"));
     opd_library_close(late);
     OPD_AUTOCAST(OPD_CPU) { DTYPE(OPD_CALL(own, x, b), OPD_BFLOAT16); }
     late = opd_library_open(OPD_IMPL, "auto", NULL, __FILE__, __LINE__);
-    CHECK_INT(opd_register_autocast(late, "own", OPD_BACKEND_COUNT, OPD_AUTOCAST_LOWER_NOT_CPU), 0);
+    CHECK_INT(opd_autocast_register(late, "own", OPD_BACKEND_COUNT, OPD_AUTOCAST_LOWER_NOT_CPU), 0);
     OPD_AUTOCAST(OPD_CPU) { DTYPE(OPD_CALL(own, b, b), OPD_BFLOAT16); DTYPE(OPD_CALL(own, x, b), OPD_FLOAT32); }
-    CHECK_INT(opd_register_autocast(late, "own", OPD_META, OPD_AUTOCAST_FP32), -1);
+    CHECK_INT(opd_autocast_register(late, "own", OPD_META, OPD_AUTOCAST_FP32), -1);
     CHECK(failed_with("no device that knows autocast"));
-    CHECK_INT(opd_register_autocast(late, "own", OPD_CPU, (opd_autocast)15), -1);
+    CHECK_INT(opd_autocast_register(late, "own", OPD_CPU, (opd_autocast)15), -1);
     CHECK(failed_with("no policy of autocast"));
-    CHECK_INT(opd_register_autocast(late, NULL, OPD_CPU, OPD_AUTOCAST_FP32), -1);
+    CHECK_INT(opd_autocast_register(late, NULL, OPD_CPU, OPD_AUTOCAST_FP32), -1);
     CHECK(failed_with("the name is NULL"));
     opd_library_close(late);
     opd_library_close(lib);
@@ -612,8 +612,8 @@ static int by_hand(opd_call *call) {
     opd_keys_exclude(opd_keyset_add(OPD_KEYS_EMPTY, opd_key_parse("AutocastCPU")));
     by_hand_calls++;
     return opd_return_tensor(call, OPD_CALL(opd_call_operator(call),
-                                            opd_cached_cast(OPD_BFLOAT16, opd_arg_tensor(call, 0)),
-                                            opd_cached_cast(OPD_BFLOAT16, opd_arg_tensor(call, 1))));
+                                            opd_autocast_cast(OPD_BFLOAT16, opd_arg_tensor(call, 0)),
+                                            opd_autocast_cast(OPD_BFLOAT16, opd_arg_tensor(call, 1))));
 }
 TEST(kernels_at_the_autocast_keys) {
     opd_tensor *x = f32(OPD_INTS(2));
@@ -647,37 +647,37 @@ TEST(kernels_at_the_autocast_keys) {
 TEST(weights_are_cast_once) {
     opd_tensor *w = weight(OPD_INTS(3, 3)), *x = f32(OPD_INTS(3, 3)), *first = NULL, *other;
     opd_memory m;
-    CHECK(opd_cached_cast(OPD_BFLOAT16, w) != opd_cached_cast(OPD_BFLOAT16, w));          /* no region: nothing clears it */
+    CHECK(opd_autocast_cast(OPD_BFLOAT16, w) != opd_autocast_cast(OPD_BFLOAT16, w));          /* no region: nothing clears it */
     OPD_AUTOCAST(OPD_CPU) {
-        first = opd_cached_cast(OPD_BFLOAT16, w);
+        first = opd_autocast_cast(OPD_BFLOAT16, w);
         DTYPE(first, OPD_BFLOAT16);
-        CHECK(opd_cached_cast(OPD_BFLOAT16, w) == first);
-        CHECK(opd_cached_cast(OPD_BFLOAT16, first) == first && opd_cached_cast(OPD_BFLOAT16, NULL) == NULL);
-        CHECK(opd_cached_cast(OPD_FLOAT32, w) == w);
-        CHECK(opd_cached_cast(OPD_FLOAT16, w) != opd_cached_cast(OPD_FLOAT16, w));        /* not the region's dtype */
-        CHECK(opd_cached_cast(OPD_BFLOAT16, x) != opd_cached_cast(OPD_BFLOAT16, x));      /* no weight */
-        CHECK(opd_cached_cast(OPD_BFLOAT16, opd_t(w)) != opd_cached_cast(OPD_BFLOAT16, opd_t(w)));
+        CHECK(opd_autocast_cast(OPD_BFLOAT16, w) == first);
+        CHECK(opd_autocast_cast(OPD_BFLOAT16, first) == first && opd_autocast_cast(OPD_BFLOAT16, NULL) == NULL);
+        CHECK(opd_autocast_cast(OPD_FLOAT32, w) == w);
+        CHECK(opd_autocast_cast(OPD_FLOAT16, w) != opd_autocast_cast(OPD_FLOAT16, w));        /* not the region's dtype */
+        CHECK(opd_autocast_cast(OPD_BFLOAT16, x) != opd_autocast_cast(OPD_BFLOAT16, x));      /* no weight */
+        CHECK(opd_autocast_cast(OPD_BFLOAT16, opd_t(w)) != opd_autocast_cast(OPD_BFLOAT16, opd_t(w)));
         other = opd_mul(w, w);
-        CHECK(opd_cached_cast(OPD_BFLOAT16, other) != opd_cached_cast(OPD_BFLOAT16, other));
-        OPD_INFERENCE_MODE(true) { CHECK(opd_cached_cast(OPD_BFLOAT16, w) != first); }
-        OPD_AUTOCAST_AS(OPD_CPU, OPD_DTYPE_NONE, true, 0) { CHECK(opd_cached_cast(OPD_BFLOAT16, w) != first); }
+        CHECK(opd_autocast_cast(OPD_BFLOAT16, other) != opd_autocast_cast(OPD_BFLOAT16, other));
+        OPD_INFERENCE_MODE(true) { CHECK(opd_autocast_cast(OPD_BFLOAT16, w) != first); }
+        OPD_AUTOCAST_AS(OPD_CPU, OPD_DTYPE_NONE, true, 0) { CHECK(opd_autocast_cast(OPD_BFLOAT16, w) != first); }
         OPD_AUTOCAST_AS(OPD_CPU, OPD_FLOAT16, true, -1) {
-            opd_tensor *h = opd_cached_cast(OPD_FLOAT16, w);
+            opd_tensor *h = opd_autocast_cast(OPD_FLOAT16, w);
             DTYPE(h, OPD_FLOAT16);
-            CHECK(opd_cached_cast(OPD_FLOAT16, w) == h);
+            CHECK(opd_autocast_cast(OPD_FLOAT16, w) == h);
             DTYPE(opd_mm(w, w), OPD_FLOAT16);
         }
-        CHECK(opd_cached_cast(OPD_BFLOAT16, w) == first);          /* inner regions clear nothing */
+        CHECK(opd_autocast_cast(OPD_BFLOAT16, w) == first);          /* inner regions clear nothing */
         DTYPE(opd_mm(w, w), OPD_BFLOAT16);
-        opd_autocast_clear_cache();
-        CHECK(opd_cached_cast(OPD_BFLOAT16, w) != first);
+        opd_autocast_cache_clear();
+        CHECK(opd_autocast_cast(OPD_BFLOAT16, w) != first);
         m = opd_memory_stats();
         (void)opd_mm(x, w);
         (void)opd_mm(x, w);
-        first = opd_keep(opd_cached_cast(OPD_BFLOAT16, w));
+        first = opd_keep(opd_autocast_cast(OPD_BFLOAT16, w));
     }
     (void)m;
-    OPD_AUTOCAST(OPD_CPU) { CHECK(opd_cached_cast(OPD_BFLOAT16, w) != first); }
+    OPD_AUTOCAST(OPD_CPU) { CHECK(opd_autocast_cast(OPD_BFLOAT16, w) != first); }
     opd_release(first);
     CHECK_OK();
 }
@@ -688,7 +688,7 @@ TEST(no_grad_does_not_spoil_the_cache) {
         OPD_NO_GRAD { y = opd_mm(x, w); CHECK(!opd_tensor_requires_grad(y)); }
         y = opd_mm(x, w);
         CHECK(opd_tensor_requires_grad(y));
-        CHECK(opd_cached_cast(OPD_BFLOAT16, w) == opd_cached_cast(OPD_BFLOAT16, w));
+        CHECK(opd_autocast_cast(OPD_BFLOAT16, w) == opd_autocast_cast(OPD_BFLOAT16, w));
         OPD_NO_GRAD { CHECK(!opd_tensor_requires_grad(opd_mm(x, w))); }
     }
     CHECK_INT(opd_backward(opd_sum(y)), 0);
@@ -703,11 +703,11 @@ TEST(weights_that_are_written_are_cast_anew) {
     OPD_AUTOCAST(OPD_CPU) {
         OPD_NO_GRAD { opd_fill_(w, opd_value_float(2)); }
         CHECK_NEAR(opd_item_f64(opd_mm(x, w)), 2, 0);
-        old = opd_cached_cast(OPD_BFLOAT16, w);
+        old = opd_autocast_cast(OPD_BFLOAT16, w);
         OPD_NO_GRAD { opd_fill_(w, opd_value_float(3)); }
         CHECK_NEAR(opd_item_f64(opd_mm(x, w)), 3, 0);
-        CHECK(opd_cached_cast(OPD_BFLOAT16, w) != old);
-        CHECK(opd_cached_cast(OPD_BFLOAT16, w) == opd_cached_cast(OPD_BFLOAT16, w));
+        CHECK(opd_autocast_cast(OPD_BFLOAT16, w) != old);
+        CHECK(opd_autocast_cast(OPD_BFLOAT16, w) == opd_autocast_cast(OPD_BFLOAT16, w));
     }
     CHECK_OK();
 }
@@ -750,7 +750,7 @@ static void *other_thread(void *arg) {
     (void)arg;
     OPD_SCOPE {
         OPD_AUTOCAST(OPD_CPU) {                   /* the cache is of all threads, and so is its end */
-            right = right && opd_cached_cast(OPD_BFLOAT16, shared_weight) == shared_cast;
+            right = right && opd_autocast_cast(OPD_BFLOAT16, shared_weight) == shared_cast;
         }
         (void)opd_dispatch_state_set(shared_state);
         right = right && opd_autocast_enabled(OPD_CPU) && opd_dtype(opd_mm(shared_weight, shared_weight)) == OPD_BFLOAT16;
@@ -780,13 +780,13 @@ TEST(threads) {
     int i;
     shared_weight = weight(OPD_INTS(3, 3));
     OPD_AUTOCAST(OPD_CPU) {
-        shared_cast = opd_cached_cast(OPD_BFLOAT16, shared_weight);
+        shared_cast = opd_autocast_cast(OPD_BFLOAT16, shared_weight);
         shared_state = opd_dispatch_state_get();
         CHECK_INT(pthread_create(&t[0], NULL, other_thread, &t[0]), 0);
         CHECK_INT(pthread_join(t[0], &out), 0);
         CHECK(out == &t[0]);
         CHECK(opd_autocast_enabled(OPD_CPU));
-        CHECK(opd_cached_cast(OPD_BFLOAT16, shared_weight) != shared_cast);
+        CHECK(opd_autocast_cast(OPD_BFLOAT16, shared_weight) != shared_cast);
     }
     for (i = 0; i < 4; i++) { CHECK_INT(pthread_create(&t[i], NULL, many_threads, &t[i]), 0); }
     for (i = 0; i < 4; i++) { CHECK_INT(pthread_join(t[i], &out), 0); CHECK(out == &t[i]); }
@@ -848,7 +848,7 @@ TEST(checkpoints) {
     CHECK_INT(opd_backward(opd_sum(y)), 0);
     CHECK_INT(near(opd_tensor_grad(w), plain), 2);
     live = opd_memory_stats().live;
-    opd_autocast_clear_cache();
+    opd_autocast_cache_clear();
     CHECK_INT(opd_memory_stats().live, live);     /* nothing was left */
     CHECK(matches(OPD_CPU, false, OPD_BFLOAT16, true));
     CHECK_OK();
@@ -895,7 +895,7 @@ TEST(under_transforms) {
         CHECK_INT(opd_vmap(product, inputs[0], &inputs[1], 1, NULL, y) < 0, 1);     /* 1-D: mm refuses, all is as it was */
         opd_error_clear();
         CHECK(opd_autocast_enabled(OPD_CPU));
-        opd_autocast_clear_cache();               /* the weight that product read */
+        opd_autocast_cache_clear();               /* the weight that product read */
         inputs[1] = opd_select(inputs[1], 0, 0);
         CHECK_INT(opd_grad(squares, NULL, inputs, 2, NULL, y), 1);
         DTYPE(y[0], OPD_FLOAT32);
@@ -903,7 +903,7 @@ TEST(under_transforms) {
         CHECK_INT(g ? opd_graph_count(g, "aten::_to_copy") : 0, 6);
         opd_graph_free(g);
         live = opd_memory_stats().live;
-        opd_autocast_clear_cache();
+        opd_autocast_cache_clear();
         CHECK_INT(opd_memory_stats().live, live);
     }
     CHECK_OK();
@@ -1030,7 +1030,7 @@ TEST(updating) {                                  /* test_grad_scaling_update_sc
 static opd_optimizer *sgd(opd_tensor **w, double lr) {
     opd_sgd_options o = opd_sgd_defaults();
     o.lr = lr;
-    return opd_sgd(w, 1, &o);
+    return opd_sgd_new(w, 1, &o);
 }
 TEST(scaler_rounds) {
     opd_scaler_options o = opd_scaler_defaults();
@@ -1039,7 +1039,7 @@ TEST(scaler_rounds) {
     opd_scaler *s;
     opd_scaler_state state;
     o.init_scale = 128; o.growth_interval = 2;
-    s = opd_scaler_make(&o);
+    s = opd_scaler_new(&o);
     CHECK_OR_RETURN(a && s);
     CHECK(opd_scaler_step(s, a) == -1 && failed_with("Attempted opd_scaler_step but nothing was scaled"));
     CHECK_INT(opd_backward(opd_scaler_scale(s, opd_sum(w))), 0);
@@ -1090,9 +1090,9 @@ TEST(scaler_off_and_float16) {
     opd_scaler_options o = opd_scaler_defaults();
     opd_tensor *w = opd_tensor_set_requires_grad(in(opd_ones(OPD_INTS(2), OPD_FLOAT32), OPD_FLOAT16), true), *loss;
     opd_optimizer *a = sgd(&w, 1);
-    opd_scaler *s = opd_scaler_make(NULL), *off;
+    opd_scaler *s = opd_scaler_new(NULL), *off;
     o.enabled = false;
-    off = opd_scaler_make(&o);
+    off = opd_scaler_new(&o);
     CHECK_OR_RETURN(a && s && off);
     CHECK_INT(opd_backward(opd_scaler_scale(s, opd_sum(w))), 0);
     CHECK(opd_scaler_step(s, a) == -1 && failed_with("Attempting to unscale FP16 gradients."));
@@ -1109,7 +1109,7 @@ TEST(scaler_off_and_float16) {
     CHECK(opd_scaler_scale(s, NULL) == NULL && failed_with("opd_scaler_scale"));
     CHECK(opd_scaler_step(s, NULL) == -1 && failed_with("the optimizer is NULL"));
     o.enabled = true; o.growth_factor = 0.5;
-    CHECK(opd_scaler_make(&o) == NULL && failed_with("Growth factor must be > 1.0"));
+    CHECK(opd_scaler_new(&o) == NULL && failed_with("Growth factor must be > 1.0"));
     opd_scaler_free(NULL);
     opd_scaler_free(s);
     opd_scaler_free(off);
@@ -1117,7 +1117,7 @@ TEST(scaler_off_and_float16) {
     CHECK_OK();
 }
 TEST(scaler_with_parameters_of_two_devices) {
-    opd_scaler *s = opd_scaler_make(NULL);
+    opd_scaler *s = opd_scaler_new(NULL);
     opd_sgd_options o = opd_sgd_defaults();
     opd_tensor *w[3];
     opd_optimizer *a;
@@ -1125,7 +1125,7 @@ TEST(scaler_with_parameters_of_two_devices) {
     w[0] = opd_tensor_set_requires_grad(opd_ones(OPD_INTS(2), OPD_FLOAT32), true);
     w[1] = opd_tensor_set_requires_grad(on(opd_ones(OPD_INTS(2), OPD_FLOAT32), NPU), true);
     w[2] = opd_tensor_set_requires_grad(opd_ones(OPD_INTS(3), OPD_BFLOAT16), true);
-    a = opd_sgd(w, 3, &o);
+    a = opd_sgd_new(w, 3, &o);
     CHECK_OR_RETURN(s && a);
     CHECK_INT(opd_backward(opd_scaler_scale(s, opd_sum(w[0]))), 0);
     CHECK_INT(opd_backward(opd_scaler_scale(s, opd_sum(w[1]))), 0);
@@ -1144,12 +1144,12 @@ TEST(scaler_with_parameters_of_two_devices) {
 static int everything(void *arg) {
     opd_tensor *x = f32(OPD_INTS(2, 3)), *w[2], *y = NULL;
     opd_autograd_function f = mm_function(mm_forward_f32);
-    opd_scaler *s = opd_scaler_make(NULL);
+    opd_scaler *s = opd_scaler_new(NULL);
     opd_optimizer *a;
     opd_value v[2];
     int rc = -1;
     w[0] = weight(OPD_INTS(3, 3)); w[1] = weight(OPD_INTS(3, 3));
-    a = opd_ok() ? opd_sgd(w, 2, NULL) : NULL;
+    a = opd_ok() ? opd_sgd_new(w, 2, NULL) : NULL;
     if (a && s) {
         OPD_AUTOCAST(OPD_CPU) {
             y = opd_mm(x, w[0]);
@@ -1202,7 +1202,7 @@ TEST(gradient_of_a_product_in_a_region_inside_vmap) {
 
 /* What a scaler knows of an optimizer that is gone is not said of the next one, wherever in memory that is. */
 TEST(a_scaler_tells_optimizers_apart) {
-    opd_scaler *s = opd_scaler_make(NULL);
+    opd_scaler *s = opd_scaler_new(NULL);
     int i;
     CHECK_OR_RETURN(s != NULL);
     for (i = 0; i < 20; i++) {

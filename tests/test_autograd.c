@@ -181,12 +181,12 @@ TEST(derivatives_of_derivatives) {
 
 TEST(no_grad) {
     opd_tensor *x = leaf(2), *y;
-    bool was = opd_grad_set(false);
-    CHECK(was && !opd_grad_enabled());
+    bool was = opd_grad_mode_set(false);
+    CHECK(was && !opd_grad_mode_enabled());
     y = opd_mul(x, x);
     CHECK(!opd_tensor_requires_grad(y) && opd_tensor_is_leaf(y));
-    (void)opd_grad_set(was);
-    CHECK(opd_grad_enabled());
+    (void)opd_grad_mode_set(was);
+    CHECK(opd_grad_mode_enabled());
     CHECK(opd_tensor_requires_grad(opd_mul(x, y)));
     y = opd_detach(opd_mul(x, x));
     CHECK(!opd_tensor_requires_grad(y));
@@ -283,10 +283,10 @@ TEST(in_place_on_some_views_is_refused) {
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "Output 1 of UnbindBackward0 is a view and is being modified inplace. This view is "
                 "the output of a function that returns multiple views. Such functions do not allow the output views to be modified inplace.");
     CHECK(OPD_CALL(add_, opd_view(base, OPD_INTS(2, 2)), opd_view(x, OPD_INTS(2, 2))) != NULL);
-    (void)opd_grad_set(false);
+    (void)opd_grad_mode_set(false);
     v = opd_view(y, OPD_INTS(2, 2));
     CHECK(OPD_CALL(add_, v, 0) == v);              /* inside no_grad both may be */
-    (void)opd_grad_set(true);
+    (void)opd_grad_mode_set(true);
     CHECK(OPD_CALL(add_, v, 1) == NULL);
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "A view was created in no_grad mode and is being modified inplace with grad mode "
                 "enabled.");
@@ -313,9 +313,9 @@ TEST(out_forms_refuse_gradients) {
     CHECK(OPD_CALL(op_named("aten::add.out"), of(1), of(1), 1, x) == NULL);
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "out=...");
     {
-        bool was = opd_grad_set(false);
+        bool was = opd_grad_mode_set(false);
         CHECK(OPD_CALL(op_named("aten::add.out"), x, of(1), 1, out) == out);
-        (void)opd_grad_set(was);
+        (void)opd_grad_mode_set(was);
     }
 }
 
@@ -323,9 +323,9 @@ TEST(out_forms_refuse_gradients) {
 
 static int k_square(opd_call *call) {
     opd_tensor *t = opd_arg_tensor(call, 0);
-    bool was = opd_grad_set(false);
+    bool was = opd_grad_mode_set(false);
     t = opd_mul(t, t);
-    (void)opd_grad_set(was);
+    (void)opd_grad_mode_set(was);
     return opd_return_tensor(call, t);
 }
 static int mode;                                  /* how the formula behaves */
@@ -340,11 +340,11 @@ static int k_square_backward(opd_backward_call *bw) {
     case 6: return opd_bw_return(bw, 9, g);
     case 7: {                                     /* a backward of its own inside */
         opd_tensor *y = opd_tensor_set_requires_grad(opd_clone(opd_detach(x)), true), *z, *inner;
-        bool was = opd_grad_set(true);
+        bool was = opd_grad_mode_set(true);
         int rc;
         z = opd_sum(opd_mul(y, y));
         rc = grad1(z, y, false, &inner);
-        (void)opd_grad_set(was);
+        (void)opd_grad_mode_set(was);
         return rc ? -1 : opd_bw_return(bw, 0, opd_mul(g, inner));
     }
     default: return opd_bw_return(bw, 0, opd_mul(g, opd_mul(x, of(2))));
@@ -452,9 +452,9 @@ static int saved_backward(opd_backward_call *bw) {
     return y ? opd_bw_return(bw, 0, opd_mul(opd_bw_grad(bw, 0), y)) : -1;
 }
 static opd_tensor *exp_by_hand(opd_tensor *x) {
-    bool was = opd_grad_set(false);
+    bool was = opd_grad_mode_set(false);
     opd_tensor *y = opd_exp(x);
-    (void)opd_grad_set(was);
+    (void)opd_grad_mode_set(was);
     return opd_autograd_record("ExpByHand", saved_backward, &x, 1, &y, 1, NULL, 0, &y, 1) ? NULL : y;
 }
 TEST(by_hand_with_its_own_result_saved) {

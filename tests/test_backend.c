@@ -911,7 +911,7 @@ TEST(training_on_the_device) {
     w[0] = opd_tensor_set_requires_grad(opd_randn(OPD_INTS(3, 4), OPD_FLOAT32), true);
     w[1] = opd_tensor_set_requires_grad(to(opd_detach(w[0]), unit(1)), true);
     for (k = 0; k < 2; k++) {
-        opd_optimizer *adam = opd_adam(&w[k], 1, NULL);
+        opd_optimizer *adam = opd_adam_new(&w[k], 1, NULL);
         for (step = 0; step < 3; step++) {
             CHECK_INT(opd_backward(opd_sum(opd_mul(opd_exp(w[k]), w[k]))), 0);
             CHECK(opd_clip_grad_norm(&w[k], 1, 0.5, 2, true) != NULL);

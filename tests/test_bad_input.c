@@ -283,7 +283,7 @@ static void fails_into(const char *what, int how, opd_tensor **t, opd_value *v, 
     if (WHAT("linearize")) { CHECK(opd_linearize(fn, NULL, &x, 1, &o, t, (opd_derivative **)p) < 0); }
     if (WHAT("jvp")) { CHECK(opd_jvp(fn, NULL, &x, &x, 1, &o, t, (opd_tensor **)p) < 0); }
     if (WHAT("autograd_grad")) { CHECK(opd_autograd_grad(&y, 1, how == OF_NO_USE ? NULL : two, 2, NULL, t) != 0); }
-    if (WHAT("unpack_dual")) { CHECK(opd_unpack_dual(how == OF_NO_USE ? NULL : x, t) == NULL || how == AFTER_IT_BEGAN); }
+    if (WHAT("unpack_dual")) { CHECK(opd_dual_unpack(how == OF_NO_USE ? NULL : x, t) == NULL || how == AFTER_IT_BEGAN); }
     if (WHAT("checkpoint")) { CHECK(opd_checkpoint(how == OF_NO_USE ? NULL : segment_fails, NULL, NULL, &x, 1, t, 2) != 0); }
     if (WHAT("graph_run")) { CHECK(opd_graph_run(graph, how == OF_NO_USE ? NULL : two, 2, t, 2) < 0); }
     if (WHAT("graph_function")) { CHECK(opd_graph_function(graph, how == OF_NO_USE ? NULL : two, 2, t) < 0); }

@@ -46,9 +46,9 @@ TEST(exceptions_leave_blocks) {
     for (int how = 0; how < 5; how++) {
         bool caught = false;
         try { thrown_out_of(how); } catch (const std::runtime_error &) { caught = true; }
-        CHECK(caught && opd_grad_enabled() && !opd_autocast_enabled(OPD_CPU) && !opd_fake_enabled());
+        CHECK(caught && opd_grad_mode_enabled() && !opd_autocast_enabled(OPD_CPU) && !opd_fake_enabled());
         CHECK(opd_scope_stats().depth == before.depth && opd_scope_stats().handles == before.handles);
-        CHECK(opd_dual_enter() == 0 && opd_dual_exit(0) == 0);
+        CHECK(opd_dual_level_begin() == 0 && opd_dual_level_end(0) == 0);
     }
 }
 #if !defined(CHECK_SANITIZED) && (defined(__x86_64__) || defined(__aarch64__))
@@ -105,7 +105,7 @@ TEST(jumps_are_the_loops) {
         OPD_SCOPE { OPD_NO_GRAD { if (i == 2) { continue; } if (i == 5) { break; } bodies++; } }
         behind++;
     }
-    CHECK(behind == 4 && bodies == 4 && opd_grad_enabled());
+    CHECK(behind == 4 && bodies == 4 && opd_grad_mode_enabled());
     for (bodies = 0; bodies < 10; bodies++) OPD_SCOPE { if (bodies == 3) { break; } }
     CHECK_INT(bodies, 3);
 }

@@ -790,7 +790,7 @@ TEST(captured_training_step) {
     y = on_gpu(ys, 4);
     for (i = 0; i < 2; i++) {
         w[i] = opd_tensor_set_requires_grad(on_gpu(ws, 2), true);
-        sgd[i] = opd_sgd(&w[i], 1, NULL);
+        sgd[i] = opd_sgd_new(&w[i], 1, NULL);
         (void)opd_optimizer_set_lr(sgd[i], 0.05);
     }
     for (i = 0; i < 6; i++) { OPD_SCOPE { (void)step(w[0], x, y, sgd[0]); } }
@@ -1731,7 +1731,7 @@ TEST(without_a_gpu_the_error_says_what_is_missing) {
 /* The companion as a plug-in: OPD_TEST_PLUGIN is its path. */
 static void load_companion(void) {
     const char *path = getenv("OPD_TEST_PLUGIN");
-    if (path && *path && !opd_load_library(path)) { printf("%s: %s\n", path, opd_error_message()); exit(1); }
+    if (path && *path && !opd_library_load(path)) { printf("%s: %s\n", path, opd_error_message()); exit(1); }
 }
 static void add_operators(void) {
     size_t k;

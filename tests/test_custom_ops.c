@@ -95,9 +95,9 @@ static void everything(const char *ns, unsigned slots) {
     }
     used[AUTOGRAD] = 0;
     OPD_DUAL_LEVEL {
-        y = scale_by(ns, opd_make_dual(x, ones), 3);
+        y = scale_by(ns, opd_dual_new(x, ones), 3);
         if (slots >> JVP & 1 || slots >> AUTOGRAD & 1) {
-            (void)opd_unpack_dual(y, &tangent);
+            (void)opd_dual_unpack(y, &tangent);
             CHECK(all_near(tangent, opd_mul_Scalar(ones, opd_value_int(3))));
             CHECK_INT(used[JVP], slots >> JVP & 1);
             CHECK((used[AUTOGRAD] == 0) == (slots >> JVP & 1));
@@ -143,11 +143,11 @@ TEST(in_one_call) {
 static int register_slot(opd_library *lib, int slot) {
     switch (slot) {
     case KERNEL: return opd_impl_key(lib, "scale", "CPU", scale_cpu, NULL, NULL);
-    case FAKE: return opd_register_fake(lib, "scale", scale_fake);
-    case AUTOGRAD: return opd_register_autograd(lib, "scale", scale_backward_set_up, scale_setup);
-    case JVP: return opd_register_jvp(lib, "scale", scale_jvp);
-    case VMAP: return opd_register_vmap(lib, "scale", scale_vmap);
-    default: return opd_register_autocast(lib, "scale", OPD_CPU, OPD_AUTOCAST_FP32);
+    case FAKE: return opd_fake_register(lib, "scale", scale_fake);
+    case AUTOGRAD: return opd_autograd_register(lib, "scale", scale_backward_set_up, scale_setup);
+    case JVP: return opd_jvp_register(lib, "scale", scale_jvp);
+    case VMAP: return opd_vmap_register(lib, "scale", scale_vmap);
+    default: return opd_autocast_register(lib, "scale", OPD_CPU, OPD_AUTOCAST_FP32);
     }
 }
 /* Each slot by a library of its own, in 120 orders; then without each of them. */
@@ -205,7 +205,7 @@ TEST(families_registered_by_themselves) {
     opd_log_set(quietly, NULL);
     for (i = 0; i < sizeof rules / sizeof *rules; i++) {
         part = open_impl("whole");
-        CHECK_INT(opd_register_vmap(part, "whole::scale", rules[i]), 0);
+        CHECK_INT(opd_vmap_register(part, "whole::scale", rules[i]), 0);
         memset(used, 0, sizeof used);
         CHECK_INT(opd_vmap(scale_rows, (void *)(uintptr_t)"whole", &x, 1, NULL, &y), 1);
         CHECK(all_near(y, opd_mul_Scalar(x, opd_value_int(3))));
@@ -232,26 +232,26 @@ TEST(parts_that_are_refused) {
     d.cpu = d.fake = NULL;
     d.composite = composed;
     CHECK_INT(opd_define(lib, &d), 0);
-    CHECK_INT(opd_register_fake(part, "scale", scale_fake), -1);
+    CHECK_INT(opd_fake_register(part, "scale", scale_fake), -1);
     CHECK_ERROR(OPD_ERROR_REGISTER, "register_fake(...): the operator whole::scale already has a fake impl, registered at def.c:1");
-    CHECK_INT(opd_register_fake(part, "composed", scale_fake), -1);
+    CHECK_INT(opd_fake_register(part, "composed", scale_fake), -1);
     CHECK_ERROR(OPD_ERROR_REGISTER, "via a pre-existing registration to CompositeImplicitAutograd");
-    CHECK_INT(opd_register_fake(part, "scale", NULL), -1);
-    CHECK_ERROR(OPD_ERROR_REGISTER, "opd_register_fake: the function is NULL");
-    CHECK_INT(opd_register_vmap(part, NULL, scale_vmap), -1);
-    CHECK_ERROR(OPD_ERROR_REGISTER, "opd_register_vmap: the name is NULL");
-    CHECK_INT(opd_register_jvp(part, "other::scale", scale_jvp), -1);
+    CHECK_INT(opd_fake_register(part, "scale", NULL), -1);
+    CHECK_ERROR(OPD_ERROR_REGISTER, "opd_fake_register: the function is NULL");
+    CHECK_INT(opd_vmap_register(part, NULL, scale_vmap), -1);
+    CHECK_ERROR(OPD_ERROR_REGISTER, "opd_vmap_register: the name is NULL");
+    CHECK_INT(opd_jvp_register(part, "other::scale", scale_jvp), -1);
     CHECK_ERROR(OPD_ERROR_REGISTER, "namespace");
-    CHECK_INT(opd_register_jvp(NULL, "scale", scale_jvp), -1);
-    CHECK_ERROR(OPD_ERROR_REGISTER, "opd_register_jvp");
+    CHECK_INT(opd_jvp_register(NULL, "scale", scale_jvp), -1);
+    CHECK_ERROR(OPD_ERROR_REGISTER, "opd_jvp_register");
     /* the newest is used; a formula of forward mode that goes by a derivative that is not there */
-    CHECK_INT(opd_register_jvp(part, "scale", wrong_jvp), 0);
-    OPD_DUAL_LEVEL { CHECK(scale_by("whole", opd_make_dual(x, x), 3) == NULL); }
+    CHECK_INT(opd_jvp_register(part, "scale", wrong_jvp), 0);
+    OPD_DUAL_LEVEL { CHECK(scale_by("whole", opd_dual_new(x, x), 3) == NULL); }
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "whole::scale has no formula (.backward)");
     opd_log_set(quietly, NULL);
-    CHECK_INT(opd_register_jvp(more, "scale", scale_jvp), 0);
+    CHECK_INT(opd_jvp_register(more, "scale", scale_jvp), 0);
     opd_log_set(NULL, NULL);
-    OPD_DUAL_LEVEL { CHECK(scale_by("whole", opd_make_dual(x, x), 3) != NULL); }
+    OPD_DUAL_LEVEL { CHECK(scale_by("whole", opd_dual_new(x, x), 3) != NULL); }
     (void)opd_dump(opd_find("whole::scale"), dump, sizeof dump);
     CHECK(strstr(dump, "forward mode: registered at impl.c:2 :: (none) [ boxed ]\nforward mode (inactive): registered at impl.c:2"));
     CHECK_OK();
@@ -440,7 +440,7 @@ TEST(operators_that_write_and_return_nothing) {
     memset(&d, 0, sizeof d);
     d.schema = "formula(Tensor(a!) x) -> ()";
     CHECK_INT(opd_define(lib, &d), 0);
-    CHECK_INT(opd_register_autograd(lib, "formula", save_square, NULL), -1);
+    CHECK_INT(opd_autograd_register(lib, "formula", save_square, NULL), -1);
     CHECK_ERROR(OPD_ERROR_REGISTER, "Cannot register autograd formula for non-functional operator writes::formula");
     opd_library_close(lib);
 }
@@ -528,7 +528,7 @@ TEST(backend_select) {
     opd_value name = opd_value_str("real");
     CHECK_INT(opd_def(lib, "named(str name) -> Tensor"), 0);
     CHECK_INT(opd_impl_key(lib, "named", "CPU", named_cpu, NULL, NULL), 0);
-    CHECK_INT(opd_register_fake(lib, "named", named_fake), 0);
+    CHECK_INT(opd_fake_register(lib, "named", named_fake), 0);
     CHECK_INT(opd_impl_key(lib, "named", "BackendSelect", by_name, NULL, NULL), 0);
     CHECK(on(opd_call_op(opd_find("makes::named"), &name, 1), OPD_CPU));
     name = opd_value_str("fake");

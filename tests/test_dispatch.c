@@ -982,7 +982,7 @@ TEST(calls_are_shown) {
 static int k_forgets(opd_call *call) {
     (void)opd_keys_include(opd_keyset_add(OPD_KEYS_EMPTY, OPD_F_TRACER));
     (void)opd_keys_exclude(opd_keyset_add(OPD_KEYS_EMPTY, OPD_KEY_AUTOGRAD_CPU));
-    (void)opd_grad_set(false);
+    (void)opd_grad_mode_set(false);
     (void)opd_scope_open();
     (void)opd_scope_open();
     if (opd_arg_int(call, 1)) { return opd_fail(OPD_ERROR_USER, "on purpose"); }
@@ -1001,7 +1001,7 @@ TEST(state_is_put_back_after_a_kernel) {
         CHECK((opd_call_op(opd_find("forg::op"), v, 2) == NULL) == (v[1].u.i == 1));
         CHECK(opd_keys_included().functionality == in.functionality);
         CHECK(opd_keys_excluded().functionality == ex.functionality);
-        CHECK(opd_grad_enabled());
+        CHECK(opd_grad_mode_enabled());
         CHECK_INT(opd_scope_stats().depth, depth);
     }
     CHECK_ERROR(OPD_ERROR_USER, "forg::op: on purpose");

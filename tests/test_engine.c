@@ -218,10 +218,10 @@ static int deep_backward(opd_backward_call *bw) {
     double left = opd_item_f64(x);
     deep_runs++;
     if (left > 0) {
-        bool was = opd_grad_set(true);
+        bool was = opd_grad_mode_set(true);
         opd_tensor *y = opd_tensor_set_requires_grad(of(left - 1), true);
         int rc = opd_backward(opd_sum(OPD_CALL(op_named("engine::deep"), y)));
-        opd_grad_set(was);
+        opd_grad_mode_set(was);
         if (rc) { return -1; }
     } else if (left < 0) { return opd_fail(OPD_ERROR_USER, "at the bottom"); }
     return opd_bw_return(bw, 0, opd_bw_grad(bw, 0));
@@ -256,10 +256,10 @@ TEST(backward_nests_to_any_depth) {                    /* test_deep_reentrant */
 static int down_left, down_told;
 static int down_backward(opd_backward_call *bw) {
     if (--down_left > 0) {
-        bool was = opd_grad_set(true);
+        bool was = opd_grad_mode_set(true);
         opd_tensor *y = opd_tensor_set_requires_grad(opd_ones(OPD_INTS(7), OPD_FLOAT32), true);
         int rc = opd_backward(opd_sum(OPD_CALL(op_named("engine::down"), y)));
-        opd_grad_set(was);
+        opd_grad_mode_set(was);
         if (rc) { return -1; }
         down_told += opd_saved_hooks_disabled() != NULL && strcmp(opd_saved_hooks_disabled(), "not now") == 0;
     }

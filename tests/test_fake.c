@@ -122,13 +122,13 @@ TEST(autocast_of_fakes) {
             CHECK_INT(opd_dtype(opd_add(f, f)), OPD_FLOAT32);
             CHECK_INT(opd_dtype(opd_cat(OPD_TENSORS(opd_mm(f, f), f))), OPD_FLOAT32);      /* the widest */
             y = opd_mm(f, p);
-            CHECK(opd_cached_cast(OPD_BFLOAT16, p) == opd_cached_cast(OPD_BFLOAT16, p));      /* weights once */
-            half = opd_cached_cast(OPD_BFLOAT16, w);
+            CHECK(opd_autocast_cast(OPD_BFLOAT16, p) == opd_autocast_cast(OPD_BFLOAT16, p));      /* weights once */
+            half = opd_autocast_cast(OPD_BFLOAT16, w);
             CHECK(half && opd_data(half) == NULL);
             opd_error_clear();
             CHECK_INT(opd_backward(opd_sum(y)), 0);
             CHECK_INT(opd_dtype(opd_tensor_grad(p)), OPD_FLOAT32);
-            CHECK_INT(opd_promote_type(OPD_BFLOAT16, &f, 1), OPD_FLOAT32);
+            CHECK_INT(opd_autocast_promote(OPD_BFLOAT16, &f, 1), OPD_FLOAT32);
         }
         CHECK_INT(product(f, f), OPD_FLOAT32);
         gpu = opd_reshape(zeros_on(4, OPD_CUDA), OPD_INTS(2, 2));

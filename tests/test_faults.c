@@ -234,9 +234,9 @@ static void fault_unpacked(recorded *r, int way, bool second) {
     hooks.unpack = unpack;
     hooks.drop = drop;
     unpack_way = UNPACKS;
-    CHECK_INT(opd_saved_hooks_push(&hooks), 0);
+    CHECK_INT(opd_saved_hooks_begin(&hooks), 0);
     well = begin(r, second ? "unpacked for a second derivative" : "unpacked", way);
-    opd_saved_hooks_pop();
+    opd_saved_hooks_end();
     if (!well || !ended(gradients(r, true, right), right, r, NULL, NULL, NULL)) { return; }
     unpack_way = way;
     o = options_for(r, false);

@@ -140,12 +140,12 @@ static void test_tangents(const subject *s, const opd_op *op, int layout) {
     for (i = 0; i < m; i++) { down[i] = opd_clone(down[i]); }
     move(in, t, n, eps);
     if (!went_well(m)) { return; }
-    level = opd_dual_enter();
-    for (i = 0; i < n; i++) { dual[i] = opd_make_dual(in[i], t[i]); }
+    level = opd_dual_level_begin();
+    for (i = 0; i < n; i++) { dual[i] = opd_dual_new(in[i], t[i]); }
     m = opd_ok() ? run_with(s->c, op, in, dual, n, r) : -1;
-    if (!went_well(m)) { (void)opd_dual_exit(level); return; }
+    if (!went_well(m)) { (void)opd_dual_level_end(level); return; }
     for (i = 0; i < m; i++) {
-        opd_tensor *got = NULL, *primal = opd_unpack_dual(r[i], &got);
+        opd_tensor *got = NULL, *primal = opd_dual_unpack(r[i], &got);
         if (!went_well(primal ? 0 : -1)) { break; }
         if (opd_dtype(r[i]) != OPD_FLOAT64) { (void)say(!got, "a result without derivative has a tangent"); }
         if (!(counted >> i & 1) || opd_numel(r[i]) == 0) { continue; }
@@ -161,7 +161,7 @@ static void test_tangents(const subject *s, const opd_op *op, int layout) {
             break;
         }
     }
-    CHECK_INT(opd_dual_exit(level), 0);
+    CHECK_INT(opd_dual_level_end(level), 0);
     (void)snprintf(text, sizeof text, "<u, J t> is %.12g, <J^T u, t> is %.12g", forward, reverse);
     (void)say(fabs(forward - reverse) <= 1e-9 * (1 + size) || (isnan(forward) && isnan(reverse)), text);
 }
@@ -189,14 +189,14 @@ static int tangents_of(const subject *s, opd_scalar_type dtype, int layout, bool
             }
         }
     }
-    (void)opd_dual_enter();
+    (void)opd_dual_level_begin();
     for (i = 0; i < n; i++) {
         opd_tensor *t = meta ? opd_empty_like(in[i]) : opd_to_dtype(noise(in[i], 40 + i), dtype);
-        dual[i] = opd_make_dual(in[i], t);
+        dual[i] = opd_dual_new(in[i], t);
     }
     if (opd_ok()) { m = run_with(s->c, s->op, in, dual, n, r); }
-    for (i = 0; i < m; i++) { if (!opd_unpack_dual(r[i], &out[i])) { m = -1; } }
-    (void)opd_dual_exit(0);
+    for (i = 0; i < m; i++) { if (!opd_dual_unpack(r[i], &out[i])) { m = -1; } }
+    (void)opd_dual_level_end(0);
     return m;
 }
 static void test_other_dtypes(const subject *s) {
@@ -237,14 +237,14 @@ static void test_inplace_tangent(const subject *s) {
     if (!again(s, CASE_CONTIGUOUS) || by_definition(s) || (n = inputs_of(s->c, in)) == 0 || !form) { return; }
     if (opd_schema_nargs(opd_op_schema(form)) != s->c->nargs) { return; }
     (void)snprintf(what + strlen(what), sizeof what - strlen(what), " in place");
-    level = opd_dual_enter();
-    for (i = 0; i < n; i++) { dual[i] = opd_make_dual(in[i], noise(in[i], 40 + i)); }
+    level = opd_dual_level_begin();
+    for (i = 0; i < n; i++) { dual[i] = opd_dual_new(in[i], noise(in[i], 40 + i)); }
     if (went_well(run_with(s->c, s->op, in, dual, n, r)) && opd_dtype(r[0]) == OPD_FLOAT64 && r[0] &&
         opd_numel(r[0]) == opd_numel(in[0]) && in[0] == s->c->args[0].u.t) {
-        (void)opd_unpack_dual(r[0], &want);
-        (void)opd_unpack_dual(dual[0], &had);
+        (void)opd_dual_unpack(r[0], &want);
+        (void)opd_dual_unpack(dual[0], &had);
         if (went_well(run_with(s->c, form, in, dual, n, w))) {
-            (void)opd_unpack_dual(w[0], &got);
+            (void)opd_dual_unpack(w[0], &got);
             if (want && say(got != NULL, "no tangent")) {
                 for (k = 0; k < opd_numel(want) && fabs(case_get(got, k) - case_get(want, k)) <= 1e-12; k++) { }
                 (void)say(k == opd_numel(want), "another tangent than the functional form's");
@@ -252,7 +252,7 @@ static void test_inplace_tangent(const subject *s) {
         }
     }
     opd_error_clear();
-    CHECK_INT(opd_dual_exit(level), 0);
+    CHECK_INT(opd_dual_level_end(level), 0);
 }
 
 static int forward_once(void *arg) {
@@ -261,10 +261,10 @@ static int forward_once(void *arg) {
     int i, n, m, level;
     if (!again(s, CASE_CONTIGUOUS) || !opd_ok()) { return -1; }
     n = inputs_of(s->c, in);
-    if ((level = opd_dual_enter()) < 0) { return -1; }
-    for (i = 0; i < n; i++) { dual[i] = opd_make_dual(in[i], noise(in[i], 40 + i)); }
+    if ((level = opd_dual_level_begin()) < 0) { return -1; }
+    for (i = 0; i < n; i++) { dual[i] = opd_dual_new(in[i], noise(in[i], 40 + i)); }
     m = opd_ok() ? run_with(s->c, s->op, in, dual, n, r) : -1;
-    (void)opd_dual_exit(level);
+    (void)opd_dual_level_end(level);
     return m;
 }
 static void test_operator(void *arg) {
@@ -314,7 +314,7 @@ static void add_operators(void) {
 // against torch 1.13.
 
 static opd_tensor *vec(double a, double b) { double v[2]; v[0] = a; v[1] = b; return opd_tensor_from(v, OPD_INTS(2), OPD_FLOAT64); }
-static opd_tensor *tangent_of(opd_tensor *t) { opd_tensor *g; (void)opd_unpack_dual(t, &g); return g; }
+static opd_tensor *tangent_of(opd_tensor *t) { opd_tensor *g; (void)opd_dual_unpack(t, &g); return g; }
 static opd_tensor *mat(int64_t rows, int64_t cols, double a, double b, double c, double d, double e, double f) {
     double v[6];
     v[0] = a; v[1] = b; v[2] = c; v[3] = d; v[4] = e; v[5] = f;
@@ -337,50 +337,50 @@ static bool equal(opd_tensor *a, opd_tensor *b) { return a && b && opd_item_f64(
 TEST(levels) {
     opd_tensor *foo = vec(1, 2), *bar = vec(3, 4), *dual, *g = foo;
     int level;
-    CHECK(opd_make_dual(foo, bar) == NULL);
+    CHECK(opd_dual_new(foo, bar) == NULL);
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "Trying to create a dual Tensor for forward AD but no level exists");
-    CHECK(opd_unpack_dual(foo, &g) == foo && !g);
-    CHECK_INT(opd_dual_exit(0), -1);
+    CHECK(opd_dual_unpack(foo, &g) == foo && !g);
+    CHECK_INT(opd_dual_level_end(0), -1);
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "Trying to exit a forward AD level that was not the last one that was created");
-    level = opd_dual_enter();
+    level = opd_dual_level_begin();
     CHECK_INT(level, 0);
-    CHECK_INT(opd_dual_enter(), -1);
+    CHECK_INT(opd_dual_level_begin(), -1);
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "Nested forward mode AD is not supported at the moment");
-    dual = opd_make_dual(foo, bar);
+    dual = opd_dual_new(foo, bar);
     CHECK(!tangent_of(foo) && tangent_of(dual) == bar);
-    CHECK_INT(opd_dual_exit(1), -1);
+    CHECK_INT(opd_dual_level_end(1), -1);
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "not the last one");
     CHECK(tangent_of(dual) == bar);
     (void)opd_fail(OPD_ERROR_USER, "pending");
-    CHECK_INT(opd_dual_exit(level), 0);           /* also while an error is pending */
+    CHECK_INT(opd_dual_level_end(level), 0);           /* also while an error is pending */
     CHECK_ERROR(OPD_ERROR_USER, "pending");
     CHECK(!tangent_of(dual));                     /* test_grad_cleanup */
-    CHECK_INT(opd_dual_enter(), 0);
+    CHECK_INT(opd_dual_level_begin(), 0);
     CHECK(!tangent_of(dual));
-    CHECK(tangent_of(opd_make_dual(dual, bar)) == bar);
-    CHECK_INT(opd_dual_exit(0), 0);
+    CHECK(tangent_of(opd_dual_new(dual, bar)) == bar);
+    CHECK_INT(opd_dual_level_end(0), 0);
     CHECK_OK();
 }
 
 /* Tangents go with the level, and with their tensors before that. */
 static void clean_up(bool check) {
     int64_t live, in;
-    CHECK_INT(opd_dual_enter(), 0);
+    CHECK_INT(opd_dual_level_begin(), 0);
     in = opd_memory_stats().live;
     OPD_SCOPE {
-        opd_tensor *dual = opd_make_dual(vec(1, 2), vec(3, 4));
+        opd_tensor *dual = opd_dual_new(vec(1, 2), vec(3, 4));
         CHECK(opd_tanh(opd_mul(dual, dual)) != NULL);
     }
     if (check) { CHECK_INT(opd_memory_stats().live, in); }
-    CHECK_INT(opd_dual_exit(0), 0);
+    CHECK_INT(opd_dual_level_end(0), 0);
     live = opd_memory_stats().live;
     OPD_SCOPE {                                   /* test_backward_graph_destruction: the tangent's history holds the dual */
         opd_tensor *a = opd_tensor_set_requires_grad(vec(1, 2), true), *db;
-        CHECK_INT(opd_dual_enter(), 0);
-        db = opd_keep(opd_exp(opd_make_dual(vec(3, 4), a)));
+        CHECK_INT(opd_dual_level_begin(), 0);
+        db = opd_keep(opd_exp(opd_dual_new(vec(3, 4), a)));
         CHECK(opd_tensor_requires_grad(tangent_of(db)));
         opd_release(db);
-        CHECK_INT(opd_dual_exit(0), 0);
+        CHECK_INT(opd_dual_level_end(0), 0);
     }
     if (check) { CHECK_INT(opd_memory_stats().live, live); }
 }
@@ -392,38 +392,38 @@ TEST(levels_clean_up) {
 
 TEST(duals_that_are_refused) {
     opd_tensor *foo = vec(1, 2), *whole = opd_ones(OPD_INTS(2), OPD_INT64), *dual;
-    CHECK_INT(opd_dual_enter(), 0);
-    CHECK(!opd_make_dual(foo, opd_ones(OPD_INTS(3), OPD_FLOAT64)));
+    CHECK_INT(opd_dual_level_begin(), 0);
+    CHECK(!opd_dual_new(foo, opd_ones(OPD_INTS(3), OPD_FLOAT64)));
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
                 "supported. Tensor is of size [2] while the given forward gradient is of size [3].");
-    CHECK(!opd_make_dual(whole, foo));
+    CHECK(!opd_dual_new(whole, foo));
     CHECK_ERROR(OPD_ERROR_DTYPE, "Expected primal to be floating point or complex, but got: int64");
-    CHECK(!opd_make_dual(foo, whole));
+    CHECK(!opd_dual_new(foo, whole));
     CHECK_ERROR(OPD_ERROR_DTYPE, "Expected tangent to be floating point or complex, but got: int64");
-    dual = opd_make_dual(foo, vec(3, 4));
-    CHECK(!opd_make_dual(dual, foo));
+    dual = opd_dual_new(foo, vec(3, 4));
+    CHECK(!opd_dual_new(dual, foo));
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "Making a dual Tensor based on a Tensor that already has a forward gradient at the same level 0");
-    CHECK(!opd_make_dual(foo, dual));
+    CHECK(!opd_dual_new(foo, dual));
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "Setting a forward grad that itself has a forward gradient at the same level");
-    CHECK(!opd_make_dual(NULL, foo));
+    CHECK(!opd_dual_new(NULL, foo));
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "NULL");
-    CHECK(!opd_unpack_dual(NULL, NULL));
+    CHECK(!opd_dual_unpack(NULL, NULL));
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "NULL");
-    CHECK_INT(opd_dual_exit(0), 0);
+    CHECK_INT(opd_dual_level_end(0), 0);
 }
 
 TEST(packing_and_unpacking) {
     opd_tensor *foo = vec(1, 2), *bar = vec(3, 4), *dual, *p, *t;
-    CHECK_INT(opd_dual_enter(), 0);
-    dual = opd_make_dual(foo, bar);
+    CHECK_INT(opd_dual_level_begin(), 0);
+    dual = opd_dual_new(foo, bar);
     CHECK(opd_tensor_same_storage(dual, foo));
     (void)add_to(foo, vec(1, 1));
     CHECK_INT(opd_tensor_version(foo), opd_tensor_version(dual));
-    p = opd_unpack_dual(dual, &t);
+    p = opd_dual_unpack(dual, &t);
     CHECK(opd_tensor_same_storage(p, foo) && t == bar && !tangent_of(p));
     CHECK_INT(opd_tensor_version(foo), opd_tensor_version(p));
-    CHECK(opd_unpack_dual(dual, NULL) != NULL);
-    CHECK_INT(opd_dual_exit(0), 0);
+    CHECK(opd_dual_unpack(dual, NULL) != NULL);
+    CHECK_INT(opd_dual_level_end(0), 0);
     CHECK_OK();
 }
 
@@ -431,30 +431,30 @@ TEST(packing_and_unpacking) {
 TEST(layouts_of_tangents) {
     opd_tensor *five = opd_ones(OPD_INTS(5), OPD_FLOAT64), *four = opd_ones(OPD_INTS(4), OPD_FLOAT64), *dual, *t, *a, *b;
     const int64_t none[] = {0}, one[] = {1};
-    CHECK_INT(opd_dual_enter(), 0);
-    dual = opd_make_dual(opd_narrow(five, 0, 0, 4), four);          /* test_metadata_check_checks_storage_numel */
+    CHECK_INT(opd_dual_level_begin(), 0);
+    dual = opd_dual_new(opd_narrow(five, 0, 0, 4), four);          /* test_metadata_check_checks_storage_numel */
     t = tangent_of(dual);
     CHECK(t && t != four && !opd_tensor_same_storage(t, four) && equal(t, four));
     CHECK_INT(opd_tensor_storage_bytes(t), 40);
-    dual = opd_make_dual(opd_ones(OPD_INTS(5), OPD_FLOAT64), t = opd_full(OPD_INTS(5), OPD_V(2.0), OPD_FLOAT64));
+    dual = opd_dual_new(opd_ones(OPD_INTS(5), OPD_FLOAT64), t = opd_full(OPD_INTS(5), OPD_V(2.0), OPD_FLOAT64));
     CHECK(tangent_of(dual) == t);
     a = opd_tensor_view(five, none, one, 1, 1);   /* test_metadata_check_ignore_storage_offset_for_zero_numel_tensor */
     b = opd_tensor_view(opd_ones(OPD_INTS(5), OPD_FLOAT64), none, one, 1, 2);
-    CHECK(tangent_of(opd_make_dual(a, b)) == b);
+    CHECK(tangent_of(opd_dual_new(a, b)) == b);
     a = opd_ones(OPD_INTS(10, 1), OPD_FLOAT64);   /* test_metadata_check_ignore_size1_strides */
     b = opd_as_strided(opd_ones(OPD_INTS(10, 1), OPD_FLOAT64), OPD_INTS(10, 1), OPD_INTS(1, 5));
-    CHECK(tangent_of(opd_make_dual(a, b)) == b);
+    CHECK(tangent_of(opd_dual_new(a, b)) == b);
     a = opd_ones(OPD_INTS(2, 3), OPD_FLOAT64);
     b = opd_t(mat(3, 2, 1, 2, 3, 4, 5, 6));
-    t = tangent_of(opd_make_dual(a, b));
+    t = tangent_of(opd_dual_new(a, b));
     CHECK(t && t != b && equal(t, b) && opd_is_contiguous(t));
-    t = tangent_of(opd_make_dual(opd_t(opd_ones(OPD_INTS(3, 2), OPD_FLOAT64)), b));
+    t = tangent_of(opd_dual_new(opd_t(opd_ones(OPD_INTS(3, 2), OPD_FLOAT64)), b));
     CHECK(t == b);
-    t = tangent_of(opd_make_dual(a, a));          /* memory of its own */
+    t = tangent_of(opd_dual_new(a, a));          /* memory of its own */
     CHECK(t && !opd_tensor_same_storage(t, a) && equal(t, a));
-    t = tangent_of(opd_make_dual(opd_ones(OPD_INTS(2), OPD_FLOAT64), opd_ones(OPD_INTS(2), OPD_FLOAT32)));
+    t = tangent_of(opd_dual_new(opd_ones(OPD_INTS(2), OPD_FLOAT64), opd_ones(OPD_INTS(2), OPD_FLOAT32)));
     CHECK(t && opd_dtype(t) == OPD_FLOAT64);
-    CHECK_INT(opd_dual_exit(0), 0);
+    CHECK_INT(opd_dual_level_end(0), 0);
     CHECK_OK();
 }
 
@@ -462,11 +462,11 @@ TEST(layouts_of_tangents) {
 
 TEST(views_without_tangents) {                    /* test_view_inplace_non_differentiable_views */
     opd_tensor *foo = vec(1, 2), *bar = vec(1, 1), *dual, *p, *t;
-    CHECK_INT(opd_dual_enter(), 0);
-    dual = opd_make_dual(foo, bar);
+    CHECK_INT(opd_dual_level_begin(), 0);
+    dual = opd_dual_new(foo, bar);
     (void)mul_to(dual, vec(2, 2));
     CHECK(!tangent_of(foo) && is_2(bar, 2, 2) && tangent_of(dual) == bar && is_2(foo, 2, 4) && is_2(dual, 2, 4));
-    p = opd_unpack_dual(dual, &t);
+    p = opd_dual_unpack(dual, &t);
     CHECK(!tangent_of(p) && !tangent_of(t));
     (void)mul_to(p, vec(2, 2));
     CHECK(is_2(dual, 4, 8) && is_2(tangent_of(dual), 2, 2));
@@ -477,14 +477,14 @@ TEST(views_without_tangents) {                    /* test_view_inplace_non_diffe
     CHECK(tangent_of(t) && opd_detach_(t) == t && !tangent_of(t) && !tangent_of(opd_mul(t, foo)));
     t = opd_clone(dual);                          /* not so when the family is that of most tensors */
     CHECK(tangent_of(t) && !tangent_of(opd_detach(t)) && !tangent_of(opd_view(opd_detach(t), OPD_INTS(2, 1))));
-    CHECK_INT(opd_dual_exit(0), 0);
+    CHECK_INT(opd_dual_level_end(0), 0);
     CHECK_OK();
 }
 
 TEST(views_with_tangents) {                       /* test_view_inplace_differentiable_views */
     opd_tensor *foo = vec(1, 2), *dual, *view, *baz, *again;
-    CHECK_INT(opd_dual_enter(), 0);
-    dual = opd_make_dual(foo, vec(1, 1));
+    CHECK_INT(opd_dual_level_begin(), 0);
+    dual = opd_dual_new(foo, vec(1, 1));
     view = opd_narrow(dual, 0, 0, 1);
     (void)mul_to(view, opd_full(OPD_INTS(1), OPD_V(2.0), OPD_FLOAT64));
     CHECK(!tangent_of(foo) && is_2(tangent_of(dual), 2, 1) && case_get(tangent_of(view), 0) == 2);
@@ -503,7 +503,7 @@ TEST(views_with_tangents) {                       /* test_view_inplace_different
     CHECK(is_2(tangent_of(baz), 0, 1));
     (void)opd_fill_(baz, OPD_V(3.0));
     CHECK(is_2(tangent_of(baz), 0, 0));
-    CHECK_INT(opd_dual_exit(0), 0);
+    CHECK_INT(opd_dual_level_end(0), 0);
     CHECK_OK();
 }
 
@@ -513,39 +513,39 @@ TEST(writes_keep_tangents_views) {                /* test_view_inplace_always_cr
     int i;
     for (i = 0; i < 3; i++) {
         opd_tensor *base = opd_full(OPD_INTS(2, 2), OPD_V(3.0), OPD_FLOAT64), *view = opd_transpose(base, 0, 1), *dual, *p, *t, *pc, *tc;
-        CHECK_INT(opd_dual_enter(), 0);
-        dual = opd_make_dual(mat(2, 2, 1, 2, 3, 4, 0, 0),
+        CHECK_INT(opd_dual_level_begin(), 0);
+        dual = opd_dual_new(mat(2, 2, 1, 2, 3, 4, 0, 0),
                              mat(2, 2, 5, 6, 7, 8, 0, 0));
         (void)writes[i](view, dual);
-        p = opd_unpack_dual(base, &t);
+        p = opd_dual_unpack(base, &t);
         CHECK(t && case_get(t, 1) == (i == 1 ? 21 : 7));
         pc = opd_clone(p);
         tc = opd_clone(t);
         (void)mul_to(view, opd_full(OPD_INTS(2, 2), OPD_V(2.0), OPD_FLOAT64));
-        p = opd_unpack_dual(base, &t);
+        p = opd_dual_unpack(base, &t);
         CHECK(equal(opd_add(pc, pc), p) && equal(opd_add(tc, tc), t));
-        CHECK_INT(opd_dual_exit(0), 0);
+        CHECK_INT(opd_dual_level_end(0), 0);
     }
     CHECK_OK();
 }
 
 TEST(writes_that_read_themselves) {
     opd_tensor *x;
-    CHECK_INT(opd_dual_enter(), 0);
-    x = opd_make_dual(vec(3, 4), vec(1, 10));
+    CHECK_INT(opd_dual_level_begin(), 0);
+    x = opd_dual_new(vec(3, 4), vec(1, 10));
     (void)mul_to(x, x);
     CHECK(is_2(x, 9, 16) && is_2(tangent_of(x), 6, 80));
     (void)mul_to(x, opd_view(x, OPD_INTS(2)));
     CHECK(is_2(tangent_of(x), 2 * 9 * 6, 2 * 16 * 80));
-    x = opd_make_dual(vec(3, 4), vec(1, 10));
+    x = opd_dual_new(vec(3, 4), vec(1, 10));
     (void)write_to("aten::exp_", x, NULL);
     CHECK(is_2(tangent_of(x), exp(3), 10 * exp(4)));
-    x = opd_make_dual(opd_ones(OPD_INTS(1, 2), OPD_FLOAT64), opd_view(vec(1, 10), OPD_INTS(1, 2)));
+    x = opd_dual_new(opd_ones(OPD_INTS(1, 2), OPD_FLOAT64), opd_view(vec(1, 10), OPD_INTS(1, 2)));
     (void)opd_t_(x);
     CHECK(opd_sizes(tangent_of(x))[0] == 2 && opd_ndim(tangent_of(x)) == 2 && is_2(tangent_of(x), 1, 10));
     CHECK(!opd_resize_(x, OPD_INTS(3, 3)));
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "cannot resize variables that has a forward grad");
-    CHECK_INT(opd_dual_exit(0), 0);
+    CHECK_INT(opd_dual_level_end(0), 0);
     CHECK(opd_resize_(x, OPD_INTS(3, 3)) != NULL);
     CHECK_OK();
 }
@@ -553,7 +553,7 @@ TEST(writes_that_read_themselves) {
 static opd_tensor *leave_the_block(int how) {
     int rounds = 0;
     OPD_DUAL_LEVEL {
-        opd_tensor *dual = opd_make_dual(vec(1, 2), vec(3, 4));
+        opd_tensor *dual = opd_dual_new(vec(1, 2), vec(3, 4));
         rounds++;
         CHECK(tangent_of(dual) != NULL);
         if (how == 1) { return dual; }
@@ -572,8 +572,8 @@ TEST(level_blocks) {
         if (how > 0) { continue; }                /* jumps out of the block leave the level open */
 #endif
         (void)leave_the_block(how);
-        CHECK_INT(opd_dual_enter(), 0);           /* closed */
-        CHECK_INT(opd_dual_exit(0), 0);
+        CHECK_INT(opd_dual_level_begin(), 0);           /* closed */
+        CHECK_INT(opd_dual_level_end(0), 0);
     }
     CHECK_OK();
 }
@@ -581,8 +581,8 @@ TEST(level_blocks) {
 TEST(out_forms_are_refused) {                     /* test_out_variant */
     opd_tensor *foo, *bar = vec(1, 2), *sum;
     opd_value v[4];
-    CHECK_INT(opd_dual_enter(), 0);
-    foo = opd_make_dual(vec(1, 2), vec(3, 4));
+    CHECK_INT(opd_dual_level_begin(), 0);
+    foo = opd_dual_new(vec(1, 2), vec(3, 4));
     v[0] = opd_value_tensor(bar);
     v[1] = opd_value_tensor(bar);
     v[2] = opd_value_int(1);
@@ -594,36 +594,36 @@ TEST(out_forms_are_refused) {                     /* test_out_variant */
     CHECK(!opd_call_op(opd_find("aten::add.out"), v, 4));
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "out= function");
     CHECK(is_2(sum, 0, 0));
-    CHECK_INT(opd_dual_exit(0), 0);
+    CHECK_INT(opd_dual_level_end(0), 0);
 }
 
 TEST(results_without_derivative) {                /* test_non_differentiable */
     opd_tensor *foo;
     opd_tensor *max[2];
-    CHECK_INT(opd_dual_enter(), 0);
-    foo = opd_make_dual(vec(1, 2), vec(3, 4));
+    CHECK_INT(opd_dual_level_begin(), 0);
+    foo = opd_dual_new(vec(1, 2), vec(3, 4));
     CHECK(!tangent_of(opd_eq(foo, vec(1, 3))) && !tangent_of(opd_argmax(foo)) && !tangent_of(opd_zeros_like(foo)));
     CHECK(opd_max_dim(max, foo, 0, false) == 0 && opd_item_f64(tangent_of(max[0])) == 4 && !tangent_of(max[1]));
     CHECK(is_2(tangent_of(opd_floor(foo)), 0, 0));
-    CHECK_INT(opd_dual_exit(0), 0);
+    CHECK_INT(opd_dual_level_end(0), 0);
     CHECK_OK();
 }
 
 TEST(switched_off) {                              /* test_set_fwd_grad_enabled */
     opd_tensor *dual, *y;
     CHECK(opd_forward_grad_enabled());
-    CHECK_INT(opd_dual_enter(), 0);
-    dual = opd_make_dual(vec(1, 2), vec(3, 4));
+    CHECK_INT(opd_dual_level_begin(), 0);
+    dual = opd_dual_new(vec(1, 2), vec(3, 4));
     CHECK(opd_forward_grad_set(false) && !opd_forward_grad_enabled());
     CHECK(!tangent_of(dual));
     y = opd_clone(dual);
     CHECK(!opd_forward_grad_set(true));
     CHECK(!tangent_of(y) && tangent_of(dual));
-    CHECK_INT(opd_dual_exit(0), 0);
+    CHECK_INT(opd_dual_level_end(0), 0);
     CHECK(opd_forward_grad_set(false));
-    CHECK_INT(opd_dual_enter(), 0);
-    CHECK(!tangent_of(opd_make_dual(vec(1, 2), vec(3, 4))));
-    CHECK_INT(opd_dual_exit(0), 0);
+    CHECK_INT(opd_dual_level_begin(), 0);
+    CHECK(!tangent_of(opd_dual_new(vec(1, 2), vec(3, 4))));
+    CHECK_INT(opd_dual_level_end(0), 0);
     CHECK(!opd_forward_grad_set(true));
     CHECK_OK();
 }
@@ -631,11 +631,11 @@ TEST(switched_off) {                              /* test_set_fwd_grad_enabled *
 TEST(inference_mode) {                            /* test_make_dual_inference_tensor_in_inference_mode */
     OPD_INFERENCE_MODE(true) {
         opd_tensor *foo = vec(1, 2);
-        CHECK_INT(opd_dual_enter(), 0);
+        CHECK_INT(opd_dual_level_begin(), 0);
         CHECK(!opd_forward_grad_enabled());
-        (void)add_to(opd_make_dual(foo, vec(3, 4)), vec(1, 1));
+        (void)add_to(opd_dual_new(foo, vec(3, 4)), vec(1, 1));
         CHECK(is_2(foo, 2, 3));
-        CHECK_INT(opd_dual_exit(0), 0);
+        CHECK_INT(opd_dual_level_end(0), 0);
     }
     CHECK(opd_forward_grad_enabled());
     CHECK_OK();
@@ -658,22 +658,22 @@ TEST(parts_of_a_dual_on_the_tape) {               /* test_advanced_packing_unpac
     bool was;
     in[0] = opd_tensor_set_requires_grad(vec(1, 2), true);
     in[1] = opd_tensor_set_requires_grad(vec(3, 4), true);
-    CHECK_INT(opd_dual_enter(), 0);
-    dual = opd_make_dual(in[0], in[1]);
-    p = opd_unpack_dual(dual, &t);
+    CHECK_INT(opd_dual_level_begin(), 0);
+    dual = opd_dual_new(in[0], in[1]);
+    p = opd_dual_unpack(dual, &t);
     CHECK(grads_of(p, in, 2, false, g) == 0 && is_2(g[0], 1, 1) && !g[1]);
     CHECK(t == in[1] && grads_of(t, in, 2, false, g) == 0 && !g[0] && is_2(g[1], 1, 1));
     out = opd_mul(opd_detach(dual), vec(2, 2));
-    p = opd_unpack_dual(out, &t);
+    p = opd_dual_unpack(out, &t);
     CHECK(!opd_tensor_requires_grad(p) && is_2(p, 2, 4) && !t);
-    was = opd_grad_set(false);
+    was = opd_grad_mode_set(false);
     out = opd_mul(dual, vec(3, 3));
-    (void)opd_grad_set(was);
-    p = opd_unpack_dual(out, &t);
+    (void)opd_grad_mode_set(was);
+    p = opd_dual_unpack(out, &t);
     CHECK(!opd_tensor_requires_grad(p) && !opd_tensor_requires_grad(t) && is_2(p, 3, 6) && is_2(t, 9, 12));
     t = opd_tensor_view(in[1], opd_sizes(in[1]), opd_strides(in[1]), 1, 0);
     CHECK(t != NULL);
-    CHECK_INT(opd_dual_exit(0), 0);
+    CHECK_INT(opd_dual_level_end(0), 0);
     CHECK_OK();
 }
 
@@ -689,24 +689,24 @@ TEST(forward_over_reverse) {
     int create;
     for (create = 0; create < 2; create++) {
         x = opd_tensor_set_requires_grad(vec(0.5, -0.3), true);
-        CHECK_INT(opd_dual_enter(), 0);
-        x = opd_make_dual(x, vec(2, -1));
+        CHECK_INT(opd_dual_level_begin(), 0);
+        x = opd_dual_new(x, vec(2, -1));
         CHECK(grads_of(curve(x), &x, 1, create != 0, &g) == 0);
         hv = tangent_of(g);
         CHECK(hv && fabs(case_get(hv, 0) - (case_get(up, 0) - case_get(down, 0)) / 2e-5) < 1e-6);
         CHECK(hv && fabs(case_get(hv, 1) - (case_get(up, 1) - case_get(down, 1)) / 2e-5) < 1e-6);
-        CHECK_INT(opd_dual_exit(0), 0);
+        CHECK_INT(opd_dual_level_end(0), 0);
     }
     CHECK_OK();
 }
 TEST(saved_duals) {                               /* a node keeps a copy of a view: with its tangent */
     opd_tensor *x = opd_tensor_set_requires_grad(vec(1, 2), true), *y, *g;
-    CHECK_INT(opd_dual_enter(), 0);
-    x = opd_make_dual(x, vec(3, 4));
+    CHECK_INT(opd_dual_level_begin(), 0);
+    x = opd_dual_new(x, vec(3, 4));
     y = opd_mul(x, opd_view(x, OPD_INTS(2)));
     CHECK(grads_of(opd_mul(x, y), &x, 1, false, &g) == 0);
     CHECK(is_2(g, 3, 12) && is_2(tangent_of(g), 6 * 1 * 3, 6 * 2 * 4));
-    CHECK_INT(opd_dual_exit(0), 0);
+    CHECK_INT(opd_dual_level_end(0), 0);
     CHECK_OK();
 }
 TEST(reverse_over_forward) {
@@ -714,9 +714,9 @@ TEST(reverse_over_forward) {
     opd_tensor *in[2], *g[2], *jv, *plain = curve_grad(0.5, -0.3);
     in[0] = opd_tensor_set_requires_grad(vec(0.5, -0.3), true);
     in[1] = opd_tensor_set_requires_grad(vec(2, -1), true);
-    CHECK_INT(opd_dual_enter(), 0);
-    jv = tangent_of(curve(opd_make_dual(in[0], in[1])));
-    CHECK_INT(opd_dual_exit(0), 0);
+    CHECK_INT(opd_dual_level_begin(), 0);
+    jv = tangent_of(curve(opd_dual_new(in[0], in[1])));
+    CHECK_INT(opd_dual_level_end(0), 0);
     CHECK_OR_RETURN(jv && opd_tensor_requires_grad(jv));
     CHECK(grads_of(jv, in, 2, false, g) == 0);
     CHECK(fabs(case_get(g[0], 0) - (case_get(up, 0) - case_get(down, 0)) / 2e-5) < 1e-6);
@@ -727,11 +727,11 @@ TEST(reverse_over_forward) {
 /* Writes into views, while the tape holds the tangents: d/dt of the sum of the squares of (c ta, tb). */
 TEST(reverse_over_forward_and_writes) {
     opd_tensor *t = opd_tensor_set_requires_grad(vec(3, 4), true), *h, *jv, *g;
-    CHECK_INT(opd_dual_enter(), 0);
-    h = opd_mul(opd_make_dual(vec(1, 2), t), vec(1, 1));
+    CHECK_INT(opd_dual_level_begin(), 0);
+    h = opd_mul(opd_dual_new(vec(1, 2), t), vec(1, 1));
     (void)mul_to(opd_narrow(h, 0, 0, 1), opd_full(OPD_INTS(1), OPD_V(5.0), OPD_FLOAT64));
     jv = tangent_of(h);
-    CHECK_INT(opd_dual_exit(0), 0);
+    CHECK_INT(opd_dual_level_end(0), 0);
     CHECK(is_2(jv, 15, 4) && opd_tensor_requires_grad(jv));
     CHECK(grads_of(opd_mul(jv, jv), &t, 1, false, &g) == 0 && is_2(g, 2 * 25 * 3, 2 * 4));
     CHECK_OK();
@@ -749,13 +749,13 @@ TEST(saved_tensor_hooks) {
     h.unpack = count_unpack;
     h.drop = count_drop;
     packed = 0;
-    CHECK_INT(opd_dual_enter(), 0);
-    x = opd_make_dual(mat(2, 3, 1, 2, 3, 4, 5, 6), mat(2, 3, 1, 1, 2, 2, 3, 3));
-    CHECK_INT(opd_saved_hooks_push(&h), 0);
+    CHECK_INT(opd_dual_level_begin(), 0);
+    x = opd_dual_new(mat(2, 3, 1, 2, 3, 4, 5, 6), mat(2, 3, 1, 1, 2, 2, 3, 3));
+    CHECK_INT(opd_saved_hooks_begin(&h), 0);
     CHECK(tangent_of(opd_softmax(opd_cumsum(x, 1), 1)) != NULL);
     CHECK_INT(packed, 0);
-    opd_saved_hooks_pop();
-    CHECK_INT(opd_dual_exit(0), 0);
+    opd_saved_hooks_end();
+    CHECK_INT(opd_dual_level_end(0), 0);
     CHECK_OK();
 }
 /* Through an operator of several steps, a write in place and a matrix product. */
@@ -770,13 +770,13 @@ TEST(second_derivatives_agree) {
     w = opd_tensor_set_requires_grad(opd_clone(w0), true);
     CHECK(grads_of(net(w, x), &w, 1, true, &g) == 0);
     CHECK(grads_of(opd_mul(g, t), &w, 1, false, &one) == 0);
-    CHECK_INT(opd_dual_enter(), 0);
-    w = opd_make_dual(opd_tensor_set_requires_grad(opd_clone(w0), true), t);
+    CHECK_INT(opd_dual_level_begin(), 0);
+    w = opd_dual_new(opd_tensor_set_requires_grad(opd_clone(w0), true), t);
     CHECK(grads_of(net(w, x), &w, 1, false, &g) == 0);
     two = tangent_of(g);
     w = opd_tensor_set_requires_grad(opd_clone(w0), true);
-    g = tangent_of(net(opd_make_dual(w, t), x));
-    CHECK_INT(opd_dual_exit(0), 0);
+    g = tangent_of(net(opd_dual_new(w, t), x));
+    CHECK_INT(opd_dual_level_end(0), 0);
     CHECK_OR_RETURN(g != NULL);
     CHECK(grads_of(g, &w, 1, false, &three) == 0);
     CHECK(equal(one, two) && equal(one, three));
@@ -845,8 +845,8 @@ TEST(operators_of_ones_own) {
     define(lib, "wrong_result(Tensor x) -> Tensor", double_raw, wrong_result_jvp, NULL);
     define(lib, "null(Tensor x) -> Tensor", double_raw, null_jvp, NULL);
     CHECK(opd_def(lib, "bare(Tensor x) -> Tensor") == 0 && opd_impl_key(lib, "bare", "CPU", double_cpu, NULL, NULL) == 0);
-    CHECK_INT(opd_dual_enter(), 0);
-    dual = opd_make_dual(vec(1, 2), vec(3, 4));
+    CHECK_INT(opd_dual_level_begin(), 0);
+    dual = opd_dual_new(vec(1, 2), vec(3, 4));
     CHECK(is_2(tangent_of(call_1("fwd::plain", dual)), 6, 8));
     CHECK(!call_1("fwd::raw", dual));
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "formula cannot be differentiated itself; give it a .jvp");
@@ -872,7 +872,7 @@ TEST(operators_of_ones_own) {
     CHECK(call_1("fwd::plain_", x) == x && is_2(tangent_of(x), 6, 8));
     CHECK(call_1("fwd::both_", x) == x && is_2(tangent_of(x), 12, 16) && is_2(x, 4, 8));
     CHECK(call_1("fwd::flat_", x) == x && is_2(tangent_of(x), 0, 0));
-    CHECK_INT(opd_dual_exit(0), 0);
+    CHECK_INT(opd_dual_level_end(0), 0);
     CHECK(call_1("fwd::none", vec(1, 2)) != NULL);
     opd_library_close(lib);
     CHECK_OK();
@@ -890,15 +890,15 @@ TEST(kernels_that_call_operators) {
     d.cpu = inner_cpu;
     d.backward = double_backward;
     CHECK_INT(opd_define(lib, &d), 0);
-    CHECK_INT(opd_dual_enter(), 0);
-    dual = opd_make_dual(vec(1, 2), vec(3, 4));
+    CHECK_INT(opd_dual_level_begin(), 0);
+    dual = opd_dual_new(vec(1, 2), vec(3, 4));
     y = call_1("fwdin::outer", dual);
     CHECK(is_2(y, 2, 4) && is_2(tangent_of(y), 6, 8));
     CHECK_INT((int)opd_autograd_fallback_set(OPD_AUTOGRAD_FALLBACK_NOTHING), (int)OPD_AUTOGRAD_FALLBACK_ERROR);
     y = call_1("fwdin::bare", dual);              /* PyTorch's fallback says nothing */
     CHECK(is_2(y, 2, 4) && !tangent_of(y));
     (void)opd_autograd_fallback_set(OPD_AUTOGRAD_FALLBACK_ERROR);
-    CHECK_INT(opd_dual_exit(0), 0);
+    CHECK_INT(opd_dual_level_end(0), 0);
     opd_library_close(lib);
     CHECK_OK();
 }
@@ -929,13 +929,13 @@ TEST(autograd_by_hand) {
     d.cpu = exp_cpu;
     d.autograd = hand_autograd;
     CHECK_INT(opd_define(lib, &d), 0);
-    CHECK_INT(opd_dual_enter(), 0);
-    CHECK(is_2(tangent_of(call_1("fwdhand::exp", opd_make_dual(vec(1, 2), vec(3, 4)))), 3 * exp(1), 4 * exp(2)));
+    CHECK_INT(opd_dual_level_begin(), 0);
+    CHECK(is_2(tangent_of(call_1("fwdhand::exp", opd_dual_new(vec(1, 2), vec(3, 4)))), 3 * exp(1), 4 * exp(2)));
     x = opd_tensor_set_requires_grad(vec(1, 2), true);
-    y = call_1("fwdhand::exp", opd_make_dual(x, vec(3, 4)));
+    y = call_1("fwdhand::exp", opd_dual_new(x, vec(3, 4)));
     CHECK(is_2(tangent_of(y), 3 * exp(1), 4 * exp(2)));
     CHECK(grads_of(tangent_of(y), &x, 1, false, &g) == 0 && is_2(g, 3 * exp(1), 4 * exp(2)));
-    CHECK_INT(opd_dual_exit(0), 0);
+    CHECK_INT(opd_dual_level_end(0), 0);
     opd_library_close(lib);
     CHECK_OK();
 }
@@ -984,9 +984,9 @@ static opd_tensor *apply(int (*forward)(opd_context *), opd_jvp_fn jvp, opd_tens
 }
 TEST(custom_functions) {                          /* their errors: test_function.c */
     opd_tensor *x, *y, *r, *in[2], *g[2];
-    CHECK_INT(opd_dual_enter(), 0);
-    x = opd_make_dual(vec(1, 2), vec(3, 4));
-    y = opd_make_dual(vec(5, 6), vec(1, 1));
+    CHECK_INT(opd_dual_level_begin(), 0);
+    x = opd_dual_new(vec(1, 2), vec(3, 4));
+    y = opd_dual_new(vec(5, 6), vec(1, 1));
     r = apply(fn_forward, fn_jvp, x, y);
     CHECK(is_2(r, 5, 12) && is_2(tangent_of(r), 3 * 5 + 1, 4 * 6 + 2));
     CHECK(is_2(tangent_of(apply(fn_forward, fn_jvp, vec(1, 2), y)), 1, 2));
@@ -999,9 +999,9 @@ TEST(custom_functions) {                          /* their errors: test_function
     CHECK(is_2(tangent_of(r), 12, 16) && is_2(tangent_of(x), 12, 16));
     in[0] = opd_tensor_set_requires_grad(vec(3, 4), true);          /* the tangent's history */
     in[1] = opd_tensor_set_requires_grad(vec(5, 6), true);
-    r = tangent_of(apply(fn_forward, fn_jvp, opd_make_dual(vec(1, 2), in[0]), in[1]));
+    r = tangent_of(apply(fn_forward, fn_jvp, opd_dual_new(vec(1, 2), in[0]), in[1]));
     CHECK(r && grads_of(r, in, 2, false, g) == 0 && is_2(g[0], 5, 6) && is_2(g[1], 3, 4));
-    CHECK_INT(opd_dual_exit(0), 0);
+    CHECK_INT(opd_dual_level_end(0), 0);
     CHECK_OK();
 }
 
@@ -1037,7 +1037,7 @@ static int gives_one(opd_jvp_call *jv) { return opd_jvp_return(jv, 0, vec(1, 1))
 static opd_tensor *strict(int which, opd_jvp_fn jvp, bool dual_x) {
     opd_tensor *x = vec(1, 2), *y = vec(5, 6);
     strict_case = which;
-    return apply(strict_forward, jvp, dual_x ? opd_make_dual(x, vec(3, 4)) : x, dual_x ? y : opd_make_dual(y, vec(1, 1)));
+    return apply(strict_forward, jvp, dual_x ? opd_dual_new(x, vec(3, 4)) : x, dual_x ? y : opd_dual_new(y, vec(1, 1)));
 }
 static void refused(int which, opd_jvp_fn jvp, const char *text) {
     CHECK(strict(which, jvp, true) == NULL);
@@ -1048,7 +1048,7 @@ TEST(what_jvps_must_give) {
         "modifying an input inplace, then the jvp function must modify the corresponding gradient inplace.";
     static const char *const copied = "A custom Function's forward is returning a view (or an input as-is) but the jvp is not returning a view.";
     opd_tensor *r;
-    CHECK_INT(opd_dual_enter(), 0);
+    CHECK_INT(opd_dual_level_begin(), 0);
     refused(WRITES, fn_double, unwritten);
     refused(WRITES, gives_same, unwritten);
     refused(WRITES, gives_written_copy, "An inplace custom Function is not returning the forward mode gradients as-is. If the forward is modifying "
@@ -1067,7 +1067,7 @@ TEST(what_jvps_must_give) {
     refused(RETURNS_TWO, gives_one_too_many, "Function's jvp returned an invalid number of forward gradients (expected 2 but got 3)");
     refused(RETURNS_INPUT, gives_first_part, "A custom Function is returning a view but the jvp is not returning a view of the given grad input.");
     refused(WRITES_OTHER, gives_one, "Only input Tensors should be given to opd_context_mark_dirty.");
-    CHECK_INT(opd_dual_exit(0), 0);
+    CHECK_INT(opd_dual_level_end(0), 0);
     CHECK_OK();
 }
 
@@ -1089,11 +1089,11 @@ TEST(operators_with_a_set_up) {
     d.backward = set_up_backward;
     d.setup_context = set_up;
     CHECK_INT(opd_define(lib, &d), 0);
-    CHECK_INT(opd_dual_enter(), 0);
-    CHECK(is_2(tangent_of(call_1("fwdsetup::exp", opd_make_dual(vec(1, 2), vec(3, 4)))), 3 * exp(1), 4 * exp(2)));
+    CHECK_INT(opd_dual_level_begin(), 0);
+    CHECK(is_2(tangent_of(call_1("fwdsetup::exp", opd_dual_new(vec(1, 2), vec(3, 4)))), 3 * exp(1), 4 * exp(2)));
     x = opd_tensor_set_requires_grad(vec(1, 2), true);
-    CHECK(is_2(tangent_of(call_1("fwdsetup::exp", opd_make_dual(x, vec(3, 4)))), 3 * exp(1), 4 * exp(2)));
-    CHECK_INT(opd_dual_exit(0), 0);
+    CHECK(is_2(tangent_of(call_1("fwdsetup::exp", opd_dual_new(x, vec(3, 4)))), 3 * exp(1), 4 * exp(2)));
+    CHECK_INT(opd_dual_level_end(0), 0);
     opd_library_close(lib);
     CHECK_OK();
 }
@@ -1114,11 +1114,11 @@ TEST(set_up_that_marks_a_result) {
     d.backward = set_up_backward;
     d.setup_context = pair_set_up;
     CHECK_INT(opd_define(lib, &d), 0);
-    CHECK_INT(opd_dual_enter(), 0);
-    v = opd_value_tensor(opd_make_dual(vec(1, 2), vec(3, 4)));
+    CHECK_INT(opd_dual_level_begin(), 0);
+    v = opd_value_tensor(opd_dual_new(vec(1, 2), vec(3, 4)));
     CHECK_INT(opd_call_all(opd_find("fwdpair::pair"), rets, &v, 1), 0);
     CHECK(is_2(tangent_of(rets[0].u.t), 3 * exp(1), 4 * exp(2)) && !tangent_of(rets[1].u.t));
-    CHECK_INT(opd_dual_exit(0), 0);
+    CHECK_INT(opd_dual_level_end(0), 0);
     opd_library_close(lib);
     CHECK_OK();
 }
@@ -1133,10 +1133,10 @@ TEST(once_differentiable_formulas) {
     d.backward = double_raw;
     d.once_differentiable = 1;
     CHECK_INT(opd_define(lib, &d), 0);
-    CHECK_INT(opd_dual_enter(), 0);
-    CHECK(!call_1("fwdonce::twice", opd_make_dual(vec(1, 2), vec(3, 4))));
+    CHECK_INT(opd_dual_level_begin(), 0);
+    CHECK(!call_1("fwdonce::twice", opd_dual_new(vec(1, 2), vec(3, 4))));
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "[in the forward derivative of fwdonce::twice]");
-    CHECK_INT(opd_dual_exit(0), 0);
+    CHECK_INT(opd_dual_level_end(0), 0);
     opd_library_close(lib);
 }
 
@@ -1171,7 +1171,7 @@ static void golden_leaf(program *p, const char *text, bool tape) {
     p->x[p->nleaves] = x;
     p->g[p->nleaves] = g;
     p->leaf[p->nleaves++] = p->n;
-    p->t[p->n++] = g ? opd_make_dual(x, g) : x;
+    p->t[p->n++] = g ? opd_dual_new(x, g) : x;
 }
 static bool golden_call(program *p, char *text) {
     opd_value args[8], rets[MOST_RESULTS];
@@ -1242,7 +1242,7 @@ TEST(random_programs_as_in_pytorch) {
             opd_tensor *loss = NULL, *by[8], *grads[8];
             opd_backward_options o;
             int leaf = 0, m = 0;
-            CHECK_INT(opd_dual_enter(), 0);
+            CHECK_INT(opd_dual_level_begin(), 0);
             for (i = 0; i < n; i++) {
                 char *text = lines[i] + (lines[i][1] ? 2 : 1);
                 p.line = first + i + 1;
@@ -1250,7 +1250,7 @@ TEST(random_programs_as_in_pytorch) {
                 else if (*lines[i] == 'C') { if (!golden_call(&p, text)) { differs(&p, "fails"); break; } }
                 else if (*lines[i] == 'T') {
                     const int id = (int)strtol(text, &text, 10);
-                    opd_tensor *g, *x = opd_unpack_dual(p.t[id], &g);
+                    opd_tensor *g, *x = opd_dual_unpack(p.t[id], &g);
                     const char *rest = golden_compare(&p, text, x, "another value");
                     tangents += g != NULL;
                     (void)golden_compare(&p, rest + strcspn(rest, ";") + 1, g, "another tangent");
@@ -1274,7 +1274,7 @@ TEST(random_programs_as_in_pytorch) {
                 }
                 if (!opd_ok()) { differs(&p, "an error"); }
             }
-            CHECK_INT(opd_dual_exit(0), 0);
+            CHECK_INT(opd_dual_level_end(0), 0);
         }
         p.line = first + n;
         for (i = 0; i < n; i++) { free(lines[i]); }
@@ -1293,14 +1293,14 @@ static void *on_a_thread(void *arg) {
     int i;
     for (i = 0; i < 200; i++) OPD_SCOPE {
         opd_tensor *dual, *y;
-        CHECK_INT(opd_dual_enter(), 0);
-        dual = opd_make_dual(shared_x, opd_full(OPD_INTS(2), OPD_V(by), OPD_FLOAT64));
+        CHECK_INT(opd_dual_level_begin(), 0);
+        dual = opd_dual_new(shared_x, opd_full(OPD_INTS(2), OPD_V(by), OPD_FLOAT64));
         y = opd_mul(dual, shared_x);
         CHECK(is_2(tangent_of(y), by * 2, by * 3) && !tangent_of(shared_x));
-        CHECK_INT(opd_dual_exit(0), 0);
+        CHECK_INT(opd_dual_level_end(0), 0);
     }
-    CHECK_INT(opd_dual_enter(), 0);               /* left open: goes with the thread */
-    (void)opd_make_dual(shared_x, opd_ones(OPD_INTS(2), OPD_FLOAT64));
+    CHECK_INT(opd_dual_level_begin(), 0);               /* left open: goes with the thread */
+    (void)opd_dual_new(shared_x, opd_ones(OPD_INTS(2), OPD_FLOAT64));
     CHECK_OK();
     return NULL;
 }
@@ -1308,9 +1308,9 @@ static opd_tensor *shared_dual;
 static void *sees_no_tangent(void *arg) {
     (void)arg;
     CHECK(!tangent_of(shared_dual));
-    CHECK_INT(opd_dual_enter(), 0);
+    CHECK_INT(opd_dual_level_begin(), 0);
     CHECK(!tangent_of(shared_dual) && !tangent_of(opd_exp(shared_dual)));
-    CHECK_INT(opd_dual_exit(0), 0);
+    CHECK_INT(opd_dual_level_end(0), 0);
     CHECK_OK();
     return NULL;
 }
@@ -1321,12 +1321,12 @@ TEST(threads_have_levels_of_their_own) {
     shared_x = opd_keep(vec(2, 3));
     for (i = 0; i < 4; i++) { CHECK_INT(pthread_create(&t[i], NULL, on_a_thread, &by[i]), 0); }
     for (i = 0; i < 4; i++) { (void)pthread_join(t[i], NULL); }
-    CHECK_INT(opd_dual_enter(), 0);
-    shared_dual = opd_make_dual(shared_x, vec(1, 1));
+    CHECK_INT(opd_dual_level_begin(), 0);
+    shared_dual = opd_dual_new(shared_x, vec(1, 1));
     CHECK_INT(pthread_create(&t[0], NULL, sees_no_tangent, NULL), 0);
     (void)pthread_join(t[0], NULL);
     CHECK(tangent_of(shared_dual) != NULL);
-    CHECK_INT(opd_dual_exit(0), 0);
+    CHECK_INT(opd_dual_level_end(0), 0);
     opd_release(shared_x);
     CHECK_OK();
 }
@@ -1334,20 +1334,20 @@ TEST(threads_have_levels_of_their_own) {
 
 /* Complex views of real numbers, and their parts, share the tangent as they share the memory, what is written there too. */
 TEST(tangents_of_complex_views) {
-    const int level = opd_dual_enter();
-    opd_tensor *x = opd_make_dual(opd_ones(OPD_INTS(3, 2), OPD_FLOAT32),
+    const int level = opd_dual_level_begin();
+    opd_tensor *x = opd_dual_new(opd_ones(OPD_INTS(3, 2), OPD_FLOAT32),
                                   opd_reshape(opd_arange(OPD_V(6), OPD_FLOAT32), OPD_INTS(3, 2)));
     opd_tensor *c = opd_select(opd_view_as_complex(x), 0, 1), *t = NULL;
     CHECK_INT(level, 0);
-    (void)opd_unpack_dual(c, &t);
+    (void)opd_dual_unpack(c, &t);
     CHECK(t && opd_dtype(t) == OPD_COMPLEX64 && opd_ndim(t) == 0);
-    (void)opd_unpack_dual(opd_view_as_real(c), &t);
+    (void)opd_dual_unpack(opd_view_as_real(c), &t);
     CHECK(t && opd_data_f32(t)[0] == 2 && opd_data_f32(t)[1] == 3);
     CHECK(opd_zero_(opd_view_as_real(c)) != NULL);
-    (void)opd_unpack_dual(x, &t);
+    (void)opd_dual_unpack(x, &t);
     t = t ? opd_contiguous(t) : NULL;
     CHECK(t && opd_data_f32(t)[1] == 1 && opd_data_f32(t)[2] == 0 && opd_data_f32(t)[3] == 0 && opd_data_f32(t)[4] == 4);
-    CHECK_INT(opd_dual_exit(level), 0);
+    CHECK_INT(opd_dual_level_end(level), 0);
     CHECK_OK();
 }
 CHECK_MAIN_ADD(add_operators)

@@ -95,7 +95,7 @@ static int apply2(const opd_autograd_function *f, opd_tensor **out, opd_tensor *
 /* a + k b + a b */
 static int scaled_compute(opd_context *ctx) {
     opd_tensor *a = opd_context_tensor(ctx, 0), *b = opd_context_tensor(ctx, 2), *k = num(opd_context_input(ctx, 1).u.d);
-    CHECK(!opd_grad_enabled());
+    CHECK(!opd_grad_mode_enabled());
     CHECK_INT(opd_context_ninputs(ctx), 3);
     return opd_context_return(ctx, opd_add(opd_add(a, opd_mul(k, b)), opd_mul(a, b)));
 }
@@ -109,7 +109,7 @@ static int scaled_setup(opd_context *ctx) {
 static int scaled_forward(opd_context *ctx) { return scaled_setup(ctx) || scaled_compute(ctx); }
 static int scaled_setup_behind(opd_context *ctx) {
     CHECK(opd_context_output(ctx, 0).tag == OPD_TAG_TENSOR && opd_context_output(ctx, 1).tag == OPD_TAG_NONE);
-    CHECK(!opd_grad_enabled());
+    CHECK(!opd_grad_mode_enabled());
     CHECK_INT(opd_context_return(ctx, num(1)), -1);
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "opd_context_return: only in the forward of a function (ScaledBackward)");
     return scaled_setup(ctx);
@@ -190,9 +190,9 @@ TEST(saved_tensors_go_through_hooks) {
     hooks.unpack = unpack;
     hooks.drop = drop;
     packs = unpacks = 0;
-    CHECK_INT(opd_saved_hooks_push(&hooks), 0);
+    CHECK_INT(opd_saved_hooks_begin(&hooks), 0);
     y = opd_sum(apply1(&f, x));
-    opd_saved_hooks_pop();
+    opd_saved_hooks_end();
     CHECK_INT(packs, 1);
     CHECK_INT(grads_of(y, &x, 1, true, &g[0]), 0);
     CHECK(unpacks > 0);
@@ -724,7 +724,7 @@ static int square_forward(opd_context *ctx) {
     return opd_context_save_for_backward(ctx, &x, 1) || opd_context_return(ctx, opd_mul(x, x));
 }
 static int square_backward(opd_backward_call *bw) {
-    flags("once_grad_mode", 0, 1, opd_grad_enabled(), 0, 0, 0);
+    flags("once_grad_mode", 0, 1, opd_grad_mode_enabled(), 0, 0, 0);
     return opd_bw_return(bw, 0, opd_mul(opd_mul(opd_bw_grad(bw, 0), num(2)), opd_bw_tensor(bw, 0)));
 }
 #define TWICE "trying to differentiate twice a function that was marked with @once_differentiable"
@@ -760,7 +760,7 @@ TEST(once_differentiable) {
     CHECK_NEAR(opd_data_f64(h)[3], 8, 0);
 }
 static int once_op_backward(opd_backward_call *bw) {
-    CHECK(!opd_grad_enabled());
+    CHECK(!opd_grad_mode_enabled());
     return opd_bw_return(bw, 0, opd_mul(opd_mul(opd_bw_grad(bw, 0), num(2)), opd_bw_tensor(bw, 0)));
 }
 static int k_square(opd_call *call) { return opd_return_tensor(call, opd_mul(opd_arg_tensor(call, 0), opd_arg_tensor(call, 0))); }
@@ -804,15 +804,15 @@ static int exp_jvp(opd_jvp_call *jv) {
 TEST(jvp) {
     opd_autograd_function f = function("Exp", exp_dual_forward, exp_dual_backward);
     opd_tensor *x = the_x(), *t = four(1, 2, 3, 4), *dual, *y, *g, *tangent;
-    int level = opd_dual_enter();
-    dual = opd_make_dual(x, t);
+    int level = opd_dual_level_begin();
+    dual = opd_dual_new(x, t);
     CHECK(apply1(&f, dual) == NULL);
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "You must implement the jvp function for custom autograd.Function to use it with forward mode AD. (ExpBackward)");
     f.jvp = exp_jvp;
     y = apply1(&f, dual);
     CHECK_OR_RETURN(y != NULL);
     CHECK_STR(opd_tensor_grad_fn(y), "ExpBackward");
-    (void)opd_unpack_dual(y, &tangent);
+    (void)opd_dual_unpack(y, &tangent);
     CHECK_OR_RETURN(tangent != NULL);
     CHECK_NEAR(opd_data_f64(tangent)[2], 3 * exp(3), 1e-12);
     CHECK_INT(grads_of(opd_sum(tangent), &x, 1, false, &g), 0);                   /* the tangent is on the tape */
@@ -825,7 +825,7 @@ TEST(jvp) {
     f = function("Double", half_inplace_forward, half_inplace_backward);
     CHECK(apply1(&f, opd_mul(dual, num(1))) == NULL);
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "You must implement the jvp function");
-    (void)opd_dual_exit(level);
+    (void)opd_dual_level_end(level);
 }
 static int double_jvp(opd_jvp_call *jv) { return opd_jvp_return(jv, 0, into("aten::mul_.Tensor", opd_jvp_tangent(jv, 0), num(2))); }
 static int square_setup(opd_context *ctx) {
@@ -841,11 +841,11 @@ TEST(forward_mode_in_place_and_by_a_setup) {
     opd_library *lib = opd_library_open(OPD_DEF, "fwd", NULL, "t", 1);
     opd_tensor *x = the_x(), *y, *tangent;
     opd_op_desc d;
-    int level = opd_dual_enter();
+    int level = opd_dual_level_begin();
     f.jvp = double_jvp;
-    y = opd_mul(opd_make_dual(x, four(1, 2, 3, 4)), num(1));
+    y = opd_mul(opd_dual_new(x, four(1, 2, 3, 4)), num(1));
     CHECK(apply1(&f, y) == y);
-    (void)opd_unpack_dual(y, &tangent);
+    (void)opd_dual_unpack(y, &tangent);
     CHECK(tangent && fabs(opd_data_f64(tangent)[3] - 8) < 1e-12);
     memset(&d, 0, sizeof d);
     d.schema = "square(Tensor self) -> Tensor";
@@ -853,10 +853,10 @@ TEST(forward_mode_in_place_and_by_a_setup) {
     d.setup_context = square_setup;
     d.backward = square_setup_backward;
     CHECK_INT(opd_define(lib, &d), 0);
-    y = OPD_CALL(opd_find("fwd::square"), opd_make_dual(x, four(1, 1, 1, 1)));
-    (void)opd_unpack_dual(y, &tangent);
+    y = OPD_CALL(opd_find("fwd::square"), opd_dual_new(x, four(1, 1, 1, 1)));
+    (void)opd_dual_unpack(y, &tangent);
     CHECK(tangent && fabs(opd_data_f64(tangent)[3] - 8) < 1e-12);
-    (void)opd_dual_exit(level);
+    (void)opd_dual_level_end(level);
     opd_library_close(lib);
 }
 
@@ -1000,7 +1000,7 @@ static int ill_forward(opd_context *ctx) {
     if (ill == 1) { return -1; }
     if (ill == 2) { return opd_fail(OPD_ERROR_USER, "ill"); }
     if (ill == 3) { (void)opd_fail(OPD_ERROR_USER, "and says nothing"); }
-    if (ill == 4) { (void)opd_scope_open(); (void)opd_grad_set(true); }
+    if (ill == 4) { (void)opd_scope_open(); (void)opd_grad_mode_set(true); }
     if (ill == 5) { return opd_context_return_value(ctx, opd_value_tensors(&t, 1)); }
     return 0;
 }
@@ -1014,7 +1014,7 @@ TEST(functions_that_fail) {
     for (ill = 1; ill <= 5; ill++) {
         opd_tensor *y = apply1(&f, x);
         CHECK((y != NULL) == (ill == 4));
-        CHECK(opd_grad_enabled());
+        CHECK(opd_grad_mode_enabled());
         if (ill == 4) { CHECK_OK(); } else { CHECK_ERROR(ill == 2 || ill == 3 ? OPD_ERROR_USER : ill == 5 ? OPD_ERROR_ARGUMENT : OPD_ERROR_AUTOGRAD, text[ill]); }
     }
     for (ill = 6; ill <= 7; ill++) {
@@ -1195,7 +1195,7 @@ static int combine_setup(opd_context *ctx) {
     opd_value xs = opd_context_input(ctx, 0);
     setups++;
     CHECK_INT(opd_context_ninputs(ctx), 2);
-    CHECK(opd_context_output(ctx, 0).tag == OPD_TAG_TENSORS && opd_context_output(ctx, 1).tag == OPD_TAG_TENSOR && !opd_grad_enabled());
+    CHECK(opd_context_output(ctx, 0).tag == OPD_TAG_TENSORS && opd_context_output(ctx, 1).tag == OPD_TAG_TENSOR && !opd_grad_mode_enabled());
     CHECK(opd_context_needs_input_grad(ctx, 0) && !opd_context_needs_input_grad(ctx, 1));
     CHECK_INT(opd_context_mark_dirty(ctx, xs.u.tensors[0]), -1);
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "opd_context_mark_dirty: only in the forward of a function");
@@ -1293,10 +1293,10 @@ static int k_second(opd_call *call) { return opd_return_tensor(call, opd_mul(opd
 TEST(formula_registered_before_its_operator) {
     opd_library *other = opd_library_open(OPD_FRAGMENT, "reg", NULL, "t", 2), *lib;
     opd_tensor *x = the_x(), *g;
-    CHECK_INT(opd_register_autograd(other, "square", square_registered_backward, square_setup), 0);
-    CHECK_INT(opd_register_autograd(other, "late_(Tensor x)", square_registered_backward, square_setup), -1);
+    CHECK_INT(opd_autograd_register(other, "square", square_registered_backward, square_setup), 0);
+    CHECK_INT(opd_autograd_register(other, "late_(Tensor x)", square_registered_backward, square_setup), -1);
     opd_error_clear();
-    CHECK_INT(opd_register_autograd(other, "late_", square_registered_backward, square_setup), 0);
+    CHECK_INT(opd_autograd_register(other, "late_", square_registered_backward, square_setup), 0);
     CHECK(opd_find("reg::square") == NULL);
     CHECK_ERROR(OPD_ERROR_NOT_FOUND, "Could not find schema for reg::square, but we found an implementation");
     lib = opd_library_open(OPD_DEF, "reg", NULL, "t", 1);
@@ -1314,18 +1314,18 @@ TEST(formula_registered_by_itself) {
     opd_tensor *x = the_x(), *g, *y;
     CHECK_INT(opd_def(lib, "square(Tensor x) -> Tensor") || opd_def(lib, "double_(Tensor(a!) x) -> Tensor(a!)") || opd_def(lib, "v(Tensor(a) x) -> Tensor(a)"), 0);
     CHECK_INT(opd_impl_key(lib, "square", "CPU", k_square, NULL, NULL), 0);
-    CHECK_INT(opd_register_autograd(other, "square", square_registered_backward, square_setup), 0);
+    CHECK_INT(opd_autograd_register(other, "square", square_registered_backward, square_setup), 0);
     CHECK_STR(opd_tensor_grad_fn(OPD_CALL(opd_find("reg::square"), x)), "SquareBackward0");
     CHECK_INT(grads_of(opd_sum(OPD_CALL(opd_find("reg::square"), x)), &x, 1, true, &g), 0);
     CHECK_NEAR(opd_data_f64(g)[2], 6, 0);
     CHECK_INT(grads_of(opd_sum(g), &x, 1, false, &g), 0);
     CHECK_NEAR(opd_data_f64(g)[2], 2, 0);
     OPD_NO_GRAD { CHECK(!opd_tensor_requires_grad(OPD_CALL(opd_find("reg::square"), x))); }
-    CHECK_INT(opd_register_autograd(other, "double_", square_registered_backward, NULL), -1);
+    CHECK_INT(opd_autograd_register(other, "double_", square_registered_backward, NULL), -1);
     CHECK_ERROR(OPD_ERROR_REGISTER, "Cannot register autograd formula for non-functional operator reg::double_");
-    CHECK_INT(opd_register_autograd(other, "v", square_registered_backward, NULL), -1);
+    CHECK_INT(opd_autograd_register(other, "v", square_registered_backward, NULL), -1);
     CHECK_ERROR(OPD_ERROR_REGISTER, "Cannot register autograd formula for non-functional operator reg::v");
-    CHECK_INT(opd_register_autograd(other, "square", NULL, NULL), -1);
+    CHECK_INT(opd_autograd_register(other, "square", NULL, NULL), -1);
     CHECK_ERROR(OPD_ERROR_REGISTER, "the formula is NULL");
     CHECK(opd_op_card(opd_find("reg::square")) == NULL);
     y = OPD_CALL(opd_find("reg::square"), x);
@@ -1335,7 +1335,7 @@ TEST(formula_registered_by_itself) {
     CHECK_INT(opd_backward(opd_sum(OPD_CALL(opd_find("reg::square"), x))), -1);
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "derivative for reg::square is not implemented");
     third = opd_library_open(OPD_IMPL, "reg", NULL, "t", 3);
-    CHECK_INT(opd_register_autograd(third, "square", zeros_backward, NULL), 0);
+    CHECK_INT(opd_autograd_register(third, "square", zeros_backward, NULL), 0);
     CHECK_INT(grads_of(opd_sum(OPD_CALL(opd_find("reg::square"), x)), &x, 1, false, &g), 0);
     CHECK_NEAR(opd_data_f64(g)[2], 0, 0);
     opd_library_close(lib);
@@ -1354,9 +1354,9 @@ static int k_double(opd_call *call) { return opd_return_tensor(call, opd_mul(opd
 static int k_same(opd_call *call) { return opd_return_tensor(call, opd_arg_tensor(call, 0)); }
 static int k_double_inplace(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0);
-    bool was = opd_grad_set(false);
+    bool was = opd_grad_mode_set(false);
     (void)into("aten::mul_.Tensor", x, num(2));
-    (void)opd_grad_set(was);
+    (void)opd_grad_mode_set(was);
     return opd_return_tensor(call, x);
 }
 static int ran;
@@ -1568,9 +1568,9 @@ static int leaves_early(int how) {
     for (i = 0; i < 3; i++) {
         OPD_NO_GRAD {
             if (how == 1) { continue; }
-            if (how == 2) { return opd_grad_enabled() ? -1 : 7; }
+            if (how == 2) { return opd_grad_mode_enabled() ? -1 : 7; }
         }
-        if (!opd_grad_enabled()) { return -1; }
+        if (!opd_grad_mode_enabled()) { return -1; }
     }
     return i;
 }
@@ -1579,37 +1579,37 @@ TEST(grad_mode_blocks) {
     int rounds = 0;
     OPD_NO_GRAD {
         rounds++;
-        CHECK(!opd_grad_enabled() && !opd_tensor_requires_grad(opd_neg(x)));
+        CHECK(!opd_grad_mode_enabled() && !opd_tensor_requires_grad(opd_neg(x)));
         OPD_ENABLE_GRAD {
-            CHECK(opd_grad_enabled() && opd_tensor_requires_grad(opd_neg(x)));
-            OPD_GRAD_MODE(false) { CHECK(!opd_grad_enabled()); }
-            CHECK(opd_grad_enabled());
+            CHECK(opd_grad_mode_enabled() && opd_tensor_requires_grad(opd_neg(x)));
+            OPD_GRAD_MODE(false) { CHECK(!opd_grad_mode_enabled()); }
+            CHECK(opd_grad_mode_enabled());
         }
-        CHECK(!opd_grad_enabled());
+        CHECK(!opd_grad_mode_enabled());
     }
-    CHECK(opd_grad_enabled() && rounds == 1);
+    CHECK(opd_grad_mode_enabled() && rounds == 1);
     CHECK_INT(leaves_early(0), 3);
     CHECK_INT(leaves_early(1), 3);
 #if defined(__GNUC__) && !defined(__TINYC__)
     CHECK_INT(leaves_early(2), 7);
 #endif
-    CHECK(opd_grad_enabled());
-    OPD_GRAD_MODE(true) { CHECK(opd_grad_enabled()); }
+    CHECK(opd_grad_mode_enabled());
+    OPD_GRAD_MODE(true) { CHECK(opd_grad_mode_enabled()); }
     OPD_NO_GRAD { (void)opd_fail(OPD_ERROR_USER, "an error is no way around it"); }
     CHECK_ERROR(OPD_ERROR_USER, "no way");
-    CHECK(opd_grad_enabled());
+    CHECK(opd_grad_mode_enabled());
     OPD_NO_GRAD {                                 /* what else is changed inside is undone too */
         opd_tensor_set_requires_grad(opd_neg(x), true);
-        (void)opd_grad_set(true);
+        (void)opd_grad_mode_set(true);
     }
-    CHECK(opd_grad_enabled());
+    CHECK(opd_grad_mode_enabled());
 }
 static int k_leaves_mode(opd_call *call) {
-    (void)opd_grad_set(false);
+    (void)opd_grad_mode_set(false);
     return opd_return_tensor(call, opd_neg(opd_arg_tensor(call, 0)));
 }
 static int backward_leaves_mode(opd_backward_call *bw) {
-    (void)opd_grad_set(!opd_grad_enabled());
+    (void)opd_grad_mode_set(!opd_grad_mode_enabled());
     return opd_bw_return(bw, 0, opd_neg(opd_bw_grad(bw, 0)));
 }
 TEST(grad_mode_ends_with_kernels_and_formulas) {
@@ -1622,21 +1622,21 @@ TEST(grad_mode_ends_with_kernels_and_formulas) {
     d.backward = backward_leaves_mode;
     CHECK_INT(opd_define(lib, &d), 0);
     y = OPD_CALL(opd_find("mode::f"), x);
-    CHECK(opd_grad_enabled() && opd_tensor_requires_grad(y));
+    CHECK(opd_grad_mode_enabled() && opd_tensor_requires_grad(y));
     CHECK_INT(opd_backward(opd_sum(y)), 0);
-    CHECK(opd_grad_enabled());
+    CHECK(opd_grad_mode_enabled());
     OPD_NO_GRAD { CHECK_INT(opd_backward(opd_sum(y)), -1); }
     opd_error_clear();
-    CHECK(opd_grad_enabled());
+    CHECK(opd_grad_mode_enabled());
     opd_library_close(lib);
 }
 static bool there_on, there_carried;
 static opd_dispatch_state carried;
 static void *other_thread(void *arg) {
     (void)arg;
-    there_on = opd_grad_enabled();
+    there_on = opd_grad_mode_enabled();
     carried = opd_dispatch_state_set(carried);
-    there_carried = opd_grad_enabled();
+    there_carried = opd_grad_mode_enabled();
     (void)opd_dispatch_state_set(carried);
     return NULL;
 }
@@ -1651,15 +1651,15 @@ TEST(grad_mode_is_each_threads_own) {
     carried = opd_dispatch_state_get();
     OPD_NO_GRAD {
         opd_dispatch_state was = opd_dispatch_state_set(carried);
-        CHECK(opd_grad_enabled());
+        CHECK(opd_grad_mode_enabled());
         (void)opd_dispatch_state_set(was);
-        CHECK(!opd_grad_enabled());
+        CHECK(!opd_grad_mode_enabled());
     }
 }
 #if defined(__cplusplus)
 static void throws(void) { OPD_NO_GRAD { throw 1; } }
 TEST(grad_mode_after_an_exception) {
-    try { throws(); } catch (int) { CHECK(opd_grad_enabled()); }
+    try { throws(); } catch (int) { CHECK(opd_grad_mode_enabled()); }
 }
 #endif
 

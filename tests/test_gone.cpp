@@ -131,7 +131,7 @@ static int identity(void *user, opd_tensor *const *in, int n, opd_tensor **out) 
 TEST(every_function_that_takes_a_tensor) {
     opd_tensor *x = opd_ones(OPD_INTS(1), OPD_FLOAT32), *y = NULL;
     a_graph = opd_graph_trace(identity, NULL, &x, 1, NULL);
-    a_scaler = opd_scaler_make(NULL);
+    a_scaler = opd_scaler_new(NULL);
     CHECK_INT(opd_vjp(identity, NULL, &x, 1, NULL, &y, &a_derivative), 1);
     CHECK_OK();
 #define PROBE(R, name, n, types) probe(#name, name);

@@ -275,9 +275,9 @@ TEST(a_function_without_gradients_must_be_constant) {
 }
 /* A formula whose second derivative is silently zero. */
 static int forgets(opd_backward_call *bw) {
-    bool was = opd_grad_set(false);
+    bool was = opd_grad_mode_set(false);
     opd_tensor *x = opd_bw_tensor(bw, 0), *g = opd_mul(opd_bw_grad(bw, 0), opd_mul_Scalar(x, OPD_V(2)));
-    (void)opd_grad_set(was);
+    (void)opd_grad_mode_set(was);
     return opd_bw_return(bw, 0, g);
 }
 static int square(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
@@ -427,10 +427,10 @@ TEST(forward_mode) {
         CHECK_OK();
     }
     {
-        const int level = opd_dual_enter();
+        const int level = opd_dual_level_begin();
         CHECK_INT(opd_gradcheck(twice, NULL, in, 1, &o), -1);
         CHECK_ERROR(OPD_ERROR_AUTOGRAD, "Nested forward mode AD is not supported at the moment");
-        CHECK_INT(opd_dual_exit(level), 0);
+        CHECK_INT(opd_dual_level_end(level), 0);
     }
 }
 

@@ -464,26 +464,26 @@ TEST(default_saved_tensor_hooks) {                     /* test_saved_variable_pa
     destroyed = 0;
     h.user = &destroyed;
     h.destroy = destroy;
-    CHECK_INT(opd_saved_hooks_push(&h), 0);
+    CHECK_INT(opd_saved_hooks_begin(&h), 0);
     y = opd_mul(a, a);
-    opd_saved_hooks_pop();
+    opd_saved_hooks_end();
     CHECK(packs == 2 && unpacks == 0 && destroyed == 0);
     CHECK_NEAR(opd_item_f64(y), 25, 0);
     CHECK_INT(opd_backward(y), 0);
     CHECK_NEAR(grad_of(a), 2 * 2 * 5, 0);         /* what was packed was doubled */
     CHECK(unpacks >= 2 && drops == 2 && destroyed == 1);
-    opd_saved_hooks_pop();                        /* none is there: harmless */
+    opd_saved_hooks_end();                        /* none is there: harmless */
 }
 
 TEST(innermost_saved_tensor_hooks_win) {
     opd_saved_hooks h = doubling();
     opd_tensor *a = leaf(2), *y;
-    CHECK_INT(opd_saved_hooks_push(&h), 0);
-    CHECK_INT(opd_saved_hooks_push(&h), 0);
+    CHECK_INT(opd_saved_hooks_begin(&h), 0);
+    CHECK_INT(opd_saved_hooks_begin(&h), 0);
     y = opd_exp(a);                               /* saves its result */
     CHECK_INT(packs, 1);
-    opd_saved_hooks_pop();
-    opd_saved_hooks_pop();
+    opd_saved_hooks_end();
+    opd_saved_hooks_end();
     CHECK_INT(opd_backward(y), 0);
     CHECK_NEAR(grad_of(a), 2 * exp(2), 1e-12);
     CHECK_INT(drops, 1);
@@ -495,13 +495,13 @@ TEST(saved_tensor_hooks_and_second_derivatives) {
     opd_backward_options o = options();
     o.create_graph = true;
     h.pack = NULL;
-    CHECK_INT(opd_saved_hooks_push(&h), -1);
+    CHECK_INT(opd_saved_hooks_begin(&h), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "pack and unpack are needed");
     h = doubling();
-    CHECK_INT(opd_saved_hooks_push(&h), 0);
+    CHECK_INT(opd_saved_hooks_begin(&h), 0);
     y = opd_mul(a, a);
     z = opd_mul(y, a);
-    opd_saved_hooks_pop();
+    opd_saved_hooks_end();
     CHECK_INT(opd_autograd_grad(&z, 1, &a, 1, &o, &g), 0);
     /* z = y a with saved 2 y and 2 a: y's gradient 2a, a's 2y; of y = a a each 2 a times 2 a */
     CHECK_NEAR(opd_item_f64(g), 2 * 4 + 2 * (2 * 2 * 2 * 2), 0);
@@ -517,21 +517,21 @@ TEST(saved_tensor_hooks_that_fail) {
     opd_tensor *a = leaf(2), *y;
     h.drop = NULL;
     h.pack = pack_writes;
-    CHECK_INT(opd_saved_hooks_push(&h), 0);
+    CHECK_INT(opd_saved_hooks_begin(&h), 0);
     CHECK(opd_exp(a) == NULL);
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook can not "
                 "be modified by in-place operations as this can lead to unexpected side-effects.");
-    opd_saved_hooks_pop();
+    opd_saved_hooks_end();
     h.pack = pack_fails;
-    CHECK_INT(opd_saved_hooks_push(&h), 0);
+    CHECK_INT(opd_saved_hooks_begin(&h), 0);
     CHECK(opd_mul(a, a) == NULL);
     CHECK_ERROR(OPD_ERROR_USER, "disk full");
-    opd_saved_hooks_pop();
+    opd_saved_hooks_end();
     h = doubling();
     h.unpack = unpack_nothing;
-    CHECK_INT(opd_saved_hooks_push(&h), 0);
+    CHECK_INT(opd_saved_hooks_begin(&h), 0);
     y = opd_mul(a, a);
-    opd_saved_hooks_pop();
+    opd_saved_hooks_end();
     CHECK_INT(opd_backward(y), -1);
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "Output of saved tensor unpack_hook expected to be a Tensor but got NULL");
     CHECK_INT(drops, 0);
@@ -542,14 +542,14 @@ TEST(saved_tensor_hooks_switched_off) {                /* test_disabling_saved_t
     CHECK(opd_saved_hooks_disabled() == NULL);
     CHECK_INT(opd_saved_hooks_disable("error message"), 0);
     CHECK_STR(opd_saved_hooks_disabled(), "error message");
-    CHECK_INT(opd_saved_hooks_push(&h), -1);
+    CHECK_INT(opd_saved_hooks_begin(&h), -1);
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "error message");
     CHECK_INT(opd_saved_hooks_disable(NULL), 0);
-    CHECK_INT(opd_saved_hooks_push(&h), 0);
+    CHECK_INT(opd_saved_hooks_begin(&h), 0);
     CHECK_INT(opd_saved_hooks_disable("not now"), -1);
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "not now");
     CHECK_INT(opd_saved_hooks_disable(NULL), 0);
-    opd_saved_hooks_pop();
+    opd_saved_hooks_end();
 }
 
 //-- writing into what is saved: upstream's TestAllowMutationOnSaved ----------------------------------------------------
@@ -692,14 +692,14 @@ TEST(saved_outside_of_the_mode) {                 /* test_backward_out_of_contex
     CHECK_INT(opd_backward(out), -1);
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "modified by an inplace operation");
     CHECK_INT(opd_allow_mutation_begin(), 0);     /* hooks inside are asked first, and may outlive it */
-    CHECK_INT(opd_saved_hooks_push(&h), 0);
+    CHECK_INT(opd_saved_hooks_begin(&h), 0);
     out = opd_exp(a);
     opd_allow_mutation_end();
     opd_allow_mutation_end();                     /* none is open: harmless */
     CHECK_INT(packs, 1);
     out = opd_sum(opd_exp(out));
     CHECK_INT(packs, 2);
-    opd_saved_hooks_pop();
+    opd_saved_hooks_end();
     CHECK_INT(opd_backward(out), 0);
     CHECK_INT(opd_saved_hooks_disable("no hooks here"), 0);
     CHECK_INT(opd_allow_mutation_begin(), -1);
@@ -799,9 +799,9 @@ TEST(saved_tensor_hooks_and_lists) {
     o.create_graph = true;
     t[0] = vec(2, true);
     t[1] = vec(2, true);
-    CHECK_INT(opd_saved_hooks_push(&h), 0);
+    CHECK_INT(opd_saved_hooks_begin(&h), 0);
     y = opd_sum(OPD_CALL(op_named("hooked::product"), opd_tensors_of(t, 2)));
-    opd_saved_hooks_pop();
+    opd_saved_hooks_end();
     CHECK_INT(packs, 2);
     CHECK_INT(opd_autograd_grad(&y, 1, &t[0], 1, &o, &g), 0);
     CHECK_NEAR(first(g), 2, 0);
@@ -993,9 +993,9 @@ TEST(checkpoint_recomputes_once_a_backward) {
     OPD_SCOPE { CHECK_INT(opd_checkpoint(segment, &destroyed, destroy, &x, 1, out, 2), 0); }
     CHECK(destroyed == 1);
     OPD_SCOPE {                                   /* nothing to record */
-        bool was = opd_grad_set(false);
+        bool was = opd_grad_mode_set(false);
         CHECK_INT(opd_checkpoint(segment, &destroyed, destroy, &x, 1, out, 2), 0);
-        opd_grad_set(was);
+        opd_grad_mode_set(was);
         CHECK(destroyed == 2 && !opd_tensor_requires_grad(out[0]));
     }
 }
@@ -1181,7 +1181,7 @@ TEST(anomaly_mode_names_the_call) {
 
 static int k_same(opd_call *call) { return opd_return_tensor(call, opd_clone(opd_arg_tensor(call, 0))); }
 static int fails_second(opd_backward_call *bw) {
-    if (!opd_grad_enabled()) { return opd_fail(OPD_ERROR_USER, "second"); }
+    if (!opd_grad_mode_enabled()) { return opd_fail(OPD_ERROR_USER, "second"); }
     return opd_bw_return(bw, 0, OPD_CALL(op_named("anomaly::same"), opd_bw_grad(bw, 0)));
 }
 TEST(anomaly_mode_tells_the_parents) {
@@ -1235,9 +1235,9 @@ TEST(every_allocation_fails_in_turn) {
         opd_tensor *x = leaf(3), *y, *z, *t[2];
         weight = of(0.5);
         (void)opd_memory_fail_at(n, false);
-        (void)opd_saved_hooks_push(&h);
+        (void)opd_saved_hooks_begin(&h);
         y = opd_mul(x, x);
-        opd_saved_hooks_pop();
+        opd_saved_hooks_end();
         z = opd_mul(y, of(2));
         if (opd_ok()) {
             t[0] = x;

@@ -97,7 +97,7 @@ static bool step(program *p, const char *text) {
     default: return false;
     }
     while (n < 16 && sscanf(text, "%ld%n", &v[n], &more) == 1) { text += more; n++; }
-    if (!op[0] && n == 1) { (void)opd_grad_set(v[0] != 0); return true; }
+    if (!op[0] && n == 1) { (void)opd_grad_mode_set(v[0] != 0); return true; }
     if (!op[0]) { made = make_leaf(p, v + 1); }
     else if (op[strlen(op) - 1] == '_') { return write_into(p->t[v[0]], op, n > 1 ? p->t[v[1]] : NULL) != NULL; }
     else if (!strcmp(op, "mul") || !strcmp(op, "add") || !strcmp(op, "sin") || !strcmp(op, "tanh") || !strcmp(op, "exp") ||
@@ -236,7 +236,7 @@ TEST(random_programs_as_in_pytorch) {
                 else if (refused && !same_refusal(words)) { differs(&p, line, words); }
                 if (*text == 'L' || *text == 'F' || *text == 'V' || *text == 'I') { opd_error_clear(); }
             }
-            (void)opd_grad_set(true);
+            (void)opd_grad_mode_set(true);
         }
         if (!over) { break; }
     }
@@ -647,8 +647,8 @@ TEST(data_is_given) {                             /* x.data = y */
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "Cannot set version_counter for inference tensor");
     opd_assign(&g, NULL);
     OPD_DUAL_LEVEL {
-        x = opd_make_dual(ones(OPD_INTS(2), false), ones(OPD_INTS(2), false));
-        CHECK(opd_unpack_dual(opd_tensor_data(x), &g) && g == NULL);
+        x = opd_dual_new(ones(OPD_INTS(2), false), ones(OPD_INTS(2), false));
+        CHECK(opd_dual_unpack(opd_tensor_data(x), &g) && g == NULL);
         CHECK_INT(opd_tensor_set_data(x, y), -1);
         CHECK_ERROR(OPD_ERROR_AUTOGRAD, "forward grad");
     }
@@ -829,7 +829,7 @@ TEST(writes_that_are_not_returned) {
     REFUSED(OPD_CALL(opd_find("writes::keyword"), a, buffer), "keyword(): functions with out=... arguments don't support automatic "
             "differentiation, but one of the arguments requires grad.");
     OPD_DUAL_LEVEL {
-        REFUSED(OPD_CALL(op, opd_make_dual(a, a), buffer), "Trying to use forward AD with");
+        REFUSED(OPD_CALL(op, opd_dual_new(a, a), buffer), "Trying to use forward AD with");
     }
     opd_library_close(lib);
 }
@@ -967,25 +967,25 @@ static opd_tensor *flat(opd_tensor *t) { return opd_view(t, OPD_INTS(6)); }
 
 TEST(inference_state_and_nesting) {
     opd_tensor *t, *c;
-    CHECK(!opd_inference_enabled() && opd_grad_enabled());
+    CHECK(!opd_inference_mode_enabled() && opd_grad_mode_enabled());
     OPD_INFERENCE_MODE(true) {
-        CHECK(opd_inference_enabled() && !opd_grad_enabled());
+        CHECK(opd_inference_mode_enabled() && !opd_grad_mode_enabled());
         t = ones(OPD_INTS(2), true);
         CHECK(opd_tensor_is_inference(t) && opd_tensor_requires_grad(t) && opd_tensor_is_leaf(t));
         CHECK(!opd_tensor_requires_grad(opd_mul(t, t)) && opd_tensor_is_inference(opd_mul(t, t)));
         OPD_INFERENCE_MODE(false) {
-            CHECK(!opd_inference_enabled() && opd_grad_enabled());
+            CHECK(!opd_inference_mode_enabled() && opd_grad_mode_enabled());
             c = ones(OPD_INTS(2), true);
             CHECK(!opd_tensor_is_inference(c) && opd_tensor_requires_grad(opd_mul(c, c)));
             OPD_INFERENCE_MODE(true) { CHECK(opd_tensor_is_inference(opd_mul(c, c))); }
         }
-        CHECK(opd_inference_enabled() && !opd_grad_enabled());
+        CHECK(opd_inference_mode_enabled() && !opd_grad_mode_enabled());
         OPD_ENABLE_GRAD { CHECK(!opd_tensor_requires_grad(opd_mul(t, t))); }
     }
-    CHECK(!opd_inference_enabled() && opd_grad_enabled());
+    CHECK(!opd_inference_mode_enabled() && opd_grad_mode_enabled());
     OPD_NO_GRAD {
-        OPD_INFERENCE_MODE(true) { CHECK(opd_inference_enabled()); }
-        CHECK(!opd_grad_enabled());
+        OPD_INFERENCE_MODE(true) { CHECK(opd_inference_mode_enabled()); }
+        CHECK(!opd_grad_mode_enabled());
     }
     CHECK(!opd_keyset_has(opd_tensor_keys(t), opd_key_parse("AutogradCPU")) && !opd_keyset_has(opd_tensor_keys(t), opd_key_parse("ADInplaceOrView")));
 }
@@ -1064,7 +1064,7 @@ TEST(inference_mixed) {
     }
 }
 static int k_makes(opd_call *call) {
-    (void)opd_inference_set(false);               /* ends with the kernel */
+    (void)opd_inference_mode_set(false);               /* ends with the kernel */
     return opd_return_tensor(call, opd_add(opd_arg_tensor(call, 0), opd_arg_tensor(call, 0)));
 }
 TEST(inference_ends_with_the_kernel) {
@@ -1078,7 +1078,7 @@ TEST(inference_ends_with_the_kernel) {
     CHECK_INT(opd_define(lib, &d), 0);
     OPD_INFERENCE_MODE(true) {
         CHECK(!opd_tensor_is_inference(OPD_CALL(opd_find("inf::f"), t)));
-        CHECK(opd_inference_enabled());
+        CHECK(opd_inference_mode_enabled());
     }
     opd_library_close(lib);
 }

@@ -141,11 +141,11 @@ TEST(a_redispatch_is_no_event) {
     CHECK(call1("watch::same", x) != NULL);
     CHECK(log_[0].sequence >= 0);
     CHECK_STR(story(), "(watch::same )");
-    was = opd_grad_set(false);
+    was = opd_grad_mode_set(false);
     CHECK(call1("watch::same", x) != NULL);
     CHECK_INT(log_[0].sequence, -1);
     CHECK_STR(story(), "(watch::same )");
-    opd_grad_set(was);
+    opd_grad_mode_set(was);
     CHECK(opd_observer_remove(h));
 }
 
@@ -329,13 +329,13 @@ static void *busy_begin(const opd_event *e, void *user) {
     opd_tensor *x = vec(2, false), *y;
     opd_span *span = opd_span_open("inside");
     CHECK(span == NULL);
-    CHECK(!opd_grad_enabled());
+    CHECK(!opd_grad_mode_enabled());
     y = opd_mul(opd_add(x, leaf_in_callback), x);
     CHECK(y && !opd_tensor_requires_grad(y));
     CHECK_NEAR(opd_item_f64(opd_sum(y)), 4, 0);
     (void)opd_scope_open();                       /* what follows must not be seen by the call */
     vec(3, false);
-    opd_grad_set(true);
+    opd_grad_mode_set(true);
     opd_keys_include(opd_keyset_make(OPD_BIT_OF(OPD_F_USER_7), 0));
     opd_keys_exclude(opd_keyset_make(OPD_BIT_OF(OPD_F_AUTOGRAD), 0));
     return say_begin(e, user);
@@ -364,7 +364,7 @@ TEST(operators_in_callbacks_are_not_observed_and_leave_no_trace) {
     CHECK_STR(story(), "(aten::mul )");
     CHECK_INT(after.depth, before.depth);
     CHECK_INT(after.handles, before.handles + 1);
-    CHECK(opd_grad_enabled());
+    CHECK(opd_grad_mode_enabled());
     CHECK(opd_keys_included().functionality == in.functionality && opd_keys_excluded().functionality == ex.functionality);
     opd_observer_remove(h);
     opd_backward(opd_sum(y));
@@ -831,9 +831,9 @@ static void profile_once(int round) {
     int64_t n;
     memset(&options, 0, sizeof options);
     options.shapes = round & 1;
-    CHECK_INT(opd_profiler_start(&options), 0);
+    CHECK_INT(opd_profiler_begin(&options), 0);
     (void)usleep(1000);
-    p = opd_profiler_stop();
+    p = opd_profiler_end();
     CHECK(p != NULL);
     (void)opd_profile_rows(p, &n);
     (void)opd_profile_table(p, NULL, 0);
@@ -858,9 +858,9 @@ TEST(no_event_ends_before_it_begins) {
     while (__atomic_load_n(&running_threads, __ATOMIC_RELAXED) < WORKERS) { (void)usleep(1000); }
     for (round = 0; round < 60; round++) {
         opd_profile *p;
-        CHECK_INT(opd_profiler_start(NULL), 0);
+        CHECK_INT(opd_profiler_begin(NULL), 0);
         (void)usleep(50);
-        p = opd_profiler_stop();
+        p = opd_profiler_end();
         CHECK_INT(opd_profile_write_trace(p, path), 0);
         opd_profile_free(p);
         f = fopen(path, "r");
@@ -900,7 +900,7 @@ TEST(observers_of_a_plugin_go_with_it) {
     opd_add(x, x);
     CHECK_INT(warnings, 1);
     CHECK_STR(warned, "saw aten::add");
-    if (p) { CHECK_INT(opd_unload_library(p), 0); }
+    if (p) { CHECK_INT(opd_library_unload(p), 0); }
     opd_add(x, x);
     CHECK_INT(warnings, 1);
     opd_log_set(NULL, NULL);
@@ -930,7 +930,7 @@ static opd_profile *profiled(const opd_profiler_options *options) {
     opd_tensor *x, *y;
     opd_span *s, *t;
     int i;
-    if (opd_profiler_start(options)) { return NULL; }
+    if (opd_profiler_begin(options)) { return NULL; }
     OPD_SCOPE {
         x = vec(1000, true);
         s = opd_span_open("step");
@@ -940,7 +940,7 @@ static opd_profile *profiled(const opd_profiler_options *options) {
         opd_span_close(t);
         opd_span_close(s);
     }
-    return opd_profiler_stop();
+    return opd_profiler_end();
 }
 
 TEST(rows_add_up) {
@@ -1017,12 +1017,12 @@ TEST(rows_by_shapes) {
     int64_t i, n, found = 0;
     list[0] = a;
     list[1] = a;
-    CHECK_INT(opd_profiler_start(&o), 0);
+    CHECK_INT(opd_profiler_begin(&o), 0);
     opd_add(a, b);
     opd_add(a, b);
     opd_add(b, b);
     opd_cat_full(opd_tensors_of(list, 2), 0);
-    p = opd_profiler_stop();
+    p = opd_profiler_end();
     CHECK_OR_RETURN(p != NULL);
     r = opd_profile_rows(p, &n);
     for (i = 0; i < n; i++) {
@@ -1068,12 +1068,12 @@ TEST(the_table_is_aligned) {
 TEST(one_profiler_at_a_time) {
     opd_profile *p;
     int64_t n = 1;
-    CHECK(opd_profiler_stop() == NULL);
+    CHECK(opd_profiler_end() == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "no profiler is running");
-    CHECK_INT(opd_profiler_start(NULL), 0);
-    CHECK_INT(opd_profiler_start(NULL), -1);
+    CHECK_INT(opd_profiler_begin(NULL), 0);
+    CHECK_INT(opd_profiler_begin(NULL), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "running already");
-    p = opd_profiler_stop();
+    p = opd_profiler_end();
     CHECK(p != NULL && opd_profile_rows(p, &n) == NULL);
     CHECK_INT(n, 0);
     CHECK(opd_profile_table(p, NULL, 0) > 0);
@@ -1085,7 +1085,7 @@ TEST(one_profiler_at_a_time) {
 }
 
 static void *stops_elsewhere(void *arg) {
-    CHECK(opd_profiler_stop() == NULL);
+    CHECK(opd_profiler_end() == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "it was started on another thread");
     return arg;
 }
@@ -1093,7 +1093,7 @@ static void *starts_its_own(void *arg) {
     opd_profiler_options options;
     memset(&options, 0, sizeof options);
     options.this_thread = true;
-    CHECK_INT(opd_profiler_start(&options), 0);
+    CHECK_INT(opd_profiler_begin(&options), 0);
     OPD_SCOPE { opd_add(vec(2, false), vec(2, false)); }
     return arg;
 }
@@ -1101,11 +1101,11 @@ TEST(a_profile_of_one_thread_is_stopped_there) {
     opd_profile *p;
     (void)starts_its_own(NULL);
     run_thread(stops_elsewhere, NULL);
-    p = opd_profiler_stop();
+    p = opd_profiler_end();
     CHECK(p != NULL && row_of(p, "aten::add") != NULL);
     opd_profile_free(p);
     run_thread(starts_its_own, NULL);             /* or when it has ended */
-    p = opd_profiler_stop();
+    p = opd_profiler_end();
     CHECK(p != NULL && row_of(p, "aten::add") != NULL);
     opd_profile_free(p);
 }
@@ -1145,13 +1145,13 @@ TEST(what_runs_at_the_stop_ends_there) {
     const opd_profile_row *outer, *inner, *innermost;
     opd_tensor *x = vec(2, false);
     static char first[4096];
-    CHECK_INT(opd_profiler_start(NULL), 0);
+    CHECK_INT(opd_profiler_begin(NULL), 0);
     a = opd_span_open("outer");
     b = opd_span_open("inner");
     c = opd_span_open("innermost");
     opd_span_close(b);                            /* not in order: what comes now is still in the innermost */
     opd_add(x, x);
-    p = opd_profiler_stop();
+    p = opd_profiler_end();
     outer = row_of(p, "outer");
     inner = row_of(p, "inner");
     innermost = row_of(p, "innermost");
@@ -1172,7 +1172,7 @@ TEST(what_runs_at_the_stop_ends_there) {
 static opd_profile *stopped;
 static void *stops(const opd_event *e, void *user) {
     (void)e;
-    if (!stopped) { stopped = opd_profiler_stop(); }
+    if (!stopped) { stopped = opd_profiler_end(); }
     return user;
 }
 TEST(an_event_that_begins_after_the_stop_is_too_late) {
@@ -1183,7 +1183,7 @@ TEST(an_event_that_begins_after_the_stop_is_too_late) {
     o.begin = stops;
     stopped = NULL;
     h = opd_observer_add(&o);
-    CHECK_INT(opd_profiler_start(NULL), 0);
+    CHECK_INT(opd_profiler_begin(NULL), 0);
     opd_add(x, x);
     CHECK_OR_RETURN(stopped != NULL);
     CHECK(opd_profile_rows(stopped, NULL) == NULL && opd_profile_rows(stopped, &n) == NULL && n == 0);
@@ -1196,12 +1196,12 @@ TEST(an_event_that_begins_after_the_stop_is_too_late) {
 TEST(the_trace_is_json_whatever_names_there_are) {
     opd_profile *p;
     bool judged;
-    CHECK_INT(opd_profiler_start(NULL), 0);
+    CHECK_INT(opd_profiler_begin(NULL), 0);
     opd_span_close(opd_span_open("a \"quoted\" \\ name\nwith\ttwo lines\x7f"));
     opd_span_close(opd_span_open("gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x98\x80"));
     opd_span_close(opd_span_open("\xff\xc3(\xe2\x82 \xed\xa0\x80 \xc0\xaf \xf5\x80\x80\x80"));
     (void)setlocale(LC_ALL, "de_DE.UTF-8");       /* whose decimal point is a comma, where it is there */
-    p = opd_profiler_stop();
+    p = opd_profiler_end();
     judged = trace(p);
     (void)setlocale(LC_ALL, "C");
     CHECK_INT(times("\"ph\":\"X\""), 3);
@@ -1219,13 +1219,13 @@ TEST(arrows_go_from_calls_to_their_nodes) {
     opd_profile *p;
     memset(&keep, 0, sizeof keep);
     keep.retain_graph = true;
-    CHECK_INT(opd_profiler_start(&o), 0);
+    CHECK_INT(opd_profiler_begin(&o), 0);
     y = opd_sum(call1("watch::two.overload", x));      /* two nodes below two, and sum's */
     opd_eq(x, x);                                 /* would have the next number; makes no node */
     opd_mul(x, x);                                /* a node that nobody runs */
     opd_backward_with(&y, 1, &keep);
     opd_backward(y);
-    p = opd_profiler_stop();
+    p = opd_profiler_end();
     (void)trace(p);
     CHECK_INT(times("\"ph\":\"s\""), 6);
     CHECK_INT(times("\"ph\":\"f\""), 6);
@@ -1247,10 +1247,10 @@ TEST(arrows_go_from_calls_to_their_nodes) {
 
 TEST(arrows_cross_threads) {
     opd_profile *p;
-    CHECK_INT(opd_profiler_start(NULL), 0);
+    CHECK_INT(opd_profiler_begin(NULL), 0);
     run_thread(forward_elsewhere, NULL);
     opd_backward(made);
-    p = opd_profiler_stop();
+    p = opd_profiler_end();
     (void)trace(p);
     CHECK_INT(times("\"ph\":\"s\""), 2);
     CHECK_INT(times("\"ph\":\"f\""), 2);
@@ -1279,14 +1279,14 @@ static int try_all(void) {
     int64_t h, rc = -1, open;
     nlog = 0;
     h = opd_observer_add(&o);
-    if (h && opd_profiler_start(&options) == 0) {
+    if (h && opd_profiler_begin(&options) == 0) {
         OPD_SCOPE {
             opd_tensor *x = vec(8, true);
             opd_span *s = opd_span_open("span");
             opd_backward(opd_sum(call1("watch::two.overload", x)));
             opd_span_close(s);
         }
-        p = opd_profiler_stop();
+        p = opd_profiler_end();
         if (p) { (void)opd_profile_table(p, NULL, 0); rc = opd_profile_write_trace(p, "/dev/null"); }
         opd_profile_free(p);
     }
@@ -1330,13 +1330,13 @@ TEST(events_without_memory_are_counted) {
     v[2] = opd_value_str("x");
     for (before = 0; before < 2; before++) {      /* no memory for the thread's first record; for one of the next */
         const char *missing;
-        CHECK_INT(opd_profiler_start(NULL), 0);
+        CHECK_INT(opd_profiler_begin(NULL), 0);
         for (i = 0; i < before; i++) { CHECK_INT(opd_call_all(op, r, v, 3), 0); }
         (void)opd_memory_fail_at(1, true);        /* the call allocates nothing, the record must */
         for (i = 0; i < 50; i++) { CHECK_INT(opd_call_all(op, r, v, 3), 0); }
         (void)opd_memory_fail_at(0, false);
         CHECK_OK();
-        p = opd_profiler_stop();
+        p = opd_profiler_end();
         (void)opd_profile_table(p, text, sizeof text);
         missing = strstr(text, " events are missing: out of memory");
         CHECK_OR_RETURN(missing != NULL);
@@ -1355,11 +1355,11 @@ TEST(a_full_profile_counts) {
     const opd_profile_row *row;
     int i;
     (void)inside_profile_most(10);
-    CHECK_INT(opd_profiler_start(NULL), 0);
+    CHECK_INT(opd_profiler_begin(NULL), 0);
     for (i = 0; i < 25; i++) { (void)opd_neg(x); }
     opd_log_set(hear, NULL);
     warnings = 0;
-    p = opd_profiler_stop();
+    p = opd_profiler_end();
     CHECK_INT(warnings, 1);
     opd_log_set(NULL, NULL);
     row = row_of(p, "aten::neg");

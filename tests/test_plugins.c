@@ -126,7 +126,7 @@ TEST(load_call_unload) {
     y = call1("plug::twice", opd_value_tensor(x));
     CHECK(y && opd_data_f32(y)[2] == 6);
     opd_scope_close(&scope);
-    CHECK_INT(opd_unload_library(p), 0);
+    CHECK_INT(opd_library_unload(p), 0);
     CHECK(!opd_find_quiet("plug::twice") && !opd_find_quiet("plug::twice_") && !opd_plugin_next(NULL));
     CHECK_INT(opd_check_invariants(), 0);
     check_unmapped();
@@ -151,7 +151,7 @@ TEST(place_of_a_scope_of_a_plugin) {
     CHECK(!opd_exp(t));
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "is gone: the scope that ");                  /* where none was unmapped: begins at */
     t = (opd_tensor *)(intptr_t)opd_call_value(opd_find("leaks::leaks"), NULL, 0).u.i;
-    CHECK_INT(opd_unload_library(p), 0);
+    CHECK_INT(opd_library_unload(p), 0);
     check_unmapped();
     CHECK(!opd_exp(t));
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "is gone: the scope that it belonged to has ended");
@@ -162,11 +162,11 @@ TEST(second_load_is_the_first) {
     char path[1100];
     CHECK(p && p == q);
     snprintf(path, sizeof path, "%s", opd_plugin_path(p));
-    CHECK(opd_load_library(path) == p);
-    CHECK_INT(opd_unload_library(p), 0);
-    CHECK_INT(opd_unload_library(p), -1);
+    CHECK(opd_library_load(path) == p);
+    CHECK_INT(opd_library_unload(p), 0);
+    CHECK_INT(opd_library_unload(p), -1);
     CHECK_ERROR(OPD_ERROR_REGISTER, "is not loaded");
-    CHECK_INT(opd_unload_library(NULL), -1);
+    CHECK_INT(opd_library_unload(NULL), -1);
     CHECK_ERROR(OPD_ERROR_REGISTER, "is not loaded");
     check_unmapped();
 }
@@ -177,7 +177,7 @@ TEST(built_in_operator_gets_its_kernel_back) {
     CHECK(opd_data_f32(opd_neg(x))[0] == -1);
     p = load_twice();
     CHECK(opd_data_f32(opd_neg(x))[0] == 2);
-    CHECK_INT(opd_unload_library(p), 0);
+    CHECK_INT(opd_library_unload(p), 0);
     CHECK(opd_data_f32(opd_neg(x))[0] == -1);
     opd_scope_close(&scope);
     check_unmapped();
@@ -231,7 +231,7 @@ TEST(rules_for_vmap_in_a_plugin) {
         CHECK(y && opd_numel(y) == 2 && opd_data_f32(y)[0] == 6 && opd_data_f32(y)[1] == 15);
     }
     CHECK_INT(opd_vmap_fallback_count() - slow, 0);
-    CHECK_INT(opd_unload_library(p), 0);
+    CHECK_INT(opd_library_unload(p), 0);
     CHECK_INT(opd_check_invariants(), 0);
     check_unmapped();
 }
@@ -243,7 +243,7 @@ static const char forward_source[] = TWICE_CODE
     "}\n"
     "static int along(opd_call *call) {\n"
     "    opd_tensor *x = opd_arg_tensor(call, 0), *t = NULL;\n"
-    "    OPD_DUAL_LEVEL { (void)opd_unpack_dual(opd_exp(opd_make_dual(x, opd_ones_like(x))), &t); }\n"
+    "    OPD_DUAL_LEVEL { (void)opd_dual_unpack(opd_exp(opd_dual_new(x, opd_ones_like(x))), &t); }\n"
     "    return opd_return_tensor(call, t);\n"
     "}\n"
     "static void one(opd_library *lib, const char *schema, opd_backward_fn backward, opd_jvp_fn jvp) {\n"
@@ -267,16 +267,16 @@ TEST(forward_mode_in_a_plugin) {
     set_up();
     p = opd_load_inline("forward", forward_source, NULL);
     CHECK(p != NULL);
-    CHECK_INT(opd_dual_enter(), 0);
+    CHECK_INT(opd_dual_level_begin(), 0);
     for (i = 0; i < 4; i++) {
-        y = opd_unpack_dual(call1(names[i], opd_value_tensor(opd_make_dual(x, opd_full(OPD_INTS(3), OPD_V(5.0), OPD_FLOAT32)))), &t);
+        y = opd_dual_unpack(call1(names[i], opd_value_tensor(opd_dual_new(x, opd_full(OPD_INTS(3), OPD_V(5.0), OPD_FLOAT32)))), &t);
         CHECK(y && t && opd_data_f32(t)[2] == 10);
     }
-    CHECK_INT(opd_dual_exit(0), 0);
+    CHECK_INT(opd_dual_level_end(0), 0);
     y = call1("plugforward::along", opd_value_tensor(x));
     CHECK(y && fabs((double)opd_data_f32(y)[1] - 2.71828) < 1e-4);
     opd_scope_close(&scope);
-    CHECK_INT(opd_unload_library(p), 0);
+    CHECK_INT(opd_library_unload(p), 0);
     CHECK_OK();
     check_unmapped();
 }
@@ -302,7 +302,7 @@ static const char function_source[] = TWICE_CODE
     "OPD_LIBRARY(plugfn, lib) {\n"
     "    opd_def(lib, \"by_function(Tensor x) -> Tensor\"); opd_impl(lib, \"by_function\", by_function);\n"
     "    opd_def(lib, \"by_setup(Tensor x) -> Tensor\"); opd_impl_key(lib, \"by_setup\", \"CPU\", square, NULL, NULL);\n"
-    "    opd_register_autograd(lib, \"by_setup\", square_backward, setup);\n"
+    "    opd_autograd_register(lib, \"by_setup\", square_backward, setup);\n"
     "    opd_def(lib, \"none(Tensor x) -> Tensor\"); opd_impl_key(lib, \"none\", \"CPU\", square, NULL, NULL);\n"
     "    opd_impl_key(lib, \"none\", \"Autograd\", opd_autograd_not_implemented, NULL, NULL);\n"
     "}\n";
@@ -317,7 +317,7 @@ TEST(custom_functions_of_a_plugin) {              /* their code stays as long as
     y[1] = call1("plugfn::by_setup", opd_value_tensor(x));
     CHECK_INT(opd_backward(opd_sum(call1("plugfn::none", opd_value_tensor(x)))), -1);
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "derivative for plugfn::none is not implemented");
-    CHECK_INT(opd_unload_library(p), 0);
+    CHECK_INT(opd_library_unload(p), 0);
     CHECK(mapped() > 0);
     CHECK_INT(opd_backward(opd_sum(opd_add(y[0], y[1]))), 0);
     CHECK_NEAR(opd_data_f32(opd_tensor_grad(x))[0], 4 * (double)opd_data_f32(x)[0], 1e-6);
@@ -328,8 +328,8 @@ TEST(custom_functions_of_a_plugin) {              /* their code stays as long as
 TEST(unload_under_a_pending_error) {
     opd_plugin *p = load_twice();
     (void)opd_fail(OPD_ERROR_USER, "mine");
-    CHECK_INT(opd_unload_library(p), 0);
-    CHECK(opd_load_library(cache) == NULL);
+    CHECK_INT(opd_library_unload(p), 0);
+    CHECK(opd_library_load(cache) == NULL);
     CHECK_ERROR(OPD_ERROR_USER, "mine");
     check_unmapped();
 }
@@ -346,7 +346,7 @@ TEST(user_pointers_are_destroyed) {
         opd_tensor *w = call1("plug::wrapped", opd_value_int(0));
         CHECK(w && opd_data_f32(w)[1] == 4);
         CHECK_INT(*counts, 0);
-        CHECK_INT(opd_unload_library(other), 0);
+        CHECK_INT(opd_library_unload(other), 0);
         CHECK_INT(*counts, 1);
         *counts = 0;
         opd_scope_close(&scope);
@@ -358,13 +358,13 @@ TEST(handles_stay_valid) {
     opd_op *op = opd_find("plug::twice");
     opd_scope scope = opd_scope_open();
     opd_value v = opd_value_tensor(leaf());
-    CHECK_INT(opd_unload_library(p), 0);
+    CHECK_INT(opd_library_unload(p), 0);
     CHECK(!opd_call_op(op, &v, 1));
     CHECK_ERROR(OPD_ERROR_NOT_FOUND, "is not defined (any more)");
     p = load_twice();
     CHECK(opd_find("plug::twice") == op && opd_call_op(op, &v, 1) != NULL);
     opd_scope_close(&scope);
-    CHECK_INT(opd_unload_library(p), 0);
+    CHECK_INT(opd_library_unload(p), 0);
     check_unmapped();
 }
 
@@ -395,7 +395,7 @@ TEST(again_and_again_does_not_grow) {
         opd_scope_close(&scope);
         CHECK_OK();
         at[i] = mapped_at();
-        CHECK_INT(opd_unload_library(p), 0);
+        CHECK_INT(opd_library_unload(p), 0);
         check_unmapped();
         live[i] = opd_memory_stats().live;
         /* so that the next time it is mapped somewhere else */
@@ -412,7 +412,7 @@ static void tape_keeps(const char *name) {
     opd_plugin *p = load_twice();
     opd_scope scope = opd_scope_open();
     opd_tensor *x = leaf(), *y = opd_keep(call1(name, opd_value_tensor(x)));
-    CHECK_INT(opd_unload_library(p), 0);
+    CHECK_INT(opd_library_unload(p), 0);
     CHECK(!opd_find_quiet(name));
     CHECK_INT(mapped(), 1);
     CHECK_INT(opd_backward(opd_sum(y)), 0);
@@ -432,7 +432,7 @@ TEST(deleter_keeps_code) {
     opd_tensor *w = opd_keep(call1("plug::wrapped", opd_value_int((int64_t)(uintptr_t)ended)));
     ended[0] = 0;
     opd_scope_close(&scope);
-    CHECK_INT(opd_unload_library(p), 0);
+    CHECK_INT(opd_library_unload(p), 0);
     CHECK_INT(ended[0], 0);
     CHECK_INT(mapped(), 1);
     opd_release(w);
@@ -444,7 +444,7 @@ TEST(data_keeps_code) {
     opd_scope scope = opd_scope_open();
     opd_tensor *w = call1("plug::wrapped", opd_value_int(0)), *view = opd_keep(opd_select(w, 0, 1));
     opd_scope_close(&scope);
-    CHECK_INT(opd_unload_library(p), 0);
+    CHECK_INT(opd_library_unload(p), 0);
     CHECK_INT(mapped(), 1);
     CHECK(opd_item_f64(view) == 4);
     opd_release(view);
@@ -454,11 +454,11 @@ TEST(load_while_still_mapped) {
     opd_plugin *p = load_twice();
     opd_scope scope = opd_scope_open();
     opd_tensor *x = leaf(), *y = call1("plug::twice", opd_value_tensor(x));
-    CHECK_INT(opd_unload_library(p), 0);
+    CHECK_INT(opd_library_unload(p), 0);
     CHECK(load_twice() == p);
     CHECK(call1("plug::twice", opd_value_tensor(y)) != NULL);
     CHECK_INT(opd_backward(opd_sum(y)), 0);
-    CHECK_INT(opd_unload_library(p), 0);
+    CHECK_INT(opd_library_unload(p), 0);
     opd_scope_close(&scope);
     check_unmapped();
 }
@@ -482,7 +482,7 @@ static opd_library *around_with(opd_kernel inner) {
     return lib;
 }
 static int unload_kernel(opd_call *call) {
-    CHECK_INT(opd_unload_library(unloading), 0);
+    CHECK_INT(opd_library_unload(unloading), 0);
     CHECK_INT(mapped(), 1);
     return opd_return_tensor(call, opd_arg_tensor(call, 0));
 }
@@ -493,13 +493,13 @@ TEST(running_kernel_keeps_code) {
     CHECK(y && opd_data_f32(y)[0] == 2);
     opd_scope_close(&scope);
     opd_library_close(lib);
-    CHECK_INT(opd_unload_library(load_twice()), 0);           /* the next look finds it free */
+    CHECK_INT(opd_library_unload(load_twice()), 0);           /* the next look finds it free */
     check_unmapped();
 }
 TEST(unload_inside_its_block) {
     static const char source[] =
         "#include \"opdispatch.h\"\n"
-        "OPD_LIBRARY(inside, lib) { opd_def(lib, \"a() -> int\"); opd_unload_library(opd_plugin_next(NULL)); }\n";
+        "OPD_LIBRARY(inside, lib) { opd_def(lib, \"a() -> int\"); opd_library_unload(opd_plugin_next(NULL)); }\n";
     set_up();
     CHECK(opd_load_inline("inside", source, NULL) == NULL);
     CHECK_ERROR(OPD_ERROR_REGISTER, "inside a block of the library");
@@ -530,7 +530,7 @@ TEST(log_function_observers_and_listeners_go) {
     opd_warn("goes to the plug-in and is not seen");
     { opd_scope s = opd_scope_open(); (void)opd_neg(leaf()); opd_scope_close(&s); }
     CHECK(observed > 0);
-    CHECK_INT(opd_unload_library(p), 0);
+    CHECK_INT(opd_library_unload(p), 0);
     observed = 0;
     { opd_scope s = opd_scope_open(); (void)opd_neg(leaf()); opd_scope_close(&s); }
     CHECK_INT(observed, 0);
@@ -572,7 +572,7 @@ TEST(device_of_a_plugin) {
     t = opd_keep(opd_tensor_new_on(opd_ints_of(&n, 1), OPD_FLOAT32, opd_device_of(OPD_PRIVATEUSE3, 0)));
     CHECK(t != NULL);
     opd_scope_close(&scope);
-    CHECK_INT(opd_unload_library(p), 0);
+    CHECK_INT(opd_library_unload(p), 0);
     CHECK_INT(mapped(), 1);
     opd_release(t);
     CHECK_INT(opd_device_count(OPD_PRIVATEUSE3), 0);
@@ -600,13 +600,13 @@ TEST(call_of_another_thread_keeps_code) {
     inside = leave = 0;
     CHECK_INT(pthread_create(&thread, NULL, wait_inside, NULL), 0);
     while (!__atomic_load_n(&inside, __ATOMIC_ACQUIRE)) { (void)usleep(100); }
-    CHECK_INT(opd_unload_library(unloading), 0);
+    CHECK_INT(opd_library_unload(unloading), 0);
     CHECK(!opd_find_quiet("around::around"));
     CHECK_INT(mapped(), 1);
     __atomic_store_n(&leave, 1, __ATOMIC_RELEASE);
     (void)pthread_join(thread, NULL);
     opd_library_close(lib);
-    CHECK_INT(opd_unload_library(load_twice()), 0);
+    CHECK_INT(opd_library_unload(load_twice()), 0);
     check_unmapped();
 }
 /* Loading and unloading while others call what changes with it. */
@@ -636,11 +636,11 @@ TEST(loading_while_others_call) {
         CHECK_OK();
         before = __atomic_load_n(&turns, __ATOMIC_ACQUIRE);
         while (__atomic_load_n(&turns, __ATOMIC_ACQUIRE) < before + 8) { (void)usleep(100); }
-        CHECK_INT(opd_unload_library(p), 0);
+        CHECK_INT(opd_library_unload(p), 0);
     }
     __atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
     for (i = 0; i < 2; i++) { (void)pthread_join(thread[i], NULL); }
-    CHECK_INT(opd_unload_library(load_twice()), 0);
+    CHECK_INT(opd_library_unload(load_twice()), 0);
     check_unmapped();
 }
 #if defined(CHECK_THREADS_SANITIZED)
@@ -653,9 +653,9 @@ static char twice_path[700];
 static void *loader(void *unused) {
     int i;
     for (i = 0; i < 150; i++) {
-        opd_plugin *p = opd_load_library(twice_path);
+        opd_plugin *p = opd_library_load(twice_path);
         CHECK(p != NULL);
-        (void)opd_unload_library(p);              /* the other may have done it */
+        (void)opd_library_unload(p);              /* the other may have done it */
         opd_error_clear();
     }
     return unused;
@@ -671,7 +671,7 @@ TEST(loading_by_two_threads) {
     for (i = 1; i < 3; i++) { (void)pthread_join(thread[i], NULL); }
     __atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
     (void)pthread_join(thread[0], NULL);
-    CHECK_INT(opd_unload_library(load_twice()), 0);
+    CHECK_INT(opd_library_unload(load_twice()), 0);
     check_unmapped();
     CHECK_INT(opd_check_invariants(), 0);
 }
@@ -692,7 +692,7 @@ TEST(a_library_that_is_mapped_elsewhere) {
     if (system(command) != 0) { SKIP("no compiler whose linker knows -Ttext-segment"); }
     snprintf(path, sizeof path, "%s/placed.so", cache);
     for (i = 0; i < 2; i++) {
-        CHECK(!opd_load_library(path));
+        CHECK(!opd_library_load(path));
         CHECK_ERROR(OPD_ERROR_REGISTER, "cannot see where");
         check_unmapped();
     }
@@ -711,12 +711,12 @@ static void no_memory(bool by_path, bool kept) {
     CHECK_OR_RETURN(p != NULL);
     snprintf(path, sizeof path, "%s", opd_plugin_path(p));
     if (kept) { CHECK(call1("plug::twice", opd_value_tensor(leaf())) != NULL); }
-    CHECK_INT(opd_unload_library(p), 0);
+    CHECK_INT(opd_library_unload(p), 0);
     for (forever = 0; forever < 2; forever++) {
         for (n = 1; n < 500; n++) {
             live = opd_memory_stats().live;
             (void)opd_memory_fail_at(n, forever != 0);
-            p = by_path ? opd_load_library(path) : load_twice();
+            p = by_path ? opd_library_load(path) : load_twice();
             seen = opd_memory_fail_at(0, false);
             if (p) { break; }
             CHECK_ERROR(OPD_ERROR_MEMORY, "memory");
@@ -727,7 +727,7 @@ static void no_memory(bool by_path, bool kept) {
         }
         CHECK_OK();
         CHECK(n > 20 && n < 500 && seen < n);
-        CHECK_INT(opd_unload_library(p), 0);
+        CHECK_INT(opd_library_unload(p), 0);
     }
     opd_scope_close(&scope);
     check_unmapped();
@@ -752,7 +752,7 @@ TEST(no_memory_compiling) {
     int n, before, version = ++versions;
     opd_plugin *p = NULL;
     set_up();
-    CHECK_INT(opd_unload_library(load_twice()), 0);
+    CHECK_INT(opd_library_unload(load_twice()), 0);
     snprintf(source, sizeof source, TWICE_CODE "OPD_LIBRARY(lack, lib) { opd_op_desc d = {0};\n"
              "d.schema = \"twice(Tensor x) -> Tensor\"; d.cpu = twice; d.backward = twice_backward;\n"
              "opd_define(lib, &d); }\n/* %d */\n", version);
@@ -768,7 +768,7 @@ TEST(no_memory_compiling) {
     }
     CHECK_OK();
     CHECK(n > 5 && n < 100);
-    CHECK_INT(opd_unload_library(p), 0);
+    CHECK_INT(opd_library_unload(p), 0);
     CHECK_INT(files_in_cache(), before + 3);      /* source, list, result */
 }
 
@@ -798,20 +798,20 @@ static void hear(void *user, int is_error, const char *text) {
 TEST(compiled_once) {
     opd_plugin *p;
     set_up();
-    CHECK_INT(opd_unload_library(opd_load_inline("once", ANSWER("once", "41"), NULL)), 0);
+    CHECK_INT(opd_library_unload(opd_load_inline("once", ANSWER("once", "41"), NULL)), 0);
     said[0] = 0;
     opd_log_set(hear, NULL);
     (void)setenv("OPD_VERBOSE", "1", 1);
     p = opd_load_inline("once", ANSWER("once", "41"), NULL);
     CHECK_INT(answer("once::answer"), 41);
     CHECK_STR(said, "");                          /* nothing was run */
-    CHECK_INT(opd_unload_library(p), 0);
+    CHECK_INT(opd_library_unload(p), 0);
     p = opd_load_inline("once", ANSWER("once", "41"), "-DOTHER -O1");      /* other flags: another result */
     CHECK_INT(answer("once::answer"), 41);
-    CHECK_INT(opd_unload_library(p), 0);
+    CHECK_INT(opd_library_unload(p), 0);
     p = opd_load_inline("once", ANSWER("once", "42"), NULL);
     CHECK_INT(answer("once::answer"), 42);
-    CHECK_INT(opd_unload_library(p), 0);
+    CHECK_INT(opd_library_unload(p), 0);
     opd_log_set(NULL, NULL);
     (void)unsetenv("OPD_VERBOSE");
     check_unmapped();
@@ -824,7 +824,7 @@ TEST(verbose_shows_commands) {
     snprintf(source, sizeof source, ANSWER("verbose", "%d"), ++version);
     opd_log_set(hear, NULL);
     (void)setenv("OPD_VERBOSE", "1", 1);
-    CHECK_INT(opd_unload_library(opd_load_inline("verbose", source, "-DFOR_ME=1")), 0);
+    CHECK_INT(opd_library_unload(opd_load_inline("verbose", source, "-DFOR_ME=1")), 0);
     CHECK(strstr(said, " -DFOR_ME=1 -DOPDISPATCH_PLUGIN -fPIC ") && strstr(said, " -shared ") && strstr(said, " -c "));
     opd_log_set(NULL, NULL);
     (void)unsetenv("OPD_VERBOSE");
@@ -842,11 +842,11 @@ TEST(included_files_count) {
     files[1] = NULL;
     p = opd_load("includes", files, include);
     CHECK_INT(answer("includes::answer"), 1);
-    CHECK_INT(opd_unload_library(p), 0);
+    CHECK_INT(opd_library_unload(p), 0);
     write_file("answer.h", "#define ANSWER 2\n");
     p = opd_load("includes", files, include);
     CHECK_INT(answer("includes::answer"), 2);
-    CHECK_INT(opd_unload_library(p), 0);
+    CHECK_INT(opd_library_unload(p), 0);
     check_unmapped();
 }
 TEST(many_files_c_and_cxx) {
@@ -864,13 +864,13 @@ TEST(many_files_c_and_cxx) {
     p = opd_load("both", files, NULL);
     CHECK_INT(answer("both::answer"), 7);
     CHECK_INT(answer("both::cxx"), 5);
-    CHECK_INT(opd_unload_library(p), 0);
+    CHECK_INT(opd_library_unload(p), 0);
     p = opd_load_inline("both.cpp", "#include \"opdispatch.h\"\nstatic int k(opd_call *call) {\n"
                         "    auto n = 9; return opd_return_int(call, n);\n}\n"
                         "OPD_LIBRARY(both, lib) {\n"
                         "    opd_def(lib, \"answer() -> int\"); opd_impl(lib, \"answer\", k);\n}\n", NULL);
     CHECK_INT(answer("both::answer"), 9);
-    CHECK_INT(opd_unload_library(p), 0);
+    CHECK_INT(opd_library_unload(p), 0);
     CHECK_OK();
 }
 TEST(compiler_speaks) {
@@ -913,7 +913,7 @@ TEST(compiler_speaks_without_a_status) {
     CHECK(!opd_load_inline("wrong", "#include \"opdispatch.h\"\nint x = no_such_thing;\n", NULL));
     CHECK_ERROR(OPD_ERROR_REGISTER, "no_such_thing");
     snprintf(source, sizeof source, ANSWER("status", "%d"), ++version);
-    CHECK_INT(opd_unload_library(opd_load_inline("status", source, NULL)), 0);
+    CHECK_INT(opd_library_unload(opd_load_inline("status", source, NULL)), 0);
     (void)signal(SIGCHLD, was);
 }
 /* No shell stands between: words reach the compiler as they are. */
@@ -963,7 +963,7 @@ TEST(killed_while_compiling) {
     int i, status = 0, before;
     set_up();
     if (cc) { snprintf(was, sizeof was, "%s", cc); }
-    CHECK_INT(opd_unload_library(opd_load_inline("killed", ANSWER("killed", "1"), NULL)), 0);
+    CHECK_INT(opd_library_unload(opd_load_inline("killed", ANSWER("killed", "1"), NULL)), 0);
     before = cached("tmp.");
     write_file("killer.sh", "touch \"$(dirname \"$0\")\"/opdispatch/tmp.*/left\nkill -KILL $PPID\nsleep 1\n");
     snprintf(command, sizeof command, "sh %s/killer.sh", cache);
@@ -980,11 +980,11 @@ TEST(killed_while_compiling) {
         if (*was) { (void)setenv("CC", was, 1); } else { (void)unsetenv("CC"); }
         CHECK_INT(cached("tmp."), before + 1 + i);
     }
-    CHECK_INT(opd_unload_library(opd_load_inline("killed", source, NULL)), 0);
+    CHECK_INT(opd_library_unload(opd_load_inline("killed", source, NULL)), 0);
     CHECK_INT(cached("tmp."), before + 2);
     make_old("tmp.");
     snprintf(source, sizeof source, ANSWER("killed", "%d"), ++version);
-    CHECK_INT(opd_unload_library(opd_load_inline("killed", source, NULL)), 0);
+    CHECK_INT(opd_library_unload(opd_load_inline("killed", source, NULL)), 0);
     CHECK_INT(cached("tmp."), 0);
 }
 /* The only file of results whose name begins and ends like this. */
@@ -1010,7 +1010,7 @@ static void check_rebuilt(const char *what, long size) {
     opd_plugin *p = opd_load_inline("damage", ANSWER("damage", "12"), NULL);
     if (!p || answer("damage::answer") != 12) { printf("%s of %ld bytes\n", what, size); }
     CHECK(p && answer("damage::answer") == 12);
-    CHECK_INT(opd_unload_library(p), 0);
+    CHECK_INT(opd_library_unload(p), 0);
 }
 /* Whatever is left of a result or of the list: it is built again, nothing of it is mapped. */
 TEST(damaged_results_are_built_again) {
@@ -1055,7 +1055,7 @@ TEST(half_a_library) {
     size_t n, cut;
     FILE *f;
     set_up();
-    CHECK_INT(opd_unload_library(opd_load_inline("half", ANSWER("half", "1"), NULL)), 0);
+    CHECK_INT(opd_library_unload(opd_load_inline("half", ANSWER("half", "1"), NULL)), 0);
     find_cached(path, sizeof path, "half-", ".so");
     f = fopen(path, "rb");
     n = f ? fread(bytes, 1, sizeof bytes, f) : 0;
@@ -1066,7 +1066,7 @@ TEST(half_a_library) {
         f = fopen(half, "wb");
         CHECK_OR_RETURN(f && fwrite(bytes, 1, cut, f) == cut);
         (void)fclose(f);
-        CHECK(!opd_load_library(half));
+        CHECK(!opd_library_load(half));
         CHECK_ERROR(OPD_ERROR_REGISTER, "is cut off");
     }
     check_unmapped();
@@ -1083,7 +1083,7 @@ TEST(results_are_private) {
     set_up();
     was = umask(0);
     snprintf(source, sizeof source, ANSWER("private", "%d"), ++version);
-    CHECK_INT(opd_unload_library(opd_load_inline("private", source, NULL)), 0);
+    CHECK_INT(opd_library_unload(opd_load_inline("private", source, NULL)), 0);
     (void)umask(was);
     snprintf(path, sizeof path, "%s/opdispatch", cache);
     d = opendir(path);
@@ -1100,7 +1100,7 @@ TEST(folder_that_others_can_write) {
     char dir[700], link[700];
     set_up();
     snprintf(dir, sizeof dir, "%s/opdispatch", cache);
-    CHECK_INT(opd_unload_library(opd_load_inline("folder", ANSWER("folder", "1"), NULL)), 0);
+    CHECK_INT(opd_library_unload(opd_load_inline("folder", ANSWER("folder", "1"), NULL)), 0);
     {
         struct stat s;
         CHECK(stat(dir, &s) == 0 && (s.st_mode & 0777) == 0700);
@@ -1153,7 +1153,7 @@ TEST(folder_of_another_user) {
     CHECK_ERROR(OPD_ERROR_REGISTER, "belongs to another user");
     snprintf(link, sizeof link, "%s/other", cache);
     CHECK_INT(chown(link, 0, 0), 0);
-    CHECK_INT(opd_unload_library(opd_load_inline("folder", ANSWER("folder", "1"), NULL)), 0);
+    CHECK_INT(opd_library_unload(opd_load_inline("folder", ANSWER("folder", "1"), NULL)), 0);
     (void)setenv("XDG_CACHE_HOME", cache, 1);
 }
 /* Others can write further up, where files are not their owners' to remove. */
@@ -1169,13 +1169,13 @@ TEST(folder_below_one_that_others_can_write) {
     CHECK(!opd_load_inline("folder", ANSWER("folder", "1"), NULL));
     CHECK_ERROR(OPD_ERROR_REGISTER, "/all belongs to another user, or others may write in it");
     CHECK_INT(chmod(open_to_all, 01777), 0);
-    CHECK_INT(opd_unload_library(opd_load_inline("folder", ANSWER("folder", "1"), NULL)), 0);
+    CHECK_INT(opd_library_unload(opd_load_inline("folder", ANSWER("folder", "1"), NULL)), 0);
     CHECK_INT(chmod(open_to_all, 0700), 0);
     (void)setenv("XDG_CACHE_HOME", cache, 1);
 }
 #else
 TEST(no_plugins) {
-    CHECK(!opd_load_library("x.so"));
+    CHECK(!opd_library_load("x.so"));
     CHECK_ERROR(OPD_ERROR_REGISTER, "OPD_NO_PLUGINS");
 }
 #endif

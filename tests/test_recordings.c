@@ -20,9 +20,9 @@ static int call_hooked(void *user, opd_tensor *const *in, int n, opd_tensor **re
     static const opd_saved_hooks hooks = {pack, unpack, drop, NULL, NULL};
     int count;
     if (!hooked) { return case_call(user, in, n, results); }
-    if (opd_saved_hooks_push(&hooks)) { return -1; }
+    if (opd_saved_hooks_begin(&hooks)) { return -1; }
     count = case_call(user, in, n, results);
-    opd_saved_hooks_pop();
+    opd_saved_hooks_end();
     return count;
 }
 /* The gradients, by the tape, of the sum of squares of what the operator gives for the floating ones of in. */

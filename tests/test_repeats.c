@@ -79,11 +79,11 @@ static void try_one(const struct repeat *r) {
         for (i = 0, n = 0; i < c.nargs; i++) {
             opd_value *v = &c.args[i];
             if (v->tag == OPD_TAG_TENSOR && opd_dtype(v->u.t) == OPD_FLOAT32) {
-                v->u.t = opd_make_dual(opd_detach(v->u.t), counted(v->u.t));
+                v->u.t = opd_dual_new(opd_detach(v->u.t), counted(v->u.t));
             }
         }
         y = opd_call_op((opd_op *)(uintptr_t)c.op, c.args, c.nargs);
-        if (y) { (void)opd_unpack_dual(y, &tangent); }
+        if (y) { (void)opd_dual_unpack(y, &tangent); }
         are("tangent", tangent, r->tangent);
     } }
     (void)went_well(0);

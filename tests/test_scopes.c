@@ -92,9 +92,9 @@ LEAVE(leave_dual, OPD_DUAL_LEVEL)
 LEAVE(leave_mutation, OPD_ALLOW_MUTATION)
 LEAVE(leave_fake, OPD_FAKE_MODE)
 static bool nothing_open(void) {
-    if (opd_dual_enter() != 0 || opd_dual_exit(0) || opd_allow_mutation_begin()) { return false; }
+    if (opd_dual_level_begin() != 0 || opd_dual_level_end(0) || opd_allow_mutation_begin()) { return false; }
     opd_allow_mutation_end();
-    return opd_grad_enabled() && !opd_inference_enabled() && !opd_autocast_enabled(OPD_CPU) && !opd_fake_enabled();
+    return opd_grad_mode_enabled() && !opd_inference_mode_enabled() && !opd_autocast_enabled(OPD_CPU) && !opd_fake_enabled();
 }
 TEST(blocks_and_jumps) {
     static int (*const blocks[])(int) = {leave_scope, leave_no_grad, leave_inference, leave_autocast, leave_dual, leave_mutation,

@@ -94,7 +94,7 @@ TEST(a_step_in_a_post_accumulate_hook) {
     opd_sgd_options sgd = opd_sgd_defaults();
     opd_optimizer *o;
     sgd.lr = 0.5;
-    o = opd_sgd(&x, 1, &sgd);
+    o = opd_sgd_new(&x, 1, &sgd);
     hook_runs = 0;
     CHECK(opd_tensor_post_accumulate_hook_add(x, zero_grad_and_step, o, NULL) > 0);
     s = opd_sum(opd_mul(x, x));
@@ -135,10 +135,10 @@ TEST(saved_tensor_hooks_and_written_views) {
             opd_tensor *x = vec(4, true), *y = non_leaf(x), *v = part(y, 0, 2), *s, *g;
             opd_backward_options o = options();
             o.create_graph = i == 1;
-            CHECK_INT(opd_saved_hooks_push(&saving), 0);
+            CHECK_INT(opd_saved_hooks_begin(&saving), 0);
             CHECK(exp_in(v) == v);
             s = opd_sum(opd_mul(y, y));
-            opd_saved_hooks_pop();
+            opd_saved_hooks_end();
             CHECK(packed >= 3);
             if (i == 0) { CHECK(plus(y, of(1)) == y); }                           /* packed copies: no version check */
             CHECK_INT(opd_autograd_grad(&s, 1, &x, 1, &o, &g), 0);
@@ -347,14 +347,14 @@ TEST(dirty_duals) {
     opd_tensor *x = vec(3, true), *t = opd_tensor_set_requires_grad(vec(3, false), true), *g[2], *in[2] = {x,
         t}, *s, *tangent;
     OPD_DUAL_LEVEL {
-        opd_tensor *y = opd_mul(opd_make_dual(x, t), of(1)), *v = part(y, 0, 2);
+        opd_tensor *y = opd_mul(opd_dual_new(x, t), of(1)), *v = part(y, 0, 2);
         CHECK(apply(&triple, v) == v);
-        (void)opd_unpack_dual(y, &tangent);
+        (void)opd_dual_unpack(y, &tangent);
         CHECK_VALUES(tangent, 3, 6, 3);
-        (void)opd_unpack_dual(v, &tangent);
+        (void)opd_dual_unpack(v, &tangent);
         CHECK_VALUES(tangent, 3, 6);
         y = opd_mul(y, y);
-        (void)opd_unpack_dual(y, &tangent);       /* 2 y dy */
+        (void)opd_dual_unpack(y, &tangent);       /* 2 y dy */
         CHECK_VALUES(tangent, 2 * 3 * 3, 2 * 6 * 6, 2 * 3 * 3);
         s = opd_sum(tangent);
         CHECK_INT(opd_autograd_grad(&s, 1, in, 2, NULL, g), 0);
@@ -369,11 +369,11 @@ TEST(duals_and_written_views_on_the_tape) {
     opd_tensor *x = vec(4, true), *w = vec(2, true), *in[2] = {x, w}, *g[2], *s, *tangent;
     opd_backward_options o = options();
     OPD_DUAL_LEVEL {
-        opd_tensor *y = opd_mul(opd_make_dual(x, opd_ones(OPD_INTS(4), OPD_FLOAT64)), of(1)), *v = part(y, 1, 3);
+        opd_tensor *y = opd_mul(opd_dual_new(x, opd_ones(OPD_INTS(4), OPD_FLOAT64)), of(1)), *v = part(y, 1, 3);
         hook_runs = 0;
         CHECK(opd_tensor_hook_add(y, see, NULL, NULL) > 0);
-        CHECK(times(v, opd_make_dual(w, opd_ones(OPD_INTS(2), OPD_FLOAT64))) == v);
-        (void)opd_unpack_dual(y, &tangent);
+        CHECK(times(v, opd_dual_new(w, opd_ones(OPD_INTS(2), OPD_FLOAT64))) == v);
+        (void)opd_dual_unpack(y, &tangent);
         CHECK_VALUES(tangent, 1, 2 + 1, 3 + 2, 1);
         CHECK(opd_tensor_requires_grad(tangent));
         s = opd_sum(opd_mul(tangent, tangent));   /* 1 + (x1 + w0)^2 + (x2 + w1)^2 + 1 */
@@ -391,10 +391,10 @@ TEST(duals_and_written_views_on_the_tape) {
 TEST(a_base_without_tangent_gets_one_by_its_view) {
     opd_tensor *y = vec(4, false), *v = part(y, 0, 2), *tangent;
     OPD_DUAL_LEVEL {
-        CHECK(times(v, opd_make_dual(vec(2, false), opd_ones(OPD_INTS(2), OPD_FLOAT64))) == v);
-        (void)opd_unpack_dual(y, &tangent);
+        CHECK(times(v, opd_dual_new(vec(2, false), opd_ones(OPD_INTS(2), OPD_FLOAT64))) == v);
+        (void)opd_dual_unpack(y, &tangent);
         CHECK_VALUES(tangent, 1, 2, 0, 0);
-        (void)opd_unpack_dual(part(y, 1, 3), &tangent);
+        (void)opd_dual_unpack(part(y, 1, 3), &tangent);
         CHECK_VALUES(tangent, 2, 0);
     }
     CHECK_VALUES(y, 1, 4, 3, 4);
@@ -402,13 +402,13 @@ TEST(a_base_without_tangent_gets_one_by_its_view) {
 TEST(checkpoints_and_custom_functions_of_duals) {
     opd_tensor *x = vec(3, true), *y = NULL, *tangent = NULL;
     OPD_DUAL_LEVEL {
-        opd_tensor *d = opd_make_dual(x, opd_ones(OPD_INTS(3), OPD_FLOAT64)), *w = vec(2, true), *in[2] = {d, w};
+        opd_tensor *d = opd_dual_new(x, opd_ones(OPD_INTS(3), OPD_FLOAT64)), *w = vec(2, true), *in[2] = {d, w};
         CHECK_INT(opd_checkpoint(writes_inside, NULL, NULL, in, 2, &y, 1), 0);
         if (y) {
             opd_tensor *s = opd_sum(y), *plain, *tp;
-            (void)opd_unpack_dual(y, &tangent);
+            (void)opd_dual_unpack(y, &tangent);
             (void)writes_inside(in, 2, &plain, 1, NULL);
-            (void)opd_unpack_dual(plain, &tp);
+            (void)opd_dual_unpack(plain, &tp);
             CHECK(tangent != NULL && tp != NULL);
             if (tangent && tp) { CHECK_VALUES(tangent, opd_data_f64(tp)[0], opd_data_f64(tp)[1], opd_data_f64(tp)[2]); }
             opd_backward_options o = options();
@@ -423,7 +423,7 @@ TEST(checkpoints_and_custom_functions_of_duals) {
 static opd_tensor *uses_duals(opd_tensor *grad, void *user) {
     opd_tensor *tangent = NULL;
     (void)user;
-    OPD_DUAL_LEVEL { (void)opd_unpack_dual(opd_exp(opd_make_dual(opd_detach(grad), opd_ones(OPD_INTS(3),
+    OPD_DUAL_LEVEL { (void)opd_dual_unpack(opd_exp(opd_dual_new(opd_detach(grad), opd_ones(OPD_INTS(3),
         OPD_FLOAT64))), &tangent); }
     return tangent;
 }
@@ -587,8 +587,8 @@ TEST(the_gradient_of_a_written_view_is_taken_away) {
 static int pops_too_many(opd_tensor *const *in, int n, opd_tensor **out, int m, void *user) {
     (void)n; (void)m; (void)user;
     out[0] = opd_exp(in[0]);
-    opd_saved_hooks_pop();
-    opd_saved_hooks_pop();
+    opd_saved_hooks_end();
+    opd_saved_hooks_end();
     out[0] = opd_exp(out[0]);
     return 0;
 }
@@ -701,13 +701,13 @@ TEST(saved_hooks_in_forward_mode_over_written_views) {
     OPD_SCOPE {
         OPD_DUAL_LEVEL {
             opd_tensor *y, *v;
-            CHECK_INT(opd_saved_hooks_push(&saving), 0);
-            y = opd_mul(opd_make_dual(x, opd_ones(OPD_INTS(4), OPD_FLOAT64)), of(1));
+            CHECK_INT(opd_saved_hooks_begin(&saving), 0);
+            y = opd_mul(opd_dual_new(x, opd_ones(OPD_INTS(4), OPD_FLOAT64)), of(1));
             v = part(y, 0, 2);
             CHECK(exp_in(v) == v);
-            (void)opd_unpack_dual(y, &tangent);
+            (void)opd_dual_unpack(y, &tangent);
             s = opd_sum(tangent);
-            opd_saved_hooks_pop();
+            opd_saved_hooks_end();
             CHECK_VALUES(tangent, exp(1), exp(2), 1, 1);
             CHECK_INT(opd_autograd_grad(&s, 1, &x, 1, NULL, &g), 0);
             CHECK_VALUES(g, exp(1), exp(2), 0, 0);
@@ -718,9 +718,9 @@ TEST(writes_into_a_dual_that_does_not_lie_in_rows) {
     opd_tensor *x = opd_t(opd_view(vec(6, false), OPD_INTS(2, 3))), *w = vec(2, true), *g, *tangent, *s;
     CHECK(opd_tensor_set_requires_grad(x, true) == x);
     OPD_DUAL_LEVEL {
-        opd_tensor *y = opd_mul(opd_make_dual(x, opd_mul(x, of(1))), of(1)), *v = opd_select(y, 0, 1);    /* 2, 5 */
+        opd_tensor *y = opd_mul(opd_dual_new(x, opd_mul(x, of(1))), of(1)), *v = opd_select(y, 0, 1);    /* 2, 5 */
         CHECK(times(v, w) == v);
-        (void)opd_unpack_dual(y, &tangent);
+        (void)opd_dual_unpack(y, &tangent);
         CHECK_VALUES(tangent, 1, 4, 2, 10, 3, 6);
         s = opd_sum(opd_mul(tangent, opd_view(vec(6, false), OPD_INTS(3, 2))));
         CHECK_INT(opd_autograd_grad(&s, 1, &x, 1, NULL, &g), 0);
@@ -771,10 +771,10 @@ TEST(a_cycle_through_a_custom_function) {
 }
 TEST(saved_hooks_that_keep_the_tensor_and_a_write) {
     opd_tensor *x = vec(3, true), *y = non_leaf(x), *z;
-    CHECK_INT(opd_saved_hooks_push(&saving), 0);
+    CHECK_INT(opd_saved_hooks_begin(&saving), 0);
     z = opd_mul(y, y);
     CHECK(times(y, z) == y);
-    opd_saved_hooks_pop();
+    opd_saved_hooks_end();
     CHECK_INT(opd_backward(opd_sum(y)), 0);       /* y^3 */
     CHECK_GRAD(x, 3, 12, 27);
 }
@@ -874,13 +874,13 @@ static void *races(void *p) {
     for (int i = 0; i < r->rounds; i++) {
         OPD_SCOPED;
         opd_tensor *y = non_leaf(r->x), *v = part(y, 0, 2), *c;
-        CHECK_INT(opd_saved_hooks_push(&saving), 0);
+        CHECK_INT(opd_saved_hooks_begin(&saving), 0);
         times(v, of(2));
-        opd_saved_hooks_pop();
+        opd_saved_hooks_end();
         CHECK_INT(opd_checkpoint(custom_inside, NULL, NULL, &y, 1, &c, 1), 0);
         OPD_DUAL_LEVEL {
-            opd_tensor *t, *d = opd_mul(opd_make_dual(c, opd_ones(OPD_INTS(3), OPD_FLOAT64)), of(2));
-            (void)opd_unpack_dual(d, &t);
+            opd_tensor *t, *d = opd_mul(opd_dual_new(c, opd_ones(OPD_INTS(3), OPD_FLOAT64)), of(2));
+            (void)opd_dual_unpack(d, &t);
             CHECK(t != NULL);
             CHECK_INT(opd_backward(opd_sum(d)), 0);
         }
@@ -906,19 +906,19 @@ static void everything(opd_tensor *x, opd_tensor *w, bool twice) {
     (void)opd_tensor_retain_grad(v);
     (void)opd_tensor_retain_grad(y);
     if (opd_tensor_hook_add(y, ten_times, NULL, NULL) == 0) { return; }
-    if (opd_saved_hooks_push(&saving)) { return; }
+    if (opd_saved_hooks_begin(&saving)) { return; }
     times(v, w);
     apply(&triple, part(y, 2, 3));
-    opd_saved_hooks_pop();
+    opd_saved_hooks_end();
     in[0] = y;
     if (!opd_ok() || opd_checkpoint(writes_inside, NULL, NULL, in, 2, &out, 1)) { return; }
     times(part(out, 0, 2), w);
     OPD_DUAL_LEVEL {
-        opd_tensor *d = opd_mul(opd_make_dual(out, opd_mul(out, out)), of(1));
+        opd_tensor *d = opd_mul(opd_dual_new(out, opd_mul(out, out)), of(1));
         times(part(d, 1, 3), w);
         apply(&triple, part(d, 0, 1));
         s = opd_sum(d);
-        (void)opd_unpack_dual(s, &tangent);
+        (void)opd_dual_unpack(s, &tangent);
         if (opd_ok()) { s = opd_add(s, tangent); }
     }
     in[0] = x;
@@ -946,7 +946,7 @@ static void fail_each(bool twice, int64_t step) {
             if (opd_error_code() != OPD_ERROR_MEMORY) { printf("%d: %s\n", (int)n, opd_error_message()); }
             opd_error_clear();
         }
-        CHECK(opd_grad_enabled() && !opd_inference_enabled() && opd_saved_hooks_disabled() == NULL);
+        CHECK(opd_grad_mode_enabled() && !opd_inference_mode_enabled() && opd_saved_hooks_disabled() == NULL);
         CHECK(opd_backward_id() == -1);
         if (n % 5 == 0) {                         /* the next one works */
             opd_tensor *z = opd_sum(opd_mul(x, x));

@@ -369,7 +369,7 @@ static opd_tensor *hooked(void *user, opd_tensor *x) {
 /* A matrix product in bfloat16, whose arguments autocast has cast, or not. */
 static opd_tensor *product(void *user, opd_tensor *x) {
     opd_tensor *m = opd_unsqueeze(opd_to_dtype(x, OPD_FLOAT32), 0), *y = NULL;
-    if (user) { OPD_AUTOCAST(OPD_CPU) { y = opd_mm(m, opd_t(m)); y = opd_mm(y, opd_cached_cast(OPD_BFLOAT16, m)); } }
+    if (user) { OPD_AUTOCAST(OPD_CPU) { y = opd_mm(m, opd_t(m)); y = opd_mm(y, opd_autocast_cast(OPD_BFLOAT16, m)); } }
     else { m = opd_to_dtype(m, OPD_BFLOAT16); y = opd_mm(opd_mm(m, opd_t(m)), m); }
     return y ? opd_mul(opd_to_dtype(opd_squeeze(y), OPD_FLOAT64), x) : NULL;
 }

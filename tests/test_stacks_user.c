@@ -264,10 +264,10 @@ static const own_op own[] = {
 static opd_library *start(void) {
     opd_library *lib = opd_library_open(OPD_DEF, "own", NULL, __FILE__, __LINE__);
     for (int i = 0; i < OWN; i++) { CHECK_INT(opd_define(lib, &own[i].d), 0); }
-    CHECK_INT(opd_register_autograd(lib, "two_late", two_backward_set_up, two_setup), 0);
-    CHECK_INT(opd_register_autograd(lib, "two_late_jvp", two_backward_set_up, two_setup), 0);
-    CHECK_INT(opd_register_jvp(lib, "two_late_jvp", two_jvp), 0);
-    CHECK_INT(opd_register_vmap(lib, "two_late_jvp", two_vmap), 0);
+    CHECK_INT(opd_autograd_register(lib, "two_late", two_backward_set_up, two_setup), 0);
+    CHECK_INT(opd_autograd_register(lib, "two_late_jvp", two_backward_set_up, two_setup), 0);
+    CHECK_INT(opd_jvp_register(lib, "two_late_jvp", two_jvp), 0);
+    CHECK_INT(opd_vmap_register(lib, "two_late_jvp", two_vmap), 0);
     return lib;
 }
 

@@ -453,7 +453,7 @@ static void *mix_watcher(void *arg) {
         CHECK(h != 0);
         npu.user = ticket_new(i);
         CHECK_INT(opd_backend_register(OPD_PRIVATEUSE3, &npu), 0);
-        if (i % 4 == 0) { CHECK_INT(opd_profiler_start(NULL), 0); }
+        if (i % 4 == 0) { CHECK_INT(opd_profiler_begin(NULL), 0); }
         OPD_SCOPE {
             opd_library *cpu = opd_library_open(OPD_IMPL, "_", "PrivateUse3", __FILE__, __LINE__);
             const int64_t two = 2;
@@ -466,7 +466,7 @@ static void *mix_watcher(void *arg) {
         CHECK_INT(opd_backend_unregister(OPD_PRIVATEUSE3), 0);
         opd_log_set(quiet_log, &o);
         (void)opd_dispatch_trace_set(i % 8 == 0);
-        if (i % 4 == 0) { opd_profile_free(opd_profiler_stop()); }
+        if (i % 4 == 0) { opd_profile_free(opd_profiler_end()); }
         CHECK(opd_observer_remove(h));
         CHECK_OK();
     }
@@ -527,7 +527,7 @@ static void *mix_loader(void *arg) {
         CHECK(p != NULL);
         CHECK_OK();
         (void)usleep(50);
-        CHECK_INT(opd_unload_library(p), 0);
+        CHECK_INT(opd_library_unload(p), 0);
     }
     return arg;
 }
@@ -551,7 +551,7 @@ TEST_KEEPS(everything_at_once) {
 #else
     (void)setenv("XDG_CACHE_HOME", cache, 1);
     (void)mkdir(cache, 0700);
-    CHECK_INT(opd_unload_library(opd_load_inline("mix", mix_source, NULL)), 0);      /* compiled before it counts */
+    CHECK_INT(opd_library_unload(opd_load_inline("mix", mix_source, NULL)), 0);      /* compiled before it counts */
 #endif
     made = unmade = calls_done = 0;
     mix_define(lib, "fixed(Tensor self, int n=1) -> Tensor", ticket_new(1));
@@ -646,12 +646,12 @@ typedef struct carried { opd_dispatch_state state; bool default_grad, grad, has,
 static void *carry(void *arg) {
     carried *c = (carried *)arg;
     opd_dispatch_state was;
-    c->default_grad = opd_grad_enabled() && !opd_keyset_has(opd_keys_included(), OPD_F_TRACER);
+    c->default_grad = opd_grad_mode_enabled() && !opd_keyset_has(opd_keys_included(), OPD_F_TRACER);
     was = opd_dispatch_state_set(c->state);
-    c->grad = opd_grad_enabled();
+    c->grad = opd_grad_mode_enabled();
     c->has = opd_keyset_has(opd_keys_included(), OPD_F_TRACER) && opd_keyset_has(opd_keys_excluded(), OPD_F_USER_5);
     (void)opd_dispatch_state_set(was);
-    c->after = opd_grad_enabled() && !opd_keyset_has(opd_keys_included(), OPD_F_TRACER) &&
+    c->after = opd_grad_mode_enabled() && !opd_keyset_has(opd_keys_included(), OPD_F_TRACER) &&
         !opd_keyset_has(opd_keys_excluded(), OPD_F_USER_5);
     return NULL;
 }
@@ -659,13 +659,13 @@ TEST(state_is_carried_by_an_explicit_call) {
     const opd_dispatch_state before = opd_dispatch_state_get();
     const opd_key_guard a = opd_keys_include(opd_keyset_add(OPD_KEYS_EMPTY, OPD_F_TRACER));
     const opd_key_guard b = opd_keys_exclude(opd_keyset_add(OPD_KEYS_EMPTY, OPD_F_USER_5));
-    const bool grad = opd_grad_set(false);
+    const bool grad = opd_grad_mode_set(false);
     opd_dispatch_state end;
     pthread_t thread;
     carried c;
     memset(&c, 0, sizeof c);
     c.state = opd_dispatch_state_get();
-    (void)opd_grad_set(grad);
+    (void)opd_grad_mode_set(grad);
     opd_keys_restore(b);
     opd_keys_restore(a);
     CHECK_INT(pthread_create(&thread, NULL, carry, &c), 0);

@@ -41,7 +41,7 @@ static opd_optimizer *optimizer_of(const char *line, opd_tensor *const *params) 
         o.weight_decay = option(line, "weight_decay", 0);
         o.nesterov = option(line, "nesterov", 0) > 0;
         o.maximize = option(line, "maximize", 0) > 0;
-        return opd_sgd(params, 2, &o);
+        return opd_sgd_new(params, 2, &o);
     } else {
         bool w = strncmp(line, "optimizer adamw", 15) == 0;
         opd_adam_options o = w ? opd_adamw_defaults() : opd_adam_defaults();
@@ -52,7 +52,7 @@ static opd_optimizer *optimizer_of(const char *line, opd_tensor *const *params) 
         o.weight_decay = option(line, "weight_decay", o.weight_decay);
         o.amsgrad = option(line, "amsgrad", 0) > 0;
         o.maximize = option(line, "maximize", 0) > 0;
-        return w ? opd_adamw(params, 2, &o) : opd_adam(params, 2, &o);
+        return w ? opd_adamw_new(params, 2, &o) : opd_adam_new(params, 2, &o);
     }
 }
 static void read_numbers(const char *line, double *v, int n) {
@@ -211,7 +211,7 @@ static void large_adam(opd_scalar_type dtype, int64_t n, bool amsgrad, bool w) {
     for (k = 0; k < n; k++) { opd_data_f64(x)[k] = sin((double)k); opd_data_f64(g)[k] = cos(0.3 * (double)k); }
     p = opd_tensor_set_requires_grad(opd_clone(opd_to_dtype(x, dtype)), true);
     g = opd_to_dtype(g, dtype);
-    opt = w ? opd_adamw(&p, 1, &o) : opd_adam(&p, 1, &o);
+    opt = w ? opd_adamw_new(&p, 1, &o) : opd_adam_new(&p, 1, &o);
     for (k = 0; k < n; k++) { a[k] = opd_data_f64(x)[k]; }
     for (step = 1; step <= 3; step++) {
         CHECK_INT(opd_tensor_set_grad(p, g), 0);
@@ -246,7 +246,7 @@ TEST(results_do_not_depend_on_threads) {
         opd_manual_seed(3);
         p[i] = opd_tensor_set_requires_grad(opd_randn(OPD_INTS(100003), OPD_FLOAT32), true);
         g = opd_randn(OPD_INTS(100003), OPD_FLOAT32);
-        o = opd_adamw(&p[i], 1, NULL);
+        o = opd_adamw_new(&p[i], 1, NULL);
         CHECK_INT(opd_tensor_set_grad(p[i], g), 0);
         CHECK_INT(opd_optimizer_step(o), 0);
         CHECK_INT(opd_optimizer_step(o), 0);
@@ -266,7 +266,7 @@ TEST(state_and_rate) {
     options.amsgrad = true;
     params[0] = parameter(0, OPD_FLOAT64);
     params[1] = parameter(1, OPD_FLOAT64);
-    o = opd_adam(params, 2, &options);
+    o = opd_adam_new(params, 2, &options);
     CHECK_NEAR(opd_optimizer_lr(o), 1e-3, 0);
     CHECK_INT(opd_optimizer_set_lr(o, 0.25), 0);
     CHECK_NEAR(opd_optimizer_lr(o), 0.25, 0);
@@ -276,7 +276,7 @@ TEST(state_and_rate) {
     version = opd_tensor_version(params[0]);
     CHECK_INT(opd_optimizer_step(o), 0);
     CHECK_INT(opd_tensor_version(params[0]), version + 1);
-    CHECK(opd_tensor_requires_grad(params[0]) && opd_tensor_is_leaf(params[0]) && opd_grad_enabled());
+    CHECK(opd_tensor_requires_grad(params[0]) && opd_tensor_is_leaf(params[0]) && opd_grad_mode_enabled());
     moment = opd_optimizer_state(o, 0, "exp_avg");
     CHECK_OR_RETURN(moment != NULL);
     CHECK_NEAR(opd_data_f64(moment)[2], 0.1 * slope(0, 0, 2), 1e-15);
@@ -302,13 +302,13 @@ static void goes_on(bool sgd) {
     int i, k;
     options.momentum = options.dampening = 0.5;
     p[0] = parameter(1, OPD_FLOAT64);
-    o[0] = sgd ? opd_sgd(p, 1, &options) : opd_adam(p, 1, NULL);
+    o[0] = sgd ? opd_sgd_new(p, 1, &options) : opd_adam_new(p, 1, NULL);
     for (k = 0; k < 2; k++) {
         CHECK_INT(opd_tensor_set_grad(p[0], numbers(1, OPD_FLOAT64, slope, k)), 0);
         CHECK_INT(opd_optimizer_step(o[0]), 0);
     }
     p[1] = opd_tensor_set_requires_grad(opd_clone(opd_detach(p[0])), true);
-    o[1] = sgd ? opd_sgd(p + 1, 1, &options) : opd_adam(p + 1, 1, NULL);
+    o[1] = sgd ? opd_sgd_new(p + 1, 1, &options) : opd_adam_new(p + 1, 1, NULL);
     for (k = 0; k < 3 && names[sgd][k]; k++) {
         CHECK_INT(opd_optimizer_set_state(o[1], 0, names[sgd][k], opd_optimizer_state(o[0], 0, names[sgd][k])), 0);
     }
@@ -336,33 +336,33 @@ TEST(options_are_checked) {
     opd_tensor *p = parameter(0, OPD_FLOAT32), *null = NULL, *made = opd_mul(p, p), *whole = opd_tensor_new(OPD_INTS(2), OPD_INT64);
     opd_sgd_options s = opd_sgd_defaults();
     opd_adam_options a = opd_adam_defaults();
-    CHECK(opd_sgd(NULL, 1, NULL) == NULL);
+    CHECK(opd_sgd_new(NULL, 1, NULL) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "optimizer got an empty parameter list");
-    CHECK(opd_sgd(&p, 0, NULL) == NULL);
+    CHECK(opd_sgd_new(&p, 0, NULL) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "optimizer got an empty parameter list");
-    CHECK(opd_adam(&null, 1, NULL) == NULL);
+    CHECK(opd_adam_new(&null, 1, NULL) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "parameter 0 is NULL");
-    CHECK(opd_adam(&whole, 1, NULL) == NULL);
+    CHECK(opd_adam_new(&whole, 1, NULL) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "parameter 0 is not floating point");
-    CHECK(opd_adam(&made, 1, NULL) == NULL);
+    CHECK(opd_adam_new(&made, 1, NULL) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "can't optimize a non-leaf Tensor");
     s.lr = -1;
-    CHECK(opd_sgd(&p, 1, &s) == NULL);
+    CHECK(opd_sgd_new(&p, 1, &s) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "Invalid learning rate: -1");
     s = opd_sgd_defaults();
     s.momentum = NAN;
-    CHECK(opd_sgd(&p, 1, &s) == NULL);
+    CHECK(opd_sgd_new(&p, 1, &s) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "Invalid momentum value: ");
     s.momentum = 0;
     s.nesterov = true;
-    CHECK(opd_sgd(&p, 1, &s) == NULL);
+    CHECK(opd_sgd_new(&p, 1, &s) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "Nesterov momentum requires a momentum and zero dampening");
     a.beta2 = 1;
-    CHECK(opd_adam(&p, 1, &a) == NULL);
+    CHECK(opd_adam_new(&p, 1, &a) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "Invalid beta parameter at index 1: 1");
     a = opd_adam_defaults();
     a.eps = -1;
-    CHECK(opd_adamw(&p, 1, &a) == NULL);
+    CHECK(opd_adamw_new(&p, 1, &a) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "Invalid epsilon value: -1");
     CHECK_INT(opd_optimizer_step(NULL), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "the optimizer is NULL");
@@ -403,10 +403,10 @@ TEST(a_parameter_that_is_there_twice) {
     for (i = 0; i < 4; i++) { p[i] = parameter(0, OPD_FLOAT32); }
     opd_log_set(count_warnings, NULL);
     warned = 0;
-    opd_optimizer_free(opd_sgd(p, 4, NULL));
+    opd_optimizer_free(opd_sgd_new(p, 4, NULL));
     CHECK_INT(warned, 0);
     p[2] = p[0];
-    opd_optimizer_free(opd_sgd(p, 4, NULL));
+    opd_optimizer_free(opd_sgd_new(p, 4, NULL));
     opd_log_set(NULL, NULL);
     CHECK_INT(warned, 1);
 }
@@ -416,7 +416,7 @@ static void bad_adam(opd_tensor *const *lists, int which, opd_tensors other, con
     opd_value v[15], rets[1];
     double before = element(lists[0], 0);
     opd_tensor *step = opd_ones(opd_ints_of(NULL, 0), OPD_FLOAT32);
-    bool was = opd_grad_set(false);
+    bool was = opd_grad_mode_set(false);
     int k;
     for (k = 0; k < 5; k++) { v[k] = opd_value_tensors(k == which ? other.data : &lists[k], k == which ? other.n : k == 4 ? 0 : 1); }
     v[5] = opd_value_tensors(which == 5 ? other.data : &step, which == 5 ? other.n : 1);
@@ -426,7 +426,7 @@ static void bad_adam(opd_tensor *const *lists, int which, opd_tensors other, con
     CHECK_INT(opd_call_all(op, rets, v, 15), -1);
     CHECK_ERROR(opd_error_code(), text);
     CHECK_NEAR(element(lists[0], 0), before, 0);
-    (void)opd_grad_set(was);
+    (void)opd_grad_mode_set(was);
 }
 TEST(lists_that_do_not_fit) {
     opd_tensor *lists[5], *two[2], *one;
@@ -492,7 +492,7 @@ TEST(norms_that_are_not_finite) {
     CHECK(isinf(element(opd_tensor_grad(p), 0)));
     norm = opd_clip_grad_norm(&p, 1, 1, 2, false);
     CHECK(isinf(opd_item_f64(norm)) && isnan(element(opd_tensor_grad(p), 0)));
-    CHECK(opd_grad_enabled());
+    CHECK(opd_grad_mode_enabled());
 }
 TEST(any_allocation_may_fail) {
     opd_tensor *params[2];
@@ -514,7 +514,7 @@ TEST(any_allocation_may_fail) {
             live = opd_memory_stats().live;
             if (n) { (void)opd_memory_fail_at(n, n % 2 == 0); }
             if (how < 3) {
-                o = how == 0 ? opd_sgd(params, 2, &s) : how == 1 ? opd_adam(params, 2, NULL) : opd_adamw(params, 2, NULL);
+                o = how == 0 ? opd_sgd_new(params, 2, &s) : how == 1 ? opd_adam_new(params, 2, NULL) : opd_adamw_new(params, 2, NULL);
                 rc = o ? opd_optimizer_step(o) : -1;
             } else { rc = how == 3 ? (opd_clip_grad_norm(params, 2, 0.1, 2, true) ? 0 : -1) : opd_clip_grad_value(params, 2, 0.1); }
             seen = opd_memory_fail_at(0, false);
@@ -547,7 +547,7 @@ TEST(a_step_that_fails_changes_nothing) {         /* dampening: parameters on th
         s.momentum = 0.9;
         s.dampening = 0.5;
         for (t = 0; t < 2; t++) { params[t] = parameter(t, OPD_FLOAT64); }
-        o = opd_sgd(params, 2, &s);
+        o = opd_sgd_new(params, 2, &s);
         (void)opd_tensor_set_grad(params[0], numbers(0, OPD_FLOAT64, slope, 0));
         CHECK_INT(opd_optimizer_step(o), 0);
         (void)opd_tensor_set_grad(params[1], opd_t(opd_contiguous(opd_t(numbers(1, OPD_FLOAT64, slope, 0)))));
@@ -580,7 +580,7 @@ TEST(parameters_that_cannot_be_written) {         /* their call is the second, a
     s.momentum = s.dampening = 0.5;
     params[0] = parameter(0, OPD_FLOAT64);
     params[1] = opd_tensor_set_requires_grad(opd_tensor_view(numbers(1, OPD_FLOAT64, start, 0), sizes, strides, 2, 0), true);
-    o = opd_sgd(params, 2, &s);
+    o = opd_sgd_new(params, 2, &s);
     (void)opd_tensor_set_grad(params[0], numbers(0, OPD_FLOAT64, slope, 0));
     CHECK_INT(opd_optimizer_step(o), 0);
     (void)opd_tensor_set_grad(params[1], opd_ones_like(opd_contiguous(opd_detach(params[1]))));

@@ -25,7 +25,7 @@ static bool near_all(opd_tensor *a, opd_tensor *b, double tol) {
 }
 /* rc is that of a call which fails with that text; nothing of it is left. */
 #define FAILS(rc, code, text) \
-    do { CHECK_INT(rc, -1); CHECK_ERROR(code, text); CHECK_INT(opd_transform_depth(), 0); CHECK(opd_grad_enabled()); \
+    do { CHECK_INT(rc, -1); CHECK_ERROR(code, text); CHECK_INT(opd_transform_depth(), 0); CHECK(opd_grad_mode_enabled()); \
          CHECK(opd_saved_hooks_disabled() == NULL); } while (0)
 
 //-- functions ---------------------------------------------------------------------------------------------------------
@@ -382,7 +382,7 @@ static int writes(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     case 'r': (void)opd_tensor_set_requires_grad(opd_clone(in[0]), true); break;
     case 'b': (void)opd_backward(opd_sum(in[0])); break;
     case 't': (void)opd_tensor_retain_grad(opd_mul(in[0], in[0])); break;
-    case 's': { opd_saved_hooks h; memset(&h, 0, sizeof h); if (opd_saved_hooks_push(&h) == 0) { opd_saved_hooks_pop(); } break; }
+    case 's': { opd_saved_hooks h; memset(&h, 0, sizeof h); if (opd_saved_hooks_begin(&h) == 0) { opd_saved_hooks_end(); } break; }
     default: break;
     }
     out[0] = opd_sum(opd_mul(in[0], w->other));
@@ -493,7 +493,7 @@ TEST(writes_inside) {
         CHECK(near_all(out[0], opd_mul(opd_mul(in[0], in[0]), num(i == 2 ? 3 : 1)), 1e-12));
         OPD_NO_GRAD {                             /* outside it does not matter */
             CHECK_INT(kinds[i](writes, &f, in, 1, &o, out), 1);
-            CHECK(!opd_grad_enabled());
+            CHECK(!opd_grad_mode_enabled());
         }
         CHECK(near_all(out[0], opd_mul(opd_mul(in[0], in[0]), num(i == 2 ? 3 : 1)), 1e-12));
     }
@@ -738,8 +738,8 @@ TEST(every_step_fails) {
             (void)snprintf(text, sizeof text, "step %d", i);
             FAILS(fails_all(&f, x, out), OPD_ERROR_USER, text);
             CHECK(opd_forward_grad_enabled());
-            CHECK_INT(opd_dual_enter(), 0);       /* no level is open */
-            CHECK_INT(opd_dual_exit(0), 0);
+            CHECK_INT(opd_dual_level_begin(), 0);       /* no level is open */
+            CHECK_INT(opd_dual_level_end(0), 0);
         }
     }
     f.step = 0;
@@ -750,7 +750,7 @@ static int fails_none(void *arg) {
     failing f = {0, 0};
     opd_tensor *out[MOST];
     const int rc = fails_all(&f, mat(v, 2, 2), out);
-    CHECK(opd_transform_depth() == 0 && opd_grad_enabled() && !opd_saved_hooks_disabled());
+    CHECK(opd_transform_depth() == 0 && opd_grad_mode_enabled() && !opd_saved_hooks_disabled());
     (void)arg;
     return rc;
 }

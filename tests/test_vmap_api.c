@@ -760,7 +760,7 @@ TEST(operators_without_rules) {
     CHECK_INT(warnings, 1);
     {
         opd_library *impl = opd_library_open(OPD_IMPL, "vtest", NULL, "t", 1);
-        CHECK_INT(opd_register_vmap(impl, "ruleless", OPD_BATCH_LOOP), 0);
+        CHECK_INT(opd_vmap_register(impl, "ruleless", OPD_BATCH_LOOP), 0);
         own_name = "vtest::ruleless";
         CHECK(same(map1(own, x), want));
         opd_library_close(impl);
@@ -999,7 +999,7 @@ static int leaving_kernel(opd_call *call) {
     int level = opd_vmap_begin(2, OPD_RANDOM_ERROR);
     CHECK(level > 0 && opd_transform_depth() == level);
     (void)opd_vmap_begin(3, OPD_RANDOM_SAME);
-    (void)opd_grad_set(false);
+    (void)opd_grad_mode_set(false);
     if (how == 1) { return opd_fail(OPD_ERROR_USER, "left in the middle"); }
     return how == 2 ? -1 : opd_return_tensor(call, x);
 }
@@ -1177,7 +1177,7 @@ TEST(the_greatest_of_nothing) {                   /* the error names what was ca
 /* Opens a layer, a region, a scope and changes modes, then throws; the exception ends at the kernel's border. */
 static void deep_inside(opd_tensor *x) {
     const int level = opd_vmap_begin(2, OPD_RANDOM_SAME);
-    (void)opd_grad_set(false);
+    (void)opd_grad_mode_set(false);
     OPD_AUTOCAST(OPD_CPU) {
         OPD_SCOPED;
         (void)opd_exp(opd_vmap_wrap(x, 0, level));
@@ -1220,7 +1220,7 @@ TEST(exceptions_that_end_at_a_kernel) {
         CHECK(memcmp(&after, &before, sizeof after) == 0);
         CHECK_INT(opd_transform_depth(), 0);
         CHECK_INT(opd_scope_stats().depth, depth);
-        CHECK(opd_grad_enabled() && !opd_autocast_enabled(OPD_CPU));
+        CHECK(opd_grad_mode_enabled() && !opd_autocast_enabled(OPD_CPU));
     }
     opd_library_close(lib);
 }

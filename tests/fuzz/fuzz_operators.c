@@ -144,7 +144,7 @@ static void prepare(trial *t, unsigned mode, int level) {
         if ((mode & GRAD) && opd_dtype_is_floating(opd_dtype(x)) && next() % 4 && !(writes && opd_tensor_base(x))) {
             (void)opd_tensor_set_requires_grad(x, true);
         }
-        if ((mode & DUAL) && opd_dtype_is_floating(opd_dtype(x)) && next() % 4) { x = opd_make_dual(x, opd_ones_like(x)); }
+        if ((mode & DUAL) && opd_dtype_is_floating(opd_dtype(x)) && next() % 4) { x = opd_dual_new(x, opd_ones_like(x)); }
         if (level > 0 && next() % 4) { x = opd_vmap_wrap(opd_stack(OPD_TENSORS(x, x)), 0, level); }
         if (x) { *t->tensors[i] = x; }
         opd_error_clear();
@@ -207,7 +207,7 @@ static void in_mode(trial *t, unsigned mode) {
     int i, rc = 0, n = t->ntensors, level = (mode & BATCHED) ? opd_vmap_begin(2, OPD_RANDOM_DIFFERENT) : 0;
     static const char *const running[] = {"batch_norm", "native_batch_norm", "instance_norm", "rrelu_with_noise", NULL};
     const bool writes = opd_schema_is_mutable(opd_op_schema(t->form)) || (mode & (BATCHED | DUAL)) || named(t->op, running);
-    int dual = (mode & DUAL) ? opd_dual_enter() : -1;
+    int dual = (mode & DUAL) ? opd_dual_level_begin() : -1;
     memset(rets, 0, sizeof rets);                 /* of an operator that gives nothing */
     prepare(t, mode, level);
     for (i = 0; i < n && !writes; i++) { in[i] = *t->tensors[i]; sums[i] = in[i] ? sum_of_bytes(in[i]) : 0; }
@@ -217,7 +217,7 @@ static void in_mode(trial *t, unsigned mode) {
     if (rc == 0 && (mode & GRAD) && !(mode & FAKE)) { backward(rets, mode); }
     opd_error_clear();
     for (i = 0; i < n && !writes; i++) { MUST(!in[i] || sums[i] == sum_of_bytes(in[i])); }
-    if (dual >= 0) { (void)opd_dual_exit(dual); }
+    if (dual >= 0) { (void)opd_dual_level_end(dual); }
     if (level > 0) { (void)opd_vmap_end(level); }
     opd_error_clear();
 }

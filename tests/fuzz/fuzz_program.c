@@ -152,7 +152,7 @@ static void call(const called *c, bool keep) {
     }
     if (!pending && !opd_ok()) { ended(-1); return; }
     /* what is not recorded leaves the gradient of a result the shape that it had */
-    if (!opd_grad_enabled() && (strstr(c->name, "squeeze_") || strcmp(c->name, "aten::t_") == 0 || strstr(c->name, "resize_") ||
+    if (!opd_grad_mode_enabled() && (strstr(c->name, "squeeze_") || strcmp(c->name, "aten::t_") == 0 || strstr(c->name, "resize_") ||
                                 strstr(c->name, "transpose_"))) { return; }
     rc = opd_call_all(op, rets, args, n);
     MUST(!pending || rc < 0);
@@ -251,7 +251,7 @@ static void push_packer(void) {
     h.pack = pack;
     h.unpack = unpack;
     h.drop = drop;
-    if (opd_saved_hooks_push(&h) == 0) { npackers++; ended(0); } else { ended(-1); }
+    if (opd_saved_hooks_begin(&h) == 0) { npackers++; ended(0); } else { ended(-1); }
 }
 
 //-- gradients ---------------------------------------------------------------------------------------------------------
@@ -396,7 +396,7 @@ static void empty(void) {
 }
 static void packers(void) {
     if (next() % 2) { push_packer(); return; }
-    if (npackers) { opd_saved_hooks_pop(); npackers--; }
+    if (npackers) { opd_saved_hooks_end(); npackers--; }
 }
 /* The next step in a mode. */
 static void step(unsigned what);
@@ -476,7 +476,7 @@ static void run(const uint8_t *data, size_t n) {
     while (at < end) { step(next() % 26); }
     opd_error_clear();
     (void)opd_anomaly_set(false, false);
-    while (npackers) { opd_saved_hooks_pop(); npackers--; }
+    while (npackers) { opd_saved_hooks_end(); npackers--; }
     while (nmutations) { opd_allow_mutation_end(); nmutations--; }
     for (i = 0; i < nleaves; i++) { (void)opd_tensor_set_grad(leaves[i], NULL); }
     while (nscopes) { opd_scope_close(&scopes[--nscopes]); }

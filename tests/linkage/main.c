@@ -56,7 +56,7 @@ int main(int argc, char **argv) {
 #endif
 #endif
     for (i = 1; i < argc; i++) {
-        opd_plugin *p = opd_load_library(argv[i]);
+        opd_plugin *p = opd_library_load(argv[i]);
         if (!first) { first = p; }
         if (!p) {
             printf("%s\n", opd_error_message());
@@ -64,13 +64,13 @@ int main(int argc, char **argv) {
             expect(!opd_find_quiet("linkage::square_plus") && !opd_plugin_next(NULL), "nothing stays of a refused one");
             return wrong ? 1 : 2;
         }
-        expect(opd_load_library(argv[i]) == p && opd_ok(), "a second load gives the same handle");
+        expect(opd_library_load(argv[i]) == p && opd_ok(), "a second load gives the same handle");
     }
     OPD_SCOPE { check(); }
     if (first && !wrong) {
-        expect(opd_unload_library(first) == 0, "unloading");
+        expect(opd_library_unload(first) == 0, "unloading");
         expect(!opd_op_schema(opd_find_quiet("linkage::square_plus")) || strstr(argv[1], "cuda"), "the operator is gone");
-        expect(opd_load_library(argv[1]) != NULL, "loading again");
+        expect(opd_library_load(argv[1]) != NULL, "loading again");
         OPD_SCOPE { check(); }
     }
     return opd_finish() || wrong;

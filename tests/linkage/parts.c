@@ -13,17 +13,17 @@ OPD_LIBRARY(parts, lib) {
 static int backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_mul_Scalar(opd_bw_grad(bw, 0), OPD_V(2)));
 }
-OPD_LIBRARY_FRAGMENT(parts, lib) { opd_register_autograd(lib, "twice", backward, NULL); }
+OPD_LIBRARY_FRAGMENT(parts, lib) { opd_autograd_register(lib, "twice", backward, NULL); }
 #elif PART == 3
 static int fake(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0);
     return opd_result(call, 0, opd_sizes(x), opd_ndim(x), opd_dtype(x)) ? 0 : -1;
 }
 OPD_LIBRARY_FRAGMENT(parts, lib) {
-    opd_register_autocast(lib, "twice", OPD_CPU, OPD_AUTOCAST_LOWER);
-    opd_register_vmap(lib, "twice", OPD_BATCH_POINTWISE);
-    opd_register_fake(lib, "twice", fake);
-    opd_register_jvp(lib, "twice", OPD_JVP_LINEAR);
+    opd_autocast_register(lib, "twice", OPD_CPU, OPD_AUTOCAST_LOWER);
+    opd_vmap_register(lib, "twice", OPD_BATCH_POINTWISE);
+    opd_fake_register(lib, "twice", fake);
+    opd_jvp_register(lib, "twice", OPD_JVP_LINEAR);
 }
 #else
 int main(void) {

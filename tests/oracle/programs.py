@@ -34,7 +34,7 @@ def load(path):
                          ('opd_error_clear', None), ('opd_tensor_from', P, P, Ints, I), ('opd_tensor_set_requires_grad', P, P, B), ('opd_tensor_requires_grad', B, P),
                          ('opd_tensor_is_leaf', B, P), ('opd_tensor_base', P, P), ('opd_tensor_grad', P, P), ('opd_tensor_grad_fn', ctypes.c_char_p, P),
                          ('opd_tensor_version', ctypes.c_uint32, P), ('opd_tensor_set_data', I, P, P), ('opd_tensor_data', P, P), ('opd_tensor_retain_grad', I, P),
-                         ('opd_backward_with', I, P, I, P), ('opd_autograd_grad', I, P, I, P, I, P, P), ('opd_grad_set', B, B), ('opd_inference_set', State, B),
+                         ('opd_backward_with', I, P, I, P), ('opd_autograd_grad', I, P, I, P, I, P, P), ('opd_grad_mode_set', B, B), ('opd_inference_mode_set', State, B),
                          ('opd_dispatch_state_set', State, State), ('opd_scope_open', Scope), ('opd_scope_close', None, P), ('opd_ndim', I, P),
                          ('opd_sizes', ctypes.POINTER(L), P), ('opd_strides', ctypes.POINTER(L), P), ('opd_data', P, P), ('opd_numel', L, P), ('opd_tensor_is_inference', B, P)):
         f = getattr(lib, name); f.restype, f.argtypes = result, args
@@ -79,11 +79,11 @@ class Ours:
     def op(self, name, args): self.t += self.call(name, args)
     def write(self, name, args): self.call(name, args)
     def mode(self, kind):
-        self.states.append((kind, self.lib.opd_inference_set(True) if kind == 'inference' else self.lib.opd_grad_set(kind == 'grad')))
+        self.states.append((kind, self.lib.opd_inference_mode_set(True) if kind == 'inference' else self.lib.opd_grad_mode_set(kind == 'grad')))
     def leave(self):
         kind, was = self.states.pop()
         if kind == 'inference': self.lib.opd_dispatch_state_set(was)
-        else: self.lib.opd_grad_set(was)
+        else: self.lib.opd_grad_mode_set(was)
     def requires_grad_(self, i, on): self.lib.opd_tensor_set_requires_grad(self.t[i], on); self.check()
     def retain_grad(self, i): self.lib.opd_tensor_retain_grad(self.t[i]); self.check()
     def data(self, i): t = self.lib.opd_tensor_data(self.t[i]); self.check(); self.t.append(t)

@@ -138,7 +138,7 @@ static void shim_begin(shim_state *s) {
     opd_error_clear();
     if (!ready) {
         const char *device = getenv("OPD_ORACLE_DEVICE"), *file = getenv("OPD_ORACLE_LOAD");
-        if (file && *file) { (void)opd_load_library(file); }
+        if (file && *file) { (void)opd_library_load(file); }
         if (device && *device) { (void)opd_device_parse(device, &shim_device); }
         ready = opd_ok();
     }
