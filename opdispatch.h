@@ -193,6 +193,39 @@
      Autocast caches casts of weights as they are: one made under no_grad has a gradient for whoever uses it later, and
      a weight that was written is cast anew.  The autocast keys are excluded together, not each device's for itself.
 
+   HOUSE STYLE (of what follows the API; sh tests/check_header.sh checks what can be checked)
+     Layout (dialect, line_length, function_length): four spaces, no tabs, at most 120 columns.  `{` ends the line of
+     its head; `}` stands alone, or before else and a do's while.  if, else, for, while and do have braces, always:
+     `if (x) { return -1; }` where one statement and its head fit in a line, else three lines.  One statement a line;
+     tables may hold more: structs, initialisers, `case X: statement; break;`, the fields of a card (op->x = ...;).
+     What goes on in the next line stands under the first thing behind the open bracket, or four spaces deeper; && ||
+     + and commas end a line, ? and : begin one.  A function has at most 100 lines, most have a dozen.
+     New code declares at first use, with the value, as deep as can be, and const where nothing changes; counters
+     in the head of their for, unless they are looked at behind it.  Not where C++ forbids it: no declaration with a
+     value between a goto and its label, or behind a case without braces; there they stand at the top of the block,
+     without.
+     Both languages (std11): no compound literals, designated initialisers, variable-length arrays; what void * gives
+     is cast.  NULL for pointers, 0 for numbers, false and true for bool.
+     Names (macro_names, foreign_names, short_names): opd_ and OPD_ public, opdi_ and OPDI_ private; a struct's tag is
+     its typedef.  A name says what a thing is: tensor, value, node, grad, count, at.  The word is that of the type;
+     two of a type are told apart by what they do (from, to; first, second).  One letter: i, j, k count and index; x,
+     y, a, b in formulas of numbers, C, H, W in shapes; parameters of macros of one line.  bw, jv, op, rc are words
+     here.
+     Functions begin with their noun (opdi_gnode_new) and end with what they do.  0 is success and -1 failure with the
+     error recorded; NULL says the same of a pointer; bool is for questions, named as one (opdi_is_number).
+     Comments (dialect): block comments above what they are about, or behind it on its line, from column 50 on; // is
+     for banners and sections.  The first word is a verb or a noun: what is done, what is returned, who owns it, what
+     NULL and -1 mean; arguments are named by their names, buffers with their shapes [rows, cols].  Plain English,
+     understandable alone; nothing that the code says itself, nothing about how it once was.  A formula stands above
+     the code that computes it.
+     Rooms (contents): a banner with an anchor, // >>name, in the order of the contents; one paragraph there says what
+     the room is, what it uses and what it does not know.  //== begins a section of it, with the text below it.  A
+     room uses those above, and those below through opd_ functions only.  The card of an operator stands with its
+     kernels.
+     Macros: text before macros; one that defines a function is short and shows the function's name where it is used.
+     Kernels for several types are text that the file includes again (see >>typed).
+     Errors: what can fail is checked where it happens, and frees what it had; messages say what was expected and got.
+
    CONTENTS (search for the anchor; the sections of a room begin with //==)
      >>api:base        results, errors, log, memory
      >>api:values      dtypes, devices, the 16-byte tagged value
@@ -9397,6 +9430,10 @@ static opd_value opdi_list_element(const opd_value *v, int i) {
     default: return v->u.list[i];
     }
 }
+/* Writes a value of a schema, whose texts have a length and may hold zeros. */
+static void opdi_write_known(opdi_writer *w, const opd_value *v) {
+    if (v->tag == OPD_TAG_STR) { opdi_write_quoted(w, v->u.s, v->n); } else { opdi_write_scalar(w, v); }
+}
 
 /* Writes a default.  N equal numbers of an int[N] are written as one, as in PyTorch. */
 static void opdi_write_default(opdi_writer *w, const opdi_arg *arg) {
@@ -9404,13 +9441,13 @@ static void opdi_write_default(opdi_writer *w, const opdi_arg *arg) {
     bool once = arg->type->kind == OPDI_TYPE_LIST && v->tag == OPD_TAG_INTS && v->n > 1 && v->n == arg->type->size &&
                 strcmp(arg->type->elems[0]->word, "int") == 0;
     int i;
-    if (v->tag < OPD_TAG_INTS || v->tag > OPD_TAG_LIST) { opdi_write_scalar(w, v); return; }
+    if (v->tag < OPD_TAG_INTS || v->tag > OPD_TAG_LIST) { opdi_write_known(w, v); return; }
     for (i = 1; once && i < v->n; i++) once = v->u.ints[i] == v->u.ints[0];
     if (!once) opdi_write_char(w, '[');
     for (i = 0; i < (once ? 1 : v->n); i++) {
         const opd_value elem = opdi_list_element(v, i);
         if (i > 0) opdi_write_text(w, ", ");
-        opdi_write_scalar(w, &elem);
+        opdi_write_known(w, &elem);
     }
     if (!once) opdi_write_char(w, ']');
 }
