@@ -9,7 +9,7 @@ set -u
 names='macros_visible symbols symbols_cxx included_twice other_places beside_dlpack two_files cxx_with_c_implementation
 cxx_implementation static_in_two_files no_threads no_simd no_cache no_everything core_alone families fast_math
 std11_c_implementation std11_c_declarations std11_cxx_implementation std11_cxx_declarations'
-[ -n "${RUN_AGAIN:-}" ] || names="contents rooms includes macro_names foreign_names function_length macro_functions line_length wrappers recipes build_lines tcc $names"
+[ -n "${RUN_AGAIN:-}" ] || names="contents rooms includes macro_names foreign_names function_length macro_functions line_length dialect short_names wrappers recipes build_lines tcc $names"
 
 if [ "${1:-}" = --list ]; then printf '%s\n' $names; exit 0; fi
 only=${1:-}
@@ -185,6 +185,17 @@ check_macro_functions() {
 check_line_length() {
     awk 'length($0) > 120 && !/https?:\/\// { print FILENAME ":" FNR " has " length($0) " columns" }' "$header" \
         "$root/opdispatch_cuda.cu" | head -n 8
+}
+# The manual's house style, as far as text shows it: braces, one statement a line, the form of comments.
+check_dialect() {
+    if ! command -v python3 >/dev/null 2>&1; then echo 'SKIP: no python3'; return; fi
+    python3 "$root/tests/dialect.py" "$header" | head -n 8
+}
+# Names of one letter are at most that many percent of all names.
+short_names=10
+check_short_names() {
+    if ! command -v python3 >/dev/null 2>&1; then echo 'SKIP: no python3'; return; fi
+    python3 "$root/tests/dialect.py" --names $short_names "$header"
 }
 # Declarations and implementation, in any order and number, are what one implementation is.
 check_included_twice() {

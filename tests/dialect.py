@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+"""Says where opdispatch.h leaves its house style (see the manual in its first comment), a line for each place.
+
+usage: python3 tests/dialect.py [--names PERCENT] [FILE]
+
+In the implementation: bodies of if, else, for, while and do have braces; one statement stands on a line; a block that
+does not end on its head's line has lines of its own; comments are /* text */.  On one line may stand: a block or a
+function of one statement, `case X: statement; break;`, structs and initialisers, the fields of a card (op->x = ...;).
+With --names: that names of one letter are at most so many percent of all names, in the whole file; else its rooms.
+"""
+import argparse
+import bisect
+import os
+import re
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+TOKEN = re.compile(r'(?P<note>/\*.*?\*/|//[^\n]*)|(?P<text>"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)+\')|(?P<name>[A-Za-z_]\w*)'
+                   r'|(?P<number>\.?\d(?:[eEpP][+-]|[\w.])*)|(?P<mark>->|&&|\|\||\S)', re.S)
+DIRECTIVE = re.compile(r'^[ \t]*#(?:/\*.*?\*/|\\\n|[^\n])*', re.M | re.S)
+WORDS = set('''auto bool break case char const continue default do double else enum extern false float for goto if inline int
+long register return short signed sizeof static struct switch true typedef union unsigned void volatile while class
+catch delete explicit friend namespace new operator private protected public template this throw try typename using
+virtual static_cast reinterpret_cast const_cast decltype constexpr noexcept nullptr int8_t int16_t int32_t int64_t
+uint8_t uint16_t uint32_t uint64_t size_t ptrdiff_t intptr_t uintptr_t va_list FILE _Generic _Static_assert'''.split())
+
+
+class Source:
+    def __init__(self, text):
+        self.text = text
+        self.starts = [0] + [m.end() for m in re.finditer('\n', text)]
+
+    def line(self, at):
+        return bisect.bisect_right(self.starts, at)
+
+    def tokens(self, begin, end, notes=False):
+        """(text, place, line, line of its end) of what is no comment."""
+        return [(m.group(), m.start(), self.line(m.start()), self.line(m.end() - 1))
+                for m in TOKEN.finditer(self.text, begin, end) if notes or m.lastgroup != 'note']
+
+
+def without_directives(text):
+    """The text with blanks where directives are: bodies of macros are looked at by themselves."""
+    blank = lambda m: re.sub(r'[^\n]', ' ', m.group())
+    return DIRECTIVE.sub(blank, text)
+
+
+def past(tokens, k):
+    """Past the bracket that closes the one at k."""
+    level = 0
+    while k < len(tokens):
+        level += (tokens[k][0] in '([{') - (tokens[k][0] in ')]}')
+        k += 1
+        if level == 0:
+            break
+    return k
+
+
+def braces(tokens, open_end):
+    """Lines of bodies without braces.  open_end: a macro, whose user writes the last body."""
+    tails = set()                                      # the whiles that end a do
+    for k, t in enumerate(tokens):
+        if t[0] == 'do' and k + 1 < len(tokens) and tokens[k + 1][0] == '{':
+            tails.add(past(tokens, k + 1))
+    for k, t in enumerate(tokens):
+        if t[0] in ('if', 'for', 'while') and k + 1 < len(tokens) and tokens[k + 1][0] == '(' and k not in tails:
+            body = past(tokens, k + 1)
+        elif t[0] in ('else', 'do'):
+            body = k + 1
+        else:
+            continue
+        if body >= len(tokens):
+            if not open_end:
+                yield t[2], 'nothing follows ' + t[0]
+        elif tokens[body][0] != '{' and not (t[0] == 'else' and tokens[body][0] == 'if'):
+            if not open_end or has_statement(tokens, body):
+                yield t[2], t[0] + ' without braces'
+
+
+def has_statement(tokens, k):
+    """Whether behind k a statement ends or a block begins: a macro of heads alone has none."""
+    while k < len(tokens):
+        if tokens[k][0] in ';{':
+            return True
+        k = past(tokens, k) if tokens[k][0] in '([' else k + 1
+    return False
+
+
+def is_code(tokens, k, outer):
+    """Whether the { at k begins statements, in code (outer) or at the top."""
+    before, head = tokens[k - 1][0] if k else ';', k - 1
+    while head > 0 and tokens[head - 1][0] not in ';{}':
+        head -= 1
+    if tokens[head][0] in ('typedef', 'struct', 'union', 'enum'):
+        return False
+    if before in ')' or (outer and before in ('else', 'do', ';', '{', '}', ':')):
+        return True
+    names = [x[0] for x in tokens[max(0, k - 3):k]]
+    return bool(outer and re.match(r'\w+$', before) and not {'struct', 'union', 'enum', 'return'} & set(names))
+
+
+def statements(tokens):
+    """Lines on which more than one statement stands."""
+    stack, depth, first, bodies = [], 0, 0, 0          # stack: (is code, line of {, something follows it there)
+    for k, (t, at, line, _) in enumerate(tokens):
+        if k == 0 or tokens[k - 1][3] != line:
+            first = t
+            table = t in ('case', 'default') or (t == 'op' and tokens[k + 1:k + 2] and tokens[k + 1][0] == '->')
+        follows = tokens[k + 1][0] if k + 1 < len(tokens) and tokens[k + 1][2] == line else ''
+        code = bool(stack) and stack[-1][0]
+        if t in '([':
+            depth += 1
+        elif t in ')]':
+            depth -= 1
+        elif t == '{':
+            stack.append((is_code(tokens, k, code) and depth == 0, line, bool(follows) and follows != '}'))
+            depth, stack[-1:] = 0, [stack[-1] + (depth,)]
+        elif t == '}' and stack:
+            was, opened, filled, depth = stack.pop()
+            if was and filled and opened != line and not table:
+                yield opened, 'a block of several lines begins on the line of its head'
+            if was and opened != line and k and tokens[k - 1][3] == line:
+                yield line, 'a block of several lines ends on the line of a statement'
+            if was and follows and not table and follows not in ('else', 'while', '}', ';', ',', ')'):
+                yield line, 'a statement behind a block'
+        elif t == ';' and code and depth == 0 and follows and follows != '}' and not table:
+            yield line, 'two statements'
+
+
+def comments(text, first):
+    """Lines of // comments that are neither banners nor sections, with the text below those."""
+    kept = False
+    for number, line in enumerate(text.split('\n'), first):
+        if re.match(r'//(==|--.*---|  >>)', line):
+            kept = True
+        elif re.match(r' *//', line):
+            if not kept or line.startswith('//--'):
+                yield number, 'a comment that is not /* text */'
+        else:
+            kept = False
+
+
+def rooms(text, most):
+    """Where names of one letter are more than `most` percent of all: the worst rooms."""
+    places = [(0, 'the manual and what follows it')]
+    places += [(m.start(), m.group(1)) for m in re.finditer(r'^//  >>(\S+)', text, re.M)]
+    begins, count = [p[0] for p in places], [[0, 0] for _ in places]
+    for m in TOKEN.finditer(text):
+        if m.lastgroup == 'name' and m.group() not in WORDS:
+            room = count[bisect.bisect(begins, m.start()) - 1]
+            room[0] += len(m.group()) == 1
+            room[1] += 1
+    short, all_names = sum(c[0] for c in count), sum(c[1] for c in count)
+    if short * 100 > most * all_names:
+        yield 'names of one letter: %d of %d, %.1f%%, more than %g%%' % (short, all_names, 100 * short / all_names, most)
+        for c, place in sorted(zip(count, places), key=lambda x: -x[0][0])[:6]:
+            yield '%s: %d of %d' % (place[1], c[0], c[1])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split('\n')[0])
+    parser.add_argument('file', nargs='?', default=os.path.join(ROOT, 'opdispatch.h'))
+    parser.add_argument('--names', type=float, metavar='PERCENT')
+    args = parser.parse_args()
+    text = open(args.file, encoding='utf-8').read()
+    if args.names is not None:
+        found = list(rooms(text, args.names))
+    else:
+        begin, end = text.find('!defined(OPDI_IMPLEMENTED)'), text.find('\n#endif /* OPDISPATCH_IMPLEMENTATION */')
+        if begin < 0 or end < 0:
+            sys.exit('no implementation')
+        begin = text.index('\n', begin) + 1
+        source = Source(text)
+        plain = Source(without_directives(text))
+        tokens = plain.tokens(begin, end)
+        found = list(braces(tokens, False)) + list(statements(tokens))
+        for m in DIRECTIVE.finditer(text, begin, end):
+            head = re.match(r'\s*#\s*define\s+\w+(\([^)]*\))?', m.group())
+            if head:
+                found += braces([t for t in source.tokens(m.start() + head.end(), m.end()) if t[0] != '\\'], True)
+        found += comments(text[begin:end], source.line(begin))
+        found = ['%s:%d: %s' % (os.path.basename(args.file), line, why) for line, why in sorted(set(found))]
+    for line in found:
+        print(line)
+    sys.exit(bool(found))
+
+
+if __name__ == '__main__':
+    main()
