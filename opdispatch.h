@@ -43821,6 +43821,8 @@ static int opdi_space_ends(const opd_call *call, opd_value *start, opd_value *en
     return opd_fail(OPD_ERROR_SHAPE, "%s only supports 0-dimensional start and end tensors, but got %s with %d "
                     "dimension(s).", name, first >= 0 ? "start" : "end", first >= 0 ? first : second);
 }
+/* linspace, and logspace (the one of 8 arguments): `steps` numbers from start to end, both included; logspace's are
+   powers of base.  Integral dtypes cut start and end to whole numbers, but not for the single step of a logspace. */
 static int opdi_linspace_kernel(opd_call *call) {
     const bool power = call->op->nargs == 8;
     opd_value start = opd_arg_value(call, 0), end = opd_arg_value(call, 1);
@@ -43922,6 +43924,7 @@ OPDI_OP(logspace_Scalar_Tensor) {
     op->cases = "0.5, [], 4, dtype=7";
 }
 
+/* eye (5 arguments) and eye.m: the matrix [n, n] or [n, m] of zeros with ones on its diagonal. */
 static int opdi_eye_kernel(opd_call *call) {
     const bool square = call->op->nargs == 5;
     int64_t sizes[2], diagonal, stride;
@@ -43982,6 +43985,8 @@ static void opdi_triangle_part(void *ctx, int64_t begin, int64_t end) {
         memset(out + (triangle->lower ? first : 0), 0, triangle->lower ? rest : first);
     }
 }
+/* tril (lower) and triu: argument 0, [.., rows, cols], with zeros above or below the diagonal that argument 1
+   numbers.  0, or -1 with an error. */
 static int opdi_triangle_run(opd_call *call, bool lower) {
     opd_tensor *self = opd_arg_tensor(call, 0), *out, *target;
     int64_t diagonal = opd_arg_int(call, 1), limit = INT64_MAX / 4;
@@ -44044,6 +44049,8 @@ static int64_t opdi_triangle_count(int64_t rows, int64_t cols, int64_t channels,
     *high = OPDI_MIN(OPDI_MAX(cols - channels, *low), rows);
     return (*high - *low) * (*low + *high - 1 + 2 * channels) / 2 + (rows - *high) * cols;
 }
+/* tril_indices (lower) and triu_indices of a matrix [row, col]: result [2, count], the row of each place over its
+   column, row by row.  0, or -1 with an error. */
 static int opdi_triangle_indices(opd_call *call, bool lower) {
     int64_t rows = opd_arg_int(call, 0), cols = opd_arg_int(call, 1), offset, sizes[2], row, from, to, *at, i = 0;
     int64_t low, high;
@@ -44161,6 +44168,8 @@ static bool opdi_draws(const opd_tensor *out) {
     const opdi_backend *backend = opdi_on_device(out) ? opdi_backend_of(out->backend) : NULL;
     return backend && backend->desc.draw && !opd_dtype_is_complex((opd_scalar_type)out->dtype);
 }
+/* Has out's backend fill out with the numbers that *draw describes, and takes as many from the call's generator as
+   these need.  0, or -1 with an error. */
 static int opdi_draw_on_device(const opd_call *call, opd_tensor *out, opd_draw *draw) {
     opdi_backend *backend = opdi_backend_of(out->backend);
     opd_tensor *tensor = out;
@@ -44517,6 +44526,8 @@ static int opdi_exponential__kernel(opd_call *call) {
 static int opdi_bernoulli_p_kernel(opd_call *call) {
     return opdi_bernoulli_into(call, opdi_written(call), opd_arg_float(call, 1));
 }
+/* random_, random_.to and random_.from, told apart by their number of arguments: whole numbers of [from, to).
+   Without `to` the range ends where the dtype stops holding every whole number. */
 static int opdi_random_from_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     const int size = (int)opd_dtype_size((opd_scalar_type)self->dtype);
