@@ -44950,6 +44950,8 @@ OPDI_OP(expand_as) {
     op->cases = "[3], [2,3]";
 }
 
+/* Joins dims start_dim to end_dim of self into one (a tensor without dims becomes [1]): a view where the strides
+   allow it, else a copy. */
 static int opdi_flatten_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     int first = opdi_dim_of(opd_arg_int(call, 1), self->ndim),
@@ -45773,6 +45775,8 @@ static int opdi_return_retyped(opd_call *call, opd_tensor *self, const opdi_geom
     opdi_view_of(value, self);
     return opd_return_tensor(call, opdi_own(value));
 }
+/* Reads self's bytes as elements of another dtype.  When these have another size, the last dim, which must have
+   stride 1, becomes longer or shorter; what does not divide is an error. */
 static int opdi_view_dtype_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     opd_scalar_type dtype = opd_arg_dtype(call, 1, OPD_FLOAT32);
@@ -45821,6 +45825,8 @@ OPDI_OP(view_dtype) {
 
 //== diagonal, unfold ==================================================================================================
 
+/* Sets *geometry to that of tensor's diagonal in dim1 and dim2: both leave, and a last dim of the diagonal's length
+   comes.  Returns where the diagonal begins, in elements behind tensor's first, or -1 with an error. */
 static int64_t opdi_diagonal_geometry(const opd_tensor *tensor, int64_t offset, int64_t dim1, int64_t dim2,
                                       opdi_geometry *geometry) {
     int dim = opdi_dim_of(dim1, tensor->ndim), b = dim < 0 ? -1 : opdi_dim_of(dim2, tensor->ndim);
@@ -46062,6 +46068,7 @@ static int opdi_split_backward(opd_backward_call *bw) {
     }
     return opd_bw_return(bw, 0, opdi_joined("aten::cat", list, parts.count, dim));
 }
+/* unbind: a list of views, one for each index of dim, without that dim. */
 static int opdi_unbind_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), **list;
     int dim = opdi_dim_of(opd_arg_int(call, 1), self->ndim);
@@ -46211,6 +46218,8 @@ static int opdi_tensor_split_indices(opd_call *call, opd_tensor *self, opd_ints 
     }
     return list ? opd_return_tensors(call, list, at.n + 1) : -1;
 }
+/* tensor_split of argument 0 along dim by `value`: a number of parts, a list of indices, or an int64 tensor on the
+   CPU that holds one or the other.  0, or -1 with an error. */
 static int opdi_tensor_split_by(opd_call *call, opd_value value, int64_t dim) {
     opd_tensor *self = opd_arg_tensor(call, 0), *tensor;
     if (self->ndim == 0) {
@@ -46312,6 +46321,8 @@ OPDI_OP(dsplit_array) {
 
 //== made of views =====================================================================================================
 
+/* Returns a view of `length` elements of dim from `start` on (negative: counted from the end), or NULL with the error
+   that narrow gives. */
 static opd_tensor *opdi_narrowed(opd_tensor *tensor, int64_t dim, int64_t start, int64_t length) {
     int d = opdi_dim_of(dim, tensor->ndim);
     int64_t size;
@@ -46375,6 +46386,8 @@ OPDI_OP(narrow_copy) {
     op->cases = "[5,2], 0, 1, 3";
 }
 
+/* movedim: dim from[i] of argument 0 goes to place to[i], and the others keep their order.  0, or -1 with an
+   error. */
 static int opdi_move_dims(opd_call *call, opd_ints from, opd_ints to) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     int64_t perm[OPD_MAX_DIMS];
@@ -46514,6 +46527,7 @@ OPDI_OP(adjoint) {
     op->cases = "[2,3]";
 }
 
+/* unflatten: a view of self in which dim is split into dims of the given sizes; one of these may be -1. */
 static int opdi_unflatten_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     int dim = opdi_dim_of(opd_arg_int(call, 1), self->ndim), i, count = 0;
