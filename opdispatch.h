@@ -46687,6 +46687,8 @@ static int opdi_tiling_make(opdi_tiling *tiling, opd_ints in, const int64_t *in_
     }
     return 0;
 }
+/* repeat: self repeats[i] times along each dim, where dims that self lacks in front have size 1.  One copy between
+   views in which the repetitions are dims of their own. */
 static int opdi_repeat_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *out, *to, *from;
     opd_ints repeats = opd_arg_ints(call, 1);
@@ -46837,6 +46839,8 @@ static int opdi_roll_one(opd_tensor *out, opd_tensor *self, int dim, int64_t shi
     }
     return 0;
 }
+/* roll: moves elements along each of dims by its shift; what leaves at one end comes in at the other.  Each dim is
+   one pass, the last of them to the result.  Without dims self is rolled as one row. */
 static int opdi_roll_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *out, *now, *next;
     opd_ints shifts = opd_arg_ints(call, 1), dims = opd_arg_ints(call, 2);
@@ -46894,6 +46898,8 @@ OPDI_OP(roll) {
     op->cases = "[2,3], (1); [2,3], (1), (1); [2,3], (1,-1), (0,1)";
 }
 
+/* rot90: turns self k times by 90 degrees from the first of two dims towards the second, by a flip and, for an odd k,
+   a transposition.  The result is never a view of self. */
 static int opdi_rot90_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *tensor;
     int64_t depth = opd_arg_int(call, 1) % 4;
@@ -47344,6 +47350,8 @@ static int opdi_view_as_real_kernel(opd_call *call) {
     opdi_geometry_insert(&geometry, geometry.ndim, 2, 1);
     return opdi_return_retyped(call, self, &geometry, self->dtype == OPD_COMPLEX64 ? OPD_FLOAT32 : OPD_FLOAT64);
 }
+/* view_as_complex: views a float tensor [.., 2] of real and imaginary parts as a complex one [..].  The last stride
+   must be 1, the other strides and the offset even. */
 static int opdi_view_as_complex_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     const int last = self->ndim - 1;
@@ -47506,6 +47514,7 @@ OPDI_OP(positive) {
 
 //== diagonal matrices =================================================================================================
 
+/* diag_embed: a tensor with self's last dim on the diagonal of dims dim1 and dim2, and zeros elsewhere. */
 static int opdi_diag_embed_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *out;
     int dim = opdi_dim_of(opd_arg_int(call, 2), self->ndim + 1),
