@@ -50430,6 +50430,7 @@ OPDI_OP(where_ScalarSelf) {
 /* self's dtype stays; value is cast to it.  Like PyTorch's, which fills a contiguous clone. */
 static const opdi_formula opdi_formula_masked_fill = {{opdi_f32_where, opdi_f64_where, opdi_i64_where}, "masked_fill",
                                                       OPDI_CONTIGUOUS_RESULT, OPDI_NUMBER(where, where)};
+/* masked_fill: `value`, a number or a tensor without dims, where the mask (bool or uint8) is true, else self. */
 static int opdi_masked_fill_kernel(opd_call *call) {
     opd_tensor *ops[4], *self = opd_arg_tensor(call, 0), *value;
     const opd_scalar_type dtype = (opd_scalar_type)self->dtype;
