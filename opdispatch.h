@@ -51413,9 +51413,10 @@ static int opdi_reduce_kernel(opd_call *call, const opdi_fold *fold, opd_tensor 
 //== sums ==============================================================================================================
 
 OPDI_COLD_END
-/* Sums of pieces of 4096 in 64 accumulators, then in double. */
 #if defined(__GNUC__) && !defined(__TINYC__)
 typedef float opdi_lanes8 __attribute__((vector_size(32), aligned(4), may_alias));     /* without OPDI_X86 too */
+/* Returns the sum of x[0 .. count): at most 4096 elements go to 64 accumulators, whose sum is then added to a
+   double. */
 OPDI_ALWAYS double opdi_sum_f32_body(const float *x, int64_t count) {
     double total = 0;
     int64_t i = 0, rows;
@@ -51857,6 +51858,8 @@ static void opdi_fold_var_f64(opdi_folded *folded, const void *px, int64_t count
                               const opdi_reduce *reduce);
 #endif
 #if defined(OPDI_TYPED) && !defined(OPDI_TYPED_WHOLE)   /* once for each type, see >>typed */
+/* Joins x[0 .. count) to a variance: mean f, sum of squared deviations g and number n of elements, in blocks of 1024
+   whose own mean is computed first. */
 static void OPDI_TYPED(fold_var)(opdi_folded *folded, const void *px, int64_t count, int64_t at,
                                  const opdi_reduce *reduce) {
     const OPDI_T *x = (const OPDI_T *)px;
@@ -52655,6 +52658,8 @@ static const opdi_fold *opdi_norm_fold(double p) {
     return &opdi_the_norms[p == OPDI_INF ? 3 : p == -OPDI_INF ? 4 : 5];
 }
 static double opdi_norm_order(opd_value value) { return value.tag == OPD_TAG_NONE ? 2.0 : opdi_number_f64(value); }
+/* The norm of order p of argument 0 over dims, which stay as 1 with `keep`; `want` is the result's dtype or None,
+   `name` what errors call the operator.  0, or -1 with an error. */
 static int opdi_reduce_norm(opd_call *call, double p, opd_ints dims, bool keep, opd_value want, const char *name) {
     opd_tensor *tensor = opd_arg_tensor(call, 0);
     const opd_scalar_type in = (opd_scalar_type)tensor->dtype,
