@@ -53293,6 +53293,8 @@ static void opdi_line_go(const opdi_lines *lines, char *const *at, char *const *
         }
     }
 }
+/* Works on lines [begin, end) of ctx, an opdi_lines.  Operands that need copies have them on the stack or, when they
+   are large, in memory from the heap; without that, `failed` is set. */
 static void opdi_lines_range(void *ctx, int64_t begin, int64_t end) {
     opdi_lines *lines = (opdi_lines *)ctx;
     int64_t idx[OPD_MAX_DIMS], row, rest = begin;
@@ -53424,6 +53426,8 @@ static double opdi_line_sum(const float *x, int64_t count) {
 /* The largest, the sum of exponentials, the result.  Exponentials of a whole line stay where the result will be.  flag:
    the logarithm. */
 typedef struct opdi_softmax_state { double top, sum; } opdi_softmax_state;
+/* Softmax of a line, or its logarithm (flag).  Pass 0 finds the largest element, pass 1 sums exponentials, pass 2
+   writes; tmp holds the opdi_softmax_state.  A line in one piece has its exponentials kept in the result. */
 static void opdi_line_softmax_f32(const opdi_lines *lines, const opdi_piece *at, const void *const *in,
                                   void *const *out, char *tmp) {
     opdi_softmax_state *state = (opdi_softmax_state *)(void *)tmp;
@@ -53462,6 +53466,7 @@ static void opdi_line_softmax_f32(const opdi_lines *lines, const opdi_piece *at,
         opdi_line_affine(o + i, o + i, 0, (float)(1.0 / state->sum), rows);
     }
 }
+/* Does the work of opdi_line_softmax_f32 for doubles, element by element. */
 static void opdi_line_softmax_f64(const opdi_lines *lines, const opdi_piece *at, const void *const *in,
                                   void *const *out, char *tmp) {
     opdi_softmax_state *state = (opdi_softmax_state *)(void *)tmp;
@@ -53538,6 +53543,7 @@ static void opdi_line_softmax_backward_f64(const opdi_lines *lines, const opdi_p
     }
 }
 OPDI_COLD_BEGIN
+/* softmax or log_softmax (logarithm) of argument 0 along the dim of argument 1.  0, or -1 with an error. */
 static int opdi_softmax_of(opd_call *call, bool logarithm) {
     opd_tensor *tensor = opd_arg_tensor(call, 0), *ops[2];
     const opd_scalar_type dtype = (opd_scalar_type)tensor->dtype;
@@ -53561,6 +53567,8 @@ static int opdi_softmax_of(opd_call *call, bool logarithm) {
     lines.passes = 3;
     return opdi_lines_run(&lines, type == OPDI_F64 ? opdi_line_softmax_f64 : opdi_line_softmax_f32, 1);
 }
+/* The gradient of softmax or log_softmax (logarithm) from grad, argument 0, and the output, argument 1, along the dim
+   of argument 2.  0, or -1 with an error. */
 static int opdi_softmax_backward_of(opd_call *call, bool logarithm) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *ops[3];
     const int dim = opdi_dim_of(opd_arg_int(call, 2), grad->ndim);
@@ -53720,6 +53728,8 @@ static const opdi_line_fn opdi_line_cumsum[3] = {opdi_line_cumsum_f32, opdi_line
 static const opdi_line_fn opdi_line_cumprod[3] = {opdi_line_cumprod_f32, opdi_line_cumprod_f64, opdi_line_cumprod_i64};
 static const opdi_line_fn opdi_line_logcumsumexp[3] = {opdi_line_logcumsumexp_f32, opdi_line_logcumsumexp_f64, NULL};
 OPDI_COLD_BEGIN
+/* Runs the fold of fns that fits the computing type along a dim of argument 0, to a result of `dtype` or in place;
+   `what` names the operator in errors.  0, or -1 with an error. */
 static int opdi_scan(opd_call *call, const opdi_line_fn *fns, opd_scalar_type dtype, const char *what) {
     opd_tensor *tensor = opd_arg_tensor(call, 0), *ops[2];
     const int dim = opdi_dim_of(opd_arg_int(call, 1), tensor->ndim), type = opdi_compute_type(dtype);
