@@ -54522,6 +54522,8 @@ static opdi_matrix opdi_matrix_of(const opd_tensor *tensor, bool row) {
     if (tensor->ndim == 3) { matrix.bs = strides[-3]; }
     return matrix;
 }
+/* Computes matrix i of a batch, c = a b + beta c: as a dot product, an outer product or in general.  0, or -1 when
+   memory is out. */
 static int opdi_product_at(const opdi_products *products, int64_t i, double beta) {
     const int64_t size = (int64_t)opd_dtype_size((opd_scalar_type)products->dtype),
         in = (int64_t)opd_dtype_size((opd_scalar_type)products->from);
@@ -54966,6 +54968,8 @@ OPDI_OP(baddbmm) {
     op->cases = "[2,3,2], [2,3,4], [2,4,2]; [2], [2,3,4], [2,4,2], beta=0.5, alpha=2";
 }
 
+/* addbmm: beta self + alpha times the sum of the products of batch1 [b, n, m] with batch2 [b, m, p]; the result is
+   [n, p]. */
 static int opdi_addbmm_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *a = opd_arg_tensor(call, 1), *b = opd_arg_tensor(call, 2);
     const int64_t *other_sizes = opdi_sizes(a), *dims = opdi_sizes(b);
@@ -55012,6 +55016,8 @@ OPDI_OP(addbmm) {
 
 //== mv, addmv, dot, vdot ==============================================================================================
 
+/* mv (self is NULL) and addmv: alpha times the matrix of argument `first` times the vector of the next, plus beta
+   self; the result is [rows].  0, or -1 with an error. */
 static int opdi_mv_any(opd_call *call, opd_tensor *self, int first, opd_value beta, opd_value alpha) {
     opd_tensor *a = opd_arg_tensor(call, first), *value = opd_arg_tensor(call, first + 1);
     int64_t rows;
@@ -55297,6 +55303,8 @@ OPDI_OP(matmul) {
     op->cases = "[3], [3]; [2,3], [3]; [3], [3,2]; [2,3], [3,4]; [2,2,3], [3,4]; [2,3], [2,3,4]; [2,1,2,3], [3,3,2]";
 }
 
+/* linear: input times the transposed weight, plus bias.  addmm does it for inputs of two dims, and for contiguous
+   ones of three; else matmul and add. */
 static int opdi_linear_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *weight = opd_arg_tensor(call, 1), *b = opd_arg_tensor(call, 2), *wt,
         *output;
@@ -55385,6 +55393,8 @@ static int opdi_wrap_dim(int64_t *dim, int ndim) {
     if (*dim < 0) { *dim += count; }
     return 0;
 }
+/* tensordot: contracts dims_self of a with dims_other of b.  Where one of two such dims has size 1, the other is
+   summed first. */
 static int opdi_tensordot_kernel(opd_call *call) {
     opd_tensor *a = opd_arg_tensor(call, 0), *b = opd_arg_tensor(call, 1);
     opd_ints list = opd_arg_ints(call, 2), ints = opd_arg_ints(call, 3);
