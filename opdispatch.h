@@ -55668,6 +55668,8 @@ static int opdi_distances_run(opd_tensor *out, opd_tensor *input, opd_tensor *ou
 static bool opdi_cdist_by_product(double p, int64_t mode, const opd_tensor *input, const opd_tensor *output) {
     return p == 2 && (mode == 1 || (mode == 0 && (opd_size(input, -2) > 25 || opd_size(output, -2) > 25)));
 }
+/* Checks what cdist is given: x1 and x2 [.., rows, columns] of one floating point dtype, order p, and mode.  0, or -1
+   with an error. */
 static int opdi_cdist_check(const opd_tensor *input, const opd_tensor *output, double p, int64_t mode) {
     const opd_tensor *odd = opd_dtype_is_floating(OPDI_DTYPE(input)) ? output : input;
     if (input->ndim < 2 || output->ndim < 2) {
@@ -55721,6 +55723,7 @@ static int opdi__cdist_forward_kernel(opd_call *call) {
     out = opd_result(call, 0, sizes, ndim, OPDI_DTYPE(tensors[0]));
     return !out ? -1 : !out->data ? 0 : opdi_distances_run(out, tensors[0], tensors[1], NULL, NULL, p);
 }
+/* The gradient of cdist by x1 [.., n, columns], from grad and the distances, both [.., n, m]. */
 static int opdi__cdist_backward_kernel(opd_call *call) {
     static const int at[4] = {1, 2, 0, 4};        /* x, y, gradient, distances */
     opd_tensor *tensors[4], *out;
