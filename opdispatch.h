@@ -56154,6 +56154,8 @@ static double opdi_fft_get(const opdi_fft *fft, int64_t at) {
 static void opdi_fft_put(const opdi_fft *fft, int64_t at, double v) {
     if (fft->ytwice) { ((double *)(void *)fft->to)[at] = v; } else { ((float *)(void *)fft->to)[at] = (float)v; }
 }
+/* Transforms groups [begin, end) of OPDI_FFT_LANES lines each: reads them side by side as doubles, where `mirror`
+   fills up with conjugates, transforms, and writes them scaled.  Without memory `failed` is set. */
 static void opdi_fft_range(void *ctx, int64_t begin, int64_t end) {
     opdi_fft *fft = (opdi_fft *)ctx;
     const int64_t total = fft->plan->length, most = fft->lines > 1 ? OPDI_FFT_LANES : 1;
