@@ -56483,7 +56483,7 @@ typedef struct opdi_vol {
 } opdi_vol;
 static int64_t opdi_vol_area(const int64_t *sizes) { return sizes[0] * sizes[1] * sizes[2]; }
 
-/* The image x [c, in] unfolded to columns [c * k, out], `ld` elements a row; back adds the columns to x instead. */
+/* One row of columns, what one tap sees in the innermost dim: places lo .. hi of x, zeros around; back adds it to x. */
 #define OPDI_UNFOLD_ROW(type)                                                                               \
     {                                                                                                       \
         const type *from = (const type *)(const void *)x + row; type *to = (type *)(void *)out;             \
@@ -56495,6 +56495,8 @@ static int64_t opdi_vol_area(const int64_t *sizes) { return sizes[0] * sizes[1] 
             for (; j < vol->out[2]; j++) { to[j] = 0; }                                                     \
         }                                                                                                   \
     }
+/* Unfolds the image x [channels, in] to columns col [channels * kernel, out], `ld` elements a row.  back: adds the
+   columns to the image instead. */
 static void opdi_vol_unfold(const opdi_vol *vol, int64_t channels, char *x, char *col, int64_t ld, bool back) {
     const int64_t size = (int64_t)opd_dtype_size((opd_scalar_type)vol->dtype), taps = opdi_vol_area(vol->kernel),
         step = vol->stride[2];
@@ -56851,6 +56853,8 @@ static void OPDI_TYPED(shift_sum)(const opdi_shift *shift, int64_t element, int6
 #endif
 #if defined(OPDI_MAIN_PASS)
 OPDI_COLD_BEGIN
+/* Computes gw [groups, og, cg * kh * kw], the gradient of the weight, from gy and x: parts of the batch apart, and
+   then their sum.  0, 1 when the convolution does not suit this way, or -1 with an error. */
 static int opdi_shift_grad_weight(const opdi_conv *conv, const void *gy, const void *x, void *gw) {
     const opdi_micro mk = opdi_micro_of(conv->size);
     const int64_t depth = conv->cg * conv->kh * conv->kw, kp = opdi_round_up(depth, mk.mr),
@@ -57208,6 +57212,8 @@ static int opdi_conv_read(const opd_call *call, int first, const opd_tensor *inp
 
 //== convolution, convolution_backward =================================================================================
 
+/* convolution of input with weight, plus bias.  A transposed one runs as the gradient by the input of the convolution
+   that goes the other way. */
 static int opdi_convolution_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *weight = opd_arg_tensor(call, 1), *bias = opd_arg_tensor(call, 2),
         *out, *output;
@@ -57355,6 +57361,7 @@ static int opdi_conv_gradient(opd_call *call, int i, const opdi_conv_call *conv,
     }
     return opd_return_tensor(call, out);
 }
+/* convolution_backward: the gradients of input, weight and bias that output_mask wants, from grad_output. */
 static int opdi_convolution_backward_kernel(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 1), *weight = opd_arg_tensor(call, 2);
     opdi_conv_call conv;
@@ -57397,6 +57404,8 @@ static opd_tensor *opdi_conv_back_again(opd_backward_call *bw, opd_tensor *input
     }
     return rets[i];
 }
+/* The gradients of convolution_backward by grad_output, input and weight; see the formulas above opdi_conv_again.  0,
+   or -1 with an error. */
 static int opdi_convolution_backward_backward(opd_backward_call *bw) {
     opd_tensor *gi = opd_bw_grad(bw, 0), *gw = opd_bw_grad(bw, 1), *gb = opd_bw_grad(bw, 2);
     opd_tensor *input = opd_bw_tensor(bw, 1), *weight = opd_bw_tensor(bw, 2), *grad_out = opd_bw_tensor(bw, 0),
