@@ -57760,6 +57760,8 @@ static void OPDI_TYPED(max_pool_2x2)(const opdi_windows *windows, const OPDI_T *
         }
     }
 }
+/* Writes the largest element of each window of the plane x to y, and its position in the plane to at; NaN is larger
+   than all. */
 static void OPDI_TYPED(max_pool)(const opdi_windows *windows, const OPDI_T *x, OPDI_T *y, int64_t *at) {
     int64_t first, second, channels, i, j, k;
     OPDI_POOL_EACH(windows, first, second, channels) {
@@ -57822,6 +57824,8 @@ static int OPDI_TYPED(max_pool_backward)(const opdi_windows *windows, const OPDI
 enum { OPDI_POOL_MAX, OPDI_POOL_AVG, OPDI_POOL_MAX_BACKWARD, OPDI_POOL_AVG_BACKWARD };
 typedef struct opdi_pool_job { opdi_windows *windows; int what; } opdi_pool_job;
 OPDI_COLD_BEGIN
+/* Pools planes [begin, end) of the job ctx, forward or backward, by the loops of the dtype.  A position outside of
+   its plane sets `bad`. */
 static void opdi_pool_range(void *ctx, int64_t begin, int64_t end) {
     const opdi_pool_job *job = (const opdi_pool_job *)ctx;
     opdi_windows *windows = job->windows;
@@ -58022,6 +58026,8 @@ static void opdi_pool_sizes(const opdi_windows *windows, const opd_tensor *input
         sizes[i] = i < input->ndim - windows->nd ? opdi_sizes(input)[i] : windows->out[3 - input->ndim + i];
     }
 }
+/* max_pool (maximum: positions are result 1) or avg_pool of input with the given windows.  ints: integers are
+   allowed; `name` is what errors call the operator.  0, or -1 with an error. */
 static int opdi_pool_forward(opd_call *call, opdi_windows *windows, opd_tensor *input, bool maximum, bool adaptive,
                              bool include_pad, bool ints, const char *name) {
     int64_t sizes[8];
