@@ -58681,6 +58681,8 @@ static int opdi_im2col_run(opd_tensor *image, opd_tensor *col, const opdi_vol *v
     }
     return 0;
 }
+/* im2col: the windows of images [n, c, h, w] or [c, h, w] as columns [n, c * kernel, windows] or [c * kernel,
+   windows]. */
 static int opdi_im2col_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *out, *output;
     const int64_t *other_sizes = opdi_sizes(input), t = opdi_kernel_dtype(OPDI_DTYPE(input), false, "im2col_out_cpu");
@@ -58721,6 +58723,8 @@ static int opdi_im2col_kernel(opd_call *call) {
     if (!input || !output || opdi_im2col_run(input, output, &vol, false) != 0) { return -1; }
     return opdi_done_with(out, output);
 }
+/* col2im: columns [n, c * kernel, windows] or [c * kernel, windows] added up to images [n, c, h, w] or [c, h, w] of
+   output_size. */
 static int opdi_col2im_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *out, *output;
     const opd_ints to = opd_arg_ints(call, 1);
@@ -58928,6 +58932,7 @@ static void opdi_upsample_f32(const opdi_upsample *upsample, const float *x, flo
 static void opdi_upsample_f64(const opdi_upsample *upsample, const double *x, double *y);
 #endif
 #if defined(OPDI_TYPED) && !defined(OPDI_TYPED_WHOLE)   /* once for each type, see >>typed */
+/* Resizes one plane: x to y, or back, where the gradient x [out] is added to y [in]. */
 static void OPDI_TYPED(upsample)(const opdi_upsample *upsample, const OPDI_T *x, OPDI_T *y) {
     const int64_t width = upsample->in[1];
     int64_t i, j;
@@ -58991,6 +58996,8 @@ static int opdi_upsample_read(opdi_upsample *upsample, opd_ints out, const int64
     }
     return 0;
 }
+/* Works out which rows and columns each output looks at, then resizes input to out, or back.  corners: align_corners;
+   arguments `scales` and the next one are the scales.  0, or -1 with an error. */
 static int opdi_upsample_run(opd_call *call, opdi_upsample *upsample, opd_tensor *input, opd_tensor *out, bool corners,
                              int scales) {
     const opd_scalar_type dtype = input->dtype == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32;
@@ -59019,6 +59026,8 @@ static int opdi_upsample_run(opd_call *call, opdi_upsample *upsample, opd_tensor
                       opdi_upsample_range, upsample);
     return opdi_done_with(out, output);
 }
+/* Resizes argument 0 [n, c, h, w] to the output_size of argument 1, nearest or bilinear; `name` is for errors.  0, or
+   -1 with an error. */
 static int opdi_upsample_forward(opd_call *call, bool nearest, const char *name) {
     opd_tensor *input = opd_arg_tensor(call, 0);
     const int64_t *other_sizes = opdi_sizes(input);
@@ -59041,6 +59050,8 @@ static int opdi_upsample_forward(opd_call *call, bool nearest, const char *name)
                                                                         OPDI_DTYPE(input)),
                              !nearest && opd_arg_bool(call, 2), nearest ? 2 : 3);
 }
+/* The gradient of opdi_upsample_forward: argument 0, of the output's sizes, back to input_size, argument 2.  0, or -1
+   with an error. */
 static int opdi_upsample_backward(opd_call *call, bool nearest, const char *name) {
     opd_tensor *grad = opd_arg_tensor(call, 0);
     const opd_ints in = opd_arg_ints(call, 2);
@@ -59253,6 +59264,7 @@ static OPDI_T OPDI_TYPED(grid_inside)(const opdi_grid *grid, OPDI_T at, int64_t 
     }
     return at;
 }
+/* Finds what coordinate `at`, -1 to 1 along a dim of `size`, looks at: sets *looks. */
 static void OPDI_TYPED(grid_looks)(OPDI_TYPED(looks) *looks, const opdi_grid *grid, OPDI_T at, int64_t size) {
     OPDI_T factor = grid->corners ? (OPDI_T)(size - 1) / 2 : (OPDI_T)size / 2, none = 0, first, t;
     int i;
@@ -59407,6 +59419,7 @@ static int opdi_grid_read(opd_call *call, int at, int dims, opdi_grid *other) {
     other->corners = opd_arg_bool(call, at + 4);
     return 0;
 }
+/* grid_sampler_2d: samples input [n, c, h, w] at the places of grid [n, H, W, 2]; the result is [n, c, H, W]. */
 static int opdi_grid_sampler_2d_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *grid = opd_arg_tensor(call, 1), *out, *output;
     const opd_scalar_type dtype = input->dtype == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32;
@@ -59431,6 +59444,8 @@ static int opdi_grid_sampler_2d_kernel(opd_call *call) {
                       dtype == OPD_FLOAT64 ? opdi_grid_rows_f64 : opdi_grid_rows_f32, &other);
     return opdi_done_with(out, output);
 }
+/* grid_sampler_2d_backward: the gradients by input, unless output_mask leaves it out (None), and by grid.
+   grad_output is broadcast to the sizes of the output. */
 static int opdi_grid_sampler_2d_backward_kernel(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 1), *grid = opd_arg_tensor(call, 2),
         *out[2];
@@ -59513,6 +59528,8 @@ static opd_tensor *opdi_grid_fold(const opdi_grid *grid, opd_tensor *at, int64_t
     *sign = opd_mul(one, in);
     return opd_clamp_full(at, opd_value_int(0), opd_value_int(size - 1));
 }
+/* Fills *axis for coordinates `at`, -1 to 1 along a dim of `size`: the lines, weights and slopes of opdi_grid_looks
+   by public operators, and second derivatives.  After an error tensors of it are NULL. */
 static void opdi_grid_axis_make(opdi_grid_axis *axis, const opdi_grid *grid, opd_tensor *at, int64_t size) {
     const double half = (double)(grid->corners ? size - 1 : size) / 2, a = -0.75;
     opd_tensor *sign = opd_ones_like(at), *first, *tensor, *factor, *inside, *unused;
