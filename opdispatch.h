@@ -59998,6 +59998,8 @@ static void OPDI_TYPED(norm_batch)(void *ctx, int64_t begin, int64_t end) {
         }
     }
 }
+/* Batch norm's backward for channels [begin, end) of ctx, an opdi_norm: dw, db and dx, as far as they are wanted.
+   eval: the statistics are constants. */
 static void OPDI_TYPED(norm_batch_backward)(void *ctx, int64_t begin, int64_t end) {
     const opdi_norm *norm = (const opdi_norm *)ctx;
     const double count = (double)(norm->a * norm->n);
@@ -60095,6 +60097,8 @@ static opd_tensor *opdi_norm_j(const opdi_norm_second *second, opd_tensor *xhat,
                     opd_mul(xhat, opdi_norm_mean(second, opd_mul(value, xhat))));
     return opd_mul(value, second->rstd);
 }
+/* Computes the second derivatives above: *dg, *dx and *dw, by grad, input and weight; NULL where there is none.  0,
+   or -1 with an error. */
 static int opdi_norm_twice(const opdi_norm_second *second, opd_tensor **dg, opd_tensor **dx, opd_tensor **dw) {
     opd_tensor *xhat = opd_mul(opd_sub(second->input, second->mean), second->rstd),
         *jg = second->GX ? opdi_norm_j(second, xhat, second->GX) : NULL;
@@ -60172,6 +60176,8 @@ static bool opdi_batch_is(opd_call *call, int i) {
 
 //== layer norm ========================================================================================================
 
+/* Checks normalized_shape, weight and bias (second) of a layer norm of input.  Returns the first dim that is
+   normalised, or -1 with an error. */
 static int opdi_layer_norm_axis(const opd_tensor *input, opd_ints shape, const opd_tensor *weight,
                                 const opd_tensor *second) {
     const int axis = input->ndim - (int)shape.n;
@@ -60198,6 +60204,8 @@ static int opdi_layer_norm_axis(const opd_tensor *input, opd_ints shape, const o
     }
     return opdi_norm_params_dtype(input, weight, second) ? -1 : axis;
 }
+/* native_layer_norm over the last dims of input, those of normalized_shape: the output, mean and rstd, in which these
+   dims have size 1. */
 static int opdi_native_layer_norm_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *weight = opd_arg_tensor(call, 2), *second = opd_arg_tensor(call, 3),
         *out[3], *desk[3];
@@ -60342,6 +60350,8 @@ static int opdi_norm_settle(opd_call *call, opd_tensor **out, opd_tensor **desk)
     }
     return 0;
 }
+/* native_layer_norm_backward: the gradients of input, weight and bias that output_mask wants, from grad_out and the
+   forward's mean and rstd. */
 static int opdi_native_layer_norm_backward_kernel(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 1), *weight = opd_arg_tensor(call, 5),
         *out[3], *desk[3];
@@ -60384,6 +60394,7 @@ static int opdi_native_layer_norm_backward_kernel(opd_call *call) {
     }
     return opdi_norm_settle(call, out, desk);
 }
+/* The gradients of native_layer_norm_backward by grad_out, input and weight, by opdi_norm_twice. */
 static int opdi_native_layer_norm_backward_backward(opd_backward_call *bw) {
     const opd_value shape = opd_bw_value(bw, 2);
     opdi_norm_second second;
@@ -60505,6 +60516,7 @@ static int opdi_group_norm_open(opd_call *call, int first, const opd_tensor *inp
     norm->groups = groups;
     return opdi_norm_params_dtype(input, weight, second);
 }
+/* native_group_norm of input [N, C, ..], whose channels form `group` groups: the output, mean and rstd [N, group]. */
 static int opdi_native_group_norm_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *weight = opd_arg_tensor(call, 1), *second = opd_arg_tensor(call, 2),
         *out[3], *desk[3];
@@ -60574,6 +60586,8 @@ OPDI_OP(native_group_norm) {
     op->cases = "[2,4,3], [4], [4], 2, 4, 3, 2, 0.00001";
 }
 
+/* native_group_norm_backward: the gradients of input, weight and bias that output_mask wants, from grad_out and the
+   forward's mean and rstd [N, group]. */
 static int opdi_native_group_norm_backward_kernel(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 1), *weight = opd_arg_tensor(call, 4),
         *out[3], *desk[3];
@@ -60705,6 +60719,8 @@ static opd_tensor *opdi_batch_rows(opd_tensor *tensor, const opdi_norm *norm, bo
     value = opdi_view(tensor, sizes, strides, 3, 0);
     return value ? opdi_packed(value) : NULL;
 }
+/* Checks a batch norm of input [N, C, ..]: weight, bias (second), mean and var, each NULL or of C elements.  Sets the
+   sizes of *norm.  0, or -1 with an error. */
 static int opdi_batch_norm_check(const opd_tensor *input, const opd_tensor *weight, const opd_tensor *second,
                                  const opd_tensor *mean, const opd_tensor *var, opdi_norm *norm) {
     const opd_tensor *params[4];
@@ -60755,6 +60771,8 @@ static int opdi_batch_norm_track(opd_tensor *running, const opdi_norm *norm, opd
     (void)OPDI_ADD(&running->storage->version, 1u);
     return opdi_copy(running, desk);
 }
+/* native_batch_norm of input [N, C, ..]: the output, and mean and rstd [C].  Training takes the batch's statistics
+   and updates the running ones; evaluation takes the running ones and returns [0] for both. */
 static int opdi_native_batch_norm_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *weight = opd_arg_tensor(call, 1), *second = opd_arg_tensor(call, 2),
         *rm = opd_arg_tensor(call, 3), *rv = opd_arg_tensor(call, 4);
@@ -60874,6 +60892,8 @@ static opd_tensor *opdi_invstd(opd_tensor *var, double eps, opd_scalar_type dtyp
     }
     return opdi_dense_as(value, dtype);
 }
+/* native_batch_norm_backward: the gradients of input, weight and bias that output_mask wants, with the saved
+   statistics of training or, in evaluation, the running ones. */
 static int opdi_native_batch_norm_backward_kernel(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 1), *weight = opd_arg_tensor(call, 2),
         *mean, *rstd, *out[3], *desk[3], *xs, *gs, *dx = NULL;
