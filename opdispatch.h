@@ -61213,6 +61213,8 @@ enum { OPDI_REDUCE_NONE = 0, OPDI_REDUCE_MEAN = 1, OPDI_REDUCE_SUM = 2 };
 /* self [n, c, inner] against target [n, inner]. */
 typedef struct opdi_nll { int64_t n, c, inner, ignore, reduction; const int64_t *target; const double *weight;
     } opdi_nll;
+/* Checks nll_loss (two: nll_loss2d) and sets *nll; argument `first` is the reduction, the next one ignore_index.  0,
+   or -1 with an error. */
 static int opdi_nll_check(opd_call *call, int first, opd_tensor *input, opd_tensor *target, opd_tensor *weight,
                           bool two, opdi_nll *nll) {
     char left[256], second[256];
@@ -61297,6 +61299,8 @@ static int opdi_nll_open(opdi_nll *nll, opd_tensor *target, opd_tensor *weight) 
     }
     return 0;
 }
+/* nll_loss (two: nll_loss2d): -weight[t] self[.., t] for each target t, their sum, or their weighted mean.  Result 1
+   is the sum of the weights.  0, or -1 with an error. */
 static int opdi_nll_forward(opd_call *call, bool two) {
     opd_tensor *input = opd_arg_tensor(call, 0), *target = opd_arg_tensor(call, 1), *w = opd_arg_tensor(call, 2), *out,
         *total, *desk;
@@ -61330,6 +61334,8 @@ static int opdi_nll_forward(opd_call *call, bool two) {
     if (nll.reduction == OPDI_REDUCE_MEAN) { sum /= weight; }
     return opdi_nll_store(total, weight) ? -1 : opdi_nll_store(out, sum);
 }
+/* The gradient of opdi_nll_forward by self: -weight[t] times grad at each target t, for a mean over total_weight, and
+   zero elsewhere.  0, or -1 with an error. */
 static int opdi_nll_backward(opd_call *call, bool two) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 1), *target = opd_arg_tensor(call, 2),
         *weight = opd_arg_tensor(call, 3), *out, *desk;
@@ -61665,6 +61671,8 @@ static opd_tensor *opdi_cross_entropy_smooth(opd_tensor *input, opd_tensor *targ
     }
     return opd_add(opdi_muls(nll, 1 - sum), opdi_muls(smooth, sum / (double)count));
 }
+/* cross_entropy_loss of logits, whose classes are dim 1 (dim 0 if it is the only one).  Targets of the same sizes are
+   probabilities, others are numbers of classes. */
 static int opdi_cross_entropy_loss_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *target = opd_arg_tensor(call, 1), *weight = opd_arg_tensor(call, 2);
     const int64_t reduction = opd_arg_int(call, 3), ignore = opd_arg_int(call, 4), channels = input->ndim == 1 ? 0 : 1;
@@ -62144,6 +62152,8 @@ static int opdi_margin_ranking_loss_kernel(opd_call *call) {
                              opdi_reduced(opd_clamp_min(opdi_adds(delta, opd_arg_float(call, 3)), opd_value_int(0)),
                                           opd_arg_int(call, 4)));
 }
+/* cosine_similarity: the sum along dim of x1 x2 / (max(|x1|, eps) max(|x2|, eps)), x1 and x2 broadcast to each
+   other. */
 static int opdi_cosine_similarity_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *other = opd_arg_tensor(call, 1), *first, *second;
     const int64_t dim = opd_arg_int(call, 2);
