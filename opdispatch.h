@@ -62551,6 +62551,7 @@ typedef struct opdi_indexed_rows { char *self, *source; const int64_t *index; in
         if (gather) { for (k = other.n; k > 0; k--, pa += as, pb += bs, px += xs) { *pb = pa[*px * at]; } } \
         else { for (k = other.n; k > 0; k--, pa += as, pb += bs, px += xs) { pa[*px * at] = *pb; } }       \
     } break;
+/* Gathers or scatters *rows; a row with one index for all of it is moved at once. */
 static void opdi_indexed_move(const opdi_indexed *indexed, const opdi_indexed_rows *rows) {
     opdi_indexed_rows other = *rows;
     const int64_t as = indexed->as[indexed->row], bs = indexed->bs[indexed->row], xs = indexed->xs[indexed->row],
@@ -63488,6 +63489,7 @@ static opd_tensor *opdi_rows_index(const opd_tensor *out, int dim, opd_tensor *i
     index = opdi_index_checked(index, dim, out->ndim ? opdi_sizes(out)[dim] : 1, wrap, text);
     return index ? opdi_rows_spread(index, dim, opdi_sizes(src), src->ndim) : NULL;
 }
+/* index_add: self with alpha times slice i of source added to slice index[i] along dim. */
 static int opdi_index_add_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 2), *src = opd_arg_tensor(call, 3), *out;
     const int dim = opdi_dim_of(opd_arg_int(call, 1), self->ndim);
@@ -63558,6 +63560,7 @@ OPDI_OP(index_copy) {
     op->cases = "[3,4], 1, [1]i4, [3,1]";
 }
 
+/* index_fill: self with `value`, a number or 0-dim tensor, in slices index[i] along dim. */
 static int opdi_index_fill_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 2), *src, *out;
     const opd_value value = opd_arg_value(call, 3);
@@ -63609,6 +63612,7 @@ OPDI_OP(index_fill_int_Tensor) {
 }
 OPDI_COLD_END
 OPDI_COLD_BEGIN
+/* index_reduce: folds slice i of source into slice index[i] of self along dim, by prod, mean, amax or amin. */
 static int opdi_index_reduce_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 2), *src = opd_arg_tensor(call, 3), *out;
     int dim = opdi_dim_of(opd_arg_int(call, 1), self->ndim), how = opdi_reduce_of(opd_arg_str(call, 4));
@@ -63695,6 +63699,7 @@ static int opdi_rows_indexed(opd_call *call) {
     return opd_return_tensor(call, opd_index_put_full(self, opd_tensors_of(list, dim + 1), src,
                                                       kind == OPDI_INDEX_ADD));
 }
+/* Batches index_select, index_add and their like: one call with dim shifted where that does, else indexing. */
 static int opdi_rows_batch(opd_call *call) {
     opd_op *op = call->op;
     opd_value args[OPD_MAX_ARGS], ret;
@@ -64051,6 +64056,7 @@ static int opdi_index_batch(opd_call *call) {
     if (dim < 0) { return opd_batch_return(call, result, plan.adjacent ? plan.lead : 0); }
     return opd_batch_return(call, plan.adjacent ? opdi_index_swap(result, plan.nshape, plan.lead) : result, 0);
 }
+/* Batches index_put: self's examples come first, numbered by an index if indices have examples, too. */
 static int opdi_index_put_batch(opd_call *call) {
     opdi_index_plan plan;
     int64_t sizes[OPD_MAX_DIMS + 1];
@@ -64286,6 +64292,7 @@ OPDI_OP(take) {
     op->cases = "[3,4], [2,3]i12";
 }
 
+/* put: self as one row with source's elements written to, or (accumulate) added at, the places of index. */
 static int opdi_put_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 1), *src = opd_arg_tensor(call, 2), *out,
         *flat;
@@ -64357,6 +64364,7 @@ OPDI_OP(put) {
     op->cases = "[3,4], [1]i12, [1]; [3,4], [5]i12, [5], True";
 }
 
+/* take_along_dim: gathers along dim, other dims broadcast; without dim, from self as one row. */
 static int opdi_take_along_dim_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 1);
     int64_t first[OPD_MAX_DIMS], second[OPD_MAX_DIMS], minus = -1;
@@ -64444,6 +64452,7 @@ static int64_t opdi_mask_count(const opd_tensor *mask) {
     return count;
 }
 OPDI_COLD_BEGIN
+/* masked_select: a row of the elements of self where mask is true, both broadcast to each other. */
 static int opdi_masked_select_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *mask = opd_arg_tensor(call, 1), *out, *desk;
     int64_t sizes[OPD_MAX_DIMS], count;
@@ -64509,6 +64518,7 @@ OPDI_OP(masked_select) {
     op->cases = "[3,4], [3,4]b; [3,4], [4]b";
 }
 
+/* masked_scatter: self with source's elements, in turn, where mask is true; both are broadcast. */
 static int opdi_masked_scatter_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *mask = opd_arg_tensor(call, 1), *src = opd_arg_tensor(call, 2), *out,
         *desk, *mean;
