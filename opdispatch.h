@@ -64655,6 +64655,8 @@ static int opdi_cat_piece(opd_tensor *out, int dim, int64_t at, const opd_tensor
     }
     return rc;
 }
+/* Sets sizes to those of the list's tensors joined along dim; `first` is the first of them that opdi_cat_skips does
+   not leave out.  0, or -1 with an error. */
 static int opdi_cat_sizes(opd_tensors list, const opd_tensor *first, int dim, int64_t *sizes) {
     int64_t k;
     int axis;
@@ -64678,6 +64680,7 @@ static int opdi_cat_sizes(opd_tensors list, const opd_tensor *first, int dim, in
     }
     return 0;
 }
+/* cat: joins the tensors of a list along dim, in the dtype that they promote to; tensors [0] are left out. */
 static int opdi_cat_kernel(opd_call *call) {
     opd_tensors list = opd_arg_tensors(call, 0);
     const opd_tensor *first = NULL;
@@ -64708,6 +64711,8 @@ static int opdi_cat_kernel(opd_call *call) {
     }
     return 0;
 }
+/* The gradient of cat: each tensor gets its part of grad; those that were left out get zeros.  0, or -1 with an
+   error. */
 static int opdi_cat_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
     int64_t at = 0;
@@ -64762,6 +64767,7 @@ OPDI_OP(cat) {
     op->cases = "{[2,3], [1,3]}; {[2,3], [2,2]}, 1";
 }
 
+/* stack: joins the tensors of a list, all of the same sizes, along a new dim, in the dtype that they promote to. */
 static int opdi_stack_kernel(opd_call *call) {
     opd_tensors list = opd_arg_tensors(call, 0);
     opd_tensor *out;
@@ -64910,6 +64916,8 @@ OPDI_OP(concat) {
 
 //== padding ===========================================================================================================
 
+/* constant_pad_nd: self with `value` around it.  pad has pairs, before and after, from the last dim on; what is
+   negative cuts off. */
 static int opdi_constant_pad_nd_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *out, *fill, *dst, *src;
     const opd_ints pad = opd_arg_ints(call, 1);
@@ -64994,6 +65002,8 @@ static int64_t opdi_pad_map(int64_t i, int64_t low, int64_t count, bool reflect)
 #define OPDI_PAD_ROW_ADD(type) {                                                                            \
         type *a = (type *)(void *)pad_job->in + x; const type *b = (const type *)(const void *)pad_job->out + y; \
         for (k = 0; k < count; k++) { a[masks[k]] += b[k]; } }
+/* Pads planes [begin, end) of ctx, an opdi_pad_job: element o of a dim comes from map[o].  back: is added to
+   there. */
 static void opdi_pad_part(void *ctx, int64_t begin, int64_t end) {
     const opdi_pad_job *pad_job = (const opdi_pad_job *)ctx;
     const int64_t in_plane = pad_job->in_size[0] * pad_job->in_size[1] * pad_job->in_size[2],
@@ -65111,6 +65121,8 @@ static int opdi_pad_nd_kernel(opd_call *call) {
     desk = in ? opdi_work_for(out, (opd_scalar_type)out->dtype) : NULL;
     return desk && opdi_pad_run(in, desk, pad, reflect, false) == 0 ? opdi_done_with(out, desk) : -1;
 }
+/* The gradient of reflection and replication padding: each element of grad is added to the one that it was copied
+   from. */
 static int opdi_pad_nd_backward_kernel(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *in = opd_arg_tensor(call, 1), *out, *desk;
     const opd_ints pad = opd_arg_ints(call, 2);
@@ -65349,6 +65361,7 @@ static opd_tensor *opdi_pad_circular(opd_tensor *tensor, opd_value pad) {
     }
     return tensor;
 }
+/* pad: calls the operator of `mode`: constant, reflect, replicate or circular.  Only constant takes a value. */
 static int opdi_pad_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     const opd_ints pad = opd_arg_ints(call, 1);
