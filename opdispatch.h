@@ -65546,6 +65546,8 @@ static int opdi_embedding_dense_backward_put(opd_call *call) {
                              opd_index_put_full(opdi_o_zeros(grad, opd_ints_of(sizes, 2)), opd_tensors_of(&input, 1),
                                                 grad, true));
 }
+/* Batches embedding_dense_backward.  With indices shared, gradients lie side by side as columns of one call; else
+   rows are added up by index_put, or one example after another when they are scaled. */
 static int opdi_embedding_dense_backward_batch(opd_call *call) {
     opd_tensor *grad, *input;
     int64_t sizes[OPD_MAX_DIMS + 1];
@@ -65591,6 +65593,8 @@ OPDI_OP(embedding_backward) {
     op->cases = "";
 }
 OPDI_COLD_END
+/* one_hot: classes [..] as int64 [.., num_classes], 1 at the class and 0 elsewhere.  num_classes -1 is the largest
+   class plus 1. */
 static int opdi_one_hot_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *out, *desk;
     int64_t count = opd_arg_int(call, 1), sizes[OPD_MAX_DIMS], i, most = -1;
@@ -65658,6 +65662,8 @@ static void opdi_bags_f32(void *ctx, int64_t begin, int64_t end);
 static void opdi_bags_f64(void *ctx, int64_t begin, int64_t end);
 #endif
 #if defined(OPDI_TYPED) && !defined(OPDI_TYPED_WHOLE)   /* once for each type, see >>typed */
+/* Bags [begin, end) of ctx, an opdi_bags: the sum, mean or maximum of their rows to out, and how many rows to
+   counts. */
 static void OPDI_TYPED(bags)(void *ctx, int64_t begin, int64_t end) {
     const opdi_bags *bags = (const opdi_bags *)ctx;
     int64_t batch, i, channel;
@@ -65698,6 +65704,8 @@ static void OPDI_TYPED(bags)(void *ctx, int64_t begin, int64_t end) {
 #endif
 #if defined(OPDI_MAIN_PASS)
 OPDI_COLD_BEGIN
+/* Checks an embedding_bag: weight [n, d], indices (input) and offsets of one dim, the mode, and factors, which are
+   per_sample_weights or NULL.  last: include_last_offset.  0, or -1 with an error. */
 static int opdi_bags_check(opd_tensor *weight, opd_tensor *input, opd_tensor *offsets, int64_t mode,
                            opd_tensor *factors, bool last) {
     if (input->ndim != 1) {
@@ -65758,6 +65766,8 @@ static int64_t *opdi_bags_begin(opd_tensor *offsets, int64_t total, bool last) {
     begin[count] = last ? 0 : total;
     return begin;
 }
+/* _embedding_bag and _embedding_bag_forward_only: sums, means or maxima of the rows of weight in each bag, [bags, d];
+   then the bag of each index, the sizes of bags, and where maxima came from.  0, or -1 with an error. */
 static int opdi_embedding_bag_of(opd_call *call, bool forward_only) {
     opd_tensor *weight = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 1), *offsets = opd_arg_tensor(call, 2),
         *results[4];
