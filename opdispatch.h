@@ -66495,6 +66495,8 @@ OPDI_COLD_END
 
 //== repeat_interleave, searchsorted, bucketize ========================================================================
 
+/* repeat_interleave.Tensor: number i repeats[i] times, in order.  output_size, where given, must be how many there
+   are. */
 static int opdi_repeat_interleave_Tensor_kernel(opd_call *call) {
     opd_tensor *result = opd_arg_tensor(call, 0), *out, *desk, *input;
     const int64_t *values;
@@ -66641,6 +66643,8 @@ static int opdi_search(opd_call *call, opd_tensor *seq, opd_tensor *values, opd_
     return opdi_done_with(out, desk);
 }
 OPDI_COLD_BEGIN
+/* Checks searchsorted: seq [.., n], in whose leading dims values must agree unless there are none, and sorter, which
+   is NULL or has indices of seq's last dim.  0, or -1 with an error. */
 static int opdi_search_check(opd_tensor *seq, opd_tensor *values, opd_tensor *sorter) {
     int64_t i, count = seq->ndim ? opdi_sizes(seq)[seq->ndim - 1] : 1;
     int dim;
