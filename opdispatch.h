@@ -66947,6 +66947,9 @@ OPDI_COLD_BEGIN
 
 /* The lists of a step: parameters, gradients, and state; absent ones have no tensors. */
 #define OPDI_STEP_LISTS 6
+/* Checks the lists of an optimizer's step, lists[0] being the parameters: wanted ones are as long, and their tensors
+   have dtype, backend and sizes of the parameter.  What is written must not overlap another one in part.  0, or -1
+   with an error. */
 static int opdi_step_check(const opd_call *call, const opd_tensors *lists, int nlists, const bool *wanted) {
     const opd_tensors *params = &lists[0];
     int64_t i;
