@@ -43261,7 +43261,7 @@ static int opdi_element_of(opd_value value, opd_scalar_type dtype, double *out /
 }
 
 typedef struct opdi_fill { char *data; const char *element; int64_t size; } opdi_fill;
-/* By copies of a short run. */
+/* Fills elements [begin, end) of ctx, an opdi_fill, by copying a run of up to 1024 bytes. */
 static void opdi_fill_part(void *ctx, int64_t begin, int64_t end) {
     const opdi_fill *fill = (const opdi_fill *)ctx;
     char run[1024];
@@ -43299,11 +43299,12 @@ static int opdi_fill_with(opd_tensor *tensor, opd_value value) {
 
 //== factories =========================================================================================================
 
-/* What (dtype, layout, device, pin_memory[, memory_format]) say. */
+/* What the options of a factory say: (dtype, layout, device, pin_memory[, memory_format]). */
 typedef struct opdi_options { opd_scalar_type dtype; opd_device device; int64_t format; } opdi_options;
 enum { OPDI_FORMAT_CONTIGUOUS = 0, OPDI_FORMAT_PRESERVE, OPDI_FORMAT_LAST, OPDI_FORMAT_LAST_3D };
 
-/* Reads them from argument `at` on; has_format: a memory format follows.  Names what cannot be had. */
+/* Reads *options from argument `at` on; has_format: a memory format follows.  dtype and device hold where they are
+   None.  0, or -1 with an error that names what cannot be had. */
 static int opdi_options_read(const opd_call *call, int at, bool has_format, opd_scalar_type dtype, opd_device device,
                              opdi_options *options) {
     opd_value value = opd_arg_value(call, at), layout = opd_arg_value(call, at + 1), pin = opd_arg_value(call, at + 3);
@@ -43672,7 +43673,8 @@ OPDI_OP(zero) {
 //== sequences =========================================================================================================
 
 OPDI_COLD_END
-/* start + step i; made (linspace): from the nearer end, so that both ends are exact; base (logspace): base^that. */
+/* Numbers start + step i.  linear (linspace): counted from the nearer end, so that both are exact; power (logspace):
+   base to that.  whole: in int64, from i_start and i_step. */
 typedef struct opdi_sequence {
     double start, end, step, base;
     int64_t i_start, i_step, count;
@@ -44110,7 +44112,8 @@ static uint64_t opdi_words(const opd_call *call, int64_t count, uint64_t *key) {
 }
 
 typedef struct opdi_draw { char *out; opdi_convert store; int64_t size; uint64_t key, at, range, low; } opdi_draw;
-/* Each of two words; range 0: all 64 bits. */
+/* Writes draws [begin, end) of ctx, an opdi_draw: low plus a number below range (0: all 64 bits), from two words
+   each. */
 static void opdi_draw_part(void *ctx, int64_t begin, int64_t end) {
     const opdi_draw *draw = (const opdi_draw *)ctx;
     uint32_t results[64];
@@ -44353,7 +44356,7 @@ static int opdi_normal_float_float_kernel(opd_call *call) {
     return opdi_normal_into(call, opdi_random_result(call, 2, OPD_FLOAT32), opd_arg_float(call, 0),
                             opd_arg_float(call, 1));
 }
-/* Fisher and Yates. */
+/* randperm: the numbers 0 to n - 1, shuffled as by Fisher and Yates. */
 static int opdi_randperm_kernel(opd_call *call) {
     int64_t count = opd_arg_int(call, 0), i, *at, *rows, swapped;
     double element[2];
@@ -44672,7 +44675,7 @@ static opd_tensor *opdi_to_f64(opd_tensor *tensor, const int64_t *sizes, int ndi
     opd_tensor *delta = opd_tensor_new(opd_ints_of(sizes, ndim), OPD_FLOAT64);
     return delta && opdi_copy(delta, tensor) == 0 ? delta : NULL;
 }
-/* mean + std zeros, either a tensor. */
+/* normal: mean + std times normal numbers, where mean, std or both are tensors. */
 static int opdi_normal_tensor_kernel(opd_call *call) {
     opd_value mean = opd_arg_value(call, 0), std = opd_arg_value(call, 1);
     opd_tensor *tensors[2], *out, *zeros;
@@ -44853,7 +44856,8 @@ static int opdi_view_kernel(opd_call *call) {
 static int opdi_view_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_reshape(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 0)));
 }
-/* Of all examples; what is not tied to self may be a copy. */
+/* Batches view and _unsafe_view: the examples come first in the new sizes.  What is not tied to self may be a
+   copy. */
 static int opdi_view_batch(opd_call *call) {
     opd_tensor *all = opdi_batch_front_arg(call, 0);
     opd_ints shape = opd_arg_ints(call, 1);
@@ -44869,7 +44873,7 @@ OPDI_OP(view) {
     op->cases = "[2,3], (3,2); [2,3], (-1); [], (1,1)";
 }
 
-/* The same of a tensor that nobody else has: not tied to it. */
+/* _unsafe_view: view of a tensor that nobody else has, so that the result is not tied to it. */
 static int opdi_unsafe_view_kernel(opd_call *call) {
     if (opdi_view_kernel(call)) { return -1; }
     opdi_view_untie(call->rets[0].u.t);
@@ -45276,7 +45280,8 @@ OPDI_OP(select_int) {
     op->cases = "[2,3], 0, 1; [2,3], -1, -2";
 }
 
-/* The same for every step-th index of [start, end), each cut to the dim. */
+/* Sets *geometry to every step-th index of dim in [start, end), both cut to its size; returns the offset, -1:
+   failed. */
 static int64_t opdi_slice_geometry(const opd_tensor *tensor, int64_t dim, int64_t start, int64_t end, int64_t step,
                                    opdi_geometry *geometry) {
     int64_t size;
@@ -45322,8 +45327,8 @@ static int opdi_as_strided_kernel(opd_call *call) {
     opd_value offset = opd_arg_value(call, 3);
     return opdi_as_strided_at(call, offset.tag == OPD_TAG_INT ? offset.u.i : opd_offset(opd_arg_tensor(call, 0)));
 }
-/* Into the geometry of self: values are its sizes and strides, those of the result, and the way from one to the
-   other. */
+/* The gradient of as_strided.  The values kept are sizes and strides of self, those of the result, and the offset
+   between the two. */
 static int opdi_as_strided_bw(opd_backward_call *bw) {
     opd_value values[4];
     int i;
@@ -45488,8 +45493,8 @@ static int opdi_as_strided_backward_kernel(opd_call *call) {
     return opdi_copy(out, input);
 }
 OPDI_COLD_BEGIN
-/* Its transpose: the gradient, shared where the input overlaps itself, is added up in a base by the input's geometry
-   and read by the other. */
+/* The gradient of as_strided_backward, its transpose: grad, shared where the input overlaps itself, is added up in a
+   base by the input's geometry and read by the other one. */
 static int opdi_as_strided_backward_bw(opd_backward_call *bw) {
     opd_value values[4];
     opd_ints in, in_strides, size, stride, whole, one;
@@ -45512,7 +45517,7 @@ static int opdi_as_strided_backward_bw(opd_backward_call *bw) {
     base = opd_as_strided_backward(grad, whole, one, in, in_strides, -low);
     return opd_bw_return(bw, 0, opd_as_strided_full(base, size, stride, opd_value_int(offset - low)));
 }
-/* Bases one behind the other. */
+/* Batches as_strided_backward: the bases of the examples lie one behind the other. */
 static int opdi_as_strided_backward_batch(opd_call *call) {
     int64_t room[4][OPD_MAX_DIMS], first, second;
     const int64_t offset = opd_arg_int(call, 5), low = OPDI_MIN(offset, 0), count = opd_batch_size();
@@ -45610,7 +45615,7 @@ static int opdi_clone_kernel(opd_call *call) {
     out = opdi_result_like(call, self, (opd_scalar_type)self->dtype, opd_tensor_device(self), opdi_arg_format(call, 1));
     return out ? opdi_copy_into(out, self) : -1;
 }
-/* The copy of tensor alone, which lies among other examples, would be in rows. */
+/* True if tensor, an example that lies among others, would be contiguous after a copy that preserves strides. */
 static bool opdi_copies_to_rows(const opd_tensor *tensor) {
     int dim, last = -1;
     for (dim = 0; dim < tensor->ndim; dim++) {
@@ -45620,7 +45625,7 @@ static bool opdi_copies_to_rows(const opd_tensor *tensor) {
     }
     return !opdi_is_dense(tensor);
 }
-/* What asks for rows gets rows of each example. */
+/* Batches copies with a memory format: a contiguous one makes each example contiguous. */
 static int opdi_copy_format_batch(opd_call *call) {
     opd_value args[8], *value = &args[call->op->nargs - 1], ret;
     memcpy(args, call->args, (size_t)call->op->nargs * sizeof *args);
@@ -45811,7 +45816,7 @@ static int opdi_view_dtype_kernel(opd_call *call) {
     }
     return opdi_return_retyped(call, self, &geometry, dtype);
 }
-/* Only a view as the same dtype has one. */
+/* The gradient of view.dtype, which only a view as the same dtype has. */
 static int opdi_view_dtype_backward(opd_backward_call *bw) {
     if (opd_bw_value(bw, 1).u.i == (int64_t)opd_bw_dtype(bw, 0)) { return opd_bw_return(bw, 0, opd_bw_grad(bw, 0)); }
     return opd_fail(OPD_ERROR_AUTOGRAD, "view.dtype: a view as another dtype has no derivative");
@@ -46656,8 +46661,7 @@ OPDI_OP(lift_fresh) {
 
 //== repeat, flip, roll ================================================================================================
 
-/* Dims (r0, s0, r1, s1, ...) of a repeated tensor: which of them count repeats, at most 64.  Those of size 1 are left
-   out. */
+/* Dims (r0, s0, r1, s1, ..) of a repeated tensor, those of size 1 left out; sums: which of them count repeats. */
 typedef struct opdi_tiling {
     int n;
     int64_t sizes[OPD_MAX_DIMS], out[OPD_MAX_DIMS], in[OPD_MAX_DIMS], sums[OPD_MAX_DIMS];
@@ -46674,7 +46678,8 @@ static int opdi_tiling_add(opdi_tiling *tiling, int64_t size, int64_t out, int64
     tiling->in[tiling->n++] = in;
     return 0;
 }
-/* For sizes and strides (NULL: none) of the input, right-aligned with the repeats. */
+/* Fills *tiling for sizes and strides (NULL: none) of the input, right-aligned with the repeats.  0, or -1 with an
+   error. */
 static int opdi_tiling_make(opdi_tiling *tiling, opd_ints in, const int64_t *in_strides, const int64_t *out_strides,
                             opd_ints repeats) {
     int i;
@@ -46880,7 +46885,7 @@ static int opdi_roll_backward(opd_backward_call *bw) {
     return back ? opd_bw_return(bw, 0, opd_roll_full(opd_bw_grad(bw, 0), opd_ints_of(back, shifts.n),
                                                      opd_ints_of(dims.u.ints, dims.n))) : -1;
 }
-/* Without dims: the elements of each example in a row. */
+/* Batches roll; without dims the elements of each example are one row. */
 static int opdi_roll_batch(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *all;
     opd_ints shifts = opd_arg_ints(call, 1);
@@ -47093,7 +47098,7 @@ static int opdi_resize_kernel(opd_call *call) {
 static int opdi_resize_as_kernel(opd_call *call) {
     return opdi_resize_to(call, opdi_sizes_of(opd_arg_tensor(call, 1)), opdi_resize_format(call));
 }
-/* What has a history has its sizes from there. */
+/* Refuses to resize a tensor that requires grad: its sizes come from its history. */
 static int opdi_resize_autograd(opd_call *call) {
     return opdi_requires_grad(opd_arg_tensor(call, 0))
         ? opd_fail(OPD_ERROR_AUTOGRAD, "cannot resize variables that require grad") : opdi_below_autograd(call);
@@ -47416,7 +47421,7 @@ static int opdi_conj_copy_kernel(opd_call *call) {
     return opdi_draft_done(out, tensor);
 }
 static int opdi_conj_backward(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_conj(opd_bw_grad(bw, 0))); }
-/* The same on another device: the imaginary parts of a copy are negated. */
+/* conj on another device: a copy whose imaginary parts are negated. */
 static int opdi_conj_device_kernel(opd_call *call) {
     opd_tensor *out = opd_clone(opd_arg_tensor(call, 0)), *im;
     if (out && opd_dtype_is_complex(opd_dtype(out))) {
@@ -47975,7 +47980,7 @@ static void opdi_params_set_f64(opdi_params *params, int element, double d) {
     params->f32[element] = (float)d;
     params->i64[element] = opdi_to_i64(d);
 }
-/* The same of an argument, which is refused where it overflows the type that computes. */
+/* Sets number `element` of params to an argument; one that overflows float32 is noted in `beyond`, to be refused. */
 static void opdi_params_set(opdi_params *params, int element, opd_value value) {
     opdi_params_set_f64(params, element, opdi_number_f64(value));
     params->i64[element] = opdi_number_i64(value);
@@ -48190,8 +48195,8 @@ static int opdi_binary(opd_call *call, const opdi_formula *formula) {
     ops[2] = opdi_operand_of(call, 1, &other);
     return opdi_pointwise(call, formula, ops, 2, &opdi_no_params);
 }
-/* The same for integer division, which fails with nothing written.  The smallest int64 or int32 by -1 traps in PyTorch;
-   narrower ones wrap. */
+/* opdi_binary for integer division, which fails with nothing written.  The smallest int64 or int32 by -1 traps in
+   PyTorch; narrower ones wrap. */
 static int opdi_binary_div(opd_call *call, const opdi_formula *formula) {
     opd_tensor *ops[3];
     opdi_number number, other;
@@ -49855,7 +49860,7 @@ static int opdi_fmin_kernel(opd_call *call) { return opdi_binary(call, &opdi_for
 static opd_tensor *opdi_tie(opd_tensor *grad, opd_tensor *equal, opd_tensor *loses) {
     return opdi_unless(opd_where_self(equal, opdi_muls(grad, 0.5), grad), loses);
 }
-/* Of the larger (or smaller) of the first argument and that at `other`. */
+/* The gradient of maximum (larger) or minimum of the first argument and that at `other`. */
 static int opdi_extreme_backward(opd_backward_call *bw, int other, bool larger) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *target = opd_bw_tensor(bw, other),
         *extra = opd_eq(input, target);
@@ -50356,7 +50361,7 @@ OPDI_OP(copysign_Tensor) {
     op->cases = OPDI_CASES_BINARY;
 }
 
-/* A constant beside self, but where there is nowhere to go. */
+/* The gradient of nextafter: that of self is 1, but 0 where self equals other; that of other is 0. */
 static int opdi_nextafter_backward(opd_backward_call *bw) {
     OPDI_GIVE(0, opdi_unless(opd_bw_grad(bw, 0), opd_eq(opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 1))));
     OPDI_GIVE(1, opd_zeros_like(opd_bw_grad(bw, 0)));
@@ -50493,7 +50498,7 @@ OPDI_OP(masked_fill_Tensor) {
     op->cases = "[2,3], [2,3]b, []";
 }
 
-/* x + w (y - x) */
+/* lerp: self + weight (end - self) */
 OPDI_FORMULA_F(lerp, lerp, 0)
 OPDI_FORMULA_F(lerp_scalar, lerp_scalar, 0)
 static int opdi_lerp_check(const opd_tensor *tensor, const char *name, opd_scalar_type want) {
@@ -50772,7 +50777,7 @@ OPDI_FORMULA_D(softplus_backward, softplus_backward, 0)
 static int opdi_softplus_backward_kernel(opd_call *call) {
     return opdi_binary_params(call, &opdi_formula_softplus_backward, 2, 2);
 }
-/* d/dx sigmoid(beta input) = beta sum (1 - sum) below the threshold */
+/* Second derivative of softplus by input: beta s (1 - s) below the threshold, with s = sigmoid(beta input). */
 static int opdi_softplus_backward_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *grad_out = opd_bw_tensor(bw, 0), *input = opd_bw_tensor(bw, 1), *bx, *sum,
         *delta;
@@ -50797,7 +50802,7 @@ OPDI_OP(softplus_backward) {
 static const opdi_formula opdi_formula_silu_backward = {{opdi_f32_vsilu_backward, opdi_f64_silu_backward, NULL},
     "silu_backward_cpu", 0, OPDI_NUMBER(silu_backward, silu_backward)};
 static int opdi_silu_backward_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_silu_backward); }
-/* f'' = sum (1 - sum) (2 + input (1 - 2 s)) */
+/* Second derivative of silu: s (1 - s) (2 + input (1 - 2 s)) with s = sigmoid(input). */
 static int opdi_silu_backward_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *grad_out = opd_bw_tensor(bw, 0), *input = opd_bw_tensor(bw, 1), *sum,
         *delta;
@@ -50818,8 +50823,8 @@ OPDI_OP(silu_backward) {
 
 OPDI_FORMULA_D(mish_backward, mish_backward, 0)
 static int opdi_mish_backward_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_mish_backward); }
-/* f = input tensor, tensor = tanh(softplus input), sum = sigmoid input, w = 1 - tensor^2: f'' = w sum (2 + input (1 -
-   sum - 2 t sum)) */
+/* Second derivative of mish: with t = tanh(softplus(input)), s = sigmoid(input) it is (1 - t^2) s (2 + input (1 - s -
+   2 t s)). */
 static int opdi_mish_backward_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *grad_out = opd_bw_tensor(bw, 0), *input = opd_bw_tensor(bw, 1), *sum,
         *tensor, *delta;
@@ -50843,8 +50848,8 @@ static int opdi_gelu_backward_kernel(opd_call *call) {
     int k = opdi_gelu_approximate(opd_arg_str(call, 2));
     return k < 0 ? -1 : opdi_binary(call, k ? &opdi_formula_gelu_tanh_backward : &opdi_formula_gelu_backward);
 }
-/* none: f'' = phi(input) (2 - input^2).  tanh: with u = k (input + c input^3), tensor = tanh u:
-   f'' = (1 - tensor^2) (u' + input u'' / 2 - input tensor u'^2) */
+/* Second derivative of gelu: phi(x) (2 - x^2), x the input.  tanh_form: with u = k (x + c x^3) and t = tanh(u) it is
+   (1 - t^2) (u' + x u'' / 2 - x t u'^2). */
 static opd_tensor *opdi_gelu_second(opd_tensor *input, bool tanh_form) {
     opd_tensor *x2 = opd_square(input), *tensor, *du, *ddu, *delta;
     if (!tanh_form) {
@@ -50889,9 +50894,8 @@ static int opdi_elu_backward_kernel(opd_call *call) {
     return opdi_pointwise(call, result ? &opdi_formula_elu_backward_result : &opdi_formula_elu_backward, ops, 2,
                           &params);
 }
-/* From self: f'' = alpha scale input_scale^2 e^(input input_scale) for input <= 0;
-    from the result y: the formula is linear in y,
-   so the derivative is input_scale. */
+/* Second derivative of elu.  From self it is alpha scale input_scale^2 e^(input input_scale) for input <= 0; from the
+   result the gradient is linear, so the derivative is input_scale. */
 static int opdi_elu_backward_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *grad_out = opd_bw_tensor(bw, 0), *input = opd_bw_tensor(bw, 5), *delta;
     const opd_value alpha = opd_bw_value(bw, 1), scale = opd_bw_value(bw, 2), input_scale = opd_bw_value(bw, 3);
@@ -50929,7 +50933,7 @@ OPDI_OP(true_divide_Tensor) {
     op->cases = OPDI_CASES_DIV;
 }
 
-/* With a number in the place of a tensor. */
+/* true_divide, and those below: with a number in the place of a tensor. */
 static int opdi_true_divide_Scalar_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_div_Scalar(opd_arg_tensor(call, 0), opd_arg_value(call, 1)));
 }
@@ -51161,7 +51165,7 @@ static void opdi_reduce_init(opdi_reduce *reduce, opd_tensor *tensor, uint64_t m
 }
 
 OPDI_COLD_END
-/* Elements [begin, end) of a row into folded. */
+/* Takes elements [begin, end) of a row into *folded. */
 static void opdi_reduce_part(const opdi_reduce *reduce, int64_t row, int64_t begin, int64_t end, opdi_folded *folded) {
     const opdi_iter *iter = &reduce->it;
     const opdi_operand *operand = &iter->op[0];
@@ -51541,7 +51545,7 @@ static opd_tensor *opdi_bw_spread(opd_backward_call *bw, opd_tensor *grad, int i
     return grad ? opd_expand(grad, sizes) : NULL;
 }
 
-/* One that reduces everything to one element: `form` is what it is of all examples at once, along dims. */
+/* Batches an operator that reduces everything to one element: returns all examples, and in *dims those of one. */
 static opd_tensor *opdi_batch_whole(opd_call *call, int64_t *room, opd_ints *dims) {
     opd_tensor *all = opdi_batch_front_arg(call, 0);
     *dims = opdi_batch_all_dims(opd_arg_tensor(call, 0)->ndim, room);
@@ -52247,7 +52251,7 @@ static opd_tensor *opdi_share(opd_tensor *grad, opd_tensor *input, opd_tensor *v
 static opd_tensor *opdi_share_all(opd_tensor *grad, opd_tensor *input, opd_tensor *value) {
     return opdi_share(grad, input, value, opd_ints_of(NULL, 0));
 }
-/* The same without regard to NaN (scale_grad_by_count) */
+/* opdi_share without regard to NaN (scale_grad_by_count). */
 static opd_tensor *opdi_share_equal(opd_tensor *grad, opd_tensor *input, opd_tensor *value, opd_ints dims) {
     opd_tensor *mask = opd_eq(input, value);
     return opd_div(opd_mul(grad, mask), opd_sum_dim(mask, dims, true));
@@ -52938,7 +52942,7 @@ OPDI_OP(special_logsumexp) {
     op->cases = "[2,3], (1)";
 }
 
-/* self summed over the dims that size does not have (at::sum_to). */
+/* sum_to_size: self summed over the dims that size does not have (at::sum_to). */
 static int opdi_sum_to_size_kernel(opd_call *call) {
     opd_tensor *tensor = opd_arg_tensor(call, 0);
     const opd_ints size = opd_arg_ints(call, 1);
@@ -53328,7 +53332,7 @@ static void opdi_lines_range(void *ctx, int64_t begin, int64_t end) {
     }
     if (mem != (char *)local) { opdi_free(mem, bytes); }
 }
-/* How much of a line is gone through at a time, and the buffers for it. */
+/* Decides how much of a line is gone through at a time, and sets the sizes of buffers for that. */
 static void opdi_lines_pieces(opdi_lines *lines) {
     int64_t bytes = 0;
     int k;
@@ -53358,7 +53362,7 @@ static int opdi_lines_run(opdi_lines *lines, opdi_line_fn fn, int64_t cost) {
 //-- softmax --------------------------------------------------------------------------------------------- >>op:_softmax
 
 OPDI_COLD_END
-/* Largest of count > 0 (NaN is found by the sum); then o = x - c and its exponentials' sum, in pieces. */
+/* The largest of count > 0 elements, without regard to NaN, which the sum of exponentials shows. */
 OPDI_ALWAYS float opdi_line_max_body(const float *x, int64_t count) {
     float a[32];
     int64_t i = 0;
@@ -53423,8 +53427,7 @@ static double opdi_line_sum(const float *x, int64_t count) {
     opdi_fold_sum_f32(&folded, x, count, 0, NULL);
     return folded.f;
 }
-/* The largest, the sum of exponentials, the result.  Exponentials of a whole line stay where the result will be.  flag:
-   the logarithm. */
+/* What passes 0 and 1 of a softmax find: the largest element of a line, the sum of exp(x - top). */
 typedef struct opdi_softmax_state { double top, sum; } opdi_softmax_state;
 /* Softmax of a line, or its logarithm (flag).  Pass 0 finds the largest element, pass 1 sums exponentials, pass 2
    writes; tmp holds the opdi_softmax_state.  A line in one piece has its exponentials kept in the result. */
@@ -53499,7 +53502,7 @@ static void opdi_line_softmax_f64(const opdi_lines *lines, const opdi_piece *at,
         state->sum += to[i];
     }
 }
-/* y (grad - sum(grad y)); of the logarithm, grad - exp(y) sum(grad) */
+/* The gradient of a line of softmax, y (grad - sum(grad y)), or of its logarithm (flag), grad - exp(y) sum(grad). */
 static void opdi_line_softmax_backward_f32(const opdi_lines *lines, const opdi_piece *at, const void *const *in,
                                            void *const *out, char *tmp) {
     opdi_softmax_state *state = (opdi_softmax_state *)(void *)tmp;
@@ -55547,7 +55550,7 @@ static void opdi_distances_back_f32(void *ctx, int64_t begin, int64_t end);
 static void opdi_distances_back_f64(void *ctx, int64_t begin, int64_t end);
 #endif
 #if defined(OPDI_TYPED) && !defined(OPDI_TYPED_WHOLE)   /* once for each type, see >>typed */
-/* s with the difference v of two elements in it. */
+/* Returns s, a sum or maximum so far, with the difference v of two elements taken in. */
 OPDI_ALWAYS OPDI_T OPDI_TYPED(distance_with)(OPDI_T s, OPDI_T v, OPDI_T p, int norm) {
     switch (norm) {
     case OPDI_DISTANCE_0: return s + (OPDI_T)(v < 0 || v > 0 || !(v <= v));
@@ -55773,7 +55776,8 @@ static int opdi__cdist_forward_backward(opd_backward_call *bw) {
     OPDI_GIVE(1, opd_cdist_backward(opd_mT(grad), other, input, p, opd_mT(delta)));
     return 0;
 }
-/* With result = g / delta, 0 where delta is: x sum(result) - result y, and the same for y with result transposed. */
+/* The gradients of _euclidean_dist: with result = grad / delta, 0 where delta is, x1 gets x1 sum(result) - result x2,
+   and x2 the same with x1 and x2 exchanged and result transposed. */
 static int opdi__euclidean_dist_backward(opd_backward_call *bw) {
     opd_tensor *delta = opd_bw_result(bw, 0), *result = opd_div(opd_bw_grad(bw, 0), delta), *in[2];
     const int64_t last = -1;
@@ -55787,9 +55791,9 @@ static int opdi__euclidean_dist_backward(opd_backward_call *bw) {
     }
     return 0;
 }
-/* The gradient of input is out_ik = sum_j g_ij factor(v_ijk) c_ij with value = x_i - y_j, factor = sign(value)
-   |value|^(p-1), third = delta^(1-p).  Its own derivatives along upper, by grad, input, output and delta, in results:
-   NULL where they are 0. */
+/* Derivatives of the gradient of cdist by input, sum over j of grad_ij factor_ijk third_ij with value = input_i -
+   output_j, factor = sign(value) |value|^(p-1), third = delta^(1-p).  Along upper, by grad, input, output and delta,
+   to results: NULL where they are 0. */
 static void opdi_cdist_second(opd_tensor *upper, opd_tensor *grad, opd_tensor *input, opd_tensor *output,
                               opd_tensor *delta, double p, opd_tensor **results /*[4]*/) {
     const int64_t rows = -2, columns = -1, all = -3;
@@ -55927,7 +55931,7 @@ static int opdi__pdist_forward_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_pdist_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1).u.d,
                                                    opd_bw_result(bw, 0)));
 }
-/* Pairs as a symmetric matrix: each at (i, j) and (j, i) of count * count; and what that is the transpose of. */
+/* Pairs as a symmetric matrix [count, count], each at (i, j) and (j, i); opdi_matrix_pairs is its transpose. */
 static opd_tensor *opdi_pairs_matrix(opd_tensor *tensor, opd_tensor *at, int64_t count) {
     const int64_t sizes[2] = {count, count}, flat = count * count;
     tensor = opd_index_put(opd_new_zeros(tensor, opd_ints_of(&flat, 1)), opd_tensors_of(&at, 1), tensor);
@@ -55938,7 +55942,7 @@ static opd_tensor *opdi_matrix_pairs(opd_tensor *tensor, opd_tensor *at, int64_t
     const int64_t flat = count * count;
     return tensor ? opd_index_select(opdi_reshape_to(opd_add(tensor, opd_mT(tensor)), &flat, 1), 0, at) : NULL;
 }
-/* That of _cdist_backward for a matrix with itself. */
+/* The gradients of _pdist_backward: those of _cdist_backward for a matrix with itself. */
 static int opdi__pdist_backward_backward(opd_backward_call *bw) {
     opd_tensor *input = opd_bw_tensor(bw, 1), *at, *results[4];
     const int64_t count = opdi_sizes(input)[0];
@@ -56008,7 +56012,7 @@ typedef struct opdi_fft_plan {
     const double *chirp, *kernel;                 /* [n, 2]: exp(-pi i t t / n); [m, 2]: what is multiplied with */
 } opdi_fft_plan;
 
-/* One pass: `done` is the length of what is transformed already.  x, y: [2, count, lanes], real parts first. */
+/* Runs pass `place` of a transform; `done` is the length of what is transformed already. */
 static inline void opdi_fft_pass(const opdi_fft_plan *plan, int place, int64_t done, const double *x, double *y,
                                  const int lanes) {
     const int64_t count = plan->length, part = count / place, step = part / done;
@@ -56080,7 +56084,7 @@ static inline void opdi_fft_pass(const opdi_fft_plan *plan, int place, int64_t d
         }
     }
 }
-/* x becomes its transform; room: as much again, with an inner plan its 4 m. */
+/* Transforms x in place; room has as much again, with an inner plan 4 times that one's length. */
 static void opdi_fft_lines(const opdi_fft_plan *plan, double *x, double *room, int lanes) {
     double *from = x, *to = room, *other;
     int64_t done = 1, step;
@@ -56414,7 +56418,7 @@ static int opdi__fft_r2c_backward(opd_backward_call *bw) {
     grad = opd_view_as_real(opd_fft_c2c(grad, dims, opd_bw_value(bw, 2).u.i, false));
     return opd_bw_return(bw, 0, opd_select(grad, -1, 0));
 }
-/* Elements that stand for two of the line count twice. */
+/* The gradient of _fft_c2r: elements that stand for two of the line count twice. */
 static int opdi__fft_c2r_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *twice;
     const opd_ints dims = opdi_bw_dims(bw, 1), sizes = opd_bw_sizes(bw, 0);
@@ -56525,8 +56529,8 @@ static void opdi_vol_unfold(const opdi_vol *vol, int64_t channels, char *x, char
     }
 }
 OPDI_COLD_BEGIN
-/* at [rows, count] = a second + beta at with row strides and, for first and second, whether they are given
-   transposed */
+/* Computes at [rows, count] = first second + beta at, with the distances of rows; ta, tb: first, second are given
+   transposed. */
 static int opdi_vol_gemm(const opdi_vol *vol, int64_t rows, int64_t count, int64_t element, const char *first,
                          int64_t lda, bool ta, const char *second, int64_t ldb, bool tb, double beta, char *at,
                          int64_t ldc) {
@@ -57236,7 +57240,7 @@ static int opdi_convolution_kernel(opd_call *call) {
     if (bias) { opdi_bias_add(output, bias); }
     return opdi_done_with(out, output);
 }
-/* Lists at i, i + 1, .. of the forward call, handed on. */
+/* Argument i of the forward call, a list of ints. */
 static opd_ints opdi_bw_ints(opd_backward_call *bw, int i) {
     opd_value value = opd_bw_value(bw, i);
     return opd_ints_of(value.u.ints, value.n);
@@ -57385,10 +57389,9 @@ static int opdi_convolution_backward_kernel(opd_call *call) {
     for (i = 0; i < 3; i++) { if (opdi_conv_gradient(call, i, &conv, grad, input, weight) != 0) { return -1; } }
     return 0;
 }
-/* With gI, gW, gb what convolution_backward gives, and ggI, ggW, ggb their gradients
-   (at::native::_convolution_double_backward):
-   d grad_output = conv(ggI, weight) + conv(input, ggW) + ggb;  d weight = gW(ggI, grad_output);
-    d input = gI(ggW, grad_output) */
+/* Let gI, gW, gb be what convolution_backward gives, ggI, ggW, ggb their gradients
+   (at::native::_convolution_double_backward).  That of grad_output is conv(ggI, weight) + conv(input, ggW) + ggb,
+   that of weight gW(ggI, grad_output), that of input gI(ggW, grad_output). */
 static opd_tensor *opdi_conv_again(opd_backward_call *bw, opd_tensor *input, opd_tensor *weight) {
     return opd_convolution(input, weight, NULL, opdi_bw_ints(bw, 4), opdi_bw_ints(bw, 5), opdi_bw_ints(bw, 6),
                            opd_bw_value(bw, 7).u.i != 0, opdi_bw_ints(bw, 8), opd_bw_value(bw, 9).u.i);
@@ -57429,7 +57432,8 @@ static int opdi_convolution_backward_backward(opd_backward_call *bw) {
     if (gi) { OPDI_GIVE(2, opdi_conv_back_again(bw, gi, weight, 1)); }
     return opd_ok() ? 0 : -1;
 }
-/* Gradient i of arguments as they are. */
+/* Gradient i of convolution_backward for these tensors and groups, and the call's other arguments; NULL with an
+   error. */
 static opd_tensor *opdi_conv_back_one(opd_call *call, opd_tensor *grad, opd_tensor *input, opd_tensor *weight,
                                       int64_t groups, int i) {
     bool mask[3] = {false, false, false};
@@ -57949,7 +57953,8 @@ static int opdi_pool_input(opdi_windows *windows, const opd_tensor *input, int n
     }
     return 0;
 }
-/* Kernel, stride and padding from argument `first` on, dilation after them for a maximum. */
+/* Reads kernel, stride and padding from argument `first` on, then dilation for a maximum, into *windows.  0, or -1
+   with an error. */
 static int opdi_pool_read(const opd_call *call, int first, opdi_windows *windows, const opd_tensor *input, int ndim,
                           const char *name, bool maximum, int ceil_at) {
     char left[96], second[96];
@@ -57977,7 +57982,7 @@ static int opdi_pool_read(const opd_call *call, int first, opdi_windows *windows
     }
     return 0;
 }
-/* Room for and the values of lo, hi and span. */
+/* Allocates lo, hi and span of *windows and fills them in.  0, or -1 with an error. */
 static int opdi_windows_make(opdi_windows *windows, bool adaptive, bool include_pad) {
     int64_t *at, o;
     int i;
@@ -58054,7 +58059,7 @@ static int opdi_pool_forward(opd_call *call, opdi_windows *windows, opd_tensor *
     }
     return maximum ? opdi_done_with(at, to) : 0;
 }
-/* The gradient of input; `at` for a maximum. */
+/* The gradient of a pooling by input, to result 0; `at` has the positions of maxima, NULL for an average. */
 static int opdi_pool_backward(opd_call *call, opdi_windows *windows, opd_tensor *grad, opd_tensor *input,
                               opd_tensor *at, bool adaptive, bool include_pad, const char *name) {
     int64_t sizes[8];
@@ -58110,7 +58115,7 @@ static opd_tensor *opdi_pool_pick(opd_tensor *input, opd_tensor *at, int ndim) {
     values[2] = opd_value_tensor(opdi_reshape_to(at, rest, count + 1));
     return opdi_reshape_to(opd_call_op(OPD_OP(&gather, "aten::gather"), values, 3), opdi_sizes(at), at->ndim);
 }
-/* What two and three dims share; g: gradients. */
+/* max_pool2d_with_indices and max_pool3d_with_indices. */
 static int opdi_max_pool_of(opd_call *call, int ndim) {
     const char *name = ndim == 2 ? "max_pool2d" : "max_pool3d";
     opd_tensor *input = opd_arg_tensor(call, 0);
@@ -58136,7 +58141,7 @@ static int opdi_max_pool_gradient(opd_backward_call *bw, int ndim) {
                                                                    opdi_bw_ints(bw, 4), opd_bw_value(bw, 5).u.i != 0,
                                                                    opd_bw_result(bw, 1)));
 }
-/* Of a maximum's gradient: argument `at` holds the positions. */
+/* The gradient of a max_pool's backward: grad's elements at the positions, which argument `at` holds. */
 static int opdi_max_pool_backward_gradient(opd_backward_call *bw, int ndim, int at) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
     OPDI_GIVE(0, opdi_pool_pick(grad, opd_bw_tensor(bw, at), ndim));
@@ -58811,7 +58816,7 @@ OPDI_OP(col2im) {
 /* Numbers of memory formats (c10::MemoryFormat). */
 #define OPDI_MEMORY_DENSE opd_value_int(0)
 #define OPDI_MEMORY_LAST opd_value_int(2)
-/* [.., channels row row, height, width] to [.., channels, height row, width row], and back. */
+/* pixel_shuffle by r (row): [.., channels r r, height, width] to [.., channels, height r, width r]; and back. */
 static int opdi_pixel_shuffle_any(opd_call *call, bool back) {
     opd_tensor *input = opd_arg_tensor(call, 0);
     const int64_t row = opd_arg_int(call, 1);
@@ -58976,7 +58981,7 @@ static void opdi_upsample_range(void *ctx, int64_t begin, int64_t end) {
     }
 }
 OPDI_COLD_BEGIN
-/* Reads and checks sizes; in[4] of the input, its first two also of the output. */
+/* Reads sizes into *upsample: out is output_size, in the ndim sizes of the input.  0, or -1 with an error. */
 static int opdi_upsample_read(opdi_upsample *upsample, opd_ints out, const int64_t *in, int ndim) {
     if (out.n != 2) {
         return opd_fail(OPD_ERROR_ARGUMENT, "It is expected output_size equals to 2, but got size %lld",
@@ -59076,7 +59081,7 @@ static int opdi_upsample_backward(opd_call *call, bool nearest, const char *name
                                                                        OPDI_DTYPE(grad)),
                              !nearest && opd_arg_bool(call, 3), nearest ? 3 : 4);
 }
-/* The examples as more images. */
+/* Batches the gradient of upsampling: the images of all examples are images of one call. */
 static int opdi_upsample_backward_batch(opd_call *call) {
     int dim, i;
     opd_tensor *grad = opd_batch_arg(call, 0, &dim);
@@ -59310,7 +59315,7 @@ static void OPDI_TYPED(grid_places)(const opdi_grid *grid, int64_t place, OPDI_T
     OPDI_TYPED(grid_looks)(&looks[0], grid, at[1], grid->in[0]);
     OPDI_TYPED(grid_looks)(&looks[1], grid, at[0], grid->in[1]);
 }
-/* Rows of the output of all channels. */
+/* Samples rows [begin, end) of the output, counted over all images, in all channels. */
 static void OPDI_TYPED(grid_rows)(void *ctx, int64_t begin, int64_t end) {
     const opdi_grid *grid = (const opdi_grid *)ctx;
     const int64_t area = grid->in[0] * grid->in[1], points = grid->out[0] * grid->out[1];
@@ -59339,7 +59344,8 @@ static void OPDI_TYPED(grid_rows)(void *ctx, int64_t begin, int64_t end) {
         }
     }
 }
-/* Images: what is looked at gets its part of the gradient, in order; the grid how the weights change. */
+/* Gradients of images [begin, end): what is looked at gets its part, in order, and the grid what the weights' slopes
+   say. */
 static void OPDI_TYPED(grid_back)(void *ctx, int64_t begin, int64_t end) {
     const opdi_grid *grid = (const opdi_grid *)ctx;
     const int64_t area = grid->in[0] * grid->in[1], points = grid->out[0] * grid->out[1];
@@ -59865,7 +59871,7 @@ static double OPDI_TYPED(row_dev)(const OPDI_T *x, const OPDI_T *y, int64_t coun
 static double OPDI_TYPED(row_dot)(const OPDI_T *x, const OPDI_T *y, int64_t count, OPDI_T c) {
     return OPDI_TYPED(row)(x, y, count, c, OPDI_ROW_DOT);
 }
-/* One group of layer or group norm. */
+/* Normalises groups [begin, end) of a layer or group norm. */
 static void OPDI_TYPED(norm_forward)(void *ctx, int64_t begin, int64_t end) {
     const opdi_norm *norm = (const opdi_norm *)ctx;
     const int64_t len = norm->per * norm->n;
@@ -59961,7 +59967,7 @@ static void OPDI_TYPED(norm_params)(void *ctx, int64_t begin, int64_t end) {
         if (norm->db) { ((OPDI_T *)norm->db)[item] = (OPDI_T)db[0]; }
     }
 }
-/* One channel of batch norm. */
+/* Normalises channels [begin, end) of a batch norm. */
 static void OPDI_TYPED(norm_batch)(void *ctx, int64_t begin, int64_t end) {
     const opdi_norm *norm = (const opdi_norm *)ctx;
     const OPDI_T *weight = (const OPDI_T *)norm->weight, *b = (const OPDI_T *)norm->bias;
@@ -60699,7 +60705,8 @@ OPDI_OP(group_norm) {
 
 //== batch norm ========================================================================================================
 
-/* Channels first as [c, a * n] when rows are short, so that loops run along memory; else x itself. */
+/* Returns a copy [c, a, n] of tensor [a, c, n], so that loops over short rows run along memory.  back: copies tensor
+   [c, a, n] to `into`, which is [a, c, n].  NULL with an error. */
 static opd_tensor *opdi_batch_rows(opd_tensor *tensor, const opdi_norm *norm, bool back, opd_tensor *into) {
     int64_t sizes[3], strides[3];
     opd_tensor *value;
@@ -61394,7 +61401,7 @@ static opd_tensor *opdi_nll_weights(opd_call *call, int first) {
     return (input->ndim == 4 ? opd_nll_loss2d_forward : opd_nll_loss_forward) (results, weight,
         opd_arg_tensor(call, first + 1), NULL, OPDI_REDUCE_NONE, opd_arg_int(call, first + 4)) ? NULL : results[0];
 }
-/* Of losses without reduction and without weight. */
+/* The rule of nll_loss by way of losses without reduction and weight, which are applied to them here. */
 static int opdi_nll_apart(opd_call *call) {
     opd_tensor *loss, *total;
     const int64_t reduction = opd_arg_int(call, 3);
@@ -61427,7 +61434,7 @@ static int opdi_nll_back_apart(opd_call *call) {
     args[4] = opd_value_int(OPDI_REDUCE_NONE);
     return args[0].u.t ? opd_return_tensor(call, opd_call_op(call->op, args, 7)) : -1;
 }
-/* Whether input at `first`, target and weight have sizes for that. */
+/* True if input at `first`, target and weight have sizes that nll_loss or nll_loss2d takes. */
 static bool opdi_nll_fits(opd_call *call, int first) {
     const opd_tensor *input = call->args[first].u.t, *target = call->args[first + 1].u.t;
     const opd_tensor *weight = opd_arg_tensor(call, first + 2);
@@ -61807,7 +61814,8 @@ OPDI_OP(l1_loss) {
     op->cases = "[2,3], [2,3]";
 }
 
-/* smooth_l1 (beta): zeros^2 / (2 beta) up to beta, then zeros - beta / 2; huber (delta) is delta times that. */
+/* smooth_l1 of d = |input - output|: d^2 / (2 beta) up to beta, then d - beta / 2.  scaled (huber): beta times
+   that. */
 static opd_tensor *opdi_huber(opd_tensor *input, opd_tensor *output, double beta, bool scaled) {
     opd_tensor *zeros = opd_abs(opdi_loss_difference(input, output)), *tensor;
     if (beta <= 0) { return zeros; }
@@ -61844,7 +61852,8 @@ static int opdi_huber_like_backward_kernel(opd_call *call) {
     delta = opd_mul(opdi_muls(delta, opdi_loss_share(input, other, opd_arg_int(call, 3))), grad);
     return opd_return_tensor(call, opd_contiguous(opdi_loss_as(delta, input)));
 }
-/* Second derivatives: go times the slope; grad times go where the loss is quadratic. */
+/* Second derivatives of smooth_l1 or huber (scaled): of grad_out by the slope, of input and target where it is
+   quadratic. */
 static int opdi_huber_twice(opd_backward_call *bw, bool scaled) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *grad_out = opd_bw_tensor(bw, 0), *input = opd_bw_tensor(bw, 1),
         *other = opd_bw_tensor(bw, 2), *delta;
@@ -61950,7 +61959,7 @@ static int opdi_binary_cross_entropy_backward_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, opdi_loss_as(delta, input));
 }
-/* By target: grad (log(1 - input) - log input) */
+/* The gradients of binary_cross_entropy; that of target is grad (log(1 - input) - log(input)). */
 static int opdi_binary_cross_entropy_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *other = opd_bw_tensor(bw, 1),
         *weight = opd_bw_tensor(bw, 2), *delta;
@@ -61963,8 +61972,8 @@ static int opdi_binary_cross_entropy_backward(opd_backward_call *bw) {
                          reduction == OPDI_REDUCE_MEAN ? opd_div_Scalar(delta, opd_value_float((double)input->numel))
                          : delta);
 }
-/* (input - other) / (input (1 - input)): by input (input input - 2 x other + other) / (input (1 - input))^2, by other
-   -1 / (input (1 - input)) */
+/* Second derivatives: the gradient (x - y) / q, q = x (1 - x), of input x and target y has (x^2 - 2 x y + y) / q^2 by
+   x and -1 / q by y. */
 static int opdi_binary_cross_entropy_backward_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *grad_out = opd_bw_tensor(bw, 0), *input = opd_bw_tensor(bw, 1),
         *other = opd_bw_tensor(bw, 2), *weight = opd_bw_tensor(bw, 3), *quotient, *delta, *keep;
@@ -62016,7 +62025,7 @@ OPDI_OP(binary_cross_entropy_with_logits) {
     op->cases = "[2,3], [2,3]u; [2,3], [2,3]u, [3]+, [3]+, 0";
 }
 
-/* buffer = exp(-|input|); min(0, input) - log1p(buffer) */
+/* log_sigmoid_forward: min(0, input) - log1p(buffer), and buffer = exp(-|input|). */
 static int opdi_log_sigmoid_forward_kernel(opd_call *call) {
     opd_tensor *input = opd_contiguous(opd_arg_tensor(call, 0)), *buffer;
     if (!input || opdi_norm_floating(input, "log_sigmoid_cpu")) { return -1; }
@@ -62028,7 +62037,7 @@ static int opdi_log_sigmoid_forward_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
     return grad ? opd_bw_return(bw, 0, opd_log_sigmoid_backward(grad, opd_bw_tensor(bw, 0), opd_bw_result(bw, 1))) : 0;
 }
-/* grad (m - s second / (1 + second)), m = 1 and s = 1 for input < 0, else 0 and -1 */
+/* The gradient of log_sigmoid: with q = buffer / (1 + buffer) it is grad (1 - q) for input < 0, else grad q. */
 static int opdi_log_sigmoid_backward_kernel(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 1), *second = opd_arg_tensor(call, 2),
         *quotient;
@@ -62077,7 +62086,7 @@ OPDI_OP(log_sigmoid) {
     op->cases = "[2,3]";
 }
 
-/* log(1 + exp(-y input)) */
+/* soft_margin_loss: log(1 + exp(-target input)) */
 static int opdi_soft_margin_loss_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *other = opd_arg_tensor(call, 1);
     other = opdi_loss_as(opd_log1p(opd_exp(opd_mul(opd_neg(input), other))), input);
@@ -62096,7 +62105,8 @@ static int opdi_soft_margin_loss_backward(opd_backward_call *bw) {
     OPDI_GIVE(1, opd_soft_margin_loss_backward(grad, other, input, opd_bw_value(bw, 2).u.i));
     return 0;
 }
-/* -y sum with sum = sigmoid(-y input): by input other^2 s (1 - sum), by other -s + input other sum (1 - sum) */
+/* Second derivatives: the gradient -y s, s = sigmoid(-y x), of input x and target y has y^2 s (1 - s) by x and x y s
+   (1 - s) - s by y. */
 static int opdi_soft_margin_loss_backward_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 1), *other = opd_bw_tensor(bw, 2), *sum,
         *quotient;
@@ -62328,8 +62338,8 @@ static int opdi_glu_backward_kernel(opd_call *call) {
 static int opdi_glu_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_glu_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1).u.i));
 }
-/* u = G_a sum + G_b a sum (1 - sum) is what go gets; input's halves get go G_b sum (1 - sum) and go sum (1 - sum) (G_a
-   + G_b a (1 - 2 sum)). */
+/* Second derivatives of glu, a s with s = sigmoid(b): grad_out gets G_a s + G_b a s (1 - s); the halves a and b of
+   input get grad_out G_b s (1 - s) and grad_out s (1 - s) (G_a + G_b a (1 - 2 s)). */
 static int opdi_glu_backward_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *grad_out = opd_bw_tensor(bw, 0), *input = opd_bw_tensor(bw, 1), *first,
         *sum, *quotient, *ga, *gb, *two[2];
@@ -62579,7 +62589,7 @@ static void opdi_indexed_move(const opdi_indexed *indexed, const opdi_indexed_ro
             }
     }
 }
-/* b: of the compute type, its elements bs apart. */
+/* Folds *rows into a; b is of the compute type, its elements bs apart. */
 static void opdi_indexed_fold_f32(const opdi_indexed *indexed, const opdi_indexed_rows *rows, int64_t bs);
 static void opdi_indexed_fold_f64(const opdi_indexed *indexed, const opdi_indexed_rows *rows, int64_t bs);
 static void opdi_indexed_fold_i64(const opdi_indexed *indexed, const opdi_indexed_rows *rows, int64_t bs);
@@ -62590,7 +62600,7 @@ static void opdi_indexed_fold(const opdi_indexed *indexed, const opdi_indexed_ro
 }
 #endif
 #if defined(OPDI_TYPED)   /* once for each type, see >>typed */
-/* What is stored as dtype, and computed in OPDI_T. */
+/* Reading and writing elements of a dtype that are computed in OPDI_T. */
 #if defined(OPDI_TYPED_WHOLE)
 OPDI_ALWAYS OPDI_T OPDI_TYPED(indexed_get)(const void *data, int dtype) {
     switch (dtype) {
@@ -62682,7 +62692,7 @@ static void OPDI_TYPED(indexed_fold)(const opdi_indexed *indexed, const opdi_ind
 }
 #endif
 #if defined(OPDI_MAIN_PASS)
-/* Sums side by side. */
+/* Adds count elements of second to first, both of compute type `type`. */
 static void opdi_indexed_sum(int type, void *first, const void *second, int64_t count) {
     void *data[3];
     data[0] = data[1] = first;
@@ -62893,7 +62903,7 @@ static opd_tensor *opdi_span_view(opd_tensor *tensor) {
     }
     return opdi_view(tensor, &span, &one, 1, 0);
 }
-/* An index for every element as a list of offsets into a's memory; src as a row. */
+/* Makes few's index, one for every element, a list of offsets into a's memory, and src a row. */
 static int opdi_few_flatten(opdi_few *few) {
     int64_t strides[OPD_MAX_DIMS], numel = few->index->numel, i, *to;
     const int64_t one = 1, *places = (const int64_t *)(const void *)few->index->data;
@@ -62920,7 +62930,7 @@ static int opdi_few_flatten(opdi_few *few) {
     few->dim = 0;
     return few->src && few->self ? 0 : -1;
 }
-/* The different ones of the list f->index, in order, as f->rows; a list of where among those each is. */
+/* Sets few->rows to the different numbers of few->index, in order; returns where among them each is, or NULL. */
 static opd_tensor *opdi_few_rows(opdi_few *few) {
     const int64_t count = opdi_sizes(few->index)[few->dim], step = opdi_strides(few->index)[few->dim], one = 1;
     const int64_t *places = (const int64_t *)(const void *)few->index->data;
@@ -63375,7 +63385,7 @@ static int64_t opdi_rows_init(opdi_rows *rows, opd_tensor *first, int dim, opd_t
     rows->bytes = rows->inner * (int64_t)opd_dtype_size((opd_scalar_type)first->dtype);
     return first->ndim ? opdi_span_of(opdi_sizes(first), 0, dim) : 1;
 }
-/* The same for a with any strides. */
+/* opdi_rows_select for a tensor `first` of any strides. */
 static int opdi_rows_walk(opd_tensor *first, int dim, opd_tensor *input, opd_tensor *out) {
     int64_t sizes[OPD_MAX_DIMS], strides[OPD_MAX_DIMS], count = 1;
     int axis;
@@ -63654,7 +63664,7 @@ static opdi_rows_kind opdi_rows_kind_of(const opd_op *op) {
     while (kind < OPDI_INDEX_REDUCE && strncmp(op->schema->name, names[kind], strlen(names[kind])) != 0) { kind++; }
     return (opdi_rows_kind)kind;
 }
-/* vmap of those where each example has indices of its own. */
+/* The rule of opdi_rows_batch where each example has indices of its own. */
 static int opdi_rows_indexed(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 2), *src, *list[OPD_MAX_DIMS];
     const opd_value value = call->op->nargs > 3 ? call->args[3] : opd_value_none();
@@ -63989,7 +63999,7 @@ typedef struct opdi_index_plan {
     int nshape, lead, width;                      /* dims of the broadcast indices; before the first; indexed */
     bool batched, adjacent;                       /* an index is of each example; the indexed dims are neighbours */
 } opdi_index_plan;
-/* Of self with its examples in front (self_batched), or of one for all. */
+/* Makes *plan of the call's list, for a self with its examples in front (self_batched) or one for all. */
 static int opdi_index_plan_of(opd_call *call, opdi_index_plan *plan, bool self_batched) {
     const opd_tensors list = opd_arg_tensors(call, 1);
     opd_tensor **out = (opd_tensor **)opdi_scope_alloc(((size_t)list.n + 2) * sizeof *out);
@@ -64632,7 +64642,7 @@ OPDI_OP(where) {
 //== joining ===========================================================================================================
 
 static bool opdi_cat_skips(const opd_tensor *tensor) { return tensor->ndim == 1 && tensor->numel == 0; }
-/* Piece tensor of out, `at` elements along dim. */
+/* Copies tensor to out from place `at` of dim on.  0, or -1 with an error. */
 static int opdi_cat_piece(opd_tensor *out, int dim, int64_t at, const opd_tensor *tensor) {
     const int64_t inner = opdi_span_of(opdi_sizes(out), dim + 1, out->ndim), outer = opdi_span_of(opdi_sizes(out), 0,
             dim);
@@ -65034,7 +65044,7 @@ static void opdi_pad_part(void *ctx, int64_t begin, int64_t end) {
     }
 }
 OPDI_COLD_BEGIN
-/* in (or, backward, its zeroed gradient) against out. */
+/* Pads in to out; back: adds out to in, which is a gradient that was zeroed. */
 static int opdi_pad_run(opd_tensor *in, opd_tensor *out, opd_ints pad, bool reflect, bool back) {
     const int ndim = (int)pad.n / 2;
     opdi_pad_job pad_job;
@@ -65069,7 +65079,7 @@ static int opdi_pad_run(opd_tensor *in, opd_tensor *out, opd_ints pad, bool refl
                       &pad_job);
     return 0;
 }
-/* Checks, and the sizes of the padded tensor. */
+/* Checks the arguments of a padding of in, and sets sizes to those of the padded tensor.  0, or -1 with an error. */
 static int opdi_pad_sizes(const opd_call *call, const opd_tensor *in, opd_ints pad, bool reflect, int64_t *sizes) {
     const int ndim = *(strstr(call->op->schema->name, "pad") + 3) - '0';     /* of reflection_pad2d */
     char text[256];
@@ -66060,7 +66070,7 @@ static int opdi_bincount_kernel(opd_call *call) {
     }
     return opdi_done_with(out, desk);
 }
-/* The same on another device, of operators. */
+/* bincount on another device, made of operators. */
 static int opdi_bincount_device_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *weights = opd_arg_tensor(call, 1);
     const opd_scalar_type dtype = !weights || input->numel == 0 ? OPD_INT64
