@@ -43392,7 +43392,7 @@ static opd_scalar_type opdi_dtype_of_number(opd_value value) {
         : value.tag == OPD_TAG_COMPLEX ? OPD_COMPLEX64 : OPD_FLOAT32;
 }
 
-/* From sizes. */
+/* empty: a tensor of the sizes in argument 0, whose elements may be anything. */
 static int opdi_empty_kernel(opd_call *call) {
     opdi_options options;
     if (opdi_options_read(call, 1, true, OPD_FLOAT32, opdi_host(), &options)) { return -1; }
@@ -43482,7 +43482,8 @@ OPDI_OP(scalar_tensor) {
     op->cases = "1.5; 2, dtype=4";
 }
 
-/* From a tensor. */
+/* Reads *options from argument `at` on, with dtype and device of argument 0 where they are None.  0, or -1 with an
+   error. */
 static int opdi_like_options(const opd_call *call, int at, bool has_format, opdi_options *options) {
     const opd_tensor *self = opd_arg_tensor(call, 0);
     return opdi_options_read(call, at, has_format, (opd_scalar_type)self->dtype, opd_tensor_device(self), options);
@@ -43801,7 +43802,6 @@ OPDI_OP(range_step) {
     op->cases = "1, 4, 2";
 }
 
-/* linspace; logspace has a base before the options. */
 /* What a 0-dim tensor holds; 0 where it has no memory. */
 static int opdi_space_end(opd_value *value) {
     const opd_tensor *tensor = value->tag == OPD_TAG_TENSOR ? opdi_on_host(value->u.t) : NULL;
@@ -44038,7 +44038,7 @@ OPDI_OP(triu) {
     op->cases = "[3,4]; [2,3,3], 1; [3,3], -1";
 }
 
-/* Columns [from, to) of row row that belong to the triangle. */
+/* Sets *from and *to: columns [*from, *to) of the row belong to the triangle. */
 static void opdi_triangle_row(int64_t row, int64_t cols, int64_t offset, bool lower, int64_t *from, int64_t *to) {
     int64_t depth = OPDI_MIN(OPDI_MAX(row + offset + (lower ? 1 : 0), 0), cols);
     *from = lower ? 0 : depth;
@@ -45172,7 +45172,6 @@ OPDI_OP(unsqueeze) {
     op->cases = "[2,3], 1; [2,3], -1; [], 0";
 }
 
-/* Without dims of size 1, all of them or only dim `only`. */
 /* geometry: self without its dims of one: all of them, or only the dim or dims of argument 1. */
 static int opdi_geometry_squeezed(const opd_call *call, opdi_geometry *geometry) {
     const opd_tensor *self = opd_arg_tensor(call, 0);
@@ -48146,7 +48145,8 @@ static int opdi_copy_by_formula(opd_tensor *dst, const opd_tensor *src) {
                            &opdi_no_params);
 }
 OPDI_COLD_END
-/* Runs formula formula with the inputs ops[1..nin] promoted to `common`, giving a result of dtype `result`. */
+/* Runs a formula with the inputs ops[1..nin] promoted to `common`, giving a result of dtype `result`.  0, or -1 with
+   an error. */
 static int opdi_pointwise_typed(opd_call *call, const opdi_formula *formula, opd_tensor **ops, int nin,
                                 opd_scalar_type common, opd_scalar_type result, const opdi_params *params) {
     int compute;
@@ -48980,7 +48980,7 @@ static const opdi_formula opdi_formula_clamp = {{opdi_f32_clamp, opdi_f64_clamp,
 static const opdi_formula opdi_formula_clamp_tensor =
     {{opdi_f32_clamp_tensor, opdi_f64_clamp_tensor, opdi_i64_clamp_tensor}, "clamp_cpu", OPDI_NOT_BOOL,
     OPDI_NUMBER(clamp_tensor, clamp_tensor)};
-/* Clamps the first argument to the bounds in params, in dtype dtype. */
+/* Clamps the first argument to the bounds in params, computing in `dtype`. */
 static int opdi_clamp_run(opd_call *call, opd_scalar_type dtype, const opdi_params *params) {
     opd_tensor *ops[4];
     opdi_number number;
@@ -51216,7 +51216,7 @@ static void opdi_reduce_store(const opdi_reduce *reduce, const int64_t *idx, opd
         else { reduce->it.op[k + 1].store(at, out == OPDI_OUT_F ? &folded->f : &folded->g, 1); }
     }
 }
-/* idx of an output row, reduced dims at 0; and the next one. */
+/* Sets idx to where output row `row` begins, reduced dims at 0; opdi_reduce_next goes to the next one. */
 static void opdi_reduce_index(const opdi_reduce *reduce, int64_t row, int64_t *idx) {
     int dim;
     for (dim = 0; dim < reduce->nred; dim++) { idx[dim] = 0; }
@@ -51688,7 +51688,7 @@ OPDI_OP(mean_dim) {
 }
 
 OPDI_COLD_END
-/* Four products side by side. */
+/* Defines a fold that multiplies: x[0 .. count) into four products side by side, of type A. */
 #define OPDI_FOLD_PROD(name, type, A, field)                                                                \
     static void name(opdi_folded *folded, const void *px, int64_t count, int64_t at, const opdi_reduce *reduce) { \
         const type *x = (const type *)px; A a[4] = {1, 1, 1, 1}; int64_t i = 0; int j;                      \
@@ -54046,7 +54046,7 @@ static opdi_key *opdi_keys_sort(opdi_key *key, opdi_key *other, int64_t count) {
             for (j = 0; j < rows; j++) { i = from + j; key = keys[j]; (void)i; body }                             \
         }                                                                                                         \
     }
-/* Element i of the line at memory, as out's element element. */
+/* Writes element i of the line at memory, and i, as element `element` of the outputs. */
 static void opdi_line_take(const opdi_lines *lines, const void *memory, int64_t i, void *const *out, int64_t element) {
     const char *x = (const char *)memory + i * lines->step[0];
     char *to = (char *)out[0] + element * lines->step[1];
@@ -54838,7 +54838,6 @@ static int opdi_mm_backward(opd_backward_call *bw) {
     OPDI_GIVE(1, opd_mm(opdi_mt(opd_bw_tensor(bw, 0)), grad));
     return 0;
 }
-/* What the cards of products share. */
 /* Bilinear in the tensor arguments first and second, with c (-1: none) added to the product: one call for each tangent
    of both, the first with that of c. */
 static int opdi_bilinear_jvp(opd_jvp_call *jv, int first, int second, int c) {
@@ -55505,7 +55504,6 @@ static int opdi_copy_by_formula(opd_tensor *dst, const opd_tensor *src) {
     return opd_fail(OPD_ERROR_NOT_FOUND, "copies between devices are left out: OPD_NO_OPERATORS was defined");
 }
 #else
-/* What several families use. */
 /* A boolean of an output_mask. */
 static bool opdi_mask_at(const opd_call *call, int i, int element) {
     const opd_value value = call->args[i];
@@ -56012,7 +56010,8 @@ typedef struct opdi_fft_plan {
     const double *chirp, *kernel;                 /* [n, 2]: exp(-pi i t t / n); [m, 2]: what is multiplied with */
 } opdi_fft_plan;
 
-/* Runs pass `place` of a transform; `done` is the length of what is transformed already. */
+/* Runs one pass of a transform from x to y, both [2, count, lanes], real parts first, for the factor `place` of the
+   length; `done` is the length that is transformed already. */
 static inline void opdi_fft_pass(const opdi_fft_plan *plan, int place, int64_t done, const double *x, double *y,
                                  const int lanes) {
     const int64_t count = plan->length, part = count / place, step = part / done;
@@ -57338,7 +57337,8 @@ static int opdi_conv_same_sizes(const opd_tensor *grad, const int64_t *sizes, in
     }
     return 0;
 }
-/* Result i of convolution_backward: undefined, a fake, or computed by `what` (-1: the bias). */
+/* Makes result i of convolution_backward: the gradient of input (0), weight (1) or bias (2), None where output_mask
+   does not want it.  0, or -1 with an error. */
 static int opdi_conv_gradient(opd_call *call, int i, const opdi_conv_call *conv, opd_tensor *grad, opd_tensor *input,
                               opd_tensor *weight) {
     const opd_scalar_type type = (opd_scalar_type)conv->vol.dtype, dtype = OPDI_DTYPE(opd_arg_tensor(call, 1));
@@ -59380,7 +59380,8 @@ static void OPDI_TYPED(grid_back)(void *ctx, int64_t begin, int64_t end) {
 #endif
 #if defined(OPDI_MAIN_PASS)
 OPDI_COLD_BEGIN
-/* Reads input, grid and how from argument `at` on; dims: of the input. */
+/* Reads input, grid and how to sample from argument `at` on into *other; dims: how many the input must have.  0, or
+   -1 with an error. */
 static int opdi_grid_read(opd_call *call, int at, int dims, opdi_grid *other) {
     opd_tensor *input = opd_arg_tensor(call, at), *grid = opd_arg_tensor(call, at + 1);
     const int64_t how = opd_arg_int(call, at + 2), outside = opd_arg_int(call, at + 3);
@@ -60248,7 +60249,7 @@ static int opdi_native_layer_norm_kernel(opd_call *call) {
     for (i = 0; i < 3; i++) { if (opdi_done_with(out[i], desk[i])) { return -1; } }
     return 0;
 }
-/* output_mask of the arguments first, first + 1, first + 2 that want gradients. */
+/* Sets mask[3] to whether arguments x, w and second want gradients. */
 static void opdi_needs_mask(const opd_backward_call *bw, int x, int w, int second, bool *mask) {
     mask[0] = opd_bw_needs(bw, x);
     mask[1] = opd_bw_needs(bw, w);
@@ -60271,7 +60272,8 @@ static opd_tensor *opdi_stats_backward(opd_backward_call *bw, opd_tensor *input,
     delta = opdi_muls(delta, (double)mean->numel / (double)OPDI_MAX(input->numel, (int64_t)1));
     return opdi_o_reshape(delta, opdi_sizes(input), input->ndim);
 }
-/* results, which is there when result 0 has a gradient, with the statistics' part. */
+/* Gives results, NULL where there are none, as gradients of arguments x, w and second; stats is added to the
+   first. */
 static int opdi_give_norm(opd_backward_call *bw, int x, int w, int second, opd_tensor **results, opd_tensor *stats) {
     if (stats) { results[0] = opdi_plus(stats, results[0]); }
     if (!opd_ok()) { return -1; }
@@ -63017,7 +63019,7 @@ static int opdi_indexed_check(const opd_tensor *self, int dim, const opd_tensor 
                     opdi_sizes_text(opdi_sizes(src), src->ndim, at, sizeof at));
 }
 
-/* What is moved, or counts, goes into an out= of its own dtype only. */
+/* Refuses an out= of another dtype than `dtype`.  0, or -1 with an error. */
 static int opdi_exact_out(const opd_call *call, opd_scalar_type dtype) {
     return !call->targets || call->targets[0]->dtype == dtype ? 0
         : opd_fail(OPD_ERROR_DTYPE, "Expected out tensor to have dtype %s, but got %s instead", opd_dtype_cname(dtype),
@@ -66113,7 +66115,8 @@ static int opdi_multinomial_check(const opd_tensor *probs, int64_t count, bool a
     return opd_size(probs, -1) <= 1 << 24 && opd_size(probs, -1) > 0 ? 0
         : opd_fail(OPD_ERROR_SHAPE, "number of categories cannot exceed 2^24, and must be positive");
 }
-/* Of real numbers: none negative or infinite, and some in each row. */
+/* Checks the probabilities of multinomial: finite, none negative, and each row's sum above 0.  0, or -1 with an
+   error. */
 static int opdi_multinomial_values(opd_tensor *probs) {
     const int64_t last = -1;
     opd_tensor *right, *sums;
@@ -66224,8 +66227,9 @@ OPDI_OP(histc) {
 //  Of elements or slices, sorted or as they are, those that differ from the one before are kept.  Counting them says
 //  where each element is among them, and how far apart they are how often one is there.
 
-/* Of count: fresh [count - 1] says which but the first differ from the one before; from: where each was, or NULL.
-    results: those kept, the place of each among them, how often they are there. */
+/* Makes the results of unique from sorted rows, tensor [count, ..].  fresh [count - 1] says which differ from the one
+   before, from where each was, or NULL.  results: those kept, the place of each among them, how often they are
+   there. */
 static int opdi_unique_of(opd_tensor *tensor, opd_tensor *fresh, opd_tensor *from, opd_tensor **results) {
     const int64_t one = 1, count = tensor ? opdi_sizes(tensor)[0] : 0;
     opd_tensor *pair[2], *at;
@@ -66253,7 +66257,7 @@ static opd_tensor *opdi_unique_none(opd_tensor *input) {
     const int64_t none = 0;
     return opd_new_empty_full(input, opd_ints_of(&none, 1), opd_value_int(OPD_INT64), OPD_NONE, OPD_NONE, OPD_NONE);
 }
-/* What tensor [count, ..] has in rows [1, count) and in [0, count - 1). */
+/* Compares rows [1, count) of tensor [count, ..] with rows [0, count - 1): true where elements differ. */
 static opd_tensor *opdi_unique_differs(opd_tensor *tensor) {
     const int64_t count = tensor ? opdi_sizes(tensor)[0] : 0;
     return tensor ? opd_ne(opdi_o_narrow(tensor, 0, 1, count - 1), opdi_o_narrow(tensor, 0, 0, count - 1)) : NULL;
@@ -66621,7 +66625,8 @@ static int64_t opdi_search_i64(const char *seq, const int64_t *order, int64_t co
     int64_t low = 0, high = count;
     OPDI_SEARCH(int64_t)
 }
-/* seq [rows, count] or [count], values [rows, rows] or of any shape. */
+/* Searches seq [.., n] for values [.., m], rows for rows, or seq [n] for values of any shape.  narrow: the result is
+   int32.  0, or -1 with an error. */
 static int opdi_search(opd_call *call, opd_tensor *seq, opd_tensor *values, opd_tensor *sorter, bool narrow,
                        bool right) {
     const bool whole = opd_dtype_is_integral((opd_scalar_type)seq->dtype, true);
