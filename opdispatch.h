@@ -43845,7 +43845,7 @@ static int opdi_linspace_kernel(opd_call *call) {
     if (opdi_element_of(start, options.dtype, fits) || opdi_element_of(end, options.dtype, fits)) { return -1; }
     sequence.start = opdi_scalar_f64(start);
     sequence.end = opdi_scalar_f64(end);
-    /* one power alone is of what it was */
+    /* the power of a single step keeps the fraction of its start */
     if (opd_dtype_is_integral(options.dtype, false) && !(power && sequence.count == 1)) {
         sequence.start = (double)opdi_scalar_i64(start);
         sequence.end = (double)opdi_scalar_i64(end);
@@ -47892,8 +47892,8 @@ OPDI_ACTIVATION_LOOP(silu_backward, OPDI_SILU_BACKWARD, 1, 2)
 #define OPDI_BOOL_TO_INT 8                        /* bool is promoted to int64 */
 #define OPDI_CONTIGUOUS_RESULT 16                 /* the result does not take over its arguments' strides */
 
-/* Loops by compute type, NULL where there is none (float then runs in double, if that is there);
-    what: the kernel's name in "not implemented for"; rule: above; number: opd_formula of floats and of integers. */
+/* Loops by compute type, NULL where there is none (float then runs in double, if that is there); what: the kernel's
+   name in "not implemented for"; rule: above; number: opd_formula of floats and of integers. */
 typedef struct opdi_formula {
     opdi_loop loop[3];
     const char *what;
@@ -55996,7 +55996,7 @@ OPDI_COLD_END
 
 //== discrete Fourier transforms: _fft_r2c, _fft_c2r, _fft_c2c =========================================================
 //
-//  Of lines along one dim after another, in double: those of eight neighbours at a time, so that a step is the same
+//  Lines along one dim after another, in double: those of eight neighbours at a time, so that a step is the same
 //  arithmetic on eight numbers.  n of small factors is a pass for each factor (4, or any up to 31); else the transform
 //  is a convolution with a chirp, by transforms of a power of two (Bluestein).  The other direction has real and
 //  imaginary parts exchanged before and after.
@@ -56582,13 +56582,10 @@ static int opdi_vol_flat(const opdi_vol *vol, opdi_conv *conv) {
 }
 //== small images ======================================================================================================
 //
-//  Stride 1.  Images of a batch lie one after another in one padded plane a channel, with the zeros between two rows
-//  and between
-//  two images shared: row stride wide = w + pw, an image every high = h + ph rows.  Row t of the unfolded matrix of the
-//  whole
-//  batch then is that plane from an offset on, so nothing is gathered; output (n, y, x) is column (n * high + y) * wide
-//  + x, and
-//  the columns between are computed for nothing.
+//  Stride 1.  Images of a batch lie one after another in one padded plane of each channel, with the zeros between two
+//  rows and between two images shared: row stride wide = w + pw, an image every high = h + ph rows.  Row t of the
+//  unfolded matrix of the whole batch then is that plane from an offset on, so nothing is gathered; output (n, y, x)
+//  is column (n * high + y) * wide + x, and the columns between are computed for nothing.
 
 typedef struct opdi_shift {
     opdi_conv conv;
@@ -56753,9 +56750,8 @@ static int opdi_shift_grad_input(const opdi_conv *conv, const void *gy, const vo
     return rc;
 }
 OPDI_COLD_END
-/* gy of images [first, first + count), a column of channels for each output column: out [cols, ldg], zero where nothing
-   is
- */
+/* Turns gy of images [first, first + count) to out [cols, ldg], the channels of each output column side by side, zero
+   where there is nothing. */
 static void opdi_shift_turn(const opdi_shift *shift, int64_t group, int64_t first, int64_t count, char *out) {
     const opdi_conv *conv = &shift->conv;
     const int64_t area = conv->oh * conv->ow;
@@ -57696,9 +57692,8 @@ OPDI_COLD_BEGIN
 
 //== pooling: windows and loops ========================================================================================
 
-/* Planes [in] to planes [out]: output o of dim i covers lo[i][o], lo + d, .. below hi[i][o]; an average divides by the
-   product of
-   the spans. */
+/* Planes [in] to planes [out]: output o of dim i covers lo[i][o], lo + d, .. below hi[i][o]; an average divides by
+   the product of the spans. */
 typedef struct opdi_windows {
     int64_t planes, in[3], out[3], kernel[3], stride[3], pad[3], dilation[3];
     int64_t *lo[3], *hi[3], *span[3];
@@ -60715,7 +60710,7 @@ static opd_tensor *opdi_batch_rows(opd_tensor *tensor, const opdi_norm *norm, bo
     sizes[0] = norm->c;
     sizes[1] = norm->a;
     sizes[2] = norm->n;
-    if (back) {                                   /* t [c, a, n] to into [a, c, n] */
+    if (back) {                                   /* tensor [c, a, n] to into [a, c, n] */
         strides[0] = norm->n;
         strides[1] = norm->c * norm->n;
         strides[2] = 1;
@@ -62503,9 +62498,8 @@ static int opdi_out_of_bounds(int64_t i, int dim, int64_t size) {
                     (long long)size);
 }
 OPDI_COLD_END
-/* Indices as contiguous int64, each in [0, size) after adding size to negative ones where `wrap` says so; -1 in *bad
-   when
-   all are, else the position of the first that is not. */
+/* Returns indices as contiguous int64, each in [0, size) after adding size to negative ones where `wrap` says so.
+   *bad is -1 when all are, else the position of the first that is not.  NULL with an error. */
 static opd_tensor *opdi_index_load(opd_tensor *index, int64_t size, bool wrap, int64_t *bad) {
     opd_tensor *tensor = opdi_dense_as(index, OPD_INT64);
     const int64_t *at;
@@ -63465,8 +63459,7 @@ OPDI_OP(index_select_backward) {
 }
 
 /* Checks shared by index_add, index_copy and index_reduce: index is a vector as long as source along dim, the other
-   sizes
-   agree. */
+   sizes agree. */
 static int opdi_rows_check(const opd_tensor *self, int dim, const opd_tensor *index, const opd_tensor *src,
                            const char *name) {
     const int64_t count = src->ndim ? opdi_sizes(src)[OPDI_MIN(dim, src->ndim - 1)] : 1;
@@ -63750,9 +63743,8 @@ OPDI_COLD_END
 
 //== index, index_put, take, put: lists of index tensors ===============================================================
 
-/* What a list of indices says about self: its dims as before, indexed, after (moved to the front when the indexed ones
-   are
-   not neighbours), and where in the indexed dims each position of the broadcast index lies. */
+/* What a list of indices says about self: its dims as before, indexed, after (moved to the front when the indexed
+   ones are not neighbours), and where in the indexed dims each position of the broadcast index lies. */
 typedef struct opdi_pick_plan {
     int nbefore, nafter, nshape;                  /* dims; of the broadcast index */
     int64_t before[OPD_MAX_DIMS], before_stride[OPD_MAX_DIMS], after[OPD_MAX_DIMS], after_stride[OPD_MAX_DIMS];
@@ -64841,9 +64833,8 @@ OPDI_OP(stack) {
     op->cases = "{[2,3], [2,3]}; {[2,3], [2,3]}, 1; {[], []}";
 }
 
-/* hstack, vstack, dstack, column_stack, row_stack: everything with `least` dims at least, then cat along dim.  column:
-   a
-   vector becomes a column. */
+/* hstack, vstack, dstack, column_stack, row_stack: everything with `least` dims at least, then cat along dim.
+   column: a vector becomes a column. */
 static int opdi_stack_like(opd_call *call, int least, int dim, bool column, const char *name) {
     opd_tensors list = opd_arg_tensors(call, 0);
     const size_t bytes = (size_t)list.n * sizeof(opd_tensor *);
@@ -66224,8 +66215,8 @@ OPDI_OP(histc) {
 
 //== unique ============================================================================================================
 //
-//  Of elements or slices, sorted or as they are, those that differ from the one before are kept.  Counting them says
-//  where each element is among them, and how far apart they are how often one is there.
+//  unique keeps those elements or slices, sorted or as they are, that differ from the one before.  Counting them says
+//  where each element is among them; how far apart two are says how often the first is there.
 
 /* Makes the results of unique from sorted rows, tensor [count, ..].  fresh [count - 1] says which differ from the one
    before, from where each was, or NULL.  results: those kept, the place of each among them, how often they are
