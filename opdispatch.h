@@ -43583,7 +43583,7 @@ OPDI_OP(new_full) {
 //
 //  The in-place forms are cards of their own, so that they have wrappers; a kernel serves both forms.
 
-/* What a kernel of both forms writes: self, or a result like it. */
+/* Returns what a kernel of both forms writes: self, or a result like it. */
 static opd_tensor *opdi_written(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     if (!(call->op->written_args & 1)) {
@@ -43802,7 +43802,8 @@ OPDI_OP(range_step) {
     op->cases = "1, 4, 2";
 }
 
-/* What a 0-dim tensor holds; 0 where it has no memory. */
+/* Replaces a tensor in *value by the number that it holds, or by 0 where it has no memory.  0, or -1 with an
+   error. */
 static int opdi_space_end(opd_value *value) {
     const opd_tensor *tensor = value->tag == OPD_TAG_TENSOR ? opdi_on_host(value->u.t) : NULL;
     if (value->tag != OPD_TAG_TENSOR) { return 0; }
@@ -44151,7 +44152,7 @@ static void opdi_draw_floats(const opd_call *call, opd_tensor *out, bool normal)
     uint64_t key, at = opdi_words(call, wide ? 2 * out->numel : out->numel, &key);
     opdi_fill_random((normal ? 1 : 0) + (wide ? 2 : 0), out->numel, out->data, key, wide ? at / 2 : at);
 }
-/* Where random numbers for out are made: out itself, or a contiguous tensor of this dtype.  NULL: failed. */
+/* Returns where random numbers for out are made: out itself, or a contiguous tensor of this dtype.  NULL: failed. */
 static opd_tensor *opdi_draft(opd_tensor *out, opd_scalar_type dtype) {
     if (out->dtype == (int8_t)dtype && (out->flags & OPDI_CONTIGUOUS) && !opdi_on_device(out)) { return out; }
     return opd_tensor_new(opd_ints_of(opdi_sizes(out), out->ndim), dtype);
@@ -44552,7 +44553,7 @@ static int opdi_random_from_kernel(opd_call *call) {
     return opdi_ints_into(call, opdi_written(call), low, high);
 }
 OPDI_COLD_END
-/* Each element with a probability of its own. */
+/* Fills out with 1 or 0; element i of probs, broadcast, is the probability of a 1.  0, or -1 with an error. */
 static int opdi_bernoulli_tensor_run(opd_call *call, opd_tensor *out, opd_tensor *probs) {
     opd_tensor *chance, *draws;
     double *out_row, *to;
@@ -45338,7 +45339,7 @@ static int opdi_as_strided_bw(opd_backward_call *bw) {
                                                         opd_ints_of(values[3].u.ints, values[3].n),
                                                         opd_bw_value(bw, 4).u.i));
 }
-/* By hand, because the formula needs self's strides but not self. */
+/* Records as_strided by hand, because its formula needs self's strides but not self. */
 static int opdi_as_strided_autograd(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *result;
     opd_value offset = opd_arg_value(call, 3), values[5];
@@ -45614,7 +45615,7 @@ static int opdi_clone_kernel(opd_call *call) {
     out = opdi_result_like(call, self, (opd_scalar_type)self->dtype, opd_tensor_device(self), opdi_arg_format(call, 1));
     return out ? opdi_copy_into(out, self) : -1;
 }
-/* True if tensor, an example that lies among others, would be contiguous after a copy that preserves strides. */
+/* True if tensor, an example that lies among others, has gaps, and a copy of it alone would be contiguous. */
 static bool opdi_copies_to_rows(const opd_tensor *tensor) {
     int dim, last = -1;
     for (dim = 0; dim < tensor->ndim; dim++) {
@@ -45700,7 +45701,7 @@ OPDI_OP(contiguous) {
     op->cases = "[2,3]";
 }
 
-/* Without an index: on the current device of that type. */
+/* True if tensor is on that device; without an index that is the current one of its type. */
 static bool opdi_is_at(const opd_tensor *tensor, opd_device device) {
     const opd_device its = opd_tensor_device(tensor);  /* that of a fake, too */
     if (device.type != its.type || device.type == OPD_CPU || device.type == OPD_META) {
@@ -45963,7 +45964,7 @@ OPDI_OP(unfold_backward) {
 
 //== lists of parts ====================================================================================================
 
-/* Room for count tensors until the kernel or formula is over. */
+/* Returns room for count tensors until the kernel or formula is over, or NULL with an error. */
 static opd_tensor **opdi_list_room(int64_t count) {
     if (count < 0 || count > INT32_MAX) {
         (void)opd_fail(OPD_ERROR_SHAPE, "%lld results are too many", (long long)count);
@@ -46195,7 +46196,7 @@ OPDI_OP(unsafe_chunk) {
     op->cases = "[5,2], 2";
 }
 
-/* As equal parts as possible, longer ones first.  Slices, each a view of its own. */
+/* Cuts self into count slices, as equal as possible, longer ones first, each a view of its own. */
 static int opdi_tensor_split_sections(opd_call *call, opd_tensor *self, int64_t count, int64_t dim) {
     int d = opdi_dim_of(dim, self->ndim);
     opd_tensor **list;
@@ -46211,7 +46212,7 @@ static int opdi_tensor_split_sections(opd_call *call, opd_tensor *self, int64_t 
     }
     return opd_return_tensors(call, list, count);
 }
-/* Cut before each index, as Python's slices do. */
+/* Cuts self before each index of `at`, as Python's slices do. */
 static int opdi_tensor_split_indices(opd_call *call, opd_tensor *self, opd_ints at, int64_t dim) {
     opd_tensor **list = opdi_list_room(at.n + 1);
     int64_t i;
@@ -47665,7 +47666,7 @@ static inline int64_t opdi_wrap_mul(int64_t x, int64_t y) { return (int64_t)((ui
 #define OPDI_LOOP_HEAD(tag, type, inputs)                                                                   \
     type *out = (type *)data[0]; OPDI_LOOP_IN_##inputs(type)                                                \
     const type a = params->tag[0], b = params->tag[1], c = params->tag[2]; int64_t i = 0; (void)a; (void)b; (void)c;
-/* One element after another, compiled quickly. */
+/* Defines a loop over one element after another, which compiles quickly. */
 #define OPDI_LOOP_S(tag, type, name, inputs, formula)                                            \
     OPDI_COLD OPD_UNUSED static void opdi_##tag##_##name(void *const *data, int64_t count,                            \
                                                          const opdi_params *params) {                                 \
@@ -47855,7 +47856,7 @@ OPDI_COLD static void opdi_activation_block(int function, int64_t count, float *
 #else
 #define opdi_activation_block opdi_activation_body
 #endif
-/* Any count: what is no multiple of 16 is filled up with zeros. */
+/* Runs opdi_activation_block on any count; what is no multiple of 16 is filled up with zeros. */
 static void opdi_activation(int function, int64_t count, float *out, const float *grad, const float *x) {
     float xs[256], gs[256], ys[256], block[256], u[256];
     int64_t i = 0, rows, whole;
@@ -48079,7 +48080,7 @@ static int opdi_operand_number(opd_operand *operand, const opd_tensor *tensor, o
     operand->i64 = opdi_f64_to_i64(operand->f64[0]);
     return 0;
 }
-/* One pass over operands of a device, by the backend's own function; the first is the result. */
+/* Makes one pass over operands of a device, by the backend's own function; the first is the result. */
 static int opdi_device_run(opd_tensor *const *ops, int nops, int formula, opd_scalar_type common, int compute,
                            const opdi_params *params) {
     static const int64_t one = 1, none = 0;
@@ -48187,7 +48188,7 @@ static int opdi_unary(opd_call *call, const opdi_formula *formula) {
     ops[1] = opd_arg_tensor(call, 0);
     return opdi_pointwise(call, formula, ops, 1, &opdi_no_params);
 }
-/* Either argument may be a Scalar. */
+/* Runs a formula of two arguments, either of which may be a Scalar. */
 static int opdi_binary(opd_call *call, const opdi_formula *formula) {
     opd_tensor *ops[3];
     opdi_number number, other;
@@ -49323,7 +49324,7 @@ static int opdi_shrink_backward_kernel(opd_call *call) {
     ops[2] = opd_arg_tensor(call, 1);
     return opdi_pointwise(call, &opdi_formula_shrink_backward, ops, 2, &params);
 }
-/* For grad f'(input) where f' is constant by parts: the gradient of grad by the same operator, that of input is 0. */
+/* The gradients of grad f'(input) where f' is constant by parts: by grad the same operator, by input 0. */
 static int opdi_softshrink_backward_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 1);
     if (opd_bw_needs(bw, 0) && opd_bw_return(bw, 0, opd_softshrink_backward(grad, input, opd_bw_value(bw, 2))) != 0) {
@@ -51232,7 +51233,7 @@ static void opdi_reduce_next(const opdi_reduce *reduce, int64_t *idx) {
         idx[dim] = 0;
     }
 }
-/* Work is a chunk of a row.  Short rows are loaded several at a time. */
+/* Reduces items [begin, end), each a chunk of a row.  Short rows are loaded several at a time. */
 static void opdi_reduce_rows(void *ctx, int64_t begin, int64_t end) {
     const opdi_reduce *reduce = (const opdi_reduce *)ctx;
     const opdi_operand *operand = &reduce->it.op[0];
@@ -51274,7 +51275,7 @@ static void opdi_reduce_rows(void *ctx, int64_t begin, int64_t end) {
 }
 #define OPDI_COLUMNS 256                          /* outputs side by side */
 #define OPDI_COLUMN_ROWS 64                       /* rows added up before they go into the states */
-/* Work is a chunk of rows of a tile of outputs that lie side by side in the input. */
+/* Reduces items [begin, end), each a chunk of rows for a tile of outputs that lie side by side in the input. */
 static void opdi_reduce_columns(void *ctx, int64_t begin, int64_t end) {
     const opdi_reduce *reduce = (const opdi_reduce *)ctx;
     const opdi_iter *iter = &reduce->it;
@@ -53271,7 +53272,8 @@ static const void *opdi_line_read(const opdi_lines *lines, const void *memory, i
     opdi_line_load(lines, 0, at, (char *)buf, count);
     return buf;
 }
-/* One line, whose operands begin at `at`. */
+/* Works on one line, whose operands begin at `at`, piece by piece in each pass; buf and tmp are its buffers and
+   scratch. */
 static void opdi_line_go(const opdi_lines *lines, char *const *at, char *const *buf, char *tmp) {
     const int passes = OPDI_MAX(lines->passes, 1);
     opdi_piece piece;
@@ -53762,7 +53764,7 @@ static int opdi_cumprod_kernel(opd_call *call) {
 static int opdi_logcumsumexp_kernel(opd_call *call) {
     return opdi_scan(call, opdi_line_logcumsumexp, opd_dtype(opd_arg_tensor(call, 0)), "logcumsumexp_out_cpu");
 }
-/* Sums from the end of dim. */
+/* Returns the running sums of grad from the end of dim. */
 static opd_tensor *opdi_sum_from_end(opd_tensor *grad, int64_t dim) {
     if (!grad || opd_numel(grad) <= 1 || opd_size(grad, (int)dim) == 1) { return grad; }
     return opdi_flip_dim(opd_cumsum(opdi_flip_dim(grad, dim), dim), dim);
@@ -53770,8 +53772,8 @@ static opd_tensor *opdi_sum_from_end(opd_tensor *grad, int64_t dim) {
 static int opdi_cumsum_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opdi_sum_from_end(opd_bw_grad(bw, 0), opd_bw_value(bw, 1).u.i));
 }
-/* Without zeros reverse_cumsum(grad output) / input; else element by element, the products without input[k] written
-   out. */
+/* The gradient of cumprod: without zeros sums from the end of grad output, over input; else element by element, with
+   the products without input[k] written out. */
 static opd_tensor *opdi_cumprod_gradient(opd_tensor *grad, opd_tensor *input, int64_t dim, opd_tensor *output) {
     opd_tensor *result = NULL;
     int64_t count, k;
@@ -54117,8 +54119,8 @@ OPDI_ALWAYS void opdi_line_top_body(const opdi_lines *lines, const void *memory,
     for (count = 0; count < want; count++) { opdi_line_take(lines, memory, other[count].index, out, count); }
 }
 OPDI_LINE_TYPES(top)
-/* One element of the line as it would be sorted: the k-th (flag2 false), or the median.  flag: medians pass over
-   NaN. */
+/* Writes one element of the line as it would be sorted: the k-th, or (flag2) the median, which passes over NaN with
+   flag. */
 OPDI_ALWAYS void opdi_line_pick_body(const opdi_lines *lines, const void *memory, void *const *out, char *tmp,
                                      int type) {
     const bool descending = false;
@@ -54460,7 +54462,7 @@ static opd_tensor *opdi_work_for(opd_tensor *out, opd_scalar_type dtype) {
     return opdi_own(opdi_tensor_make(opdi_sizes(out), NULL, out->ndim, dtype, OPD_CPU));
 }
 static int opdi_done_with(opd_tensor *out, opd_tensor *work) { return work == out ? 0 : opdi_copy(out, work); }
-/* What a kernel written for float and double (and int64, where ints is set) computes a dtype in; -1 with PyTorch's
+/* Returns the type that a kernel for float and double (and int64, with ints) computes a dtype in; -1 with PyTorch's
    error. */
 static int opdi_kernel_dtype(opd_scalar_type dtype, bool ints, const char *what) {
     if (opd_dtype_is_floating(dtype) || (ints && opd_dtype_is_integral(dtype, false))) {
@@ -56877,8 +56879,8 @@ static int opdi_shift_grad_weight(const opdi_conv *conv, const void *gy, const v
 }
 
 enum { OPDI_VOL_Y, OPDI_VOL_GX, OPDI_VOL_GW };
-/* One of y = conv(x, weights), gx = its gradient for gy = y, gw = its gradient for gy = y, image by image through the
-   columns. */
+/* Computes one of y = conv(x, weights), gx = its gradient for gy = y, gw = its gradient for gy = y, image by image
+   through the columns. */
 static int opdi_vol_columns(const opdi_vol *vol, int what, char *x, char *weights, char *y) {
     const int64_t size = (int64_t)opd_dtype_size((opd_scalar_type)vol->dtype), cg = vol->c / vol->groups,
         og = vol->oc / vol->groups;
@@ -58224,7 +58226,7 @@ OPDI_OP(max_pool3d) {
     op->cases = "[1,2,4,4,4], 2";
 }
 
-/* One dim is two with a first of size 1: (1, n) out of the int[1] arguments. */
+/* An argument for one dim made one for two, the first of size 1: (1, n) of an int[1]. */
 typedef struct opdi_pair { int64_t values[2]; } opdi_pair;
 static opd_ints opdi_pair_of(opd_ints list, int64_t first, opdi_pair *pair) {
     pair->values[0] = first;
@@ -58909,7 +58911,7 @@ typedef struct opdi_upsample {
     void *output;
 } opdi_upsample;
 
-/* Where output i of count looks, of rows inputs (area_pixel_compute_source_index). */
+/* Sets *sample to where output i of count looks, among rows inputs (area_pixel_compute_source_index). */
 static void opdi_sample_set(opdi_sample *sample, const opdi_upsample *upsample, int64_t i, int64_t rows, int64_t count,
                             bool corners, double factor) {
     double scale = corners ? count > 1 ? (double)(rows - 1) / (double)(count - 1) : 0
@@ -59501,8 +59503,8 @@ static int opdi_grid_sampler_2d_backward(opd_backward_call *bw) {
     for (i = 0; i < 2; i++) { OPDI_GIVE(i, results[i]); }
     return 0;
 }
-/* Of public operators, so that every derivative has derivatives: one direction's lines [n, 1, places], the weights of
-   each, and their first and second derivatives by the grid (NULL: 0). */
+/* What opdi_grid_axis_make finds, by public operators, so that every derivative has derivatives: one direction's
+   lines [n, 1, places], the weights of each, and their first and second derivatives by the grid (NULL: 0). */
 typedef struct opdi_grid_axis { int count; opd_tensor *weights[3][4], *line[4]; } opdi_grid_axis;
 
 static opd_tensor *opdi_times(opd_tensor *first, opd_tensor *second) {
@@ -59575,9 +59577,9 @@ static void opdi_grid_axis_make(opdi_grid_axis *axis, const opdi_grid *grid, opd
         axis->line[i] = opd_to_dtype(opdi_where(inside, opd_detach(line)), OPD_INT64);
     }
 }
-/* With S the samples of input: results[0] how S changes when input moves along value and the grid along upper; given
-   grad, results[1] and results[2]: how grad results[0] changes by input and by the grid.  value, upper: NULL where
-   nothing moves; results NULL where they are 0. */
+/* Let S be the samples of input.  results[0]: how S changes when input moves along value and the grid along upper.
+   Given grad, results[1] and results[2]: how grad results[0] changes by input and by the grid.  value, upper: NULL
+   where nothing moves; results: NULL where they are 0. */
 static int opdi_grid_second(const opdi_grid *other, opd_tensor *input, opd_tensor *grid, opd_tensor *grad,
                             opd_tensor *value, opd_tensor *upper, opd_tensor **results /*[3]*/) {
     const int64_t *in = opdi_sizes(input), *to = opdi_sizes(grid), channels = 1;
@@ -59839,7 +59841,8 @@ static void opdi_norm_batch_backward_f64(void *ctx, int64_t begin, int64_t end);
 OPDI_ALWAYS OPDI_T OPDI_TYPED(row_term)(OPDI_T v, OPDI_T u, OPDI_T c, int what) {
     return what == OPDI_ROW_SUM ? v : what == OPDI_ROW_DOT ? v * (u - c) : (v - c) * (v - c);
 }
-/* Sums over x[0..n) in lanes of 16, blocks of 1024 in OPDI_T, blocks in double. */
+/* Returns the sum of x[0 .. count) that `what` says, with y and c: in lanes of 16, blocks of 1024 in OPDI_T, and
+   blocks in double. */
 OPDI_ALWAYS double OPDI_TYPED(row)(const OPDI_T *x, const OPDI_T *y, int64_t count, OPDI_T c, int what) {
     double total = 0;
     int64_t i = 0;
@@ -61734,7 +61737,7 @@ static opd_tensor *opdi_loss_difference(opd_tensor *input, opd_tensor *output) {
     if (input && output->dtype == OPD_BOOL) { output = opd_to_dtype(output, (opd_scalar_type)input->dtype); }
     return opd_sub(input, output);
 }
-/* What was computed, as a result of self's dtype. */
+/* Returns what was computed as a result of self's dtype, NULL with an error where it cannot be cast. */
 static opd_tensor *opdi_loss_as(opd_tensor *tensor, const opd_tensor *self) {
     if (!tensor || tensor->dtype == self->dtype) { return tensor; }
     if (opd_can_cast((opd_scalar_type)tensor->dtype, (opd_scalar_type)self->dtype)) {
@@ -62781,7 +62784,7 @@ static void opdi_indexed_part(void *ctx, int64_t begin, int64_t end) {
         }
     } while (dim >= 0);
 }
-/* Which dim threads share: along it a's elements differ, or they are only read. */
+/* Returns the dim that threads share, or -1: along it a's elements differ, or they are only read. */
 static int opdi_indexed_split(const opdi_indexed *indexed) {
     int dim, best = -1;
     for (dim = 0; dim < indexed->ndim; dim++) {
@@ -63159,7 +63162,7 @@ static int opdi_reduce_of(const char *name) {
     for (i = 0; i < 5; i++) { if (strcmp(name, opdi_reduce_names[i]) == 0) { return i; } }
     return opd_fail(OPD_ERROR_ARGUMENT, "reduce argument must be either sum, prod, mean, amax or amin, got %s", name);
 }
-/* What a fold of numbers of this dtype begins with. */
+/* Returns what the fold `how` of numbers of this dtype begins with. */
 static opd_value opdi_reduce_start(int how, opd_scalar_type dtype) {
     const int bits = 8 * (int)opd_dtype_size(dtype) - 1;
     const bool most = how == 3;                   /* of minima the largest, of maxima the smallest */
@@ -64739,7 +64742,8 @@ static int opdi_cat_backward(opd_backward_call *bw) {
     }
     return dim < 0 ? -1 : 0;
 }
-/* Where no key has a kernel: a list without tensors has none, and the kernel says what is wrong. */
+/* Runs the fallback of an operator of a list, but for an empty list, which has no key, the CPU's kernel: it says what is
+   wrong. */
 static int opdi_list_of_none(opd_call *call) {
     return opd_arg_tensors(call, 0).n ? opdi_hidden_fallback(call) : opd_op_card(call->op)->cpu(call);
 }
@@ -65744,7 +65748,7 @@ static int opdi_bags_check(opd_tensor *weight, opd_tensor *input, opd_tensor *of
     }
     return opdi_same_dtype(weight, factors);
 }
-/* Where each bag begins and the last ends, of total indices; NULL with an error. */
+/* Returns where each bag begins and the last ends, of total indices; NULL with an error. */
 static int64_t *opdi_bags_begin(opd_tensor *offsets, int64_t total, bool last) {
     const int64_t count = offsets->numel, *at;
     int64_t *begin = (int64_t *)opdi_scope_alloc((size_t)(count + 1) * sizeof *begin), i;
@@ -65931,7 +65935,7 @@ static opd_tensor *opdi_bags_of(opd_tensor *bags, opd_tensor *offsets, opd_tenso
     bags = opd_searchsorted_full(offsets, bags, false, true, OPD_NONE, OPD_NONE);
     return opd_sub_Scalar(bags, opd_value_int(1));
 }
-/* Each index's row of grad [bags, ..]; zeros where it is behind the last bag. */
+/* Returns each index's row of grad [bags, ..], zeros where it is behind the last bag. */
 static opd_tensor *opdi_bags_rows(opd_tensor *grad, opd_tensor *bags) {
     static const int64_t below[4] = {0, 0, 0, 1};
     return opd_index_select(opd_constant_pad_nd(grad, opd_ints_of(below, 4)), 0, bags);
@@ -66121,8 +66125,8 @@ static int opdi_multinomial_values(opd_tensor *probs) {
     return sums && opd_item_f64(sums) > 0 ? 0
         : opd_fail(OPD_ERROR_ARGUMENT, "invalid multinomial distribution (sum of probabilities <= 0)");
 }
-/* Without replacement those that come first when each waits exponentially, by its rate; with it the places of uniform
-   numbers among the sums of the probabilities. */
+/* multinomial: without replacement those that come first when each waits exponentially, by its rate; with it the
+   places of uniform numbers among the sums of the probabilities. */
 static int opdi_multinomial_kernel(opd_call *call) {
     opd_tensor *probs = opd_arg_tensor(call, 0), *sums, *upper, *parts[2];
     const int64_t count = opd_arg_int(call, 1);
@@ -66565,7 +66569,7 @@ static int opdi_repeat_interleave_self_Tensor_kernel(opd_call *call) {
                       OPD_DEFAULT, OPD_DEFAULT);
     return opd_return_tensor(call, opd_index_select(self, dim, index));
 }
-/* Each slice count times: copies stand in a dim behind dim, which is joined with it. */
+/* repeat_interleave.self_int: each slice count times.  Copies stand in a dim behind dim, which is joined with it. */
 static int opdi_repeat_interleave_self_int_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     const int64_t count = opd_arg_int(call, 1), flat = -1;
@@ -66888,7 +66892,8 @@ OPDI_TARGET static int64_t OPDI_WIDE(adam)(void *const *data, int64_t count, int
 }
 #undef OPDI_LANES_ROOT
 #undef OPDI_LANES_MAX
-/* With a buffer the operands are x, b, x, b, grad; without x, x, grad. */
+/* Steps of SGD in lanes from element i on; returns where it stopped.  Operands: x, b, x, b, grad with a momentum
+   buffer b, else x, x, grad. */
 OPDI_TARGET static int64_t OPDI_WIDE(sgd)(void *const *data, int64_t count, int64_t i, const opdi_sgd *other) {
     const OPDI_T sign = (OPDI_T)other->sign, l2 = (OPDI_T)other->l2, momentum = (OPDI_T)other->momentum,
         w = (OPDI_T)other->w, lr = (OPDI_T)other->lr;
@@ -67032,7 +67037,7 @@ static int opdi_step_lr(const opd_call *call, int i, double *lr) {
     return opd_ok() ? 0 : -1;
 }
 
-/* One parameter: nwritten tensors and its gradient. */
+/* Runs the step of one parameter: its nwritten tensors, which are read and written, and its gradient. */
 static int opdi_step_run(opd_tensor *const *written, int nwritten, opd_tensor *grad, opdi_loop f32, opdi_loop f64,
                          const opdi_params *params) {
     opd_tensor *ops[9];
