@@ -64742,8 +64742,8 @@ static int opdi_cat_backward(opd_backward_call *bw) {
     }
     return dim < 0 ? -1 : 0;
 }
-/* Runs the fallback of an operator of a list, but for an empty list, which has no key, the CPU's kernel: it says what is
-   wrong. */
+/* Runs the fallback of an operator of a list, but for an empty list, which has no key, the CPU's kernel: it says what
+   is wrong. */
 static int opdi_list_of_none(opd_call *call) {
     return opd_arg_tensors(call, 0).n ? opdi_hidden_fallback(call) : opd_op_card(call->op)->cpu(call);
 }
