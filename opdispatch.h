@@ -7896,6 +7896,8 @@ static int opdi_device_unknown(const char *text) {
     return opd_fail(OPD_ERROR_ARGUMENT, "Expected one of %s device type at start of device string: %s", names, text);
 }
 
+/* Parses "cpu", "cuda:1" and the like into *out, by the names that backends were given and by those of PyTorch;
+   returns 0, or -1 with an error. */
 OPD_API int opd_device_parse(const char *text, opd_device *out) {
     size_t length = 0;
     int32_t index;
@@ -9185,6 +9187,8 @@ static const char *opdi_unescape(const char *text, const char *end, char *here, 
     return NULL;
 }
 
+/* Reads the string token tok, with one or three quotes around it, into *out, a text of the arena with its escapes
+   resolved; returns 0, or -1 with an error. */
 static int opdi_parse_string(opdi_parser *parser, const opdi_token *tok, opd_value *out) {
     const int q = tok->length >= 6 && tok->text[1] == tok->text[0] && tok->text[2] == tok->text[0] ? 3 : 1;
     const char *string = tok->text + q, *end = tok->text + tok->length - q, *complaint;
@@ -10024,6 +10028,7 @@ static uint64_t opdi_mix_double(uint64_t hash, double d) {
     return opdi_schema_mix(hash, bits);
 }
 
+/* Returns hash mixed with a constant: its tag, and what it holds, element by element. */
 static uint64_t opdi_mix_constant(uint64_t hash, const opd_value *value) {
     int i;
     hash = opdi_schema_mix(hash, (uint64_t)value->tag);
@@ -10055,6 +10060,7 @@ static uint64_t opdi_mix_type(uint64_t hash, const opdi_type *type) {
     return hash;
 }
 
+/* Returns hash mixed with `count` arguments or returns: names, types, alias sets, flags and defaults. */
 static uint64_t opdi_mix_args(uint64_t hash, const opdi_arg *args, int count) {
     int i, k;
     for (i = 0; i < count; i++) {
@@ -10365,6 +10371,8 @@ static bool opdi_is_wild(const opd_schema *schema, int place, const opd_value *v
     return false;
 }
 
+/* True if what is at the places first and second of a schema (arguments from 0, results below) may share memory, when
+   the arguments are values. */
 static bool opdi_may_alias(const opd_schema *schema, int first, int second, const opd_value *values) {
     int i, k;
     if (!opdi_types_meet(opdi_place_arg(schema, first)->type, opdi_place_arg(schema, second)->type)) { return false; }
@@ -10373,7 +10381,7 @@ static bool opdi_may_alias(const opd_schema *schema, int first, int second, cons
         return true;
     }
     if (first >= 0 && second >= 0) { return opdi_inputs_alias(first, second, values); }
-    if (first >= 0) {  /* now a is a result */
+    if (first >= 0) {  /* now first is a result */
         const int kept = first;
         first = second;
         second = kept;
@@ -12618,6 +12626,7 @@ static void opdi_library_undo(opd_library *lib, const opdi_registration *keep) {
     opdi_gone_give_back();
 }
 
+/* Takes away what lib has registered and frees it; fails inside its own block, does nothing if it is closed already. */
 void opd_library_close(opd_library *lib) {
     opd_library **libs;
     bool in_block = false;
@@ -15184,6 +15193,8 @@ OPDI_NOINLINE static int opdi_return_other(opd_call *call, opd_tensor *tensor) {
 }
 OPDI_COLD_END
 
+/* Returns tensor as the kernel's next result, which the call keeps unless it is the argument that this result is by the
+   schema; what is not so simple is opdi_return_other's.  Returns 0, or -1 with an error. */
 int opd_return_tensor(opd_call *call, opd_tensor *tensor) {
     const opd_op *op = call->op;
     const int i = call->cursor;
@@ -18480,6 +18491,7 @@ static void opdi_gemm_pack_a(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
+/* Packs the panels begin to end of the right factor for the job ctx (opdi_gemm_job), each nr columns wide. */
 static void opdi_gemm_pack_b(void *ctx, int64_t begin, int64_t end) {
     opdi_gemm_job *job = (opdi_gemm_job *)ctx;
     int64_t nr = job->mk.nr, size = (int64_t)job->size;
@@ -23897,6 +23909,7 @@ int opd_context_mark_non_differentiable(opd_context *ctx, opd_tensor *tensor) {
 }
 void opd_context_set_materialize_grads(opd_context *ctx, bool on) { if (ctx) { ctx->materialize = on; } }
 
+/* Sets attribute `name` of ctx to a copy of value, which holds no tensors; returns 0, or -1 with an error. */
 int opd_context_set(opd_context *ctx, const char *name, opd_value value) {
     opdi_attribute *attribute;
     size_t length;
@@ -31256,6 +31269,7 @@ static int opdi_fake_args(const opd_call *call, opd_value *args, int *place) {
     return 0;
 }
 
+/* Adds one call of op, with its flops and its results' bytes, to op's row of cost; without memory it is not counted. */
 static void opdi_cost_add(opd_cost *cost, const opd_op *op, double flops, int64_t bytes) {
     int i = 0;
     while (i < cost->nrows && cost->rows[i].op != op) { i++; }
@@ -31456,6 +31470,7 @@ static const char *opdi_cost_number(double value, double step, const char *unit,
                    prefixes + i, i > 0 && step > 1000 ? "i" : "", unit);
     return buf;
 }
+/* Prints a table of cost to buf, a row for each operator and then the sums; returns its length, as snprintf does. */
 size_t opd_cost_print(const opd_cost *cost, char *buf, size_t cap) {
     opdi_text text = opdi_text_of(buf, cap);
     const opd_cost_sum sum = opd_cost_total(cost);
@@ -31709,6 +31724,7 @@ static int64_t opdi_traced_at(const opdi_tracer *tracer, const opd_tensor *tenso
 static opdi_gvalue *opdi_traced_value(const opdi_tracer *tracer, const opd_tensor *tensor) {
     return tracer->size ? tracer->map[opdi_traced_at(tracer, tensor)].value : NULL;
 }
+/* Notes that tensor is value in the recording, and holds it from then on; returns 0, or -1 without memory. */
 static int opdi_traced_put(opdi_tracer *tracer, opd_tensor *tensor, opdi_gvalue *value) {
     int64_t i;
     if (2 * (tracer->used + 1) > tracer->size) {
@@ -32181,6 +32197,8 @@ static opd_graph *opdi_trace_once(opd_transform_fn fn, void *user, opd_tensor *c
     return NULL;
 }
 
+/* Records fn's operators on inputs as a graph, and with options->check once more to compare; returns the caller's
+   graph, or NULL with an error. */
 opd_graph *opd_graph_trace(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                      const opd_trace_options *options) {
     opd_graph *graph;
@@ -32799,6 +32817,8 @@ static int opdi_graph_unpack(const opdi_gstep *step, const int32_t *slots, opd_v
     return 0;
 }
 
+/* Runs the steps of plan on the slots vals, lists in scratch, and drops every value after its last use; returns 0,
+   or -1 with an error. */
 static int opdi_graph_steps(opdi_thread *thread, const opdi_gplan *plan, opd_value *vals, char *scratch) {
     const opdi_gstep *step, *const end = plan->steps + plan->nsteps;
     const int32_t *slots;
@@ -33755,6 +33775,7 @@ static opdi_gvalue *opdi_gbuild_node(opdi_gbuild *build, opdi_gkind kind, opdi_g
 
 opd_graph *opd_graph_new(void) { return opd_ok() ? opdi_graph_new() : NULL; }
 
+/* Returns a value of graph that is the constant `value`; NULL with an error for what cannot be one. */
 opd_graph_value *opd_graph_constant(opd_graph *graph, opd_value value) {
     opdi_gbuild build;
     opdi_gvalue *other = NULL;
@@ -33920,6 +33941,7 @@ static opdi_gvalue *opdi_gnames_find(const opd_graph *graph, const opdi_gnames *
     opdi_gvalue *const value = opdi_gnamed_slot(names->slots, names->size, name, strlen(name))->value;
     return value && value->graph == graph && value->name && strcmp(value->name, name) == 0 ? value : NULL;
 }
+/* Returns the value of graph with this name, or with this number if it has no name ("12"); NULL if there is none. */
 opd_graph_value *opd_graph_find(opd_graph *graph, const char *name) {
     opdi_gnames *names = graph && name ? OPDI_ACQUIRE(&graph->names) : NULL, *made;
     opdi_gnode *node;
@@ -34205,6 +34227,8 @@ static int opdi_trace_compare(const opd_graph *graph, const opd_graph *again, op
     }
     return 0;
 }
+/* Checks that tracing fn once more, on fresh tensors like inputs, gives the same as graph, and warns of random
+   operators; returns 0, or -1 with an error. */
 static int opdi_trace_check(const opd_graph *graph, opd_transform_fn fn, void *user, opd_tensor *const *inputs,
                             int count, const opd_trace_options *options) {
     opd_scope scope = opd_scope_open();
@@ -34478,6 +34502,8 @@ static int opdi_check_column(opdi_check *check, opd_tensor *out, const opdi_axis
     }
     return opd_ok() ? 0 : -1;
 }
+/* Fills in the analytical Jacobian of output i, a column by two backward passes each; fails if two differ by more than
+   nondet_tol.  0, or -1 with an error. */
 static int opdi_check_analytical(opdi_check *check, opd_tensor **outs, int i) {
     const opdi_axis *axis = &check->out[i];
     double worst = 0;
@@ -34936,6 +34962,8 @@ static int opdi_check_one_tangent(void *user, opd_tensor *const *in, int count, 
     return opd_jvp(opdi_check_counting, user, check_push_one->check->inputs, in, check_push_one->check->ninputs,
                    &options, outs, out);
 }
+/* Checks that vmap over two tangents of an input gives what pushing one after the other does; returns 0, or -1 with an
+   error. */
 static int opdi_check_batched_tangents(opdi_check *check) {
     opd_tensor *one[2][OPD_TRANSFORM_OUTPUTS], *got[OPD_TRANSFORM_OUTPUTS], *values[2], *both, *want[2];
     opdi_check_push_one check_push_one;
@@ -36094,6 +36122,7 @@ static void opdi_found_free(opdi_found *found) {
     opdi_free(found->at, (size_t)found->cap * sizeof *found->at);
     opdi_free(found->table, (size_t)(2 * found->cap) * sizeof *found->table);
 }
+/* Makes room for twice as many addresses in found; returns 0, or -1 with found as it was. */
 static int opdi_found_grow(opdi_found *found) {
     opdi_found big;
     int64_t i;
@@ -36622,6 +36651,8 @@ static int opdi_optimizer_halves(opd_optimizer *optimizer) {
     return rc;
 }
 
+/* Takes one step for the parameters that have a gradient, the state of new ones being made first; returns 0, or -1 with
+   an error. */
 int opd_optimizer_step(opd_optimizer *optimizer) {
     int i, rc = 0, begun = 0, fresh = 0;
     bool was;
@@ -36859,6 +36890,8 @@ static int opdi_scaler_move(opd_scaler *scaler, bool found) {
     }
     return opd_ok() ? 0 : -1;
 }
+/* Sets the scale to new_scale, or if that is 0 by what the steps since the last update have found, and forgets those;
+   returns 0, or -1 with an error. */
 int opd_scaler_update(opd_scaler *scaler, double new_scale) {
     bool checked = false, found = false;
     const opdi_scaler_record *record;
@@ -37064,6 +37097,7 @@ OPD_HOST_STRUCT;
 /* A text that grows.  `failed`: there was no memory for it, and an error is pending. */
 typedef struct opdi_string { char *data; size_t length, cap; bool failed; } opdi_string;
 
+/* Appends length bytes of text to string; without memory it is `failed` from then on. */
 OPD_UNUSED static void opdi_string_add_n(opdi_string *string, const char *text, size_t length) {
     if (!string->failed && string->length + length + 1 > string->cap) {
         const size_t cap = OPDI_MAX(2 * string->cap, string->length + length + 256);
@@ -38226,6 +38260,8 @@ static void opdi_inflate_codes(opdi_inflate *state) {
     }
 }
 
+/* Copies a stored block, which begins at a whole byte with its length and the complement of that; complaints go to
+   state->wrong. */
 static void opdi_inflate_stored(opdi_inflate *state) {
     unsigned count, check;
     (void)opdi_inflate_bits(state, state->bits & 7);
@@ -38397,6 +38433,7 @@ static int opdi_dl_code(opd_scalar_type dtype) {
         ? OPDI_DL_INT : kind == OPDI_CLASS_FLOAT ? OPDI_DL_FLOAT : kind == OPDI_CLASS_BOOL ? OPDI_DL_BOOL
         : OPDI_DL_COMPLEX;
 }
+/* Returns the dtype that tensor's code and bits say; OPD_DTYPE_NONE with an error if there is none. */
 static opd_scalar_type opdi_dl_dtype(const opdi_dl_tensor *tensor) {
     static const char *const names[] = {"kInt", "kUInt", "kFloat", NULL, "kBfloat", "kComplex", "kDLBool"};
     int i;
@@ -41912,6 +41949,7 @@ static void opdi_recompute_free(opdi_recompute *recompute) {
     opdi_free(recompute, sizeof *recompute);
 }
 
+/* Drops one reference to the checkpoint `user`, and frees it with all that it holds at the last. */
 static void opdi_checkpoint_release(void *user) {
     opdi_checkpoint *checkpoint = (opdi_checkpoint *)user;
     int i;
@@ -41974,6 +42012,8 @@ static void *opdi_checkpoint_count(opd_tensor *tensor, void *user) {
 
 /* A checkpoint and the run in which it is being recomputed. */
 typedef struct opdi_recomputing { opdi_checkpoint *checkpoint; opdi_recompute *run; } opdi_recomputing;
+/* Keeps tensor as the next saved one of the run `user` (an opdi_recomputing) and returns its number from 1 as a
+   pointer; NULL with an error, also to stop when the last one that was wanted is there. */
 static void *opdi_checkpoint_collect(opd_tensor *tensor, void *user) {
     opdi_recomputing *at = (opdi_recomputing *)user;
     opdi_recompute *recompute = at->run;
