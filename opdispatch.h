@@ -7226,16 +7226,16 @@ static int opdi_fail_on, opdi_fail_forever;       /* on: 1, and 2 for each threa
 
 /* The size class of count bytes (1 <= count <= OPDI_MEDIUM); then the bytes of a class. */
 static inline int opdi_class_of(size_t count) {
-    int end;
+    int power;
     if (count <= 1024) { return (int)((count - 1) >> 4); }
-    end = opdi_top_bit((uint64_t)count - 1);
-    return OPDI_SMALL_CLASSES + (end - 10) * 4 + (int)(((count - 1) >> (end - 2)) & 3);
+    power = opdi_top_bit((uint64_t)count - 1);
+    return OPDI_SMALL_CLASSES + (power - 10) * 4 + (int)(((count - 1) >> (power - 2)) & 3);
 }
 static inline size_t opdi_class_bytes(int size_class) {
-    int end;
+    int power;
     if (size_class < OPDI_SMALL_CLASSES) { return (size_t)(size_class + 1) << 4; }
-    end = 10 + (size_class - OPDI_SMALL_CLASSES) / 4;
-    return ((size_t)1 << end) + ((size_t)((size_class - OPDI_SMALL_CLASSES) % 4 + 1) << (end - 2));
+    power = 10 + (size_class - OPDI_SMALL_CLASSES) / 4;
+    return ((size_t)1 << power) + ((size_t)((size_class - OPDI_SMALL_CLASSES) % 4 + 1) << (power - 2));
 }
 /* The size to which a block over OPDI_MEDIUM is rounded up: eight steps a doubling. */
 static inline size_t opdi_large_bytes(size_t count) {
@@ -7243,8 +7243,8 @@ static inline size_t opdi_large_bytes(size_t count) {
     return (count + step - 1) & ~(step - 1);
 }
 static inline int opdi_large_class(size_t rounded) {
-    int end = opdi_top_bit((uint64_t)rounded - 1);
-    return ((end - 16) * 8 + (int)(((rounded - 1) >> (end - 3)) & 7)) % (32 * 8);
+    int power = opdi_top_bit((uint64_t)rounded - 1);
+    return ((power - 16) * 8 + (int)(((rounded - 1) >> (power - 3)) & 7)) % (32 * 8);
 }
 static inline size_t opdi_large_class_bytes(int size_class) {
     return (size_t)(9 + size_class % 8) << (13 + size_class / 8);
@@ -7493,11 +7493,11 @@ void opd_memory_trim(void) {
     opdi_cache_drain(opdi_self());
 #if !defined(OPD_NO_CACHE)
     {
-        int end, s;
+        int power, s;
         opdi_lock(&opdi_large.lock);
-        for (end = 0; end < 32; end++) {
+        for (power = 0; power < 32; power++) {
             for (s = 0; s < 8; s++) {
-                opdi_free_block **list = &opdi_large.lists[end * 8 + s];
+                opdi_free_block **list = &opdi_large.lists[power * 8 + s];
                 while (*list) {
                     opdi_free_block *block = *list;
                     *list = block->next;
@@ -7812,22 +7812,22 @@ OPD_API bool opd_dtype_is_integral(opd_scalar_type dtype, bool include_bool) {
 }
 
 /* The dtype that dtype and type, different ones of one class, are promoted to. */
-static opd_scalar_type opdi_promote_within(opd_scalar_type dtype, opd_scalar_type type) {
-    opd_scalar_type low = dtype < type ? dtype : type, high = dtype < type ? type : dtype;
+static opd_scalar_type opdi_promote_within(opd_scalar_type dtype, opd_scalar_type other) {
+    opd_scalar_type low = dtype < other ? dtype : other, high = dtype < other ? other : dtype;
     if (low == OPD_UINT8 && high == OPD_INT8) { return OPD_INT16; }
     if (high == OPD_BFLOAT16) { return low == OPD_FLOAT16 ? OPD_FLOAT32 : low; }
     return high;
 }
 
-OPD_API opd_scalar_type opd_promote_types(opd_scalar_type dtype, opd_scalar_type type) {
-    int ka = opdi_dtype(dtype)->kind, kb = opdi_dtype(type)->kind;
-    opd_scalar_type high = ka > kb ? dtype : type, low = ka > kb ? type : dtype;
+OPD_API opd_scalar_type opd_promote_types(opd_scalar_type dtype, opd_scalar_type other) {
+    int ka = opdi_dtype(dtype)->kind, kb = opdi_dtype(other)->kind;
+    opd_scalar_type high = ka > kb ? dtype : other, low = ka > kb ? other : dtype;
     if (ka == OPDI_CLASS_NONE || kb == OPDI_CLASS_NONE) {
-        (void)opd_fail(OPD_ERROR_DTYPE, "promote_types: %d is no dtype", (int)(ka == OPDI_CLASS_NONE ? dtype : type));
+        (void)opd_fail(OPD_ERROR_DTYPE, "promote_types: %d is no dtype", (int)(ka == OPDI_CLASS_NONE ? dtype : other));
         return OPD_DTYPE_NONE;
     }
-    if (dtype == type) { return dtype; }
-    if (ka == kb) { return opdi_promote_within(dtype, type); }
+    if (dtype == other) { return dtype; }
+    if (ka == kb) { return opdi_promote_within(dtype, other); }
     return high == OPD_COMPLEX64 && low == OPD_FLOAT64 ? OPD_COMPLEX128 : high;
 }
 
@@ -8648,33 +8648,33 @@ static bool opdi_union_has_numbers(const opdi_type *const *members, int count) {
 
 /* True if every value of type a is one of type type (isSubtypeOf); lists and dictionaries only with the same
    elements. */
-static bool opdi_type_fits(const opdi_type *other, const opdi_type *type) {
+static bool opdi_type_fits(const opdi_type *inner, const opdi_type *outer) {
     int i;
-    if (opdi_type_is_any(type)) { return true; }
-    if (other->kind == OPDI_TYPE_UNION || other->kind == OPDI_TYPE_OPTIONAL) {
-        for (i = 0; i < other->nelems; i++) { if (!opdi_type_fits(other->elems[i], type)) { return false; } }
-        return other->kind == OPDI_TYPE_UNION || opdi_type_fits(&opdi_none_type, type);
+    if (opdi_type_is_any(outer)) { return true; }
+    if (inner->kind == OPDI_TYPE_UNION || inner->kind == OPDI_TYPE_OPTIONAL) {
+        for (i = 0; i < inner->nelems; i++) { if (!opdi_type_fits(inner->elems[i], outer)) { return false; } }
+        return inner->kind == OPDI_TYPE_UNION || opdi_type_fits(&opdi_none_type, outer);
     }
-    if (type->kind == OPDI_TYPE_OPTIONAL) {
-        return other->kind == OPDI_TYPE_NONE || opdi_type_fits(other, type->elems[0]);
+    if (outer->kind == OPDI_TYPE_OPTIONAL) {
+        return inner->kind == OPDI_TYPE_NONE || opdi_type_fits(inner, outer->elems[0]);
     }
-    if (type->kind == OPDI_TYPE_UNION) {
-        for (i = 0; i < type->nelems; i++) { if (opdi_type_fits(other, type->elems[i])) { return true; } }
-        return other->kind == OPDI_TYPE_NUMBER && opdi_union_has_numbers(type->elems, type->nelems);
+    if (outer->kind == OPDI_TYPE_UNION) {
+        for (i = 0; i < outer->nelems; i++) { if (opdi_type_fits(inner, outer->elems[i])) { return true; } }
+        return inner->kind == OPDI_TYPE_NUMBER && opdi_union_has_numbers(outer->elems, outer->nelems);
     }
-    switch (other->kind) {
+    switch (inner->kind) {
     case OPDI_TYPE_INT: case OPDI_TYPE_FLOAT: case OPDI_TYPE_COMPLEX:
-        return type->kind == OPDI_TYPE_NUMBER || type->kind == other->kind;
+        return outer->kind == OPDI_TYPE_NUMBER || outer->kind == inner->kind;
     case OPDI_TYPE_TUPLE: case OPDI_TYPE_FUTURE: case OPDI_TYPE_RREF: case OPDI_TYPE_AWAIT:
-        if (other->kind != type->kind || other->nelems != type->nelems) { return false; }
-        for (i = 0; i < other->nelems; i++) { if (!opdi_type_fits(other->elems[i], type->elems[i])) { return false; } }
+        if (inner->kind != outer->kind || inner->nelems != outer->nelems) { return false; }
+        for (i = 0; i < inner->nelems; i++) { if (!opdi_type_fits(inner->elems[i], outer->elems[i])) { return false; } }
         return true;
     case OPDI_TYPE_CLASS:
-        if (type->kind == OPDI_TYPE_OTHER && strcmp(type->word, "AnyClassType") == 0) { return true; }
+        if (outer->kind == OPDI_TYPE_OTHER && strcmp(outer->word, "AnyClassType") == 0) { return true; }
         break;
     default: break;
     }
-    return opdi_type_same(other, type);
+    return opdi_type_same(inner, outer);
 }
 
 /* The text that composite types begin with, from OPDI_TYPE_TUPLE on. */
@@ -8774,15 +8774,15 @@ static int opdi_parse_alias_bare(opdi_parser *parser, opdi_alias *alias) {
 static int opdi_parse_alias(opdi_parser *parser, const opdi_type **type) {
     opdi_lexer *lexer = &parser->lx;
     opdi_alias *alias;
-    opdi_type *other;
+    opdi_type *marked;
     if (OPDI_LIKELY(lexer->cur.kind != '(' && lexer->cur.kind != '!')) { return 0; }
     alias = (opdi_alias *)opdi_arena_alloc(parser->arena, sizeof *alias);
-    other = (opdi_type *)opdi_arena_alloc(parser->arena, sizeof *other);
-    if (alias == NULL || other == NULL) { return -1; }
-    *other = **type;
+    marked = (opdi_type *)opdi_arena_alloc(parser->arena, sizeof *marked);
+    if (alias == NULL || marked == NULL) { return -1; }
+    *marked = **type;
     if (parser->inside == 0) {
-        other->alias = alias;
-        *type = other;
+        marked->alias = alias;
+        *type = marked;
     }
     memset(alias, 0, sizeof *alias);
     if (opdi_lex_next_if(lexer, '!')) { return opdi_parse_alias_bare(parser, alias); }
@@ -8848,10 +8848,10 @@ static const opdi_type *opdi_make_optional(opdi_parser *parser, const opdi_type 
         if (type->elems[i]->kind != OPDI_TYPE_NONE) { members[count++] = type->elems[i]; }
     }
     if (count > 0 && count < type->nelems) {
-        opdi_type *other = opdi_type_new(parser, OPDI_TYPE_UNION, members, count);
-        if (other == NULL) { return NULL; }
-        other->alias = type->alias;
-        type = other;
+        opdi_type *rest = opdi_type_new(parser, OPDI_TYPE_UNION, members, count);
+        if (rest == NULL) { return NULL; }
+        rest->alias = type->alias;
+        type = rest;
     }
     return opdi_type_new(parser, OPDI_TYPE_OPTIONAL, &type, 1);
 }
@@ -9070,14 +9070,14 @@ OPDI_NOINLINE static double opdi_strtod(const char *text, int count) {
 static double opdi_decimal(const char *text, int count) {
     static const double tens[] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
     int64_t m = 0;
-    int i = 0, end = 0;
+    int i = 0, digits = 0;
     if (count <= 15) {                            /* mantissa and power are exact, so is their quotient's rounding */
         for (; i < count && opdi_is_digit(text[i]); i++) { m = 10 * m + (text[i] - '0'); }
         if (i < count && text[i] == '.') {
-            for (i++; i < count && opdi_is_digit(text[i]); i++, end++) { m = 10 * m + (text[i] - '0'); }
+            for (i++; i < count && opdi_is_digit(text[i]); i++, digits++) { m = 10 * m + (text[i] - '0'); }
         }
         /* not where doubles may be wider (x87) */
-        if (i == count && sizeof(void *) == 8) { return (double)m / tens[end]; }
+        if (i == count && sizeof(void *) == 8) { return (double)m / tens[digits]; }
     }
     return opdi_strtod(text, count);
 }
@@ -9131,11 +9131,11 @@ static int opdi_parse_imaginary(opdi_parser *parser, double *im) {
 }
 
 static int opdi_make_complex(opdi_parser *parser, double re, double im, opd_value *out) {
-    double *out_row = (double *)opdi_arena_alloc(parser->arena, 2 * sizeof *out_row);
-    if (out_row == NULL) { return -1; }
-    out_row[0] = re;
-    out_row[1] = im;
-    *out = opd_value_complex(out_row);
+    double *parts = (double *)opdi_arena_alloc(parser->arena, 2 * sizeof *parts);
+    if (parts == NULL) { return -1; }
+    parts[0] = re;
+    parts[1] = im;
+    *out = opd_value_complex(parts);
     return 0;
 }
 
@@ -9961,22 +9961,22 @@ static int32_t opdi_type_size(const opdi_type *type) {
     return (type->kind == OPDI_TYPE_OPTIONAL ? type->elems[0] : type)->size;
 }
 
-static bool opdi_constant_same(const opd_value *arg, const opd_value *second) {
+static bool opdi_constant_same(const opd_value *first, const opd_value *second) {
     int i;
-    if (arg->tag != second->tag) { return false; }
-    switch (arg->tag) {
-    case OPD_TAG_INT: case OPD_TAG_BOOL: return arg->u.i == second->u.i;
-    case OPD_TAG_FLOAT: return arg->u.d == second->u.d;
-    case OPD_TAG_COMPLEX: return arg->u.c[0] == second->u.c[0] && arg->u.c[1] == second->u.c[1];
-    case OPD_TAG_STR: return arg->n == second->n && memcmp(arg->u.s, second->u.s, (size_t)arg->n) == 0;
+    if (first->tag != second->tag) { return false; }
+    switch (first->tag) {
+    case OPD_TAG_INT: case OPD_TAG_BOOL: return first->u.i == second->u.i;
+    case OPD_TAG_FLOAT: return first->u.d == second->u.d;
+    case OPD_TAG_COMPLEX: return first->u.c[0] == second->u.c[0] && first->u.c[1] == second->u.c[1];
+    case OPD_TAG_STR: return first->n == second->n && memcmp(first->u.s, second->u.s, (size_t)first->n) == 0;
     case OPD_TAG_DEVICE:
-        return arg->u.device.type == second->u.device.type && arg->u.device.index == second->u.device.index;
+        return first->u.device.type == second->u.device.type && first->u.device.index == second->u.device.index;
     case OPD_TAG_INTS: case OPD_TAG_FLOATS: case OPD_TAG_BOOLS: case OPD_TAG_LIST:
-        for (i = 0; i < arg->n && i < second->n; i++) {
-            const opd_value value = opdi_list_element(arg, i), y = opdi_list_element(second, i);
-            if (!opdi_constant_same(&value, &y)) { return false; }
+        for (i = 0; i < first->n && i < second->n; i++) {
+            const opd_value left = opdi_list_element(first, i), right = opdi_list_element(second, i);
+            if (!opdi_constant_same(&left, &right)) { return false; }
         }
-        return arg->n == second->n;
+        return first->n == second->n;
     default: return true;
     }
 }
@@ -10148,31 +10148,31 @@ static bool opdi_needs_default(const opdi_arg *arg, const opdi_why *why, const c
 /* True if calls of the old schema work with schema; otherwise writes why not. */
 OPD_API bool opd_schema_is_backward_compatible_with(const opd_schema *schema, const opd_schema *old, char *why,
                                                     size_t cap) {
-    const opdi_why other = {why, cap};
+    const opdi_why reason = {why, cap};
     const char *differs;
     int i, out, old_out;
-    (void)opdi_because(&other, "%s", "");
-    if (!opdi_same_frame(schema, old, &other)) { return false; }
-    if (schema->nargs < old->nargs) { return opdi_because(&other, "there are fewer arguments"); }
+    (void)opdi_because(&reason, "%s", "");
+    if (!opdi_same_frame(schema, old, &reason)) { return false; }
+    if (schema->nargs < old->nargs) { return opdi_because(&reason, "there are fewer arguments"); }
     for (i = 0; i < schema->nreturns; i++) {
         if ((differs = opdi_arg_differs(&old->returns[i], &schema->returns[i], false)) != NULL) {
-            return opdi_because(&other, "return %d %s", i, differs);
+            return opdi_because(&reason, "return %d %s", i, differs);
         }
     }
     out = opdi_first_out(schema);
     old_out = opdi_first_out(old);
     for (i = 0; i < old_out; i++) {
         if ((differs = opdi_arg_differs(&schema->args[i], &old->args[i], false)) != NULL) {
-            return opdi_because(&other, "argument '%s' %s", old->args[i].name, differs);
+            return opdi_because(&reason, "argument '%s' %s", old->args[i].name, differs);
         }
     }
     for (i = old_out; i < out; i++) {             /* what was put before the out arguments */
-        if (!opdi_needs_default(&schema->args[i], &other, "not backward compatible")) { return false; }
+        if (!opdi_needs_default(&schema->args[i], &reason, "not backward compatible")) { return false; }
     }
     for (i = old_out; i < old->nargs; i++) {
         const int at = i - old_out + out;
         differs = at < schema->nargs ? opdi_arg_differs(&schema->args[at], &old->args[i], false) : "is no longer there";
-        if (differs != NULL) { return opdi_because(&other, "argument '%s' %s", old->args[i].name, differs); }
+        if (differs != NULL) { return opdi_because(&reason, "argument '%s' %s", old->args[i].name, differs); }
     }
     return true;
 }
@@ -10180,29 +10180,29 @@ OPD_API bool opd_schema_is_backward_compatible_with(const opd_schema *schema, co
 /* True if calls of schema that use nothing new work with the old schema; otherwise writes why not. */
 OPD_API bool opd_schema_is_forward_compatible_with(const opd_schema *schema, const opd_schema *old, char *why,
                                                    size_t cap) {
-    const opdi_why other = {why, cap};
+    const opdi_why reason = {why, cap};
     const char *differs;
     char type[128];
     int i, out, old_out;
-    (void)opdi_because(&other, "%s", "");
-    if (!opdi_same_frame(schema, old, &other)) { return false; }
+    (void)opdi_because(&reason, "%s", "");
+    if (!opdi_same_frame(schema, old, &reason)) { return false; }
     out = opdi_first_out(schema);
     old_out = opdi_first_out(old);
     if (schema->nargs - out != old->nargs - old_out) {
-        return opdi_because(&other, "Function schema should have the same number of out arguments");
+        return opdi_because(&reason, "Function schema should have the same number of out arguments");
     }
     for (i = 0; i < OPDI_MIN(out, old_out); i++) {
         if (opdi_arg_differs(&schema->args[i], &old->args[i], true) != NULL ||
             schema->args[i].has_default != old->args[i].has_default) {
-            return opdi_because(&other, "'%s' is not forward compatible with the older version of the schema",
+            return opdi_because(&reason, "'%s' is not forward compatible with the older version of the schema",
                                 schema->args[i].name);
         }
     }
     for (i = old_out; i < out; i++) {
         const opdi_arg *arg = &schema->args[i];
-        if (!opdi_needs_default(arg, &other, "is not forward compatible")) { return false; }
+        if (!opdi_needs_default(arg, &reason, "is not forward compatible")) { return false; }
         if (arg->value.tag >= OPD_TAG_INTS && arg->value.tag <= OPD_TAG_LIST) {
-            return opdi_because(&other,
+            return opdi_because(&reason,
                                 "Function schema is not forward compatible since the new argument '%s' of type %s "
                                 "has a container type as its default value.", arg->name,
                                 opdi_type_print_plain(arg->type, type, sizeof type));
@@ -10212,7 +10212,7 @@ OPD_API bool opd_schema_is_forward_compatible_with(const opd_schema *schema, con
         const opdi_arg *arg = &schema->args[i - old_out + out];
         differs = opdi_arg_differs(arg, &old->args[i], true);
         if (differs != NULL || arg->has_default != old->args[i].has_default) {
-            return opdi_because(&other, "Out argument '%s' is not FC with the older version of the schema", arg->name);
+            return opdi_because(&reason, "Out argument '%s' is not FC with the older version of the schema", arg->name);
         }
     }
     return true;
@@ -10284,13 +10284,13 @@ static int opdi_types_inside(const opdi_type *type, bool top, const opdi_type **
     int i;
     if (top && !opdi_type_has_memory(type)) { return count; }
     for (i = 0; i < type->nelems && count <= OPDI_MAX_INSIDE; i++) {
-        const opdi_type *other = type->elems[i];
-        if (top && type->kind == OPDI_TYPE_TUPLE && !opdi_type_has_memory(other)) { continue; }
+        const opdi_type *element = type->elems[i];
+        if (top && type->kind == OPDI_TYPE_TUPLE && !opdi_type_has_memory(element)) { continue; }
         if (!choice) {
             if (count == OPDI_MAX_INSIDE) { return count + 1; }
-            out[count++] = other;
+            out[count++] = element;
         }
-        count = opdi_types_inside(other, choice, out, count);
+        count = opdi_types_inside(element, choice, out, count);
     }
     return count;
 }
@@ -10705,17 +10705,17 @@ OPD_API opd_key opd_key_parse(const char *name) {
     opd_key key = name ? opdi_key_find(name) : (opd_key)OPD_KEY_INVALID;
     char near_text[200];
     size_t length = 0, i;
-    int dim;
+    int distance;
     if (key != OPD_KEY_INVALID) { return key; }
     near_text[0] = 0;
     for (i = 0; name && i < sizeof other / sizeof *other; i++) {
         if (strcmp(other[i].name, name) != 0) { continue; }
         length += (size_t)snprintf(near_text, sizeof near_text, "; %s", other[i].hint);
     }
-    for (dim = 0; name && length == 0 && dim <= OPDI_MIN(3, (int)strlen(name) / 2); dim++) {
+    for (distance = 0; name && length == 0 && distance <= OPDI_MIN(3, (int)strlen(name) / 2); distance++) {
         for (key = 0; key < OPD_KEY_COUNT && length < 120; key++) {
             const char *known = opd_key_name(key);
-            if (opdi_distance(name, known, 3) != dim || opdi_key_find(known) != key) { continue; }
+            if (opdi_distance(name, known, 3) != distance || opdi_key_find(known) != key) { continue; }
             length += (size_t)snprintf(near_text + length, sizeof near_text - length, "%s%s",
                                        length ? ", " : "; did you mean ", known);
         }
@@ -11650,12 +11650,12 @@ static void opdi_plugin_let_go(opd_plugin *plugin) {
 }
 
 opd_plugin *opd_plugin_next(const opd_plugin *plugin) {
-    opd_plugin *other;
+    opd_plugin *next;
     opdi_lock(&opdi_registry.lock);
-    other = plugin ? plugin->next : opdi_plugins;
-    while (other && !other->loaded) { other = other->next; }
+    next = plugin ? plugin->next : opdi_plugins;
+    while (next && !next->loaded) { next = next->next; }
     opdi_unlock(&opdi_registry.lock);
-    return other;
+    return next;
 }
 const char *opd_plugin_path(const opd_plugin *plugin) { return plugin ? plugin->path : ""; }
 
@@ -11927,9 +11927,9 @@ static int opdi_distance(const char *first, const char *second, int most) {
         const int from = OPDI_MAX(1, i - most), to = OPDI_MIN(nb, i + most);
         cur[from - 1] = from == 1 ? i : most + 1;
         for (j = from; j <= to; j++) {
-            int dim = old[j - 1] + (opdi_lower(first[i - 1]) != opdi_lower(second[j - 1]));
-            dim = OPDI_MIN(dim, old[j] + 1);
-            cur[j] = OPDI_MIN(dim, cur[j - 1] + 1);
+            int cost = old[j - 1] + (opdi_lower(first[i - 1]) != opdi_lower(second[j - 1]));
+            cost = OPDI_MIN(cost, old[j] + 1);
+            cur[j] = OPDI_MIN(cost, cur[j - 1] + 1);
             least = OPDI_MIN(least, cur[j]);
         }
         cur[to + 1] = most + 1;
@@ -11948,16 +11948,16 @@ static uint32_t opdi_letters(const char *text) {
 /* The four names that are nearest to one that was not found; overloads of that very name have distance 0. */
 typedef struct opdi_near { const char *names[4]; int distances[4], count; } opdi_near;
 
-static void opdi_near_add(opdi_near *best, const char *name, int dim) {
+static void opdi_near_add(opdi_near *best, const char *name, int distance) {
     int i = best->count;
-    if (i == 4 && best->distances[3] <= dim) { return; }
+    if (i == 4 && best->distances[3] <= distance) { return; }
     if (i < 4) { best->count++; } else { i = 3; }
-    for (; i > 0 && best->distances[i - 1] > dim; i--) {
+    for (; i > 0 && best->distances[i - 1] > distance; i--) {
         best->names[i] = best->names[i - 1];
         best->distances[i] = best->distances[i - 1];
     }
     best->names[i] = name;
-    best->distances[i] = dim;
+    best->distances[i] = distance;
 }
 
 /* Fails with "no operator named ...", which names similar operators, or says that nothing is registered in its
@@ -11971,7 +11971,7 @@ static int opdi_not_found(const char *name) {
     char near_text[1100], space[8];
     const char *const macro = opdi_left_out(name);
     size_t count = 0;
-    int i, dim, tries = 10000;                    /* a few milliseconds */
+    int i, distance, tries = 10000;               /* a few milliseconds */
     opd_op *op;
     if (macro) { return opd_fail(OPD_ERROR_NOT_FOUND, "%s is left out: %s was defined", name, macro); }
     memset(&best, 0, sizeof best);
@@ -11988,7 +11988,7 @@ static int opdi_not_found(const char *name) {
             opdi_near_add(&best, op->name, 0);
         } else if (op->length <= length + 3 && tries > 0 && opdi_popcount(opdi_letters(op->name) ^ letters) <= 6) {
             tries--;
-            if ((dim = opdi_distance(op->name, name, 3)) <= 3) { opdi_near_add(&best, op->name, dim); }
+            if ((distance = opdi_distance(op->name, name, 3)) <= 3) { opdi_near_add(&best, op->name, distance); }
         }
     }
     for (i = 0; i < best.count && count < sizeof near_text; i++) {
@@ -12367,23 +12367,23 @@ static void opdi_fill_table(const opd_op *op, opdi_table *table) {
     for (slot = 0; slot < OPD_KEY_SLOTS; slot++) {
         opdi_chosen how;
         const opdi_kernel *kernel = opdi_compute_slot(op, slot, &how);
-        opdi_slot *other = &table->slots[slot];
+        opdi_slot *to = &table->slots[slot];
         if (slot == OPDI_DEAD_KEY) {
-            other->fn = opdi_dead_argument;
+            to->fn = opdi_dead_argument;
             continue;
         }
-        other->fn = kernel ? kernel->fn : how == OPDI_CHOSEN_AMBIGUOUS ? opdi_ambiguous_kernel : opdi_missing_kernel;
-        other->user = kernel ? kernel->user : NULL;
+        to->fn = kernel ? kernel->fn : how == OPDI_CHOSEN_AMBIGUOUS ? opdi_ambiguous_kernel : opdi_missing_kernel;
+        to->user = kernel ? kernel->user : NULL;
         opdi_guard_slot(op, table, slot, how);
         if (opdi_is_autocast_slot(slot) && kernel && kernel->fn != opd_fallthrough) {
-            other->fn = opdi_autocast_kernel;     /* which runs k where the device's autocast is on */
-            other->user = (void *)(uintptr_t)kernel;
+            to->fn = opdi_autocast_kernel;        /* which runs kernel where the device's autocast is on */
+            to->user = (void *)(uintptr_t)kernel;
             casts = true;
         } else if (slot == OPDI_AUTOCAST_SLOT + OPD_META && casts) {
-            other->fn = opdi_autocast_of_fakes;   /* the last of these slots: those of the devices are there */
+            to->fn = opdi_autocast_of_fakes;      /* the last of these slots: those of the devices are there */
         }
-        if (other->fn == opd_fallthrough && slot) { opdi_mask_out(table, slot, 16); }
-        if ((other->fn == opd_fallthrough && slot) || opdi_slot_skips(other)) { opdi_mask_out(table, slot, 0); }
+        if (to->fn == opd_fallthrough && slot) { opdi_mask_out(table, slot, 16); }
+        if ((to->fn == opd_fallthrough && slot) || opdi_slot_skips(to)) { opdi_mask_out(table, slot, 0); }
     }
     for (slot = 0; slot < 16; slot++) {           /* those of ours pass a call on to below all autograd keys */
         const uint64_t kept = table->masks[slot] & OPDI_AUTOGRAD_BITS;
@@ -12658,19 +12658,21 @@ static bool opdi_takes_all(const opdi_type *type) { return opdi_type_is_any(type
 
 /* Returns the tags of values that bind to a type without conversion, a bit for each. */
 static uint16_t opdi_accepts(const opdi_type *type) {
-    const opdi_type *next = opdi_strip_optional(type), *other = next->kind == OPDI_TYPE_LIST ? next->elems[0] : NULL;
+    const opdi_type *plain = opdi_strip_optional(type);
+    const opdi_type *element = plain->kind == OPDI_TYPE_LIST ? plain->elems[0] : NULL;
     unsigned none = type->kind == OPDI_TYPE_OPTIONAL ? 1u << OPD_TAG_NONE : 0,
         number = 1u << OPD_TAG_INT | 1u << OPD_TAG_FLOAT;
-    if (other && opdi_strip_optional(other)->kind == OPDI_TYPE_TENSOR) { other = opdi_strip_optional(other); }
-    switch (other ? other->kind : next->kind) {
-    case OPDI_TYPE_TENSOR: return (uint16_t)(none | 1u << (other ? OPD_TAG_TENSORS : OPD_TAG_TENSOR));
-    case OPDI_TYPE_INT: return (uint16_t)(none | 1u << (other ? OPD_TAG_INTS : OPD_TAG_INT));
-    case OPDI_TYPE_FLOAT: return (uint16_t)(none | 1u << (other ? OPD_TAG_FLOATS : OPD_TAG_FLOAT));
-    case OPDI_TYPE_BOOL: return (uint16_t)(none | 1u << (other ? OPD_TAG_BOOLS : OPD_TAG_BOOL));
-    case OPDI_TYPE_NUMBER: return (uint16_t)(none | (other ? 0 : number | 1u << OPD_TAG_BOOL | 1u << OPD_TAG_COMPLEX));
+    if (element && opdi_strip_optional(element)->kind == OPDI_TYPE_TENSOR) { element = opdi_strip_optional(element); }
+    switch (element ? element->kind : plain->kind) {
+    case OPDI_TYPE_TENSOR: return (uint16_t)(none | 1u << (element ? OPD_TAG_TENSORS : OPD_TAG_TENSOR));
+    case OPDI_TYPE_INT: return (uint16_t)(none | 1u << (element ? OPD_TAG_INTS : OPD_TAG_INT));
+    case OPDI_TYPE_FLOAT: return (uint16_t)(none | 1u << (element ? OPD_TAG_FLOATS : OPD_TAG_FLOAT));
+    case OPDI_TYPE_BOOL: return (uint16_t)(none | 1u << (element ? OPD_TAG_BOOLS : OPD_TAG_BOOL));
+    case OPDI_TYPE_NUMBER:
+        return (uint16_t)(none | (element ? 0 : number | 1u << OPD_TAG_BOOL | 1u << OPD_TAG_COMPLEX));
     /* elements of lists of strings are looked at */
-    case OPDI_TYPE_STR: return (uint16_t)(none | (other ? 0 : 1u << OPD_TAG_STR));
-    case OPDI_TYPE_DEVICE: return (uint16_t)(none | (other ? 0 : 1u << OPD_TAG_DEVICE));
+    case OPDI_TYPE_STR: return (uint16_t)(none | (element ? 0 : 1u << OPD_TAG_STR));
+    case OPDI_TYPE_DEVICE: return (uint16_t)(none | (element ? 0 : 1u << OPD_TAG_DEVICE));
     case OPDI_TYPE_GENERATOR: return (uint16_t)(1u << OPD_TAG_NONE | 1u << OPD_TAG_OBJECT);
     default: return (uint16_t)none;
     }
@@ -13434,19 +13436,19 @@ static bool opdi_card_same_layout(const opdi_card *card, const opdi_card *other)
 /* Returns a card of an earlier, undone definition that equals `card`, or NULL. It is used again, so that defining and
    undoing in a loop does not grow. */
 static opdi_card *opdi_card_known(const opdi_card *card) {
-    opdi_card *other;
-    for (other = card->op->cards; other; other = other->next) {
-        if (other->base == card->base && other->inplace == card->inplace && other->save_args == card->save_args &&
-            other->save_results == card->save_results && other->constant_args == card->constant_args &&
-            other->constant_results == card->constant_results && opdi_card_same_layout(other, card) &&
-            memcmp(&other->desc, &card->desc, sizeof other->desc) == 0 &&
-            memcmp(other->save_if, card->save_if, sizeof other->save_if) == 0 &&
-            memcmp(other->save_result_if, card->save_result_if, sizeof other->save_result_if) == 0 &&
-            memcmp(other->map, card->map, sizeof other->map) == 0) {
+    opdi_card *known;
+    for (known = card->op->cards; known; known = known->next) {
+        if (known->base == card->base && known->inplace == card->inplace && known->save_args == card->save_args &&
+            known->save_results == card->save_results && known->constant_args == card->constant_args &&
+            known->constant_results == card->constant_results && opdi_card_same_layout(known, card) &&
+            memcmp(&known->desc, &card->desc, sizeof known->desc) == 0 &&
+            memcmp(known->save_if, card->save_if, sizeof known->save_if) == 0 &&
+            memcmp(known->save_result_if, card->save_result_if, sizeof known->save_result_if) == 0 &&
+            memcmp(known->map, card->map, sizeof known->map) == 0) {
             break;
         }
     }
-    return other;
+    return known;
 }
 
 /* Makes the card of an operator that has just been defined; NULL with an error.  base, inplace: of a derived form. own:
@@ -13890,9 +13892,9 @@ static bool opdi_is_list(const opd_value *value) {
 
 /* True if value is a list of tensors with a NULL where the type is Tensor[], not Tensor?[]. */
 static bool opdi_has_null(const opdi_type *type, const opd_value *value) {
-    const opdi_type *other = opdi_strip_optional(type);
+    const opdi_type *plain = opdi_strip_optional(type);
     int32_t k;
-    if (value->tag != OPD_TAG_TENSORS || other->kind != OPDI_TYPE_LIST || other->elems[0]->kind != OPDI_TYPE_TENSOR) {
+    if (value->tag != OPD_TAG_TENSORS || plain->kind != OPDI_TYPE_LIST || plain->elems[0]->kind != OPDI_TYPE_TENSOR) {
         return false;
     }
     for (k = 0; k < value->n && value->u.tensors && value->u.tensors[k]; k++) { }
@@ -13943,15 +13945,15 @@ static int opdi_bind_union(const opdi_type *type, const opd_value *value, opd_va
 
 /* Converts one value to what type other wants: 0 done, 1 does not fit, -1 failed. */
 static int opdi_bind_value(const opdi_type *type, const opd_value *value, opd_value *out) {
-    const opdi_type *other = opdi_strip_optional(type);
+    const opdi_type *plain = opdi_strip_optional(type);
     *out = *value;
-    if (opdi_takes_all(other)) { return value->tag == OPD_TAG_DEFAULT; }
+    if (opdi_takes_all(plain)) { return value->tag == OPD_TAG_DEFAULT; }
     if (opdi_is_list(value) && value->n > 0 && !value->u.object) { return 1; }
     if (value->tag == OPD_TAG_NONE) {
-        return type->kind == OPDI_TYPE_OPTIONAL || other->kind == OPDI_TYPE_NONE ||
-            other->kind == OPDI_TYPE_GENERATOR ? 0 : 1;
+        return type->kind == OPDI_TYPE_OPTIONAL || plain->kind == OPDI_TYPE_NONE ||
+            plain->kind == OPDI_TYPE_GENERATOR ? 0 : 1;
     }
-    switch (other->kind) {
+    switch (plain->kind) {
     case OPDI_TYPE_TENSOR:
         if (value->tag == OPD_TAG_TENSOR) { return value->u.t ? 0 : 1; }
         if (!opdi_is_number(value)) { return 1; }
@@ -13985,10 +13987,10 @@ static int opdi_bind_value(const opdi_type *type, const opd_value *value, opd_va
             return 0;
         }
         return value->tag == OPD_TAG_DEVICE ? 0 : 1;
-    case OPDI_TYPE_LIST: return opdi_bind_as_list(other, value, out);
-    case OPDI_TYPE_UNION: return opdi_bind_union(other, value, out);
+    case OPDI_TYPE_LIST: return opdi_bind_as_list(plain, value, out);
+    case OPDI_TYPE_UNION: return opdi_bind_union(plain, value, out);
     case OPDI_TYPE_TUPLE:
-        return (opdi_is_list(value) && value->n == other->nelems) || value->tag == OPD_TAG_OBJECT ? 0 : 1;
+        return (opdi_is_list(value) && value->n == plain->nelems) || value->tag == OPD_TAG_OBJECT ? 0 : 1;
     default: return value->tag == OPD_TAG_OBJECT ? 0 : 1;
     }
 }
@@ -14673,10 +14675,10 @@ static int opdi_call_at_key(opdi_thread *thread, opd_op *op, opd_key key, opd_va
 int opd_call_at(opd_op *op, const char *key, opd_value *rets, const opd_value *args, int nargs) {
     opdi_thread *thread = opdi_self();
     const uint64_t was = opdi_enter(thread);
-    const opd_key other = opd_ok() ? opd_key_parse(key) : (opd_key)OPD_KEY_INVALID;
+    const opd_key wanted = opd_ok() ? opd_key_parse(key) : (opd_key)OPD_KEY_INVALID;
     int rc = -1;
     if (opdi_any_dead_value(args, nargs, "opd_call_at")) { rc = -1; }
-    else if (op && opdi_key_is_runtime(other)) { rc = opdi_call_at_key(thread, op, other, rets, args, nargs); }
+    else if (op && opdi_key_is_runtime(wanted)) { rc = opdi_call_at_key(thread, op, wanted, rets, args, nargs); }
     else if (op) { (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_call_at: %s is no runtime key", key); }
     else { (void)opd_fail(OPD_ERROR_NOT_FOUND, "opd_call_at: the operator is NULL"); }
     opdi_leave(thread, was);
@@ -14738,13 +14740,13 @@ static void opdi_overload_list_give_back(opdi_gone *gone) {
 /* Compares overloads for qsort: in the order of definition, derived forms behind all others and among themselves in the
    order of what they were derived from. */
 static int opdi_overload_order(const void *x, const void *y) {
-    const opd_op *const op = *(opd_op *const *)x, *const handle = *(opd_op *const *)y;
+    const opd_op *const op = *(opd_op *const *)x, *const other = *(opd_op *const *)y;
     const opd_op *const own_a = op->card && op->card->base ? op->card->base->op : op;
-    const opd_op *const own_b = handle->card && handle->card->base ? handle->card->base->op : handle;
-    const int derived = (own_a != op) - (own_b != handle);
+    const opd_op *const own_b = other->card && other->card->base ? other->card->base->op : other;
+    const int derived = (own_a != op) - (own_b != other);
     if (derived) { return derived; }
     if (own_a->rank != own_b->rank) { return own_a->rank < own_b->rank ? -1 : 1; }
-    return op->rank < handle->rank ? -1 : op->rank > handle->rank;
+    return op->rank < other->rank ? -1 : op->rank > other->rank;
 }
 
 /* The order of PyTorch where several overloads take the same arguments: base name, then overload names; "-" is the
@@ -17430,24 +17432,24 @@ static int opdi_print_number(const opdi_printer *printer, int column, int64_t of
 
 /* Notes one number of the first pass of printing, from which width and form of all follow. */
 static void opdi_print_measure(opdi_printer *printer, int column, int64_t offset) {
-    opdi_print_column *other = &printer->columns[column];
+    opdi_print_column *wide = &printer->columns[column];
     char text[OPDI_PRINT_TEXT];
     double value, magnitude;
     int mode;
-    if (other->mode >= OPDI_PRINT_INT) {
-        other->width = OPDI_MAX(other->width, opdi_print_number(printer, column, offset, text));
+    if (wide->mode >= OPDI_PRINT_INT) {
+        wide->width = OPDI_MAX(wide->width, opdi_print_number(printer, column, offset, text));
         return;
     }
     value = opdi_element_f64(printer->tensor, offset + column * printer->part);
     magnitude = fabs(value);
     if (!isfinite(value) || magnitude <= 0) { return; }
-    other->low = other->any ? OPDI_MIN(other->low, magnitude) : magnitude;
-    other->high = OPDI_MAX(other->high, magnitude);
-    other->any = true;
-    if (value < ceil(value)) { other->fraction = true; }
+    wide->low = wide->any ? OPDI_MIN(wide->low, magnitude) : magnitude;
+    wide->high = OPDI_MAX(wide->high, magnitude);
+    wide->any = true;
+    if (value < ceil(value)) { wide->fraction = true; }
     for (mode = 0; mode < 3; mode++) {
-        if (mode != OPDI_PRINT_SCI && other->high > 1e8) { continue; }     /* it will be SCI */
-        other->widths[mode] = OPDI_MAX(other->widths[mode], opdi_print_float(value, mode, text));
+        if (mode != OPDI_PRINT_SCI && wide->high > 1e8) { continue; }      /* it will be SCI */
+        wide->widths[mode] = OPDI_MAX(wide->widths[mode], opdi_print_float(value, mode, text));
     }
 }
 
@@ -18395,14 +18397,14 @@ static inline void opdi_transpose4(const float *p0, const float *p1, const float
 #if !defined(__clang__)
     const opdi_v4i mix_0415 = {0, 4, 1, 5}, mix_2637 = {2, 6, 3, 7};
 #endif
-    opdi_v4f v4f = *(const opdi_v4f *)(const void *)p0, other = *(const opdi_v4f *)(const void *)p1;
-    opdi_v4f next = *(const opdi_v4f *)(const void *)p2, last = *(const opdi_v4f *)(const void *)p3;
-    opdi_v4f ac = OPDI_MIX4(v4f, next, 0, 4, 1, 5), ac2 = OPDI_MIX4(v4f, next, 2, 6, 3, 7);
-    opdi_v4f bd = OPDI_MIX4(other, last, 0, 4, 1, 5), bd2 = OPDI_MIX4(other, last, 2, 6, 3, 7);
-    *(opdi_v4f *)(void *)out = OPDI_MIX4(ac, bd, 0, 4, 1, 5);
-    *(opdi_v4f *)(void *)(out + ld) = OPDI_MIX4(ac, bd, 2, 6, 3, 7);
-    *(opdi_v4f *)(void *)(out + 2 * ld) = OPDI_MIX4(ac2, bd2, 0, 4, 1, 5);
-    *(opdi_v4f *)(void *)(out + 3 * ld) = OPDI_MIX4(ac2, bd2, 2, 6, 3, 7);
+    opdi_v4f row0 = *(const opdi_v4f *)(const void *)p0, row1 = *(const opdi_v4f *)(const void *)p1;
+    opdi_v4f row2 = *(const opdi_v4f *)(const void *)p2, row3 = *(const opdi_v4f *)(const void *)p3;
+    opdi_v4f even = OPDI_MIX4(row0, row2, 0, 4, 1, 5), even2 = OPDI_MIX4(row0, row2, 2, 6, 3, 7);
+    opdi_v4f odd = OPDI_MIX4(row1, row3, 0, 4, 1, 5), odd2 = OPDI_MIX4(row1, row3, 2, 6, 3, 7);
+    *(opdi_v4f *)(void *)out = OPDI_MIX4(even, odd, 0, 4, 1, 5);
+    *(opdi_v4f *)(void *)(out + ld) = OPDI_MIX4(even, odd, 2, 6, 3, 7);
+    *(opdi_v4f *)(void *)(out + 2 * ld) = OPDI_MIX4(even2, odd2, 0, 4, 1, 5);
+    *(opdi_v4f *)(void *)(out + 3 * ld) = OPDI_MIX4(even2, odd2, 2, 6, 3, 7);
 }
 #else
 static inline void opdi_transpose4(const float *p0, const float *p1, const float *p2, const float *p3, float *out,
@@ -18485,9 +18487,9 @@ typedef struct opdi_gemm_job {
 static void opdi_gemm_pack_a(void *ctx, int64_t begin, int64_t end) {
     opdi_gemm_job *job = (opdi_gemm_job *)ctx;
     int64_t mr = job->mk.mr;
-    for (int64_t plane = begin; plane < end; plane++) {
-        opdi_pack_panel(&job->a, job->size, job->k0, job->kc, job->i0 + plane * mr, OPDI_MIN(mr, job->mc - plane * mr),
-                        mr, job->apack + (size_t)(plane * mr * job->kc) * job->size);
+    for (int64_t panel = begin; panel < end; panel++) {
+        opdi_pack_panel(&job->a, job->size, job->k0, job->kc, job->i0 + panel * mr, OPDI_MIN(mr, job->mc - panel * mr),
+                        mr, job->apack + (size_t)(panel * mr * job->kc) * job->size);
     }
 }
 
@@ -18510,9 +18512,9 @@ static void opdi_gemm_pack_b(void *ctx, int64_t begin, int64_t end) {
             }
         }
     }
-    for (int64_t plane = begin; plane < end; plane++) {
-        opdi_pack_panel(&job->b, job->size, job->k0, job->kc, job->j0 + plane * nr, OPDI_MIN(nr, job->nc - plane * nr),
-                        nr, job->bpack + (size_t)(plane * nr * job->kc) * job->size);
+    for (int64_t panel = begin; panel < end; panel++) {
+        opdi_pack_panel(&job->b, job->size, job->k0, job->kc, job->j0 + panel * nr, OPDI_MIN(nr, job->nc - panel * nr),
+                        nr, job->bpack + (size_t)(panel * nr * job->kc) * job->size);
     }
 }
 
@@ -18541,25 +18543,25 @@ static void opdi_gemm_store(const opdi_gemm_job *job, const void *tile, int64_t 
 }
 
 /* Computes the tile of rows [i, i + part), at most MR, and count columns from j on; second is the column panel. */
-static void opdi_gemm_tile(const opdi_gemm_job *job, int64_t i, int64_t j, int64_t count, const void *second,
+static void opdi_gemm_tile(const opdi_gemm_job *job, int64_t i, int64_t j, int64_t count, const void *panel,
                            int64_t ldb) {
     double tile[OPDI_MAX_MR * OPDI_MAX_NR / 2];
     const void *rows[OPDI_MAX_MR];
     const opdi_micro *mk = &job->mk;
     int64_t part = OPDI_MIN(mk->mr, job->mc - i), csa = mk->mr, size = (int64_t)job->size;
-    for (int64_t place = 0; place < mk->mr; place++) {
-        int64_t row = OPDI_MIN(place, part - 1);  /* rows past the end compute what nobody reads */
-        if (job->apack) { rows[place] = job->apack + (i * job->kc + place) * size; }
+    for (int64_t row = 0; row < mk->mr; row++) {
+        int64_t real = OPDI_MIN(row, part - 1);   /* rows past the end compute what nobody reads */
+        if (job->apack) { rows[row] = job->apack + (i * job->kc + row) * size; }
         else {
-            rows[place] = (const char *)job->a.data + ((job->i0 + i + row) * job->a.cs + job->k0 * job->a.rs) * size;
+            rows[row] = (const char *)job->a.data + ((job->i0 + i + real) * job->a.cs + job->k0 * job->a.rs) * size;
         }
     }
     if (!job->apack) { csa = job->a.rs; }
     if (part == mk->mr && count == mk->nr && job->csc == 1) {
-        mk->run(job->kc, rows, csa, second, ldb, job->c + ((job->i0 + i) * job->rsc + job->j0 + j) * size, job->rsc,
+        mk->run(job->kc, rows, csa, panel, ldb, job->c + ((job->i0 + i) * job->rsc + job->j0 + j) * size, job->rsc,
                 job->add);
     } else {
-        mk->run(job->kc, rows, csa, second, ldb, tile, mk->nr, 0);
+        mk->run(job->kc, rows, csa, panel, ldb, tile, mk->nr, 0);
         opdi_gemm_store(job, tile, job->i0 + i, job->j0 + j, part, count);
     }
 }
@@ -18568,8 +18570,8 @@ static void opdi_gemm_tile(const opdi_gemm_job *job, int64_t i, int64_t j, int64
 static void opdi_gemm_blocks(void *ctx, int64_t begin, int64_t end) {
     const opdi_gemm_job *job = (const opdi_gemm_job *)ctx;
     int64_t across = (job->nc - 1) / job->nb + 1, nr = job->mk.nr;
-    for (int64_t width = begin; width < end; width++) {
-        int64_t ib = width / across * job->mb, jb = width % across * job->nb;
+    for (int64_t item = begin; item < end; item++) {
+        int64_t ib = item / across * job->mb, jb = item % across * job->nb;
         int64_t ie = OPDI_MIN(ib + job->mb, job->mc), je = OPDI_MIN(jb + job->nb, job->nc);
         for (int64_t j = jb; j < je; j += nr) {
             int64_t count = OPDI_MIN(nr, job->nc - j), ldb = nr;
@@ -18893,42 +18895,42 @@ static void opdi_gemv_range(void *ctx, int64_t begin, int64_t end) {
 /* Returns 1 when it has done the product, 0 when the shapes are not for it, -1 on failure. */
 static int opdi_gemv_try(opdi_gemm_job *job, int64_t rows, int64_t count, int64_t depth) {
     int dtype = job->size == 4 ? OPD_FLOAT32 : OPD_FLOAT64;
-    opdi_gemv_job other;
+    opdi_gemv_job gemv;
     int64_t incx;
     if ((rows != 1 && count != 1) || job->b.pack || job->a.dtype != dtype || job->b.dtype != dtype) { return 0; }
-    other.size = job->size;
-    other.y = job->c;
-    other.add = job->add;
-    other.k = depth;
+    gemv.size = job->size;
+    gemv.y = job->c;
+    gemv.add = job->add;
+    gemv.k = depth;
     if (count == 1) {
-        other.a = (const char *)job->a.data;
-        other.rs = job->a.cs;
-        other.cs = job->a.rs;
-        other.m = rows;
-        other.incy = job->rsc;
-        other.x = (const char *)job->b.data;
+        gemv.a = (const char *)job->a.data;
+        gemv.rs = job->a.cs;
+        gemv.cs = job->a.rs;
+        gemv.m = rows;
+        gemv.incy = job->rsc;
+        gemv.x = (const char *)job->b.data;
         incx = job->b.rs;
     } else {
-        other.a = (const char *)job->b.data;
-        other.rs = job->b.cs;
-        other.cs = job->b.rs;
-        other.m = count;
-        other.incy = job->csc;
-        other.x = (const char *)job->a.data;
+        gemv.a = (const char *)job->b.data;
+        gemv.rs = job->b.cs;
+        gemv.cs = job->b.rs;
+        gemv.m = count;
+        gemv.incy = job->csc;
+        gemv.x = (const char *)job->a.data;
         incx = job->a.rs;
     }
-    if (other.cs != 1 && other.rs != 1) { return 0; }
+    if (gemv.cs != 1 && gemv.rs != 1) { return 0; }
     char *copy = NULL;
     if (incx != 1) {
-        opdi_gemm_in side = count == 1 ? job->b : job->a;
-        copy = (char *)opdi_alloc((size_t)depth * other.size);
+        opdi_gemm_in vector = count == 1 ? job->b : job->a;
+        copy = (char *)opdi_alloc((size_t)depth * gemv.size);
         if (!copy) { return -1; }
-        opdi_pack_line(&side, 0, incx, depth, copy);
-        other.x = copy;
+        opdi_pack_line(&vector, 0, incx, depth, copy);
+        gemv.x = copy;
     }
     int64_t grain = opdi_round_up(OPDI_MAX(16, 65536 / depth), 16);
-    opdi_parallel_for(other.m, grain, opdi_gemv_range, &other);
-    if (copy) { opdi_free(copy, (size_t)depth * other.size); }
+    opdi_parallel_for(gemv.m, grain, opdi_gemv_range, &gemv);
+    if (copy) { opdi_free(copy, (size_t)depth * gemv.size); }
     return 1;
 }
 
@@ -18938,30 +18940,30 @@ static void opdi_gemm_tiny(const opdi_gemm_job *job, int64_t rows, int64_t count
     const double *x = (const double *)job->a.data, *y = (const double *)job->b.data;
     for (int64_t i = 0; i < rows; i++) {
         for (int64_t j = 0; j < count; j++) {
-            int64_t place = i * job->a.cs, q = j * job->b.cs, to = i * job->rsc + j * job->csc;
+            int64_t at_a = i * job->a.cs, at_b = j * job->b.cs, to = i * job->rsc + j * job->csc;
             float f = 0;
             double d = 0;
             if (job->size == 4) {
                 for (int64_t step = 0; step < depth; step++) {
-                    f += a[place + step * job->a.rs] * b[q + step * job->b.rs];
+                    f += a[at_a + step * job->a.rs] * b[at_b + step * job->b.rs];
                 }
             }
             else {
                 for (int64_t step = 0; step < depth; step++) {
-                    d += x[place + step * job->a.rs] * y[q + step * job->b.rs];
+                    d += x[at_a + step * job->a.rs] * y[at_b + step * job->b.rs];
                 }
             }
-            float *out_row = (float *)(void *)job->c + to;
-            double *work = (double *)(void *)job->c + to;
-            if (job->size == 4) { *out_row = job->add ? *out_row + f : f; }
-            else { *work = job->add ? *work + d : d; }
+            float *single = (float *)(void *)job->c + to;
+            double *twice = (double *)(void *)job->c + to;
+            if (job->size == 4) { *single = job->add ? *single + f : f; }
+            else { *twice = job->add ? *twice + d : d; }
         }
     }
 }
 
 /* Computes C = A B + beta C in float (size 4) or double (size 8).  0, or -1 when memory is out. */
-static int opdi_gemm(size_t size, int64_t rows, int64_t count, int64_t depth, const opdi_gemm_in *side,
-                     const opdi_gemm_in *other, double beta, void *product, int64_t rsc, int64_t csc) {
+static int opdi_gemm(size_t size, int64_t rows, int64_t count, int64_t depth, const opdi_gemm_in *left,
+                     const opdi_gemm_in *right, double beta, void *product, int64_t rsc, int64_t csc) {
     opdi_gemm_job job;
     if (rows <= 0 || count <= 0) { return 0; }
     memset(&job, 0, sizeof job);
@@ -18973,26 +18975,26 @@ static int opdi_gemm(size_t size, int64_t rows, int64_t count, int64_t depth, co
     if (depth <= 0 || (beta != 0 && beta != 1)) { opdi_gemm_scale(&job, rows, count, beta); }
     if (depth <= 0) { return 0; }
     job.add = beta != 0;
-    if (!other->pack && csc != 1 && rsc == 1 && count != 1) {
+    if (!right->pack && csc != 1 && rsc == 1 && count != 1) {
         int64_t t = rows;                         /* C^T = B^T A^T, so that rows of C are contiguous */
         rows = count;
         count = t;
         job.rsc = csc;
         job.csc = rsc;
-        job.a = *other;
-        job.b = *side;
+        job.a = *right;
+        job.b = *left;
         t = job.b.rs;
         job.b.rs = job.b.cs;
         job.b.cs = t;
     } else {
-        job.a = *side;
-        job.a.rs = side->cs;
-        job.a.cs = side->rs;
-        job.b = *other;
+        job.a = *left;
+        job.a.rs = left->cs;
+        job.a.cs = left->rs;
+        job.b = *right;
     }
     int dtype = size == 4 ? OPD_FLOAT32 : OPD_FLOAT64;
-    if (rows <= 16 && count <= 16 && depth <= 16 && rows * count * depth <= 256 && !other->pack &&
-        side->dtype == dtype && other->dtype == dtype) {
+    if (rows <= 16 && count <= 16 && depth <= 16 && rows * count * depth <= 256 && !right->pack &&
+        left->dtype == dtype && right->dtype == dtype) {
         opdi_gemm_tiny(&job, rows, count, depth);
         return 0;
     }
@@ -19013,26 +19015,26 @@ static opdi_gemm_in opdi_gemm_in_of(const void *data, int dtype, int64_t rs, int
 }
 
 OPD_UNUSED static int opdi_gemm_f32(int64_t rows, int64_t count, int64_t depth, const float *a, int64_t rsa,
-                                    int64_t csa, const float *b, int64_t rsb, int64_t csb, float beta, float *out_row,
+                                    int64_t csa, const float *b, int64_t rsb, int64_t csb, float beta, float *product,
                                     int64_t rsc, int64_t csc) {
-    opdi_gemm_in side = opdi_gemm_in_of(a, OPD_FLOAT32, rsa, csa), other = opdi_gemm_in_of(b, OPD_FLOAT32, rsb, csb);
-    return opdi_gemm(4, rows, count, depth, &side, &other, (double)beta, out_row, rsc, csc);
+    opdi_gemm_in left = opdi_gemm_in_of(a, OPD_FLOAT32, rsa, csa), right = opdi_gemm_in_of(b, OPD_FLOAT32, rsb, csb);
+    return opdi_gemm(4, rows, count, depth, &left, &right, (double)beta, product, rsc, csc);
 }
 
 OPD_UNUSED static int opdi_gemm_f64(int64_t rows, int64_t count, int64_t depth, const double *a, int64_t rsa,
                                     int64_t csa, const double *b, int64_t rsb, int64_t csb, double beta,
-                                    double *out_row, int64_t rsc, int64_t csc) {
-    opdi_gemm_in side = opdi_gemm_in_of(a, OPD_FLOAT64, rsa, csa), other = opdi_gemm_in_of(b, OPD_FLOAT64, rsb, csb);
-    return opdi_gemm(8, rows, count, depth, &side, &other, beta, out_row, rsc, csc);
+                                    double *product, int64_t rsc, int64_t csc) {
+    opdi_gemm_in left = opdi_gemm_in_of(a, OPD_FLOAT64, rsa, csa), right = opdi_gemm_in_of(b, OPD_FLOAT64, rsb, csb);
+    return opdi_gemm(8, rows, count, depth, &left, &right, beta, product, rsc, csc);
 }
 
 /* Computes C = A B + beta C of integers, which wrap.  Returns 0. */
 static int opdi_gemm_i64(int64_t rows, int64_t count, int64_t depth, const int64_t *first, int64_t rsa, int64_t csa,
-                         const int64_t *second, int64_t rsb, int64_t csb, int64_t beta, int64_t *counts, int64_t rsc,
+                         const int64_t *second, int64_t rsb, int64_t csb, int64_t beta, int64_t *product, int64_t rsc,
                          int64_t csc) {
     for (int64_t i = 0; i < rows; i++) {
         for (int64_t j = 0; j < count; j++) {
-            int64_t *to = counts + i * rsc + j * csc;
+            int64_t *to = product + i * rsc + j * csc;
             uint64_t s = beta == 0 ? 0 : (uint64_t)beta * (uint64_t)*to;
             for (int64_t step = 0; step < depth; step++) {
                 s += (uint64_t)first[i * rsa + step * csa] * (uint64_t)second[step * rsb + j * csb];
@@ -19108,9 +19110,9 @@ static int64_t opdi_conv_pad_bytes(const opdi_conv *conv, int64_t planes) {
 typedef struct opdi_unfold { const opdi_conv *conv; const char *pad; } opdi_unfold;
 
 /* The element of the padded image at which row depth of the unfolded matrix begins. */
-static inline int64_t opdi_unfold_row(const opdi_conv *conv, int64_t depth) {
-    int64_t kj = depth % conv->kw, ki = depth / conv->kw % conv->kh, channels = depth / conv->kw / conv->kh;
-    return (channels * conv->hp + ki * conv->dh) * conv->wp + kj * conv->dw;
+static inline int64_t opdi_unfold_row(const opdi_conv *conv, int64_t row) {
+    int64_t kj = row % conv->kw, ki = row / conv->kw % conv->kh, channel = row / conv->kw / conv->kh;
+    return (channel * conv->hp + ki * conv->dh) * conv->wp + kj * conv->dw;
 }
 
 /* Packs rows k and columns j of the unfolded matrix.  A panel is a few runs along output rows; with stride 1 each is
@@ -19163,16 +19165,16 @@ static void opdi_unfold_pack_turned(void *ctx, int64_t k0, int64_t kc, int64_t j
     for (int64_t turn = 0; turn < kc;) {
         int64_t place = y * conv->sh * conv->wp + x * conv->sw, step = 1;
         if (conv->size == 4) {
-            const float *sums = (const float *)(const void *)unfold->pad + place;
+            const float *source = (const float *)(const void *)unfold->pad + place;
             float *to = (float *)out + turn * ld;
             if (conv->sw == 1 && turn + 4 <= kc && x + 4 <= conv->ow) { step = 4; }
             for (int64_t j = 0; step == 4 && j < ld; j += 4) {
-                opdi_transpose4(sums + at[j], sums + at[j + 1], sums + at[j + 2], sums + at[j + 3], to + j, ld);
+                opdi_transpose4(source + at[j], source + at[j + 1], source + at[j + 2], source + at[j + 3], to + j, ld);
             }
-            for (int64_t j = 0; step == 1 && j < ld; j++) { to[j] = sums[at[j]]; }
+            for (int64_t j = 0; step == 1 && j < ld; j++) { to[j] = source[at[j]]; }
         } else {
-            const double *sums = (const double *)(const void *)unfold->pad + place;
-            for (int64_t j = 0; j < ld; j++) { ((double *)out)[turn * ld + j] = sums[at[j]]; }
+            const double *source = (const double *)(const void *)unfold->pad + place;
+            for (int64_t j = 0; j < ld; j++) { ((double *)out)[turn * ld + j] = source[at[j]]; }
         }
         turn += step;
         x += step;
@@ -19316,21 +19318,21 @@ OPDI_TARGET static void OPDI_WIDE(depthwise_gw)(const opdi_conv *conv, const flo
 static void opdi_conv_depthwise(const opdi_conv_job *job, int64_t group, const char *pad, char *y) {
     const opdi_conv *conv = &job->conv;
     double b = job->bias ? opdi_number_at(conv->size, job->bias, group) : 0;
-    const void *weights = job->weight + group * conv->kh * conv->kw * (int64_t)conv->size, *memory = pad;
+    const void *weights = job->weight + group * conv->kh * conv->kw * (int64_t)conv->size, *image = pad;
     void *out = y;
     if (conv->size == 8) {
-        opdi_depthwise_f64(conv, (const double *)memory, (const double *)weights, b, (double *)out);
+        opdi_depthwise_f64(conv, (const double *)image, (const double *)weights, b, (double *)out);
         return;
     }
 #if defined(OPDI_X86)
     int level = conv->sh == 1 && conv->sw == 1 ? opdi_cpu_level() : 0;
     if (level) {
         (level == 2 ? opdi_depthwise_avx512_f32 : opdi_depthwise_avx2_f32)
-            (conv, (const float *)memory, (const float *)weights, (float)b, (float *)out);
+            (conv, (const float *)image, (const float *)weights, (float)b, (float *)out);
         return;
     }
 #endif
-    opdi_depthwise_f32(conv, (const float *)memory, (const float *)weights, (float)b, (float *)out);
+    opdi_depthwise_f32(conv, (const float *)image, (const float *)weights, (float)b, (float *)out);
 }
 
 static void opdi_conv_depthwise_gw(const opdi_conv *conv, const void *pad, const void *gy, void *gw) {
@@ -19371,19 +19373,19 @@ static void opdi_conv_forward_range(void *ctx, int64_t begin, int64_t end) {
         opdi_unfold unfold;
         unfold.conv = conv;
         unfold.pad = pad;
-        opdi_gemm_in other = opdi_gemm_in_of(job->weight + group * conv->og * depth * size, dtype, depth, 1);
-        opdi_gemm_in side = opdi_gemm_in_of(x, dtype, area, 1);
+        opdi_gemm_in left = opdi_gemm_in_of(job->weight + group * conv->og * depth * size, dtype, depth, 1);
+        opdi_gemm_in right = opdi_gemm_in_of(x, dtype, area, 1);
         if (!plain) {
             opdi_conv_pad(conv, conv->cg, pad, (char *)(uintptr_t)x, 0);
             if (conv->cg == 1 && conv->og == 1) {
                 opdi_conv_depthwise(job, group, pad, y);
                 continue;
             }
-            side.pack = opdi_unfold_pack;
-            side.ctx = &unfold;
+            right.pack = opdi_unfold_pack;
+            right.ctx = &unfold;
         }
         if (job->bias) { opdi_conv_fill(job, group, y); }
-        if (opdi_gemm(conv->size, conv->og, area, depth, &other, &side, job->bias ? 1.0 : 0.0, y, area, 1)) {
+        if (opdi_gemm(conv->size, conv->og, area, depth, &left, &right, job->bias ? 1.0 : 0.0, y, area, 1)) {
             OPDI_STORE(&job->failed, 1);
         }
     }
@@ -19417,12 +19419,12 @@ static void opdi_fold_add(const opdi_conv *conv, const char *col, int64_t y0, in
                 from = (step * rows + y) * conv->ow;
             if (conv->size == 4) {
                 float *dest = (float *)(void *)pad + to;
-                const float *sums = (const float *)(const void *)col + from;
-                for (int64_t x = 0; x < conv->ow; x++) { dest[x * conv->sw] += sums[x]; }
+                const float *source = (const float *)(const void *)col + from;
+                for (int64_t x = 0; x < conv->ow; x++) { dest[x * conv->sw] += source[x]; }
             } else {
                 double *dest = (double *)(void *)pad + to;
-                const double *sums = (const double *)(const void *)col + from;
-                for (int64_t x = 0; x < conv->ow; x++) { dest[x * conv->sw] += sums[x]; }
+                const double *source = (const double *)(const void *)col + from;
+                for (int64_t x = 0; x < conv->ow; x++) { dest[x * conv->sw] += source[x]; }
             }
         }
     }
@@ -19450,10 +19452,10 @@ static void opdi_conv_fold_range(void *ctx, int64_t begin, int64_t end) {
         memset(pad, 0, pad_bytes);
         for (int64_t y = 0; y < conv->oh; y += step) {
             int64_t rows = OPDI_MIN(step, conv->oh - y), count = rows * conv->ow;
-            opdi_gemm_in side = opdi_gemm_in_of(job->weight + i % conv->groups * conv->og * depth * size, dtype, 1,
+            opdi_gemm_in left = opdi_gemm_in_of(job->weight + i % conv->groups * conv->og * depth * size, dtype, 1,
                                                 depth);
-            opdi_gemm_in other = opdi_gemm_in_of(gy + y * conv->ow * size, dtype, area, 1);
-            if (opdi_gemm(conv->size, depth, count, conv->og, &side, &other, 0, col, count, 1)) {
+            opdi_gemm_in right = opdi_gemm_in_of(gy + y * conv->ow * size, dtype, area, 1);
+            if (opdi_gemm(conv->size, depth, count, conv->og, &left, &right, 0, col, count, 1)) {
                 OPDI_STORE(&job->failed, 1);
             }
             else { opdi_fold_add(conv, col, y, rows, pad); }
@@ -19529,22 +19531,22 @@ static void opdi_conv_gw_range(void *ctx, int64_t begin, int64_t end) {
         int64_t part = i / conv->groups, group = i % conv->groups;
         char *gw = job->gw + (part * conv->groups + group) * conv->og * depth * size;
         memset(gw, 0, (size_t)(conv->og * depth * size));
-        for (int64_t count = conv->n * part / job->parts; count < conv->n * (part + 1) / job->parts; count++) {
-            const char *gy = job->gy + (count * conv->groups + group) * conv->og * area * size;
+        for (int64_t image = conv->n * part / job->parts; image < conv->n * (part + 1) / job->parts; image++) {
+            const char *gy = job->gy + (image * conv->groups + group) * conv->og * area * size;
             opdi_unfold unfold;
             unfold.conv = conv;
             unfold.pad = pad;
             opdi_conv_pad(conv, conv->cg, pad,
-                          (char *)(uintptr_t)(job->input + (count * conv->groups + group) * conv->cg * conv->h *
+                          (char *)(uintptr_t)(job->input + (image * conv->groups + group) * conv->cg * conv->h *
                                               conv->w * size), 0);
             if (conv->cg == 1 && conv->og == 1) {
                 opdi_conv_depthwise_gw(conv, pad, gy, gw);
                 continue;
             }
-            opdi_gemm_in other = opdi_gemm_in_of(gy, dtype, area, 1), side = opdi_gemm_in_of(NULL, dtype, 0, 0);
-            side.pack = opdi_unfold_pack_turned;
-            side.ctx = &unfold;
-            if (opdi_gemm(conv->size, conv->og, depth, area, &other, &side, 1, gw, depth, 1)) {
+            opdi_gemm_in left = opdi_gemm_in_of(gy, dtype, area, 1), right = opdi_gemm_in_of(NULL, dtype, 0, 0);
+            right.pack = opdi_unfold_pack_turned;
+            right.ctx = &unfold;
+            if (opdi_gemm(conv->size, conv->og, depth, area, &left, &right, 1, gw, depth, 1)) {
                 OPDI_STORE(&job->failed, 1);
             }
         }
@@ -19585,43 +19587,43 @@ static int opdi_conv_grad_weight(const opdi_conv *conv, const void *gy, const vo
 // Philox 4x32-10 (Salmon et al., 2011): each element depends on the key and its index only.
 
 OPD_UNUSED static void opdi_philox(uint64_t key, uint64_t counter_hi, uint64_t counter_lo, uint32_t out[4]) {
-    uint32_t first = (uint32_t)counter_lo, second = (uint32_t)(counter_lo >> 32), c = (uint32_t)counter_hi;
-    uint32_t d = (uint32_t)(counter_hi >> 32), k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
+    uint32_t first = (uint32_t)counter_lo, second = (uint32_t)(counter_lo >> 32), third = (uint32_t)counter_hi;
+    uint32_t fourth = (uint32_t)(counter_hi >> 32), k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
     for (int round = 0; round < 10; round++, k0 += 0x9e3779b9u, k1 += 0xbb67ae85u) {
-        uint64_t bits = (uint64_t)first * 0xd2511f53u, y = (uint64_t)c * 0xcd9e8d57u;
+        uint64_t bits = (uint64_t)first * 0xd2511f53u, y = (uint64_t)third * 0xcd9e8d57u;
         first = (uint32_t)(y >> 32) ^ second ^ k0;
         second = (uint32_t)y;
-        c = (uint32_t)(bits >> 32) ^ d ^ k1;
-        d = (uint32_t)bits;
+        third = (uint32_t)(bits >> 32) ^ fourth ^ k1;
+        fourth = (uint32_t)bits;
     }
     out[0] = first;
     out[1] = second;
-    out[2] = c;
-    out[3] = d;
+    out[2] = third;
+    out[3] = fourth;
 }
 
 /* Computes sixteen counters at once: out[4 * i + q] = word q of counter lo + i. */
 OPDI_ALWAYS void opdi_philox16_body(uint64_t key, uint64_t lo, uint32_t out[64]) {
-    uint32_t first[16], second[16], counts[16], dims[16], k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
+    uint32_t first[16], second[16], third[16], fourth[16], k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
     for (int i = 0; i < 16; i++) {
         first[i] = (uint32_t)(lo + (uint64_t)i);
         second[i] = (uint32_t)((lo + (uint64_t)i) >> 32);
-        counts[i] = dims[i] = 0;
+        third[i] = fourth[i] = 0;
     }
     for (int round = 0; round < 10; round++, k0 += 0x9e3779b9u, k1 += 0xbb67ae85u) {
         for (int i = 0; i < 16; i++) {
-            uint64_t bits = (uint64_t)first[i] * 0xd2511f53u, y = (uint64_t)counts[i] * 0xcd9e8d57u;
+            uint64_t bits = (uint64_t)first[i] * 0xd2511f53u, y = (uint64_t)third[i] * 0xcd9e8d57u;
             first[i] = (uint32_t)(y >> 32) ^ second[i] ^ k0;
             second[i] = (uint32_t)y;
-            counts[i] = (uint32_t)(bits >> 32) ^ dims[i] ^ k1;
-            dims[i] = (uint32_t)bits;
+            third[i] = (uint32_t)(bits >> 32) ^ fourth[i] ^ k1;
+            fourth[i] = (uint32_t)bits;
         }
     }
     for (int i = 0; i < 16; i++) {
         out[4 * i] = first[i];
         out[4 * i + 1] = second[i];
-        out[4 * i + 2] = counts[i];
-        out[4 * i + 3] = dims[i];
+        out[4 * i + 2] = third[i];
+        out[4 * i + 3] = fourth[i];
     }
 }
 static void opdi_philox16_plain(uint64_t key, uint64_t lo, uint32_t out[64]) { opdi_philox16_body(key, lo, out); }
@@ -19641,34 +19643,34 @@ static void opdi_philox16(uint64_t key, uint64_t lo, uint32_t out[64]) {
 }
 
 /* Fills out with floats in [0, 1), of 24 bits each. */
-static void opdi_uniform_f32(const uint32_t rows[64], float out[64]) {
-    for (int i = 0; i < 64; i++) { out[i] = (float)(int32_t)(rows[i] >> 8) * 5.9604644775390625e-8f; }
+static void opdi_uniform_f32(const uint32_t words[64], float out[64]) {
+    for (int i = 0; i < 64; i++) { out[i] = (float)(int32_t)(words[i] >> 8) * 5.9604644775390625e-8f; }
 }
 /* Fills out with doubles in [0, 1), of 53 bits of two words each. */
-static void opdi_uniform_f64(const uint32_t rows[64], double out[32]) {
+static void opdi_uniform_f64(const uint32_t words[64], double out[32]) {
     for (int i = 0; i < 32; i++) {
-        out[i] = (double)(((uint64_t)rows[2 * i + 1] << 32 | rows[2 * i]) >> 11) * 1.1102230246251565404e-16;
+        out[i] = (double)(((uint64_t)words[2 * i + 1] << 32 | words[2 * i]) >> 11) * 1.1102230246251565404e-16;
     }
 }
 /* Fills out with normal numbers by Box and Muller: two words make sqrt(-2 log u) times (cos 2 pi values, sin 2 pi
    values), u in (0, 1]. */
-static void opdi_normal_f32(const uint32_t rows[64], float out[64]) {
-    float u[32], values[32], sums[32];
+static void opdi_normal_f32(const uint32_t words[64], float out[64]) {
+    float u[32], angles[32], sines[32];
     for (int i = 0; i < 32; i++) {
-        u[i] = (float)(int32_t)(rows[2 * i] >> 8) * 5.9604644775390625e-8f + 2.98023223876953125e-8f;
-        values[i] = (float)(int32_t)(rows[2 * i + 1] >> 8) * 3.7450704e-7f;
+        u[i] = (float)(int32_t)(words[2 * i] >> 8) * 5.9604644775390625e-8f + 2.98023223876953125e-8f;
+        angles[i] = (float)(int32_t)(words[2 * i + 1] >> 8) * 3.7450704e-7f;
     }
     opdi_vlog(32, u, u);
-    opdi_vmath(6, 32, sums, values);
-    opdi_vmath(7, 32, values, values);
+    opdi_vmath(6, 32, sines, angles);
+    opdi_vmath(7, 32, angles, angles);
     for (int i = 0; i < 32; i++) {
         float radius = sqrtf(-2.0f * u[i]);
-        out[2 * i] = radius * values[i];
-        out[2 * i + 1] = radius * sums[i];
+        out[2 * i] = radius * angles[i];
+        out[2 * i + 1] = radius * sines[i];
     }
 }
-static void opdi_normal_f64(const uint32_t rows[64], double out[32]) {
-    opdi_uniform_f64(rows, out);
+static void opdi_normal_f64(const uint32_t words[64], double out[32]) {
+    opdi_uniform_f64(words, out);
     for (int i = 0; i < 32; i += 2) {
         double radius = sqrt(-2.0 * log(1.0 - out[i])), angle = 6.28318530717958647693 * out[i + 1];
         out[i] = radius * cos(angle);
@@ -19682,18 +19684,18 @@ typedef struct opdi_fill_job { char *out; uint64_t key, offset; int kind; int64_
    words: 64 floats or 32 doubles, at fixed indices. */
 static void opdi_fill_range(void *ctx, int64_t begin, int64_t end) {
     const opdi_fill_job *fill_job = (const opdi_fill_job *)ctx;
-    uint32_t rows[64];
+    uint32_t words[64];
     double values[64];
     uint64_t per = fill_job->kind >= 2 ? 32 : 64, size = fill_job->kind >= 2 ? 8 : 4;
     for (uint64_t i = (uint64_t)begin; i < (uint64_t)end;) {
-        uint64_t at = (fill_job->offset + i) % per, mask = OPDI_MIN(per - at, (uint64_t)end - i);
-        opdi_philox16(fill_job->key, (fill_job->offset + i) / per * 16, rows);
-        if (fill_job->kind == 0) { opdi_uniform_f32(rows, (float *)(void *)values); }
-        else if (fill_job->kind == 1) { opdi_normal_f32(rows, (float *)(void *)values); }
-        else if (fill_job->kind == 2) { opdi_uniform_f64(rows, values); }
-        else { opdi_normal_f64(rows, values); }
-        memcpy(fill_job->out + i * size, (char *)values + at * size, (size_t)(mask * size));
-        i += mask;
+        uint64_t at = (fill_job->offset + i) % per, count = OPDI_MIN(per - at, (uint64_t)end - i);
+        opdi_philox16(fill_job->key, (fill_job->offset + i) / per * 16, words);
+        if (fill_job->kind == 0) { opdi_uniform_f32(words, (float *)(void *)values); }
+        else if (fill_job->kind == 1) { opdi_normal_f32(words, (float *)(void *)values); }
+        else if (fill_job->kind == 2) { opdi_uniform_f64(words, values); }
+        else { opdi_normal_f64(words, values); }
+        memcpy(fill_job->out + i * size, (char *)values + at * size, (size_t)(count * size));
+        i += count;
     }
 }
 
@@ -20014,18 +20016,18 @@ static void opdi_scatter(void *dst, int64_t stride, const void *src, int64_t cou
 #if defined(OPDI_X86)
 /* Copies every second element of 4 bytes, read as the low halves of 8: the last one is not followed by anything. */
 OPDI_AVX2 static void opdi_gather_second(void *dst, const void *src, int64_t count) {
-    uint32_t *dims = (uint32_t *)dst;
-    const uint32_t *sizes = (const uint32_t *)src;
+    uint32_t *to = (uint32_t *)dst;
+    const uint32_t *from = (const uint32_t *)src;
     int64_t i = 0;
     int j;
     for (; i + 32 < count; i += 32) {
         OPDI_IVDEP for (j = 0; j < 32; j++) {
             uint64_t value;
-            memcpy(&value, sizes + 2 * i + 2 * j, 8);
-            dims[i + j] = (uint32_t)value;
+            memcpy(&value, from + 2 * i + 2 * j, 8);
+            to[i + j] = (uint32_t)value;
         }
     }
-    for (; i < count; i++) { dims[i] = sizes[2 * i]; }
+    for (; i < count; i++) { to[i] = from[2 * i]; }
 }
 #endif
 static void opdi_gather(void *dst, const void *src, int64_t stride, int64_t count, int size) {
@@ -20047,9 +20049,9 @@ static int opdi_category(opd_scalar_type dtype) {
     if (opd_dtype_is_floating(dtype)) { return 2; }
     return dtype == OPD_BOOL ? 0 : 1;
 }
-static opd_scalar_type opdi_promote(opd_scalar_type dtype, opd_scalar_type type) {
-    return dtype == OPD_DTYPE_NONE ? type : type == OPD_DTYPE_NONE ||
-        dtype == type ? dtype : opd_promote_types(dtype, type);
+static opd_scalar_type opdi_promote(opd_scalar_type dtype, opd_scalar_type other) {
+    return dtype == OPD_DTYPE_NONE ? other : other == OPD_DTYPE_NONE ||
+        dtype == other ? dtype : opd_promote_types(dtype, other);
 }
 static opd_scalar_type opdi_result_combine(opd_scalar_type higher, opd_scalar_type lower) {
     if (higher == OPD_DTYPE_NONE) { return lower; }
@@ -20451,13 +20453,13 @@ typedef struct opdi_flat {
 static void opdi_fill_block(void *block, const uint64_t *number, int64_t count, int size) {
     int64_t i;
     if (size == 8) {
-        uint64_t *second = (uint64_t *)block, value = *number;
-        for (i = 0; i < count; i++) { second[i] = value; }
+        uint64_t *to = (uint64_t *)block, value = *number;
+        for (i = 0; i < count; i++) { to[i] = value; }
     }
     else {
-        uint32_t *second = (uint32_t *)block, value;
+        uint32_t *to = (uint32_t *)block, value;
         memcpy(&value, number, 4);
-        for (i = 0; i < count; i++) { second[i] = value; }
+        for (i = 0; i < count; i++) { to[i] = value; }
     }
 }
 /* Runs elements [begin, end) of a flat pass (ctx): block by block where something is converted or repeated, else in one
@@ -20602,14 +20604,14 @@ static void opdi_copy_rows(void *ctx, int64_t begin, int64_t end) {
         rest /= iter->sizes[dim];
     }
     for (pos = begin; pos < end; pos += count) {
-        char *text = iter->op[0].data;
-        const char *string = iter->op[1].data;
+        char *to = iter->op[0].data;
+        const char *from = iter->op[1].data;
         count = OPDI_MIN(end - pos, iter->sizes[0] - idx[0]);
         for (dim = 0; dim < iter->ndim; dim++) {
-            text += idx[dim] * iter->op[0].stride[dim];
-            string += idx[dim] * iter->op[1].stride[dim];
+            to += idx[dim] * iter->op[0].stride[dim];
+            from += idx[dim] * iter->op[1].stride[dim];
         }
-        opdi_move_run(text, iter->op[0].stride[0], string, iter->op[1].stride[0], count, iter->op[0].size);
+        opdi_move_run(to, iter->op[0].stride[0], from, iter->op[1].stride[0], count, iter->op[0].size);
         opdi_iter_step(iter, idx, count);
     }
 }
@@ -20675,21 +20677,21 @@ static void opdi_copy_bands(void *ctx, int64_t begin, int64_t end) {
     const int first = tr->across, size = iter->op[0].size;
     const opdi_tile_fn tile = opdi_transpose_of(size);
     const int64_t bands = (iter->sizes[first] + OPDI_TILE - 1) / OPDI_TILE;
-    int64_t batch, i;
+    int64_t item, i;
     int dim;
-    for (batch = begin; batch < end; batch++) {
-        const int64_t j = batch % bands * OPDI_TILE, nj = OPDI_MIN((int64_t)OPDI_TILE, iter->sizes[first] - j);
-        int64_t rest = batch / bands;
-        char *text = iter->op[0].data + j * iter->op[0].stride[first];
-        const char *string = iter->op[1].data + j * iter->op[1].stride[first];
+    for (item = begin; item < end; item++) {
+        const int64_t j = item % bands * OPDI_TILE, nj = OPDI_MIN((int64_t)OPDI_TILE, iter->sizes[first] - j);
+        int64_t rest = item / bands;
+        char *to = iter->op[0].data + j * iter->op[0].stride[first];
+        const char *from = iter->op[1].data + j * iter->op[1].stride[first];
         for (dim = 1; dim < iter->ndim; dim++) {
             if (dim == first) { continue; }
-            text += rest % iter->sizes[dim] * iter->op[0].stride[dim];
-            string += rest % iter->sizes[dim] * iter->op[1].stride[dim];
+            to += rest % iter->sizes[dim] * iter->op[0].stride[dim];
+            from += rest % iter->sizes[dim] * iter->op[1].stride[dim];
             rest /= iter->sizes[dim];
         }
         for (i = 0; i < iter->sizes[0]; i += OPDI_TILE) {
-            tile(text + i * size, iter->op[0].stride[first], string + i * iter->op[1].stride[0], iter->op[1].stride[0],
+            tile(to + i * size, iter->op[0].stride[first], from + i * iter->op[1].stride[0], iter->op[1].stride[0],
                  OPDI_MIN((int64_t)OPDI_TILE, iter->sizes[0] - i), nj);
         }
     }
@@ -20709,8 +20711,8 @@ static int opdi_copy_across(const opdi_iter *iter) {
 }
 typedef struct opdi_bytes { char *dst; const char *src; } opdi_bytes;
 static void opdi_copy_bytes(void *ctx, int64_t begin, int64_t end) {
-    const opdi_bytes *other = (const opdi_bytes *)ctx;
-    memmove(other->dst + begin, other->src + begin, (size_t)(end - begin));
+    const opdi_bytes *job = (const opdi_bytes *)ctx;
+    memmove(job->dst + begin, job->src + begin, (size_t)(end - begin));
 }
 static int opdi_copy_same(opdi_iter *iter) {
     const int across = opdi_copy_across(iter);
@@ -20992,14 +20994,14 @@ static void opdi_backends_unload(const opd_plugin *plugin) {
 //== devices and streams ===============================================================================================
 
 int opd_device_count(opd_backend backend) {
-    const opdi_backend *other;
+    const opdi_backend *known;
     opdi_started();
-    other = opdi_backend_of((int)backend);
-    return other ? opdi_backend_count(other) : backend == OPD_CPU;
+    known = opdi_backend_of((int)backend);
+    return known ? opdi_backend_count(known) : backend == OPD_CPU;
 }
 opd_device opd_device_current(opd_backend backend) {
-    const opdi_backend *other = opdi_backend_of((int)backend);
-    return opd_device_of(backend, other ? opdi_backend_current(other) : -1);
+    const opdi_backend *known = opdi_backend_of((int)backend);
+    return opd_device_of(backend, known ? opdi_backend_current(known) : -1);
 }
 opd_device opd_device_set(opd_device device) {
     const opd_device was = opd_device_current((opd_backend)device.type);
@@ -21401,15 +21403,15 @@ void *opd_device_data(const opd_tensor *tensor, opd_backend backend) {
 /* Copies bytes in a row from one memory to another; a storage of NULL is the host.  0, or -1 with an error. */
 static int opdi_device_move(const opdi_storage *dst, char *to, const opdi_storage *src, const char *from,
                             size_t bytes) {
-    const int dim = dst ? dst->device : 0, s = src ? src->device : 0;
-    opdi_backend *backend = opdi_backend_of(dim ? dim : s);
-    if (bytes == 0 || (to == from && dim == s)) { return 0; }
-    if (dim == 0 && s == 0) {
+    const int into = dst ? dst->device : 0, out_of = src ? src->device : 0;
+    opdi_backend *backend = opdi_backend_of(into ? into : out_of);
+    if (bytes == 0 || (to == from && into == out_of)) { return 0; }
+    if (into == 0 && out_of == 0) {
         memcpy(to, from, bytes);
         return 0;
     }
-    if (!backend) { return opdi_backend_missing(dim ? dim : s); }
-    if (dim && s && dim != s) {                   /* by way of the host */
+    if (!backend) { return opdi_backend_missing(into ? into : out_of); }
+    if (into && out_of && into != out_of) {       /* by way of the host */
         char *room = (char *)opdi_alloc(bytes);
         int rc = room ? opdi_device_move(NULL, room, src, from, bytes) : -1;
         if (rc == 0) { rc = opdi_device_move(dst, to, NULL, room, bytes); }
@@ -21417,8 +21419,8 @@ static int opdi_device_move(const opdi_storage *dst, char *to, const opdi_storag
         return rc;
     }
     return opdi_backend_rc((opdi_self()->no_wait && backend->desc.copy_async ? backend->desc.copy_async
-                            : backend->desc.copy) (backend->desc.user, to, dim ? dst->index : -1, from,
-                                                   s ? src->index : -1, bytes), dim ? dim : s, "copy");
+                            : backend->desc.copy) (backend->desc.user, to, into ? dst->index : -1, from,
+                                                   out_of ? src->index : -1, bytes), into ? into : out_of, "copy");
 }
 /* Returns the bytes from tensor's first element to the end of its last. */
 static size_t opdi_span(const opd_tensor *tensor) {
@@ -21665,23 +21667,23 @@ static bool opdi_has_device_kernel(const opd_op *op) {
 
 /* Puts the guarding kernels above in front of a slot's kernel, where a backend is registered. */
 static void opdi_guard_slot(const opd_op *op, opdi_table *table, int slot, opdi_chosen how) {
-    opdi_slot *other = &table->slots[slot];
-    const int type = slot - OPD_KEY_CPU;
+    opdi_slot *to = &table->slots[slot];
+    const int device = slot - OPD_KEY_CPU;
     int i;
     if (slot == OPD_KEY_UNDEFINED && !op->tensor_args && !op->list_args) {
         for (i = 0; i < OPD_BACKEND_COUNT && !opdi_backend_of(i); i++) { }
         if (i == OPD_BACKEND_COUNT && !opdi_has_device_kernel(op)) { return; }
         for (i = 0; i < op->nargs; i++) {
             if (opdi_strip_optional(op->schema->args[i].type)->kind != OPDI_TYPE_DEVICE) { continue; }
-            table->behind[15] = other->fn;
-            other->fn = opdi_by_device_kernel;
+            table->behind[15] = to->fn;
+            to->fn = opdi_by_device_kernel;
             return;
         }
     }
-    if (!opdi_backend_of(type) || how == OPDI_CHOSEN_MATH || how == OPDI_CHOSEN_AMBIGUOUS ||
-        how == OPDI_CHOSEN_MISSING || other->fn == opd_fallthrough) { return; }
-    table->behind[type] = other->fn;
-    other->fn = opdi_mixes_devices(op) ? opdi_device_mixed_kernel : opdi_device_kernel;
+    if (!opdi_backend_of(device) || how == OPDI_CHOSEN_MATH || how == OPDI_CHOSEN_AMBIGUOUS ||
+        how == OPDI_CHOSEN_MISSING || to->fn == opd_fallthrough) { return; }
+    table->behind[device] = to->fn;
+    to->fn = opdi_mixes_devices(op) ? opdi_device_mixed_kernel : opdi_device_kernel;
 }
 
 //== results by the Meta kernel ========================================================================================
@@ -21986,8 +21988,8 @@ static inline int64_t *opdi_node_metas(const opd_node *node) {
 }
 
 #define OPDI_LEAF ((uintptr_t)1)
-static inline opd_node *opdi_edge_node(uintptr_t value) { return (opd_node *)value; }
-static inline opd_tensor *opdi_edge_leaf(uintptr_t value) { return (opd_tensor *)(value & ~OPDI_LEAF); }
+static inline opd_node *opdi_edge_node(uintptr_t vertex) { return (opd_node *)vertex; }
+static inline opd_tensor *opdi_edge_leaf(uintptr_t vertex) { return (opd_tensor *)(vertex & ~OPDI_LEAF); }
 
 //== saved results =====================================================================================================
 //
@@ -22227,9 +22229,9 @@ static void opdi_node_release(opd_node *node) {
     if (opdi_reaping) { return; }
     opdi_reaping = true;
     while (opdi_dead) {
-        opd_node *other = opdi_dead;
-        opdi_dead = (opd_node *)(void *)other->task;
-        opdi_node_destroy(other);
+        opd_node *dead = opdi_dead;
+        opdi_dead = (opd_node *)(void *)dead->task;
+        opdi_node_destroy(dead);
     }
     opdi_reaping = false;
 }
@@ -22314,13 +22316,13 @@ static opd_node *opdi_node_make(const opdi_derivative *formula, int nedges, int 
 /* Returns the description of a node's forward result nr (dtype, backend, ndim; then sizes), or NULL if that was
    undefined. */
 static const int64_t *opdi_node_meta(const opd_node *node, uint32_t nr) {
-    const int64_t *masks = opdi_node_metas(node);
+    const int64_t *meta = opdi_node_metas(node);
     if (node->flags & OPDI_NODE_EVEN) {
-        masks += nr * (1 + (*masks >> 24));
+        meta += nr * (1 + (*meta >> 24));
         nr = 0;
     }
-    for (; nr > 0; nr--) { masks += 1 + (*masks < 0 ? 0 : *masks >> 24); }
-    return *masks < 0 ? NULL : masks;
+    for (; nr > 0; nr--) { meta += 1 + (*meta < 0 ? 0 : *meta >> 24); }
+    return *meta < 0 ? NULL : meta;
 }
 
 /* Returns a kept value for a result that its own node saves, with a reference. */
@@ -22779,15 +22781,15 @@ static bool opdi_writes_it(const opd_call *call, const opd_tensor *tensor) {
 /* Returns the index of the edge that the written argument tensor has in the node of the call. */
 static int opdi_written_edge(const opd_call *call, const opd_tensor *tensor) {
     uint64_t mask;
-    int end = 0;
+    int edge = 0;
     for (mask = call->op->tensor_args | call->op->list_args; mask; mask &= mask - 1) {
         const opd_value *value = &call->args[opdi_low_bit(mask)];
         if ((call->op->written_args & mask & (~mask + 1)) && value->tag == OPD_TAG_TENSOR && value->u.t == tensor) {
             break;
         }
-        end += call->op->tensor_args & mask & (~mask + 1) ? 1 : value->tag == OPD_TAG_TENSORS ? value->n : 0;
+        edge += call->op->tensor_args & mask & (~mask + 1) ? 1 : value->tag == OPD_TAG_TENSORS ? value->n : 0;
     }
-    return end;
+    return edge;
 }
 /* Returns which written arguments come back as results, a bit for each. */
 static uint64_t opdi_written_returned(const opd_op *op) {
@@ -23281,40 +23283,40 @@ static opd_node *opdi_slices_make(opd_tensor *self, opd_node *node, int edge) {
     opd_tensor *base = opdi_view_record_of(self)->base;
     int64_t at[OPDI_MAX_SLICE];
     const opd_value geometry = opd_value_ints(at, opdi_slice_pack(self, base, at));
-    opd_node *other = opdi_node_make(&opdi_slices_formula, node->nedges, 2, 0, &base, 1, 0);
+    opd_node *slices = opdi_node_make(&opdi_slices_formula, node->nedges, 2, 0, &base, 1, 0);
     int i;
-    if (!other) { return NULL; }
+    if (!slices) { return NULL; }
     opdi_ref_up(&node->refs);
-    opdi_kept(other)->tag = OPD_TAG_OBJECT;
-    opdi_kept(other)->u.object = node;
-    opdi_edge_to(&opdi_edges(other)[0], base);
-    opdi_edges(other)[0].spare = (uint32_t)edge;
+    opdi_kept(slices)->tag = OPD_TAG_OBJECT;
+    opdi_kept(slices)->u.object = node;
+    opdi_edge_to(&opdi_edges(slices)[0], base);
+    opdi_edges(slices)[0].spare = (uint32_t)edge;
     for (i = 1; i < node->nedges; i++) {
-        opdi_edge *next = &opdi_edges(other)[i];
-        *next = opdi_edges(node)[i == edge ? 0 : i];
-        if (next->vertex & OPDI_LEAF) { opdi_retain(opdi_edge_leaf(next->vertex)); }
-        else if (next->vertex) { opdi_ref_up(&opdi_edge_node(next->vertex)->refs); }
+        opdi_edge *to = &opdi_edges(slices)[i];
+        *to = opdi_edges(node)[i == edge ? 0 : i];
+        if (to->vertex & OPDI_LEAF) { opdi_retain(opdi_edge_leaf(to->vertex)); }
+        else if (to->vertex) { opdi_ref_up(&opdi_edge_node(to->vertex)->refs); }
     }
-    if (opdi_keep_value(&opdi_kept(other)[1], &geometry, true)) {
-        opdi_node_release(other);
+    if (opdi_keep_value(&opdi_kept(slices)[1], &geometry, true)) {
+        opdi_node_release(slices);
         return NULL;
     }
-    other->saved = node->saved;
-    return other;
+    slices->saved = node->saved;
+    return slices;
 }
 /* Makes the base's node as opdi_slices_make does, and saves in node the results that the card asks for; a reference, or
    NULL. */
 static opd_node *opdi_slices_node(const opd_call *call, const opdi_card *card, opd_tensor *self, const opd_value *args,
                                   opd_node *node) {
-    opd_node *other = opdi_slices_make(self, node, 0);
+    opd_node *slices = opdi_slices_make(self, node, 0);
     int i, ret = 0;
-    if (!other) { return NULL; }
+    if (!slices) { return NULL; }
     for (i = 0; i < call->op->nrets; i++) {
         opd_tensor *tensor;
         if (!(card->save_results >> i & 1)) { continue; }
         if (opdi_keeps_result(card, args, i)) {
             if (!(tensor = opdi_shallow_copy(self))) {
-                opdi_node_release(other);
+                opdi_node_release(slices);
                 return NULL;
             }
             opdi_saved_results(node)[ret] = opd_value_tensor(tensor);
@@ -23322,36 +23324,36 @@ static opd_node *opdi_slices_node(const opd_call *call, const opdi_card *card, o
         }
         ret++;
     }
-    other->saved = node->saved;
-    return other;
+    slices->saved = node->saved;
+    return slices;
 }
 
 /* Makes the base of view self the result of node, after the write. */
-static void opdi_slices_attach(opd_tensor *self, opd_node *node, opd_node *other) {
+static void opdi_slices_attach(opd_tensor *self, opd_node *slices, opd_node *node) {
     opdi_view_record *record = opdi_view_record_of(self);
     const uint32_t version = OPDI_LOAD(&self->storage->version);
     int i;
     opdi_leave_node(record->base);
-    opdi_void_saved(node, record->base);
-    opdi_attach(record->base, node, 0);
+    opdi_void_saved(slices, record->base);
+    opdi_attach(record->base, slices, 0);
     self->flags |= OPDI_REQUIRES_GRAD;
     record->version = version - 1;
-    for (i = 0; i < other->nresults; i++) { opdi_saved_results(other)[i].n = (int32_t)version; }
+    for (i = 0; i < node->nresults; i++) { opdi_saved_results(node)[i].n = (int32_t)version; }
 }
 
 /* Makes tensor, which was written to and has edge `edge` of node, result nr of node; for a view the base gets the
    history.  0, or -1. */
 static int opdi_rebase_to(opd_tensor *tensor, opd_node *node, int nr, int edge) {
-    opd_node *other;
+    opd_node *slices;
     if (!(tensor->flags & OPDI_IS_VIEW)) {
         opdi_leave_node(tensor);
         opdi_void_saved(node, tensor);
         opdi_attach(tensor, node, nr);
         return 0;
     }
-    if (!(other = opdi_slices_make(tensor, node, edge))) { return -1; }
-    opdi_slices_attach(tensor, other, node);
-    opdi_node_release(other);
+    if (!(slices = opdi_slices_make(tensor, node, edge))) { return -1; }
+    opdi_slices_attach(tensor, slices, node);
+    opdi_node_release(slices);
     return 0;
 }
 
@@ -23787,10 +23789,10 @@ static void opdi_context_end_call(opd_context *ctx) {
     ctx->noutputs = ctx->cap = 0;
     ctx->inputs = NULL;
     for (i = 0; i < ctx->nedges && ctx->edges; i++) {
-        uintptr_t value = ctx->edges[i].vertex;
-        if (value & OPDI_LEAF) {
-            opdi_drop(opdi_edge_leaf(value));
-        } else if (value) { opdi_node_release(opdi_edge_node(value)); }
+        uintptr_t vertex = ctx->edges[i].vertex;
+        if (vertex & OPDI_LEAF) {
+            opdi_drop(opdi_edge_leaf(vertex));
+        } else if (vertex) { opdi_node_release(opdi_edge_node(vertex)); }
     }
     if (ctx->edges) { opdi_free(ctx->edges, (size_t)ctx->nedges * sizeof *ctx->edges); }
     ctx->edges = NULL;
@@ -24585,20 +24587,20 @@ static inline const opd_value *opdi_bw_kept(const opd_backward_call *bw, int i) 
 OPDI_NOINLINE static int opdi_bw_edge_of(const opd_backward_call *bw, int i, int element) {
     const opdi_card *card = bw->node->formula->card;
     uint64_t below, mask;
-    int end;
+    int edge;
     if (!card && bw->node->formula->context) { return opdi_context_edge(opd_bw_context(bw), i, element); }
     if (!card) { return i >= 0 && i < bw->node->nedges && element == 0 ? i : -1; }
     if (i < 0 || i >= card->nargs || element < 0) { return -1; }
     below = ((uint64_t)1 << i) - 1;
-    end = opdi_popcount(card->tensor_args & below);
+    edge = opdi_popcount(card->tensor_args & below);
     for (mask = card->list_args & (below << 1 | 1); mask; mask &= mask - 1) {
         const int at = opdi_low_bit(mask);
         const opd_value *value = opdi_bw_kept(bw, at);
         const int count = value && value->tag == OPD_TAG_TENSORS ? value->n : 0;
-        if (at == i) { return element < count ? end + element : -1; }
-        end += count;
+        if (at == i) { return element < count ? edge + element : -1; }
+        edge += count;
     }
-    return element == 0 && (card->tensor_args >> i & 1) ? end : -1;
+    return element == 0 && (card->tensor_args >> i & 1) ? edge : -1;
 }
 static inline int opdi_bw_edge(const opd_backward_call *bw, int i, int element) {
     const opdi_card *card = bw->node->formula->card;
@@ -24776,9 +24778,9 @@ bool opd_bw_needs_at(const opd_backward_call *bw, int i, int element) {
     return edge >= 0 && opdi_edges(bw->node)[edge].vertex != 0;
 }
 bool opd_bw_needs(const opd_backward_call *bw, int i) {
-    int k, end;
-    for (k = 0; (end = opdi_bw_edge(bw, i, k)) >= 0; k++) {
-        if (opdi_edges(bw->node)[end].vertex) { return true; }
+    int k, edge;
+    for (k = 0; (edge = opdi_bw_edge(bw, i, k)) >= 0; k++) {
+        if (opdi_edges(bw->node)[edge].vertex) { return true; }
     }
     return false;
 }
@@ -24796,12 +24798,12 @@ static bool opdi_edge_meta(const opdi_edge *edge, const int64_t **sizes, int *nd
         return true;
     }
     if (edge->vertex) {
-        const int64_t *masks = opdi_node_meta(opdi_edge_node(edge->vertex), edge->nr);
-        if (!masks) { return false; }
-        *sizes = masks + 1;
-        *ndim = (int)(*masks >> 24);
-        *dtype = (opd_scalar_type)(*masks & 0xff);
-        *place = (int)(*masks >> 8 & 0xffff);
+        const int64_t *meta = opdi_node_meta(opdi_edge_node(edge->vertex), edge->nr);
+        if (!meta) { return false; }
+        *sizes = meta + 1;
+        *ndim = (int)(*meta >> 24);
+        *dtype = (opd_scalar_type)(*meta & 0xff);
+        *place = (int)(*meta >> 8 & 0xffff);
         return true;
     }
     return false;
@@ -25020,9 +25022,9 @@ static int opdi_discover(opdi_engine *engine, uintptr_t root) {
     while (task) {
         opd_node *node = task->vertex & OPDI_LEAF ? NULL : opdi_edge_node(task->vertex);
         if (node && task->cursor < node->nedges) {
-            uintptr_t value = opdi_edges(node)[task->cursor++].vertex;
-            opdi_task *child = value ? opdi_task_at(engine, value) : NULL;
-            if (!value) { continue; }
+            uintptr_t vertex = opdi_edges(node)[task->cursor++].vertex;
+            opdi_task *child = vertex ? opdi_task_at(engine, vertex) : NULL;
+            if (!vertex) { continue; }
             if (!child) { return -1; }
             child->deps += !engine->restricted;
             if (child->seen) {
@@ -26741,10 +26743,10 @@ static int opdi_jvp_twice(opd_node *node, opd_tensor *const *tangents, opd_tenso
     for (i = 0; i < nin && !records; i++) { records = opdi_tracked(tangents[i]); }
     for (i = 0; i < node->nkept + node->nresults && !records; i++) {
         const opd_value *kept = &opdi_kept(node)[i];
-        int32_t end;
+        int32_t part;
         if (kept->tag == OPD_TAG_TENSOR) { records = opdi_tracked(kept->u.t); }
-        for (end = 0; kept->tag == OPD_TAG_TENSORS && kept->u.tensors && end < kept->n && !records; end++) {
-            records = opdi_tracked(kept->u.tensors[end]);
+        for (part = 0; kept->tag == OPD_TAG_TENSORS && kept->u.tensors && part < kept->n && !records; part++) {
+            records = opdi_tracked(kept->u.tensors[part]);
         }
     }
     thread->state.no_grad = 0;
@@ -27188,7 +27190,7 @@ static int opdi_forward_output(const opd_context *ctx, opd_jvp_call *jv, int i, 
 static int opdi_forward_outputs(opd_context *ctx) {
     uint32_t *versions;
     opd_jvp_call jv;
-    int32_t i, k, end = 0;
+    int32_t i, k, input = 0;
     int rc;
     memset(&jv, 0, sizeof jv);
     jv.ctx = ctx;
@@ -27202,10 +27204,10 @@ static int opdi_forward_outputs(opd_context *ctx) {
     if (!jv.inputs || !jv.tangents || !jv.results || !jv.out || !versions) { return -1; }
     for (i = 0; i < ctx->ninputs; i++) {
         const opd_value *value = &ctx->inputs[i];
-        for (k = 0; k < ctx->first[i + 1] - ctx->first[i]; k++, end++) {
-            jv.inputs[end] = value->tag == OPD_TAG_TENSORS ? value->u.tensors[k] : value->u.t;
-            jv.tangents[end] = opdi_tangent_of(jv.inputs[end]);
-            versions[end] = jv.tangents[end] ? OPDI_LOAD(&jv.tangents[end]->storage->version) : 0;
+        for (k = 0; k < ctx->first[i + 1] - ctx->first[i]; k++, input++) {
+            jv.inputs[input] = value->tag == OPD_TAG_TENSORS ? value->u.tensors[k] : value->u.t;
+            jv.tangents[input] = opdi_tangent_of(jv.inputs[input]);
+            versions[input] = jv.tangents[input] ? OPDI_LOAD(&jv.tangents[input]->storage->version) : 0;
         }
     }
     for (i = 0; i < ctx->noutputs; i++) { jv.results[i] = opdi_tensor_in(&ctx->outputs[i]); }
@@ -27808,18 +27810,18 @@ static int opdi_check_policy(opd_autocast policy) {
 int opd_autocast_register(opd_library *lib, const char *name, opd_backend device, opd_autocast policy) {
     const opdi_registration *before;
     char qualified[256];
-    int dim, count = 0;
+    int known, count = 0;
     if (!opdi_library_usable(lib, "opd_autocast_register")) { return -1; }
     if (!name) { return opd_fail(OPD_ERROR_REGISTER, "opd_autocast_register: the name is NULL"); }
     before = lib->registrations;
     if (opdi_check_policy(policy) || opdi_check_name(name) ||
         opdi_qualify(lib, name, "operator name", qualified, sizeof qualified)) { return opdi_library_error(lib); }
     opdi_builtins_make(qualified);
-    for (dim = 0; opd_ok() && dim < OPD_BACKEND_COUNT; dim++) {
-        const int place = opdi_policy_on(policy, dim);
-        if (device != OPD_BACKEND_COUNT && (int)device != dim) { continue; }
-        if (place == OPD_AUTOCAST_FORGOTTEN || opdi_autocast_default(dim) == OPD_DTYPE_NONE) { continue; }
-        if (opdi_impl_at(lib, qualified, OPDI_AUTOCAST_SLOT + dim, opdi_policies[place].fn, NULL, NULL)) {
+    for (known = 0; opd_ok() && known < OPD_BACKEND_COUNT; known++) {
+        const int place = opdi_policy_on(policy, known);
+        if (device != OPD_BACKEND_COUNT && (int)device != known) { continue; }
+        if (place == OPD_AUTOCAST_FORGOTTEN || opdi_autocast_default(known) == OPD_DTYPE_NONE) { continue; }
+        if (opdi_impl_at(lib, qualified, OPDI_AUTOCAST_SLOT + known, opdi_policies[place].fn, NULL, NULL)) {
             opdi_library_undo(lib, before);
             return opdi_library_error(lib);
         }
@@ -28038,15 +28040,15 @@ static int opdi_is_captured(opdi_thread *thread, const opd_tensor *tensor) {
    not.
  */
 static bool opdi_layer_has(const opdi_layer *layer, const opd_node *node) {
-    const uintptr_t value = (uintptr_t)node;      /* a leaf has a bit in it */
+    const uintptr_t vertex = (uintptr_t)node;     /* a leaf has a bit in it */
     int i;
     for (i = 0; i < layer->ninputs; i++) {
         const opd_tensor *tensor = layer->inputs[i];
-        if (tensor && (tensor->grad_fn ? tensor->grad_fn == node : value == ((uintptr_t)tensor | OPDI_LEAF))) {
+        if (tensor && (tensor->grad_fn ? tensor->grad_fn == node : vertex == ((uintptr_t)tensor | OPDI_LEAF))) {
             return tensor->grad_fn ? opdi_diff_is_input(tensor) : tensor->output_nr == layer->serial;
         }
     }
-    return !(value & OPDI_LEAF) && opdi_node_sequence(node) >= layer->since &&
+    return !(vertex & OPDI_LEAF) && opdi_node_sequence(node) >= layer->since &&
         node->sequence >> OPDI_SEQUENCE_BITS == opdi_thread_number(layer->th);
 }
 /* Returns the serial of the innermost grad layer on whose tape node is; node NULL: of the innermost grad layer.  0:
@@ -28343,15 +28345,15 @@ typedef struct opdi_ruling {
     int32_t floor;
 } opdi_ruling;
 static inline void opdi_rule_begin(opdi_thread *thread, opdi_layer *layer, opdi_ruling *was) {
-    const opdi_layer *other;
+    const opdi_layer *inner;
     was->layer = thread->innermost.layer;
     was->rule = thread->innermost.rule;
     was->level = thread->innermost.level;
     was->state = thread->state;
     was->floor = thread->innermost.floor;
-    for (other = thread->innermost.layer; other != layer; other = other->outer) {
-        if (other->kind == OPDI_LAYER_GRAD && other->around.no_grad) { thread->state.no_grad = 1; }
-        if (other->kind == OPDI_LAYER_JVP) { thread->state.forward |= other->around.forward & OPDI_FORWARD_OFF; }
+    for (inner = thread->innermost.layer; inner != layer; inner = inner->outer) {
+        if (inner->kind == OPDI_LAYER_GRAD && inner->around.no_grad) { thread->state.no_grad = 1; }
+        if (inner->kind == OPDI_LAYER_JVP) { thread->state.forward |= inner->around.forward & OPDI_FORWARD_OFF; }
     }
     thread->innermost.rule = layer;
     thread->innermost.level = layer->forward;
@@ -28401,14 +28403,14 @@ static inline bool opdi_level_inside(const struct opdi_level *level, const opdi_
 static int opdi_front_kernel(opd_call *call) {
     opdi_thread *thread = call->th;
     opdi_layer *const rule = thread->innermost.rule, *const layer = opdi_layer_of(call),
-        *other = thread->innermost.layer;
+        *innermost = thread->innermost.layer;
     const int32_t floor = thread->innermost.floor;
     opdi_state through;
     bool at_tape = false;
     int rc;
-    while (other != layer && other->kind == OPDI_LAYER_VMAP) { other = other->outer; }
-    if (layer && other == layer && (layer->bare || (!opdi_level_inside(thread->innermost.level, layer) &&
-                                                    !opdi_level_inside(thread->innermost.dual, layer)))) {
+    while (innermost != layer && innermost->kind == OPDI_LAYER_VMAP) { innermost = innermost->outer; }
+    if (layer && innermost == layer && (layer->bare || (!opdi_level_inside(thread->innermost.level, layer) &&
+                                                        !opdi_level_inside(thread->innermost.dual, layer)))) {
         return opdi_vmap_call(call, layer);
     }
     if (layer) {
@@ -30117,13 +30119,13 @@ static int opdi_diff_leads_out(const opdi_diff *diff, const opd_tensor *tensor) 
     if (opdi_nodes_put(&seen, tensor->grad_fn)) { return -1; }
     for (i = 0; i < seen.count; i++) {
         for (k = 0; k < seen.list[i]->nedges; k++) {
-            const uintptr_t value = opdi_edges(seen.list[i])[k].vertex;
-            if (!value) { continue; }
-            if (value & OPDI_LEAF ? !opdi_diff_mine(diff, opdi_edge_leaf(value)) : !opdi_diff_inside(diff,
-                    opdi_edge_node(value))) {
+            const uintptr_t vertex = opdi_edges(seen.list[i])[k].vertex;
+            if (!vertex) { continue; }
+            if (vertex & OPDI_LEAF ? !opdi_diff_mine(diff, opdi_edge_leaf(vertex)) : !opdi_diff_inside(diff,
+                    opdi_edge_node(vertex))) {
                 return 1;
             }
-            if (!(value & OPDI_LEAF) && opdi_nodes_put(&seen, opdi_edge_node(value))) { return -1; }
+            if (!(vertex & OPDI_LEAF) && opdi_nodes_put(&seen, opdi_edge_node(vertex))) { return -1; }
         }
     }
     return 0;
@@ -30657,33 +30659,33 @@ static int opdi_function_loop(opd_context *ctx, const opd_value *values, const i
     opd_value *args = (opd_value *)opdi_scope_alloc(((size_t)ctx->ninputs + 1) * sizeof *args);
     opd_value *all = (opd_value *)opdi_scope_alloc((size_t)runs * OPD_TRANSFORM_OUTPUTS * sizeof *all);
     opd_tensor **list;
-    int64_t end;
+    int64_t example;
     int i, total = 0;
     int32_t k;
-    for (end = 0; args && all && end < runs; end++) {
+    for (example = 0; args && all && example < runs; example++) {
         int got;
         for (i = 0; i < ctx->ninputs; i++) {
             const int32_t count = opdi_value_tensors(&values[i]);
             if (!(list = opdi_scope_tensors(count))) { return -1; }
             for (k = 0; k < count; k++) {
                 opd_tensor *tensor = opdi_value_tensor(&values[i], k), *one = opdi_value_tensor(&ctx->inputs[i], k);
-                list[k] = dims[i] < 0 || !tensor ? tensor : size ? opd_select(tensor, dims[i], end)
+                list[k] = dims[i] < 0 || !tensor ? tensor : size ? opd_select(tensor, dims[i], example)
                     : opd_new_ones(tensor, opd_ints_of(one->dims, one->ndim));
                 if (tensor && !list[k]) { return -1; }
             }
             args[i] = opdi_value_with(&values[i], list);
         }
-        got = opd_autograd_apply(&ctx->fn, all + end * OPD_TRANSFORM_OUTPUTS, OPD_TRANSFORM_OUTPUTS, args,
+        got = opd_autograd_apply(&ctx->fn, all + example * OPD_TRANSFORM_OUTPUTS, OPD_TRANSFORM_OUTPUTS, args,
                                  ctx->ninputs);
         if (got < 0) { return -1; }
-        if ((end && got != total) || got > OPD_TRANSFORM_OUTPUTS) {
+        if ((example && got != total) || got > OPD_TRANSFORM_OUTPUTS) {
             return opd_fail(OPD_ERROR_AUTOGRAD,
-                            end ? "%s gives %d outputs for one example and %d for another"
+                            example ? "%s gives %d outputs for one example and %d for another"
                             : "%s gives %d outputs, at most %d are allowed under a vmap", ctx->fn.name,
-                            end ? total : got, end ? got : OPD_TRANSFORM_OUTPUTS);
+                            example ? total : got, example ? got : OPD_TRANSFORM_OUTPUTS);
         }
         for (i = 0; i < got; i++) {
-            if (all[end * OPD_TRANSFORM_OUTPUTS + i].tag == all[i].tag) { continue; }
+            if (all[example * OPD_TRANSFORM_OUTPUTS + i].tag == all[i].tag) { continue; }
             return opd_fail(OPD_ERROR_AUTOGRAD, "output %d of %s is a Tensor for one example and none for another", i,
                             ctx->fn.name);
         }
@@ -30694,7 +30696,7 @@ static int opdi_function_loop(opd_context *ctx, const opd_value *values, const i
         outputs[i] = all[i];
         if (outputs[i].tag != OPD_TAG_TENSOR) { continue; }
         if (!(list = opdi_scope_tensors((int)runs))) { return -1; }
-        for (end = 0; end < runs; end++) { list[end] = all[end * OPD_TRANSFORM_OUTPUTS + i].u.t; }
+        for (example = 0; example < runs; example++) { list[example] = all[example * OPD_TRANSFORM_OUTPUTS + i].u.t; }
         if (!(list[0] = opd_stack(opd_tensors_of(list, runs)))) { return -1; }
         if (!size && !(list[0] = opd_narrow(list[0], 0, 0, 0))) { return -1; }
         outputs[i].u.t = list[0];
@@ -31080,11 +31082,11 @@ opd_fake_block opd_fake_begin(void) {
 /* Ends a mode, with those that were begun inside of it and not ended, and lets its tensors go. */
 void opd_fake_end(opd_fake_block *block) {
     opdi_thread *thread = opdi_self();
-    opdi_fake *other = block ? (opdi_fake *)block->mode : NULL, *fake;
+    opdi_fake *ended = block ? (opdi_fake *)block->mode : NULL, *fake;
     int64_t i;
     if (!block || !block->open) { return; }
     block->open = false;
-    for (fake = thread->innermost.fake; fake && fake != other; fake = fake->outer) { }
+    for (fake = thread->innermost.fake; fake && fake != ended; fake = fake->outer) { }
     if (!fake) { return; }
     opd_keys_restore(block->guard);
     do {                                          /* and what was begun inside and not ended */
@@ -31103,7 +31105,7 @@ void opd_fake_end(opd_fake_block *block) {
         }
         if (fake->map) { opdi_free(fake->map, (size_t)fake->size * sizeof *fake->map); }
         opdi_free(fake, sizeof *fake);
-    } while (fake != other);
+    } while (fake != ended);
 }
 bool opd_fake_enabled(void) { return opdi_self()->innermost.fake != NULL; }
 
@@ -31219,11 +31221,11 @@ static int opdi_fake_place(const opd_call *call, const opd_value *args, int *pla
                 continue;
             }
             if (its != *place && !opdi_mixes_devices(call->op)) {
-                char left[32], second[32];
+                char one[32], two[32];
                 return opd_fail(OPD_ERROR_ARGUMENT, "Expected all tensors to be on the same device, but found at least "
                                 "two devices, %s and %s! (argument '%s')",
-                                opd_device_print(opdi_place_device(*place), left, sizeof left),
-                                opd_device_print(opdi_place_device(its), second, sizeof second),
+                                opd_device_print(opdi_place_device(*place), one, sizeof one),
+                                opd_device_print(opdi_place_device(its), two, sizeof two),
                                 call->op->schema->args[i].name);
             }
         }
@@ -32255,16 +32257,16 @@ static void opdi_gvalue_type(opdi_text *text, const opdi_gvalue *value) {
 }
 
 /* Writes a constant tensor, " 1 2 [ CPUFloatType{2} ]", if it has at most ten elements and one dim; else <Tensor>. */
-static void opdi_graph_print_tensor(opdi_text *other, const opd_tensor *tensor) {
+static void opdi_graph_print_tensor(opdi_text *out, const opd_tensor *tensor) {
     char text[512];
     int64_t i;
     opd_value element;
     if (tensor->backend != OPD_CPU || tensor->numel > 10 || tensor->ndim > 1 ||
         opd_dtype_is_complex((opd_scalar_type)tensor->dtype)) {
-        opdi_text_add(other, "<Tensor>");
+        opdi_text_add(out, "<Tensor>");
         return;
     }
-    if (tensor->numel == 1 && tensor->ndim == 0) { opdi_text_add(other, "{"); }
+    if (tensor->numel == 1 && tensor->ndim == 0) { opdi_text_add(out, "{"); }
     for (i = 0; i < tensor->numel; i++) {
         const int64_t at = i * (tensor->ndim ? tensor->dims[1]
                                 : 0) * (int64_t)opd_dtype_size((opd_scalar_type)tensor->dtype);
@@ -32273,56 +32275,56 @@ static void opdi_graph_print_tensor(opdi_text *other, const opd_tensor *tensor) 
             : opd_value_int(opdi_element_i64(tensor, at));
         if (element.tag == OPD_TAG_FLOAT) { (void)snprintf(text, sizeof text, "%.6g", d); }
         else { (void)snprintf(text, sizeof text, "%lld", (long long)element.u.i); }
-        opdi_text_add(other, "%s%s", tensor->ndim ? i ? "  " : " " : "", text);
+        opdi_text_add(out, "%s%s", tensor->ndim ? i ? "  " : " " : "", text);
     }
-    if (tensor->numel == 1 && tensor->ndim == 0) { opdi_text_add(other, "}"); }
+    if (tensor->numel == 1 && tensor->ndim == 0) { opdi_text_add(out, "}"); }
     else {
-        opdi_text_add(other, " [ %s%sType{%lld} ]", "CPU", opd_dtype_cname((opd_scalar_type)tensor->dtype),
+        opdi_text_add(out, " [ %s%sType{%lld} ]", "CPU", opd_dtype_cname((opd_scalar_type)tensor->dtype),
                       (long long)tensor->numel);
     }
 }
 
 /* Writes a node in a line.  full: not NULL for a file: overloads are written, and tensors as numbers of constants,
    which *full counts. */
-static void opdi_gnode_print(opdi_text *other, const opdi_gnode *node, int64_t *full) {
+static void opdi_gnode_print(opdi_text *out, const opdi_gnode *node, int64_t *full) {
     static const char *const prims[] = {"", "prim::Constant", "prim::ListConstruct", "prim::TupleConstruct",
                                         "prim::ListUnpack"};
     char text[64];
     int i;
-    opdi_text_add(other, "  ");
+    opdi_text_add(out, "  ");
     for (i = 0; i < node->nout; i++) {
-        opdi_text_add(other, "%s", i ? ", " : "");
-        opdi_gvalue_name(other, node->out[i]);
-        opdi_text_add(other, " : ");
-        opdi_gvalue_type(other, node->out[i]);
+        opdi_text_add(out, "%s", i ? ", " : "");
+        opdi_gvalue_name(out, node->out[i]);
+        opdi_text_add(out, " : ");
+        opdi_gvalue_type(out, node->out[i]);
     }
-    opdi_text_add(other, "%s%s", node->nout ? " = " : "", node->kind != OPDI_G_OP ? prims[node->kind]
+    opdi_text_add(out, "%s%s", node->nout ? " = " : "", node->kind != OPDI_G_OP ? prims[node->kind]
                   : full ? node->op->name : node->op->base_name);
     if (node->kind == OPDI_G_CONSTANT && node->constant.tag != OPD_TAG_NONE) {
-        opdi_text_add(other, "[value=");
-        if (node->constant.tag == OPD_TAG_TENSOR && full) { opdi_text_add(other, "$%lld", (long long)(*full)++); }
-        else if (node->constant.tag == OPD_TAG_TENSOR) { opdi_graph_print_tensor(other, node->constant.u.t); }
-        else if (node->constant.tag == OPD_TAG_BOOL) { opdi_text_add(other, "%d", node->constant.u.i != 0); }
+        opdi_text_add(out, "[value=");
+        if (node->constant.tag == OPD_TAG_TENSOR && full) { opdi_text_add(out, "$%lld", (long long)(*full)++); }
+        else if (node->constant.tag == OPD_TAG_TENSOR) { opdi_graph_print_tensor(out, node->constant.u.t); }
+        else if (node->constant.tag == OPD_TAG_BOOL) { opdi_text_add(out, "%d", node->constant.u.i != 0); }
         else if (node->constant.tag == OPD_TAG_DEVICE) {
-            opdi_text_add(other, "\"%s\"", opd_device_print(node->constant.u.device, text, sizeof text));
+            opdi_text_add(out, "\"%s\"", opd_device_print(node->constant.u.device, text, sizeof text));
         } else {
-            opdi_writer writer = {other->buf, other->cap ? other->cap - 1 : 0, other->length, false};
+            opdi_writer writer = {out->buf, out->cap ? out->cap - 1 : 0, out->length, false};
             opdi_write_scalar(&writer, &node->constant);
-            if (other->length < other->cap) { other->buf[OPDI_MIN(writer.length, writer.cap)] = 0; }
-            other->length = writer.length;
+            if (out->length < out->cap) { out->buf[OPDI_MIN(writer.length, writer.cap)] = 0; }
+            out->length = writer.length;
         }
-        opdi_text_add(other, "]");
+        opdi_text_add(out, "]");
     }
-    opdi_text_add(other, "(");
+    opdi_text_add(out, "(");
     for (i = 0; i < node->nin; i++) {
-        opdi_text_add(other, "%s", i ? ", " : "");
-        opdi_gvalue_name(other, node->in[i]);
+        opdi_text_add(out, "%s", i ? ", " : "");
+        opdi_gvalue_name(out, node->in[i]);
     }
-    opdi_text_add(other, node->place ? ") # %s\n" : ")\n", node->place);
+    opdi_text_add(out, node->place ? ") # %s\n" : ")\n", node->place);
 }
 
 /* Writes, for a file, where an operator that is not built in comes from, in a line of its own. */
-static void opdi_gorigin_print(opdi_text *other, const opd_op *op) {
+static void opdi_gorigin_print(opdi_text *out, const opd_op *op) {
     char text[600];
     const opdi_registration *registration;
     const opd_plugin *plugin;
@@ -32340,7 +32342,7 @@ static void opdi_gorigin_print(opdi_text *other, const opd_op *op) {
     }
     opdi_unlock(&opdi_registry.lock);
     for (i = 0; i < (size_t)count; i++) { if ((unsigned char)text[i] < ' ') { text[i] = '?'; } }
-    if (count) { opdi_text_add(other, "# %s %s\n", op->name, text); }
+    if (count) { opdi_text_add(out, "# %s %s\n", op->name, text); }
 }
 
 /* Writes a graph to buf, cut at cap; returns the length of the whole.  full: as a file has it. */
@@ -32603,8 +32605,8 @@ int opd_graph_fold(opd_graph *graph) {
 
 static int opdi_graph_where(const opdi_gnode *node) {
     char text[64] = "";
-    opdi_text other = opdi_text_of(text, sizeof text);
-    if (node->nout) { opdi_gvalue_name(&other, node->out[0]); }
+    opdi_text name = opdi_text_of(text, sizeof text);
+    if (node->nout) { opdi_gvalue_name(&name, node->out[0]); }
     return opdi_fail_more(" [in the graph's node %s%s%s]", text, *text ? " = " : "", node->op->base_name);
 }
 static int opdi_graph_wrong(const opd_graph *graph, opd_tensor *const *inputs, int count) {
@@ -32703,12 +32705,12 @@ static opdi_gplan *opdi_gplan_make(opd_graph *graph) {
 static opdi_mutex opdi_plan_lock = OPDI_MUTEX_INIT;
 /* Returns the plan of a graph, made by its first run; NULL without memory. */
 static const opdi_gplan *opdi_graph_plan(const opd_graph *graph) {
-    opd_graph *other = (opd_graph *)(uintptr_t)graph;
+    opd_graph *changed = (opd_graph *)(uintptr_t)graph;
     opdi_gplan *plan;
     opdi_lock(&opdi_plan_lock);
-    plan = other->plan ? other->plan : opdi_gplan_make(other);
-    other->counted = false;                       /* a plan counts them down */
-    OPDI_PUBLISH(&other->plan, plan);
+    plan = changed->plan ? changed->plan : opdi_gplan_make(changed);
+    changed->counted = false;                     /* a plan counts them down */
+    OPDI_PUBLISH(&changed->plan, plan);
     opdi_unlock(&opdi_plan_lock);
     return plan;
 }
@@ -32878,8 +32880,9 @@ int opd_graph_run(const opd_graph *graph, opd_tensor *const *inputs, int ninputs
 OPDI_ONCE_BEGIN
 
 int opd_graph_function(void *graph, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs) {
-    const opd_graph *other = (const opd_graph *)graph;
-    return opd_graph_run(other, inputs, ninputs, outputs, other ? OPDI_MIN(other->noutputs, OPD_TRANSFORM_OUTPUTS) : 1);
+    const opd_graph *called = (const opd_graph *)graph;
+    return opd_graph_run(called, inputs, ninputs, outputs,
+                         called ? OPDI_MIN(called->noutputs, OPD_TRANSFORM_OUTPUTS) : 1);
 }
 
 //----------------------------------------------------------------------------------------------------------------------
@@ -33136,12 +33139,12 @@ static int opdi_gparse_type(opdi_gparser *parser, opdi_gvalue *value, const char
     int dtype;
     opdi_gparse_blanks(parser, false);
     if (*parser->at == '(') {                     /* a tuple: its elements are described where they are made */
-        opdi_gvalue other;
+        opdi_gvalue ignored;
         parser->at++;
         if (depth > 8) { return opdi_gparse_fail(parser, "types are nested too deeply"); }
         while (!opdi_gparse_is(parser, ")")) {
-            memset(&other, 0, sizeof other);
-            if (opdi_gparse_type(parser, &other, word, depth + 1)) { return -1; }
+            memset(&ignored, 0, sizeof ignored);
+            if (opdi_gparse_type(parser, &ignored, word, depth + 1)) { return -1; }
             if (!opdi_gparse_is(parser, ",") && *parser->at != ')') {
                 return opdi_gparse_fail(parser, "expected ',' or ')'");
             }
@@ -33320,18 +33323,18 @@ static int opdi_gparse_constant(opdi_gparser *parser, opdi_gnode *node) {
 
 /* Returns the tag of a value of a schema's type. */
 static int32_t opdi_gtag_of(const opdi_type *type) {
-    const opdi_type *other = opdi_strip_optional(type);
-    const opdi_type *next = other->kind == OPDI_TYPE_LIST ? opdi_strip_optional(other->elems[0]) : other;
-    switch (next->kind) {
-    case OPDI_TYPE_TENSOR: return next == other ? OPD_TAG_TENSOR : OPD_TAG_TENSORS;
-    case OPDI_TYPE_INT: return next == other ? OPD_TAG_INT : OPD_TAG_INTS;
-    case OPDI_TYPE_FLOAT: return next == other ? OPD_TAG_FLOAT : OPD_TAG_FLOATS;
-    case OPDI_TYPE_BOOL: return next == other ? OPD_TAG_BOOL : OPD_TAG_BOOLS;
-    case OPDI_TYPE_NUMBER: return next == other ? OPD_TAG_INT : OPD_TAG_LIST;
-    case OPDI_TYPE_COMPLEX: return next == other ? OPD_TAG_COMPLEX : OPD_TAG_LIST;
-    case OPDI_TYPE_STR: return next == other ? OPD_TAG_STR : OPD_TAG_LIST;
-    case OPDI_TYPE_DEVICE: return next == other ? OPD_TAG_DEVICE : OPD_TAG_LIST;
-    default: return next == other ? OPD_TAG_OBJECT : OPD_TAG_LIST;
+    const opdi_type *plain = opdi_strip_optional(type);
+    const opdi_type *element = plain->kind == OPDI_TYPE_LIST ? opdi_strip_optional(plain->elems[0]) : plain;
+    switch (element->kind) {
+    case OPDI_TYPE_TENSOR: return element == plain ? OPD_TAG_TENSOR : OPD_TAG_TENSORS;
+    case OPDI_TYPE_INT: return element == plain ? OPD_TAG_INT : OPD_TAG_INTS;
+    case OPDI_TYPE_FLOAT: return element == plain ? OPD_TAG_FLOAT : OPD_TAG_FLOATS;
+    case OPDI_TYPE_BOOL: return element == plain ? OPD_TAG_BOOL : OPD_TAG_BOOLS;
+    case OPDI_TYPE_NUMBER: return element == plain ? OPD_TAG_INT : OPD_TAG_LIST;
+    case OPDI_TYPE_COMPLEX: return element == plain ? OPD_TAG_COMPLEX : OPD_TAG_LIST;
+    case OPDI_TYPE_STR: return element == plain ? OPD_TAG_STR : OPD_TAG_LIST;
+    case OPDI_TYPE_DEVICE: return element == plain ? OPD_TAG_DEVICE : OPD_TAG_LIST;
+    default: return element == plain ? OPD_TAG_OBJECT : OPD_TAG_LIST;
     }
 }
 /* True if value is a constant number where an operator of aten wants a tensor: the call then makes a wrapped number of
@@ -33436,16 +33439,16 @@ static const struct { int32_t list, element; const char *word; } opdi_glists[] =
 static opdi_gvalue *opdi_graph_constants(opd_graph *graph, const opd_value *value) {
     opdi_gvalue **list;
     int32_t k;
-    int step = 0;
+    int row = 0;
     if (!opdi_is_list(value)) { return opdi_graph_constant(graph, value); }
-    while (step < 4 && opdi_glists[step].list != value->tag) { step++; }
+    while (row < 4 && opdi_glists[row].list != value->tag) { row++; }
     if (!(list = (opdi_gvalue **)opdi_scope_alloc(((size_t)value->n + 1) * sizeof *list))) { return NULL; }
     for (k = 0; k < value->n; k++) {
         const opd_value element = value->tag == OPD_TAG_TENSORS ? opd_value_tensor(value->u.tensors[k])
             : opdi_list_element(value, k);
         if (!(list[k] = opdi_graph_constants(graph, &element))) { return NULL; }
     }
-    return opdi_graph_list(graph, OPDI_G_LIST, value->tag, opdi_glists[step].word, list, value->n);
+    return opdi_graph_list(graph, OPDI_G_LIST, value->tag, opdi_glists[row].word, list, value->n);
 }
 
 /* Sets the inputs of a node: adds constants for arguments that are left out, and converts constant ints to floats where
@@ -33467,13 +33470,13 @@ static int opdi_gparse_results(opdi_gparser *parser, const opdi_gnode *node) {
     char text[100] = "", type[100];
     int i;
     for (i = 0; i < node->nout; i++) {
-        opdi_text other = opdi_text_of(text, sizeof text);
+        opdi_text annotated = opdi_text_of(text, sizeof text);
         const opdi_type *want = node->op->schema->returns[i].type;
         opdi_gvalue *value = node->out[i];
         const int32_t tag = opdi_gtag_of(want);
         if (value->tag == OPD_TAG_DEFAULT) { value->tag = tag; }
         if (value->tag == tag || value->tag == OPD_TAG_NONE || (opdi_accepts(want) >> value->tag & 1)) { continue; }
-        opdi_gvalue_type(&other, value);
+        opdi_gvalue_type(&annotated, value);
         return opdi_gparse_fail(parser, "Annotated type %s does not match schema type %s for operator %s", text,
                                 opdi_type_print_plain(want, type, sizeof type), node->op->name);
     }
@@ -33484,21 +33487,22 @@ static int opdi_gparse_results(opdi_gparser *parser, const opdi_gnode *node) {
    error. */
 static int opdi_gparse_list(opdi_gparser *parser, opdi_gnode *node) {
     opdi_gvalue *value = node->out[0];
-    int i, step = 0;
+    int i, row = 0;
     if (value->tag == OPD_TAG_DEFAULT) {          /* that of its first element */
-        while (step < 4 && (!node->nin || opdi_glists[step].element != node->in[0]->tag)) { step++; }
-        value->tag = opdi_glists[step].list;
-        node->word = opdi_glists[step].word;
+        while (row < 4 && (!node->nin || opdi_glists[row].element != node->in[0]->tag)) { row++; }
+        value->tag = opdi_glists[row].list;
+        node->word = opdi_glists[row].word;
     }
-    for (step = 0; step < 5 && opdi_glists[step].list != value->tag; step++) { }
-    if (step == 5) { return opdi_gparse_fail(parser, "a list that is of no list type"); }
+    for (row = 0; row < 5 && opdi_glists[row].list != value->tag; row++) { }
+    if (row == 5) { return opdi_gparse_fail(parser, "a list that is of no list type"); }
     for (i = 0; i < node->nin; i++) {
-        const opdi_gvalue *other = node->in[i];
-        value->nesting = (uint8_t)OPDI_MAX(value->nesting, other->nesting + 1);
+        const opdi_gvalue *element = node->in[i];
+        value->nesting = (uint8_t)OPDI_MAX(value->nesting, element->nesting + 1);
         if (value->nesting > 8) { return opdi_gparse_fail(parser, "lists are nested too deeply"); }
-        if (step == 4 ? !other->node || other->node->kind != OPDI_G_TUPLE
-            : other->tag == opdi_glists[step].element || (other->tag == OPD_TAG_INT && value->tag == OPD_TAG_FLOATS) ||
-              (other->tag == OPD_TAG_NONE && value->tag == OPD_TAG_TENSORS)) { continue; }
+        if (row == 4 ? !element->node || element->node->kind != OPDI_G_TUPLE
+            : element->tag == opdi_glists[row].element ||
+              (element->tag == OPD_TAG_INT && value->tag == OPD_TAG_FLOATS) ||
+              (element->tag == OPD_TAG_NONE && value->tag == OPD_TAG_TENSORS)) { continue; }
         return opdi_gparse_fail(parser, "element %d of the list is not of its type", i);
     }
     return 0;
@@ -33801,15 +33805,15 @@ opd_graph_value *opd_graph_list(opd_graph *graph, const char *element, opd_graph
     opdi_gbuild build;
     opdi_gvalue *value = NULL;
     bool done = false;
-    int step = 0;
+    int row = 0;
     if (opdi_gbuild_begin(&build, graph, "opd_graph_list")) { return NULL; }
     if (!element) { element = ""; }
-    while (step < 5 && strcmp(element, opdi_glists[step].word) != 0) { step++; }
-    if (strcmp(element, "Tensor?") == 0) { step = 3; }
-    if (step == 5) { (void)opdi_gparse_fail(&build.parser, "there are no lists of '%.40s'", element); }
+    while (row < 5 && strcmp(element, opdi_glists[row].word) != 0) { row++; }
+    if (strcmp(element, "Tensor?") == 0) { row = 3; }
+    if (row == 5) { (void)opdi_gparse_fail(&build.parser, "there are no lists of '%.40s'", element); }
     else if (opdi_gbuild_values(&build, values, count, false) == 0 &&
-             (value = opdi_gbuild_node(&build, OPDI_G_LIST, values, count, 1, opdi_glists[step].list)) != NULL) {
-        value->node->word = step == 3 && element[6] ? "Tensor?" : opdi_glists[step].word;
+             (value = opdi_gbuild_node(&build, OPDI_G_LIST, values, count, 1, opdi_glists[row].list)) != NULL) {
+        value->node->word = row == 3 && element[6] ? "Tensor?" : opdi_glists[row].word;
         done = opdi_gparse_list(&build.parser, value->node) == 0;
     }
     return opdi_gbuild_end(&build, done) ? NULL : value;
@@ -34122,11 +34126,11 @@ int opd_graph_erase(opd_graph *graph, opd_graph_value *value) {
         const int count = value->node ? value->node->nout : 1;
         if (!graph->counted) { opdi_graph_count_uses(graph); }
         for (i = 0; i < count && done; i++) {
-            opdi_text other;
+            opdi_text name;
             char text[100] = "";
             if (!all[i]->uses) { continue; }
-            other = opdi_text_of(text, sizeof text);
-            opdi_gvalue_name(&other, all[i]);
+            name = opdi_text_of(text, sizeof text);
+            opdi_gvalue_name(&name, all[i]);
             done = opdi_gparse_fail(&build.parser, "%s is still used", text) == 0;
         }
     }
@@ -34162,11 +34166,11 @@ static int opdi_trace_differs(const char *first, const char *second) {
 }
 /* Returns 1 if two tensors have close values, 0 if not, -1 with an error. */
 static int opdi_trace_close(opd_tensor *tensor, opd_tensor *result, double tolerance) {
-    opd_tensor *part = opd_to_dtype(tensor, OPD_FLOAT64), *quotient = opd_to_dtype(result, OPD_FLOAT64), *close;
+    opd_tensor *have = opd_to_dtype(tensor, OPD_FLOAT64), *want = opd_to_dtype(result, OPD_FLOAT64), *close;
     const opd_value most = opd_value_float(tolerance);
-    close = opd_le(opd_abs(opd_sub(part, quotient)), opd_add_Scalar(opd_mul_Scalar(opd_abs(quotient), most), most));
-    close = opd_logical_or(opd_logical_or(close, opd_eq(part, quotient)),
-                           opd_logical_and(opd_ne(part, part), opd_ne(quotient, quotient)));
+    close = opd_le(opd_abs(opd_sub(have, want)), opd_add_Scalar(opd_mul_Scalar(opd_abs(want), most), most));
+    close = opd_logical_or(opd_logical_or(close, opd_eq(have, want)),
+                           opd_logical_and(opd_ne(have, have), opd_ne(want, want)));
     close = opd_all(close);
     return close ? opd_item_i64(close) != 0 : -1;
 }
@@ -34304,18 +34308,18 @@ static double opdi_check_random(int i, int64_t element) {
     return ((double)(bits >> 11) + 0.5) * 1.1102230246251565404e-16;
 }
 /* Element element of direction dim of an axis; the random one has length 1. */
-static double opdi_check_direction(const opdi_check *check, const opdi_axis *axis, int side, int64_t dim,
+static double opdi_check_direction(const opdi_check *check, const opdi_axis *axis, int side, int64_t direction,
                                    int64_t element) {
-    if (!check->fast) { return dim == element ? 1 : 0; }
+    if (!check->fast) { return direction == element ? 1 : 0; }
     return opdi_check_random(2 * axis->which + side, element) * axis->unit;
 }
 /* The component of the numbers values of an axis along its direction dim. */
-static double opdi_check_along(const opdi_check *check, const opdi_axis *axis, int side, int64_t dim,
+static double opdi_check_along(const opdi_check *check, const opdi_axis *axis, int side, int64_t direction,
                                const double *values) {
     double sum = 0;
     int64_t k;
-    if (!check->fast) { return values[dim]; }
-    for (k = 0; k < axis->numel; k++) { sum += values[k] * opdi_check_direction(check, axis, side, dim, k); }
+    if (!check->fast) { return values[direction]; }
+    for (k = 0; k < axis->numel; k++) { sum += values[k] * opdi_check_direction(check, axis, side, direction, k); }
     return sum;
 }
 
@@ -34342,14 +34346,14 @@ static double *opdi_check_read(const opd_tensor *tensor) {
 /* Sets tensor to home (NULL: zero) + step times direction dim of axis axis (side 0: of an input, 1: of an output).  0,
    or -1 with an error. */
 static int opdi_check_write(const opdi_check *check, opd_tensor *tensor, const opd_tensor *home, const opdi_axis *axis,
-                            int side, int64_t dim, double step) {
+                            int side, int64_t direction, double step) {
     opd_scope scope = opd_scope_open();
     opd_tensor *desk = opdi_check_desk(tensor);
     int64_t k;
     int rc = -1;
     for (k = 0; desk && k < axis->numel; k++) {
         const double base = home ? ((const double *)(const void *)home->data)[k] : 0;
-        ((double *)(void *)desk->data)[k] = base + step * opdi_check_direction(check, axis, side, dim, k);
+        ((double *)(void *)desk->data)[k] = base + step * opdi_check_direction(check, axis, side, direction, k);
     }
     if (desk) { rc = opdi_copy(tensor, desk); }
     opd_scope_close(&scope);
@@ -34357,10 +34361,10 @@ static int opdi_check_write(const opdi_check *check, opd_tensor *tensor, const o
 }
 /* Returns a tensor like tensor that is direction dim of its axis; NULL with an error. */
 static opd_tensor *opdi_check_vector(const opdi_check *check, const opd_tensor *tensor, const opdi_axis *axis, int side,
-                                     int64_t dim) {
+                                     int64_t direction) {
     opd_tensor *value = opdi_own(opdi_tensor_make(tensor->dims, NULL, tensor->ndim, (opd_scalar_type)tensor->dtype,
                                                   opdi_place_of(tensor)));
-    return value && opdi_check_write(check, value, NULL, axis, side, dim, 1) == 0 ? value : NULL;
+    return value && opdi_check_write(check, value, NULL, axis, side, direction, 1) == 0 ? value : NULL;
 }
 
 /* Records that the check failed: the whole text in the report, as much as it holds in the error.  Returns -1. */
@@ -34424,22 +34428,23 @@ static int opdi_check_outputs(const opdi_check *check, opd_tensor *const *inputs
 
 /* Fills row `dim` of input axis of the numerical Jacobian: central differences of all outputs.  0, or -1 with an
    error. */
-static int opdi_check_differences(opdi_check *check, const opdi_axis *axis, int64_t dim) {
+static int opdi_check_differences(opdi_check *check, const opdi_axis *axis, int64_t direction) {
     opd_tensor *outs[OPD_GRADCHECK_OUTPUTS];
-    double *row = check->numerical + (axis->at + dim) * check->columns;
+    double *row = check->numerical + (axis->at + direction) * check->columns;
     int sign, i, rc = 0;
-    int64_t batch;
+    int64_t column;
     for (sign = 1; sign >= -1 && rc == 0; sign -= 2) {
         opd_scope scope = opd_scope_open();
-        rc = opdi_check_write(check, axis->tensor, axis->home, axis, 0, dim, sign * check->options->eps);
+        rc = opdi_check_write(check, axis->tensor, axis->home, axis, 0, direction, sign * check->options->eps);
         if (rc == 0) { rc = opdi_check_outputs(check, check->inputs, outs); }
         for (i = 0; i < check->nout && rc == 0; i++) {
-            const opdi_axis *other = &check->out[i];
+            const opdi_axis *output = &check->out[i];
             const double *values = opdi_check_read(outs[i]);
             if (!values) { rc = -1; }
-            for (batch = 0; batch < other->count && rc == 0; batch++) {
-                const double sum = opdi_check_along(check, other, 1, batch, values);
-                row[other->at + batch] = sign > 0 ? sum : (row[other->at + batch] - sum) / (2 * check->options->eps);
+            for (column = 0; column < output->count && rc == 0; column++) {
+                const double sum = opdi_check_along(check, output, 1, column, values);
+                row[output->at + column] = sign > 0 ? sum
+                    : (row[output->at + column] - sum) / (2 * check->options->eps);
             }
         }
         opd_scope_close(&scope);
@@ -34449,10 +34454,10 @@ static int opdi_check_differences(opdi_check *check, const opdi_axis *axis, int6
 }
 static int opdi_check_numerical(opdi_check *check) {
     int j;
-    int64_t dim;
+    int64_t direction;
     for (j = 0; j < check->nin; j++) {
-        for (dim = 0; dim < check->in[j].count; dim++) {
-            if (opdi_check_differences(check, &check->in[j], dim)) { return -1; }
+        for (direction = 0; direction < check->in[j].count; direction++) {
+            if (opdi_check_differences(check, &check->in[j], direction)) { return -1; }
         }
     }
     return 0;
@@ -34482,20 +34487,20 @@ static int opdi_check_backward(const opdi_check *check, opd_tensor *const *outs,
 }
 /* Fills column right of output axis of the analytical Jacobian by a backward pass; when `second`, raises *worst to the
    most by which the pass differs from what is there.  0, or -1 with an error. */
-static int opdi_check_column(opdi_check *check, opd_tensor *out, const opdi_axis *axis, int64_t right, bool second,
+static int opdi_check_column(opdi_check *check, opd_tensor *out, const opdi_axis *output, int64_t column, bool second,
                              double *worst) {
-    opd_tensor *grads[OPDI_CHECK_INPUTS], *value = opdi_check_vector(check, out, axis, 1, right);
+    opd_tensor *grads[OPDI_CHECK_INPUTS], *value = opdi_check_vector(check, out, output, 1, column);
     int j;
-    int64_t first;
+    int64_t row;
     if (!value || opdi_check_backward(check, &out, 1, &value, grads)) { return -1; }
     for (j = 0; j < check->nin; j++) {
-        const opdi_axis *other = &check->in[j];
+        const opdi_axis *input = &check->in[j];
         const double *grad = NULL;
-        if (grads[j] && opdi_check_grad(check, other, grads[j])) { return -1; }
+        if (grads[j] && opdi_check_grad(check, input, grads[j])) { return -1; }
         if (grads[j] && !(grad = opdi_check_read(grads[j]))) { return -1; }
-        for (first = 0; first < other->count; first++) {
-            const double sum = grad ? opdi_check_along(check, other, 0, first, grad) : 0;
-            double *to = &check->analytical[(other->at + first) * check->columns + axis->at + right];
+        for (row = 0; row < input->count; row++) {
+            const double sum = grad ? opdi_check_along(check, input, 0, row, grad) : 0;
+            double *to = &check->analytical[(input->at + row) * check->columns + output->at + column];
             if (!second) { *to = sum; }
             else if (!(fabs(*to - sum) <= *worst) && !(*to != *to && sum != sum)) { *worst = fabs(*to - sum); }
         }
@@ -34507,11 +34512,11 @@ static int opdi_check_column(opdi_check *check, opd_tensor *out, const opdi_axis
 static int opdi_check_analytical(opdi_check *check, opd_tensor **outs, int i) {
     const opdi_axis *axis = &check->out[i];
     double worst = 0;
-    int64_t batch;
-    for (batch = 0; batch < axis->count; batch++) {
+    int64_t column;
+    for (column = 0; column < axis->count; column++) {
         opd_scope scope = opd_scope_open();
-        int rc = opdi_check_column(check, outs[i], axis, batch, false, &worst);
-        if (rc == 0) { rc = opdi_check_column(check, outs[i], axis, batch, true, &worst); }
+        int rc = opdi_check_column(check, outs[i], axis, column, false, &worst);
+        if (rc == 0) { rc = opdi_check_column(check, outs[i], axis, column, true, &worst); }
         opd_scope_close(&scope);
         if (rc) { return -1; }
     }
@@ -34544,36 +34549,37 @@ static int opdi_check_push(const opdi_check *check, opd_tensor *const *with, opd
     return rc;
 }
 /* Fills row `dim` of input j of the analytical Jacobian by forward mode.  0, or -1 with an error. */
-static int opdi_check_tangent(opdi_check *check, int j, int64_t dim) {
-    const opdi_axis *other = &check->in[j];
+static int opdi_check_tangent(opdi_check *check, int j, int64_t direction) {
+    const opdi_axis *input = &check->in[j];
     opd_tensor *with[OPDI_CHECK_INPUTS], *tangents[OPD_GRADCHECK_OUTPUTS];
     int i;
-    int64_t batch;
+    int64_t column;
     memset(with, 0, sizeof with);
-    if (!(with[j] = opdi_check_vector(check, other->tensor, other, 0, dim)) || opdi_check_push(check, with, tangents)) {
+    if (!(with[j] = opdi_check_vector(check, input->tensor, input, 0, direction)) ||
+        opdi_check_push(check, with, tangents)) {
         return -1;
     }
     for (i = 0; i < check->nout; i++) {
-        const opdi_axis *axis = &check->out[i];
+        const opdi_axis *output = &check->out[i];
         const double *values = tangents[i] ? opdi_check_read(tangents[i]) : NULL;
         if (!opd_ok()) { return -1; }
-        if (tangents[i] && check->options->check_grad_dtypes && tangents[i]->dtype != axis->tensor->dtype) {
+        if (tangents[i] && check->options->check_grad_dtypes && tangents[i]->dtype != output->tensor->dtype) {
             return opdi_check_fail(check, "Forward AD gradient has dtype mismatch.");
         }
-        for (batch = 0; values && batch < axis->count; batch++) {
-            check->analytical[(other->at + dim) * check->columns + axis->at + batch] = opdi_check_along(check, axis, 1,
-                batch, values);
+        for (column = 0; values && column < output->count; column++) {
+            check->analytical[(input->at + direction) * check->columns + output->at + column] =
+                opdi_check_along(check, output, 1, column, values);
         }
     }
     return 0;
 }
 static int opdi_check_tangents(opdi_check *check) {
     int j, rc = 0;
-    int64_t dim;
+    int64_t direction;
     for (j = 0; j < check->nin; j++) {
-        for (dim = 0; dim < check->in[j].count && rc == 0; dim++) {
+        for (direction = 0; direction < check->in[j].count && rc == 0; direction++) {
             opd_scope scope = opd_scope_open();
-            rc = opdi_check_tangent(check, j, dim);
+            rc = opdi_check_tangent(check, j, direction);
             opd_scope_close(&scope);
         }
     }
@@ -34584,20 +34590,20 @@ static int opdi_check_tangents(opdi_check *check) {
 
 /* Prints the block of input other and output axis of the Jacobian means as a tensor of (directions of other, directions
    of axis). Returns the length of the text. */
-static size_t opdi_check_print(const opdi_check *check, const double *means, const opdi_axis *other,
-                               const opdi_axis *axis, char *buf, size_t cap) {
+static size_t opdi_check_print(const opdi_check *check, const double *jacobian, const opdi_axis *input,
+                               const opdi_axis *output, char *buf, size_t cap) {
     opd_scope scope = opd_scope_open();
     int64_t sizes[2], at;
     opd_tensor *tensor;
     size_t length = 0;
-    sizes[0] = other->count;
-    sizes[1] = axis->count;
+    sizes[0] = input->count;
+    sizes[1] = output->count;
     tensor = opdi_own(opdi_tensor_make(sizes, NULL, 2, OPD_FLOAT64, OPD_CPU));
     if (cap) { buf[0] = 0; }
     if (tensor) {
-        for (at = 0; at < other->count && axis->count; at++) {
-            memcpy((double *)(void *)tensor->data + at * axis->count,
-                   means + (other->at + at) * check->columns + axis->at, (size_t)axis->count * sizeof(double));
+        for (at = 0; at < input->count && output->count; at++) {
+            memcpy((double *)(void *)tensor->data + at * output->count,
+                   jacobian + (input->at + at) * check->columns + output->at, (size_t)output->count * sizeof(double));
         }
         length = opd_tensor_print(tensor, buf, cap);
     }
@@ -34607,15 +34613,15 @@ static size_t opdi_check_print(const opdi_check *check, const double *means, con
 
 /* Finds the element of the block of input axis and output other that is furthest beyond what is allowed, and puts its
    row and column into at.  False when there is none. */
-static bool opdi_check_worst(const opdi_check *check, const opdi_axis *axis, const opdi_axis *other,
+static bool opdi_check_worst(const opdi_check *check, const opdi_axis *input, const opdi_axis *output,
                              int64_t *at /*[2]*/) {
-    const double atol = check->fast ? check->options->atol * axis->sum * other->sum : check->options->atol;
+    const double atol = check->fast ? check->options->atol * input->sum * output->sum : check->options->atol;
     double most = -1;
-    int64_t first, batch;
+    int64_t row, column;
     bool found = false;
-    for (first = 0; first < axis->count; first++) {
-        for (batch = 0; batch < other->count; batch++) {
-            const int64_t k = (axis->at + first) * check->columns + other->at + batch;
+    for (row = 0; row < input->count; row++) {
+        for (column = 0; column < output->count; column++) {
+            const int64_t k = (input->at + row) * check->columns + output->at + column;
             const double n = check->numerical[k], grad = check->analytical[k];
             double off = fabs(grad - n) - (atol + check->options->rtol * fabs(n));
             if (off <= 0 || (isinf(grad) && isinf(n) && (grad > 0) == (n > 0))) { continue; }
@@ -34623,27 +34629,27 @@ static bool opdi_check_worst(const opdi_check *check, const opdi_axis *axis, con
             if (found && !(off > most)) { continue; }
             most = off;
             found = true;
-            at[0] = first;
-            at[1] = batch;
+            at[0] = row;
+            at[1] = column;
         }
     }
     return found;
 }
 
-static int opdi_check_mismatch(opdi_check *check, const opdi_axis *axis, const opdi_axis *other, const int64_t *at) {
-    const int64_t k = (axis->at + at[0]) * check->columns + other->at + at[1];
+static int opdi_check_mismatch(opdi_check *check, const opdi_axis *input, const opdi_axis *output, const int64_t *at) {
+    const int64_t k = (input->at + at[0]) * check->columns + output->at + at[1];
     /* what an error holds: more of them is in a report that has room */
     const size_t each = OPDI_MAX(check->report_cap / 2, (size_t)800) - 300;
     char *text = (char *)opdi_alloc(2 * each);
     int rc;
     if (!text) { return -1; }
-    (void)opdi_check_print(check, check->numerical, axis, other, text, each);
-    (void)opdi_check_print(check, check->analytical, axis, other, text + each, each);
+    (void)opdi_check_print(check, check->numerical, input, output, text, each);
+    (void)opdi_check_print(check, check->analytical, input, output, text + each, each);
     rc = opdi_check_fail(check,
                          "Jacobian %smismatch for output %d with respect to input %d,\nworst element: row %lld (of "
                          "the input), column %lld (of the output): numerical %.9g, analytical %.9g\nnumerical:%s\n"
-                         "analytical:%s\n", check->forward ? "computed with forward mode " : "", other->which,
-                         axis->which, (long long)at[0], (long long)at[1], check->numerical[k], check->analytical[k],
+                         "analytical:%s\n", check->forward ? "computed with forward mode " : "", output->which,
+                         input->which, (long long)at[0], (long long)at[1], check->numerical[k], check->analytical[k],
                          text, text + each);
     opdi_free(text, 2 * each);
     return rc;
@@ -35465,11 +35471,11 @@ static int opdi_opcheck_autograd(const opdi_trial *trial) {
 /* True when a fake's size may be the real one: both are equal, or it is one that data decide and the real one lies
    between its bounds. */
 static bool opdi_opcheck_size(int64_t real, int64_t fake) {
-    const opdi_fake *other = opdi_self()->innermost.fake;
+    const opdi_fake *mode = opdi_self()->innermost.fake;
     int i;
-    for (i = 0; i < OPDI_MIN(other->nsizes, OPDI_FAKE_SIZES) && real != fake; i++) {
-        if (other->sizes[i].value == fake && real >= other->sizes[i].min &&
-            (other->sizes[i].max < 0 || real <= other->sizes[i].max)) { return true; }
+    for (i = 0; i < OPDI_MIN(mode->nsizes, OPDI_FAKE_SIZES) && real != fake; i++) {
+        if (mode->sizes[i].value == fake && real >= mode->sizes[i].min &&
+            (mode->sizes[i].max < 0 || real <= mode->sizes[i].max)) { return true; }
     }
     return real == fake;
 }
@@ -35546,13 +35552,13 @@ static int opdi_opcheck_close(const opdi_trial *trial, const opd_tensor *got, co
                               int i, const char *so) {
     const opd_scalar_type dtype = (opd_scalar_type)want->dtype;
     double rtol = trial->options->rtol, atol = trial->options->atol, *a, *b;
-    char text[24 * OPD_MAX_DIMS], unit[24 * OPD_MAX_DIMS];
+    char first[24 * OPD_MAX_DIMS], second[24 * OPD_MAX_DIMS];
     int64_t k, count = opdi_check_numel(want);
     if (!opdi_has_sizes(got, want->dims, want->ndim) || got->dtype != want->dtype) {
         return opd_fail(OPD_ERROR_KERNEL, "%s %d is %s of sizes %s, not %s of sizes %s. %s", what, i,
                         opd_dtype_name((opd_scalar_type)got->dtype),
-                        opdi_sizes_text(got->dims, got->ndim, text, sizeof text), opd_dtype_name(dtype),
-                        opdi_sizes_text(want->dims, want->ndim, unit, sizeof unit), so);
+                        opdi_sizes_text(got->dims, got->ndim, first, sizeof first), opd_dtype_name(dtype),
+                        opdi_sizes_text(want->dims, want->ndim, second, sizeof second), so);
     }
     if (rtol <= 0 && atol <= 0 && opdi_check_counts(want)) {
         rtol = dtype == OPD_FLOAT64 || dtype == OPD_COMPLEX128 ? 1e-7 : dtype == OPD_FLOAT16 ? 1e-3
@@ -35585,14 +35591,14 @@ static int opdi_opcheck_grads(const opdi_trial *trial, opd_tensor *const *in, op
     }
     for (k = 0; k < nouts; k++) {
         opd_tensor *desk;
-        int64_t end;
+        int64_t element;
         bool leaf = false;
         int j;
         for (j = 0; j < trial->count; j++) { leaf |= outs[k] == in[j] && !trial->written[j]; }
         if (leaf || !opdi_requires_grad(outs[k])) { continue; }
         if (!(desk = opdi_check_desk(outs[k]))) { return -1; }
-        for (end = 0; end < opdi_check_numel(outs[k]); end++) {
-            ((double *)(void *)desk->data)[end] = opdi_check_random(k, end + (int64_t)trial->options->seed);
+        for (element = 0; element < opdi_check_numel(outs[k]); element++) {
+            ((double *)(void *)desk->data)[element] = opdi_check_random(k, element + (int64_t)trial->options->seed);
         }
         seeds[count] = opdi_own(opdi_tensor_make(outs[k]->dims, NULL, outs[k]->ndim, (opd_scalar_type)outs[k]->dtype,
                                                  opdi_place_of(outs[k])));
@@ -35717,15 +35723,15 @@ static int opdi_opcheck_vmap_dims(const opdi_trial *trial, opd_tensor *const *fi
     opd_tensor **in = opdi_scope_tensors(trial->count + 1), **one = opdi_scope_tensors(trial->count + 1);
     opd_tensor *got[OPD_TRANSFORM_OUTPUTS], *want[2][OPD_TRANSFORM_OUTPUTS];
     opd_vmap_options options;
-    int k, end, count = 0;
+    int k, example, count = 0;
     if (!in || !one) { return -1; }
-    for (end = 0; end < 2; end++) {
+    for (example = 0; example < 2; example++) {
         const int mark = opd_error_mark();
         for (k = 0; k < trial->count; k++) {
-            if (!(one[k] = opd_clone(end && dims[k] == 0 ? second[k] : first[k]))) { return -1; }
+            if (!(one[k] = opd_clone(example && dims[k] == 0 ? second[k] : first[k]))) { return -1; }
         }
-        count = opdi_trial_fn((void *)(uintptr_t)trial, one, trial->count, want[end]);
-        if (count < 0 && end && opd_error_code() != OPD_ERROR_MEMORY) { /* the first tensor moved on alone is refused */
+        count = opdi_trial_fn((void *)(uintptr_t)trial, one, trial->count, want[example]);
+        if (count < 0 && example && opd_error_code() != OPD_ERROR_MEMORY) { /* the first moved on alone is refused */
             (void)opd_error_rewind(mark);
             return 0;
         }
@@ -36163,10 +36169,10 @@ typedef struct opdi_picture {
 } opdi_picture;
 
 /* Appends text as the text between two quotes. */
-static void opdi_picture_quote(opdi_text *other, const char *text) {
+static void opdi_picture_quote(opdi_text *out, const char *text) {
     for (; *text; text++) {
-        if (*text == '\n') { opdi_text_add(other, "\\n"); }
-        else { opdi_text_add(other, *text == '"' || *text == '\\' ? "\\%c" : "%c", *text); }
+        if (*text == '\n') { opdi_text_add(out, "\\n"); }
+        else { opdi_text_add(out, *text == '"' || *text == '\\' ? "\\%c" : "%c", *text); }
     }
 }
 static void opdi_picture_bytes(opdi_text *text, int64_t count) {
@@ -36232,8 +36238,8 @@ static int opdi_picture_node(opdi_picture *picture, int64_t number, const opd_no
         opdi_picture_quote(text, inner->formula->name);
     }
     for (i = 0; i < node->noutputs && i < 4; i++) {
-        const int64_t *masks = opdi_node_meta(node, i);
-        if (masks) { opdi_picture_sizes(text, masks + 1, (int)(*masks >> 24), (opd_scalar_type)(*masks & 255)); }
+        const int64_t *meta = opdi_node_meta(node, i);
+        if (meta) { opdi_picture_sizes(text, meta + 1, (int)(*meta >> 24), (opd_scalar_type)(*meta & 255)); }
     }
     if (node->noutputs > 4) { opdi_text_add(text, "\\n... %u in all", (unsigned)node->noutputs); }
     if (!picture->options->no_saved && opdi_saved_gone(node)) { opdi_text_add(text, "\\nsaved: freed"); }
@@ -37322,11 +37328,11 @@ opd_plugin *opd_load_inline(const char *name, const char *source, const char *fl
 
 /* Defines an operator for a plug-in; the desc of an older one is shorter, and the fields it does not know are zero. */
 static int opdi_host_define(opd_library *lib, const opd_op_desc *desc, size_t size) {
-    opd_op_desc other;
+    opd_op_desc whole;
     if (!desc) { return opd_define(lib, NULL); }
-    memset(&other, 0, sizeof other);
-    memcpy(&other, desc, OPDI_MIN(size, sizeof other));
-    return opd_define(lib, &other);
+    memset(&whole, 0, sizeof whole);
+    memcpy(&whole, desc, OPDI_MIN(size, sizeof whole));
+    return opd_define(lib, &whole);
 }
 
 #define OPDI_HOST_ENTRY(R, name, n, types) name,
@@ -38124,16 +38130,16 @@ static uint32_t opdi_le32(const unsigned char *at) {
 }
 static uint32_t opdi_le16(const unsigned char *at) { return (uint32_t)at[0] | (uint32_t)at[1] << 8; }
 static uint64_t opdi_le64(const unsigned char *at) { return opdi_le32(at) | (uint64_t)opdi_le32(at + 4) << 32; }
-static uint32_t opdi_crc_add(const opdi_crc *other, uint32_t crc, const void *data, size_t size) {
+static uint32_t opdi_crc_add(const opdi_crc *table, uint32_t crc, const void *data, size_t size) {
     const unsigned char *at = (const unsigned char *)data;
     crc = ~crc;
     for (; size >= 8; size -= 8, at += 8) {
         const uint32_t first = opdi_le32(at) ^ crc, second = opdi_le32(at + 4);
-        crc = other->rows[7][first & 255] ^ other->rows[6][first >> 8 & 255] ^ other->rows[5][first >> 16 & 255] ^
-            other->rows[4][first >> 24] ^ other->rows[3][second & 255] ^ other->rows[2][second >> 8 & 255] ^
-            other->rows[1][second >> 16 & 255] ^ other->rows[0][second >> 24];
+        crc = table->rows[7][first & 255] ^ table->rows[6][first >> 8 & 255] ^ table->rows[5][first >> 16 & 255] ^
+            table->rows[4][first >> 24] ^ table->rows[3][second & 255] ^ table->rows[2][second >> 8 & 255] ^
+            table->rows[1][second >> 16 & 255] ^ table->rows[0][second >> 24];
     }
-    for (; size; size--, at++) { crc = crc >> 8 ^ other->rows[0][(crc ^ *at) & 255]; }
+    for (; size; size--, at++) { crc = crc >> 8 ^ table->rows[0][(crc ^ *at) & 255]; }
     return ~crc;
 }
 
@@ -38225,7 +38231,7 @@ static int opdi_inflate_symbol(opdi_inflate *state, const opdi_prefix *prefix) {
 /* Unpacks the symbols of one block, to its end. */
 static void opdi_inflate_codes(opdi_inflate *state) {
     while (!state->wrong) {
-        int symbol = opdi_inflate_symbol(state, &state->literals), end;
+        int symbol = opdi_inflate_symbol(state, &state->literals), extra;
         size_t len, back;
         if (symbol < 0 || symbol == 256) { return; }
         if (symbol < 256) {
@@ -38237,16 +38243,16 @@ static void opdi_inflate_codes(opdi_inflate *state) {
             continue;
         }
         symbol -= 257;                            /* lengths from 3: four of each number of extra bits, after eight */
-        end = symbol < 8 || symbol == 28 ? 0 : symbol / 4 - 1;
-        len = symbol < 8 ? (size_t)symbol + 3 : symbol == 28 ? 258 : ((size_t)(4 + symbol % 4) << end) + 3;
-        len += opdi_inflate_bits(state, end);
+        extra = symbol < 8 || symbol == 28 ? 0 : symbol / 4 - 1;
+        len = symbol < 8 ? (size_t)symbol + 3 : symbol == 28 ? 258 : ((size_t)(4 + symbol % 4) << extra) + 3;
+        len += opdi_inflate_bits(state, extra);
         if (symbol > 28 || (symbol = opdi_inflate_symbol(state, &state->distances)) < 0 || symbol > 29) {
             if (!state->wrong) { state->wrong = "a code in the compressed data stands for nothing"; }
             return;
         }
-        end = symbol < 4 ? 0 : symbol / 2 - 1;    /* distances from 1: two of each, after four */
-        back = (symbol < 4 ? (size_t)symbol : (size_t)(2 + symbol % 2) << end) + 1;
-        back += opdi_inflate_bits(state, end);
+        extra = symbol < 4 ? 0 : symbol / 2 - 1;  /* distances from 1: two of each, after four */
+        back = (symbol < 4 ? (size_t)symbol : (size_t)(2 + symbol % 2) << extra) + 1;
+        back += opdi_inflate_bits(state, extra);
         if (state->wrong) { return; }
         if (back > state->at) {
             state->wrong = "the compressed data refers to what is before its beginning";
@@ -38368,9 +38374,9 @@ static void opdi_swap(char *at, size_t length, size_t size) {
     size_t i;
     for (; length; length -= size, at += size) {
         for (i = 0; i < size / 2; i++) {
-            const char letter = at[i];
+            const char byte = at[i];
             at[i] = at[size - 1 - i];
-            at[size - 1 - i] = letter;
+            at[size - 1 - i] = byte;
         }
     }
 }
@@ -43041,14 +43047,15 @@ static void opdi_table_rule(opdi_text *text, opdi_table_width width) {
 }
 static void opdi_table_row(opdi_text *text, opdi_table_width width, const opd_profile_row *row, double self,
                            double total) {
-    char first[32], second[32], at[32], to[32], end[32], format[32], grad[32];
-    (void)snprintf(format, sizeof format, "%.2f%%", self > 0 ? 100 * (double)row->self_ns / self : 0.0);
-    (void)snprintf(grad, sizeof grad, "%.2f%%", total > 0 ? 100 * (double)row->total_ns / total : 0.0);
-    opdi_text_add(text, "%-*s%12s%12s%12s%12s%12s%12lld%12s%12s", width.name + 2, row->name, format,
-                  opdi_time_text(row->self_ns, first, sizeof first), grad,
-                  opdi_time_text(row->total_ns, second, sizeof second),
-                  opdi_time_text(row->calls ? row->total_ns / row->calls : 0, at, sizeof at), (long long)row->calls,
-                  opdi_bytes_text(row->bytes, to, sizeof to), opdi_bytes_text(row->self_bytes, end, sizeof end));
+    char own[32], whole[32], mean[32], bytes[32], own_bytes[32], own_share[32], share[32];
+    (void)snprintf(own_share, sizeof own_share, "%.2f%%", self > 0 ? 100 * (double)row->self_ns / self : 0.0);
+    (void)snprintf(share, sizeof share, "%.2f%%", total > 0 ? 100 * (double)row->total_ns / total : 0.0);
+    opdi_text_add(text, "%-*s%12s%12s%12s%12s%12s%12lld%12s%12s", width.name + 2, row->name, own_share,
+                  opdi_time_text(row->self_ns, own, sizeof own), share,
+                  opdi_time_text(row->total_ns, whole, sizeof whole),
+                  opdi_time_text(row->calls ? row->total_ns / row->calls : 0, mean, sizeof mean), (long long)row->calls,
+                  opdi_bytes_text(row->bytes, bytes, sizeof bytes),
+                  opdi_bytes_text(row->self_bytes, own_bytes, sizeof own_bytes));
     opdi_text_add(text, width.shapes ? "  %s\n" : "\n", row->shapes ? row->shapes : "");
 }
 
