@@ -56215,7 +56215,7 @@ static void opdi_fft_range(void *ctx, int64_t begin, int64_t end) {
     double *x = (double *)opdi_alloc(room);
     int64_t group, step;
     if (!x) {
-        fft->failed = 1;
+        OPDI_STORE(&fft->failed, 1);
         return;
     }
     for (group = begin; group < end; group++) {
@@ -61907,7 +61907,7 @@ static int opdi_huber_twice(opd_backward_call *bw, bool scaled) {
     const double beta = opd_bw_value(bw, 4).u.d, f = opdi_loss_share(input, other, opd_bw_value(bw, 3).u.i);
     OPDI_GIVE(0, opd_mul(opdi_muls(opdi_huber_slope(input, other, beta, scaled), f), grad));
     delta = opd_mul(opdi_muls(grad, scaled ? f : beta > 0 ? f / beta : 0), grad_out);
-    delta = opdi_where(opd_lt_Scalar(opd_abs(opd_sub(input, other)), opd_value_float(beta)), delta);
+    delta = opdi_where(opd_lt_Scalar(opd_abs(opdi_loss_difference(input, other)), opd_value_float(beta)), delta);
     OPDI_GIVE(1, delta);
     OPDI_GIVE(2, opd_neg(delta));
     return 0;
@@ -63549,7 +63549,7 @@ static int opdi_index_add_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 2), *src = opd_arg_tensor(call, 3), *out;
     const int dim = opdi_dim_of(opd_arg_int(call, 1), self->ndim);
     const opd_scalar_type dtype = (opd_scalar_type)self->dtype;
-    const opd_value alpha = opd_arg_value(call, 4);
+    opd_value alpha = opd_arg_value(call, 4);
     if (dim < 0 || opdi_index_dtype(index, "index_add_(): Expected dtype int32/int64 for index") ||
         opdi_rows_check(self, dim, index, src, "index_add_()") || opdi_alpha_check(dtype, alpha)) {
         return -1;
@@ -63559,6 +63559,12 @@ static int opdi_index_add_kernel(opd_call *call) {
     }
     out = opdi_update(call, false);
     if (!out || !out->data || (out->ndim > 1 && !out->numel)) { return out ? 0 : -1; }
+    if (alpha.tag == OPD_TAG_INT && (alpha.u.i > (int64_t)1 << 53 || alpha.u.i < -((int64_t)1 << 53)) &&
+        opd_dtype_is_integral(dtype, false)) {    /* the walk takes alpha as a double */
+        src = opd_mul_Scalar(src, alpha);
+        alpha = opd_value_int(1);
+        if (!src) { return -1; }
+    }
     index = opdi_index_checked(index, dim, out->ndim ? opdi_sizes(out)[dim] : 1, false, "index out of range in self");
     if (index && opdi_fold_rounds(OPDI_WALK_ADD, out)) {
         index = opdi_rows_spread(index, dim, opdi_sizes(src), src->ndim);

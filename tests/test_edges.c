@@ -501,4 +501,21 @@ TEST(steps_by_nan) {
     CHECK_OK();
     CHECK(isnan(opd_data_f32(x)[0]) && isnan(opd_data_f32(x)[8]));
 }
+TEST(indexed_sums_times_large_numbers) {              /* beyond 2^53 a double has no odd numbers */
+    const int64_t at[] = {1, 1}, put[] = {1, 2}, large = ((int64_t)1 << 53) + 1;
+    opd_tensor *x = opd_zeros(OPD_INTS(2), OPD_INT64), *i = opd_tensor_from(at, OPD_INTS(2), OPD_INT64);
+    opd_tensor *y = opd_index_add_full(x, 0, i, opd_tensor_from(put, OPD_INTS(2), OPD_INT64), opd_value_int(large));
+    CHECK(y && opd_data_i64(y)[1] == 3 * large);
+    y = opd_index_add_full(x, 0, i, opd_tensor_from(put, OPD_INTS(2), OPD_INT64), opd_value_int(-large));
+    CHECK(y && opd_data_i64(y)[1] == -3 * large);
+}
+TEST(second_derivatives_of_losses_beside_truth_values) {
+    const float put[] = {0.5f, 3, -0.25f};
+    const bool want[] = {true, false, false};
+    opd_tensor *x = opd_tensor_set_requires_grad(floats(put, 3), true), *b = opd_tensor_from(want, OPD_INTS(3), OPD_BOOL);
+    CHECK_INT(opd_backward(opd_sum(opd_smooth_l1_loss_backward(opd_ones(OPD_INTS(1), OPD_FLOAT32), x, b, 2, 1.0))), 0);
+    ARE(opd_tensor_grad(x), 1, 0, 1);
+    CHECK_INT(opd_backward(opd_sum(opd_huber_loss_backward(opd_ones(OPD_INTS(1), OPD_FLOAT32), x, b, 2, 1.0))), 0);
+    ARE(opd_tensor_grad(x), 2, 0, 2);
+}
 CHECK_MAIN()
