@@ -50827,14 +50827,14 @@ static int opdi_softplus_backward_kernel(opd_call *call) {
 }
 /* Second derivative of softplus by input: beta s (1 - s) below the threshold, with s = sigmoid(beta input). */
 static int opdi_softplus_backward_backward(opd_backward_call *bw) {
-    opd_tensor *grad = opd_bw_grad(bw, 0), *grad_out = opd_bw_tensor(bw, 0), *input = opd_bw_tensor(bw, 1), *bx, *sum,
+    opd_tensor *grad = opd_bw_grad(bw, 0), *grad_out = opd_bw_tensor(bw, 0), *input = opd_bw_tensor(bw, 1), *bx, *gate,
         *delta;
     const opd_value beta = opd_bw_value(bw, 2), limit = opd_bw_value(bw, 3);
     OPDI_GIVE(0, opd_softplus_backward(grad, input, beta, limit));
     if (!opd_bw_needs(bw, 1)) { return 0; }
     bx = opdi_scale(input, beta);
-    sum = opd_sigmoid(bx);
-    delta = opdi_scale(opd_sigmoid_backward(opd_mul(grad, grad_out), sum), beta);
+    gate = opd_sigmoid(bx);
+    delta = opdi_scale(opd_sigmoid_backward(opd_mul(grad, grad_out), gate), beta);
     return opd_bw_return(bw, 1, opdi_unless(delta, opd_gt_Scalar(bx, limit)));
 }
 OPDI_OP(softplus_backward) {
@@ -50852,13 +50852,13 @@ static const opdi_formula opdi_formula_silu_backward = {{opdi_f32_vsilu_backward
 static int opdi_silu_backward_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_silu_backward); }
 /* Second derivative of silu: s (1 - s) (2 + input (1 - 2 s)) with s = sigmoid(input). */
 static int opdi_silu_backward_backward(opd_backward_call *bw) {
-    opd_tensor *grad = opd_bw_grad(bw, 0), *grad_out = opd_bw_tensor(bw, 0), *input = opd_bw_tensor(bw, 1), *sum,
+    opd_tensor *grad = opd_bw_grad(bw, 0), *grad_out = opd_bw_tensor(bw, 0), *input = opd_bw_tensor(bw, 1), *gate,
         *delta;
     OPDI_GIVE(0, opd_silu_backward(grad, input));
     if (!opd_bw_needs(bw, 1)) { return 0; }
-    sum = opd_sigmoid(input);
-    delta = opdi_adds(opd_mul(input, opdi_adds(opdi_muls(sum, -2), 1)), 2);
-    return opd_bw_return(bw, 1, opd_mul(opd_mul(opd_mul(grad, grad_out), opd_mul(sum, opdi_rsubs(1, sum))), delta));
+    gate = opd_sigmoid(input);
+    delta = opdi_adds(opd_mul(input, opdi_adds(opdi_muls(gate, -2), 1)), 2);
+    return opd_bw_return(bw, 1, opd_mul(opd_mul(opd_mul(grad, grad_out), opd_mul(gate, opdi_rsubs(1, gate))), delta));
 }
 OPDI_OP(silu_backward) {
     op->schema = "silu_backward(Tensor grad_output, Tensor self) -> Tensor";
@@ -50874,14 +50874,14 @@ static int opdi_mish_backward_kernel(opd_call *call) { return opdi_binary(call, 
 /* Second derivative of mish: with t = tanh(softplus(input)), s = sigmoid(input) it is (1 - t^2) s (2 + input (1 - s -
    2 t s)). */
 static int opdi_mish_backward_backward(opd_backward_call *bw) {
-    opd_tensor *grad = opd_bw_grad(bw, 0), *grad_out = opd_bw_tensor(bw, 0), *input = opd_bw_tensor(bw, 1), *sum,
+    opd_tensor *grad = opd_bw_grad(bw, 0), *grad_out = opd_bw_tensor(bw, 0), *input = opd_bw_tensor(bw, 1), *gate,
         *tensor, *delta;
     OPDI_GIVE(0, opd_mish_backward(grad, input));
     if (!opd_bw_needs(bw, 1)) { return 0; }
-    sum = opd_sigmoid(input);
+    gate = opd_sigmoid(input);
     tensor = opd_tanh(opd_softplus(input));
-    delta = opd_mul(input, opd_sub(opdi_rsubs(1, sum), opdi_muls(opd_mul(tensor, sum), 2)));
-    delta = opd_mul(opd_mul(opdi_rsubs(1, opd_square(tensor)), sum), opdi_adds(delta, 2));
+    delta = opd_mul(input, opd_sub(opdi_rsubs(1, gate), opdi_muls(opd_mul(tensor, gate), 2)));
+    delta = opd_mul(opd_mul(opdi_rsubs(1, opd_square(tensor)), gate), opdi_adds(delta, 2));
     return opd_bw_return(bw, 1, opd_mul(opd_mul(grad, grad_out), delta));
 }
 OPDI_OP(mish_backward) {
@@ -56061,17 +56061,17 @@ typedef struct opdi_fft_plan {
 
 /* Runs one pass of a transform from x to y, both [2, count, lanes], real parts first, for the factor `place` of the
    length; `done` is the length that is transformed already. */
-static inline void opdi_fft_pass(const opdi_fft_plan *plan, int place, int64_t done, const double *x, double *y,
+static inline void opdi_fft_pass(const opdi_fft_plan *plan, int radix, int64_t done, const double *x, double *y,
                                  const int lanes) {
-    const int64_t count = plan->length, part = count / place, step = part / done;
+    const int64_t count = plan->length, part = count / radix, step = part / done;
     double vr[OPDI_FFT_RADIX][OPDI_FFT_LANES], vi[OPDI_FFT_RADIX][OPDI_FFT_LANES];
     const double *xi = x + count * lanes;
     double *yi = y + count * lanes;
     int64_t j;
     int row, q, lane;
     for (j = 0; j < part; j++) {
-        const int64_t depth = j % done, to = (j - depth) * place + depth;
-        for (row = 0; row < place; row++) {
+        const int64_t depth = j % done, to = (j - depth) * radix + depth;
+        for (row = 0; row < radix; row++) {
             const double *weight = plan->turn + depth * row * step * 2, *a = x + (j + row * part) * lanes;
             const double *b = xi + (j + row * part) * lanes, wr = weight[0], wi = weight[1];
             for (lane = 0; lane < lanes; lane++) {
@@ -56079,7 +56079,7 @@ static inline void opdi_fft_pass(const opdi_fft_plan *plan, int place, int64_t d
                 vi[row][lane] = a[lane] * wi + b[lane] * wr;
             }
         }
-        if (place == 2) {
+        if (radix == 2) {
             for (lane = 0; lane < lanes; lane++) {
                 y[to * lanes + lane] = vr[0][lane] + vr[1][lane];
                 yi[to * lanes + lane] = vi[0][lane] + vi[1][lane];
@@ -56088,7 +56088,7 @@ static inline void opdi_fft_pass(const opdi_fft_plan *plan, int place, int64_t d
             }
             continue;
         }
-        if (place == 4) {
+        if (radix == 4) {
             double *out[4], *oi[4];
             for (row = 0; row < 4; row++) {
                 out[row] = y + (to + row * done) * lanes;
@@ -56111,14 +56111,14 @@ static inline void opdi_fft_pass(const opdi_fft_plan *plan, int place, int64_t d
             }
             continue;
         }
-        for (q = 0; q < place; q++) {
+        for (q = 0; q < radix; q++) {
             double sr[OPDI_FFT_LANES], si[OPDI_FFT_LANES];
             for (lane = 0; lane < lanes; lane++) {
                 sr[lane] = vr[0][lane];
                 si[lane] = vi[0][lane];
             }
-            for (row = 1; row < place; row++) {
-                const double *weight = plan->turn + (int64_t)(row * q % place) * part * 2, wr = weight[0],
+            for (row = 1; row < radix; row++) {
+                const double *weight = plan->turn + (int64_t)(row * q % radix) * part * 2, wr = weight[0],
                     wi = weight[1];
                 for (lane = 0; lane < lanes; lane++) {
                     sr[lane] += vr[row][lane] * wr - vi[row][lane] * wi;
@@ -60106,11 +60106,11 @@ static int opdi_norm_floating(const opd_tensor *input, const char *what) {
                    opd_dtype_cname((opd_scalar_type)input->dtype));
 }
 /* Weights have input's dtype, or float32 with half-precision input. */
-static int opdi_norm_params_dtype(const opd_tensor *input, const opd_tensor *weight, const opd_tensor *second) {
+static int opdi_norm_params_dtype(const opd_tensor *input, const opd_tensor *weight, const opd_tensor *bias) {
     const opd_tensor *params[2];
     int i;
     params[0] = weight;
-    params[1] = second;
+    params[1] = bias;
     for (i = 0; i < 2; i++) {
         if (!params[i] || params[i]->dtype == input->dtype ||
             (params[i]->dtype == OPD_FLOAT32 && opd_dtype_size((opd_scalar_type)input->dtype) == 2)) {
@@ -60228,10 +60228,10 @@ static bool opdi_batch_is(opd_call *call, int i) {
 
 //== layer norm ========================================================================================================
 
-/* Checks normalized_shape, weight and bias (second) of a layer norm of input.  Returns the first dim that is
+/* Checks normalized_shape, weight and bias of a layer norm of input.  Returns the first dim that is
    normalised, or -1 with an error. */
 static int opdi_layer_norm_axis(const opd_tensor *input, opd_ints shape, const opd_tensor *weight,
-                                const opd_tensor *second) {
+                                const opd_tensor *bias) {
     const int axis = input->ndim - (int)shape.n;
     char text[256], unit[256];
     int i;
@@ -60240,7 +60240,7 @@ static int opdi_layer_norm_axis(const opd_tensor *input, opd_ints shape, const o
                         "least one element, but got normalized_shape = []");
     }
     for (i = 0; i < 2; i++) {
-        const opd_tensor *part = i ? second : weight;
+        const opd_tensor *part = i ? bias : weight;
         if (part && !opdi_has_sizes(part, shape.data, (int)shape.n)) {
             return opd_fail(OPD_ERROR_SHAPE, "Expected %s to be of same shape as normalized_shape, but got %s of "
                             "shape %s and normalized_shape = %s", i ? "bias" : "weight",
@@ -60254,14 +60254,14 @@ static int opdi_layer_norm_axis(const opd_tensor *input, opd_ints shape, const o
                         opdi_sizes_text(shape.data, (int)OPDI_MIN(shape.n, (int64_t)8), unit, sizeof unit),
                         opdi_sizes_text(opdi_sizes(input), input->ndim, text, sizeof text));
     }
-    return opdi_norm_params_dtype(input, weight, second) ? -1 : axis;
+    return opdi_norm_params_dtype(input, weight, bias) ? -1 : axis;
 }
 /* native_layer_norm over the last dims of input, those of normalized_shape: the output, mean and rstd, in which these
    dims have size 1. */
 static int opdi_native_layer_norm_kernel(opd_call *call) {
-    opd_tensor *input = opd_arg_tensor(call, 0), *weight = opd_arg_tensor(call, 2), *second = opd_arg_tensor(call, 3),
+    opd_tensor *input = opd_arg_tensor(call, 0), *weight = opd_arg_tensor(call, 2), *bias = opd_arg_tensor(call, 3),
         *out[3], *desk[3];
-    const int axis = opdi_layer_norm_axis(input, opd_arg_ints(call, 1), weight, second);
+    const int axis = opdi_layer_norm_axis(input, opd_arg_ints(call, 1), weight, bias);
     const opd_scalar_type dtype = opdi_norm_type(input), stat = opdi_norm_stat_type(input, weight);
     int64_t sizes[OPD_MAX_DIMS];
     bool bad = false;
@@ -60285,7 +60285,7 @@ static int opdi_native_layer_norm_kernel(opd_call *call) {
     norm.eps = opd_arg_float(call, 4);
     norm.input = opdi_norm_in(input, dtype, &bad);
     norm.weight = opdi_norm_in(weight, dtype, &bad);
-    norm.bias = opdi_norm_in(second, dtype, &bad);
+    norm.bias = opdi_norm_in(bias, dtype, &bad);
     if (bad) { return -1; }
     norm.output = desk[0]->data;
     norm.mean = desk[1]->data;
@@ -60294,11 +60294,11 @@ static int opdi_native_layer_norm_kernel(opd_call *call) {
     for (i = 0; i < 3; i++) { if (opdi_done_with(out[i], desk[i])) { return -1; } }
     return 0;
 }
-/* Sets mask[3] to whether arguments x, w and second want gradients. */
-static void opdi_needs_mask(const opd_backward_call *bw, int x, int w, int second, bool *mask) {
+/* Sets mask[3] to whether arguments x, w and bias want gradients. */
+static void opdi_needs_mask(const opd_backward_call *bw, int x, int w, int bias, bool *mask) {
     mask[0] = opd_bw_needs(bw, x);
     mask[1] = opd_bw_needs(bw, w);
-    mask[2] = opd_bw_needs(bw, second);
+    mask[2] = opd_bw_needs(bw, bias);
 }
 /* The statistics' own gradients: of M elements each gets g / M from the mean, -g rstd^2 xhat / M from rstd.  input is
    seen with sizes xs, results 1 and 2 (mean and rstd) with sizes stat, count of both.  NULL when nobody wants them. */
@@ -60317,14 +60317,14 @@ static opd_tensor *opdi_stats_backward(opd_backward_call *bw, opd_tensor *input,
     delta = opdi_muls(delta, (double)mean->numel / (double)OPDI_MAX(input->numel, (int64_t)1));
     return opdi_o_reshape(delta, opdi_sizes(input), input->ndim);
 }
-/* Gives results, NULL where there are none, as gradients of arguments x, w and second; stats is added to the
+/* Gives results, NULL where there are none, as gradients of arguments x, w and bias; stats is added to the
    first. */
-static int opdi_give_norm(opd_backward_call *bw, int x, int w, int second, opd_tensor **results, opd_tensor *stats) {
+static int opdi_give_norm(opd_backward_call *bw, int x, int w, int bias, opd_tensor **results, opd_tensor *stats) {
     if (stats) { results[0] = opdi_plus(stats, results[0]); }
     if (!opd_ok()) { return -1; }
     if (results[0] && opd_bw_needs(bw, x) && opd_bw_return(bw, x, results[0])) { return -1; }
     if (results[1] && opd_bw_needs(bw, w) && opd_bw_return(bw, w, results[1])) { return -1; }
-    return results[2] && opd_bw_needs(bw, second) ? opd_bw_return(bw, second, results[2]) : 0;
+    return results[2] && opd_bw_needs(bw, bias) ? opd_bw_return(bw, bias, results[2]) : 0;
 }
 static int opdi_native_layer_norm_backward(opd_backward_call *bw) {
     opd_tensor *results[3] = {NULL, NULL, NULL}, *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0),
@@ -60344,11 +60344,11 @@ static int opdi_native_layer_norm_backward(opd_backward_call *bw) {
 }
 /* The statistics are of each row; weight and bias that examples have of their own come afterwards. */
 static int opdi_layer_norm_apart(opd_call *call) {
-    opd_tensor *weight = opd_arg_tensor(call, 2), *second = opd_arg_tensor(call, 3), *input = opd_arg_tensor(call, 0),
+    opd_tensor *weight = opd_arg_tensor(call, 2), *bias = opd_arg_tensor(call, 3), *input = opd_arg_tensor(call, 0),
         *results[3];
     if (opd_native_layer_norm(results, input, opd_arg_ints(call, 1), NULL, NULL, opd_arg_float(call, 4))) { return -1; }
     if (weight) { results[0] = opd_mul(results[0], weight); }
-    if (second) { results[0] = opd_add(results[0], second); }
+    if (bias) { results[0] = opd_add(results[0], bias); }
     return opd_return_tensor(call, opd_to_dtype(results[0], OPDI_DTYPE(input))) ||
         opd_return_tensor(call, results[1]) ? -1 : opd_return_tensor(call, results[2]);
 }
@@ -60546,7 +60546,7 @@ OPDI_OP(layer_norm) {
 
 /* Fills a, c, n, per from the integer arguments at `first` (N, C, HxW, group) and checks them against input. */
 static int opdi_group_norm_open(opd_call *call, int first, const opd_tensor *input, const opd_tensor *weight,
-                                const opd_tensor *second, opdi_norm *norm) {
+                                const opd_tensor *bias, opdi_norm *norm) {
     const int64_t groups = opd_arg_int(call, first + 3);
     memset(norm, 0, sizeof *norm);
     norm->a = opd_arg_int(call, first);
@@ -60561,24 +60561,24 @@ static int opdi_group_norm_open(opd_call *call, int first, const opd_tensor *inp
         norm->a * norm->c > INT32_MAX || norm->a * norm->c * norm->n != input->numel) {
         return opd_fail(OPD_ERROR_SHAPE, "Expected input with N * C * HxW = %lld elements", (long long)input->numel);
     }
-    if ((weight && weight->numel != norm->c) || (second && second->numel != norm->c)) {
+    if ((weight && weight->numel != norm->c) || (bias && bias->numel != norm->c)) {
         return opd_fail(OPD_ERROR_SHAPE, "Expected weight and bias to be vectors of size equal to the number of "
                         "channels in input");
     }
     norm->per = norm->c / groups;
     norm->groups = groups;
-    return opdi_norm_params_dtype(input, weight, second);
+    return opdi_norm_params_dtype(input, weight, bias);
 }
 /* native_group_norm of input [N, C, ..], whose channels form `group` groups: the output, mean and rstd [N, group]. */
 static int opdi_native_group_norm_kernel(opd_call *call) {
-    opd_tensor *input = opd_arg_tensor(call, 0), *weight = opd_arg_tensor(call, 1), *second = opd_arg_tensor(call, 2),
+    opd_tensor *input = opd_arg_tensor(call, 0), *weight = opd_arg_tensor(call, 1), *bias = opd_arg_tensor(call, 2),
         *out[3], *desk[3];
     const opd_scalar_type dtype = opdi_norm_type(input), stat = opdi_norm_stat_type(input, weight);
     int64_t sizes[2];
     bool bad = false;
     opdi_norm norm;
     int i;
-    if (opdi_group_norm_open(call, 3, input, weight, second, &norm)) { return -1; }
+    if (opdi_group_norm_open(call, 3, input, weight, bias, &norm)) { return -1; }
     sizes[0] = norm.a;
     sizes[1] = norm.groups;
     for (i = 0; i < 3; i++) {
@@ -60591,7 +60591,7 @@ static int opdi_native_group_norm_kernel(opd_call *call) {
     norm.eps = opd_arg_float(call, 7);
     norm.input = opdi_norm_in(input, dtype, &bad);
     norm.weight = opdi_norm_in(weight, dtype, &bad);
-    norm.bias = opdi_norm_in(second, dtype, &bad);
+    norm.bias = opdi_norm_in(bias, dtype, &bad);
     if (bad) { return -1; }
     norm.output = desk[0]->data;
     norm.mean = desk[1]->data;
@@ -60773,9 +60773,9 @@ static opd_tensor *opdi_batch_rows(opd_tensor *tensor, const opdi_norm *norm, bo
     value = opdi_view(tensor, sizes, strides, 3, 0);
     return value ? opdi_packed(value) : NULL;
 }
-/* Checks a batch norm of input [N, C, ..]: weight, bias (second), mean and var, each NULL or of C elements.  Sets the
+/* Checks a batch norm of input [N, C, ..]: weight, bias, mean and var, each NULL or of C elements.  Sets the
    sizes of *norm.  0, or -1 with an error. */
-static int opdi_batch_norm_check(const opd_tensor *input, const opd_tensor *weight, const opd_tensor *second,
+static int opdi_batch_norm_check(const opd_tensor *input, const opd_tensor *weight, const opd_tensor *bias,
                                  const opd_tensor *mean, const opd_tensor *var, opdi_norm *norm) {
     const opd_tensor *params[4];
     static const char *const names[] = {"weight", "bias", "running_mean", "running_var"};
@@ -60790,7 +60790,7 @@ static int opdi_batch_norm_check(const opd_tensor *input, const opd_tensor *weig
     norm->c = opdi_sizes(input)[1];
     norm->n = opdi_span_of(opdi_sizes(input), 2, input->ndim);
     params[0] = weight;
-    params[1] = second;
+    params[1] = bias;
     params[2] = mean;
     params[3] = var;
     for (i = 0; i < 4; i++) {
@@ -60803,7 +60803,7 @@ static int opdi_batch_norm_check(const opd_tensor *input, const opd_tensor *weig
                             opd_dtype_cname((opd_scalar_type)params[i]->dtype), names[i]);
         }
     }
-    return opdi_norm_params_dtype(input, weight, second);
+    return opdi_norm_params_dtype(input, weight, bias);
 }
 /* running = (1 - momentum) running + momentum now */
 static int opdi_batch_norm_track(opd_tensor *running, const opdi_norm *norm, opd_scalar_type dtype, double momentum,
@@ -60828,7 +60828,7 @@ static int opdi_batch_norm_track(opd_tensor *running, const opdi_norm *norm, opd
 /* native_batch_norm of input [N, C, ..]: the output, and mean and rstd [C].  Training takes the batch's statistics
    and updates the running ones; evaluation takes the running ones and returns [0] for both. */
 static int opdi_native_batch_norm_kernel(opd_call *call) {
-    opd_tensor *input = opd_arg_tensor(call, 0), *weight = opd_arg_tensor(call, 1), *second = opd_arg_tensor(call, 2),
+    opd_tensor *input = opd_arg_tensor(call, 0), *weight = opd_arg_tensor(call, 1), *bias = opd_arg_tensor(call, 2),
         *rm = opd_arg_tensor(call, 3), *rv = opd_arg_tensor(call, 4);
     opd_tensor *out[3], *desk[3], *rows, *output, *devs;
     const bool train = opd_arg_bool(call, 5);
@@ -60837,7 +60837,7 @@ static int opdi_native_batch_norm_kernel(opd_call *call) {
     bool bad = false, turn;
     opdi_norm norm;
     int i;
-    if (opdi_batch_norm_check(input, weight, second, rm, rv, &norm)) { return -1; }
+    if (opdi_batch_norm_check(input, weight, bias, rm, rv, &norm)) { return -1; }
     if (!train && (!rm || !rv)) {
         return opd_fail(OPD_ERROR_ARGUMENT, "running_mean and running_var must be defined in evaluation mode");
     }
@@ -60857,7 +60857,7 @@ static int opdi_native_batch_norm_kernel(opd_call *call) {
     norm.eps = opd_arg_float(call, 7);
     norm.eval = !train;
     norm.weight = opdi_norm_in(weight, dtype, &bad);
-    norm.bias = opdi_norm_in(second, dtype, &bad);
+    norm.bias = opdi_norm_in(bias, dtype, &bad);
     if (!train) {
         norm.mean_in = opdi_norm_in(rm, dtype, &bad);
         norm.rstd_in = opdi_norm_in(rv, dtype, &bad);
@@ -61704,7 +61704,7 @@ static opd_tensor *opdi_cross_entropy_probabilities(opd_tensor *input, opd_tenso
 }
 /* Label smoothing: (1 - sum) nll + sum / count times the (weighted) sum over classes, without the ignored targets. */
 static opd_tensor *opdi_cross_entropy_smooth(opd_tensor *input, opd_tensor *target, opd_tensor *weight,
-                                             int64_t reduction, int64_t ignore, double sum, int64_t channels) {
+                                             int64_t reduction, int64_t ignore, double share, int64_t channels) {
     const int64_t count = opdi_sizes(input)[channels];
     opd_tensor *logs = opd_log_softmax(input, channels), *nll = opdi_nll_nd(logs, target, weight, reduction, ignore),
         *smooth, *mask;
@@ -61723,7 +61723,7 @@ static opd_tensor *opdi_cross_entropy_smooth(opd_tensor *input, opd_tensor *targ
     } else if (reduction == OPDI_REDUCE_MEAN) {
         smooth = opd_div(opdi_o_sum(smooth), opdi_o_sum(opd_logical_not(mask)));
     }
-    return opd_add(opdi_muls(nll, 1 - sum), opdi_muls(smooth, sum / (double)count));
+    return opd_add(opdi_muls(nll, 1 - share), opdi_muls(smooth, share / (double)count));
 }
 /* cross_entropy_loss of logits, whose classes are dim 1 (dim 0 if it is the only one).  Targets of the same sizes are
    probabilities, others are numbers of classes. */
@@ -61864,11 +61864,11 @@ OPDI_OP(l1_loss) {
 /* smooth_l1 of d = |input - output|: d^2 / (2 beta) up to beta, then d - beta / 2.  scaled (huber): beta times
    that. */
 static opd_tensor *opdi_huber(opd_tensor *input, opd_tensor *output, double beta, bool scaled) {
-    opd_tensor *zeros = opd_abs(opdi_loss_difference(input, output)), *tensor;
-    if (beta <= 0) { return zeros; }
-    tensor = scaled ? opdi_muls(opdi_adds(zeros, -0.5 * beta), beta) : opdi_adds(zeros, -0.5 * beta);
-    return opd_where_self(scaled ? opd_le_Scalar(zeros, opd_value_float(beta)) : opd_lt_Scalar(zeros,
-        opd_value_float(beta)), opdi_muls(opd_square(zeros), scaled ? 0.5 : 0.5 / beta), tensor);
+    opd_tensor *distance = opd_abs(opdi_loss_difference(input, output)), *tensor;
+    if (beta <= 0) { return distance; }
+    tensor = scaled ? opdi_muls(opdi_adds(distance, -0.5 * beta), beta) : opdi_adds(distance, -0.5 * beta);
+    return opd_where_self(scaled ? opd_le_Scalar(distance, opd_value_float(beta)) : opd_lt_Scalar(distance,
+        opd_value_float(beta)), opdi_muls(opd_square(distance), scaled ? 0.5 : 0.5 / beta), tensor);
 }
 static opd_tensor *opdi_huber_slope(opd_tensor *input, opd_tensor *output, double beta, bool scaled) {
     opd_tensor *delta = opdi_loss_difference(input, output);
@@ -62094,11 +62094,11 @@ static int opdi_log_sigmoid_backward_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_mul(grad, opd_where_self(negative, opdi_rsubs(1, quotient), quotient)));
 }
 static int opdi_log_sigmoid_backward_backward(opd_backward_call *bw) {
-    opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 1), *sum;
+    opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 1), *gate;
     OPDI_GIVE(0, opd_log_sigmoid_backward(grad, input, opd_bw_tensor(bw, 2)));
     if (!opd_bw_needs(bw, 1)) { return 0; }
-    sum = opd_sigmoid(input);
-    return opd_bw_return(bw, 1, opd_neg(opd_sigmoid_backward(opd_mul(grad, opd_bw_tensor(bw, 0)), sum)));
+    gate = opd_sigmoid(input);
+    return opd_bw_return(bw, 1, opd_neg(opd_sigmoid_backward(opd_mul(grad, opd_bw_tensor(bw, 0)), gate)));
 }
 OPDI_OP(log_sigmoid_forward) {
     op->schema = "log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)";
@@ -62155,15 +62155,15 @@ static int opdi_soft_margin_loss_backward(opd_backward_call *bw) {
 /* Second derivatives: the gradient -y s, s = sigmoid(-y x), of input x and target y has y^2 s (1 - s) by x and x y s
    (1 - s) - s by y. */
 static int opdi_soft_margin_loss_backward_backward(opd_backward_call *bw) {
-    opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 1), *other = opd_bw_tensor(bw, 2), *sum,
+    opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 1), *other = opd_bw_tensor(bw, 2), *gate,
         *quotient;
     const double f = opdi_loss_share(input, other, opd_bw_value(bw, 3).u.i);
     OPDI_GIVE(0, opd_soft_margin_loss_backward(grad, input, other, opd_bw_value(bw, 3).u.i));
-    sum = opd_sigmoid(opd_mul(opd_neg(other), input));
-    quotient = opd_mul(opd_mul(sum, opdi_rsubs(1, sum)), other);
+    gate = opd_sigmoid(opd_mul(opd_neg(other), input));
+    quotient = opd_mul(opd_mul(gate, opdi_rsubs(1, gate)), other);
     grad = opdi_muls(opd_mul(grad, opd_bw_tensor(bw, 0)), f);
     OPDI_GIVE(1, opd_mul(grad, opd_mul(quotient, other)));
-    OPDI_GIVE(2, opd_mul(grad, opd_sub(opd_mul(quotient, input), sum)));
+    OPDI_GIVE(2, opd_mul(grad, opd_sub(opd_mul(quotient, input), gate)));
     return 0;
 }
 OPDI_OP(soft_margin_loss) {
@@ -62362,10 +62362,10 @@ static int opdi_glu_kernel(opd_call *call) {
                                      opd_sigmoid(opdi_o_narrow(input, dim, half, half))));
 }
 static opd_tensor *opdi_glu_slope(opd_tensor *grad, opd_tensor *input, int dim, int64_t half) {
-    opd_tensor *first = opdi_o_narrow(input, dim, 0, half), *sum = opd_sigmoid(opdi_o_narrow(input, dim, half, half)),
+    opd_tensor *first = opdi_o_narrow(input, dim, 0, half), *gate = opd_sigmoid(opdi_o_narrow(input, dim, half, half)),
         *two[2];
-    two[0] = opd_mul(grad, sum);
-    two[1] = opd_mul(opd_mul(two[0], first), opdi_rsubs(1, sum));
+    two[0] = opd_mul(grad, gate);
+    two[1] = opd_mul(opd_mul(two[0], first), opdi_rsubs(1, gate));
     return opd_ok() ? opd_cat_full(opd_tensors_of(two, 2), dim) : NULL;
 }
 static int opdi_glu_backward_kernel(opd_call *call) {
@@ -62389,19 +62389,19 @@ static int opdi_glu_backward(opd_backward_call *bw) {
    input get grad_out G_b s (1 - s) and grad_out s (1 - s) (G_a + G_b a (1 - 2 s)). */
 static int opdi_glu_backward_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *grad_out = opd_bw_tensor(bw, 0), *input = opd_bw_tensor(bw, 1), *first,
-        *sum, *quotient, *ga, *gb, *two[2];
+        *gate, *quotient, *ga, *gb, *two[2];
     int64_t half;
     const int dim = opdi_glu_dim(input, opd_bw_value(bw, 2).u.i, &half);
     if (dim < 0) { return -1; }
     first = opdi_o_narrow(input, dim, 0, half);
-    sum = opd_sigmoid(opdi_o_narrow(input, dim, half, half));
+    gate = opd_sigmoid(opdi_o_narrow(input, dim, half, half));
     ga = opdi_o_narrow(grad, dim, 0, half);
     gb = opdi_o_narrow(grad, dim, half, half);
-    quotient = opd_mul(sum, opdi_rsubs(1, sum));
-    OPDI_GIVE(0, opd_add(opd_mul(ga, sum), opd_mul(opd_mul(gb, first), quotient)));
+    quotient = opd_mul(gate, opdi_rsubs(1, gate));
+    OPDI_GIVE(0, opd_add(opd_mul(ga, gate), opd_mul(opd_mul(gb, first), quotient)));
     two[0] = opd_mul(opd_mul(grad_out, gb), quotient);
     two[1] = opd_mul(opd_mul(grad_out, quotient),
-                     opd_add(ga, opd_mul(opd_mul(gb, first), opdi_rsubs(1, opdi_muls(sum, 2)))));
+                     opd_add(ga, opd_mul(opd_mul(gb, first), opdi_rsubs(1, opdi_muls(gate, 2)))));
     if (!opd_ok()) { return -1; }
     OPDI_GIVE(1, opd_cat_full(opd_tensors_of(two, 2), dim));
     return 0;
