@@ -6634,8 +6634,8 @@ extern char **environ;
 #define OPDI_PREFETCH(p) ((void)(p))
 #endif
 
-/* True while the process has one thread: glibc says so, and only the thread that asks can change it by making
-   another. */
+/* True while the process has one thread: glibc says so, and only the thread that asks can change it
+   by making another. */
 #if defined(OPD_NO_THREADS)
 #define OPDI_ALONE 1
 #elif defined(__linux__) && defined(__has_include)
@@ -6832,8 +6832,8 @@ static inline opdi_thread *opdi_self(void) {
 
 static uint64_t opdi_epoch = 1;                   /* moves on when something is taken out of use */
 
-/* Begins to read operators' tables or schemas without the registry's lock; opdi_leave ends it and takes what this
-   returns. */
+/* Begins to read operators' tables or schemas without the registry's lock; opdi_leave ends it and takes
+   what this returns. */
 static inline uint64_t opdi_enter(opdi_thread *thread) {
     const uint64_t was = thread->inside;
     if (OPDI_LIKELY(was == 0)) {
@@ -7132,8 +7132,8 @@ OPDI_NOINLINE static bool opdi_is_left(opdi_thread *thread) {
     const volatile char here = 0;
     return opdi_is_left_at(thread, &here);
 }
-/* Forgets the call that an exception or a longjmp has left, and what the dispatcher had set for it.  Returns -1 with an
-   error. */
+/* Forgets the call that an exception or a longjmp has left, and what the dispatcher had set for it.  Returns -1
+   with an error. */
 OPDI_NOINLINE static int opdi_forget_left(opdi_thread *thread) {
     thread->current = NULL;
     thread->left = true;
@@ -7162,8 +7162,8 @@ int opd_fail(opd_code code, const char *format, ...) {
     return -1;
 }
 
-/* The error code for a failure of the C library: OPD_ERROR_MEMORY when errno says that memory is out, else
-   `otherwise`. */
+/* The error code for a failure of the C library: OPD_ERROR_MEMORY when errno says that memory is
+   out, else `otherwise`. */
 static opd_code opdi_errno_code(opd_code otherwise) { return errno == ENOMEM ? OPD_ERROR_MEMORY : otherwise; }
 
 /* Appends to the text of the pending error.  Returns -1. */
@@ -7748,8 +7748,8 @@ static void *opdi_arena_alloc(opdi_arena *arena, size_t size) {
     return memory;
 }
 
-/* Returns a zero-terminated copy of length bytes in the arena, without padding in front; NULL with the error
-   recorded. */
+/* Returns a zero-terminated copy of length bytes in the arena, without padding in front; NULL with
+   the error recorded. */
 static char *opdi_arena_copy(opdi_arena *arena, const char *text, size_t length) {
     char *at;
     if (OPDI_UNLIKELY(OPDI_ARENA_TIGHT || arena->at == NULL || (size_t)(arena->end - arena->at) <= length)) {
@@ -7811,7 +7811,7 @@ OPD_API bool opd_dtype_is_integral(opd_scalar_type dtype, bool include_bool) {
     return kind == OPDI_CLASS_INT || (include_bool && kind == OPDI_CLASS_BOOL);
 }
 
-/* The dtype that dtype and type, different ones of one class, are promoted to. */
+/* Returns what dtype and other, different ones of one class, are promoted to. */
 static opd_scalar_type opdi_promote_within(opd_scalar_type dtype, opd_scalar_type other) {
     opd_scalar_type low = dtype < other ? dtype : other, high = dtype < other ? other : dtype;
     if (low == OPD_UINT8 && high == OPD_INT8) { return OPD_INT16; }
@@ -7985,8 +7985,8 @@ struct opd_tensor {
     uint8_t flags, backend;      /* these four bytes are read together: opdi_traits */
     uint16_t backend_bit;
 };
-/* The properties of a tensor that a call asks for besides its functionalities; the traits of several are united
-   with |. */
+/* The properties of a tensor that a call asks for besides its functionalities; the traits of several are
+   united with |. */
 typedef union opdi_traits {
     struct opdi_traits_fields { uint8_t flags, backend; uint16_t backends; } f;
     uint32_t all;
@@ -8038,8 +8038,8 @@ static inline opd_device opdi_place_device(int place) {
     return opd_device_of((opd_backend)(place & 255), place / 256 - 1);
 }
 static inline int64_t *opdi_strides(const opd_tensor *tensor) { return tensor->dims + tensor->ndim; }
-/* True when first and second look at one storage, or at two over the same memory that count its writes apart: see
-   opd_tensor_data. */
+/* True when first and second look at one storage, or at two over the same memory that count its writes
+   apart: see opd_tensor_data. */
 static inline bool opdi_same_memory(const opd_tensor *first, const opd_tensor *second) {
     const opdi_storage *storage = first->storage, *other = second->storage;
     return storage == other || (storage && other && storage->data && storage->data == other->data);
@@ -8050,8 +8050,8 @@ static inline bool opdi_same_memory(const opd_tensor *first, const opd_tensor *s
 static float opdi_f16_to_f32(uint16_t half);
 static float opdi_bf16_to_f32(uint16_t half);
 
-/* The element `offset` bytes after tensor's first as a double.  Complex: the real part; the imaginary one lies half an
-   element further. */
+/* The element `offset` bytes after tensor's first as a double.  Complex: the real part; the imaginary one lies half
+   an element further. */
 static double opdi_element_f64(const opd_tensor *tensor, int64_t offset) {
     const char *at = tensor->data + offset;
     union { float f; double d; uint16_t h; int16_t s; int32_t i; int64_t l; } u;
@@ -8646,8 +8646,8 @@ static bool opdi_union_has_numbers(const opdi_type *const *members, int count) {
     return found == 3;
 }
 
-/* True if every value of type a is one of type type (isSubtypeOf); lists and dictionaries only with the same
-   elements. */
+/* True if every value of type inner is one of type outer (isSubtypeOf); lists and dictionaries only with equal
+   types of elements. */
 static bool opdi_type_fits(const opdi_type *inner, const opdi_type *outer) {
     int i;
     if (opdi_type_is_any(outer)) { return true; }
@@ -8769,8 +8769,8 @@ static int opdi_parse_alias_bare(opdi_parser *parser, opdi_alias *alias) {
     return 0;
 }
 
-/* Reads alias := '(' set ['!'] ['->' set] ')' | '!', or nothing, and puts it on *type, which becomes a copy.  0 or
-   -1. */
+/* Reads alias := '(' set ['!'] ['->' set] ')' | '!', or nothing, and puts it on *type, which becomes a copy.
+   0 or -1. */
 static int opdi_parse_alias(opdi_parser *parser, const opdi_type **type) {
     opdi_lexer *lexer = &parser->lx;
     opdi_alias *alias;
@@ -9111,8 +9111,8 @@ static int opdi_read_number(const opdi_lexer *lexer, const opdi_token *tok, bool
     return 0;
 }
 
-/* Reads the imaginary part of "1.+2.j" if the lexer stands before one; 1 if it did, 0 if there is none, -1 with an
-   error. */
+/* Reads the imaginary part of "1.+2.j" if the lexer stands before one; 1 if it did, 0 if there is none, -1
+   with an error. */
 static int opdi_parse_imaginary(opdi_parser *parser, double *im) {
     const opdi_lexer before = parser->lx;
     opdi_lexed number;
@@ -9162,8 +9162,8 @@ static int opdi_parse_number(opdi_parser *parser, int32_t kind, opd_value *out) 
     return 0;
 }
 
-/* Reads the escape sequence at text (behind the backslash): its character and its bytes; returns NULL, or the
-   complaint. */
+/* Reads the escape sequence at text (behind the backslash): its character and its bytes; returns NULL,
+   or the complaint. */
 static const char *opdi_unescape(const char *text, const char *end, char *here, int *count) {
     static const char letters[] = "abfnrtv", codes[] = "\a\b\f\n\r\t\v";
     const char *at = text < end && *text != 0 ? strchr(letters, *text) : NULL;
@@ -9638,8 +9638,8 @@ OPD_API bool opd_schema_is_mutable(const opd_schema *schema) {
 
 //== printer ===========================================================================================================
 
-/* A text that is cut to cap bytes, and the length that it would have.  plain: types are written as they behave, and
-   nothing else. */
+/* A text that is cut to cap bytes, and the length that it would have.  plain: types are written as they behave,
+   and nothing else. */
 typedef struct opdi_writer {
     char *buf;
     size_t cap, length;
@@ -9851,8 +9851,8 @@ static void opdi_write_argument(opdi_writer *writer, const opdi_arg *arg) {
     }
 }
 
-/* Writes the returns.  A single one has no brackets, unless its text begins with one, which would be read as the
-   list's. */
+/* Writes the returns.  A single one has no brackets, unless its text begins with one, which would be read
+   as the list's. */
 static void opdi_write_returns(opdi_writer *writer, const opd_schema *schema) {
     bool brackets = schema->nreturns + (schema->varret ? 1 : 0) != 1;
     int i;
@@ -10689,8 +10689,8 @@ OPDI_COLD_END
 OPDI_COLD_BEGIN
 static int opdi_distance(const char *first, const char *second, int most);
 
-/* The key of a name.  OPD_KEY_INVALID with an error that names what replaced a key of PyTorch's, or the names that are
-   most alike. */
+/* The key of a name.  OPD_KEY_INVALID with an error that names what replaced a key of PyTorch's, or the names that
+   are most alike. */
 OPD_API opd_key opd_key_parse(const char *name) {
     /* names of PyTorch's that are not here, or not any more */
     static const struct { const char *name, *hint; } other[] = {
@@ -11204,8 +11204,8 @@ static void opdi_observe_tell(opdi_thread *thread, opdi_observing *observing, in
     thread->observing = false;
 }
 
-/* Begins an event: chooses its observers and tells them.  The caller has set what is not given here: args, nargs, op,
-   forward_thread. */
+/* Begins an event: chooses its observers and tells them.  The caller has set what is not given here: args,
+   nargs, op, forward_thread. */
 static void opdi_observe_begin(opdi_thread *thread, opdi_observing *observing, int kind, const char *name,
                                int64_t sequence) {
     int i;
@@ -11556,8 +11556,8 @@ static void opdi_gone_add(opdi_gone *gone, void (*give_back)(opdi_gone *gone)) {
 }
 
 #define OPDI_MANY_GONE 20000
-/* Gives back the objects that no call can be inside of any more.  Must not be called under the lock: destructors may
-   register. */
+/* Gives back the objects that no call can be inside of any more.  Must not be called under the lock:
+   destructors may register. */
 static void opdi_gone_give_back(void) {
     opdi_gone *first, **end;
     uint64_t oldest;
@@ -12221,8 +12221,8 @@ static bool opdi_runs_formula(const opd_op *op, opd_key key) {
            opdi_backend_pointwise((int)(key - OPD_KEY_CPU));
 }
 
-/* Returns the kernel of one slot, or NULL, and by which rule it was chosen.  The order of precedence is that of
-   OperatorEntry::computeDispatchTableEntryWithDebug. */
+/* Returns the kernel of one slot, or NULL, and by which rule it was chosen.  The order of precedence is
+   that of OperatorEntry::computeDispatchTableEntryWithDebug. */
 static opdi_kernel *opdi_compute_slot(const opd_op *op, opd_key key, opdi_chosen *how) {
     opdi_kernel *kernel;
     bool undefined = key == OPD_KEY_UNDEFINED;
@@ -12319,8 +12319,8 @@ OPDI_NOINLINE static int opdi_missing_kernel(opd_call *call) {
                     call->op->name, have);
 }
 
-/* Runs the fallback of the call's slot, for a kernel registered for every backend that has nothing to do with this
-   call. */
+/* Runs the fallback of the call's slot, for a kernel registered for every backend that has nothing to do
+   with this call. */
 static int opdi_hidden_fallback(opd_call *call) {
     const opdi_kernel *kernel;
     opd_kernel fn;
@@ -12341,8 +12341,8 @@ static bool opdi_slot_skips(const opdi_slot *slot) {
 
 static int opdi_any_dead_value(const opd_value *value, int count, const char *who);
 static int opdi_dead_argument(opd_call *call);
-/* Clears a slot's functionality in the 16 masks of a table that begin at `first` (0: nothing requires grad, 16:
-   something does). */
+/* Clears a slot's functionality in the 16 masks of a table that begin at `first` (0: nothing requires grad,
+   16: something does). */
 static void opdi_mask_out(opdi_table *table, int slot, int first) {
     int bit_at;
     if (slot >= OPD_KEY_BACKEND_BASE) {
@@ -12431,8 +12431,8 @@ static int opdi_library_error(const opd_library *lib) {
                           lib->line);
 }
 
-/* Checks kind, namespace and key, and lists the library.  NULL with an error, also for a second OPD_LIBRARY of a
-   namespace. */
+/* Checks kind, namespace and key, and lists the library.  NULL with an error, also for a second OPD_LIBRARY
+   of a namespace. */
 opd_library *opd_library_open(opd_library_kind kind, const char *ns, const char *key, const char *file, int line) {
     opd_library *lib, *other;
     opd_key next = OPD_KEY_INVALID;
@@ -12693,8 +12693,8 @@ static int opdi_ret_alias(const opd_schema *schema, int i) {
     return found;
 }
 
-/* Works out for each argument which tags bind as they are, and for each result which argument it is; -1 without
-   memory. */
+/* Works out for each argument which tags bind as they are, and for each result which argument it is;
+   -1 without memory. */
 static int opdi_schema_accepts(opd_schema *schema) {
     uint16_t *accepts = (uint16_t *)opdi_arena_alloc(&schema->arena, ((size_t)schema->nargs + 1) * sizeof *accepts);
     int8_t *ret_alias = (int8_t *)opdi_arena_alloc(&schema->arena, OPDI_MAX_RETURNS);
@@ -13156,8 +13156,8 @@ int opd_jvp_register(opd_library *lib, const char *name, opd_jvp_fn jvp) {
 
 //== C functions =======================================================================================================
 
-/* Checks the signature of a C function; the error for a type that operators do not take names the one to use
-   (c10/core/op_registration/infer_schema.h). */
+/* Checks the signature of a C function; the error for a type that operators do not take names the one
+   to use (c10/core/op_registration/infer_schema.h). */
 static int opdi_function_check(const opd_function *function, const char *what) {
     const char *at, *found;
     if (!function || !function->kernel || !function->signature || strlen(function->signature) > 9) {
@@ -13176,8 +13176,8 @@ static int opdi_function_check(const opd_function *function, const char *what) {
     return 0;
 }
 
-/* Defines an operator by a name or schema and a C function, which becomes its composite kernel.  On failure nothing is
-   left. */
+/* Defines an operator by a name or schema and a C function, which becomes its composite kernel.  On failure
+   nothing is left. */
 static int opdi_def_function(opd_library *lib, const char *name, const opd_function *function) {
     const opdi_registration *before = lib->registrations;
     const opd_def_options options = {0, strchr(name, '(') ? OPD_ALIAS_FROM_SCHEMA : OPD_ALIAS_CONSERVATIVE, 0};
@@ -13700,8 +13700,8 @@ OPDI_NOINLINE static opdi_card *opdi_late_formula_card(opdi_late_formula *formul
     if (card) { OPDI_PUBLISH(&formula->card, card); }
     return card;
 }
-/* The autograd kernel of a formula registered by itself: makes the card if the operator is new or changed, then records
-   as usual. */
+/* The autograd kernel of a formula registered by itself: makes the card if the operator is new or changed, then
+   records as usual. */
 static int opdi_autograd_registered(opd_call *call) {
     opdi_late_formula *formula = (opdi_late_formula *)call->user;
     opdi_card *card = OPDI_ACQUIRE(&formula->card);
@@ -13718,8 +13718,8 @@ static int opdi_no_setup(opd_context *ctx) {
     return 0;
 }
 
-/* Registers the formula as a kernel at Autograd that owns it; the operator need not be defined yet.  0, or -1 with an
-   error. */
+/* Registers the formula as a kernel at Autograd that owns it; the operator need not be defined yet.  0, or -1
+   with an error. */
 int opd_autograd_register(opd_library *lib, const char *name, opd_backward_fn backward, opd_setup_fn setup_context) {
     char qualified[256];
     opdi_late_formula *formula;
@@ -13748,8 +13748,8 @@ int opd_autograd_register(opd_library *lib, const char *name, opd_backward_fn ba
 }
 
 
-/* Defines the operator of a desc, by its schema or by a name and the signature of its C function; NULL with an
-   error. */
+/* Defines the operator of a desc, by its schema or by a name and the signature of its C function; NULL
+   with an error. */
 static opd_op *opdi_define_schema(opd_library *lib, const opd_op_desc *desc, const opd_def_options *options) {
     char inferred[300], text[600];
     const opd_function *function = desc->function;
@@ -13766,8 +13766,8 @@ static opd_op *opdi_define_schema(opd_library *lib, const opd_op_desc *desc, con
     return opdi_def_text(lib, text, options);
 }
 
-/* Defines an operator and registers all that the desc says; on failure everything is undone and `user` stays the
-   caller's. */
+/* Defines an operator and registers all that the desc says; on failure everything is undone and `user`
+   stays the caller's. */
 int opd_define(opd_library *lib, const opd_op_desc *desc) {
     const opdi_registration *before;
     opd_def_options options;
@@ -13865,8 +13865,8 @@ static int opdi_bind_elements(const opdi_type *type, const opd_value *value, opd
     return 0;
 }
 
-/* Binds a single number to a list of numbers with a size: for int[3], 1 becomes [1, 1, 1].  0 done, 1 does not fit, -1
-   failed. */
+/* Binds a single number to a list of numbers with a size: for int[3], 1 becomes [1, 1, 1].  0 done, 1 does not
+   fit, -1 failed. */
 static int opdi_bind_list(const opdi_type *type, const opd_value *value, opd_value *out) {
     const int32_t want = type->elems[0]->kind;
     opd_value one;
@@ -13943,7 +13943,7 @@ static int opdi_bind_union(const opdi_type *type, const opd_value *value, opd_va
     return rc;
 }
 
-/* Converts one value to what type other wants: 0 done, 1 does not fit, -1 failed. */
+/* Converts one value to what type wants: 0 done, 1 does not fit, -1 failed. */
 static int opdi_bind_value(const opdi_type *type, const opd_value *value, opd_value *out) {
     const opdi_type *plain = opdi_strip_optional(type);
     *out = *value;
@@ -14018,8 +14018,8 @@ typedef enum opdi_unbound {
     OPDI_BOUND = 0, OPDI_TOO_MANY, OPDI_BY_POSITION, OPDI_MISSING, OPDI_WRONG_TYPE, OPDI_UNKNOWN_KEYWORD, OPDI_TWICE
 } opdi_unbound;
 
-/* Returns the value given for argument i, which is `a`: by position or, counting *used up, by name; NULL if it is left
-   out. */
+/* Returns the value given for argument i, which is `a`: by position or, counting *used up, by name; NULL if it
+   is left out. */
 static const opd_value *opdi_given_at(const opdi_given *given, const opdi_arg *arg, int i, int *used) {
     int k;
     if (i < given->nargs && given->args[i].tag != OPD_TAG_DEFAULT) { return &given->args[i]; }
@@ -14249,8 +14249,8 @@ OPDI_NOINLINE static bool opdi_views_require_grad(const opd_op *op, const opd_va
     }
     return false;
 }
-/* Returns 1 if the autograd kernels of a call with a view, or while a level of forward mode is open, have something to
-   do. */
+/* Returns 1 if the autograd kernels of a call with a view, or while a level of forward mode is open, have
+   something to do. */
 OPDI_NOINLINE static int opdi_wants_autograd(const opdi_thread *thread, const opd_call *call, unsigned flags) {
     if (thread->state.forward == OPDI_FORWARD_OPEN) { return 1; }
     return !thread->state.no_grad && ((flags & OPDI_REQUIRES_GRAD) ||
@@ -14343,8 +14343,8 @@ OPDI_NOINLINE static void opdi_kernel_unwind(opdi_thread *thread, const opd_call
     opdi_scope_unwind(thread, call->mark);
     thread->ending = NULL;
 }
-/* Runs a slot's kernel in a scope of its own and restores the thread's state after it; -1 with the results dropped if
-   it failed. */
+/* Runs a slot's kernel in a scope of its own and restores the thread's state after it; -1 with the results dropped
+   if it failed. */
 OPDI_FORCE_INLINE static int opdi_invoke_here(opdi_thread *thread, opd_call *call, const opdi_slot *slot) {
     const uint64_t include = thread->state.include, allow = thread->state.allow, modes = opdi_modes_get(&thread->state);
     const int64_t mark = thread->top;
@@ -14382,7 +14382,7 @@ OPDI_NOINLINE static int opdi_invoke(opdi_thread *thread, opd_call *call, const 
     return opdi_invoke_here(thread, call, slot);
 }
 
-/* Returns the slot for the united keys under this thread's state and sets c->keys, c->flags and c->slot.  The usual
+/* Returns the slot for the united keys under this thread's state and sets the call's keys, flags and slot.  The usual
    cases go without bit scans.  grad: 16 when autograd kernels have something to do, else 0. */
 OPDI_FORCE_INLINE static const opdi_slot *opdi_slot_for(const opdi_thread *thread, opd_call *call,
                                                         const opdi_table *table, const opdi_union *sets,
@@ -14495,8 +14495,8 @@ OPDI_NOINLINE static int opdi_call_binding(opdi_thread *thread, opd_op *op, cons
     if (thread->top != mark) { opdi_scope_remove(thread, mark, thread->top); }
     return rc < 0 ? -1 : opdi_bind_error(op, given, rc, at);
 }
-/* Sets the results of a failed call to None; returns -1.  An operator that is NULL or undefined counts as one with one
-   result. */
+/* Sets the results of a failed call to None; returns -1.  An operator that is NULL or undefined counts as one
+   with one result. */
 OPDI_NOINLINE static int opdi_no_rets(const opd_op *op, opd_value *rets) {
     const int count = op && opdi_is_defined(op) ? OPDI_LOAD(&op->nrets) : 1;
     int i;
@@ -14566,8 +14566,8 @@ OPDI_NOINLINE static int opdi_call_observed(opdi_thread *thread, opd_op *op, opd
     if (!table && !(table = opdi_table_make(op))) { return -1; }
     return opdi_call_binding(thread, op, table, rets ? rets : unwanted, &given, watched);
 }
-/* Handles a pending error (-1), observers, and missing arrays.  Returns 1 if the call has to go on as an ordinary
-   one. */
+/* Handles a pending error (-1), observers, and missing arrays.  Returns 1 if the call has to go on as
+   an ordinary one. */
 OPDI_NOINLINE static int opdi_call_if_observed(opdi_thread *thread, opd_op *op, opd_value *rets, const opd_value *args,
                                                int nargs) {
     bool watched;
@@ -14577,8 +14577,8 @@ OPDI_NOINLINE static int opdi_call_if_observed(opdi_thread *thread, opd_op *op, 
     return opdi_call_observed(thread, op, rets, args, nargs, watched);
 }
 
-/* Runs a call on a thread that has not made one yet, with an error pending, while somebody observes, or without
-   arrays. */
+/* Runs a call on a thread that has not made one yet, with an error pending, while somebody observes,
+   or without arrays. */
 OPDI_NOINLINE static int opdi_call_off_path(opd_op *op, opd_value *rets, const opd_value *args, int nargs) {
     opdi_thread *thread = opdi_self();
     const uint64_t was = opdi_enter(thread);
@@ -15095,8 +15095,8 @@ static void opdi_ret_block_free(opd_value *value) {
 }
 OPDI_COLD_END
 
-/* Returns the bytes that a copy of what v points to takes, contents of lists included; -1 when tensors are inside, or
-   it is nested too deep. */
+/* Returns the bytes that a copy of what value points to takes, contents of lists included; -1 when tensors are inside,
+   or it is nested too deep. */
 OPDI_COLD_BEGIN
 static int64_t opdi_value_bytes(const opd_value *value, int depth) {
     const int64_t count = value->n;
@@ -15136,8 +15136,8 @@ static char *opdi_value_copy(opd_value *value, char *at) {
     return end;
 }
 
-/* Gives the block of a result, and the tensors in it, to the innermost scope.  The caller has reserved room for the
-   block alone. */
+/* Gives the block of a result, and the tensors in it, to the innermost scope.  The caller has reserved room for
+   the block alone. */
 static int opdi_ret_block_own(opdi_thread *thread, opd_value *value) {
     opdi_block *block = (opdi_block *)(uintptr_t)value->u.object - 1;
     int32_t i;
@@ -15227,8 +15227,8 @@ static void *opdi_ret_block(size_t bytes) {
     return block + 1;
 }
 
-/* Copies the list into a block and retains its tensors: the block is owned by the call until the caller's scope takes
-   it. */
+/* Copies the list into a block and retains its tensors: the block is owned by the call until the caller's
+   scope takes it. */
 int opd_return_tensors(opd_call *call, opd_tensor *const *list, int64_t count) {
     const opdi_type *type;
     opd_tensor **copy;
@@ -15478,8 +15478,8 @@ opd_registry_info opd_registry_stats(void) {
 
 //== explaining a call =================================================================================================
 
-/* Writes which arguments carry any of these functionalities or, with 0, this backend: "argument 'self', argument
-   'list'[1]". */
+/* Writes which arguments carry any of these functionalities or, with 0, this backend: "argument
+   'self', argument 'list'[1]". */
 static void opdi_explain_carriers(opdi_text *text, const opd_op *op, const opd_value *args, uint64_t functionality,
                                   int backend) {
     const char *comma = "";
@@ -15570,8 +15570,8 @@ static void opdi_explain_keys(opdi_text *text, const opdi_thread *thread, const 
     opdi_text_add(text, "\n");
 }
 
-/* Writes the schema of an operator and what a call with these arguments would do; returns the length, 0 with an
-   error. */
+/* Writes the schema of an operator and what a call with these arguments would do; returns the length, 0
+   with an error. */
 static size_t opdi_explain(opdi_thread *thread, opd_op *op, const opd_value *args, int nargs, char *buf, size_t cap) {
     opdi_text text = opdi_text_of(buf, cap);
     opd_value bound[OPD_MAX_ARGS];
@@ -15962,8 +15962,8 @@ OPDI_NOINLINE static int64_t opdi_count_error(const int64_t *sizes, int ndim) {
     return opd_fail(OPD_ERROR_SHAPE, "the sizes %s do not fit into memory", text);
 }
 OPDI_COLD_END
-/* Returns the number of elements that sizes have; -1 with an error if their bytes are more than 2^62 or a size is
-   negative. */
+/* Returns the number of elements that sizes have; -1 with an error if their bytes are more than 2^62 or a
+   size is negative. */
 static inline int64_t opdi_count(const int64_t *sizes, int ndim, size_t element) {
     const uint64_t limit = (uint64_t)1 << 62;
     uint64_t count = element;
@@ -15984,8 +15984,8 @@ static inline int64_t opdi_count(const int64_t *sizes, int ndim, size_t element)
     return zero ? 0 : (int64_t)(count >> opdi_low_bit(element));
 }
 
-/* Returns the number of elements from the first to the last that sizes and strides reach; 0 without elements, -1 on
-   overflow. */
+/* Returns the number of elements from the first to the last that sizes and strides reach; 0 without elements,
+   -1 on overflow. */
 static int64_t opdi_extent(const int64_t *sizes, const int64_t *strides, int ndim) {
     uint64_t last = 0;
     int i;
@@ -16158,7 +16158,7 @@ static void opdi_share_storage(opd_tensor *value, const opd_tensor *tensor) {
     opdi_ref_up(&tensor->storage->refs);
     value->functionality = (value->functionality & ~OPDI_GRAD_KEYS) | (tensor->functionality & OPDI_GRAD_KEYS);
 }
-/* Returns another tensor with t's memory and geometry, without history; a reference, or NULL with an error. */
+/* Returns another tensor with tensor's memory and geometry, without history; a reference, or NULL with an error. */
 static opd_tensor *opdi_batch_wrap(opd_tensor *value, int dim, int level);
 static opd_tensor *opdi_batch_clone(const opd_tensor *tensor);
 static int opdi_batch_copy(opd_tensor *dst, const opd_tensor *src);
@@ -16181,8 +16181,8 @@ static opd_tensor *opdi_shallow_copy(const opd_tensor *tensor) {
     return value;
 }
 
-/* Makes view, which has just been made on tensor's storage, a view of tensor: when one is written, the other's history
-   follows. */
+/* Makes view, which has just been made on tensor's storage, a view of tensor: when one is written, the
+   other's history follows. */
 static void opdi_view_tie(opd_tensor *view, opd_tensor *tensor, unsigned creation) {
     const opdi_view_record *from = tensor->flags & OPDI_IS_VIEW ? opdi_view_record_of(tensor) : NULL;
     opdi_view_record *record = opdi_view_record_of(view);
@@ -16520,9 +16520,8 @@ int64_t opd_size(const opd_tensor *tensor, int dim) {
 }
 
 static int opdi_traced_read(const opd_tensor *tensor);
-/* Fails because the host cannot read the data of tensor as this dtype; returns NULL. A traced tensor's data may be
-   allowed.
- */
+/* Fails because the host cannot read the data of tensor as this dtype; returns NULL. A traced tensor's data
+   may be allowed. */
 OPDI_NOINLINE static void *opdi_data_error(const opd_tensor *tensor, opd_scalar_type dtype) {
     if (!tensor) { (void)opd_fail(OPD_ERROR_ARGUMENT, "the data of a NULL tensor was asked for"); }
     else if (opdi_is_dead(tensor)) { (void)opdi_dead_error(tensor, "its data"); }
@@ -16678,9 +16677,8 @@ static opdi_storage *opdi_storage_make(int64_t bytes, int backend /* place */) {
     return storage;
 }
 
-/* Returns the bytes of tensor's storage that these sizes need, 0 without elements; -1 with an error if it cannot have
-   them.
- */
+/* Returns the bytes of tensor's storage that these sizes need, 0 without elements; -1 with an error if it
+   cannot have them. */
 static int64_t opdi_resize_bytes(const opd_tensor *tensor, const int64_t *sizes, int ndim) {
     const size_t element = opd_dtype_size((opd_scalar_type)tensor->dtype);
     const int64_t numel = opdi_count(sizes, ndim, element), first = opd_offset(tensor);
@@ -16692,8 +16690,8 @@ static int64_t opdi_resize_bytes(const opd_tensor *tensor, const int64_t *sizes,
     }
     return opd_fail(OPD_ERROR_SHAPE, "Trying to resize storage that is not resizable");
 }
-/* Gives tensor other sizes, contiguous, as resize_ does; memory grows if it has to, and what was there is kept.  0 or
-   -1. */
+/* Gives tensor other sizes, contiguous, as resize_ does; memory grows if it has to, and what was there is kept.
+   0 or -1. */
 static int opdi_resize(opd_tensor *tensor, const int64_t *sizes, int ndim) {
     const int64_t need = opdi_resize_bytes(tensor, sizes, ndim);
     const size_t element = opd_dtype_size((opd_scalar_type)tensor->dtype);
@@ -16805,8 +16803,8 @@ static int opdi_check_set_data(const opd_tensor *tensor, const opd_tensor *data)
         : opd_fail(OPD_ERROR_AUTOGRAD, "cannot set the data of a variable that has a forward grad");
 }
 
-/* Makes tensor look at the memory of `data`; tensor keeps its version, its history and its identity.  0, or -1 with an
-   error. */
+/* Makes tensor look at the memory of `data`; tensor keeps its version, its history and its identity.  0, or -1
+   with an error. */
 int opd_tensor_set_data(opd_tensor *tensor, opd_tensor *data) {
     const bool more = data && tensor && 2 * data->ndim > tensor->room;
     int64_t *dims = NULL;
@@ -16843,7 +16841,7 @@ OPDI_COLD_END
 
 //== results of kernels ================================================================================================
 
-/* True if more than one element of t may lie at one address: a stride is zero, or strides do not nest. */
+/* True if more than one element of tensor may lie at one address: a stride is zero, or strides do not nest. */
 OPDI_COLD_BEGIN
 static bool opdi_overlaps_itself(const opd_tensor *tensor) {
     const int64_t *sizes = tensor->dims, *strides = tensor->dims + tensor->ndim;
@@ -17045,9 +17043,8 @@ static int opdi_derived_args(const opd_call *call, const opdi_card *card, opd_te
     return 0;
 }
 
-/* Tells where tensor lies once it has the sizes of `got` (NULL: as it is); false if it has gaps, or will get other
-   memory.
- */
+/* Tells where tensor lies once it has the sizes of `got` (NULL: as it is); false if it has gaps, or will
+   get other memory. */
 static bool opdi_target_span(const opd_tensor *tensor, const opd_tensor *got, const char **begin, const char **end) {
     const int64_t size = (int64_t)opd_dtype_size((opd_scalar_type)tensor->dtype);
     const bool as_is = !got || opdi_has_sizes(tensor, got->dims, got->ndim);
@@ -17095,8 +17092,8 @@ static int opdi_check_out(const opd_call *call, int arg, const opd_tensor *out) 
                                  "least two devices, %s and meta! (argument '%s')", opdi_device_names[other->backend],
                                  name);
 }
-/* Lists the tensors that a derived call writes: self, or the out arguments in order; returns how many, -1 with an
-   error. */
+/* Lists the tensors that a derived call writes: self, or the out arguments in order; returns how many, -1
+   with an error. */
 static int opdi_derived_targets(const opd_call *call, const opdi_card *card, opd_tensor **targets) {
     uint64_t mask = call->op->written_args;
     int count = 0;
@@ -17201,8 +17198,8 @@ static int opdi_derived_copy(opd_tensor *to, opd_tensor *got, bool resize) {
     return opd_call_op(OPD_OP(&copy, "aten::copy_"), args, 3) ? 0 : -1;
 }
 
-/* The kernel of in-place and out= forms of a composite operator: computes, then copies by copy_, which autograd
-   sees. */
+/* The kernel of in-place and out= forms of a composite operator: computes, then copies by copy_,
+   which autograd sees. */
 static int opdi_derived_composite(opd_call *call) {
     const opdi_card *card = (const opdi_card *)call->user;
     opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
@@ -17320,8 +17317,8 @@ static int opdi_version_kernel(opd_call *call) {
 
 OPDI_COLD_BEGIN
 
-/* Counts writes, and ties a first result that shares an argument's memory as a view without a formula.  0, or -1 with
-   an error. */
+/* Counts writes, and ties a first result that shares an argument's memory as a view without a formula.  0, or -1
+   with an error. */
 int opd_inplace_or_view_not_implemented(opd_call *call) {
     const opd_op *op = call->op;
     bool tied = false;
@@ -17624,8 +17621,8 @@ static void opdi_print_batched(opdi_printer *printer) {
     opdi_free(text, length + 1);
 }
 
-/* Reads a copy on the host if tensor is on another device.  What cannot be read is written as PyTorch writes meta
-   tensors. */
+/* Reads a copy on the host if tensor is on another device.  What cannot be read is written as PyTorch
+   writes meta tensors. */
 OPD_API size_t opd_tensor_print(const opd_tensor *tensor, char *buf, size_t cap) {
     const int indent = 7;                                                  /* strlen("tensor(") */
     opdi_printer printer;
@@ -17951,16 +17948,16 @@ OPDI_ALWAYS uint16_t opdi_f32_to_bf16(float f) {
     return (uint16_t)((bits & 0x7fffffffu) > 0x7f800000u ? nan : rc);
 }
 
-/* Half precision to float: the 15 bits without sign are read as a float with the exponent 112 too small; the product is
-   exact. */
+/* Half precision to float: the 15 bits without sign are read as a float with the exponent 112 too small; the
+   product is exact. */
 OPDI_ALWAYS float opdi_f16_to_f32(uint16_t half) {
     uint32_t bits = (uint32_t)(half & 0x7fffu) << 13, value = opdi_bits(opdi_float(bits) * 5.192296858534828e33f);
     value = opdi_pick_bits(bits >= 0x0f800000u, bits | 0x7f800000u, value);
     return opdi_float(value | (uint32_t)(half & 0x8000u) << 16);
 }
 
-/* Float to half precision.  Denormal results: adding 0.5 puts the float's last bit where the half's is, and the
-   hardware rounds. */
+/* Float to half precision.  Denormal results: adding 0.5 puts the float's last bit where the half's is, and
+   the hardware rounds. */
 OPDI_ALWAYS uint16_t opdi_f32_to_f16(float f) {
     uint32_t bits = opdi_bits(f), at = bits & 0x7fffffffu;
     uint32_t normal = (at - 0x38000000u + 0xfffu + ((at >> 13) & 1u)) >> 13;
@@ -18199,8 +18196,8 @@ static void opdi_vmath(int function, int64_t count, float *out, const float *a) 
     }
 }
 
-/* Computes sin (function 6) or cos: blocks that hold an element too large for the reduction are done again by the C
-   library. */
+/* Computes sin (function 6) or cos: blocks that hold an element too large for the reduction are done again by
+   the C library. */
 static void opdi_vtrig(int function, int64_t count, float *out, const float *a) {
     float x[256];
     for (int64_t i = 0; i < count; i += 256) {
@@ -18542,7 +18539,7 @@ static void opdi_gemm_store(const opdi_gemm_job *job, const void *tile, int64_t 
     }
 }
 
-/* Computes the tile of rows [i, i + part), at most MR, and count columns from j on; second is the column panel. */
+/* Computes the tile of rows [i, i + part), at most MR, and count columns from j on; panel has those of B. */
 static void opdi_gemm_tile(const opdi_gemm_job *job, int64_t i, int64_t j, int64_t count, const void *panel,
                            int64_t ldb) {
     double tile[OPDI_MAX_MR * OPDI_MAX_NR / 2];
@@ -18587,8 +18584,8 @@ static void opdi_gemm_blocks(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
-/* Adds to one block of C, g->mc x g->nc at (i0, j0), the products of k0 .. k0 + kc: packs A unless it is read in place,
-   then runs the tiles in groups of mb x nb, which threads share. */
+/* Adds to one block of C, job->mc x job->nc at (i0, j0), the products of k0 .. k0 + kc: packs A unless it is read in
+   place, then runs the tiles in groups of mb x nb, which threads share. */
 static void opdi_gemm_block(opdi_gemm_job *job) {
     int64_t mr = job->mk.mr, nr = job->mk.nr, rows = (job->mc - 1) / mr + 1, cols = (job->nc - 1) / nr + 1;
     double work = (double)job->mc * (double)job->nc * (double)job->kc;
@@ -18612,7 +18609,7 @@ static void opdi_gemm_block(opdi_gemm_job *job) {
 
 static int64_t opdi_round_up(int64_t count, int64_t to) { return (count + to - 1) / to * to; }
 
-/* Computes C (rows x count) = A B, or C += A B where g->add is set, block by block: panels of B and blocks of A are
+/* Computes C (rows x count) = A B, or C += A B where job->add is set, block by block: panels of B and blocks of A are
    packed into one buffer, except those that can be read in place.  0, or -1 when there is no memory for the buffer. */
 static int opdi_gemm_blocked(opdi_gemm_job *job, int64_t rows, int64_t count, int64_t depth) {
     int64_t kparts = (depth - 1) / OPDI_GEMM_K + 1, kstep = opdi_round_up((depth - 1) / kparts + 1, 8);
@@ -18758,7 +18755,7 @@ OPDI_TARGET static OPDI_T OPDI_WIDE(dot)(int64_t depth, const OPDI_T *a, const O
 #if defined(OPDI_MAIN_PASS)
 
 /* Computes count dot products of depth elements: of first and second, rows of as and bs elements, to product, cs apart.
-    Where beta is not 0 c holds what is added. */
+   Where beta is not 0 product holds what is added. */
 static void opdi_dots(size_t size, int64_t count, int64_t depth, const void *first, int64_t as, const void *second,
                       int64_t bs, double beta, void *product, int64_t cs) {
     float (*f32)(int64_t, const float *, const float *) = opdi_dot_plain_f32;
@@ -18867,8 +18864,8 @@ static void opdi_gemv_cols(const opdi_gemv_job *job, int64_t i, int64_t rows, vo
 #endif
     (job->size == 4 ? opdi_gemv_cols_plain_f32 : opdi_gemv_cols_plain_f64)(job, i, rows, y);
 }
-/* Computes rows [begin, end) of y = A x, or y += A x where g->add is set, in steps that fit a buffer on the stack.  An
-   opdi_range_fn. */
+/* Computes rows [begin, end) of y = A x, or y += A x where job->add is set, in steps that fit a buffer on the
+   stack.  An opdi_range_fn. */
 static void opdi_gemv_range(void *ctx, int64_t begin, int64_t end) {
     const opdi_gemv_job *job = (const opdi_gemv_job *)ctx;
     double y[1024];
@@ -19109,7 +19106,7 @@ static int64_t opdi_conv_pad_bytes(const opdi_conv *conv, int64_t planes) {
 
 typedef struct opdi_unfold { const opdi_conv *conv; const char *pad; } opdi_unfold;
 
-/* The element of the padded image at which row depth of the unfolded matrix begins. */
+/* Returns the element of the padded image at which a row of the unfolded matrix begins. */
 static inline int64_t opdi_unfold_row(const opdi_conv *conv, int64_t row) {
     int64_t kj = row % conv->kw, ki = row / conv->kw % conv->kh, channel = row / conv->kw / conv->kh;
     return (channel * conv->hp + ki * conv->dh) * conv->wp + kj * conv->dw;
@@ -19351,8 +19348,8 @@ static void opdi_conv_depthwise_gw(const opdi_conv *conv, const void *pad, const
     opdi_depthwise_gw_f32(conv, (const float *)pad, (const float *)gy, (float *)gw);
 }
 
-/* Computes items [begin, end) of a convolution, an item being one group of one image.  Sets g->failed when there is no
-   memory. */
+/* Computes items [begin, end) of a convolution, an item being one group of one image.  Sets job->failed when there
+   is no memory. */
 static void opdi_conv_forward_range(void *ctx, int64_t begin, int64_t end) {
     opdi_conv_job *job = (opdi_conv_job *)ctx;
     const opdi_conv *conv = &job->conv;
@@ -19431,7 +19428,7 @@ static void opdi_fold_add(const opdi_conv *conv, const char *col, int64_t y0, in
 }
 
 /* Computes the gradient of x for items [begin, end), an item being one group of one image: a few output rows at a time,
-   w^T gy is folded into a padded image, whose inside is then gx.  Sets g->failed when there is no memory. */
+   w^T gy is folded into a padded image, whose inside is then gx.  Sets job->failed when there is no memory. */
 static void opdi_conv_fold_range(void *ctx, int64_t begin, int64_t end) {
     opdi_conv_job *job = (opdi_conv_job *)ctx;
     const opdi_conv *conv = &job->conv;
@@ -19652,8 +19649,8 @@ static void opdi_uniform_f64(const uint32_t words[64], double out[32]) {
         out[i] = (double)(((uint64_t)words[2 * i + 1] << 32 | words[2 * i]) >> 11) * 1.1102230246251565404e-16;
     }
 }
-/* Fills out with normal numbers by Box and Muller: two words make sqrt(-2 log u) times (cos 2 pi values, sin 2 pi
-   values), u in (0, 1]. */
+/* Fills out with normal numbers by Box and Muller: two words make sqrt(-2 log u) times the cosine and the sine
+   of an angle, u in (0, 1]. */
 static void opdi_normal_f32(const uint32_t words[64], float out[64]) {
     float u[32], angles[32], sines[32];
     for (int i = 0; i < 32; i++) {
@@ -20220,8 +20217,8 @@ typedef struct opdi_iter {
     opdi_operand op[OPDI_ITER_OPS];
 } opdi_iter;
 
-/* Joins dims that every operand walks as one, and drops dims of size 1: fewer dims, the same elements in the same
-   order. */
+/* Joins dims that every operand walks as one, and drops dims of size 1: fewer dims, the same elements in
+   the same order. */
 static void opdi_iter_coalesce(opdi_iter *iter) {
     int dim, k, last = 0;
     for (dim = 1; dim < iter->ndim; dim++) {
@@ -20306,8 +20303,8 @@ static int opdi_iter_init(opdi_iter *iter, opd_tensor *const *ops, int nops, int
     return 0;
 }
 
-/* Copies count elements of operand operand, those from element index idx of the pass on, to buf; with `store`, from buf
-   to them. */
+/* Copies count elements of operand operand, those from element index idx of the pass on, to buf; with `store`, from
+   buf to them. */
 static void opdi_iter_move(const opdi_iter *iter, const opdi_operand *operand, const int64_t *idx, int64_t count,
                            char *buf, bool store) {
     int64_t at[OPD_MAX_DIMS], left = count, run;
@@ -20615,8 +20612,8 @@ static void opdi_copy_rows(void *ctx, int64_t begin, int64_t end) {
         opdi_iter_step(iter, idx, count);
     }
 }
-/* Copies elements [begin, end) of a pass between operands of different dtypes, block by block through the compute
-   type. */
+/* Copies elements [begin, end) of a pass between operands of different dtypes, block by block through
+   the compute type. */
 static void opdi_copy_blocks(void *ctx, int64_t begin, int64_t end) {
     const opdi_iter *iter = (const opdi_iter *)ctx;
     const opdi_operand *operand = &iter->op[0];
@@ -20980,8 +20977,8 @@ static int opdi_backend_unregister(opd_backend backend, const opd_plugin *only) 
 }
 int opd_backend_unregister(opd_backend backend) { return opdi_backend_unregister(backend, NULL); }
 
-/* Unregisters the backends of a plug-in that has been unloaded; those with memory in use go when the last of it is
-   freed. */
+/* Unregisters the backends of a plug-in that has been unloaded; those with memory in use go when the last of
+   it is freed. */
 static void opdi_backends_unload(const opd_plugin *plugin) {
     int i;
     for (i = OPD_CPU + 1; i < OPD_META; i++) {
@@ -21262,7 +21259,7 @@ static void opdi_device_free(opdi_storage *storage) {
     opd_plugin *plugin = backend ? backend->plugin : NULL;
     if (storage->device == OPD_META) { opdi_self()->fake_live -= storage->bytes; }
     if (!backend || !storage->data) { return; }
-    if (plugin) { opdi_plugin_pin(plugin); }      /* with the last block another thread may unregister b */
+    if (plugin) { opdi_plugin_pin(plugin); }      /* with the last block another thread may unregister it */
     backend->desc.free(backend->desc.user, storage->index, storage->data, (size_t)storage->bytes);
     opdi_device_count_bytes(backend, storage->index, -storage->bytes);
     if (!plugin) { return; }
@@ -21287,8 +21284,8 @@ static opdi_storage *opdi_device_storage(int64_t bytes, int place) {
     return storage;
 }
 
-/* Makes a tensor on a device, as opdi_tensor_make does; the block has header, sizes and storage header only.  NULL with
-   an error. */
+/* Makes a tensor on a device, as opdi_tensor_make does; the block has header, sizes and storage header only.  NULL
+   with an error. */
 static opd_tensor *opdi_device_tensor(const int64_t *sizes, const int64_t *strides, int ndim, opd_scalar_type dtype,
                                       opd_device device) {
     const size_t element = opd_dtype_size(dtype);
@@ -21472,15 +21469,15 @@ static bool opdi_device_fill(opd_tensor *tensor, opd_value value, int *rc) {
     return true;
 }
 
-/* Copies src to dst within one device, by the backend's function for formulas; src may be a number on the host.  0 or
-   -1. */
+/* Copies src to dst within one device, by the backend's function for formulas; src may be a number on the host.
+   0 or -1. */
 static int opdi_copy_by_formula(opd_tensor *dst, const opd_tensor *src);
 static bool opdi_like(const opd_tensor *first, const opd_tensor *second) {
     return first->dtype == second->dtype && opdi_has_sizes(first, second->dims, second->ndim) &&
         (first->flags & second->flags & OPDI_CONTIGUOUS);
 }
-/* Copies src to dst between two memories, by contiguous tensors, where a device with formulas is on either side; 0 or
-   -1. */
+/* Copies src to dst between two memories, by contiguous tensors, where a device with formulas is on either side;
+   0 or -1. */
 static int opdi_copy_packed(opd_tensor *dst, const opd_tensor *src) {
     const bool from = opdi_on_device(src), at_source = from && (!(src->flags & OPDI_CONTIGUOUS) ||
                                                                 src->dtype != dst->dtype);
@@ -21737,8 +21734,8 @@ static int opdi_stand_ins_for(const opd_call *call, opdi_stand_ins *stand_ins, o
     }
     return 0;
 }
-/* Returns the tensor that factor stands for, or a new one like factor on the device; a reference, or NULL with an
-   error. */
+/* Returns the tensor that factor stands for, or a new one like factor on the device; a reference, or NULL
+   with an error. */
 static opd_tensor *opdi_stood_for(const opdi_stand_ins *stand_ins, const opd_tensor *factor, int place) {
     if (factor >= stand_ins->fakes && factor < stand_ins->fakes + stand_ins->count) {
         opd_tensor *tensor = stand_ins->real[factor - stand_ins->fakes];
@@ -21914,8 +21911,8 @@ bool opd_cpu_fallback_set(opd_backend backend, bool on) {
 static int64_t opdi_cpu_fallbacks;
 int64_t opd_cpu_fallback_count(void) { return OPDI_LOAD(&opdi_cpu_fallbacks); }
 
-/* Runs the operator on copies of its arguments on the CPU, and copies back what it wrote and returns.  0, or -1 with an
-   error. */
+/* Runs the operator on copies of its arguments on the CPU, and copies back what it wrote and returns.  0, or -1
+   with an error. */
 int opd_cpu_fallback(opd_call *call) {
     opd_op *const op = call->op;
     const int type = call->slot >= OPD_KEY_CPU && call->slot < OPD_KEY_CPU + OPD_BACKEND_COUNT
@@ -21953,8 +21950,8 @@ OPDI_COLD_END
 //  dispatcher.
 //----------------------------------------------------------------------------------------------------------------------
 
-/* An edge of the graph, where a gradient goes: the input `nr` of a node, or (bit 0 set) a leaf.  0: nobody wants the
-   gradient. */
+/* An edge of the graph, where a gradient goes: the input `nr` of a node, or (bit 0 set) a leaf.  0: nobody
+   wants the gradient. */
 typedef struct opdi_edge { uintptr_t vertex; uint32_t nr, spare; } opdi_edge;
 
 /* A node of the tape.  It is one block: the struct, its edges, kept arguments, saved results, and for each forward
@@ -22236,7 +22233,7 @@ static void opdi_node_release(opd_node *node) {
     opdi_reaping = false;
 }
 
-/* Brings the history of t up to date if t is a view; 0, or -1 with an error. */
+/* Brings the history of tensor up to date if it is a view; 0, or -1 with an error. */
 static int opdi_view_refresh(opd_tensor *tensor);
 static inline int opdi_refresh(opd_tensor *tensor) {
     return OPDI_UNLIKELY(tensor->flags & OPDI_IS_VIEW) ? opdi_view_refresh(tensor) : 0;
@@ -22313,8 +22310,8 @@ static opd_node *opdi_node_make(const opdi_derivative *formula, int nedges, int 
     return node;
 }
 
-/* Returns the description of a node's forward result nr (dtype, backend, ndim; then sizes), or NULL if that was
-   undefined. */
+/* Returns the description of a node's forward result nr (dtype, backend, ndim; then sizes), or NULL if
+   that was undefined. */
 static const int64_t *opdi_node_meta(const opd_node *node, uint32_t nr) {
     const int64_t *meta = opdi_node_metas(node);
     if (node->flags & OPDI_NODE_EVEN) {
@@ -22570,8 +22567,8 @@ static int64_t opdi_flat_results(const opd_call *call, opd_tensor **outs, int64_
 
 static void opdi_box_follow(opd_tensor *tensor);
 static int opdi_node_pack(opd_node *node);
-/* Makes tensor a result of node node, unless it has a history or a dtype without gradients.  tensor holds a reference
-   to node. */
+/* Makes tensor a result of node node, unless it has a history or a dtype without gradients.  tensor holds a
+   reference to node. */
 static void opdi_attach(opd_tensor *tensor, opd_node *node, int nr) {
     if (!tensor || tensor->grad_fn ||
         !(opd_dtype_is_floating((opd_scalar_type)tensor->dtype) ||
@@ -22636,8 +22633,8 @@ static bool opdi_constant_result(const opdi_card *card, const opd_value *rets, i
     return (card->constant_results >> i & 1) != 0;
 }
 
-/* Makes the node of a call, saves what its card asks for and ties the results, flat in outs, to it; 0, or -1 with an
-   error. */
+/* Makes the node of a call, saves what its card asks for and ties the results, flat in outs, to it; 0, or -1
+   with an error. */
 static int opdi_record_outs(opd_call *call, const opdi_card *card, const opdi_derivative *formula,
                             const opd_value *args, opd_tensor *const *outs, int nouts) {
     const opd_op *op = call->op;
@@ -22696,8 +22693,8 @@ static int opdi_record_outs(opd_call *call, const opdi_card *card, const opdi_de
 }
 
 #define OPDI_INLINE_OUTPUTS 64
-/* Records a call whose kernel has run; args may hold other values for the formula than the call's.  0, or -1 with an
-   error. */
+/* Records a call whose kernel has run; args may hold other values for the formula than the call's.  0, or -1
+   with an error. */
 static int opdi_record(opd_call *call, const opdi_card *card, const opdi_derivative *formula, const opd_value *args) {
     opd_tensor *few[OPDI_INLINE_OUTPUTS], **outs = few;
     int64_t count = opdi_flat_results(call, few, OPDI_INLINE_OUTPUTS);
@@ -22884,8 +22881,8 @@ static int opdi_attach_missing(const opd_call *call, opd_node *node, opd_tensor 
     return 0;
 }
 
-/* Runs a call without a formula in PyTorch's "warn" mode: what the kernel records itself stays, and a node warns in
-   backward. */
+/* Runs a call without a formula in PyTorch's "warn" mode: what the kernel records itself stays, and a node
+   warns in backward. */
 static int opdi_warn_in(const opdi_table *table, opd_call *call) {
     opdi_card *card = OPDI_ACQUIRE(&call->op->card);
     if (opdi_redispatch_in(table, call, opd_keyset_and(call->keys, opd_keyset_below(OPD_F_AUTOGRAD_OTHER)))) {
@@ -22962,8 +22959,8 @@ static int opdi_view_error(const opd_tensor *view, bool indirect) {
                     why[creation - 1]);
 }
 
-/* Writes where a view lies in its base to p: ndim, dtype, bytes from the base's first element, sizes, strides; then the
-   base's strides.  Returns how many numbers that are. */
+/* Writes where a view lies in its base to at: ndim, dtype, bytes from the base's first element, sizes, strides; then
+   the base's strides.  Returns how many numbers that are. */
 #define OPDI_MAX_SLICE (3 + 3 * OPD_MAX_DIMS)
 static int opdi_slice_pack(const opd_tensor *view, const opd_tensor *base, int64_t *at /*[OPDI_MAX_SLICE]*/) {
     const size_t ndim = view->ndim;
@@ -23058,8 +23055,8 @@ static int opdi_view_loose(opd_tensor *tensor) {
 }
 
 static opdi_mutex opdi_view_lock = OPDI_MUTEX_INIT;
-/* Gives a view a new history from its base if the memory was written since it got its last one; 0, or -1 with an
-   error. */
+/* Gives a view a new history from its base if the memory was written since it got its last one; 0, or -1
+   with an error. */
 static int opdi_view_refresh(opd_tensor *view) {
     opdi_view_record *record = opdi_view_record_of(view);
     const uint32_t version = OPDI_LOAD(&view->storage->version);
@@ -23187,8 +23184,8 @@ static void opdi_leave_node(opd_tensor *self) {
     opdi_node_release(old);
 }
 
-/* Makes a node that has saved self as its own result keep another tensor with the same memory and history instead; 0,
-   or -1. */
+/* Makes a node that has saved self as its own result keep another tensor with the same memory and history instead;
+   0, or -1. */
 static int opdi_own_replace(opd_tensor *self) {
     opd_node *old = self->grad_fn;
     opd_tensor *tensor;
@@ -23228,7 +23225,7 @@ static opd_node *opdi_inplace_node(const opd_call *call, const opdi_card *card, 
         opdi_node_release(node);
         return NULL;
     }
-    for (i = 0; i < node->nkept; i++) {           /* void after the write; and it may be the base, which holds n */
+    for (i = 0; i < node->nkept; i++) {           /* void after the write; may be the base, which holds node */
         opd_value *value = &opdi_kept(node)[i], old = *value;
         if (value->tag != OPD_TAG_TENSOR || value->u.t->storage != self->storage) { continue; }
         *value = opd_value_none();
@@ -23238,9 +23235,9 @@ static opd_node *opdi_inplace_node(const opd_call *call, const opdi_card *card, 
     return node;
 }
 
-/* Lets nodes near n go of t, which is about to get a history that begins with n: a node there that has saved t as it
-   was before would hold itself through t, and what it saved is void.  Edges to t, a leaf until now, are cut likewise.
-   Only near nodes are looked at, since such a graph is a mistake. */
+/* Lets nodes near node go of tensor, which is about to get a history that begins with node: one there that has saved
+   tensor as it was before would hold itself through it, and what it saved is void.  Edges to tensor, a leaf until now,
+   are cut likewise.  Only near nodes are looked at, since such a graph is a mistake. */
 #define OPDI_NEAR 64
 static void opdi_void_saved(const opd_node *node, opd_tensor *tensor) {
     const opd_node *seen[OPDI_NEAR + 1], *at = node;
@@ -23256,7 +23253,7 @@ static void opdi_void_saved(const opd_node *node, opd_tensor *tensor) {
             value->n = OPDI_WRITTEN_SINCE;
             opdi_kept_drop(at, &old);
         }
-        for (k = i < 0; k < at->nedges && count < OPDI_NEAR; k++) {       /* the first edge of n is t's own history */
+        for (k = i < 0; k < at->nedges && count < OPDI_NEAR; k++) {       /* the first edge of node is tensor's own */
             if (edge[k].vertex == ((uintptr_t)tensor | OPDI_LEAF)) {
                 edge[k].vertex = 0;
                 opdi_drop(tensor);
@@ -23277,8 +23274,7 @@ static bool opdi_keeps_result(const opdi_card *card, const opd_value *args, int 
 
 /* Makes the base's node (CopySlices) for a write into its view self, whose own node is node; self is node's edge
    `edge`. Edge 0 of the new node leads to the base and notes `edge`; what node has at 0 comes to `edge`.  Returns a
-   reference, or NULL.
- */
+   reference, or NULL. */
 static opd_node *opdi_slices_make(opd_tensor *self, opd_node *node, int edge) {
     opd_tensor *base = opdi_view_record_of(self)->base;
     int64_t at[OPDI_MAX_SLICE];
@@ -23304,8 +23300,8 @@ static opd_node *opdi_slices_make(opd_tensor *self, opd_node *node, int edge) {
     slices->saved = node->saved;
     return slices;
 }
-/* Makes the base's node as opdi_slices_make does, and saves in node the results that the card asks for; a reference, or
-   NULL. */
+/* Makes the base's node as opdi_slices_make does, and saves in node the results that the card asks for; a
+   reference, or NULL. */
 static opd_node *opdi_slices_node(const opd_call *call, const opdi_card *card, opd_tensor *self, const opd_value *args,
                                   opd_node *node) {
     opd_node *slices = opdi_slices_make(self, node, 0);
@@ -23328,7 +23324,7 @@ static opd_node *opdi_slices_node(const opd_call *call, const opdi_card *card, o
     return slices;
 }
 
-/* Makes the base of view self the result of node, after the write. */
+/* Makes the base of view self the result of slices, after the write that node records. */
 static void opdi_slices_attach(opd_tensor *self, opd_node *slices, opd_node *node) {
     opdi_view_record *record = opdi_view_record_of(self);
     const uint32_t version = OPDI_LOAD(&self->storage->version);
@@ -23380,8 +23376,8 @@ static void opdi_rebase(opd_call *call, const opdi_card *card, opd_tensor *self,
     }
 }
 
-/* Refuses writes of a recorded call into arguments other than the first that autograd cannot record; 0, or -1 with an
-   error. */
+/* Refuses writes of a recorded call into arguments other than the first that autograd cannot record; 0, or -1
+   with an error. */
 OPDI_NOINLINE static int opdi_check_written(const opd_call *call) {
     const opd_op *op = call->op;
     const uint64_t back = opdi_written_returned(op);
@@ -23445,8 +23441,8 @@ static int opdi_written_args(const opd_call *call, const opdi_card *card, opd_va
     return 0;
 }
 
-/* Runs and records a call that writes other arguments than the first, or several: each that comes back is a result of
-   the node. */
+/* Runs and records a call that writes other arguments than the first, or several: each that comes back is a result
+   of the node. */
 OPDI_NOINLINE static int opdi_recording_writes(opd_call *call, const opdi_card *card) {
     opd_value args[OPD_MAX_ARGS];
     const opd_value *given = call->args;
@@ -23463,8 +23459,8 @@ OPDI_NOINLINE static int opdi_recording_writes(opd_call *call, const opdi_card *
     return opdi_unalias_results(call) ? -1 : opdi_record(call, card, &card->formula, args);
 }
 
-/* Copies the call's arguments to args; where the formula reads self, puts a copy with the value before the write.  0,
-   or -1. */
+/* Copies the call's arguments to args; where the formula reads self, puts a copy with the value before the write.
+   0, or -1. */
 static int opdi_inplace_args(const opd_call *call, const opdi_card *card, opd_tensor *self, opd_value *args) {
     opd_tensor *original = NULL;
     uint64_t mask;
@@ -24004,8 +24000,8 @@ static bool opdi_context_constant(const opd_context *ctx, const opd_tensor *tens
     return tensor && opdi_is_listed(&ctx->constant, tensor);
 }
 
-/* Gives a node the context and what that saved; results are tied to the node afterwards.  On failure (-1) it takes
-   nothing. */
+/* Gives a node the context and what that saved; results are tied to the node afterwards.  On failure (-1)
+   it takes nothing. */
 static int opdi_context_keep(opd_context *ctx, opd_node *node, opd_tensor *const *outs, int nouts) {
     opd_value *value = &opdi_kept(node)[node->nkept - 1 - ctx->save.count];
     int32_t i, k;
@@ -24060,8 +24056,8 @@ static opd_context *opdi_context_setup(const opd_op *op, const opdi_card *card, 
     return ctx;
 }
 
-/* Returns 1 if grad mode is on and an input requires grad, else 0; brings views' histories up to date.  -1 with an
-   error. */
+/* Returns 1 if grad mode is on and an input requires grad, else 0; brings views' histories up to date.  -1
+   with an error. */
 static int opdi_function_wanted(const opd_context *ctx) {
     int32_t i, k;
     int wanted = 0;
@@ -24119,8 +24115,8 @@ static bool opdi_is_input(const opd_context *ctx, const opd_tensor *tensor) {
     return false;
 }
 
-/* Refuses an output tensor that forward has written to, where its history could not be right.  0, or -1 with an
-   error. */
+/* Refuses an output tensor that forward has written to, where its history could not be right.  0, or -1
+   with an error. */
 static int opdi_check_dirty(const opd_context *ctx, const opd_tensor *tensor, bool input) {
     if ((tensor->flags & OPDI_REQUIRES_GRAD) && !tensor->grad_fn) {
         return opd_fail(OPD_ERROR_AUTOGRAD,
@@ -24146,8 +24142,8 @@ static int opdi_check_dirty(const opd_context *ctx, const opd_tensor *tensor, bo
     return opdi_check_inplace(tensor);
 }
 
-/* Makes each output a tensor that may get this function's history; tied[i]: output i will.  Returns how many will, or
-   -1. */
+/* Makes each output a tensor that may get this function's history; tied[i]: output i will.  Returns how many
+   will, or -1. */
 static int opdi_function_wrap(opd_context *ctx, bool wanted, bool *tied) {
     int32_t i, count = 0;
     for (i = 0; i < ctx->dirty.count; i++) {
@@ -24192,8 +24188,8 @@ static int opdi_function_wrap(opd_context *ctx, bool wanted, bool *tied) {
     return count;
 }
 
-/* Makes the function's node and ties the outputs to it; 0 or -1.  ctx->node is then a reference, also when tying
-   failed. */
+/* Makes the function's node and ties the outputs to it; 0 or -1.  ctx->node is then a reference, also
+   when tying failed. */
 static int opdi_function_record(opd_context *ctx, const opdi_derivative *formula, const bool *tied, opd_tensor **outs) {
     opd_node *node;
     int32_t i;
@@ -24381,8 +24377,8 @@ static int opdi_context_wrong_return(const opd_backward_call *bw, int i) {
                     "corresponding forward input was not a Variable", bw->node->formula->name, i + 1);
 }
 
-/* Returns zeros for an output that nobody used, by its description `meta`; a reference, or NULL when it was no
-   tensor. */
+/* Returns zeros for an output that nobody used, by its description `meta`; a reference, or NULL when it
+   was no tensor. */
 static opd_tensor *opdi_zeros_of(const int64_t *meta) {
     opd_tensor *grad, *zero;
     if (!meta || !opd_ok()) { return NULL; }
@@ -24785,8 +24781,8 @@ bool opd_bw_needs(const opd_backward_call *bw, int i) {
     return false;
 }
 
-/* Tells what the other end of an edge looks like: sizes, number of dims, dtype, place; false when nobody wants the
-   gradient. */
+/* Tells what the other end of an edge looks like: sizes, number of dims, dtype, place; false when nobody
+   wants the gradient. */
 static bool opdi_edge_meta(const opdi_edge *edge, const int64_t **sizes, int *ndim, opd_scalar_type *dtype,
                            int *place) {
     if (edge->vertex & OPDI_LEAF) {
@@ -24836,8 +24832,8 @@ opd_device opd_bw_device(const opd_backward_call *bw, int i) {
                              ? place : OPD_CPU);
 }
 
-/* Takes the gradient for element element of argument i, replacing one given before; one that nobody wants is
-   ignored. */
+/* Takes the gradient for element element of argument i, replacing one given before; one that nobody
+   wants is ignored. */
 int opd_bw_return_at(opd_backward_call *bw, int i, int element, opd_tensor *grad) {
     int edge = opdi_bw_edge(bw, i, element);
     if (!opd_ok()) { return -1; }
@@ -24971,8 +24967,8 @@ static opdi_task *opdi_task_find(const opdi_engine *engine, uintptr_t vertex) {
     return *opdi_task_home(vertex);
 }
 
-/* Makes a block with room for a task; each is twice as large as the one before, up to a limit.  0, or -1 without
-   memory. */
+/* Makes a block with room for a task; each is twice as large as the one before, up to a limit.  0, or
+   -1 without memory. */
 OPDI_NOINLINE static int opdi_task_room(opdi_engine *engine, size_t bytes) {
     size_t size = engine->blocks ? OPDI_MIN(2 * engine->blocks->bytes, (size_t)1 << 18) : 1024;
     opdi_task_block *block;
@@ -25178,8 +25174,8 @@ static bool opdi_expands(const int64_t *from, int nfrom, const int64_t *to, int 
     return true;
 }
 
-/* Makes gradient i of a formula fit its edge: sizes, dtype, device.  Returns a borrowed tensor, or NULL with an
-   error. */
+/* Makes gradient i of a formula fit its edge: sizes, dtype, device.  Returns a borrowed tensor, or NULL
+   with an error. */
 static opd_tensor *opdi_validate(const opd_node *node, int i, opd_tensor *grad) {
     static opd_op *to;
     const int64_t *sizes;
@@ -25445,8 +25441,8 @@ static void opdi_task_capture(opdi_engine *engine, opdi_task *task) {
     }
 }
 
-/* Handles a task whose gradients have all arrived: leaves accumulate at once, nodes become ready.  0, or -1 with an
-   error. */
+/* Handles a task whose gradients have all arrived: leaves accumulate at once, nodes become ready.  0, or -1
+   with an error. */
 static int opdi_task_done(opdi_engine *engine, opdi_task *task) {
     opd_tensor *grad = task->grads[0];
     if (!(task->vertex & OPDI_LEAF)) { return opdi_ready_push(engine, task); }
@@ -25537,8 +25533,8 @@ static int opdi_run_formula(opdi_engine *engine, opd_node *node, opd_tensor **gr
     return rc;
 }
 
-/* Adds to the pending error in which node it occurred, and in anomaly mode reports where that was recorded; returns
-   -1. */
+/* Adds to the pending error in which node it occurred, and in anomaly mode reports where that was
+   recorded; returns -1. */
 OPDI_COLD_BEGIN
 OPDI_NOINLINE static int opdi_node_failed(const opd_node *node) {
     const opdi_card *card = opdi_node_card(node);
@@ -25549,8 +25545,8 @@ OPDI_NOINLINE static int opdi_node_failed(const opd_node *node) {
 OPDI_COLD_END
 
 #define OPDI_INLINE_EDGES 16
-/* Runs one task: hooks, captures and the formula of its node in a scope of its own, then sends what it gave.  0 or
-   -1. */
+/* Runs one task: hooks, captures and the formula of its node in a scope of its own, then sends what it gave.
+   0 or -1. */
 static int opdi_run_task(opdi_engine *engine, opdi_task *task) {
     opdi_thread *thread = opdi_self();
     opd_node *node = opdi_edge_node(task->vertex);
@@ -25631,8 +25627,8 @@ static void opdi_engine_end(opdi_engine *engine) {
     if (engine->gatherings) { opdi_gatherings_drop(engine); }
 }
 
-/* Returns the gradient of root i, a reference: the one given, checked, or a one for a single element.  NULL with an
-   error. */
+/* Returns the gradient of root i, a reference: the one given, checked, or a one for a single element.  NULL
+   with an error. */
 OPDI_COLD_BEGIN
 static opd_tensor *opdi_root_grad(const opd_tensor *tensor, opd_tensor *given, int i) {
     opd_tensor *grad, *one;
@@ -25743,8 +25739,8 @@ static int opdi_captures_make(opdi_engine *engine, opd_tensor *const *inputs, co
     return 0;
 }
 
-/* Gives the captured gradients to the innermost scope through grads, or drops them if not ok; returns 0 if they were
-   given. */
+/* Gives the captured gradients to the innermost scope through grads, or drops them if not ok; returns 0 if
+   they were given. */
 static int opdi_captures_end(opdi_engine *engine, opd_tensor **grads, bool ok) {
     int i;
     for (i = 0; i < engine->ncaptures; i++) {
@@ -25857,8 +25853,8 @@ static int opdi_engine_run(opdi_engine *engine, opd_tensor *const *outputs, int 
 }
 
 OPDI_COLD_BEGIN
-/* Runs the engine from the outputs and accumulates into leaves, or only into options->inputs; 0, or -1 with an
-   error. */
+/* Runs the engine from the outputs and accumulates into leaves, or only into options->inputs; 0, or -1
+   with an error. */
 int opd_backward_with(opd_tensor *const *outputs, int count, const opd_backward_options *options) {
     opdi_engine engine;
     int rc = 0;
@@ -26220,8 +26216,8 @@ static opdi_level *opdi_level_of(const opd_value *args, int count) {
     return NULL;
 }
 
-/* The thread's state while a level's tangents are computed: operators called meanwhile belong to the levels around
-   it. */
+/* The thread's state while a level's tangents are computed: operators called meanwhile belong to the
+   levels around it. */
 typedef struct opdi_within { opdi_level *level, *dual; opdi_state state; } opdi_within;
 /* Lets only the levels inside of layer `floor` compute tangents; 0: all levels. */
 static inline void opdi_forward_at(opdi_thread *thread, int32_t floor) {
@@ -26259,8 +26255,8 @@ static opd_tensor *opdi_tangent_whole(const opd_tensor *tensor) {
     opdi_unlock(&opdi_dual_lock);
     return opdi_own(whole);
 }
-/* Returns the memory of a tangent as numbers of tensor's dtype: complex numbers for their parts, or the other way
-   round. */
+/* Returns the memory of a tangent as numbers of tensor's dtype: complex numbers for their parts, or the
+   other way round. */
 static opd_tensor *opdi_tangent_retyped(opd_tensor *whole, const opd_tensor *tensor) {
     const int64_t count = whole->storage->bytes / (int64_t)opd_dtype_size((opd_scalar_type)whole->dtype);
     const int64_t sizes[2] = {count / 2, 2}, strides[2] = {2, 1};
@@ -26393,9 +26389,8 @@ static opd_tensor *opdi_tangent_scatter(opd_tensor *whole, const opd_tensor *ten
     return rows ? whole : opd_as_strided_full(whole, sizes, strides, opd_value_int(0));
 }
 
-/* Returns a copy of a tangent with examples in which tensor's part is grad; NULL if it cannot be copied so, or with an
-   error.
- */
+/* Returns a copy of a tangent with examples in which tensor's part is grad; NULL if it cannot be copied so, or
+   with an error. */
 static opd_tensor *opdi_tangent_rewritten(opd_tensor *whole, const opd_tensor *tensor, opd_tensor *grad) {
     opd_tensor *copy = opdi_more_examples(grad, whole) ? opdi_with_examples(whole, grad, opdi_strides_of(whole))
         : opd_mul_Scalar(whole, opd_value_int(1)), *part;      /* lies as it does, also among other examples */
@@ -26488,8 +26483,8 @@ bool opd_forward_grad_set(bool on) {
     return was;
 }
 
-/* Returns an alias of tensor with tensor's history, without a tangent in the level that is worked on; NULL with an
-   error. */
+/* Returns an alias of tensor with tensor's history, without a tangent in the level that is worked on; NULL
+   with an error. */
 static opd_tensor *opdi_primal_of(opd_tensor *tensor) {
     opd_tensor *value = opd_alias(tensor);
     opdi_level *level;
@@ -26841,8 +26836,8 @@ int opd_jvp_pointwise(opd_jvp_call *jv) {
     return rc ? rc : opd_jvp_return(jv, 0, sum);
 }
 
-/* Returns the tangent of input edge, or zeros like it; an index is returned itself, also in a list that may have gaps
-   (not `listed`). */
+/* Returns the tangent of input edge, or zeros like it; an index is returned itself, also in a list that may have
+   gaps (not `listed`). */
 static opd_tensor *opdi_linear_arg(const opd_jvp_call *jv, int edge, bool listed) {
     opd_tensor *tensor = jv->inputs[edge];
     return jv->tangents[edge] ? jv->tangents[edge] : opdi_differentiable(tensor) ||
@@ -26940,8 +26935,8 @@ static bool opdi_jvp_is_view(opd_tensor *const *inputs, int count, opd_tensor *r
     return false;
 }
 
-/* Gives the results of a call that has run their tangents.  apart: the operator has no derivative.  0, or -1 with an
-   error. */
+/* Gives the results of a call that has run their tangents.  apart: the operator has no derivative.  0, or -1
+   with an error. */
 static int opdi_jvp_end(opd_jvp_call *jv, opd_call *call, bool apart) {
     opd_jvp_fn rule;
     int i, rc = 0;
@@ -26982,8 +26977,8 @@ static opdi_level *opdi_call_level(const opd_call *call) {
 }
 static struct opdi_gnode *opdi_trace_begin(opd_call *call, int64_t *waiting);
 static int opdi_trace_done(opd_call *call, struct opdi_gnode *node, int64_t waiting, int rc);
-/* True if the call is to become a node of the graph that is being recorded. (Calls of a tape inside of a vmap are
-   not.) */
+/* True if the call is to become a node of the graph that is being recorded. (Calls of a tape inside of a
+   vmap are not.) */
 static bool opdi_tracing(const opd_call *call) {
     return call->th->innermost.tracer && (call->th->state.include & call->th->state.allow & OPD_BIT_OF(OPD_F_TRACER)) &&
         !(call->keys.functionality & OPD_BIT_OF(OPD_F_DYNAMIC_LAYER_BACK));
@@ -27147,9 +27142,8 @@ static int opdi_check_dirty_tangent(opd_tensor *tangent, const opd_tensor *given
                    "If the forward is modifying an input inplace, then the jvp function must modify the gradient "
                    "inplace and return it as-is.");
 }
-/* Checks the tangent that a jvp gave for output result, a view of an input with a tangent: it must be the same view of
-   that.
- */
+/* Checks the tangent that a jvp gave for output result, a view of an input with a tangent: it must be the same
+   view of that. */
 static int opdi_check_view_tangent(const opd_tensor *result, const opd_tensor *given) {
     const opd_tensor *part = opdi_tangent_of(result);
     if (!part) { return -1; }
@@ -27239,8 +27233,8 @@ static int opdi_forward_function(opd_context *ctx) {
     return rc;
 }
 
-/* Gives results that opd_autograd_record has tied to a formula their tangents, by that formula; 0, or -1 with an
-   error. */
+/* Gives results that opd_autograd_record has tied to a formula their tangents, by that formula; 0, or -1
+   with an error. */
 static int opdi_forward_record(const opdi_derivative *formula, opd_tensor *const *inputs, int ninputs,
                                opd_tensor *const *saved, int nsaved, const opd_value *values, int nvalues,
                                opd_tensor *const *results, int nresults) {
@@ -28036,9 +28030,8 @@ static int opdi_is_captured(opdi_thread *thread, const opd_tensor *tensor) {
                     "Tensor(s) as inputs.", thread->current ? thread->current->op->name : "");
 }
 
-/* True if node (or leaf) node is on the tape of a grad layer: an input of it, or recorded inside.  Other leaves are
-   not.
- */
+/* True if node (or leaf) node is on the tape of a grad layer: an input of it, or recorded inside.  Other
+   leaves are not. */
 static bool opdi_layer_has(const opdi_layer *layer, const opd_node *node) {
     const uintptr_t vertex = (uintptr_t)node;     /* a leaf has a bit in it */
     int i;
@@ -28051,8 +28044,8 @@ static bool opdi_layer_has(const opdi_layer *layer, const opd_node *node) {
     return !(vertex & OPDI_LEAF) && opdi_node_sequence(node) >= layer->since &&
         node->sequence >> OPDI_SEQUENCE_BITS == opdi_thread_number(layer->th);
 }
-/* Returns the serial of the innermost grad layer on whose tape node is; node NULL: of the innermost grad layer.  0:
-   none. */
+/* Returns the serial of the innermost grad layer on whose tape node is; node NULL: of the innermost grad
+   layer.  0: none. */
 static uint32_t opdi_serial_of(const opd_node *node) {
     const opdi_layer *layer = opdi_self()->innermost.layer;
     while (layer && (layer->kind != OPDI_LAYER_GRAD || (node && !opdi_layer_has(layer, node)))) {
@@ -28253,8 +28246,8 @@ static int opdi_batch_give(opd_call *call, const opd_value *value, int dim) {
 //                              without a rule: views > opd_batch_view, others > opd_batch_decompose > opd_batch_loop
 //    opdi_batched_kernel     at FuncTorchBatched without its layer: an error, a tensor has escaped
 
-/* Runs the call once more when the layers are done with it: below them, or (`back`) on the tape of a vmap layer.  0 or
-   -1. */
+/* Runs the call once more when the layers are done with it: below them, or (`back`) on the tape of a vmap layer.
+   0 or -1. */
 static int opdi_call_again(opd_call *call, bool back) {
     opdi_state *state = &call->th->state;
     const uint64_t include = state->include, allow = state->allow;
@@ -28307,8 +28300,8 @@ static bool opdi_op_is_random(opd_op *op) {
 }
 
 static int opdi_detach_kernel(opd_call *call);
-/* Makes results that share an argument's memory views of it for the tape of the layers inside; results of detach are
-   not. */
+/* Makes results that share an argument's memory views of it for the tape of the layers inside; results of
+   detach are not. */
 static void opdi_batch_tie(opd_call *call) {
     const opd_op *op = call->op;
     const opdi_card *card = OPDI_ACQUIRE(&op->card);
@@ -28336,8 +28329,8 @@ static void opdi_batch_tie(opd_call *call) {
 
 static int opdi_batched_kernel(opd_call *call);
 static int opdi_batched_rule(opd_call *call);
-/* The thread's state before a batching rule.  Rules run under the layers around their vmap layer, and under their
-   modes. */
+/* The thread's state before a batching rule.  Rules run under the layers around their vmap layer, and
+   under their modes. */
 typedef struct opdi_ruling {
     opdi_layer *layer, *rule;
     struct opdi_level *level;
@@ -28383,8 +28376,8 @@ static int opdi_vmap_call(opd_call *call, opdi_layer *layer) {
     return rc;
 }
 
-/* Returns the innermost vmap layer that takes part in the call (something is batched there, or it is random); NULL if
-   none. */
+/* Returns the innermost vmap layer that takes part in the call (something is batched there, or it is random);
+   NULL if none. */
 static opdi_layer *opdi_layer_of(const opd_call *call) {
     opdi_layer *layer = call->th->innermost.layer;
     while (layer && (layer->kind != OPDI_LAYER_VMAP || (!opdi_any_batched(call->op, call->args, layer->level) &&
@@ -28398,8 +28391,8 @@ static inline bool opdi_level_inside(const struct opdi_level *level, const opdi_
 }
 
 /* The kernel at DynamicLayerFront, above everything: hands the call to the tape inside of the vmap layer that it
-   belongs to, or right to that layer's rule.  A call that belongs to none is an ordinary one: the tape is one for all
-   layers. */
+   belongs to, or right to that layer's rule.  A call that belongs to none is an ordinary one: the tape is one
+   for all layers. */
 static int opdi_front_kernel(opd_call *call) {
     opdi_thread *thread = call->th;
     opdi_layer *const rule = thread->innermost.rule, *const layer = opdi_layer_of(call),
@@ -28501,8 +28494,8 @@ static int opdi_batch_as(opd_call *call, opd_kernel fn) {
     return opdi_batch_slot(call, &slot);
 }
 
-/* The rule of composite operators: runs their kernel, whose operators are batched; without one, loops over the
-   examples. */
+/* The rule of composite operators: runs their kernel, whose operators are batched; without one, loops
+   over the examples. */
 int opd_batch_decompose(opd_call *call) {
     const opdi_card *card = OPDI_ACQUIRE(&call->op->card);
     opdi_slot slot = {NULL, NULL};
@@ -28628,8 +28621,8 @@ static bool opdi_any_listed(const opd_call *call) {
     return false;
 }
 
-/* Finds the operator's CompositeImplicitAutograd kernel, if that is what its Autograd keys run; true if there is
-   one. */
+/* Finds the operator's CompositeImplicitAutograd kernel, if that is what its Autograd keys run; true if
+   there is one. */
 static bool opdi_composite_slot(opd_op *op, opdi_slot *slot) {
     opdi_chosen how;
     const opdi_kernel *kernel;
@@ -28722,8 +28715,8 @@ static opd_tensor *opdi_batch_stack(opd_call *call, const opd_value *rets, int64
     return all && all[0] ? opd_stack(opd_tensors_of(all, count)) : NULL;
 }
 
-/* Returns the stacked results of count examples as the call's.  none: there are no examples, and rets are those of a
-   made-up one. */
+/* Returns the stacked results of count examples as the call's.  none: there are no examples, and rets are those of
+   a made-up one. */
 static int opdi_batch_collect(opd_call *call, const opd_value *rets, int64_t count, bool none) {
     const opd_op *op = call->op;
     int i;
@@ -28817,8 +28810,8 @@ int opd_batch_loop(opd_call *call) {
     return opdi_batch_check_loop(call) || opdi_batch_slow(call) ? -1 : opdi_batch_each(call);
 }
 
-/* Handles sizes or dtypes that a rule is not made for: if they are wrong, the operator itself says so; otherwise
-   loops. */
+/* Handles sizes or dtypes that a rule is not made for: if they are wrong, the operator itself says
+   so; otherwise loops. */
 static int opdi_batch_unfit(opd_call *call) {
     opd_value rets[OPDI_MAX_RETURNS];
     return opdi_batch_ones(call, rets) ? -1 : opd_batch_loop(call);
@@ -28893,8 +28886,8 @@ static bool opdi_any_element(opd_tensor *tensor, bool nan) {
     return found;
 }
 
-/* Returns one example of tensor as a plain tensor, for operators that look at sizes and strides only; NULL with an
-   error. */
+/* Returns one example of tensor as a plain tensor, for operators that look at sizes and strides only; NULL
+   with an error. */
 static opd_tensor *opdi_batch_alias(const opd_tensor *tensor) {
     opd_tensor *one;
     if (tensor->numel && tensor->storage->bytes == 0) {  /* of no examples: memory of its own */
@@ -28998,8 +28991,8 @@ static int opdi_batch_detach_(opd_call *call) {
     opd_tensor *tensor = opd_arg_tensor(call, 0), *value = opd_detach(opdi_batch_front_arg(call, 0));
     return !value || opdi_batch_become(tensor, value) ? -1 : opd_return_tensor(call, tensor);
 }
-/* The rule of resize_ and resize_as_: keeps what there is of each example; asking for more elements than that is an
-   error. */
+/* The rule of resize_ and resize_as_: keeps what there is of each example; asking for more elements than that
+   is an error. */
 static int opdi_batch_resize(opd_call *call) {
     opd_tensor *tensor = opd_arg_tensor(call, 0);
     const opd_value *to = &call->args[1];
@@ -29053,8 +29046,8 @@ static int opdi_dims_learn(opd_op *op) {
     return what;
 }
 
-/* Returns 1, 2, ..., the dims of an example behind that of the examples, in dims[64]; an example without dims gets
-   one. */
+/* Returns 1, 2, ..., the dims of an example behind that of the examples, in dims[64]; an example without
+   dims gets one. */
 static opd_ints opdi_batch_all_dims(int ndim, int64_t *dims) {
     int count;
     for (count = 0; count < OPDI_MAX(ndim, 1); count++) { dims[count] = count + 1; }
@@ -29070,8 +29063,8 @@ static opd_tensor *opdi_batch_flat(opd_tensor *value) {
 }
 
 /* Shifts the dims that argument value names by one, behind that of the examples.  ndim: how many may be named; self:
-   dims of an example; dims[64]: room for a list.  Returns 0, -1 with an error, or 1 for None, which is all elements in
-   a row. */
+   dims of an example; dims[64]: room for a list.  Returns 0, -1 with an error, or 1 for None, which is all elements
+   in a row. */
 static int opdi_batch_shift(const opd_call *call, opd_value *value, int i, int ndim, int self, int what,
                             int64_t *dims) {
     int32_t k, count = value->tag == OPD_TAG_INTS ? value->n : 0;
@@ -29413,8 +29406,8 @@ static int opdi_batch_escaped(const opd_call *call) {
 OPDI_COLD_END
 
 static int opdi_batch_random(opd_call *call, const opdi_card *card);
-/* Runs the batching rule of an operator's card; an operator without one is composed of others, or loops over
-   examples. */
+/* Runs the batching rule of an operator's card; an operator without one is composed of others, or
+   loops over examples. */
 static int opdi_batched_rule(opd_call *call) {
     const opdi_card *card = OPDI_ACQUIRE(&call->op->card);
     opd_vmap_rule rule = card ? card->desc.vmap : NULL;
@@ -29426,8 +29419,8 @@ static int opdi_batched_rule(opd_call *call) {
     if (!rule) { rule = opdi_is_view_op(call->op) ? opd_batch_view : opd_batch_decompose; }
     return rule(call);
 }
-/* The kernel at FuncTorchBatched of every operator.  A call that comes here without its layer has a tensor that
-   escaped. */
+/* The kernel at FuncTorchBatched of every operator.  A call that comes here without its layer has a
+   tensor that escaped. */
 static int opdi_batched_kernel(opd_call *call) {
     const opdi_layer *layer = call->th->innermost.rule;
     return layer && (opdi_op_is_random(call->op) || opdi_any_batched(call->op, call->args, layer->level))
@@ -29569,8 +29562,8 @@ opd_tensor *opd_vmap_wrap(opd_tensor *tensor, int in_dim, int level) {
     return opdi_own(opdi_batch_wrap(tensor, dim, level));
 }
 
-/* Takes tensor out of the vmap layer at `level`, examples along out_dim; a tensor that has none is expanded.  NULL with
-   an error. */
+/* Takes tensor out of the vmap layer at `level`, examples along out_dim; a tensor that has none is expanded.  NULL
+   with an error. */
 opd_tensor *opd_vmap_unwrap(opd_tensor *tensor, int out_dim, int level) {
     opdi_thread *thread = opdi_self();
     opdi_layer *layer, *const top = thread->innermost.layer, *const rule = thread->innermost.rule;
@@ -29619,8 +29612,8 @@ int opd_vmap_end(int level) {
 
 OPDI_COLD_BEGIN
 
-/* Computes gradients with is_grads_batched: runs the backward once, with gradients that are batched; 0, or -1 with an
-   error. */
+/* Computes gradients with is_grads_batched: runs the backward once, with gradients that are batched; 0, or -1
+   with an error. */
 static int opdi_grad_batched(opd_tensor *const *outputs, int count, opd_tensor *const *inputs, int ninputs,
                              const opd_backward_options *options, opd_tensor **grads) {
     opd_backward_options other = *options;
@@ -29958,8 +29951,8 @@ static int opdi_trace_outside(opd_tensor *tensor);
 static int opdi_input_bw(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_bw_grad(bw, 0)); }
 static const opdi_derivative opdi_input_formula = {
     "AliasBackward0", opdi_input_bw, /* card, plugin */ NULL, NULL, /* context, once, fresh */ false, false, false};
-/* True if tensor is an input that is differentiated by and is followed by the tape outside, too; for the function it is
-   a leaf. */
+/* True if tensor is an input that is differentiated by and is followed by the tape outside, too; for the function it
+   is a leaf. */
 static bool opdi_diff_is_input(const opd_tensor *tensor) {
     return tensor->grad_fn && tensor->grad_fn->formula->fn == opdi_input_bw;
 }
@@ -30107,8 +30100,8 @@ static bool opdi_diff_inside(const opdi_diff *diff, const opd_node *node) {
     return opdi_node_sequence(node) >= diff->since &&
         node->sequence >> OPDI_SEQUENCE_BITS == opdi_thread_number(opdi_self());
 }
-/* Returns 1 if tensor's history leads out of the layer, to something that was there before, else 0; -1 without
-   memory. */
+/* Returns 1 if tensor's history leads out of the layer, to something that was there before, else 0;
+   -1 without memory. */
 static int opdi_diff_leads_out(const opdi_diff *diff, const opd_tensor *tensor) {
     opdi_nodes seen;
     int32_t i;
@@ -30132,9 +30125,8 @@ static int opdi_diff_leads_out(const opdi_diff *diff, const opd_tensor *tensor) 
 }
 
 static opd_tensor *opdi_diff_result(const opdi_diff *diff, opd_tensor *tensor);
-/* Replaces tensor's tangents, which have histories of their own, by what they are outside (see opdi_diff_result); 0 or
-   -1.
- */
+/* Replaces tensor's tangents, which have histories of their own, by what they are outside (see opdi_diff_result);
+   0 or -1. */
 static int opdi_diff_tangents(const opdi_diff *diff, const opd_tensor *tensor) {
     opdi_level *level;
     for (level = opdi_self()->innermost.level; level; level = level->outer) {
@@ -30183,9 +30175,8 @@ static int opdi_once_tie(const opd_node *from, opd_tensor **tensors, opd_tensor 
     opdi_node_release(twice);
     return rc;
 }
-/* Ties tensor's tangents as opdi_once_tie does, in the levels that are open outside of layer `below` and inside of
-   tensor's own.
- */
+/* Ties tensor's tangents as opdi_once_tie does, in the levels that are open outside of layer `below` and inside
+   of tensor's own. */
 static int opdi_once_tangents(const opd_node *from, const opd_tensor *tensor, opd_tensor *const *reads, int count,
                               int below) {
     const int above = tensor->flags & OPDI_BATCHED ? opdi_batched_of(tensor)->level : 0;
@@ -30237,8 +30228,8 @@ static int opdi_once_deeper(const opd_node *from, opd_tensor **tensors, opd_tens
     return rc;
 }
 
-/* Returns 1 if tensor may keep its history outside of the layer (or has none), 0 if it leads nowhere there, -1 with an
-   error. */
+/* Returns 1 if tensor may keep its history outside of the layer (or has none), 0 if it leads nowhere there, -1
+   with an error. */
 static int opdi_diff_keeps(const opdi_diff *diff, const opd_tensor *tensor) {
     const opd_tensor *base = !tensor->grad_fn && (tensor->flags & OPDI_IS_VIEW) ? opdi_view_record_of(tensor)->base
         : tensor;
@@ -30270,7 +30261,7 @@ struct opd_derivative {
     opd_tensor **outs;                            /* of a vjp: with their histories */
     opd_tensor *const *primals;                   /* of a linearization */
     int nouts, vmaps;
-    opd_transform_options o;                      /* the program's; argnums are those of d */
+    opd_transform_options o;                      /* the program's; argnums are those of diff */
 };
 
 /* Makes the options the derivative's own: the caller's may be gone when it is called. */
@@ -30292,8 +30283,8 @@ static int opdi_diff_check(const opdi_diff *diff, opd_tensor *const *out, int co
     return 0;
 }
 
-/* Calls the function inside of a grad layer and writes its outputs and aux ones as they are outside; returns how many,
-   or -1. */
+/* Calls the function inside of a grad layer and writes its outputs and aux ones as they are outside; returns how
+   many, or -1. */
 static int opdi_vjp_make(opd_derivative *derivative, opd_tensor **outputs) {
     opdi_diff *diff = &derivative->diff;
     opd_tensor *out[OPD_TRANSFORM_OUTPUTS] = {NULL};
@@ -30350,8 +30341,8 @@ int opd_vjp(opd_transform_fn fn, void *user, opd_tensor *const *primals, int cou
     return opdi_outputs_give(outputs, out, rc, opdi_least_outputs(options));
 }
 
-/* Pulls cotangents of the outputs (NULL: zeros; no array: ones) back to gradients of the inputs; returns how many, or
-   -1. */
+/* Pulls cotangents of the outputs (NULL: zeros; no array: ones) back to gradients of the inputs; returns how
+   many, or -1. */
 static int opdi_vjp_pull(opd_derivative *derivative, opd_tensor *const *cotangents, unsigned flags,
                          opd_tensor **grads) {
     opdi_thread *thread = opdi_self();
@@ -30447,8 +30438,8 @@ int opd_grad_and_value(opd_transform_fn fn, void *user, opd_tensor *const *input
 
 //== forward ===========================================================================================================
 
-/* Calls the function at the primals d->in with tangents (NULL: none) and writes outputs and their tangents; returns how
-   many outputs there are with the aux ones, or -1. */
+/* Calls the function at the primals diff->in with tangents (NULL: none) and writes outputs and their tangents; returns
+   how many outputs there are with the aux ones, or -1. */
 static int opdi_jvp_make(opdi_diff *diff, opd_tensor *const *tangents, opd_tensor **outputs,
                          opd_tensor **out_tangents) {
     opdi_thread *thread = opdi_self();
@@ -30615,8 +30606,8 @@ int opd_derivative_call(opd_derivative *derivative, opd_tensor *const *in, int c
 
 //== custom functions under vmap =======================================================================================
 
-/* Finds the innermost vmap layer that an input of a custom function is batched at; forward mode is that of the layers
-   inside. */
+/* Finds the innermost vmap layer that an input of a custom function is batched at; forward mode is that of
+   the layers inside. */
 static int opdi_function_layer(opd_context *ctx) {
     opdi_layer *layer = opdi_self()->innermost.layer;
     int i;
@@ -30806,8 +30797,8 @@ static opd_tensor *opdi_basis(const opd_tensor *tensor, int64_t first, int64_t r
     return row ? opd_reshape(row, opd_ints_of(sizes, tensor->ndim + 1)) : NULL;
 }
 
-/* A Jacobian while it is computed.  Its rows belong to the elements of the n tensors `what`; each row is one
-   derivative. */
+/* A Jacobian while it is computed.  Its rows belong to the elements of the n tensors `what`; each row
+   is one derivative. */
 typedef struct opdi_jacobian {
     opdi_diff *diff;
     opd_derivative *vjp;                          /* jacrev; NULL: jacfwd */
@@ -30817,8 +30808,8 @@ typedef struct opdi_jacobian {
     opd_tensor *aux[OPD_TRANSFORM_OUTPUTS];
 } opdi_jacobian;
 
-/* Computes the rows for a basis, by the vjp or by calling the function in forward mode; returns how many tensors, or
-   -1. */
+/* Computes the rows for a basis, by the vjp or by calling the function in forward mode; returns how many
+   tensors, or -1. */
 static int opdi_jacobian_apply(opdi_jacobian *jacobian, opd_tensor **basis, opd_tensor **out) {
     opd_tensor *all[OPD_TRANSFORM_OUTPUTS];
     opdi_diff diff;
@@ -31142,8 +31133,8 @@ static int opdi_faked_grow(opdi_fake *fake) {
     if (old.map) { opdi_free(old.map, (size_t)old.size * sizeof *old.map); }
     return 0;
 }
-/* Returns the fake of tensor, which the mode holds; tensor itself if it is a fake or a wrapped number.  NULL without
-   memory. */
+/* Returns the fake of tensor, which the mode holds; tensor itself if it is a fake or a wrapped number.
+   NULL without memory. */
 static opd_tensor *opdi_fake_of(opd_tensor *tensor) {
     opdi_fake *fake = opdi_self()->innermost.fake;
     opdi_faked *faked;
@@ -31174,8 +31165,8 @@ opd_tensor *opd_fake_tensor(opd_tensor *tensor) {
     return opdi_own(opd_keep(fake));
 }
 
-/* Returns a size for a result whose size depends on data, `max` if there is one, and notes the bounds; -1 with an
-   error. */
+/* Returns a size for a result whose size depends on data, `max` if there is one, and notes the bounds; -1
+   with an error. */
 static int64_t opdi_fake_size(int64_t min, int64_t max) {
     opdi_fake *fake = opdi_self()->innermost.fake;
     const int64_t value = max >= 0 ? max : min;
@@ -31618,8 +31609,8 @@ static opdi_gvalue *opdi_gvalue_new(opd_graph *graph, opdi_gnode *node, int32_t 
     return value;
 }
 
-/* Notes in value what is known of tensor tensor: dtype, sizes, strides, device, requires_grad; 0, or -1 without
-   memory. */
+/* Notes in value what is known of tensor tensor: dtype, sizes, strides, device, requires_grad; 0, or
+   -1 without memory. */
 static int opdi_gvalue_describe(opd_graph *graph, opdi_gvalue *value, const opd_tensor *tensor) {
     value->tag = OPD_TAG_TENSOR;
     value->dims = (int64_t *)opdi_graph_alloc(graph, 2 * (size_t)tensor->ndim * sizeof(int64_t));
@@ -31753,8 +31744,8 @@ static int opdi_traced_put(opdi_tracer *tracer, opd_tensor *tensor, opdi_gvalue 
     tracer->map[i].value = value;
     return 0;
 }
-/* Makes v, another tensor with tensor's memory, the same value of the graph, if tensor is one; 0, or -1 without
-   memory. */
+/* Makes v, another tensor with tensor's memory, the same value of the graph, if tensor is one; 0, or
+   -1 without memory. */
 static int opdi_traced_copy(opd_tensor *v, const opd_tensor *tensor) {
     opdi_tracer *tracer = opdi_self()->innermost.tracer;
     opdi_gvalue *value = tracer ? opdi_traced_value(tracer, tensor) : NULL;
@@ -31825,9 +31816,8 @@ static int opdi_traced_leaves(const opdi_tracer *tracer, const opdi_gvalue *valu
                     "made of it would be a constant of the graph. Register an operator whose kernel reads it "
                     "(opd_define) and call that", what, *op ? "a result of " : "an input of the graph", op);
 }
-/* Checks whether the data of tensor may be read: not those of a traced tensor outside of kernels.  0, or -1 with an
-   error.
- */
+/* Checks whether the data of tensor may be read: not those of a traced tensor outside of kernels.  0, or -1
+   with an error. */
 static int opdi_traced_read(const opd_tensor *tensor) {
     const opdi_thread *thread = opdi_self();
     const opdi_gvalue *value = thread->innermost.tracer && (thread->state.allow & OPD_BIT_OF(OPD_F_TRACER))
@@ -32032,8 +32022,8 @@ static opdi_gnode *opdi_trace_begin(opd_call *call, int64_t *waiting) {
     *waiting = tracer->nwaiting;
     return tracer->locations && opdi_trace_frames(tracer->graph, node) ? NULL : node;
 }
-/* Ends what opdi_trace_begin began: adds the node and its results to the graph. rc: what the call returned.  0 or
-   -1. */
+/* Ends what opdi_trace_begin began: adds the node and its results to the graph. rc: what the call returned.
+   0 or -1. */
 static int opdi_trace_done(opd_call *call, opdi_gnode *node, int64_t waiting, int rc) {
     opdi_tracer *tracer = call->th->innermost.tracer;
     int i;
@@ -32060,8 +32050,8 @@ static bool opdi_trace_inside(opd_call *call, opd_keyset below) {
     return fn == opdi_autograd_kernel || fn == opdi_autograd_inplace_kernel || fn == opdi_autograd_fallback ||
         fn == opdi_autograd_out_kernel || fn == opdi_autograd_registered || fn == opd_autograd_not_implemented;
 }
-/* True if the kernels of a call that is one node of the graph gave a result a tangent.  Views have that of what they
-   look at. */
+/* True if the kernels of a call that is one node of the graph gave a result a tangent.  Views have that of what
+   they look at. */
 static bool opdi_traced_tangents(const opd_call *call) {
     int i, k;
     for (i = 0; i < call->op->nrets; i++) {
@@ -32649,8 +32639,8 @@ static opdi_gplan *opdi_gplan_new(opd_graph *graph) {
     plan->rest = plan->slots + refs + (size_t)slots;
     return plan;
 }
-/* Counts one use of value as over; after the last one its slot is added to those that are let go, and for a list those
-   in it. */
+/* Counts one use of value as over; after the last one its slot is added to those that are let go, and for a list
+   those in it. */
 static void opdi_gplan_used(opdi_gplan *plan, opdi_gvalue *value, int32_t *count) {
     const opdi_gnode *node = value->node && value->node->kind == OPDI_G_LIST ? value->node : NULL;
     int32_t k;
@@ -32658,8 +32648,8 @@ static void opdi_gplan_used(opdi_gplan *plan, opdi_gvalue *value, int32_t *count
     if (opdi_gvalue_made(value)) { plan->slots[(*count)++] = value->slot; }
     for (k = 0; node && k < node->nin; k++) { opdi_gplan_used(plan, node->in[k], count); }
 }
-/* Works out what a run does, step by step, and when values are let go; NULL without memory.  The uses are counted
-   down. */
+/* Works out what a run does, step by step, and when values are let go; NULL without memory.  The uses
+   are counted down. */
 static opdi_gplan *opdi_gplan_make(opd_graph *graph) {
     opdi_gplan *plan = opdi_gplan_new(graph);
     opdi_gnode *node;
@@ -32845,8 +32835,8 @@ static int opdi_graph_steps(opdi_thread *thread, const opdi_gplan *plan, opd_val
     return 0;
 }
 
-/* Runs the plan on slots of this run's own, so that several threads may run one graph; returns the number of outputs,
-   or -1. */
+/* Runs the plan on slots of this run's own, so that several threads may run one graph; returns the number of
+   outputs, or -1. */
 int opd_graph_run(const opd_graph *graph, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs, int cap) {
     opdi_thread *thread = opdi_self();
     const uint64_t was = opdi_enter(thread);
@@ -32904,8 +32894,8 @@ typedef struct opdi_gparser {
 } opdi_gparser;
 
 static int opdi_gparse_fail(opdi_gparser *parser, const char *format, ...) OPD_PRINTF_LIKE(2, 3);
-/* Fails with the line of the text, or the function by which a graph is built; an error that is pending stays. Returns
-   -1. */
+/* Fails with the line of the text, or the function by which a graph is built; an error that is pending
+   stays. Returns -1. */
 static int opdi_gparse_fail(opdi_gparser *parser, const char *format, ...) {
     char text[600];
     va_list ap;
@@ -32996,8 +32986,8 @@ static int opdi_gname_base(const char *name, int32_t *suffix) {
     *suffix = numbered ? (int32_t)strtol(dot + 1, NULL, 10) : 1;
     return (int)(numbered ? (size_t)(dot - name) : strlen(name));
 }
-/* Renames the value that has the name in `slot`, as in a text a name belongs to the last value that takes it; 0 or
-   -1. */
+/* Renames the value that has the name in `slot`, as in a text a name belongs to the last value that takes it;
+   0 or -1. */
 static int opdi_gparse_rename(opdi_gparser *parser, opdi_gnamed *slot) {
     opdi_gvalue *old = slot->value;
     int32_t suffix;
@@ -33175,8 +33165,8 @@ static int opdi_gparse_type(opdi_gparser *parser, opdi_gvalue *value, const char
     }
     return opdi_gparse_fail(parser, "expected a type");
 }
-/* Reads "%name : type"; without a type the tag is OPD_TAG_DEFAULT, until it is known what makes the value.  NULL with
-   an error. */
+/* Reads "%name : type"; without a type the tag is OPD_TAG_DEFAULT, until it is known what makes the value.  NULL
+   with an error. */
 static opdi_gvalue *opdi_gparse_declare(opdi_gparser *parser, opdi_gnode *node, const char **word) {
     opdi_gvalue *value = opdi_gparse_new(parser, node);
     *word = "Tensor";
@@ -33337,9 +33327,8 @@ static int32_t opdi_gtag_of(const opdi_type *type) {
     default: return element == plain ? OPD_TAG_OBJECT : OPD_TAG_LIST;
     }
 }
-/* True if value is a constant number where an operator of aten wants a tensor: the call then makes a wrapped number of
-   it.
- */
+/* True if value is a constant number where an operator of aten wants a tensor: the call then makes a wrapped
+   number of it. */
 static bool opdi_gnumber_for_tensor(const opd_op *op, int i, const opdi_gvalue *value) {
     return op->wraps_numbers && !(op->written_args >> i & 1) && value->node && value->node->kind == OPDI_G_CONSTANT &&
         opdi_strip_optional(op->schema->args[i].type)->kind == OPDI_TYPE_TENSOR &&
@@ -33356,8 +33345,8 @@ static bool opdi_gmatch_one(const opd_op *op, int i, const opdi_gvalue *value, b
     return convert && value->tag == OPD_TAG_INT && value->node && value->node->kind == OPDI_G_CONSTANT &&
         (op->accepts[i] >> OPD_TAG_FLOAT & 1);
 }
-/* True if an operator takes these count values and gives nout results (-1: any number); otherwise writes why not, in
-   PyTorch's words. */
+/* True if an operator takes these count values and gives nout results (-1: any number); otherwise writes why not,
+   in PyTorch's words. */
 static bool opdi_gmatch(const opd_op *op, opdi_gvalue *const *in, int count, int nout, bool convert, opdi_text *why) {
     char text[100];
     int i;
@@ -33399,8 +33388,8 @@ static void opdi_gparse_unknown(opdi_gparser *parser, const char *name) {
                            at ? (int)OPDI_MIN(strcspn(at + length + 3, "\n"), 300) : 0, at ? at + length + 3 : "",
                            at ? ")" : "");
 }
-/* Returns the overload of a name that takes these values; a name with an overload means that one.  NULL with an
-   error. */
+/* Returns the overload of a name that takes these values; a name with an overload means that one.  NULL
+   with an error. */
 static opd_op *opdi_gparse_op(opdi_gparser *parser, const char *name, opdi_gvalue *const *in, int count, int nout) {
     const char *colons = strstr(name, "::");
     opd_op *op = colons && strchr(colons, '.') ? opd_find_quiet(name) : NULL;
@@ -33483,8 +33472,8 @@ static int opdi_gparse_results(opdi_gparser *parser, const opdi_gnode *node) {
     return 0;
 }
 
-/* Checks that a list's elements are of its type, which is told by the first if it is not declared; 0, or -1 with an
-   error. */
+/* Checks that a list's elements are of its type, which is told by the first if it is not declared; 0, or -1
+   with an error. */
 static int opdi_gparse_list(opdi_gparser *parser, opdi_gnode *node) {
     opdi_gvalue *value = node->out[0];
     int i, row = 0;
@@ -33906,8 +33895,8 @@ static void opdi_gnames_put_value(opdi_gnames *names, opdi_gvalue *value) {
     if (value->name) { (void)opdi_gnames_put(names, value->name, value); }
 }
 
-/* Makes a table of the graph's names with room for `more`, and the suffixes that an older one knows; NULL without
-   memory. */
+/* Makes a table of the graph's names with room for `more`, and the suffixes that an older one knows;
+   NULL without memory. */
 static opdi_gnames *opdi_gnames_make(const opd_graph *graph, const opdi_gnames *old, int64_t more) {
     int64_t count = graph->ninputs + more, size = 64, k;
     const opdi_gnode *node;
@@ -34307,13 +34296,13 @@ static double opdi_check_random(int i, int64_t element) {
     bits ^= bits >> 32;
     return ((double)(bits >> 11) + 0.5) * 1.1102230246251565404e-16;
 }
-/* Element element of direction dim of an axis; the random one has length 1. */
+/* Returns an element of a direction of an axis; the random one has length 1. */
 static double opdi_check_direction(const opdi_check *check, const opdi_axis *axis, int side, int64_t direction,
                                    int64_t element) {
     if (!check->fast) { return direction == element ? 1 : 0; }
     return opdi_check_random(2 * axis->which + side, element) * axis->unit;
 }
-/* The component of the numbers values of an axis along its direction dim. */
+/* Returns the component of the numbers `values` of an axis along one of its directions. */
 static double opdi_check_along(const opdi_check *check, const opdi_axis *axis, int side, int64_t direction,
                                const double *values) {
     double sum = 0;
@@ -34343,8 +34332,8 @@ static double *opdi_check_read(const opd_tensor *tensor) {
     opd_tensor *desk = opdi_check_desk(tensor);
     return !desk || opdi_copy(desk, tensor) ? NULL : (double *)(void *)desk->data;
 }
-/* Sets tensor to home (NULL: zero) + step times direction dim of axis axis (side 0: of an input, 1: of an output).  0,
-   or -1 with an error. */
+/* Sets tensor to home (NULL: zero) + step times a direction of an axis (side 0: of an input, 1: of an output); 0, or -1
+   with an error. */
 static int opdi_check_write(const opdi_check *check, opd_tensor *tensor, const opd_tensor *home, const opdi_axis *axis,
                             int side, int64_t direction, double step) {
     opd_scope scope = opd_scope_open();
@@ -34359,7 +34348,7 @@ static int opdi_check_write(const opdi_check *check, opd_tensor *tensor, const o
     opd_scope_close(&scope);
     return rc;
 }
-/* Returns a tensor like tensor that is direction dim of its axis; NULL with an error. */
+/* Returns a tensor like tensor that is this direction of its axis; NULL with an error. */
 static opd_tensor *opdi_check_vector(const opdi_check *check, const opd_tensor *tensor, const opdi_axis *axis, int side,
                                      int64_t direction) {
     opd_tensor *value = opdi_own(opdi_tensor_make(tensor->dims, NULL, tensor->ndim, (opd_scalar_type)tensor->dtype,
@@ -34426,8 +34415,8 @@ static int opdi_check_outputs(const opdi_check *check, opd_tensor *const *inputs
 
 //== the two Jacobians =================================================================================================
 
-/* Fills row `dim` of input axis of the numerical Jacobian: central differences of all outputs.  0, or -1 with an
-   error. */
+/* Fills row `direction` of an input's axis of the numerical Jacobian: central differences of all outputs.  0, or -1
+   with an error. */
 static int opdi_check_differences(opdi_check *check, const opdi_axis *axis, int64_t direction) {
     opd_tensor *outs[OPD_GRADCHECK_OUTPUTS];
     double *row = check->numerical + (axis->at + direction) * check->columns;
@@ -34485,8 +34474,8 @@ static int opdi_check_backward(const opdi_check *check, opd_tensor *const *outs,
     for (j = 0; j < check->nin; j++) { in[j] = check->in[j].tensor; }
     return opd_autograd_grad(outs, count, in, check->nin, &options, grads);
 }
-/* Fills column right of output axis of the analytical Jacobian by a backward pass; when `second`, raises *worst to the
-   most by which the pass differs from what is there.  0, or -1 with an error. */
+/* Fills a column of an output of the analytical Jacobian by a backward pass; when `second`, raises *worst to the most
+   by which the pass differs from what is there.  0, or -1 with an error. */
 static int opdi_check_column(opdi_check *check, opd_tensor *out, const opdi_axis *output, int64_t column, bool second,
                              double *worst) {
     opd_tensor *grads[OPDI_CHECK_INPUTS], *value = opdi_check_vector(check, out, output, 1, column);
@@ -34548,7 +34537,7 @@ static int opdi_check_push(const opdi_check *check, opd_tensor *const *with, opd
     (void)opd_dual_level_end(level);
     return rc;
 }
-/* Fills row `dim` of input j of the analytical Jacobian by forward mode.  0, or -1 with an error. */
+/* Fills row `direction` of input j of the analytical Jacobian by forward mode.  0, or -1 with an error. */
 static int opdi_check_tangent(opdi_check *check, int j, int64_t direction) {
     const opdi_axis *input = &check->in[j];
     opd_tensor *with[OPDI_CHECK_INPUTS], *tangents[OPD_GRADCHECK_OUTPUTS];
@@ -34588,8 +34577,8 @@ static int opdi_check_tangents(opdi_check *check) {
 
 //== comparing =========================================================================================================
 
-/* Prints the block of input other and output axis of the Jacobian means as a tensor of (directions of other, directions
-   of axis). Returns the length of the text. */
+/* Prints the block of an input and an output of a Jacobian as a tensor of (directions of the input, directions of the
+   output).  Returns the length of the text. */
 static size_t opdi_check_print(const opdi_check *check, const double *jacobian, const opdi_axis *input,
                                const opdi_axis *output, char *buf, size_t cap) {
     opd_scope scope = opd_scope_open();
@@ -34611,7 +34600,7 @@ static size_t opdi_check_print(const opdi_check *check, const double *jacobian, 
     return length;
 }
 
-/* Finds the element of the block of input axis and output other that is furthest beyond what is allowed, and puts its
+/* Finds the element of the block of an input and an output that is furthest beyond what is allowed, and puts its
    row and column into at.  False when there is none. */
 static bool opdi_check_worst(const opdi_check *check, const opdi_axis *input, const opdi_axis *output,
                              int64_t *at /*[2]*/) {
@@ -34688,8 +34677,8 @@ static int opdi_check_layout(opdi_check *check, bool fast) {
     return opd_ok() ? 0 : -1;
 }
 
-/* Reports a projection of output i and input j that is off, after computing both Jacobians in full, which show more.
-   Returns -1. */
+/* Reports a projection of output i and input j that is off, after computing both Jacobians in full, which show
+   more. Returns -1. */
 static int opdi_check_again(opdi_check *check, opd_tensor **outs, int i, int j) {
     const double n = check->numerical[check->in[j].at * check->columns + check->out[i].at];
     const double grad = check->analytical[check->in[j].at * check->columns + check->out[i].at];
@@ -34922,8 +34911,8 @@ static int opdi_check_batched_error(opdi_check *check) {
     return opdi_check_fail(check, "While computing batched gradients, got: %s (gradcheck or gradgradcheck failed while "
                            "testing batched gradient computation)", why);
 }
-/* Checks that backward passes under vmap give what they give one by one, for two vectors of each output.  0, or -1 with
-   an error. */
+/* Checks that backward passes under vmap give what they give one by one, for two vectors of each output.  0, or -1
+   with an error. */
 static int opdi_check_batched(opdi_check *check) {
     opd_tensor *outs[OPD_GRADCHECK_OUTPUTS], *in[OPDI_CHECK_INPUTS], *values[2], *both;
     opd_tensor *one[2][OPDI_CHECK_INPUTS], *got[OPDI_CHECK_INPUTS], *want[2];
@@ -34955,8 +34944,8 @@ static int opdi_check_counting(void *user, opd_tensor *const *in, int count, opd
     for (i = 0; i < count; i++) { if (opdi_check_counts(out[i])) { out[k++] = out[i]; } }
     return count < 0 ? -1 : k;
 }
-/* Fills in the tangents of these outputs when the input in question has the tangent in[0].  Returns how many; -1 with
-   an error. */
+/* Fills in the tangents of these outputs when the input in question has the tangent in[0].  Returns how many; -1
+   with an error. */
 static int opdi_check_one_tangent(void *user, opd_tensor *const *in, int count, opd_tensor **out) {
     const opdi_check_push_one *check_push_one = (const opdi_check_push_one *)user;
     opd_tensor *outs[OPD_TRANSFORM_OUTPUTS];
@@ -34968,8 +34957,8 @@ static int opdi_check_one_tangent(void *user, opd_tensor *const *in, int count, 
     return opd_jvp(opdi_check_counting, user, check_push_one->check->inputs, in, check_push_one->check->ninputs,
                    &options, outs, out);
 }
-/* Checks that vmap over two tangents of an input gives what pushing one after the other does; returns 0, or -1 with an
-   error. */
+/* Checks that vmap over two tangents of an input gives what pushing one after the other does; returns 0, or -1
+   with an error. */
 static int opdi_check_batched_tangents(opdi_check *check) {
     opd_tensor *one[2][OPD_TRANSFORM_OUTPUTS], *got[OPD_TRANSFORM_OUTPUTS], *values[2], *both, *want[2];
     opdi_check_push_one check_push_one;
@@ -35208,8 +35197,8 @@ static int opdi_gradients_start(const opdi_gradients *gradients, opd_tensor *con
     return count;
 }
 
-/* Checks second derivatives: gradcheck of the function that gives the gradients of fn.  Returns what opd_gradcheck
-   does. */
+/* Checks second derivatives: gradcheck of the function that gives the gradients of fn.  Returns
+   what opd_gradcheck does. */
 int opd_gradgradcheck(opd_gradcheck_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                       opd_tensor *const *grad_outputs, const opd_gradcheck_options *options) {
     const opd_gradcheck_options defaults = opd_gradcheck_defaults(), *other = options ? options : &defaults;
@@ -35479,8 +35468,8 @@ static bool opdi_opcheck_size(int64_t real, int64_t fake) {
     }
     return real == fake;
 }
-/* Checks that the fake result number i has the sizes, dtype, device and strides of the real one.  0, or -1 with an
-   error. */
+/* Checks that the fake result number i has the sizes, dtype, device and strides of the real one.  0, or -1
+   with an error. */
 static int opdi_opcheck_same_fake(const opd_tensor *real, const opd_tensor *fake, int i) {
     char first[24 * OPD_MAX_DIMS], second[24 * OPD_MAX_DIMS];
     int dim = 0;
@@ -35514,8 +35503,8 @@ static int opdi_opcheck_same_fake(const opd_tensor *real, const opd_tensor *fake
     }
     return 0;
 }
-/* Calls the operator on fakes, in the fake mode that is open, and compares with its count real results.  0, or -1 with
-   an error. */
+/* Calls the operator on fakes, in the fake mode that is open, and compares with its count real results.  0, or -1
+   with an error. */
 static int opdi_opcheck_fake_run(const opdi_trial *trial, opd_tensor *const *real, int count, const int *which) {
     opd_tensor **in = opdi_trial_copies(trial, false), *fake[OPD_TRANSFORM_OUTPUTS];
     opd_value rets[OPDI_MAX_RETURNS];
@@ -35612,8 +35601,8 @@ static int opdi_opcheck_grads(const opdi_trial *trial, opd_tensor *const *in, op
     for (k = 0, m = 0; k < trial->count; k++) { if (opdi_requires_grad(in[k])) { grads[k] = got[m++]; } }
     return 0;
 }
-/* Compares the operator with its trace graph, which is run on equal tensors: results, then gradients.  0, or -1 with an
-   error. */
+/* Compares the operator with its trace graph, which is run on equal tensors: results, then gradients.  0, or -1
+   with an error. */
 static int opdi_opcheck_run_traced(const opdi_trial *trial, const opd_graph *graph) {
     opd_tensor **in = opdi_trial_copies(trial, true), **again = opdi_trial_copies(trial, true);
     opd_tensor **da = opdi_scope_tensors(trial->count + 1), **db = opdi_scope_tensors(trial->count + 1);
@@ -35660,8 +35649,8 @@ static int opdi_opcheck_run_traced(const opdi_trial *trial, const opd_graph *gra
     return 0;
 }
 
-/* True when all results are tensors or lists of them, which graphs can give, and of which examples can be put
-   together. */
+/* True when all results are tensors or lists of them, which graphs can give, and of which examples can
+   be put together. */
 static bool opdi_opcheck_gives_tensors(const opd_op *op) {
     int i;
     for (i = 0; i < op->nrets; i++) {
@@ -35763,8 +35752,8 @@ static int opdi_opcheck_vmap_dims(const opdi_trial *trial, opd_tensor *const *fi
     }
     return 0;
 }
-/* Checks vmap over all tensors, then over the first alone.  0, also where vmap cannot be checked, or -1 with an
-   error. */
+/* Checks vmap over all tensors, then over the first alone.  0, also where vmap cannot be checked, or -1
+   with an error. */
 static int opdi_opcheck_vmap(const opdi_trial *trial) {
     opd_tensor **first = opdi_scope_tensors(trial->count + 1), **second = opdi_scope_tensors(trial->count + 1);
     int *dims = (int *)opdi_scope_alloc(((size_t)trial->count + 1) * sizeof *dims), k, rc, batched = 0, writes = 0;
@@ -36000,8 +35989,8 @@ static int opdi_opcheck_tell(const opd_opcheck_options *options, opdi_text *repo
     (void)opd_error_rewind(mark);
     return 0;
 }
-/* Runs all sub-tests on the caller's tensors, then those of fakes and traces with other sizes.  0, or -1 with an
-   error. */
+/* Runs all sub-tests on the caller's tensors, then those of fakes and traces with other sizes.  0, or -1
+   with an error. */
 static int opdi_opcheck_all(opdi_trial *trial, const opd_opcheck_options *options) {
     const int mark = opd_error_mark();
     const unsigned tests = options->tests ? options->tests : (unsigned)OPD_OPCHECK_ALL;
@@ -36285,8 +36274,8 @@ static int opdi_picture_find(opdi_picture *picture, const uintptr_t *roots, int 
     }
     return 0;
 }
-/* Appends the whole picture: vertices, edges, the count tensors it was asked for, and the totals.  0, or -1 with an
-   error. */
+/* Appends the whole picture: vertices, edges, the count tensors it was asked for, and the totals.  0, or -1
+   with an error. */
 static int opdi_picture_write(opdi_picture *picture, opd_tensor *const *tensors, const uintptr_t *roots, int count) {
     opdi_text *text = &picture->text;
     int64_t k;
@@ -36329,8 +36318,8 @@ static int opdi_picture_write(opdi_picture *picture, opd_tensor *const *tensors,
     return 0;
 }
 
-/* Writes the picture into buf as far as it fits in cap bytes.  Returns the length of the whole text; 0 with an
-   error. */
+/* Writes the picture into buf as far as it fits in cap bytes.  Returns the length of the whole text; 0
+   with an error. */
 size_t opd_graph_dot(opd_tensor *const *tensors, int count, const opd_graph_options *options, char *buf, size_t cap) {
     opd_graph_options none;
     opdi_picture picture;
@@ -36583,8 +36572,8 @@ static void opdi_optimizer_count(const opd_optimizer *optimizer, int count, floa
         *(float *)(void *)optimizer->lists[(size_t)(5 * optimizer->count + i)]->data += by;
     }
 }
-/* Calls the operator of a step for the count parameters in the lists; `first`: they have not seen one.  0, or -1 with
-   an error. */
+/* Calls the operator of a step for the count parameters in the lists; `first`: they have not seen one.  0, or -1
+   with an error. */
 static int opdi_optimizer_call(opd_optimizer *optimizer, int count, bool first) {
     static opd_op *ops[3];
     static const char *const names[] = {"aten::_fused_sgd_", "aten::_fused_adam_", "aten::_fused_adamw_"};
@@ -36657,8 +36646,8 @@ static int opdi_optimizer_halves(opd_optimizer *optimizer) {
     return rc;
 }
 
-/* Takes one step for the parameters that have a gradient, the state of new ones being made first; returns 0, or -1 with
-   an error. */
+/* Takes one step for the parameters that have a gradient, the state of new ones being made first; returns 0, or -1
+   with an error. */
 int opd_optimizer_step(opd_optimizer *optimizer) {
     int i, rc = 0, begun = 0, fresh = 0;
     bool was;
@@ -36838,8 +36827,8 @@ static int opdi_scaler_unscale(opd_scaler *scaler, opdi_scaler_record *record, o
     opd_scope_close(&scope);
     return opd_ok() ? 0 : -1;
 }
-/* Checks the arguments of opd_scaler_unscale and opd_scaler_step, and returns the record of the optimizer; NULL with an
-   error. */
+/* Checks the arguments of opd_scaler_unscale and opd_scaler_step, and returns the record of the optimizer; NULL
+   with an error. */
 static opdi_scaler_record *opdi_scaler_begin(opd_scaler *scaler, opd_optimizer *optimizer, const char *function) {
     if (opdi_null_scaler(scaler, function) || opdi_null_optimizer(optimizer, function)) { return NULL; }
     if (scaler->enabled && !scaler->used) {
@@ -36943,8 +36932,8 @@ static opd_tensor *opdi_total_norm(opd_tensor *const *params, int count, double 
     opdi_free(norms, (size_t)(count + 1) * sizeof *norms);
     return total;
 }
-/* Calls the in-place operator on every gradient, with arguments a and, unless it is None, second.  0, or -1 with an
-   error. */
+/* Calls the in-place operator on every gradient, with arguments a and, unless it is None, second.  0, or -1
+   with an error. */
 static int opdi_clip_each(opd_tensor *const *params, int count, opd_op *op, opd_value arg, opd_value second) {
     opd_value values[3], rets[1];
     int i, rc = op ? 0 : -1;
@@ -36960,8 +36949,8 @@ static int opdi_clip_each(opd_tensor *const *params, int count, opd_op *op, opd_
     return rc;
 }
 
-/* Scales all gradients so that their norm is at most max_norm.  Returns the norm before, owned by the scope; NULL with
-   an error. */
+/* Scales all gradients so that their norm is at most max_norm.  Returns the norm before, owned by the scope; NULL
+   with an error. */
 opd_tensor *opd_clip_grad_norm(opd_tensor *const *params, int count, double max_norm, double norm_type,
                                bool error_if_nonfinite) {
     static opd_op *mul;
@@ -37137,8 +37126,8 @@ static bool opdi_plugin_has(const opd_plugin *plugin, uintptr_t address) {
     return address >= plugin->begin && address < plugin->end;
 }
 
-/* Frees cards and formulas recorded by hand of a plug-in, which were kept while somebody could be inside.  Under the
-   lock. */
+/* Frees cards and formulas recorded by hand of a plug-in, which were kept while somebody could be inside.
+   Under the lock. */
 static void opdi_plugin_forget(const opd_plugin *plugin) {
     opdi_hand **hands = &opdi_hands;
     size_t i = 0;
@@ -37255,8 +37244,8 @@ static opd_listener *opdi_plugin_listener(const opd_plugin *plugin) {
     return listener;
 }
 
-/* Undoes all that a plug-in has registered and takes the pin of its being loaded.  The caller sweeps when no lock is
-   held. */
+/* Undoes all that a plug-in has registered and takes the pin of its being loaded.  The caller sweeps when no
+   lock is held. */
 static void opdi_plugin_undo(opd_plugin *plugin) {
     opd_listener *listener;
     opd_library *lib;
@@ -37620,8 +37609,8 @@ OPD_PRINTF_LIKE(2, 3) static int opdi_path(char *out, const char *format, ...) {
     return count >= 0 && count < OPDI_PATH ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "the path %.60s... is too long", out);
 }
 
-/* Appends data to an open file, makes sure that all is on the disk, and closes it; for this user alone.  False on
-   failure. */
+/* Appends data to an open file, makes sure that all is on the disk, and closes it; for this user alone.
+   False on failure. */
 static bool opdi_file_end(int fd, const char *data, size_t length) {
     bool ok = fd >= 0 && fchmod(fd, 0600) == 0;
     while (ok && length) {
@@ -37697,8 +37686,8 @@ static bool opdi_path_guarded(const char *path, bool strict, char *bad) {
     return false;
 }
 
-/* Finds or makes the folder of results, in which only this user may write and which nobody else can replace; 0, or
-   -1. */
+/* Finds or makes the folder of results, in which only this user may write and which nobody else can replace;
+   0, or -1. */
 static int opdi_cache_dir(char *dir) {
     const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     const bool own = xdg && *xdg == '/';
@@ -37772,10 +37761,10 @@ static uint64_t opdi_mix_compiler(uint64_t hash, const char *command) {
     return hash;
 }
 
-/* Finds the folder of opdispatch.h: $OPD_INCLUDE, else where this file was compiled from.  A relative path begins in
-   the folder of the program or one above, never in the current folder, whose files may be anybody's.  If it is not
-   found, flags and the system's folders may still lead to it; if they do not, the hint is part of the error.  0 or
-   -1. */
+/* Finds the folder of opdispatch.h: $OPD_INCLUDE, else where this file was compiled from.  A relative path begins
+   in the folder of the program or one above, never in the current folder, whose files may be anybody's.  If it is
+   not found, flags and the system's folders may still lead to it; if they do not, the hint is part of the error.
+   0 or -1. */
 static int opdi_build_include(opdi_build *build) {
     const char *given = getenv("OPD_INCLUDE"), *here = __FILE__;
     char at[OPDI_PATH] = "", path[OPDI_PATH], bad[OPDI_PATH], *real, *up;
@@ -38143,12 +38132,12 @@ static uint32_t opdi_crc_add(const opdi_crc *table, uint32_t crc, const void *da
     return ~crc;
 }
 
-/* A prefix code.  quick: by the next 9 bits, symbol * 16 + length of its code; 0 if the code is longer or there is
-   none. */
+/* A prefix code.  quick: by the next 9 bits, symbol * 16 + length of its code; 0 if the code is longer or
+   there is none. */
 typedef struct opdi_prefix { uint16_t quick[512], count[16], symbols[288]; } opdi_prefix;
 typedef struct opdi_inflate {
     const unsigned char *at_in, *end;
-    uint64_t hold;               /* `bits` bits that were taken from p, the next one lowest */
+    uint64_t hold;               /* `bits` bits that were taken from at_in, the next one lowest */
     int bits;
     unsigned char *out;
     size_t at, length;           /* written, of how many */
@@ -38156,8 +38145,8 @@ typedef struct opdi_inflate {
     opdi_prefix literals, distances;
 } opdi_inflate;
 
-/* Makes a prefix code from the lengths of the codes.  Returns how much of the code is left over, negative if there are
-   too many. */
+/* Makes a prefix code from the lengths of the codes.  Returns how much of the code is left over, negative if there
+   are too many. */
 static int opdi_prefix_make(opdi_prefix *prefix, const uint8_t *lengths, int count) {
     unsigned next[16], at[16], code = 0;
     int i, len, left = 1;
@@ -38266,8 +38255,8 @@ static void opdi_inflate_codes(opdi_inflate *state) {
     }
 }
 
-/* Copies a stored block, which begins at a whole byte with its length and the complement of that; complaints go to
-   state->wrong. */
+/* Copies a stored block, which begins at a whole byte with its length and the complement of that; complaints
+   go to state->wrong. */
 static void opdi_inflate_stored(opdi_inflate *state) {
     unsigned count, check;
     (void)opdi_inflate_bits(state, state->bits & 7);
@@ -38709,8 +38698,8 @@ static void opdi_bulk_let_go(void *data, void *user) {
     opdi_bulk_drop((opdi_bulk *)user);
 }
 
-/* True if the path leads to something else than a file, such as a pipe or device, which is read and written as it
-   is. */
+/* True if the path leads to something else than a file, such as a pipe or device, which is read and written
+   as it is. */
 static bool opdi_is_special(const char *path) {
 #if defined(OPDI_MAPS)
     struct stat st;
@@ -38746,8 +38735,8 @@ static bool opdi_bulk_map(opdi_bulk *bulk, const char *path) {
 #endif
     return bulk->mapped;
 }
-/* A function that tells how many bytes a file has that begins like s, or more than s->n: then it is asked again when
-   those have been read.  No more than s->n: what is there is enough to judge the file, or there is an error. */
+/* Tells how many bytes a file has that begins like source, or more than source->length: then it is asked again when
+   those have been read.  No more than that: what is there is enough to judge the file, or there is an error. */
 typedef uint64_t (*opdi_told_fn)(const opdi_source *source);
 
 static int opdi_bulk_room(opdi_bulk *bulk, uint64_t count) {
@@ -39065,7 +39054,7 @@ opd_tensor *opd_npy_parse(const void *data, size_t size) {
 typedef struct opdi_sink {
     opdi_source source;
     FILE *file;
-    char *to, *tmp;              /* what tmp will be called; NULL: f is the file itself */
+    char *to, *tmp;              /* what tmp will be called; NULL: it is the file itself */
     size_t bytes;                /* of both, in one block */
     uint64_t at;
     const opdi_crc *table;
@@ -39083,8 +39072,8 @@ static void opdi_same_mode(const char *tmp, const char *path) {
     (void)path;
 #endif
 }
-/* Sets k->to to the path, or to what it leads to if it is a link; k->tmp has room behind it.  0, or -1 without
-   memory. */
+/* Sets sink->to to path, or to what it leads to if it is a link; sink->tmp has room behind it.  0, or
+   -1 without memory. */
 static int opdi_sink_names(opdi_sink *sink, const char *path) {
     char *real = NULL;
     const char *to = path;
@@ -39129,8 +39118,8 @@ static int opdi_sink_put(opdi_sink *sink, const void *data, size_t size) {
     sink->at += size;
     return 0;
 }
-/* Makes sure that what is written is on the disk before the file gets its name: else a crash could leave an empty
-   file. */
+/* Makes sure that what is written is on the disk before the file gets its name: else a crash could leave
+   an empty file. */
 static int opdi_sink_sync(opdi_sink *sink) {
 #if defined(OPDI_MAPS)
     /* not all files can */
@@ -40651,8 +40640,8 @@ typedef struct opdi_hook {
     uintptr_t vertex;                             /* of a member */
 } opdi_hook;
 
-/* The place where the gradient of a result goes that retains it: held by the tensor and by the node that it is a result
-   of. */
+/* The place where the gradient of a result goes that retains it: held by the tensor and by the node that it is
+   a result of. */
 typedef struct opdi_box {
     int32_t refs;
     uint32_t nr;
@@ -41101,8 +41090,8 @@ static void opdi_gatherings_drop(opdi_engine *engine) {
         opdi_free(gathering, (size_t)i);
     }
 }
-/* True if a hook runs in this backward.  A hook that was added inside of a derivative of a function runs only in that
-   one's. */
+/* True if a hook runs in this backward.  A hook that was added inside of a derivative of a function runs only
+   in that one's. */
 static bool opdi_hook_turn(const opdi_engine *engine, const opdi_hook *hook) {
     return !hook->serial || hook->serial == engine->serial;
 }
@@ -41158,8 +41147,8 @@ static int opdi_tensor_hook_run(opdi_engine *engine, const opdi_hook *hook, opd_
     return 0;
 }
 
-/* Runs a hook on a list of gradients, in which it may put others: before the node (seen is NULL) or after it.  0 or
-   -1. */
+/* Runs a hook on a list of gradients, in which it may put others: before the node (seen is NULL) or after it.
+   0 or -1. */
 static int opdi_list_hook_run(const opdi_hook *hook, opd_tensor **list, int count, opd_tensor *const *seen, int nseen) {
     opd_tensor *few[OPDI_INLINE_EDGES], **was = few;
     int i, rc;
@@ -41202,8 +41191,8 @@ static int opdi_hook_run(const opdi_hooked *hooked, const opdi_hook *hook) {
     }
 }
 
-/* Runs the hooks of one kind that extra has now, except for those that are removed meanwhile; 0, or -1 with an
-   error. */
+/* Runs the hooks of one kind that extra has now, except for those that are removed meanwhile; 0, or -1
+   with an error. */
 static int opdi_hooks_run(const opdi_hooked *hooked, const opdi_extra *extra, int kind) {
     opdi_hook *few[8], **list = few, *hook;
     int count = 0, i = 0, rc = 0;
@@ -42445,8 +42434,8 @@ static char *opdi_line_end(char *text) {
     *end = 0;
     return end + 1;
 }
-/* Fills the texts of the addresses that addr2line knows.  It writes for each address "0x...", then pairs of lines, the
-   innermost first. */
+/* Fills the texts of the addresses that addr2line knows.  It writes for each address "0x...", then pairs of lines,
+   the innermost first. */
 static void opdi_addresses_lines(opdi_place_name *place, int count) {
     int i, k;
     for (i = 0; i < count; i++) {
@@ -42628,8 +42617,8 @@ static void opdi_say(const opdi_string *string) {
     if (!string->failed && string->data) { opdi_log.fn(opdi_log.user, 0, string->data); }
 }
 
-/* Logs where the node at which backward failed was recorded, then where the nodes were recorded that were at work
-   then. */
+/* Logs where the node at which backward failed was recorded, then where the nodes were recorded that were
+   at work then. */
 static void opdi_anomaly_report(const opd_node *node) {
     bool parent = false;
     for (; node; parent = true) {
@@ -42730,8 +42719,8 @@ static int64_t opdi_clock(void) {
     return (int64_t)t.tv_sec * 1000000000 + (int64_t)t.tv_nsec;
 }
 
-/* Writes the sizes of count arguments as "[[2, 3], [], [[1], [2]]]": [] for what is no tensor.  What does not fit is
-   left out. */
+/* Writes the sizes of count arguments as "[[2, 3], [], [[1], [2]]]": [] for what is no tensor.  What does not fit
+   is left out. */
 static void opdi_shapes_text(const opd_value *value, int count, char *buf, size_t cap) {
     opdi_text text = opdi_text_of(buf, cap - 8);  /* room for what closes it */
     char one[OPD_MAX_DIMS * 21 + 3];
@@ -42758,8 +42747,8 @@ static void opdi_shapes_text(const opd_value *value, int count, char *buf, size_
     opdi_text_add(&text, "]");
 }
 
-/* Returns the recorder of this thread, which is made at its first event; NULL without memory, or when the profile is
-   closed. */
+/* Returns the recorder of this thread, which is made at its first event; NULL without memory, or when the
+   profile is closed. */
 static opdi_recorder *opdi_recorder_of(opd_profile *profile) {
     static const opdi_mutex fresh = OPDI_MUTEX_INIT;
     opdi_thread *thread = opdi_self();
@@ -42945,8 +42934,8 @@ static void opdi_row_add(opd_profile_row *row, const opdi_trace *trace) {
     row->bytes += trace->bytes;
 }
 
-/* Sorts the records by name and makes one row of each name (and shapes), in the order wanted.  0, or -1 with an
-   error. */
+/* Sorts the records by name and makes one row of each name (and shapes), in the order wanted.  0, or -1
+   with an error. */
 static int opdi_profile_rows_make(opd_profile *profile) {
     const opdi_recorder *recorder;
     opdi_trace *trace, **all;
@@ -67715,8 +67704,8 @@ static const char *opdi_left_out(const char *name) {
     return opdi_families[functionality].cards ? NULL : opdi_families[functionality].macro;
 }
 
-/* Registers card i and its derived forms; nothing when its family is left out.  0, or -1 with an error: then they go on
-   waiting. */
+/* Registers card i and its derived forms; nothing when its family is left out.  0, or -1 with an error: then they
+   go on waiting. */
 static int opdi_register_card(int i) {
     opd_library *aten = opdi_registry.aten;
     const opdi_registration *before = aten->registrations;
