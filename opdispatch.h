@@ -16154,9 +16154,9 @@ static bool opdi_differentiable(const opd_tensor *tensor) {
 }
 
 /* Makes value, which has just been made, hold tensor's storage; value is an inference tensor if tensor is one. */
-static void opdi_share_storage(opd_tensor *value, const opd_tensor *tensor) {
+static void opdi_share_storage(opd_tensor *copy, const opd_tensor *tensor) {
     opdi_ref_up(&tensor->storage->refs);
-    value->functionality = (value->functionality & ~OPDI_GRAD_KEYS) | (tensor->functionality & OPDI_GRAD_KEYS);
+    copy->functionality = (copy->functionality & ~OPDI_GRAD_KEYS) | (tensor->functionality & OPDI_GRAD_KEYS);
 }
 /* Returns another tensor with tensor's memory and geometry, without history; a reference, or NULL with an error. */
 static opd_tensor *opdi_batch_wrap(opd_tensor *value, int dim, int level);
@@ -16165,20 +16165,20 @@ static int opdi_batch_copy(opd_tensor *dst, const opd_tensor *src);
 static int opdi_traced_copy(opd_tensor *v, const opd_tensor *tensor);
 static opd_tensor *opdi_shallow_copy(const opd_tensor *tensor) {
     const opdi_batched *batched = OPDI_UNLIKELY(tensor->flags & OPDI_BATCHED) ? opdi_batched_of(tensor) : NULL;
-    opd_tensor *value = batched ? opdi_batch_wrap(batched->value, batched->dim, batched->level)
+    opd_tensor *copy = batched ? opdi_batch_wrap(batched->value, batched->dim, batched->level)
         : opdi_tensor_on(tensor->storage, tensor->data, tensor->dims, tensor->dims + tensor->ndim, tensor->ndim,
                          (opd_scalar_type)tensor->dtype, tensor->backend);
-    if (!value) { return NULL; }
-    if (!batched) { opdi_share_storage(value, tensor); }
-    if (OPDI_UNLIKELY(tensor->meta != NULL) && opdi_family_pass(value, tensor)) {
-        opdi_drop(value);
+    if (!copy) { return NULL; }
+    if (!batched) { opdi_share_storage(copy, tensor); }
+    if (OPDI_UNLIKELY(tensor->meta != NULL) && opdi_family_pass(copy, tensor)) {
+        opdi_drop(copy);
         return NULL;
     }
-    if (OPDI_UNLIKELY(tensor->flags & OPDI_TRACED) && opdi_traced_copy(value, tensor)) {
-        opdi_drop(value);
+    if (OPDI_UNLIKELY(tensor->flags & OPDI_TRACED) && opdi_traced_copy(copy, tensor)) {
+        opdi_drop(copy);
         return NULL;
     }
-    return value;
+    return copy;
 }
 
 /* Makes view, which has just been made on tensor's storage, a view of tensor: when one is written, the
@@ -18529,11 +18529,11 @@ static void opdi_gemm_store(const opdi_gemm_job *job, const void *tile, int64_t 
         for (int64_t q = 0; q < count; q++) {
             int64_t to = (i + row) * job->rsc + (j + q) * job->csc;
             if (job->size == 4) {
-                float v = ((const float *)tile)[row * job->mk.nr + q], *out_row = (float *)(void *)job->c + to;
-                *out_row = job->add ? *out_row + v : v;
+                float v = ((const float *)tile)[row * job->mk.nr + q], *sum = (float *)(void *)job->c + to;
+                *sum = job->add ? *sum + v : v;
             } else {
-                double v = ((const double *)tile)[row * job->mk.nr + q], *out_row = (double *)(void *)job->c + to;
-                *out_row = job->add ? *out_row + v : v;
+                double v = ((const double *)tile)[row * job->mk.nr + q], *sum = (double *)(void *)job->c + to;
+                *sum = job->add ? *sum + v : v;
             }
         }
     }
@@ -23036,8 +23036,8 @@ static opd_tensor *opdi_view_replay(opd_tensor *view, opd_tensor *base) {
 }
 
 /* Refuses a view whose base has got other memory. */
-static int opdi_check_base(const opd_tensor *value) {
-    return value->storage == opdi_view_record_of(value)->base->storage ? 0
+static int opdi_check_base(const opd_tensor *view) {
+    return view->storage == opdi_view_record_of(view)->base->storage ? 0
         : opd_fail(OPD_ERROR_AUTOGRAD, "the base of a view that was modified inplace has other memory since it was "
                    "resized or given other data; it cannot follow the view's history, nor the view its");
 }
@@ -29616,14 +29616,14 @@ OPDI_COLD_BEGIN
    with an error. */
 static int opdi_grad_batched(opd_tensor *const *outputs, int count, opd_tensor *const *inputs, int ninputs,
                              const opd_backward_options *options, opd_tensor **grads) {
-    opd_backward_options other = *options;
+    opd_backward_options used = *options;
     opd_tensor **g = opd_ok() && count > 0 && outputs && grads ? opdi_scope_tensors(count) : NULL;
     int i, rc = 0, level;
-    other.is_grads_batched = false;
-    if (!g) { return opdi_autograd_grad(outputs, count, inputs, ninputs, &other, false, opdi_serial_of(NULL), grads); }
+    used.is_grads_batched = false;
+    if (!g) { return opdi_autograd_grad(outputs, count, inputs, ninputs, &used, false, opdi_serial_of(NULL), grads); }
     for (i = 0; i < count; i++) {
         const opd_tensor *tensor = outputs[i];
-        g[i] = other.grad_outputs ? other.grad_outputs[i] : NULL;
+        g[i] = used.grad_outputs ? used.grad_outputs[i] : NULL;
         if (!g[i]) {
             return opd_fail(OPD_ERROR_ARGUMENT, "is_grads_batched: grad_output[%d] is None, each output needs one", i);
         }
@@ -29642,9 +29642,9 @@ static int opdi_grad_batched(opd_tensor *const *outputs, int count, opd_tensor *
     for (i = 0; i < ninputs; i++) { grads[i] = NULL; }
     if ((level = opd_vmap_begin(g[0]->ndim ? g[0]->dims[0] : 0, OPD_RANDOM_ERROR)) < 0) { return -1; }
     for (i = 0; i < count && rc == 0; i++) { if (!(g[i] = opd_vmap_wrap(g[i], 0, level))) { rc = -1; } }
-    other.grad_outputs = g;
+    used.grad_outputs = g;
     if (rc == 0) {
-        rc = opdi_autograd_grad(outputs, count, inputs, ninputs, &other, false, opdi_serial_of(NULL), grads);
+        rc = opdi_autograd_grad(outputs, count, inputs, ninputs, &used, false, opdi_serial_of(NULL), grads);
     }
     for (i = 0; i < ninputs && rc == 0; i++) {
         if (grads[i] && !(grads[i] = opd_vmap_unwrap(grads[i], 0, level))) { rc = -1; }
@@ -35121,18 +35121,18 @@ static int opdi_check_start(opd_gradcheck_fn fn, void *user, opd_tensor *const *
 
 int opd_gradcheck(opd_gradcheck_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                   const opd_gradcheck_options *options) {
-    const opd_gradcheck_options defaults = opd_gradcheck_defaults(), *other = options ? options : &defaults;
+    const opd_gradcheck_options defaults = opd_gradcheck_defaults(), *used = options ? options : &defaults;
     if (!opd_ok()) { return -1; }
     if (!fn || ninputs < 0 || (ninputs && !inputs)) {
         return opd_fail(OPD_ERROR_ARGUMENT, "gradcheck: a function and an array of inputs are needed");
     }
-    if (!other->check_forward_ad && !other->check_backward_ad) {
+    if (!used->check_forward_ad && !used->check_backward_ad) {
         return opd_fail(OPD_ERROR_ARGUMENT,
                         "Expected at least one of check_forward_ad or check_backward_ad to be True");
     }
     if (opdi_any_dead(inputs, ninputs, "opd_gradcheck") ||
-        opdi_check_options(other, other->check_backward_ad, other->check_forward_ad, false)) { return -1; }
-    return opdi_check_start(fn, user, inputs, ninputs, other, false);
+        opdi_check_options(used, used->check_backward_ad, used->check_forward_ad, false)) { return -1; }
+    return opdi_check_start(fn, user, inputs, ninputs, used, false);
 }
 
 //== second derivatives ================================================================================================
@@ -35201,7 +35201,7 @@ static int opdi_gradients_start(const opdi_gradients *gradients, opd_tensor *con
    what opd_gradcheck does. */
 int opd_gradgradcheck(opd_gradcheck_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                       opd_tensor *const *grad_outputs, const opd_gradcheck_options *options) {
-    const opd_gradcheck_options defaults = opd_gradcheck_defaults(), *other = options ? options : &defaults;
+    const opd_gradcheck_options defaults = opd_gradcheck_defaults(), *used = options ? options : &defaults;
     opd_gradcheck_options over;
     opd_tensor *all[OPDI_CHECK_INPUTS + OPD_GRADCHECK_OUTPUTS];
     opdi_gradients gradients;
@@ -35213,18 +35213,18 @@ int opd_gradgradcheck(opd_gradcheck_fn fn, void *user, opd_tensor *const *inputs
                         OPDI_CHECK_INPUTS);
     }
     if (opdi_any_dead(inputs, ninputs, "opd_gradgradcheck")) { return -1; }
-    if (!other->check_fwd_over_rev && !other->check_rev_over_rev) {
+    if (!used->check_fwd_over_rev && !used->check_rev_over_rev) {
         return opd_fail(OPD_ERROR_ARGUMENT,
                         "Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True");
     }
-    if (other->check_undefined_grad && !other->check_rev_over_rev) {
+    if (used->check_undefined_grad && !used->check_rev_over_rev) {
         return opd_fail(OPD_ERROR_ARGUMENT,
                         "Setting check_undefined_grad=True requires check_rev_over_rev to be True");
     }
-    if (opdi_check_options(other, other->check_rev_over_rev, other->check_fwd_over_rev, true)) { return -1; }
-    over = *other;
-    over.check_forward_ad = other->check_fwd_over_rev;
-    over.check_backward_ad = other->check_rev_over_rev;
+    if (opdi_check_options(used, used->check_rev_over_rev, used->check_fwd_over_rev, true)) { return -1; }
+    over = *used;
+    over.check_forward_ad = used->check_fwd_over_rev;
+    over.check_backward_ad = used->check_rev_over_rev;
     gradients.fn = fn;
     gradients.user = user;
     gradients.ninputs = ninputs;
@@ -36051,21 +36051,21 @@ static int opdi_trial_make(opdi_trial *trial) {
    -1 with an error. */
 static int opdi_opcheck(opdi_thread *thread, opd_op *op, const opd_value *args, int nargs,
                         const opd_opcheck_options *options) {
-    opd_opcheck_options other;
+    opd_opcheck_options used;
     opdi_trial trial;
     opd_scope scope;
     int rc;
     if (!opd_ok()) { return -1; }
-    memset(&other, 0, sizeof other);
-    if (options) { other = *options; }
-    if (other.failed) { *other.failed = 0; }
-    if (other.report && other.report_cap) { *other.report = 0; }
+    memset(&used, 0, sizeof used);
+    if (options) { used = *options; }
+    if (used.failed) { *used.failed = 0; }
+    if (used.report && used.report_cap) { *used.report = 0; }
     if (!op || !op->schema) {
         return opd_fail(OPD_ERROR_ARGUMENT, "opd_opcheck: %s", op ? "an operator without a "
                         "definition" : "the operator is NULL");
     }
-    if (other.tests & ~(unsigned)OPD_OPCHECK_ALL) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "opd_opcheck: tests is %#x, which are no sub-tests", other.tests);
+    if (used.tests & ~(unsigned)OPD_OPCHECK_ALL) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_opcheck: tests is %#x, which are no sub-tests", used.tests);
     }
     if (opdi_any_dead_value(args, nargs, "opd_opcheck")) { return -1; }
     if (thread->innermost.tracer || thread->innermost.layer) {
@@ -36074,11 +36074,11 @@ static int opdi_opcheck(opdi_thread *thread, opd_op *op, const opd_value *args, 
     }
     memset(&trial, 0, sizeof trial);
     trial.op = op;
-    trial.options = &other;
+    trial.options = &used;
     scope = opd_scope_open();
     rc = opdi_bind_all(op, args, nargs, trial.args) || opdi_trial_make(&trial) ? -1 : 0;
     opdi_trial_seeded(&trial);
-    if (!rc) { rc = opdi_opcheck_all(&trial, &other); }
+    if (!rc) { rc = opdi_opcheck_all(&trial, &used); }
     opdi_random_set(NULL, trial.random_was[0]);
     opdi_random_set(trial.generator, trial.random_was[1]);
     opd_scope_close(&scope);
@@ -36717,18 +36717,18 @@ static int opdi_null_scaler(const opd_scaler *scaler, const char *function) {
     return scaler ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "%s: the scaler is NULL", function);
 }
 opd_scaler *opd_scaler_new(const opd_scaler_options *options) {
-    const opd_scaler_options other = options ? *options : opd_scaler_defaults();
+    const opd_scaler_options used = options ? *options : opd_scaler_defaults();
     opd_scaler_state state;
     opd_scaler *scaler;
     memset(&state, 0, sizeof state);
-    state.scale = other.enabled ? other.init_scale : 1;
-    state.growth_factor = other.growth_factor;
-    state.backoff_factor = other.backoff_factor;
-    state.growth_interval = other.growth_interval;
+    state.scale = used.enabled ? used.init_scale : 1;
+    state.growth_factor = used.growth_factor;
+    state.backoff_factor = used.backoff_factor;
+    state.growth_interval = used.growth_interval;
     if (!opd_ok() || opdi_scaler_check(&state) || !(scaler = (opd_scaler *)opdi_alloc(sizeof *scaler))) { return NULL; }
     memset(scaler, 0, sizeof *scaler);
     scaler->state = state;
-    scaler->enabled = other.enabled;
+    scaler->enabled = used.enabled;
     return scaler;
 }
 static void opdi_scaler_forget(opd_scaler *scaler) {
