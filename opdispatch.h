@@ -17767,6 +17767,7 @@ void opd_threads_set(int count) {
 
 #if defined(OPD_NO_THREADS)
 
+OPDI_COLD_END
 static void opdi_parallel_for(int64_t count, int64_t grain, opdi_range_fn fn, void *ctx) {
     (void)grain;
     if (count > 0) { fn(ctx, 0, count); }
@@ -59750,8 +59751,11 @@ OPDI_OP(grid_sampler) {
 OPDI_COLD_END
 
 #endif
+OPDI_COLD_END
 #endif   /* OPD_NO_OP_RESAMPLE */
 #if !defined(OPD_NO_OPERATORS)
+
+OPDI_COLD_BEGIN
 #if defined(OPDI_MAIN_PASS)
 
 //----------------------------------------------------------------------------------------------------------------------

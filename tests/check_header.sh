@@ -9,7 +9,7 @@ set -u
 names='macros_visible symbols symbols_cxx included_twice other_places beside_dlpack two_files cxx_with_c_implementation
 cxx_implementation static_in_two_files no_threads no_simd no_cache no_everything core_alone families fast_math
 std11_c_implementation std11_c_declarations std11_cxx_implementation std11_cxx_declarations'
-[ -n "${RUN_AGAIN:-}" ] || names="contents rooms includes macro_names foreign_names function_length macro_functions line_length dialect short_names wrappers recipes build_lines tcc $names"
+[ -n "${RUN_AGAIN:-}" ] || names="contents rooms pragmas includes macro_names foreign_names function_length macro_functions line_length dialect short_names wrappers recipes build_lines tcc $names"
 
 if [ "${1:-}" = --list ]; then printf '%s\n' $names; exit 0; fi
 only=${1:-}
@@ -111,6 +111,16 @@ check_contents() {
     sort -u "$tmp/anchors" >"$tmp/known"
     grep -o -E 'see >>[A-Za-z0-9_:]+' "$header" | sed 's/^see //; s/:$//' | sort -u | comm -23 - "$tmp/known" |
         sed 's/^/leads nowhere: see /' | head -n 4
+}
+# What a pragma begins for a region another one ends, in every configuration: else it holds for all that follows.
+check_pragmas() {
+    for with in WHOLE STATIC NO_THREADS NO_SIMD NO_CACHE NO_PLUGINS NO_OPERATORS NO_OP_CONV NO_OP_POOL NO_OP_RESAMPLE \
+        NO_OP_DISTANCE NO_OP_FFT NO_OP_NORM NO_OP_LOSS NO_OP_INDEX NO_OP_TRAIN; do
+        $CC -O2 -E $inc -DOPD_$with "$tmp/implementation.c" 2>/dev/null |
+            awk -v with=$with '/pragma GCC push_options|pragma clang attribute push|pragma clang optimize off/ { n++; m++ }
+                 /pragma GCC pop_options|pragma clang attribute pop|pragma clang optimize on/ { n-- }
+                 END { if (n || !m) { printf "with OPD_%s %d regions of %d do not end\n", with, n, m } }'
+    done
 }
 # No room is longer than a reader can keep in mind; what tests/wrappers.py prints is read by nobody.
 check_rooms() {
