@@ -59749,14 +59749,14 @@ OPDI_OP(grid_sampler) {
     op->cases = "[1,2,3,4], [1,2,3,2], 0, 0, False";
 }
 OPDI_COLD_END
+OPDI_COLD_END
 
 #endif
-OPDI_COLD_END
 #endif   /* OPD_NO_OP_RESAMPLE */
 #if !defined(OPD_NO_OPERATORS)
+#if defined(OPDI_MAIN_PASS)
 
 OPDI_COLD_BEGIN
-#if defined(OPDI_MAIN_PASS)
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:norm      normalisation and dropout
