@@ -1,4 +1,4 @@
-/* opdispatch.h - PyTorch's operator system for C programs, in one header.                           version 0.2.0
+/* opdispatch.h - PyTorch's operator system for C programs, in one header.                           version 0.3.0
 
    WHAT IT IS
      An operator is declared once by a schema string, gets kernels per dispatch key, and composes from then on with
@@ -346,9 +346,9 @@
 #include <stdbool.h>
 
 #define OPD_VERSION_MAJOR 0
-#define OPD_VERSION_MINOR 2
+#define OPD_VERSION_MINOR 3
 #define OPD_VERSION_PATCH 0
-#define OPD_VERSION "0.2.0"
+#define OPD_VERSION "0.3.0"
 
 #if defined(__cplusplus)
 #define OPD_CAST(T, x) static_cast<T>(x)          /* no -Wold-style-cast */
@@ -460,7 +460,7 @@ OPD_API opd_memory opd_memory_stats(void);
 OPD_API void opd_memory_reset_peak(void);
 /* Gives the calling thread's cached blocks and the shared ones back to the allocator. */
 OPD_API void opd_memory_trim(void);
-/* For tests: the n-th allocation from now on fails (n >= 1), and with `forever` all after it; n = 0 ends it.
+/* For tests: allocation number `count` from now on fails (1: the next), and with `forever` all after it; 0 ends it.
    Returns how many allocations there have been since the last call. */
 OPD_API int64_t opd_memory_fail_at(int64_t count, bool forever);
 
@@ -708,8 +708,8 @@ OPD_API bool opd_schema_is_backward_compatible_with(const opd_schema *schema, co
                                                     size_t cap);
 OPD_API bool opd_schema_is_forward_compatible_with(const opd_schema *schema, const opd_schema *old, char *why,
                                                    size_t cap);
-/* True when a may stand where b is asked for: arguments of the same names take at least what b's take, results are at
-   most what b's are.  as_method skips the first argument. */
+/* True when schema may stand where other is asked for: arguments of the same names take at least what other's take,
+   results are at most what other's are.  as_method skips the first argument. */
 OPD_API bool opd_schema_is_subtype_of(const opd_schema *schema, const opd_schema *other, bool as_method);
 
 /* True when an argument is annotated as written, e.g. Tensor(a!). */
@@ -721,7 +721,8 @@ OPD_API bool opd_schema_is_mutable(const opd_schema *schema);
 OPD_API bool opd_schema_is_mutable_at(const opd_schema *schema, int place, const opd_value *values);
 OPD_API bool opd_schema_is_aliasing(const opd_schema *schema, int place);          /* it has an annotation */
 OPD_API bool opd_schema_may_alias(const opd_schema *schema, int first, int second, const opd_value *values);
-/* True when something in a may be b, or something in b; both_ways: or something in b may be a. */
+/* True when something in `first` may be `second`, or something in it; both_ways: or something in `second` may be
+   `first`. */
 OPD_API bool opd_schema_may_contain_alias(const opd_schema *schema, int first, int second, bool both_ways,
                                           const opd_value *values);
 /* True when the operator of that name draws random numbers: its tag says so, and `train` among the values, if there, is
@@ -1180,7 +1181,7 @@ OPD_API opd_scope opd_scope_open(void);
    stays. */
 OPD_API opd_scope opd_scope_open_at(const char *place);
 OPD_API void opd_scope_close(opd_scope *scope);
-/* Moves a tensor of the innermost scope to the one around it; returns t. */
+/* Moves a tensor of the innermost scope to the one around it; returns it. */
 OPD_API opd_tensor *opd_scope_return(opd_tensor *tensor);
 typedef struct opd_scope_info { int depth; int64_t handles; } opd_scope_info;
 OPD_API opd_scope_info opd_scope_stats(void);
@@ -1190,7 +1191,7 @@ OPD_API opd_scope_info opd_scope_stats(void);
    sanitizer finds those, too. */
 OPD_API opd_tensor *opd_keep(opd_tensor *tensor);
 OPD_API void opd_release(opd_tensor *tensor);
-/* *handle = t with t kept and the old one released: the way to carry a value through a loop. */
+/* *handle = tensor, which is kept, while the old one is released: the way to carry a value through a loop. */
 OPD_API opd_tensor *opd_assign(opd_tensor **handle, opd_tensor *tensor);
 
 //----------------------------------------------------------------------------------------------------------------------
@@ -1215,7 +1216,7 @@ OPD_API opd_tensor *opd_tensor_wrapped_number(opd_value number);
 OPD_API opd_tensor *opd_tensor_wrap_key(opd_tensor *inner, opd_key key);
 /* The tensor inside; NULL for one that is not wrapped with that key. */
 OPD_API opd_tensor *opd_tensor_unwrap_key(const opd_tensor *tensor, opd_key key);
-/* A view on t's storage, without history (as detach's): sizes and strides in elements, offset in elements from the
+/* A view on a tensor's storage, without history (as detach's): sizes and strides in elements, offset from the
    storage's start.  Checks that it stays inside the storage. */
 OPD_API opd_tensor *opd_tensor_view(opd_tensor *tensor, const int64_t *sizes, const int64_t *strides, int ndim,
                                     int64_t offset);
@@ -1235,16 +1236,16 @@ OPD_API bool opd_is_contiguous(const opd_tensor *tensor);
 OPD_API bool opd_tensor_is_wrapped_number(const opd_tensor *tensor);
 OPD_API bool opd_tensor_same_storage(const opd_tensor *first, const opd_tensor *second);
 OPD_API int64_t opd_tensor_storage_bytes(const opd_tensor *tensor);
-/* The number of writes into t's storage and all that look at it; an inference tensor has none, and that is an error. */
+/* The number of writes into a tensor's storage and all that look at it; an inference tensor has none: an error. */
 OPD_API uint32_t opd_tensor_version(const opd_tensor *tensor);
-/* Tensor.data: another tensor with t's memory, sizes and keys, without history, and with a count of writes of its own,
-   so that writing into it, no tape knows.  opd_detach shares the count.  NULL with an error. */
+/* Tensor.data: another tensor with the memory, sizes and keys of this, without history, and with its own count of
+   writes, so that writing into it, no tape knows.  opd_detach shares the count.  NULL with an error. */
 OPD_API opd_tensor *opd_tensor_data(opd_tensor *tensor);
-/* `t.data = data`: t has the memory, sizes, dtype and device of data from here on, and keeps its own history, gradient
-   and count of writes; it is no view any more.  A backward that has saved t as an argument reads the new data, one that
-   has saved it as its own node's result the old.  0, or -1 with an error and nothing changed: a meta tensor for one
-   with memory or the other way round, no floating dtype for one that requires grad, an inference tensor for another.
-   Not while another thread uses t. */
+/* `tensor.data = data`: tensor has the memory, sizes, dtype and device of data from here on, and keeps its own history,
+   gradient and count of writes; it is no view any more.  A backward that has saved tensor as an argument reads the new
+   data, one that has saved it as its own node's result the old.  0, or -1 with an error and nothing changed: a meta
+   tensor for one with memory or the other way round, no floating dtype for one that requires grad, an inference tensor
+   for another.  Not while another thread uses it. */
 OPD_API int opd_tensor_set_data(opd_tensor *tensor, opd_tensor *data);
 /* First element.  The dtype must be the one named, else NULL with an error.  opd_data gives it untyped. */
 OPD_API void *opd_data(const opd_tensor *tensor);
@@ -1452,10 +1453,10 @@ struct DLManagedTensorVersioned;
 struct DLManagedTensor;
 /* Flags of a versioned one. */
 typedef enum opd_dlpack_flag { OPD_DLPACK_READ_ONLY = 1, OPD_DLPACK_IS_COPIED = 2 } opd_dlpack_flag;
-/* What other libraries take t's memory by (Tensor.__dlpack__); it stays alive until their deleter call, which may come
-   from any thread.  The caller owns the struct: he calls its deleter, or hands it on.  flags: OPD_DLPACK_*, or 0.  Work
-   queued on a device's stream is not waited for.  NULL with an error: t requires grad (opd_detach first), has no memory
-   (meta) or none of its own (inside vmap), or is on a device that DLPack does not know. */
+/* What other libraries take tensor's memory by (Tensor.__dlpack__); it stays alive until their deleter call, which may
+   come from any thread.  The caller owns the struct: he calls its deleter, or hands it on.  flags: OPD_DLPACK_*, or 0.
+   Work queued on a device's stream is not waited for.  NULL with an error: tensor requires grad (opd_detach first), has
+   no memory (meta) or none of its own (inside vmap), or is on a device that DLPack does not know. */
 OPD_API struct DLManagedTensorVersioned *opd_dlpack_export(opd_tensor *tensor, unsigned flags);
 OPD_API struct DLManagedTensor *opd_dlpack_export_unversioned(opd_tensor *tensor);
 /* A tensor over another library's memory (torch.from_dlpack).  Takes the struct over, as opd_tensor_wrap does memory:
@@ -1514,12 +1515,12 @@ OPD_API int opd_safetensors_save(const char *path, const char *const *names, opd
 //  >>api:autograd   the tape
 //----------------------------------------------------------------------------------------------------------------------
 
-/* torch.Tensor.requires_grad_: only floating tensors, only leaves.  Returns t, or NULL with an error. */
+/* torch.Tensor.requires_grad_: only floating tensors, only leaves.  Returns tensor, or NULL with an error. */
 OPD_API opd_tensor *opd_tensor_set_requires_grad(opd_tensor *tensor, bool on);
 OPD_API bool opd_tensor_requires_grad(const opd_tensor *tensor);
 OPD_API bool opd_tensor_is_leaf(const opd_tensor *tensor);
-/* torch.Tensor._base: the tensor that t, made by view operators, is a view of; borrowed.  NULL: t is no view.  What is
-   written into either, the other's history follows. */
+/* torch.Tensor._base: the tensor of which this one, made by view operators, is a view; borrowed.  NULL: it is no view.
+   What is written into either, the other's history follows. */
 OPD_API opd_tensor *opd_tensor_base(const opd_tensor *tensor);
 /* The accumulated gradient of a leaf, or of what was given as `inputs`: borrowed, NULL when there is none. */
 OPD_API opd_tensor *opd_tensor_grad(const opd_tensor *tensor);
@@ -1756,7 +1757,8 @@ typedef int (*opd_multi_hook_fn)(opd_tensor *const *grads, int count, void *user
 OPD_API int64_t opd_multi_hook_add(opd_tensor *const *tensors, int count, opd_multi_mode mode, opd_multi_hook_fn fn,
                                    void *user, opd_destroy destroy);
 OPD_API bool opd_hook_remove(int64_t handle);
-/* From now on opd_tensor_grad(t) gives a result's gradient too, after its tensor hooks.  0, also for a leaf; or -1. */
+/* From now on opd_tensor_grad(tensor) gives a result's gradient too, after its tensor hooks.  0, also for a leaf; or
+   -1. */
 OPD_API int opd_tensor_retain_grad(opd_tensor *tensor);
 OPD_API bool opd_tensor_retains_grad(const opd_tensor *tensor);
 
@@ -1861,8 +1863,8 @@ OPD_INLINE void opd_dual_end(int *level) {
    writing into any of them in place writes their tangent (which is a new one when the tape may hold the old).  What
    detach gives of it has none.  Only this thread sees the tangents. */
 OPD_API opd_tensor *opd_dual_new(opd_tensor *primal, opd_tensor *tangent);
-/* The two parts: a view of t without tangent, and the tangent (in the innermost scope), or NULL in *tangent when t has
-   none.  Outside of a level t itself and NULL.  NULL with an error. */
+/* The two parts: a view of tensor without tangent, and the tangent (in the innermost scope), or NULL in *tangent when
+   tensor has none.  Outside of a level `tensor` itself and NULL.  NULL with an error. */
 OPD_API opd_tensor *opd_dual_unpack(opd_tensor *tensor, opd_tensor **tangent);
 /* True when this thread computes tangents while a level is open.  opd_forward_grad_set returns what it was. */
 OPD_API bool opd_forward_grad_enabled(void);
@@ -1926,10 +1928,10 @@ OPD_API int opd_autocast_support(opd_backend device, const opd_scalar_type *dtyp
    device OPD_BACKEND_COUNT: of every device.  torch.library.register_autocast.  0, or -1 with nothing changed. */
 OPD_API int opd_autocast_register(opd_library *lib, const char *name, opd_backend device, opd_autocast policy);
 /* For kernels written by hand at AutocastCPU and its like, which exclude that key and call their operator again (see
-   examples/autocast_wrappers.c).  opd_autocast_cast: t cast to dtype, of the innermost scope; t itself when it has that
-   dtype, is float64 or no floating tensor; weights through the cache (at::autocast::cached_cast).  NULL for NULL, or
-   with an error.  opd_autocast_promote: the widest of `dtype` and the dtypes of tensors (without NULLs and float64);
-   a dtype that is neither float32 nor the device's is an error, and NONE (at::autocast::promote_type). */
+   examples/autocast_wrappers.c).  opd_autocast_cast: tensor cast to dtype, of the innermost scope; tensor itself when
+   it has that dtype, is float64 or no floating tensor; weights through the cache (at::autocast::cached_cast).  NULL for
+   NULL, or with an error.  opd_autocast_promote: the widest of `dtype` and the dtypes of tensors (without NULLs and
+   float64); a dtype that is neither float32 nor the device's is an error, and NONE (at::autocast::promote_type). */
 OPD_API opd_tensor *opd_autocast_cast(opd_scalar_type dtype, opd_tensor *tensor);
 OPD_API opd_scalar_type opd_autocast_promote(opd_scalar_type dtype, opd_tensor *const *tensors, int count);
 
@@ -1966,16 +1968,16 @@ typedef struct opd_vmap_options {
    outputs (of the innermost scope) and returns how many, or -1 with an error. */
 OPD_API int opd_vmap(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                      const opd_vmap_options *options, opd_tensor **outputs);
-/* vmap for straight code: between begin and end, tensors that wrap has made look like one example of t, taken along
-   in_dim; unwrap gives all examples along out_dim; a tensor that is the same for all of them is repeated.  begin gives
-   the layer's level (from 1; layers nest), -1 with an error. end, and the end of the scope around, take the layer away;
-   end works while an error is pending.  What was made inside is an error to use afterwards. */
+/* vmap for straight code: between begin and end, tensors that wrap has made look like one example of tensor, taken
+   along in_dim; unwrap gives all examples along out_dim; a tensor that is the same for all of them is repeated.  begin
+   gives the layer's level (from 1; layers nest), -1 with an error. end, and the end of the scope around, take the layer
+   away; end works while an error is pending.  What was made inside is an error to use afterwards. */
 OPD_API int opd_vmap_begin(int64_t batch_size, opd_randomness randomness);
 OPD_API opd_tensor *opd_vmap_wrap(opd_tensor *tensor, int in_dim, int level);
 OPD_API opd_tensor *opd_vmap_unwrap(opd_tensor *tensor, int out_dim, int level);
 OPD_API int opd_vmap_end(int level);
-/* The number of layers of transforms that are open on this thread; true when t is a tensor of an open vmap layer's
-   examples. */
+/* The number of layers of transforms that are open on this thread; true when a tensor holds the examples
+   of an open vmap layer. */
 OPD_API int opd_transform_depth(void);
 OPD_API bool opd_tensor_is_batched(const opd_tensor *tensor);
 
@@ -1993,12 +1995,12 @@ OPD_API int64_t opd_vmap_fallback_count(void);
 OPD_API opd_tensor *opd_batch_arg(opd_call *call, int i, int *dim);
 /* opd_batch_arg of any tensor, such as an element of a list. */
 OPD_API opd_tensor *opd_batch_value(opd_tensor *tensor, int *dim);
-/* t, whose examples are along dim, as a view with that dim in front; of dim -1 expanded to the batch size.  Passes NULL
-   on. */
+/* The tensor, whose examples are along dim, as a view with that dim in front; of dim -1 expanded to the batch size.
+   Passes NULL on. */
 OPD_API opd_tensor *opd_batch_front(opd_tensor *tensor, int dim);
 OPD_API int64_t opd_batch_size(void);
 OPD_API opd_randomness opd_batch_randomness(void);
-/* Gives the next result of the call: t has the examples along dim; dim -1: it is the same for all.  NULL passes an
+/* Gives the next result of the call: tensor has the examples along dim; dim -1: it is the same for all.  NULL passes an
    error on.  list: a result Tensor[]. */
 OPD_API int opd_batch_return(opd_call *call, opd_tensor *tensor, int dim);
 OPD_API int opd_batch_return_list(opd_call *call, opd_tensor *const *list, int64_t count, int dim);
@@ -2063,9 +2065,9 @@ typedef struct opd_fake_block { bool open; void *mode; opd_key_guard guard; } op
 OPD_API opd_fake_block opd_fake_begin(void);
 OPD_API void opd_fake_end(opd_fake_block *block);
 OPD_API bool opd_fake_enabled(void);
-/* FakeTensorMode.from_tensor: the fake that t is taken as in this mode (always the same); a leaf that requires grad,
-   when t requires it: parameters are taken so, for a real leaf gets no fake gradient (an error).  NULL with an error:
-   no mode. */
+/* FakeTensorMode.from_tensor: the fake that tensor is taken as in this mode (always the same); a leaf that requires
+   grad, when tensor requires it: parameters are taken so, for a real leaf gets no fake gradient (an error).  NULL with
+   an error: no mode. */
 OPD_API opd_tensor *opd_fake_tensor(opd_tensor *tensor);
 /* Inside a fake kernel, in a mode: a size that data decide, between min and max (-1: who knows).  What is computed with
    is max, or min where there is none: memory that follows from it is the most there can be.  -1 with an error outside
@@ -2163,7 +2165,7 @@ OPD_API opd_graph_value *opd_graph_constant(opd_graph *graph, opd_value value);
 /* prim::ListConstruct; element: what it is a list of, "Tensor", "Tensor?", "int", "float", "bool" or "Scalar". */
 OPD_API opd_graph_value *opd_graph_list(opd_graph *graph, const char *element, opd_graph_value *const *values,
                                         int count);
-/* prim::ListUnpack of a list of n tensors: 0, or -1. */
+/* prim::ListUnpack of a list of `count` tensors: 0, or -1. */
 OPD_API int opd_graph_unpack(opd_graph *graph, opd_graph_value *list, opd_graph_value **parts, int count);
 /* A call.  Arguments by position, NULL or left out for the schema's default; constant integers become floats where
    those are wanted.  name: with its overload ("aten::add.Tensor"), or without: the first one that takes the arguments.
@@ -10406,13 +10408,13 @@ static bool opdi_written_in_training(const opd_schema *schema, const char *name)
 
 static bool opdi_is_written(const opd_schema *schema, int i, const opd_value *values) {
     static const char *const flags[] = {"training", "train", "use_input_stats"};
-    int k, functionality;
+    int k, flag;
     if (schema->args[i].written || !opdi_written_in_training(schema, schema->args[i].name)) {
         return schema->args[i].written;
     }
     for (k = 0; k < schema->nargs; k++) {
-        for (functionality = 0; functionality < 3; functionality++) {
-            if (strcmp(schema->args[k].name, flags[functionality]) == 0) {
+        for (flag = 0; flag < 3; flag++) {
+            if (strcmp(schema->args[k].name, flags[flag]) == 0) {
                 return opdi_known(values, k) == NULL || values[k].u.i != 0;
             }
         }
@@ -67693,19 +67695,22 @@ static bool opdi_same_family(const char *first, const char *second) {
 
 /* The family of card i, and the number of the family's first card. */
 static int opdi_family_at(int i, int *first) {
-    int functionality = 0;
-    for (*first = 0; i - *first >= opdi_families[functionality].n; functionality++) {
-        *first += opdi_families[functionality].n;
+    int family = 0;
+    for (*first = 0; i - *first >= opdi_families[family].n; family++) {
+        *first += opdi_families[family].n;
     }
-    return functionality;
+    return family;
 }
-/* The macro that left an operator out, NULL where none did. */
+/* The macro that left an operator out, or the one that it is a form of; NULL where none did. */
 static const char *opdi_left_out(const char *name) {
-    int i, first, functionality;
-    for (i = 0; i < OPD_OP_COUNT && strcmp(opdi_builtin_name(i), name) != 0; i++) { }
-    if (i == OPD_OP_COUNT) { return NULL; }
-    functionality = opdi_family_at(i, &first);
-    return opdi_families[functionality].cards ? NULL : opdi_families[functionality].macro;
+    int i, first;
+    for (i = 0; i < OPD_OP_COUNT; i++) {
+        const int family = opdi_family_at(i, &first);
+        if (!opdi_families[family].cards && opdi_same_family(opdi_builtin_name(i), name)) {
+            return opdi_families[family].macro;
+        }
+    }
+    return NULL;
 }
 
 /* Registers card i and its derived forms; nothing when its family is left out.  0, or -1 with an error: then they
@@ -67715,12 +67720,12 @@ static int opdi_register_card(int i) {
     const opdi_registration *before = aten->registrations;
     const char *const name = opdi_builtin_name(i);
     int first;
-    const int functionality = opdi_family_at(i, &first);
+    const int family = opdi_family_at(i, &first);
     opd_op_desc desc;
     opd_op *op;
-    if (!opdi_families[functionality].cards) { return 0; }
+    if (!opdi_families[family].cards) { return 0; }
     memset(&desc, 0, sizeof desc);
-    opdi_families[functionality].cards[i - first](&desc);
+    opdi_families[family].cards[i - first](&desc);
     desc.tags |= OPD_OPTAG_PT2_COMPLIANT;
     if (opd_define(aten, &desc)) { return -1; }
     op = opdi_lookup_used(name, strlen(name));

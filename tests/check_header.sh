@@ -348,6 +348,8 @@ int main(void) {
     if (opd_data_f32(opd_tensor_grad(x))[0] < 1.5f || opd_data_f32(opd_tensor_grad(x))[0] > 2.5f) { return 2; }
     if (opd_exp(x) || !strstr(opd_error_message(), "aten::exp is left out: OPD_NO_OPERATORS was defined")) { return 3; }
     opd_error_clear();
+    if (opd_exp_(x) || !strstr(opd_error_message(), "aten::exp_ is left out: OPD_NO_OPERATORS was defined")) { return 5; }
+    opd_error_clear();
     return opd_finish();
 }
 TEXT

@@ -74,8 +74,8 @@ VALUES = {
 # header call.  The others go through opd_given_*.
 DIRECT = set('''empty zeros ones full view reshape expand transpose t permute select slice unsqueeze squeeze_dim flatten
 contiguous clone copy_ to_dtype add add_ sub sub_ mul mul_ div div_ neg exp log sqrt rsqrt tanh sigmoid relu gelu silu
-pow_Tensor_Scalar eq gt where_self sum sum_dim mean mean_dim amax softmax log_softmax mm bmm matmul addmm linear conv2d convolution
-layer_norm cross_entropy_loss embedding cat stack zero_ fill_'''.split())
+pow_Tensor_Scalar eq gt where_self sum sum_dim mean mean_dim amax softmax log_softmax mm bmm matmul addmm linear conv2d
+convolution layer_norm cross_entropy_loss embedding cat stack zero_ fill_'''.split())
 
 DUMP = '''
 #include "opdispatch.h"
@@ -234,6 +234,8 @@ def direct(schema, types):
 def given(schema, types):
     """The line that hands the arguments on as they are, by the letters; what has no letter of its own as a value."""
     _, call, letter = results(schema)
+    if len(types) > MOST:
+        sys.exit('aten::%s takes %d arguments: OPD_GIVEN_MAX of the header is %d' % (schema.name, len(types), MOST))
     letters, parts = letter, []
     for t, a in zip(types, schema.args):
         plain = t[1] not in ('opd_value_dtype', 'opd_value_optional_ints')
@@ -245,6 +247,7 @@ def given(schema, types):
     return wrapped(first, ['&op', '"aten::%s"' % schema.name, '"%s"' % letters] + rets + parts, ');', len(first))
 
 
+MOST = 16                                                        # OPD_GIVEN_MAX
 FAMILY = {}                                                      # the room of each operator
 
 
