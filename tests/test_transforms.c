@@ -970,7 +970,7 @@ static int changing_forward(opd_context *ctx) {
 static int changing_setup(opd_context *ctx) { (void)ctx; return 0; }
 static int changing_backward(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_bw_grad(bw, 0)); }
 /* A custom function of one tensor with room for 70 outputs; out: the first. */
-static int applied(const char *name, opd_setup_fn forward, opd_tensor *in, opd_tensor **out) {
+static int apply_custom(const char *name, opd_setup_fn forward, opd_tensor *in, opd_tensor **out) {
     opd_autograd_function f;
     opd_value v = opd_value_tensor(in), o[70];
     memset(&f, 0, sizeof f);
@@ -984,7 +984,7 @@ static int applied(const char *name, opd_setup_fn forward, opd_tensor *in, opd_t
 }
 static int changing_function(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     (void)user; (void)n;
-    return applied("Changing", changing_forward, in[0], out);
+    return apply_custom("Changing", changing_forward, in[0], out);
 }
 TEST(the_number_of_outputs_changes) {
     const double v[4] = {1, 2, 3, 4};
@@ -1029,7 +1029,7 @@ static int sparse_forward(opd_context *ctx) {
 }
 static int sparse_function(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     (void)user; (void)n;
-    return applied("Sparse", sparse_forward, in[0], out);
+    return apply_custom("Sparse", sparse_forward, in[0], out);
 }
 TEST(outputs_that_some_examples_have) {
     const double v[4] = {1, 2, 3, 4};
