@@ -304,6 +304,7 @@
      >>hooks           handles of nodes, hooks, saved-tensor hooks, checkpoints, anomaly mode
      >>checkpoints     checkpoints, addresses of code in words, anomaly mode
      >>profiler        records of events, the table, the trace file
+     >>fork            a program that forks: all locks are free in the child
      >>operators       the cards: everything about one operator in one place
      >>op:create       making tensors: of a value, of numbers in a row, at random
      >>op:view         views: the same elements under other sizes, parts, dims
@@ -6982,7 +6983,7 @@ OPD_UNUSED static void opdi_thread_end(void *arg) {
 #if !defined(OPD_NO_THREADS)
 static pthread_key_t opdi_thread_key;
 static pthread_once_t opdi_thread_once = PTHREAD_ONCE_INIT;
-static void opdi_fork_watch(void);                /* at the end of the file, where all locks are known */
+static void opdi_fork_watch(void);                /* where all locks are known */
 static void opdi_thread_key_make(void) {
     (void)pthread_key_create(&opdi_thread_key, opdi_thread_end);
     opdi_fork_watch();
@@ -43233,6 +43234,90 @@ int opd_profile_write_trace(const opd_profile *profile, const char *path) {
 OPDI_COLD_END
 
 //----------------------------------------------------------------------------------------------------------------------
+//  >>fork         a program that forks
+//
+//  The child has one thread, and whatever others were amid is whole: all locks are taken before, and free after.
+//----------------------------------------------------------------------------------------------------------------------
+
+#if !defined(OPD_NO_THREADS)
+OPDI_COLD_BEGIN
+static opdi_mutex *const opdi_fork_locks[] = {
+    &opdi_registry.start, &opdi_registry.lock, &opdi_threads_lock, &opdi_log.lock, &opdi_key_lock,
+#if !defined(OPD_NO_CACHE)
+    &opdi_large.lock,
+#endif
+    &opdi_meta_lock, &opdi_backend_lock, &opdi_own_lock, &opdi_view_lock, &opdi_accumulate_lock, &opdi_dual_lock,
+    &opdi_autocasts.lock, &opdi_casts.lock, &opdi_plan_lock, &opdi_hooks_lock, &opdi_mutation_lock,
+    &opdi_checkpoint_lock, &opdi_profiler.lock, &opdi_generator_lock};
+enum { OPDI_FORK_LOCKS = (int)(sizeof opdi_fork_locks / sizeof *opdi_fork_locks) };
+static uint32_t opdi_fork_held;                   /* a bit for each that is ours while the process forks */
+
+static void opdi_fork_release(void) {
+    const uint32_t held = opdi_fork_held;
+    int i;
+    opdi_fork_held = 0;                           /* before another thread that forks may have them */
+    for (i = OPDI_FORK_LOCKS; i-- > 0;) { if (held >> i & 1) { opdi_unlock(opdi_fork_locks[i]); } }
+}
+/* Takes all locks before a fork, in no order: who finds one taken gives back what it has.  One that this thread holds
+   itself, or somebody holds for seconds, is left out: that may be the lock of blocks that run. */
+static void opdi_fork_prepare(void) {
+    const int most = 1000000;                     /* turns: a second or more */
+    uint32_t held = 0, all = ~(uint32_t)0;
+    int i, tries;
+    if (OPDI_LOAD(&opdi_registry.starter) == opdi_thread_self && opdi_thread_self) { all &= ~(uint32_t)1; }
+    for (tries = 1; tries <= most; tries++) {
+        for (i = 0; i < OPDI_FORK_LOCKS; i++) {
+            if (!(all >> i & 1)) { continue; }
+            if (pthread_mutex_trylock(opdi_fork_locks[i]) == 0) {
+                held |= (uint32_t)1 << i;
+                continue;
+            }
+            if (tries == most) { continue; }
+            while (i-- > 0) { if (held >> i & 1) { opdi_unlock(opdi_fork_locks[i]); } }
+            held = 0;
+            (void)sched_yield();
+            break;
+        }
+        if (i == OPDI_FORK_LOCKS) { break; }
+    }
+    opdi_fork_held = held;
+}
+/* Tidies up in the child: threads that are not there any more are in no call and hold nothing. */
+static void opdi_fork_child(void) {
+    const opdi_mutex fresh = OPDI_MUTEX_INIT;
+    opdi_thread *const self = opdi_thread_self, *thread;
+    const bool starts = self && OPDI_LOAD(&opdi_registry.starter) == self;
+    int i;
+    for (thread = opdi_all_threads; thread; thread = thread->next) {
+        if (thread != self) { OPDI_PUBLISH(&thread->inside, 0); }
+    }
+    opdi_all_threads = self;
+    if (self) {
+        self->next = NULL;
+        self->observe_lock = fresh;
+    }
+    if (opdi_profiler.running) { opdi_profiler.running->lock = fresh; }
+    for (i = starts; i < OPDI_FORK_LOCKS; i++) {
+        if (!(opdi_fork_held >> i & 1)) { (void)pthread_mutex_init(opdi_fork_locks[i], NULL); }
+    }
+    if (!starts) {
+        OPDI_STORE(&opdi_registry.starter, (opdi_thread *)NULL);
+        OPDI_PUBLISH(&opdi_registry.making, 0);
+    }
+    opdi_fork_release();
+}
+#if defined(_WIN32)
+static void opdi_fork_watch(void) {
+    (void)opdi_fork_prepare;
+    (void)opdi_fork_child;
+}
+#else
+static void opdi_fork_watch(void) { (void)pthread_atfork(opdi_fork_prepare, opdi_fork_release, opdi_fork_child); }
+#endif
+OPDI_COLD_END
+#endif
+
+//----------------------------------------------------------------------------------------------------------------------
 //  >>operators    the cards: everything about one operator in one place
 //
 //  Each card fills an opd_op_desc. Kernels take results from opd_result, formulas call public operators. The list of
@@ -67765,86 +67850,6 @@ static void opdi_builtins_make(const char *name) {
         opdi_unlock(&opdi_registry.start);
     }
 }
-
-/* A program that forks: the child has one thread, and whatever others were amid is whole. */
-
-#if !defined(OPD_NO_THREADS)
-OPDI_COLD_BEGIN
-static opdi_mutex *const opdi_fork_locks[] = {
-    &opdi_registry.start, &opdi_registry.lock, &opdi_threads_lock, &opdi_log.lock, &opdi_key_lock,
-#if !defined(OPD_NO_CACHE)
-    &opdi_large.lock,
-#endif
-    &opdi_meta_lock, &opdi_backend_lock, &opdi_own_lock, &opdi_view_lock, &opdi_accumulate_lock, &opdi_dual_lock,
-    &opdi_autocasts.lock, &opdi_casts.lock, &opdi_plan_lock, &opdi_hooks_lock, &opdi_mutation_lock,
-    &opdi_checkpoint_lock, &opdi_profiler.lock, &opdi_generator_lock};
-enum { OPDI_FORK_LOCKS = (int)(sizeof opdi_fork_locks / sizeof *opdi_fork_locks) };
-static uint32_t opdi_fork_held;                   /* a bit for each that is ours while the process forks */
-
-static void opdi_fork_release(void) {
-    const uint32_t held = opdi_fork_held;
-    int i;
-    opdi_fork_held = 0;                           /* before another thread that forks may have them */
-    for (i = OPDI_FORK_LOCKS; i-- > 0;) { if (held >> i & 1) { opdi_unlock(opdi_fork_locks[i]); } }
-}
-/* Takes all locks before a fork, in no order: who finds one taken gives back what it has.  One that this thread holds
-   itself, or somebody holds for seconds, is left out: that may be the lock of blocks that run. */
-static void opdi_fork_prepare(void) {
-    const int most = 1000000;                     /* turns: a second or more */
-    uint32_t held = 0, all = ~(uint32_t)0;
-    int i, tries;
-    if (OPDI_LOAD(&opdi_registry.starter) == opdi_thread_self && opdi_thread_self) { all &= ~(uint32_t)1; }
-    for (tries = 1; tries <= most; tries++) {
-        for (i = 0; i < OPDI_FORK_LOCKS; i++) {
-            if (!(all >> i & 1)) { continue; }
-            if (pthread_mutex_trylock(opdi_fork_locks[i]) == 0) {
-                held |= (uint32_t)1 << i;
-                continue;
-            }
-            if (tries == most) { continue; }
-            while (i-- > 0) { if (held >> i & 1) { opdi_unlock(opdi_fork_locks[i]); } }
-            held = 0;
-            (void)sched_yield();
-            break;
-        }
-        if (i == OPDI_FORK_LOCKS) { break; }
-    }
-    opdi_fork_held = held;
-}
-/* Tidies up in the child: threads that are not there any more are in no call and hold nothing. */
-static void opdi_fork_child(void) {
-    const opdi_mutex fresh = OPDI_MUTEX_INIT;
-    opdi_thread *const self = opdi_thread_self, *thread;
-    const bool starts = self && OPDI_LOAD(&opdi_registry.starter) == self;
-    int i;
-    for (thread = opdi_all_threads; thread; thread = thread->next) {
-        if (thread != self) { OPDI_PUBLISH(&thread->inside, 0); }
-    }
-    opdi_all_threads = self;
-    if (self) {
-        self->next = NULL;
-        self->observe_lock = fresh;
-    }
-    if (opdi_profiler.running) { opdi_profiler.running->lock = fresh; }
-    for (i = starts; i < OPDI_FORK_LOCKS; i++) {
-        if (!(opdi_fork_held >> i & 1)) { (void)pthread_mutex_init(opdi_fork_locks[i], NULL); }
-    }
-    if (!starts) {
-        OPDI_STORE(&opdi_registry.starter, (opdi_thread *)NULL);
-        OPDI_PUBLISH(&opdi_registry.making, 0);
-    }
-    opdi_fork_release();
-}
-#if defined(_WIN32)
-static void opdi_fork_watch(void) {
-    (void)opdi_fork_prepare;
-    (void)opdi_fork_child;
-}
-#else
-static void opdi_fork_watch(void) { (void)pthread_atfork(opdi_fork_prepare, opdi_fork_release, opdi_fork_child); }
-#endif
-OPDI_COLD_END
-#endif
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>typed        the kernels that are compiled for several types
