@@ -270,7 +270,7 @@
      >>api:old         functions under the names of version 0.2
      >>api:host        the table through which plug-ins call
      >>platform        allocation, atomics, threads, errors, log, scopes' stack
-     >>values          dtypes, devices, what a tensor is
+     >>values          half precision, dtypes, devices, what a tensor is
      >>schema          lexer, parser, printer, alias sets, argument binding
      >>schemas         schemas compared, who may share memory with whom, arguments bound
      >>keys            dispatch keys, alias keys, key sets
@@ -280,7 +280,7 @@
      >>calls           calls, by operator and by base name, and what a kernel sees of one
      >>dumps           tables and registrations as text, a call explained
      >>tensors         storage, sizes and strides, results of kernels, derived forms
-     >>kernels         threads, half precision, vector math, matrix product, convolution, random numbers
+     >>kernels         threads, vector math, matrix product, convolution, random numbers
      >>loops           tensor iteration: promotion, broadcasting, block loops, copies
      >>backends        devices from outside
      >>tape            nodes, the generic kernels, views, writes in place
@@ -6609,6 +6609,7 @@ extern char **environ;
 #define OPDI_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define OPDI_NOINLINE __attribute__((noinline))
 #define OPDI_FORCE_INLINE __attribute__((always_inline)) inline
+#define OPDI_ALWAYS static inline __attribute__((always_inline))
 #define OPDI_TLS __thread __attribute__((tls_model("initial-exec")))
 #define OPDI_LOAD(p) __atomic_load_n(p, __ATOMIC_RELAXED)
 #define OPDI_ACQUIRE(p) __atomic_load_n(p, __ATOMIC_ACQUIRE)
@@ -6625,6 +6626,7 @@ extern char **environ;
 #define OPDI_UNLIKELY(x) (x)
 #define OPDI_NOINLINE
 #define OPDI_FORCE_INLINE inline
+#define OPDI_ALWAYS static inline
 #define OPDI_TLS
 #define OPDI_LOAD(p) (*(p))
 #define OPDI_ACQUIRE(p) (*(p))
@@ -7777,14 +7779,61 @@ static void opdi_arena_free(opdi_arena *arena) {
 }
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>values       dtypes, devices, what a tensor is
+//  >>values       half precision, dtypes, devices, what a tensor is
 //
 //  What a dtype is and which one two of them meet in (c10/core/ScalarType.h), devices by name (c10/core/Device.cpp) and
 //  tensors as text, character by character as torch/_tensor_str.py writes them.  Reads elements where they lie and
 //  allocates nothing; knows no operators.
 //----------------------------------------------------------------------------------------------------------------------
 
-/* Dtypes */
+//== half precision ====================================================================================================
+
+OPDI_ALWAYS uint32_t opdi_bits(float f) {
+    uint32_t bits;
+    memcpy(&bits, &f, sizeof bits);
+    return bits;
+}
+OPDI_ALWAYS float opdi_float(uint32_t bits) {
+    float f;
+    memcpy(&f, &bits, sizeof f);
+    return f;
+}
+
+/* condition ? a : second by masks: a branch here would keep the compiler from vectorising */
+OPDI_ALWAYS uint32_t opdi_pick_bits(int condition, uint32_t at, uint32_t second) {
+    uint32_t m = 0u - (uint32_t)condition;
+    return (at & m) | (second & ~m);
+}
+
+OPDI_ALWAYS float opdi_bf16_to_f32(uint16_t half) { return opdi_float((uint32_t)half << 16); }
+
+OPDI_ALWAYS uint16_t opdi_f32_to_bf16(float f) {
+    uint32_t bits = opdi_bits(f), rc = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16, nan = (bits >> 16) | 0x40u;
+    return (uint16_t)((bits & 0x7fffffffu) > 0x7f800000u ? nan : rc);
+}
+
+/* Half precision to float: the 15 bits without sign are read as a float with the exponent 112 too small; the
+   product is exact. */
+OPDI_ALWAYS float opdi_f16_to_f32(uint16_t half) {
+    uint32_t bits = (uint32_t)(half & 0x7fffu) << 13, value = opdi_bits(opdi_float(bits) * 5.192296858534828e33f);
+    value = opdi_pick_bits(bits >= 0x0f800000u, bits | 0x7f800000u, value);
+    return opdi_float(value | (uint32_t)(half & 0x8000u) << 16);
+}
+
+/* Float to half precision.  Denormal results: adding 0.5 puts the float's last bit where the half's is, and
+   the hardware rounds. */
+OPDI_ALWAYS uint16_t opdi_f32_to_f16(float f) {
+    uint32_t bits = opdi_bits(f), at = bits & 0x7fffffffu;
+    uint32_t normal = (at - 0x38000000u + 0xfffu + ((at >> 13) & 1u)) >> 13;
+    uint32_t tiny = opdi_bits(opdi_float(opdi_pick_bits(at < 0x38800000u, at, 0u)) + 0.5f) - 0x3f000000u;
+    uint32_t nan = 0x7e00u | ((at >> 13) & 0x3ffu);
+    uint32_t rc = opdi_pick_bits(at < 0x38800000u, tiny, normal);
+    rc = opdi_pick_bits(at >= 0x477ff000u, 0x7c00u, rc);
+    rc = opdi_pick_bits(at > 0x7f800000u, nan, rc);
+    return (uint16_t)(rc | (bits >> 16 & 0x8000u));
+}
+
+//== dtypes ============================================================================================================
 
 enum { OPDI_CLASS_NONE = 0, OPDI_CLASS_BOOL, OPDI_CLASS_INT, OPDI_CLASS_FLOAT, OPDI_CLASS_COMPLEX };
 
@@ -7839,7 +7888,7 @@ OPD_API bool opd_can_cast(opd_scalar_type from, opd_scalar_type to) {
     return kf != OPDI_CLASS_NONE && kt != OPDI_CLASS_NONE && (kt >= kf);
 }
 
-/* Devices */
+//== devices ===========================================================================================================
 
 #define OPDI_MAX_DEVICE_INDEX 127                 /* c10::DeviceIndex is 8 bits */
 
@@ -8048,10 +8097,8 @@ static inline bool opdi_same_memory(const opd_tensor *first, const opd_tensor *s
     return storage == other || (storage && other && storage->data && storage->data == other->data);
 }
 
-/* Elements */
+//== elements ==========================================================================================================
 
-static float opdi_f16_to_f32(uint16_t half);
-static float opdi_bf16_to_f32(uint16_t half);
 
 /* The element `offset` bytes after tensor's first as a double.  Complex: the real part; the imaginary one lies half
    an element further. */
@@ -17678,7 +17725,7 @@ OPD_API void opd_print(const opd_tensor *tensor) {
 OPDI_COLD_END
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>kernels      threads, half precision, vector math, matrix product, convolution, random numbers
+//  >>kernels      threads, vector math, matrix product, convolution, random numbers
 //
 //  Loops on raw pointers that the operators are made of.  This part uses the platform section (allocation, errors)
 //  and knows nothing of tensors.  Code for AVX2 and AVX-512 is compiled by target attributes and chosen at run time,
@@ -17697,10 +17744,8 @@ OPDI_LOOPS_BEGIN
 #endif
 #endif
 #if defined(__GNUC__) && !defined(__TINYC__)
-#define OPDI_ALWAYS static inline __attribute__((always_inline))
 #define OPDI_FMAF(level, a, b, c) ((level) > 0 ? __builtin_fmaf(a, b, c) : (a) * (b) + (c))
 #else
-#define OPDI_ALWAYS static inline
 #define OPDI_FMAF(level, a, b, c) ((a) * (b) + (c))
 #endif
 
@@ -17925,53 +17970,6 @@ static void opdi_parallel_for(int64_t count, int64_t grain, opdi_range_fn fn, vo
 }
 
 #endif
-
-//== half precision ====================================================================================================
-
-OPDI_ALWAYS uint32_t opdi_bits(float f) {
-    uint32_t bits;
-    memcpy(&bits, &f, sizeof bits);
-    return bits;
-}
-OPDI_ALWAYS float opdi_float(uint32_t bits) {
-    float f;
-    memcpy(&f, &bits, sizeof f);
-    return f;
-}
-
-/* condition ? a : second by masks: a branch here would keep the compiler from vectorising */
-OPDI_ALWAYS uint32_t opdi_pick_bits(int condition, uint32_t at, uint32_t second) {
-    uint32_t m = 0u - (uint32_t)condition;
-    return (at & m) | (second & ~m);
-}
-
-OPDI_ALWAYS float opdi_bf16_to_f32(uint16_t half) { return opdi_float((uint32_t)half << 16); }
-
-OPDI_ALWAYS uint16_t opdi_f32_to_bf16(float f) {
-    uint32_t bits = opdi_bits(f), rc = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16, nan = (bits >> 16) | 0x40u;
-    return (uint16_t)((bits & 0x7fffffffu) > 0x7f800000u ? nan : rc);
-}
-
-/* Half precision to float: the 15 bits without sign are read as a float with the exponent 112 too small; the
-   product is exact. */
-OPDI_ALWAYS float opdi_f16_to_f32(uint16_t half) {
-    uint32_t bits = (uint32_t)(half & 0x7fffu) << 13, value = opdi_bits(opdi_float(bits) * 5.192296858534828e33f);
-    value = opdi_pick_bits(bits >= 0x0f800000u, bits | 0x7f800000u, value);
-    return opdi_float(value | (uint32_t)(half & 0x8000u) << 16);
-}
-
-/* Float to half precision.  Denormal results: adding 0.5 puts the float's last bit where the half's is, and
-   the hardware rounds. */
-OPDI_ALWAYS uint16_t opdi_f32_to_f16(float f) {
-    uint32_t bits = opdi_bits(f), at = bits & 0x7fffffffu;
-    uint32_t normal = (at - 0x38000000u + 0xfffu + ((at >> 13) & 1u)) >> 13;
-    uint32_t tiny = opdi_bits(opdi_float(opdi_pick_bits(at < 0x38800000u, at, 0u)) + 0.5f) - 0x3f000000u;
-    uint32_t nan = 0x7e00u | ((at >> 13) & 0x3ffu);
-    uint32_t rc = opdi_pick_bits(at < 0x38800000u, tiny, normal);
-    rc = opdi_pick_bits(at >= 0x477ff000u, 0x7c00u, rc);
-    rc = opdi_pick_bits(at > 0x7f800000u, nan, rc);
-    return (uint16_t)(rc | (bits >> 16 & 0x8000u));
-}
 
 //== vector math =======================================================================================================
 //
