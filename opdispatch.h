@@ -11565,9 +11565,8 @@ static int opdi_autograd_out_kernel(opd_call *call);
 static int opdi_version_kernel(opd_call *call);
 static int opdi_detach__kernel(opd_call *call);
 static int opdi_register_builtins(void);
-static size_t opdi_family(const char *name);
-static void opdi_builtins_make(const char *name);
 static const char *opdi_builtin_name(int i);
+static int opdi_register_card(int i);
 static const char *opdi_left_out(const char *name);
 
 /* Writes the text of an argument, cut to cap bytes with the zero; returns buf. */
@@ -11786,6 +11785,53 @@ static inline void opdi_started(void) {
 }
 
 OPDI_COLD_END
+
+//== built-in operators that wait ======================================================================================
+
+/* A program uses few of the built-in operators, so each waits until somebody looks up one of its family: the overloads
+   and the derived forms of one name (add.Tensor, add.Scalar, add_.Tensor, add.out). */
+
+/* The length of the family's part of a name: of "aten::add" in "aten::add_.Tensor". */
+static size_t opdi_family(const char *name) {
+    static const char functional[] = "_functional";        /* normal_functional is of normal's */
+    const size_t m = sizeof functional - 1;
+    size_t length = strcspn(name, ".(");
+    if (length > m && memcmp(name + length - m, functional, m) == 0) { length -= m; }
+    while (length > 0 && name[length - 1] == '_') { length--; }
+    return length;
+}
+static bool opdi_same_family(const char *first, const char *second) {
+    const size_t length = opdi_family(first);
+    return opdi_family(second) == length && memcmp(first, second, length) == 0;
+}
+
+/* Registers the built-in operators that wait, of the family of a qualified name (NULL: all). */
+static void opdi_builtins_make(const char *name) {
+    opdi_thread *thread = opdi_self();
+    opd_call *current = thread->current;
+    const bool outer = OPDI_LOAD(&opdi_registry.starter) == thread;
+    int first = 0, i;
+    if (!opdi_registry.aten || thread->error != OPD_OK || (name && strncmp(name, "aten::", 6) != 0)) { return; }
+    while (first < OPD_OP_COUNT && (OPDI_LOAD(&opdi_registry.builtin[first]) ||
+                                    (name && !opdi_same_family(name, opdi_builtin_name(first))))) { first++; }
+    if (first == OPD_OP_COUNT) { return; }
+    if (!outer) {
+        opdi_lock(&opdi_registry.start);
+        OPDI_STORE(&opdi_registry.starter, thread);
+    }
+    OPDI_PUBLISH(&opdi_registry.making, 1);
+    thread->current = NULL;                       /* errors of registration are not the running kernel's */
+    for (i = first; i < OPD_OP_COUNT; i++) {
+        if (OPDI_LOAD(&opdi_registry.builtin[i])) { continue; }
+        if ((!name || opdi_same_family(name, opdi_builtin_name(i))) && opdi_register_card(i)) { break; }
+    }
+    thread->current = current;
+    if (!outer) {
+        OPDI_PUBLISH(&opdi_registry.making, 0);
+        OPDI_STORE(&opdi_registry.starter, (opdi_thread *)NULL);
+        opdi_unlock(&opdi_registry.start);
+    }
+}
 
 //== names =============================================================================================================
 
@@ -67759,23 +67805,6 @@ static int opdi_register_builtins(void) {
     return 0;
 }
 
-/* A program uses few of the built-in operators, so each waits until somebody looks up one of its family: the overloads
-   and the derived forms of one name (add.Tensor, add.Scalar, add_.Tensor, add.out). */
-
-/* The length of the family's part of a name: of "aten::add" in "aten::add_.Tensor". */
-static size_t opdi_family(const char *name) {
-    static const char functional[] = "_functional";        /* normal_functional is of normal's */
-    const size_t m = sizeof functional - 1;
-    size_t length = strcspn(name, ".(");
-    if (length > m && memcmp(name + length - m, functional, m) == 0) { length -= m; }
-    while (length > 0 && name[length - 1] == '_') { length--; }
-    return length;
-}
-static bool opdi_same_family(const char *first, const char *second) {
-    const size_t length = opdi_family(first);
-    return opdi_family(second) == length && memcmp(first, second, length) == 0;
-}
-
 /* The family of card i, and the number of the family's first card. */
 static int opdi_family_at(int i, int *first) {
     int family = 0;
@@ -67819,34 +67848,6 @@ static int opdi_register_card(int i) {
     }
     opdi_library_undo(aten, before);
     return opd_fail(OPD_ERROR_REGISTER, "the card of %s and its derived forms are not of one name", name);
-}
-
-/* Registers the built-in operators that wait, of the family of a qualified name (NULL: all). */
-static void opdi_builtins_make(const char *name) {
-    opdi_thread *thread = opdi_self();
-    opd_call *current = thread->current;
-    const bool outer = OPDI_LOAD(&opdi_registry.starter) == thread;
-    int first = 0, i;
-    if (!opdi_registry.aten || thread->error != OPD_OK || (name && strncmp(name, "aten::", 6) != 0)) { return; }
-    while (first < OPD_OP_COUNT && (OPDI_LOAD(&opdi_registry.builtin[first]) ||
-                                    (name && !opdi_same_family(name, opdi_builtin_name(first))))) { first++; }
-    if (first == OPD_OP_COUNT) { return; }
-    if (!outer) {
-        opdi_lock(&opdi_registry.start);
-        OPDI_STORE(&opdi_registry.starter, thread);
-    }
-    OPDI_PUBLISH(&opdi_registry.making, 1);
-    thread->current = NULL;                       /* errors of registration are not the running kernel's */
-    for (i = first; i < OPD_OP_COUNT; i++) {
-        if (OPDI_LOAD(&opdi_registry.builtin[i])) { continue; }
-        if ((!name || opdi_same_family(name, opdi_builtin_name(i))) && opdi_register_card(i)) { break; }
-    }
-    thread->current = current;
-    if (!outer) {
-        OPDI_PUBLISH(&opdi_registry.making, 0);
-        OPDI_STORE(&opdi_registry.starter, (opdi_thread *)NULL);
-        opdi_unlock(&opdi_registry.start);
-    }
 }
 
 //----------------------------------------------------------------------------------------------------------------------
