@@ -269,13 +269,14 @@
      >>api:typed       typed functions for operators of one's own
      >>api:old         functions under the names of version 0.2
      >>api:host        the table through which plug-ins call
-     >>platform        allocation, atomics, threads, errors, log, scopes' stack
+     >>platform        allocation, atomics, threads, errors, log, arenas
      >>values          half precision, dtypes, devices, what a tensor is
      >>schema          lexer, parser, printer, alias sets, argument binding
      >>schemas         schemas compared, who may share memory with whom, arguments bound
      >>keys            dispatch keys, alias keys, key sets
-     >>observers       who is told of calls: registration, sampling, callbacks
      >>registry        operators, kernels, computed tables, libraries, listeners
+     >>scopes          who owns what: references to tensors, tensors that are gone, scopes
+     >>observers       who is told of calls: registration, sampling, callbacks
      >>definitions     cards and C functions become operators
      >>calls           calls, by operator and by base name, and what a kernel sees of one
      >>dumps           tables and registrations as text, a call explained
@@ -304,7 +305,7 @@
      >>hooks           handles of nodes, hooks, saved-tensor hooks, checkpoints, anomaly mode
      >>checkpoints     checkpoints, addresses of code in words, anomaly mode
      >>profiler        records of events, the table, the trace file
-     >>fork            a program that forks: all locks are free in the child
+     >>fork            a thread or the program ends, or the program forks
      >>operators       the cards: everything about one operator in one place
      >>op:create       making tensors: of a value, of numbers in a row, at random
      >>op:view         views: the same elements under other sizes, parts, dims
@@ -6475,11 +6476,11 @@ OPD_FORMULA_QUALIFIERS OPD_T OPD_HELPER(lcm)(OPD_T x, OPD_T y) {
 #endif
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>platform     allocation, atomics, threads, errors, log, scopes' stack
+//  >>platform     allocation, atomics, threads, errors, log, arenas
 //
 //  What the rest stands on: the C library and, unless OPD_NO_THREADS, pthreads.  One private function allocates
 //  (opdi_alloc); one structure per thread (opdi_thread) holds everything that is thread-local.  Knows nothing of
-//  tensors but their release.
+//  tensors.
 //----------------------------------------------------------------------------------------------------------------------
 
 #include <stdarg.h>
@@ -6935,11 +6936,8 @@ static opdi_thread *opdi_all_threads;
 static uint64_t opdi_threads_born;
 static int64_t opdi_live_total, opdi_live_peak, opdi_gone_allocations;
 
-static void opdi_scope_unwind(opdi_thread *thread, int64_t mark);
-static void opdi_cache_drain(opdi_thread *thread);
-static void opdi_live_flush(opdi_thread *thread);
 static void opdi_observers_enter(opdi_thread *thread);
-static void opdi_observers_leave(opdi_thread *thread);
+OPD_UNUSED static void opdi_thread_end(void *arg);
 
 static void opdi_report_pending(opdi_thread *thread) {
     if (thread->error != OPD_OK) {
@@ -6948,39 +6946,6 @@ static void opdi_report_pending(opdi_thread *thread) {
     }
 }
 
-static void opdi_raw_free(void *memory, size_t size);
-static void opdi_level_end(opdi_thread *thread);
-
-/* Ends a thread: reports and gives back what it forgot, and takes its state off the list. */
-OPD_UNUSED static void opdi_thread_end(void *arg) {
-    opdi_thread *thread = (opdi_thread *)arg;
-    opdi_thread **threads;
-    opdi_thread_self = thread;
-    opdi_report_pending(thread);
-    opdi_observers_leave(thread);
-    opdi_scope_unwind(thread, 0);
-    while (thread->innermost.level) { opdi_level_end(thread); }
-    if (thread->handles) { OPD_FREE(thread->handles); }
-    thread->handles = NULL;
-    thread->cap = 0;
-    opdi_cache_drain(thread);
-    opdi_live_flush(thread);
-    opdi_lock(&opdi_threads_lock);
-    for (threads = &opdi_all_threads; *threads; threads = &(*threads)->next) {
-        if (*threads == thread) {
-            *threads = thread->next;
-            break;
-        }
-    }
-    opdi_gone_allocations += thread->allocations;
-    opdi_unlock(&opdi_threads_lock);
-    opdi_thread_self = NULL;
-    if (thread != &opdi_main_thread) { OPD_FREE(thread); }
-    else {
-        memset(thread, 0, sizeof *thread);
-        OPDI_PUBLISH(&opdi_main_taken, 0);
-    }
-}
 
 #if !defined(OPD_NO_THREADS)
 static pthread_key_t opdi_thread_key;
@@ -7191,26 +7156,6 @@ opd_code opd_error_rewind(int mark) {
     if (!mark) { return OPD_OK; }                 /* it was pending before */
     thread->error = OPD_OK;
     return code;
-}
-
-static void opdi_gone_give_back(void);
-
-int opd_finish(void) {
-    opdi_thread *thread = opdi_self();
-    int failed;
-    if (thread->current && opdi_is_left(thread)) { (void)opdi_forget_left(thread); }
-    if (thread->left) {
-        thread->inside = 0;
-        thread->left = false;
-    }
-    failed = thread->error != OPD_OK;
-    opdi_report_pending(thread);
-    opdi_gone_give_back();
-    opdi_scope_unwind(thread, 0);
-    while (thread->innermost.level) { opdi_level_end(thread); }
-    thread->scope_depth = 0;
-    thread->scope_mark = 0;
-    return failed;
 }
 
 OPDI_COLD_END
@@ -7556,154 +7501,7 @@ int64_t opd_memory_fail_at(int64_t count, bool forever) {
 
 OPDI_COLD_END
 
-//== scopes ============================================================================================================
-//
-//  The thread's stack of handles holds one reference each.  A handle is a tensor, or with bit 0 set a block of memory
-//  (list results, strings); bit 1 marks one that opd_scope_return handed to the enclosing scope.
-
-#define OPDI_HANDLE_BLOCK ((uintptr_t)1)
-#define OPDI_HANDLE_UP ((uintptr_t)2)
-typedef struct opdi_block { size_t bytes; double align; } opdi_block;      /* in front of the block's contents */
-#define OPDI_BLOCK_LAYER ((size_t)1 << (8 * sizeof(size_t) - 1))     /* in bytes: it holds a layer of transforms */
-#define OPDI_MAX_LAYERS 64
-static void opdi_layer_gone(void *layer);
-
-static inline void opdi_drop(opd_tensor *tensor);
-
-/* Makes room for count more handles, with the raw allocator: the stack is the thread's, not the caller's.  0, or -1
-   with an error. */
-OPDI_NOINLINE static int opdi_scope_grow(opdi_thread *thread, int64_t count) {
-    int64_t cap = thread->cap ? thread->cap * 2 : 256;
-    uintptr_t *at;
-    while (cap < thread->top + count) { cap *= 2; }
-    if (OPDI_UNLIKELY(OPDI_LOAD(&opdi_fail_on) & 1) && opdi_fail_now()) { at = NULL; }
-    else { at = (uintptr_t *)OPD_MALLOC((size_t)cap * sizeof *at); }
-    if (!at) {
-        (void)opdi_out_of_memory((size_t)cap * sizeof *at);
-        return -1;
-    }
-    if (thread->top) { memcpy(at, thread->handles, (size_t)thread->top * sizeof *at); }
-    if (thread->handles) { OPD_FREE(thread->handles); }
-    thread->handles = at;
-    thread->cap = cap;
-    return 0;
-}
-static inline int opdi_scope_reserve(opdi_thread *thread, int64_t count) {
-    return OPDI_LIKELY(thread->top + count <= thread->cap) ? 0 : opdi_scope_grow(thread, count);
-}
-
-#define OPDI_ROOT_WARNING 1048576                 /* handles, a power of two; looked at where it divides their number */
-OPDI_NOINLINE static void opdi_root_warn(opdi_thread *thread, const opd_op *op);
-
-/* Pushes a handle for which opdi_scope_reserve made room: a result of op, or of none. */
-static inline void opdi_push_of(opdi_thread *thread, opd_tensor *tensor, const opd_op *op) {
-    thread->handles[thread->top++] = (uintptr_t)tensor;
-    if (OPDI_UNLIKELY((thread->top & (OPDI_ROOT_WARNING - 1)) == 0)) { opdi_root_warn(thread, op); }
-}
-static inline void opdi_push(opdi_thread *thread, opd_tensor *tensor) { opdi_push_of(thread, tensor, NULL); }
-
-/* Gives a reference to tensor to the innermost scope and returns tensor; NULL with an error, and the reference dropped,
-   when memory is out. */
-static opd_tensor *opdi_own(opd_tensor *tensor) {
-    opdi_thread *thread = opdi_self();
-    if (!tensor) { return NULL; }
-    if (opdi_scope_reserve(thread, 1)) {
-        opdi_drop(tensor);
-        return NULL;
-    }
-    opdi_push(thread, tensor);
-    return tensor;
-}
-
-/* Returns size bytes that live as long as the innermost scope; NULL with an error. */
-static void *opdi_scope_alloc(size_t size) {
-    opdi_thread *thread = opdi_self();
-    opdi_block *block;
-    if (opdi_scope_reserve(thread, 1) || size > SIZE_MAX / 2) { return NULL; }
-    block = (opdi_block *)opdi_alloc(size + sizeof *block);
-    if (!block) { return NULL; }
-    block->bytes = size + sizeof *block;
-    thread->handles[thread->top++] = (uintptr_t)block | OPDI_HANDLE_BLOCK;
-    return block + 1;
-}
-
-static void opdi_handle_release(uintptr_t h) {
-    uintptr_t p = h & ~(OPDI_HANDLE_BLOCK | OPDI_HANDLE_UP);
-    if (h & OPDI_HANDLE_BLOCK) {
-        opdi_block *block = (opdi_block *)p;
-        if (OPDI_UNLIKELY(block->bytes & OPDI_BLOCK_LAYER)) {
-            opdi_layer_gone(block + 1);
-            block->bytes &= ~OPDI_BLOCK_LAYER;
-        }
-        opdi_free(block, block->bytes);
-    } else {
-        opdi_drop((opd_tensor *)p);
-    }
-}
-
-/* Releases the handles above mark, but those marked "up", which move down to it. */
-static void opdi_scope_unwind(opdi_thread *thread, int64_t mark) {
-    int64_t i, keep = mark;
-    for (i = mark; i < thread->top; i++) {
-        uintptr_t h = thread->handles[i];
-        if (h & OPDI_HANDLE_UP) {
-            thread->handles[i] = thread->handles[keep];
-            thread->handles[keep++] = h & ~OPDI_HANDLE_UP;
-        }
-    }
-    while (thread->top > keep) { opdi_handle_release(thread->handles[--thread->top]); }
-}
-
-#define OPDI_OPENED_OUTSIDE 2                     /* in `open` of a scope: no call was running */
-opd_scope opd_scope_open_at(const char *place) {
-    opdi_thread *thread = opdi_self();
-    opd_scope scope;
-    scope.mark = thread->top;
-    scope.outer = thread->scope_mark;
-    scope.depth = ++thread->scope_depth;
-    scope.open = thread->inside ? 1 : OPDI_OPENED_OUTSIDE;
-    thread->scope_mark = thread->top;
-    if (OPDI_LIKELY(scope.depth <= OPDI_PLACES)) { thread->places[scope.depth - 1] = place; }
-    return scope;
-}
-opd_scope opd_scope_open(void) { return opd_scope_open_at("opd_scope_open"); }
-
-static int opdi_call_scope_depth(const opd_call *call);
-
-/* Closes a scope and releases what it owns; a scope that is closed already is left alone.  An error when a kernel
-   closes a scope that was opened outside it. */
-void opd_scope_close(opd_scope *scope) {
-    opdi_thread *thread = opdi_self();
-    if (!scope || !scope->open) { return; }
-    if (OPDI_UNLIKELY(thread->current && scope->depth <= opdi_call_scope_depth(thread->current))) {
-        if (!opdi_is_left(thread)) {
-            (void)opd_fail(OPD_ERROR_KERNEL, "a kernel may not close a scope that was opened outside it");
-            return;                               /* still open: its owner will close it */
-        }
-        (void)opdi_forget_left(thread);
-    }
-    if (OPDI_UNLIKELY(thread->left) && scope->open == OPDI_OPENED_OUTSIDE) {
-        thread->inside = 0;
-        thread->left = false;
-    }
-    scope->open = 0;
-    if (scope->depth > thread->scope_depth) { return; }  /* closed already, by one around it */
-    if (OPDI_LIKELY(thread->top > scope->mark)) {
-        thread->ending = scope->depth <= OPDI_PLACES ? thread->places[scope->depth - 1] : NULL;
-        opdi_scope_unwind(thread, scope->mark);
-        thread->ending = NULL;
-    }
-    thread->scope_depth = scope->depth - 1;
-    thread->scope_mark = scope->outer;
-}
-
-opd_scope_info opd_scope_stats(void) {
-    opdi_thread *thread = opdi_self();
-    opd_scope_info info;
-    info.depth = thread->scope_depth;
-    info.handles = thread->top;
-    return info;
-}
+//== arenas ============================================================================================================
 
 /* A bump allocator: many small things that live and die together.  All zero is an empty arena. */
 typedef struct opdi_arena_block {
@@ -10972,359 +10770,6 @@ opd_dispatch_state opd_inference_mode_set(bool on) {
 }
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>observers    who is told of calls: registration, sampling, callbacks
-//
-//  at::RecordFunction.  Each thread has a list of the observers that concern it, under a lock of its own that nobody
-//  else takes but who adds and removes one; the call path reads one word, th->observed, with the pending error.
-//  An event in progress holds its observers, so removing one never takes a callback's data away under it.
-//----------------------------------------------------------------------------------------------------------------------
-
-struct opdi_observer {
-    opd_observer desc;
-    int64_t handle;
-    int32_t refs;                                 /* being registered; lists it is in; events in progress */
-    bool enabled, local;
-    opd_plugin *plugin;                           /* that its callbacks stand in, or NULL */
-    struct opdi_observer *next;
-};
-static opd_plugin *opdi_plugin_hold(uintptr_t address);
-static void opdi_plugin_let_go(opd_plugin *plugin);
-
-/* th->observed, when not 0 */
-enum { OPDI_OBSERVE_LOOK = 1, OPDI_OBSERVE_SKIP = 2 };     /* SKIP: not before th->skip calls */
-
-/* An event in progress. */
-typedef struct opdi_observing {
-    opd_event event;
-    int count;
-    struct { opdi_observer *observer; void *context; } with[OPDI_MAX_OBSERVERS];
-} opdi_observing;
-struct opd_span { opdi_observing observing; opdi_thread *th; };
-
-static struct { opdi_observer *first; int64_t handles; } opdi_observers;      /* under opdi_threads_lock */
-
-/* True when events of this thread are to be looked at. */
-static inline bool opdi_observe_on(const opdi_thread *thread) {
-    return OPDI_LOAD(&thread->observed) != 0 && !thread->innermost.observe_off && !thread->observing;
-}
-
-OPDI_COLD_BEGIN
-
-static void opdi_observer_drop(opdi_observer *observer, int32_t count) {
-    opd_plugin *plugin = observer->plugin;
-    if (OPDI_SUB(&observer->refs, count) > 0) { return; }
-    if (observer->desc.destroy) { observer->desc.destroy(observer->desc.user); }
-    opdi_free(observer, sizeof *observer);
-    if (plugin) { opdi_plugin_let_go(plugin); }
-}
-
-/* Puts an observer into a thread's list, those of all threads first.  Under opdi_threads_lock. */
-static void opdi_observer_put(opdi_thread *thread, opdi_observer *observer) {
-    int i;
-    opdi_lock(&thread->observe_lock);
-    if (!thread->observe_end) {
-        i = thread->nobservers++;
-        for (; i > 0 && !observer->local && thread->observers[i - 1].observer->local; i--) {
-            thread->observers[i] = thread->observers[i - 1];
-        }
-        thread->observers[i].observer = observer;
-        thread->observers[i].left = 0;
-        (void)OPDI_ADD(&observer->refs, 1);
-        OPDI_STORE(&thread->observed, OPDI_OBSERVE_LOOK);
-    }
-    opdi_unlock(&thread->observe_lock);
-}
-
-/* Takes an observer out of a thread's list.  Returns how many references that sets free: 0 or 1. */
-static int32_t opdi_observer_take(opdi_thread *thread, const opdi_observer *observer) {
-    int i = 0, k;
-    opdi_lock(&thread->observe_lock);
-    while (i < thread->nobservers && thread->observers[i].observer != observer) { i++; }
-    k = i < thread->nobservers;
-    if (k) {
-        thread->nobservers--;
-        for (; i < thread->nobservers; i++) { thread->observers[i] = thread->observers[i + 1]; }
-        OPDI_STORE(&thread->observed, thread->nobservers ? OPDI_OBSERVE_LOOK : 0);
-    }
-    opdi_unlock(&thread->observe_lock);
-    return k;
-}
-
-/* Puts an observer into the lists of all threads it is for, or takes it out of them (`on` false).  Returns how many
-   references that sets free. */
-static int32_t opdi_observer_spread(opdi_thread *self, opdi_observer *observer, bool on) {
-    opdi_thread *thread = observer->local ? self : opdi_all_threads;
-    int32_t freed = 0;
-    for (; thread; thread = observer->local ? NULL : thread->next) {
-        if (on) { opdi_observer_put(thread, observer); } else { freed += opdi_observer_take(thread, observer); }
-    }
-    observer->enabled = on;
-    return freed;
-}
-
-/* Gives a thread that begins the observers of all threads.  Then: takes from one that ends these and its own. */
-static void opdi_observers_enter(opdi_thread *thread) {
-    opdi_observer *observer;
-    for (observer = opdi_observers.first; observer; observer = observer->next) {
-        if (observer->enabled) { opdi_observer_put(thread, observer); }
-    }
-}
-static void opdi_observers_leave(opdi_thread *thread) {
-    opdi_observer *observer;
-    int i, count;
-    opdi_lock(&opdi_threads_lock);
-    opdi_lock(&thread->observe_lock);
-    thread->observe_end = true;
-    count = thread->nobservers;
-    thread->nobservers = 0;                       /* who removes one from now on does not find it here */
-    OPDI_STORE(&thread->observed, 0);
-    opdi_unlock(&thread->observe_lock);
-    opdi_unlock(&opdi_threads_lock);
-    for (i = 0; i < count; i++) { opdi_observer_drop(thread->observers[i].observer, 1); }
-    while ((observer = thread->own_observers) != NULL) {
-        thread->own_observers = observer->next;
-        opdi_observer_drop(observer, 1);
-    }
-}
-
-#define OPDI_OBSERVE_ALL (OPD_OBSERVE_CALL | OPD_OBSERVE_BACKWARD | OPD_OBSERVE_SPAN)
-/* Adds an observer of all threads or (local) of this one.  Returns its handle; 0 with an error when it is not valid, or
-   there are too many. */
-static int64_t opdi_observer_add(const opd_observer *desc, bool local) {
-    opdi_thread *thread = opdi_self();
-    opdi_observer *observer, **at;
-    int64_t handle;
-    int count = 0;
-    if (!desc || (!desc->begin && !desc->end) || (desc->kinds & ~(unsigned)OPDI_OBSERVE_ALL)) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "an observer needs a callback, and kinds that there are"), 0;
-    }
-    if (!(desc->sampling >= 0 && desc->sampling <= 1)) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "an observer's sampling is a probability, not %g", desc->sampling), 0;
-    }
-    observer = (opdi_observer *)opdi_alloc(sizeof *observer);
-    if (!observer) { return 0; }
-    observer->desc = *desc;
-    if (observer->desc.kinds == 0) { observer->desc.kinds = OPDI_OBSERVE_ALL; }
-    observer->refs = 1;
-    observer->local = local;
-    observer->plugin = opdi_plugin_hold(desc->begin ? (uintptr_t)desc->begin : (uintptr_t)desc->end);
-    observer->next = NULL;
-    opdi_lock(&opdi_threads_lock);
-    for (at = local ? &thread->own_observers : &opdi_observers.first; *at; at = &(*at)->next) { count++; }
-    handle = count < OPDI_MAX_OBSERVERS / 2 ? ++opdi_observers.handles : 0;
-    if (handle) {
-        observer->handle = handle;
-        *at = observer;
-        (void)opdi_observer_spread(thread, observer, true);
-    }
-    opdi_unlock(&opdi_threads_lock);
-    if (!handle) {
-        observer->desc.destroy = NULL;            /* user stays the caller's */
-        opdi_observer_drop(observer, 1);
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "more than %d observers of %s", OPDI_MAX_OBSERVERS / 2,
-                       local ? "one thread" : "all threads");
-    }
-    return handle;
-}
-int64_t opd_observer_add(const opd_observer *observer) { return opdi_observer_add(observer, false); }
-int64_t opd_observer_add_local(const opd_observer *observer) { return opdi_observer_add(observer, true); }
-
-/* The place in its list of the observer with this handle; it points to NULL when there is none.  Under
-   opdi_threads_lock. */
-static opdi_observer **opdi_observer_find(opdi_thread *thread, int64_t handle) {
-    opdi_observer **at = &opdi_observers.first;
-    while (*at && (*at)->handle != handle) { at = &(*at)->next; }
-    if (*at) { return at; }
-    for (at = &thread->own_observers; *at && (*at)->handle != handle; ) { at = &(*at)->next; }
-    return at;
-}
-
-bool opd_observer_remove(int64_t handle) {
-    opdi_thread *thread = opdi_self();
-    opdi_observer **at, *observer;
-    int32_t freed = 1;
-    opdi_lock(&opdi_threads_lock);
-    at = opdi_observer_find(thread, handle);
-    observer = *at;
-    if (observer) {
-        *at = observer->next;
-        freed += opdi_observer_spread(thread, observer, false);
-    }
-    opdi_unlock(&opdi_threads_lock);
-    if (observer) { opdi_observer_drop(observer, freed); }
-    return observer != NULL;
-}
-
-/* Removes the observers of all threads that a plug-in left behind when it is unloaded. */
-static void opdi_observers_unload(const opd_plugin *plugin) {
-    const opdi_observer *observer;
-    int64_t handle;
-    do {
-        opdi_lock(&opdi_threads_lock);
-        for (observer = opdi_observers.first; observer && observer->plugin != plugin; observer = observer->next) { }
-        handle = observer ? observer->handle : 0;
-        opdi_unlock(&opdi_threads_lock);
-    } while (handle && opd_observer_remove(handle));
-}
-
-bool opd_observer_enable(int64_t handle, bool on) {
-    opdi_thread *thread = opdi_self();
-    opdi_observer *observer;
-    opdi_lock(&opdi_threads_lock);
-    observer = *opdi_observer_find(thread, handle);
-    if (observer && observer->enabled != on) {    /* its registration holds it: the last reference is not among them */
-        int32_t freed = opdi_observer_spread(thread, observer, on);
-        if (freed) { (void)OPDI_SUB(&observer->refs, freed); }
-    }
-    opdi_unlock(&opdi_threads_lock);
-    return observer != NULL;
-}
-
-bool opd_observe_set(bool on) {
-    opdi_thread *thread = opdi_self();
-    bool was = !thread->innermost.observe_off;
-    thread->innermost.observe_off = !on;
-    return was;
-}
-
-//== events ============================================================================================================
-
-/* Draws how many events from now the next sampled one comes: geometric with probability p, at least 1. */
-static int64_t opdi_observe_draw(opdi_thread *thread, double p) {
-    double n;
-    thread->random ^= thread->random << 13;       /* xorshift64 */
-    thread->random ^= thread->random >> 7;
-    thread->random ^= thread->random << 17;
-    n = log(((double)(thread->random >> 11) + 1) / 9007199254740992.0) / log1p(-p);
-    return n < 1e15 ? 1 + (int64_t)n : (int64_t)1000000000000000;
-}
-
-/* Chooses the observers of this event and takes hold of them; works out how many calls may pass before the next. */
-static void opdi_observe_pick(opdi_thread *thread, opdi_observing *observing) {
-    const unsigned kind = (unsigned)observing->event.kind;
-    const int64_t passed = thread->skip_from - thread->skip;
-    int64_t skip = INT64_MAX;
-    int i;
-    observing->count = 0;
-    opdi_lock(&thread->observe_lock);
-    for (i = 0; i < thread->nobservers; i++) {
-        opdi_watch *watch = &thread->observers[i];
-        const opd_observer *observer = &watch->observer->desc;
-        const bool sampled = observer->sampling > 0 && observer->sampling < 1;
-        bool now = (observer->kinds & kind) != 0;
-        if (sampled && watch->left == 0) { watch->left = opdi_observe_draw(thread, observer->sampling); }
-        else if (sampled && (observer->kinds & OPD_OBSERVE_CALL)) { watch->left -= passed; }
-        if (sampled && now && --watch->left > 0) { now = false; }
-        if (sampled && watch->left == 0) { watch->left = opdi_observe_draw(thread, observer->sampling); }
-        if (observer->kinds & OPD_OBSERVE_CALL) { skip = OPDI_MIN(skip, sampled ? watch->left - 1 : 0); }
-        if (now) {
-            (void)OPDI_ADD(&watch->observer->refs, 1);
-            observing->with[observing->count].context = NULL;
-            observing->with[observing->count++].observer = watch->observer;
-        }
-    }
-    thread->skip = thread->skip_from = skip;
-    OPDI_STORE(&thread->observed, thread->nobservers ? OPDI_OBSERVE_SKIP : 0);
-    opdi_unlock(&thread->observe_lock);
-}
-
-/* Runs one callback in a scope of its own and puts back the thread's state. */
-static void opdi_observe_tell(opdi_thread *thread, opdi_observing *observing, int i, bool end) {
-    const opd_observer *observer = &observing->with[i].observer->desc;
-    const opdi_state state = thread->state;
-    const int64_t mark = thread->top, scope_mark = thread->scope_mark, allocated = thread->allocated;
-    const int32_t scope_depth = thread->scope_depth;
-    thread->observing = true;
-    thread->state.no_grad = 1;
-    thread->scope_mark = mark;
-    thread->scope_depth = scope_depth + 1;
-    if (end && observer->end) { observer->end(&observing->event, observing->with[i].context, observer->user); }
-    if (!end && observer->begin) { observing->with[i].context = observer->begin(&observing->event, observer->user); }
-    if (thread->error != OPD_OK) {
-        thread->error = OPD_OK;
-        if (!end) { observing->with[i].context = NULL; }
-        opd_warn("an observer failed at the %s of %s: %s", end ? "end" : "begin", observing->event.name,
-                 thread->message);
-    }
-    thread->state = state;
-    thread->scope_mark = scope_mark;
-    thread->scope_depth = scope_depth;
-    if (thread->top > mark) { opdi_scope_unwind(thread, mark); }
-    thread->allocated = allocated;
-    thread->observing = false;
-}
-
-/* Begins an event: chooses its observers and tells them.  The caller has set what is not given here: args,
-   nargs, op, forward_thread. */
-static void opdi_observe_begin(opdi_thread *thread, opdi_observing *observing, int kind, const char *name,
-                               int64_t sequence) {
-    int i;
-    observing->event.kind = kind;
-    observing->event.name = name;
-    observing->event.sequence = sequence;
-    observing->event.rets = NULL;
-    observing->event.nrets = 0;
-    observing->event.error = OPD_OK;
-    observing->event.message = "";
-    observing->event.thread = opdi_thread_number(thread);
-    observing->event.id = (uint64_t)opdi_thread_number(thread) << 40 | ++thread->events;
-    opdi_observe_pick(thread, observing);
-    for (i = 0; i < observing->count; i++) { opdi_observe_tell(thread, observing, i, false); }
-}
-
-/* Ends an event: tells the observers that were told of its begin, and lets go of them.  A pending error is put aside
-   for the callbacks. */
-static void opdi_observe_end(opdi_thread *thread, opdi_observing *observing, const opd_value *rets, int nrets) {
-    const opd_code error = thread->error;
-    char message[sizeof thread->message];
-    int i;
-    message[0] = 0;
-    if (observing->count == 0) { return; }
-    if (error != OPD_OK) { memcpy(message, thread->message, sizeof message); }
-    else {
-        observing->event.rets = rets;
-        observing->event.nrets = nrets;
-    }
-    thread->error = OPD_OK;
-    observing->event.error = error;
-    observing->event.message = message;
-    for (i = 0; i < observing->count; i++) { opdi_observe_tell(thread, observing, i, true); }
-    observing->event.message = "";
-    for (i = 0; i < observing->count; i++) { opdi_observer_drop(observing->with[i].observer, 1); }
-    if (error != OPD_OK) { memcpy(thread->message, message, sizeof message); }
-    thread->error = error;
-}
-
-opd_span *opd_span_open(const char *name) {
-    opdi_thread *thread = opdi_self();
-    int64_t allocated;
-    opd_span *span;
-    if (thread->error != OPD_OK || !opdi_observe_on(thread)) { return NULL; }
-    allocated = thread->allocated;
-    span = (opd_span *)opdi_alloc(sizeof *span);
-    thread->allocated = allocated;                /* not the program's */
-    if (!span) { return NULL; }
-    memset(&span->observing.event, 0, sizeof span->observing.event);
-    span->th = thread;
-    opdi_observe_begin(thread, &span->observing, OPD_OBSERVE_SPAN, name ? name : "", -1);
-    if (span->observing.count) { return span; }
-    opdi_free(span, sizeof *span);
-    return NULL;
-}
-
-void opd_span_close(opd_span *span) {
-    if (!span) { return; }
-    if (span->th != opdi_self()) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_span_close: the span was opened on another thread");
-        return;
-    }
-    opdi_observe_end(span->th, &span->observing, NULL, 0);
-    opdi_free(span, sizeof *span);
-}
-
-OPDI_COLD_END
-
-//----------------------------------------------------------------------------------------------------------------------
 //  >>registry     operators, kernels, computed tables, libraries, listeners
 //
 //  Which kernel a call runs. Registration is under one lock; tables are computed at an operator's first call,
@@ -11542,10 +10987,6 @@ static struct {
     /* gone, gone_end, gone_count */ NULL, NULL, 0,
     /* listeners, warned_override, warned_gone */ NULL, false, false};
 
-static opd_plugin *opdi_plugin_at(uintptr_t address);
-static opd_plugin *opdi_plugin_hold(uintptr_t address);
-static bool opdi_plugin_loaded(const opd_plugin *plugin);
-static void opdi_plugin_pin(opd_plugin *plugin);
 static void opdi_plugin_let_go(opd_plugin *plugin);
 static opdi_kernel *opdi_autocast_policy(const opd_op *op, int device);
 static int opdi_autocast_kernel(opd_call *call);
@@ -11555,11 +10996,7 @@ static bool opdi_autocast_is_on(const opdi_thread *thread, int device);
 static int opdi_autograd_kernel(opd_call *call);
 static int opdi_autograd_fallback(opd_call *call);
 static int opdi_autograd_registered(opd_call *call);
-static int opdi_front_kernel(opd_call *call);
-static int opdi_back_kernel(opd_call *call);
 static int opdi_batched_kernel(opd_call *call);
-static int opdi_tracer_kernel(opd_call *call);
-static int opdi_fake_kernel(opd_call *call);
 static int opdi_autograd_inplace_kernel(opd_call *call);
 static int opdi_autograd_out_kernel(opd_call *call);
 static int opdi_version_kernel(opd_call *call);
@@ -12435,7 +11872,6 @@ static bool opdi_slot_skips(const opdi_slot *slot) {
         slot->fn == opdi_autograd_registered;
 }
 
-static int opdi_any_dead_value(const opd_value *value, int count, const char *who);
 static int opdi_dead_argument(opd_call *call);
 /* Clears a slot's functionality in the 16 masks of a table that begin at `first` (0: nothing requires grad,
    16: something does). */
@@ -13243,12 +12679,792 @@ int opd_jvp_register(opd_library *lib, const char *name, opd_jvp_fn jvp) {
     return opdi_register_part(lib, name, OPDI_KEY_JVP, (opd_kernel)(void (*)(void))jvp, "opd_jvp_register");
 }
 
+OPDI_COLD_END
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>scopes       who owns what: references to tensors, tensors that are gone, scopes
+//
+//  A tensor's references are counted; the block goes when the last tensor that looks at the storage goes.  Scopes hold
+//  references for the innermost block of a program.  Of autograd, of devices and of forward mode it knows what a tensor
+//  may have to let go of.
+//----------------------------------------------------------------------------------------------------------------------
+
+//== references ========================================================================================================
+
+/* Parts of a tensor that few tensors have. */
+typedef struct opdi_meta {
+    opd_tensor *grad;            /* accumulated gradient of a leaf */
+    struct opdi_task *task;      /* the backward that is at work on this leaf */
+    int64_t *dims;               /* sizes and strides after a resize, dims_count of them */
+    int64_t dims_count;
+    opdi_storage *home;          /* the storage in whose block the tensor is, after a resize gave it another one */
+    opd_tensor *inner;           /* what it stands for: see opd_tensor_wrap_key */
+    uint64_t family;             /* forward mode: tensors with one storage and family have one tangent; 0: most */
+    struct opdi_extra *extra;    /* a leaf's hooks */
+    struct opdi_box *retained;   /* where the gradient of a result goes: see opd_tensor_retain_grad */
+} opdi_meta;
+
+/* Returns the tensor that tensor is a view of, or NULL. A view of integers or bools, which autograd never looks at,
+   knows its base and nothing else. */
+static opd_tensor *opdi_view_base(const opd_tensor *tensor) {
+    const bool whole = !tensor->storage || tensor->storage->block == (const void *)tensor ||
+        (tensor->meta && tensor->meta->home);
+    return whole ? NULL : opdi_view_record_of(tensor)->base;
+}
+static void opdi_extra_free(struct opdi_extra *extra);
+static void opdi_box_leave(struct opdi_box *box);
+
+static void opdi_node_release(opd_node *node);
+static void opdi_duals_drop(opdi_storage *storage);
+static void opdi_own_retain(opd_tensor *tensor);
+static bool opdi_own_drop(opd_tensor *tensor);
+static void opdi_device_free(opdi_storage *storage);
+OPDI_NOINLINE static void opdi_fake_born(opdi_storage *storage);
+
+/* The most bytes of data that lie in a tensor's block.  More have a block of their own, so that blocks with a tensor's
+   header are small: see opdi_free_late.  Room in front keeps data whose bytes are a power of two from all beginning at
+   the same place of a page. */
+#define OPDI_TOGETHER 256
+#define OPDI_IN_FRONT 192
+static inline bool opdi_is_apart(const opdi_storage *storage) {
+    return storage->bytes > OPDI_TOGETHER && storage->data && !storage->device && storage->block_bytes >= 0;
+}
+/* Gives storage storage, whose bytes are known, a block of data of its own; on meta none.  0, or -1 without memory. */
+OPDI_NOINLINE static int opdi_data_apart(opdi_storage *storage, int backend) {
+    char *block;
+    storage->data = NULL;
+    if (backend == OPD_META) {
+        opdi_fake_born(storage);
+        return 0;
+    }
+    block = (char *)opdi_alloc((size_t)storage->bytes + OPDI_IN_FRONT);
+    if (!block) { return -1; }
+    storage->data = block + OPDI_IN_FRONT;
+    return 0;
+}
+OPDI_NOINLINE static void opdi_apart_free(opdi_storage *storage) {
+    if (opdi_is_apart(storage)) { opdi_free(storage->data - OPDI_IN_FRONT, (size_t)storage->bytes + OPDI_IN_FRONT); }
+}
+
+/* Drops a reference to a storage; with the last one its data and the block that it lies in go. */
+static void opdi_storage_drop(opdi_storage *storage) {
+    if (OPDI_ACQUIRE(&storage->refs) != 1 && opdi_ref_down(&storage->refs) != 0) { return; }
+    if (OPDI_UNLIKELY(OPDI_ACQUIRE(&storage->duals) != NULL)) { opdi_duals_drop(storage); }
+    if (storage->block_bytes < 0) {
+        opdi_foreign *foreign = (opdi_foreign *)(void *)storage;
+        opd_plugin *plugin = foreign->plugin;
+        if (foreign->deleter) { foreign->deleter(storage->data, foreign->user); }
+        opdi_free(foreign, sizeof *foreign);
+        if (plugin) { opdi_plugin_let_go(plugin); }
+    } else {
+        if (OPDI_UNLIKELY(storage->device)) { opdi_device_free(storage); }
+        else if (storage->bytes > OPDI_TOGETHER) { opdi_apart_free(storage); }
+        opdi_free_late(storage->block, (size_t)storage->block_bytes);
+    }
+}
+
+/* The tensor that is written over one that is gone, for as long as nobody else has its memory: a handle that was kept
+   for too long still finds it.  Its only key runs opdi_dead_argument in place of every kernel, its dtype is none, its
+   flags lead out of the fast paths. */
+static opdi_storage opdi_dead_storage = {
+    /* refs, version, data, bytes */ 1 << 30, 0, NULL, 0,
+    /* block, block_bytes, duals */ NULL, 0, NULL,
+    /* device, index, stands_for, born */ 0, 0, 0, 0
+};
+static const opd_tensor opdi_dead_tensor = {
+    /* refs, dtype, ndim, room */ 0, OPD_DTYPE_NONE, 0, 0,
+    /* functionality, storage */ OPD_BIT_OF(OPDI_DEAD_KEY), &opdi_dead_storage,
+    /* dims, data, numel */ NULL, NULL, 0,
+    /* grad_fn, meta, output_nr */ NULL, NULL, 0,
+    /* flags, backend, backend_bit */ OPDI_SAVED_BY_OWN | OPDI_TRACED, OPD_CPU, 1
+};
+static inline bool opdi_is_dead(const opd_tensor *tensor) { return tensor->functionality >= OPD_BIT_OF(OPDI_DEAD_KEY); }
+#define OPDI_DEAD_TEXT "is gone: %s (opd_keep, opd_assign and opd_scope_return hold a tensor for longer)"
+static const char opdi_released[] = "";           /* th->ending while the last opd_release runs */
+/* The addresses where unmapped plug-ins were, whose texts are not there any more.  Under the registry's lock. */
+static uintptr_t opdi_unmapped_begin = UINTPTR_MAX, opdi_unmapped_end;
+/* Writes why tensor is gone, by what opdi_thread.ending was then: the place of a scope, an operator whose kernel has
+   returned, or nothing that is known.  Returns the text. */
+static const char *opdi_dead_why(const opd_tensor *tensor, char *buf, size_t cap) {
+    const uintptr_t at = (uintptr_t)tensor->data;
+    if (tensor->data == opdi_released) { return "it was released by the last who had kept it"; }
+    if (!at || (at >= OPDI_LOAD(&opdi_unmapped_begin) && at < OPDI_LOAD(&opdi_unmapped_end))) {
+        return "the scope that it belonged to has ended, or it was released";
+    }
+    (void)snprintf(buf, cap, strstr(tensor->data, "::") ? "the scope of a kernel of %s has ended"
+                   : "the scope that begins at %s has ended", tensor->data);
+    return buf;
+}
+OPDI_NOINLINE static int opdi_dead_error(const opd_tensor *tensor, const char *who) {
+    char why[512];
+    return opd_fail(OPD_ERROR_ARGUMENT, "%s: the tensor " OPDI_DEAD_TEXT, who, opdi_dead_why(tensor, why, sizeof why));
+}
+
+/* Returns true, for a tensor that is NULL or gone; the second is an error. */
+OPDI_NOINLINE static bool opdi_is_nothing(const opd_tensor *tensor, const char *who) {
+    if (tensor) { (void)opdi_dead_error(tensor, who); }
+    return true;
+}
+static inline bool opdi_is_none(const opd_tensor *tensor, const char *who) {
+    return OPDI_UNLIKELY(!tensor || opdi_is_dead(tensor)) && opdi_is_nothing(tensor, who);
+}
+/* Returns -1 with an error if a tensor of a list is gone, else 0. */
+static int opdi_any_dead(opd_tensor *const *list, int64_t count, const char *who) {
+    int64_t i;
+    for (i = 0; list && i < count; i++) {
+        if (list[i] && opdi_is_dead(list[i])) { return opdi_dead_error(list[i], who); }
+    }
+    return 0;
+}
+static int opdi_any_dead_value(const opd_value *value, int count, const char *who) {
+    int i, rc = 0;
+    for (i = 0; value && i < count && rc == 0; i++) {
+        if (value[i].tag == OPD_TAG_TENSOR) { rc = opdi_any_dead(&value[i].u.t, 1, who); }
+        else if (value[i].tag == OPD_TAG_TENSORS) { rc = opdi_any_dead(value[i].u.tensors, value[i].n, who); }
+    }
+    return rc;
+}
+
+static inline bool opdi_drop_last(opd_tensor *tensor);
+static void opdi_let_go(opd_tensor *tensor);
+/* Frees a tensor whose last reference is gone, and then its gradient and base if these were its alone.  Its block may
+   live on, as the storage of views. */
+OPDI_NOINLINE static void opdi_tensor_free(opd_tensor *tensor) {
+    opdi_storage *storage, *home;
+    opd_tensor *grad = NULL, *base = NULL, *dead = NULL;
+    size_t bytes;
+again:                                            /* gradients of gradients: a loop, as the chain may be long */
+    storage = tensor->storage;
+    home = storage->block == tensor ? storage : NULL;
+    base = opdi_view_base(tensor);
+    if (tensor->flags & OPDI_BATCHED) { opdi_let_go(opdi_batched_of(tensor)->value); }
+    if (tensor->meta) {
+        opdi_meta *meta = tensor->meta;
+        grad = meta->grad;
+        if (meta->dims) { opdi_free(meta->dims, (size_t)meta->dims_count * sizeof(int64_t)); }
+        if (meta->home) { home = meta->home; }
+        if (meta->inner) { opdi_let_go(meta->inner); }
+        if (meta->extra) { opdi_extra_free(meta->extra); }
+        if (meta->retained) { opdi_box_leave(meta->retained); }
+        opdi_free(meta, sizeof *meta);
+    }
+    if (tensor->grad_fn && !(tensor->flags & OPDI_WEAK_NODE)) { opdi_node_release(tensor->grad_fn); }
+    bytes = sizeof *tensor + (size_t)tensor->room * sizeof(int64_t) + sizeof(opdi_view_record) +
+        (tensor->flags & OPDI_BATCHED ? sizeof(opdi_batched) : 0);
+    *tensor = opdi_dead_tensor;
+    tensor->data = (char *)(uintptr_t)opdi_self()->ending;
+    if (!home) { opdi_free_late(tensor, bytes); }
+    if (home && home != storage) { opdi_storage_drop(home); }
+    opdi_storage_drop(storage);
+    if (base && opdi_drop_last(base)) {
+        base->data = (char *)dead;
+        dead = base;
+    }
+    if (grad && opdi_drop_last(grad)) {
+        grad->data = (char *)dead;
+        dead = grad;
+    }
+    if ((tensor = dead) != NULL) {
+        dead = (opd_tensor *)(void *)tensor->data;
+        grad = base = NULL;
+        goto again;
+    }
+}
+
+static inline void opdi_retain(opd_tensor *tensor) {
+    if (OPDI_UNLIKELY(OPDI_LOAD(&tensor->flags) & OPDI_SAVED_BY_OWN)) {
+        opdi_own_retain(tensor);
+        return;
+    }
+    opdi_ref_up(&tensor->refs);
+}
+
+/* Drops a reference; true if it was the last. */
+static inline bool opdi_drop_last(opd_tensor *tensor) {
+    if (OPDI_UNLIKELY(OPDI_LOAD(&tensor->flags) & OPDI_SAVED_BY_OWN)) { return opdi_own_drop(tensor); }
+    return OPDI_ACQUIRE(&tensor->refs) == 1 || opdi_ref_down(&tensor->refs) == 0;
+}
+static inline void opdi_drop(opd_tensor *tensor) {
+    if (opdi_drop_last(tensor)) { opdi_tensor_free(tensor); }
+}
+
+opd_tensor *opd_keep(opd_tensor *tensor) {
+    if (tensor && OPDI_UNLIKELY(opdi_is_dead(tensor))) {
+        (void)opdi_dead_error(tensor, "opd_keep");
+        return NULL;
+    }
+    if (tensor) { opdi_retain(tensor); }
+    return tensor;
+}
+OPDI_NOINLINE static void opdi_let_go(opd_tensor *tensor) { opdi_drop(tensor); }
+OPDI_NOINLINE static void opdi_release_last(opd_tensor *tensor) {
+    opdi_thread *thread = opdi_self();
+    thread->ending = opdi_released;
+    opdi_tensor_free(tensor);
+    thread->ending = NULL;
+}
+void opd_release(opd_tensor *tensor) {
+    if (tensor && opdi_drop_last(tensor)) { opdi_release_last(tensor); }
+}
+/* Sets the count tensors that a function failed to make to NULL; returns -1. */
+static int opdi_no_tensors(opd_tensor **list, int count) {
+    int i;
+    for (i = 0; list && i < count; i++) { list[i] = NULL; }
+    return -1;
+}
+opd_tensor *opd_assign(opd_tensor **handle, opd_tensor *tensor) {
+    opd_tensor *old;
+    if (!handle) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_assign: the handle's address is NULL");
+        return NULL;
+    }
+    old = *handle;
+    *handle = opd_keep(tensor);
+    opd_release(old);
+    return tensor;
+}
+
+//== scopes ============================================================================================================
+//
+//  The thread's stack of handles holds one reference each.  A handle is a tensor, or with bit 0 set a block of memory
+//  (list results, strings); bit 1 marks one that opd_scope_return handed to the enclosing scope.
+
+#define OPDI_HANDLE_BLOCK ((uintptr_t)1)
+#define OPDI_HANDLE_UP ((uintptr_t)2)
+typedef struct opdi_block { size_t bytes; double align; } opdi_block;      /* in front of the block's contents */
+#define OPDI_BLOCK_LAYER ((size_t)1 << (8 * sizeof(size_t) - 1))     /* in bytes: it holds a layer of transforms */
+#define OPDI_MAX_LAYERS 64
+static void opdi_layer_gone(void *layer);
+
+/* Makes room for count more handles, with the raw allocator: the stack is the thread's, not the caller's.  0, or -1
+   with an error. */
+OPDI_NOINLINE static int opdi_scope_grow(opdi_thread *thread, int64_t count) {
+    int64_t cap = thread->cap ? thread->cap * 2 : 256;
+    uintptr_t *at;
+    while (cap < thread->top + count) { cap *= 2; }
+    if (OPDI_UNLIKELY(OPDI_LOAD(&opdi_fail_on) & 1) && opdi_fail_now()) { at = NULL; }
+    else { at = (uintptr_t *)OPD_MALLOC((size_t)cap * sizeof *at); }
+    if (!at) {
+        (void)opdi_out_of_memory((size_t)cap * sizeof *at);
+        return -1;
+    }
+    if (thread->top) { memcpy(at, thread->handles, (size_t)thread->top * sizeof *at); }
+    if (thread->handles) { OPD_FREE(thread->handles); }
+    thread->handles = at;
+    thread->cap = cap;
+    return 0;
+}
+static inline int opdi_scope_reserve(opdi_thread *thread, int64_t count) {
+    return OPDI_LIKELY(thread->top + count <= thread->cap) ? 0 : opdi_scope_grow(thread, count);
+}
+
+#define OPDI_ROOT_WARNING 1048576                 /* handles, a power of two; looked at where it divides their number */
+OPDI_COLD_BEGIN
+OPDI_NOINLINE static void opdi_root_warn(opdi_thread *thread, const opd_op *op) {
+    if (thread->warned_root || thread->scope_depth > 0) { return; }
+    thread->warned_root = 1;
+    opd_warn("%lld tensors wait in the root scope, the last one from %s: is an OPD_SCOPE missing in a loop?",
+             (long long)thread->top, op ? opd_op_name(op) : "no operator");
+}
+OPDI_COLD_END
+
+/* Pushes a handle for which opdi_scope_reserve made room: a result of op, or of none. */
+static inline void opdi_push_of(opdi_thread *thread, opd_tensor *tensor, const opd_op *op) {
+    thread->handles[thread->top++] = (uintptr_t)tensor;
+    if (OPDI_UNLIKELY((thread->top & (OPDI_ROOT_WARNING - 1)) == 0)) { opdi_root_warn(thread, op); }
+}
+static inline void opdi_push(opdi_thread *thread, opd_tensor *tensor) { opdi_push_of(thread, tensor, NULL); }
+
+/* Gives a reference to tensor to the innermost scope and returns tensor; NULL with an error, and the reference dropped,
+   when memory is out. */
+static opd_tensor *opdi_own(opd_tensor *tensor) {
+    opdi_thread *thread = opdi_self();
+    if (!tensor) { return NULL; }
+    if (opdi_scope_reserve(thread, 1)) {
+        opdi_drop(tensor);
+        return NULL;
+    }
+    opdi_push(thread, tensor);
+    return tensor;
+}
+
+/* Returns size bytes that live as long as the innermost scope; NULL with an error. */
+static void *opdi_scope_alloc(size_t size) {
+    opdi_thread *thread = opdi_self();
+    opdi_block *block;
+    if (opdi_scope_reserve(thread, 1) || size > SIZE_MAX / 2) { return NULL; }
+    block = (opdi_block *)opdi_alloc(size + sizeof *block);
+    if (!block) { return NULL; }
+    block->bytes = size + sizeof *block;
+    thread->handles[thread->top++] = (uintptr_t)block | OPDI_HANDLE_BLOCK;
+    return block + 1;
+}
+
+static void opdi_handle_release(uintptr_t h) {
+    uintptr_t p = h & ~(OPDI_HANDLE_BLOCK | OPDI_HANDLE_UP);
+    if (h & OPDI_HANDLE_BLOCK) {
+        opdi_block *block = (opdi_block *)p;
+        if (OPDI_UNLIKELY(block->bytes & OPDI_BLOCK_LAYER)) {
+            opdi_layer_gone(block + 1);
+            block->bytes &= ~OPDI_BLOCK_LAYER;
+        }
+        opdi_free(block, block->bytes);
+    } else {
+        opdi_drop((opd_tensor *)p);
+    }
+}
+
+/* Takes the handles [from, to) out of the scope stack and releases them: what binding made for a call that is over. */
+static void opdi_scope_remove(opdi_thread *thread, int64_t from, int64_t to) {
+    uintptr_t gone[8];
+    while (to > from) {
+        int64_t i, count = OPDI_MIN(to - from, 8);
+        for (i = 0; i < count; i++) { gone[i] = thread->handles[from + i]; }
+        memmove(thread->handles + from, thread->handles + from + count,
+                (size_t)(thread->top - from - count) * sizeof *thread->handles);
+        thread->top -= count;
+        to -= count;
+        for (i = 0; i < count; i++) { opdi_handle_release(gone[i]); }
+    }
+}
+
+/* Releases the handles above mark, but those marked "up", which move down to it. */
+static void opdi_scope_unwind(opdi_thread *thread, int64_t mark) {
+    int64_t i, keep = mark;
+    for (i = mark; i < thread->top; i++) {
+        uintptr_t h = thread->handles[i];
+        if (h & OPDI_HANDLE_UP) {
+            thread->handles[i] = thread->handles[keep];
+            thread->handles[keep++] = h & ~OPDI_HANDLE_UP;
+        }
+    }
+    while (thread->top > keep) { opdi_handle_release(thread->handles[--thread->top]); }
+}
+
+#define OPDI_OPENED_OUTSIDE 2                     /* in `open` of a scope: no call was running */
+opd_scope opd_scope_open_at(const char *place) {
+    opdi_thread *thread = opdi_self();
+    opd_scope scope;
+    scope.mark = thread->top;
+    scope.outer = thread->scope_mark;
+    scope.depth = ++thread->scope_depth;
+    scope.open = thread->inside ? 1 : OPDI_OPENED_OUTSIDE;
+    thread->scope_mark = thread->top;
+    if (OPDI_LIKELY(scope.depth <= OPDI_PLACES)) { thread->places[scope.depth - 1] = place; }
+    return scope;
+}
+opd_scope opd_scope_open(void) { return opd_scope_open_at("opd_scope_open"); }
+
+/* Closes a scope and releases what it owns; a scope that is closed already is left alone.  An error when a kernel
+   closes a scope that was opened outside it. */
+void opd_scope_close(opd_scope *scope) {
+    opdi_thread *thread = opdi_self();
+    if (!scope || !scope->open) { return; }
+    if (OPDI_UNLIKELY(thread->current && scope->depth <= opdi_call_scope_depth(thread->current))) {
+        if (!opdi_is_left(thread)) {
+            (void)opd_fail(OPD_ERROR_KERNEL, "a kernel may not close a scope that was opened outside it");
+            return;                               /* still open: its owner will close it */
+        }
+        (void)opdi_forget_left(thread);
+    }
+    if (OPDI_UNLIKELY(thread->left) && scope->open == OPDI_OPENED_OUTSIDE) {
+        thread->inside = 0;
+        thread->left = false;
+    }
+    scope->open = 0;
+    if (scope->depth > thread->scope_depth) { return; }  /* closed already, by one around it */
+    if (OPDI_LIKELY(thread->top > scope->mark)) {
+        thread->ending = scope->depth <= OPDI_PLACES ? thread->places[scope->depth - 1] : NULL;
+        opdi_scope_unwind(thread, scope->mark);
+        thread->ending = NULL;
+    }
+    thread->scope_depth = scope->depth - 1;
+    thread->scope_mark = scope->outer;
+}
+
+opd_tensor *opd_scope_return(opd_tensor *tensor) {
+    opdi_thread *thread = opdi_self();
+    int64_t i;
+    if (opdi_is_none(tensor, "opd_scope_return")) { return NULL; }
+    for (i = thread->top; i-- > OPDI_MAX(thread->scope_mark, thread->current ? thread->current->mark : 0);) {
+        if (thread->handles[i] == (uintptr_t)tensor) {
+            thread->handles[i] |= OPDI_HANDLE_UP;
+            return tensor;
+        }
+    }
+    if (opdi_scope_reserve(thread, 1)) { return NULL; }
+    opdi_retain(tensor);
+    thread->handles[thread->top++] = (uintptr_t)tensor | OPDI_HANDLE_UP;
+    return tensor;
+}
+
+opd_scope_info opd_scope_stats(void) {
+    opdi_thread *thread = opdi_self();
+    opd_scope_info info;
+    info.depth = thread->scope_depth;
+    info.handles = thread->top;
+    return info;
+}
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>observers    who is told of calls: registration, sampling, callbacks
+//
+//  at::RecordFunction.  Each thread has a list of the observers that concern it, under a lock of its own that nobody
+//  else takes but who adds and removes one; the call path reads one word, th->observed, with the pending error.
+//  An event in progress holds its observers, so removing one never takes a callback's data away under it.
+//----------------------------------------------------------------------------------------------------------------------
+
+struct opdi_observer {
+    opd_observer desc;
+    int64_t handle;
+    int32_t refs;                                 /* being registered; lists it is in; events in progress */
+    bool enabled, local;
+    opd_plugin *plugin;                           /* that its callbacks stand in, or NULL */
+    struct opdi_observer *next;
+};
+
+/* th->observed, when not 0 */
+enum { OPDI_OBSERVE_LOOK = 1, OPDI_OBSERVE_SKIP = 2 };     /* SKIP: not before th->skip calls */
+
+/* An event in progress. */
+typedef struct opdi_observing {
+    opd_event event;
+    int count;
+    struct { opdi_observer *observer; void *context; } with[OPDI_MAX_OBSERVERS];
+} opdi_observing;
+struct opd_span { opdi_observing observing; opdi_thread *th; };
+
+static struct { opdi_observer *first; int64_t handles; } opdi_observers;      /* under opdi_threads_lock */
+
+/* True when events of this thread are to be looked at. */
+static inline bool opdi_observe_on(const opdi_thread *thread) {
+    return OPDI_LOAD(&thread->observed) != 0 && !thread->innermost.observe_off && !thread->observing;
+}
+
+OPDI_COLD_BEGIN
+
+static void opdi_observer_drop(opdi_observer *observer, int32_t count) {
+    opd_plugin *plugin = observer->plugin;
+    if (OPDI_SUB(&observer->refs, count) > 0) { return; }
+    if (observer->desc.destroy) { observer->desc.destroy(observer->desc.user); }
+    opdi_free(observer, sizeof *observer);
+    if (plugin) { opdi_plugin_let_go(plugin); }
+}
+
+/* Puts an observer into a thread's list, those of all threads first.  Under opdi_threads_lock. */
+static void opdi_observer_put(opdi_thread *thread, opdi_observer *observer) {
+    int i;
+    opdi_lock(&thread->observe_lock);
+    if (!thread->observe_end) {
+        i = thread->nobservers++;
+        for (; i > 0 && !observer->local && thread->observers[i - 1].observer->local; i--) {
+            thread->observers[i] = thread->observers[i - 1];
+        }
+        thread->observers[i].observer = observer;
+        thread->observers[i].left = 0;
+        (void)OPDI_ADD(&observer->refs, 1);
+        OPDI_STORE(&thread->observed, OPDI_OBSERVE_LOOK);
+    }
+    opdi_unlock(&thread->observe_lock);
+}
+
+/* Takes an observer out of a thread's list.  Returns how many references that sets free: 0 or 1. */
+static int32_t opdi_observer_take(opdi_thread *thread, const opdi_observer *observer) {
+    int i = 0, k;
+    opdi_lock(&thread->observe_lock);
+    while (i < thread->nobservers && thread->observers[i].observer != observer) { i++; }
+    k = i < thread->nobservers;
+    if (k) {
+        thread->nobservers--;
+        for (; i < thread->nobservers; i++) { thread->observers[i] = thread->observers[i + 1]; }
+        OPDI_STORE(&thread->observed, thread->nobservers ? OPDI_OBSERVE_LOOK : 0);
+    }
+    opdi_unlock(&thread->observe_lock);
+    return k;
+}
+
+/* Puts an observer into the lists of all threads it is for, or takes it out of them (`on` false).  Returns how many
+   references that sets free. */
+static int32_t opdi_observer_spread(opdi_thread *self, opdi_observer *observer, bool on) {
+    opdi_thread *thread = observer->local ? self : opdi_all_threads;
+    int32_t freed = 0;
+    for (; thread; thread = observer->local ? NULL : thread->next) {
+        if (on) { opdi_observer_put(thread, observer); } else { freed += opdi_observer_take(thread, observer); }
+    }
+    observer->enabled = on;
+    return freed;
+}
+
+/* Gives a thread that begins the observers of all threads.  Then: takes from one that ends these and its own. */
+static void opdi_observers_enter(opdi_thread *thread) {
+    opdi_observer *observer;
+    for (observer = opdi_observers.first; observer; observer = observer->next) {
+        if (observer->enabled) { opdi_observer_put(thread, observer); }
+    }
+}
+static void opdi_observers_leave(opdi_thread *thread) {
+    opdi_observer *observer;
+    int i, count;
+    opdi_lock(&opdi_threads_lock);
+    opdi_lock(&thread->observe_lock);
+    thread->observe_end = true;
+    count = thread->nobservers;
+    thread->nobservers = 0;                       /* who removes one from now on does not find it here */
+    OPDI_STORE(&thread->observed, 0);
+    opdi_unlock(&thread->observe_lock);
+    opdi_unlock(&opdi_threads_lock);
+    for (i = 0; i < count; i++) { opdi_observer_drop(thread->observers[i].observer, 1); }
+    while ((observer = thread->own_observers) != NULL) {
+        thread->own_observers = observer->next;
+        opdi_observer_drop(observer, 1);
+    }
+}
+
+#define OPDI_OBSERVE_ALL (OPD_OBSERVE_CALL | OPD_OBSERVE_BACKWARD | OPD_OBSERVE_SPAN)
+/* Adds an observer of all threads or (local) of this one.  Returns its handle; 0 with an error when it is not valid, or
+   there are too many. */
+static int64_t opdi_observer_add(const opd_observer *desc, bool local) {
+    opdi_thread *thread = opdi_self();
+    opdi_observer *observer, **at;
+    int64_t handle;
+    int count = 0;
+    if (!desc || (!desc->begin && !desc->end) || (desc->kinds & ~(unsigned)OPDI_OBSERVE_ALL)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "an observer needs a callback, and kinds that there are"), 0;
+    }
+    if (!(desc->sampling >= 0 && desc->sampling <= 1)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "an observer's sampling is a probability, not %g", desc->sampling), 0;
+    }
+    observer = (opdi_observer *)opdi_alloc(sizeof *observer);
+    if (!observer) { return 0; }
+    observer->desc = *desc;
+    if (observer->desc.kinds == 0) { observer->desc.kinds = OPDI_OBSERVE_ALL; }
+    observer->refs = 1;
+    observer->local = local;
+    observer->plugin = opdi_plugin_hold(desc->begin ? (uintptr_t)desc->begin : (uintptr_t)desc->end);
+    observer->next = NULL;
+    opdi_lock(&opdi_threads_lock);
+    for (at = local ? &thread->own_observers : &opdi_observers.first; *at; at = &(*at)->next) { count++; }
+    handle = count < OPDI_MAX_OBSERVERS / 2 ? ++opdi_observers.handles : 0;
+    if (handle) {
+        observer->handle = handle;
+        *at = observer;
+        (void)opdi_observer_spread(thread, observer, true);
+    }
+    opdi_unlock(&opdi_threads_lock);
+    if (!handle) {
+        observer->desc.destroy = NULL;            /* user stays the caller's */
+        opdi_observer_drop(observer, 1);
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "more than %d observers of %s", OPDI_MAX_OBSERVERS / 2,
+                       local ? "one thread" : "all threads");
+    }
+    return handle;
+}
+int64_t opd_observer_add(const opd_observer *observer) { return opdi_observer_add(observer, false); }
+int64_t opd_observer_add_local(const opd_observer *observer) { return opdi_observer_add(observer, true); }
+
+/* The place in its list of the observer with this handle; it points to NULL when there is none.  Under
+   opdi_threads_lock. */
+static opdi_observer **opdi_observer_find(opdi_thread *thread, int64_t handle) {
+    opdi_observer **at = &opdi_observers.first;
+    while (*at && (*at)->handle != handle) { at = &(*at)->next; }
+    if (*at) { return at; }
+    for (at = &thread->own_observers; *at && (*at)->handle != handle; ) { at = &(*at)->next; }
+    return at;
+}
+
+bool opd_observer_remove(int64_t handle) {
+    opdi_thread *thread = opdi_self();
+    opdi_observer **at, *observer;
+    int32_t freed = 1;
+    opdi_lock(&opdi_threads_lock);
+    at = opdi_observer_find(thread, handle);
+    observer = *at;
+    if (observer) {
+        *at = observer->next;
+        freed += opdi_observer_spread(thread, observer, false);
+    }
+    opdi_unlock(&opdi_threads_lock);
+    if (observer) { opdi_observer_drop(observer, freed); }
+    return observer != NULL;
+}
+
+/* Removes the observers of all threads that a plug-in left behind when it is unloaded. */
+static void opdi_observers_unload(const opd_plugin *plugin) {
+    const opdi_observer *observer;
+    int64_t handle;
+    do {
+        opdi_lock(&opdi_threads_lock);
+        for (observer = opdi_observers.first; observer && observer->plugin != plugin; observer = observer->next) { }
+        handle = observer ? observer->handle : 0;
+        opdi_unlock(&opdi_threads_lock);
+    } while (handle && opd_observer_remove(handle));
+}
+
+bool opd_observer_enable(int64_t handle, bool on) {
+    opdi_thread *thread = opdi_self();
+    opdi_observer *observer;
+    opdi_lock(&opdi_threads_lock);
+    observer = *opdi_observer_find(thread, handle);
+    if (observer && observer->enabled != on) {    /* its registration holds it: the last reference is not among them */
+        int32_t freed = opdi_observer_spread(thread, observer, on);
+        if (freed) { (void)OPDI_SUB(&observer->refs, freed); }
+    }
+    opdi_unlock(&opdi_threads_lock);
+    return observer != NULL;
+}
+
+bool opd_observe_set(bool on) {
+    opdi_thread *thread = opdi_self();
+    bool was = !thread->innermost.observe_off;
+    thread->innermost.observe_off = !on;
+    return was;
+}
+
+//== events ============================================================================================================
+
+/* Draws how many events from now the next sampled one comes: geometric with probability p, at least 1. */
+static int64_t opdi_observe_draw(opdi_thread *thread, double p) {
+    double n;
+    thread->random ^= thread->random << 13;       /* xorshift64 */
+    thread->random ^= thread->random >> 7;
+    thread->random ^= thread->random << 17;
+    n = log(((double)(thread->random >> 11) + 1) / 9007199254740992.0) / log1p(-p);
+    return n < 1e15 ? 1 + (int64_t)n : (int64_t)1000000000000000;
+}
+
+/* Chooses the observers of this event and takes hold of them; works out how many calls may pass before the next. */
+static void opdi_observe_pick(opdi_thread *thread, opdi_observing *observing) {
+    const unsigned kind = (unsigned)observing->event.kind;
+    const int64_t passed = thread->skip_from - thread->skip;
+    int64_t skip = INT64_MAX;
+    int i;
+    observing->count = 0;
+    opdi_lock(&thread->observe_lock);
+    for (i = 0; i < thread->nobservers; i++) {
+        opdi_watch *watch = &thread->observers[i];
+        const opd_observer *observer = &watch->observer->desc;
+        const bool sampled = observer->sampling > 0 && observer->sampling < 1;
+        bool now = (observer->kinds & kind) != 0;
+        if (sampled && watch->left == 0) { watch->left = opdi_observe_draw(thread, observer->sampling); }
+        else if (sampled && (observer->kinds & OPD_OBSERVE_CALL)) { watch->left -= passed; }
+        if (sampled && now && --watch->left > 0) { now = false; }
+        if (sampled && watch->left == 0) { watch->left = opdi_observe_draw(thread, observer->sampling); }
+        if (observer->kinds & OPD_OBSERVE_CALL) { skip = OPDI_MIN(skip, sampled ? watch->left - 1 : 0); }
+        if (now) {
+            (void)OPDI_ADD(&watch->observer->refs, 1);
+            observing->with[observing->count].context = NULL;
+            observing->with[observing->count++].observer = watch->observer;
+        }
+    }
+    thread->skip = thread->skip_from = skip;
+    OPDI_STORE(&thread->observed, thread->nobservers ? OPDI_OBSERVE_SKIP : 0);
+    opdi_unlock(&thread->observe_lock);
+}
+
+/* Runs one callback in a scope of its own and puts back the thread's state. */
+static void opdi_observe_tell(opdi_thread *thread, opdi_observing *observing, int i, bool end) {
+    const opd_observer *observer = &observing->with[i].observer->desc;
+    const opdi_state state = thread->state;
+    const int64_t mark = thread->top, scope_mark = thread->scope_mark, allocated = thread->allocated;
+    const int32_t scope_depth = thread->scope_depth;
+    thread->observing = true;
+    thread->state.no_grad = 1;
+    thread->scope_mark = mark;
+    thread->scope_depth = scope_depth + 1;
+    if (end && observer->end) { observer->end(&observing->event, observing->with[i].context, observer->user); }
+    if (!end && observer->begin) { observing->with[i].context = observer->begin(&observing->event, observer->user); }
+    if (thread->error != OPD_OK) {
+        thread->error = OPD_OK;
+        if (!end) { observing->with[i].context = NULL; }
+        opd_warn("an observer failed at the %s of %s: %s", end ? "end" : "begin", observing->event.name,
+                 thread->message);
+    }
+    thread->state = state;
+    thread->scope_mark = scope_mark;
+    thread->scope_depth = scope_depth;
+    if (thread->top > mark) { opdi_scope_unwind(thread, mark); }
+    thread->allocated = allocated;
+    thread->observing = false;
+}
+
+/* Begins an event: chooses its observers and tells them.  The caller has set what is not given here: args,
+   nargs, op, forward_thread. */
+static void opdi_observe_begin(opdi_thread *thread, opdi_observing *observing, int kind, const char *name,
+                               int64_t sequence) {
+    int i;
+    observing->event.kind = kind;
+    observing->event.name = name;
+    observing->event.sequence = sequence;
+    observing->event.rets = NULL;
+    observing->event.nrets = 0;
+    observing->event.error = OPD_OK;
+    observing->event.message = "";
+    observing->event.thread = opdi_thread_number(thread);
+    observing->event.id = (uint64_t)opdi_thread_number(thread) << 40 | ++thread->events;
+    opdi_observe_pick(thread, observing);
+    for (i = 0; i < observing->count; i++) { opdi_observe_tell(thread, observing, i, false); }
+}
+
+/* Ends an event: tells the observers that were told of its begin, and lets go of them.  A pending error is put aside
+   for the callbacks. */
+static void opdi_observe_end(opdi_thread *thread, opdi_observing *observing, const opd_value *rets, int nrets) {
+    const opd_code error = thread->error;
+    char message[sizeof thread->message];
+    int i;
+    message[0] = 0;
+    if (observing->count == 0) { return; }
+    if (error != OPD_OK) { memcpy(message, thread->message, sizeof message); }
+    else {
+        observing->event.rets = rets;
+        observing->event.nrets = nrets;
+    }
+    thread->error = OPD_OK;
+    observing->event.error = error;
+    observing->event.message = message;
+    for (i = 0; i < observing->count; i++) { opdi_observe_tell(thread, observing, i, true); }
+    observing->event.message = "";
+    for (i = 0; i < observing->count; i++) { opdi_observer_drop(observing->with[i].observer, 1); }
+    if (error != OPD_OK) { memcpy(thread->message, message, sizeof message); }
+    thread->error = error;
+}
+
+opd_span *opd_span_open(const char *name) {
+    opdi_thread *thread = opdi_self();
+    int64_t allocated;
+    opd_span *span;
+    if (thread->error != OPD_OK || !opdi_observe_on(thread)) { return NULL; }
+    allocated = thread->allocated;
+    span = (opd_span *)opdi_alloc(sizeof *span);
+    thread->allocated = allocated;                /* not the program's */
+    if (!span) { return NULL; }
+    memset(&span->observing.event, 0, sizeof span->observing.event);
+    span->th = thread;
+    opdi_observe_begin(thread, &span->observing, OPD_OBSERVE_SPAN, name ? name : "", -1);
+    if (span->observing.count) { return span; }
+    opdi_free(span, sizeof *span);
+    return NULL;
+}
+
+void opd_span_close(opd_span *span) {
+    if (!span) { return; }
+    if (span->th != opdi_self()) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_span_close: the span was opened on another thread");
+        return;
+    }
+    opdi_observe_end(span->th, &span->observing, NULL, 0);
+    opdi_free(span, sizeof *span);
+}
+
+OPDI_COLD_END
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>definitions  cards and C functions become operators
 //
 //  Takes an opd_op_desc apart: the schema, one registration for each kernel, the forms in place and with out=. Uses
 //  the registry.
 //----------------------------------------------------------------------------------------------------------------------
+
+OPDI_COLD_BEGIN
 
 //== C functions =======================================================================================================
 
@@ -13917,9 +14133,6 @@ OPDI_COLD_END
 
 static void opdi_ret_block_free(opd_value *value);
 static int opdi_ret_block_own(opdi_thread *thread, opd_value *value);
-static int64_t opdi_value_bytes(const opd_value *value, int depth);
-static void opdi_scope_remove(opdi_thread *thread, int64_t from, int64_t to);
-static inline void opdi_retain(opd_tensor *tensor);
 
 OPDI_COLD_BEGIN
 
@@ -15742,292 +15955,19 @@ OPDI_ONCE_END
     (OPD_BIT_OF(OPD_F_DENSE) | OPD_BIT_OF(OPD_F_AD_INPLACE_OR_VIEW) | OPD_BIT_OF(OPD_F_AUTOGRAD) |          \
      OPD_BIT_OF(OPD_F_AUTOCAST))
 
-/* Parts of a tensor that few tensors have. */
-typedef struct opdi_meta {
-    opd_tensor *grad;            /* accumulated gradient of a leaf */
-    struct opdi_task *task;      /* the backward that is at work on this leaf */
-    int64_t *dims;               /* sizes and strides after a resize, dims_count of them */
-    int64_t dims_count;
-    opdi_storage *home;          /* the storage in whose block the tensor is, after a resize gave it another one */
-    opd_tensor *inner;           /* what it stands for: see opd_tensor_wrap_key */
-    uint64_t family;             /* forward mode: tensors with one storage and family have one tangent; 0: most */
-    struct opdi_extra *extra;    /* a leaf's hooks */
-    struct opdi_box *retained;   /* where the gradient of a result goes: see opd_tensor_retain_grad */
-} opdi_meta;
-
-/* Returns the tensor that tensor is a view of, or NULL. A view of integers or bools, which autograd never looks at,
-   knows its base and nothing else. */
-static opd_tensor *opdi_view_base(const opd_tensor *tensor) {
-    const bool whole = !tensor->storage || tensor->storage->block == (const void *)tensor ||
-        (tensor->meta && tensor->meta->home);
-    return whole ? NULL : opdi_view_record_of(tensor)->base;
-}
-static void opdi_extra_free(struct opdi_extra *extra);
-static void opdi_box_leave(struct opdi_box *box);
-
-static void opdi_node_release(opd_node *node);
-static void opdi_duals_drop(opdi_storage *storage);
-static int opdi_family_pass(opd_tensor *value, const opd_tensor *tensor);
-static void opdi_own_retain(opd_tensor *tensor);
-static bool opdi_own_drop(opd_tensor *tensor);
 static int opdi_copy(opd_tensor *dst, const opd_tensor *src);
-static void opdi_device_free(opdi_storage *storage);
-OPDI_NOINLINE static void opdi_fake_born(opdi_storage *storage);
+static int opdi_family_pass(opd_tensor *value, const opd_tensor *tensor);
 static opd_tensor *opdi_fake_new(opd_ints sizes, opd_scalar_type dtype, opd_device device);
-static int64_t opdi_fake_size(int64_t min, int64_t max);
 static opd_tensor *opdi_device_tensor(const int64_t *sizes, const int64_t *strides, int ndim, opd_scalar_type dtype,
                                       opd_device device);
 static opdi_storage *opdi_device_storage(int64_t bytes, int place);
 static int opdi_device_move(const opdi_storage *dst, char *to, const opdi_storage *src, const char *from, size_t bytes);
 static int opdi_device_copy(opd_tensor *dst, const opd_tensor *src);
 static opd_tensor *opdi_host_copy(const opd_tensor *tensor);
-static bool opdi_device_fill(opd_tensor *tensor, opd_value value, int *rc);
 static bool opdi_on_device(const opd_tensor *tensor) {
     return tensor->backend != OPD_CPU && tensor->backend != OPD_META;
 }
-
-/* The most bytes of data that lie in a tensor's block.  More have a block of their own, so that blocks with a tensor's
-   header are small: see opdi_free_late.  Room in front keeps data whose bytes are a power of two from all beginning at
-   the same place of a page. */
-#define OPDI_TOGETHER 256
-#define OPDI_IN_FRONT 192
-static inline bool opdi_is_apart(const opdi_storage *storage) {
-    return storage->bytes > OPDI_TOGETHER && storage->data && !storage->device && storage->block_bytes >= 0;
-}
-/* Gives storage storage, whose bytes are known, a block of data of its own; on meta none.  0, or -1 without memory. */
-OPDI_NOINLINE static int opdi_data_apart(opdi_storage *storage, int backend) {
-    char *block;
-    storage->data = NULL;
-    if (backend == OPD_META) {
-        opdi_fake_born(storage);
-        return 0;
-    }
-    block = (char *)opdi_alloc((size_t)storage->bytes + OPDI_IN_FRONT);
-    if (!block) { return -1; }
-    storage->data = block + OPDI_IN_FRONT;
-    return 0;
-}
-OPDI_NOINLINE static void opdi_apart_free(opdi_storage *storage) {
-    if (opdi_is_apart(storage)) { opdi_free(storage->data - OPDI_IN_FRONT, (size_t)storage->bytes + OPDI_IN_FRONT); }
-}
-
-/* Drops a reference to a storage; with the last one its data and the block that it lies in go. */
-static void opdi_storage_drop(opdi_storage *storage) {
-    if (OPDI_ACQUIRE(&storage->refs) != 1 && opdi_ref_down(&storage->refs) != 0) { return; }
-    if (OPDI_UNLIKELY(OPDI_ACQUIRE(&storage->duals) != NULL)) { opdi_duals_drop(storage); }
-    if (storage->block_bytes < 0) {
-        opdi_foreign *foreign = (opdi_foreign *)(void *)storage;
-        opd_plugin *plugin = foreign->plugin;
-        if (foreign->deleter) { foreign->deleter(storage->data, foreign->user); }
-        opdi_free(foreign, sizeof *foreign);
-        if (plugin) { opdi_plugin_let_go(plugin); }
-    } else {
-        if (OPDI_UNLIKELY(storage->device)) { opdi_device_free(storage); }
-        else if (storage->bytes > OPDI_TOGETHER) { opdi_apart_free(storage); }
-        opdi_free_late(storage->block, (size_t)storage->block_bytes);
-    }
-}
-
-/* The tensor that is written over one that is gone, for as long as nobody else has its memory: a handle that was kept
-   for too long still finds it.  Its only key runs opdi_dead_argument in place of every kernel, its dtype is none, its
-   flags lead out of the fast paths. */
-static opdi_storage opdi_dead_storage = {
-    /* refs, version, data, bytes */ 1 << 30, 0, NULL, 0,
-    /* block, block_bytes, duals */ NULL, 0, NULL,
-    /* device, index, stands_for, born */ 0, 0, 0, 0
-};
-static const opd_tensor opdi_dead_tensor = {
-    /* refs, dtype, ndim, room */ 0, OPD_DTYPE_NONE, 0, 0,
-    /* functionality, storage */ OPD_BIT_OF(OPDI_DEAD_KEY), &opdi_dead_storage,
-    /* dims, data, numel */ NULL, NULL, 0,
-    /* grad_fn, meta, output_nr */ NULL, NULL, 0,
-    /* flags, backend, backend_bit */ OPDI_SAVED_BY_OWN | OPDI_TRACED, OPD_CPU, 1
-};
-static inline bool opdi_is_dead(const opd_tensor *tensor) { return tensor->functionality >= OPD_BIT_OF(OPDI_DEAD_KEY); }
-#define OPDI_DEAD_TEXT "is gone: %s (opd_keep, opd_assign and opd_scope_return hold a tensor for longer)"
-static const char opdi_released[] = "";           /* th->ending while the last opd_release runs */
-/* The addresses where unmapped plug-ins were, whose texts are not there any more.  Under the registry's lock. */
-static uintptr_t opdi_unmapped_begin = UINTPTR_MAX, opdi_unmapped_end;
-/* Writes why tensor is gone, by what opdi_thread.ending was then: the place of a scope, an operator whose kernel has
-   returned, or nothing that is known.  Returns the text. */
-static const char *opdi_dead_why(const opd_tensor *tensor, char *buf, size_t cap) {
-    const uintptr_t at = (uintptr_t)tensor->data;
-    if (tensor->data == opdi_released) { return "it was released by the last who had kept it"; }
-    if (!at || (at >= OPDI_LOAD(&opdi_unmapped_begin) && at < OPDI_LOAD(&opdi_unmapped_end))) {
-        return "the scope that it belonged to has ended, or it was released";
-    }
-    (void)snprintf(buf, cap, strstr(tensor->data, "::") ? "the scope of a kernel of %s has ended"
-                   : "the scope that begins at %s has ended", tensor->data);
-    return buf;
-}
-OPDI_NOINLINE static int opdi_dead_error(const opd_tensor *tensor, const char *who) {
-    char why[512];
-    return opd_fail(OPD_ERROR_ARGUMENT, "%s: the tensor " OPDI_DEAD_TEXT, who, opdi_dead_why(tensor, why, sizeof why));
-}
-
-/* Returns true, for a tensor that is NULL or gone; the second is an error. */
-OPDI_NOINLINE static bool opdi_is_nothing(const opd_tensor *tensor, const char *who) {
-    if (tensor) { (void)opdi_dead_error(tensor, who); }
-    return true;
-}
-static inline bool opdi_is_none(const opd_tensor *tensor, const char *who) {
-    return OPDI_UNLIKELY(!tensor || opdi_is_dead(tensor)) && opdi_is_nothing(tensor, who);
-}
-/* Returns -1 with an error if a tensor of a list is gone, else 0. */
-static int opdi_any_dead(opd_tensor *const *list, int64_t count, const char *who) {
-    int64_t i;
-    for (i = 0; list && i < count; i++) {
-        if (list[i] && opdi_is_dead(list[i])) { return opdi_dead_error(list[i], who); }
-    }
-    return 0;
-}
-static int opdi_any_dead_value(const opd_value *value, int count, const char *who) {
-    int i, rc = 0;
-    for (i = 0; value && i < count && rc == 0; i++) {
-        if (value[i].tag == OPD_TAG_TENSOR) { rc = opdi_any_dead(&value[i].u.t, 1, who); }
-        else if (value[i].tag == OPD_TAG_TENSORS) { rc = opdi_any_dead(value[i].u.tensors, value[i].n, who); }
-    }
-    return rc;
-}
-
-/* Frees a tensor whose last reference is gone, and then its gradient and base if these were its alone.  Its block may
-   live on, as the storage of views. */
-static inline bool opdi_drop_last(opd_tensor *tensor);
-static void opdi_let_go(opd_tensor *tensor);
-/* Frees a tensor whose last reference is gone, and then its gradient and base if these were its alone.  Its block may
-   live on, as the storage of views. */
-OPDI_NOINLINE static void opdi_tensor_free(opd_tensor *tensor) {
-    opdi_storage *storage, *home;
-    opd_tensor *grad = NULL, *base = NULL, *dead = NULL;
-    size_t bytes;
-again:                                            /* gradients of gradients: a loop, as the chain may be long */
-    storage = tensor->storage;
-    home = storage->block == tensor ? storage : NULL;
-    base = opdi_view_base(tensor);
-    if (tensor->flags & OPDI_BATCHED) { opdi_let_go(opdi_batched_of(tensor)->value); }
-    if (tensor->meta) {
-        opdi_meta *meta = tensor->meta;
-        grad = meta->grad;
-        if (meta->dims) { opdi_free(meta->dims, (size_t)meta->dims_count * sizeof(int64_t)); }
-        if (meta->home) { home = meta->home; }
-        if (meta->inner) { opdi_let_go(meta->inner); }
-        if (meta->extra) { opdi_extra_free(meta->extra); }
-        if (meta->retained) { opdi_box_leave(meta->retained); }
-        opdi_free(meta, sizeof *meta);
-    }
-    if (tensor->grad_fn && !(tensor->flags & OPDI_WEAK_NODE)) { opdi_node_release(tensor->grad_fn); }
-    bytes = sizeof *tensor + (size_t)tensor->room * sizeof(int64_t) + sizeof(opdi_view_record) +
-        (tensor->flags & OPDI_BATCHED ? sizeof(opdi_batched) : 0);
-    *tensor = opdi_dead_tensor;
-    tensor->data = (char *)(uintptr_t)opdi_self()->ending;
-    if (!home) { opdi_free_late(tensor, bytes); }
-    if (home && home != storage) { opdi_storage_drop(home); }
-    opdi_storage_drop(storage);
-    if (base && opdi_drop_last(base)) {
-        base->data = (char *)dead;
-        dead = base;
-    }
-    if (grad && opdi_drop_last(grad)) {
-        grad->data = (char *)dead;
-        dead = grad;
-    }
-    if ((tensor = dead) != NULL) {
-        dead = (opd_tensor *)(void *)tensor->data;
-        grad = base = NULL;
-        goto again;
-    }
-}
-
-static inline void opdi_retain(opd_tensor *tensor) {
-    if (OPDI_UNLIKELY(OPDI_LOAD(&tensor->flags) & OPDI_SAVED_BY_OWN)) {
-        opdi_own_retain(tensor);
-        return;
-    }
-    opdi_ref_up(&tensor->refs);
-}
-
-/* Drops a reference; true if it was the last. */
-static inline bool opdi_drop_last(opd_tensor *tensor) {
-    if (OPDI_UNLIKELY(OPDI_LOAD(&tensor->flags) & OPDI_SAVED_BY_OWN)) { return opdi_own_drop(tensor); }
-    return OPDI_ACQUIRE(&tensor->refs) == 1 || opdi_ref_down(&tensor->refs) == 0;
-}
-static inline void opdi_drop(opd_tensor *tensor) {
-    if (opdi_drop_last(tensor)) { opdi_tensor_free(tensor); }
-}
-
-opd_tensor *opd_keep(opd_tensor *tensor) {
-    if (tensor && OPDI_UNLIKELY(opdi_is_dead(tensor))) {
-        (void)opdi_dead_error(tensor, "opd_keep");
-        return NULL;
-    }
-    if (tensor) { opdi_retain(tensor); }
-    return tensor;
-}
-OPDI_NOINLINE static void opdi_let_go(opd_tensor *tensor) { opdi_drop(tensor); }
-OPDI_NOINLINE static void opdi_release_last(opd_tensor *tensor) {
-    opdi_thread *thread = opdi_self();
-    thread->ending = opdi_released;
-    opdi_tensor_free(tensor);
-    thread->ending = NULL;
-}
-void opd_release(opd_tensor *tensor) {
-    if (tensor && opdi_drop_last(tensor)) { opdi_release_last(tensor); }
-}
-/* Sets the count tensors that a function failed to make to NULL; returns -1. */
-static int opdi_no_tensors(opd_tensor **list, int count) {
-    int i;
-    for (i = 0; list && i < count; i++) { list[i] = NULL; }
-    return -1;
-}
-opd_tensor *opd_assign(opd_tensor **handle, opd_tensor *tensor) {
-    opd_tensor *old;
-    if (!handle) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_assign: the handle's address is NULL");
-        return NULL;
-    }
-    old = *handle;
-    *handle = opd_keep(tensor);
-    opd_release(old);
-    return tensor;
-}
-
-opd_tensor *opd_scope_return(opd_tensor *tensor) {
-    opdi_thread *thread = opdi_self();
-    int64_t i;
-    if (opdi_is_none(tensor, "opd_scope_return")) { return NULL; }
-    for (i = thread->top; i-- > OPDI_MAX(thread->scope_mark, thread->current ? thread->current->mark : 0);) {
-        if (thread->handles[i] == (uintptr_t)tensor) {
-            thread->handles[i] |= OPDI_HANDLE_UP;
-            return tensor;
-        }
-    }
-    if (opdi_scope_reserve(thread, 1)) { return NULL; }
-    opdi_retain(tensor);
-    thread->handles[thread->top++] = (uintptr_t)tensor | OPDI_HANDLE_UP;
-    return tensor;
-}
-
-/* Takes the handles [from, to) out of the scope stack and releases them: what binding made for a call that is over. */
-static void opdi_scope_remove(opdi_thread *thread, int64_t from, int64_t to) {
-    uintptr_t gone[8];
-    while (to > from) {
-        int64_t i, count = OPDI_MIN(to - from, 8);
-        for (i = 0; i < count; i++) { gone[i] = thread->handles[from + i]; }
-        memmove(thread->handles + from, thread->handles + from + count,
-                (size_t)(thread->top - from - count) * sizeof *thread->handles);
-        thread->top -= count;
-        to -= count;
-        for (i = 0; i < count; i++) { opdi_handle_release(gone[i]); }
-    }
-}
-
 OPDI_COLD_BEGIN
-OPDI_NOINLINE static void opdi_root_warn(opdi_thread *thread, const opd_op *op) {
-    if (thread->warned_root || thread->scope_depth > 0) { return; }
-    thread->warned_root = 1;
-    opd_warn("%lld tensors wait in the root scope, the last one from %s: is an OPD_SCOPE missing in a loop?",
-             (long long)thread->top, op ? opd_op_name(op) : "no operator");
-}
 
 //== making tensors ====================================================================================================
 
@@ -28375,7 +28315,6 @@ static void opdi_batch_tie(opd_call *call) {
     }
 }
 
-static int opdi_batched_kernel(opd_call *call);
 static int opdi_batched_rule(opd_call *call);
 /* The thread's state before a batching rule.  Rules run under the layers around their vmap layer, and
    under their modes. */
@@ -28483,7 +28422,6 @@ static int opdi_back_kernel(opd_call *call) {
 }
 
 static int opdi_batch_yield(const opd_op *op, const opd_value *args, int i);
-static bool opdi_any_listed(const opd_call *call);
 static bool opdi_composite_slot(opd_op *op, opdi_slot *slot);
 
 //----------------------------------------------------------------------------------------------------------------------
@@ -43278,10 +43216,62 @@ int opd_profile_write_trace(const opd_profile *profile, const char *path) {
 OPDI_COLD_END
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>fork         a program that forks
+//  >>fork         a thread or the program ends, or the program forks
 //
-//  The child has one thread, and whatever others were amid is whole: all locks are taken before, and free after.
+//  What ends reports the error that is pending and gives back what it holds.  The child of a fork has one thread, and
+//  whatever others were amid is whole: all locks are taken before, and free after.
 //----------------------------------------------------------------------------------------------------------------------
+
+OPDI_COLD_BEGIN
+/* Ends a thread: reports and gives back what it forgot, and takes its state off the list. */
+OPD_UNUSED static void opdi_thread_end(void *arg) {
+    opdi_thread *thread = (opdi_thread *)arg;
+    opdi_thread **threads;
+    opdi_thread_self = thread;
+    opdi_report_pending(thread);
+    opdi_observers_leave(thread);
+    opdi_scope_unwind(thread, 0);
+    while (thread->innermost.level) { opdi_level_end(thread); }
+    if (thread->handles) { OPD_FREE(thread->handles); }
+    thread->handles = NULL;
+    thread->cap = 0;
+    opdi_cache_drain(thread);
+    opdi_live_flush(thread);
+    opdi_lock(&opdi_threads_lock);
+    for (threads = &opdi_all_threads; *threads; threads = &(*threads)->next) {
+        if (*threads == thread) {
+            *threads = thread->next;
+            break;
+        }
+    }
+    opdi_gone_allocations += thread->allocations;
+    opdi_unlock(&opdi_threads_lock);
+    opdi_thread_self = NULL;
+    if (thread != &opdi_main_thread) { OPD_FREE(thread); }
+    else {
+        memset(thread, 0, sizeof *thread);
+        OPDI_PUBLISH(&opdi_main_taken, 0);
+    }
+}
+
+int opd_finish(void) {
+    opdi_thread *thread = opdi_self();
+    int failed;
+    if (thread->current && opdi_is_left(thread)) { (void)opdi_forget_left(thread); }
+    if (thread->left) {
+        thread->inside = 0;
+        thread->left = false;
+    }
+    failed = thread->error != OPD_OK;
+    opdi_report_pending(thread);
+    opdi_gone_give_back();
+    opdi_scope_unwind(thread, 0);
+    while (thread->innermost.level) { opdi_level_end(thread); }
+    thread->scope_depth = 0;
+    thread->scope_mark = 0;
+    return failed;
+}
+OPDI_COLD_END
 
 #if !defined(OPD_NO_THREADS)
 OPDI_COLD_BEGIN
