@@ -159,6 +159,9 @@
      OPD_NO_OPERATORS only the operators that make, view, copy and detach tensors (not +: sums of gradients need it)
      OPD_NO_OP_CONV   without convolution (pooling and resampling go too); likewise POOL, RESAMPLE, DISTANCE, FFT, NORM
                       (losses go too), LOSS, INDEX, TRAIN.  Who calls what is left out is told so by an error.
+     OPD_NO_TRANSFORMS, _GRAPHS, _CHECKING (opd_gradcheck, opd_opcheck, opd_graph_dot), _TRAINING, _EXCHANGE (DLPack,
+                      files), _PROFILER: without that room of the API.  Its functions fail and say so; what frees or
+                      closes does nothing.  With OPD_NO_OPERATORS: schemas, dispatcher, tensors and autograd alone.
      OPDISPATCH_FILE  "name.h" of a copy under another name: the implementation includes itself
      Environment: OPD_NUM_THREADS, OPD_CPU_LEVEL (0 plain C, 1 AVX2, 2 AVX-512), OPD_SHOW_DISPATCH_TRACE=1; for what is
      compiled at run time CC, CXX, XDG_CACHE_HOME, OPD_INCLUDE, OPD_VERBOSE.
@@ -306,6 +309,7 @@
      >>checkpoints     checkpoints, addresses of code in words, anomaly mode
      >>profiler        records of events, the table, the trace file
      >>fork            a thread or the program ends, or the program forks
+     >>leftout         what tools that are left out answer
      >>operators       the cards: everything about one operator in one place
      >>op:create       making tensors: of a value, of numbers in a row, at random
      >>op:view         views: the same elements under other sizes, parts, dims
@@ -6575,7 +6579,12 @@ extern char **environ;
 #if defined(OPD_NO_OP_NORM) && !defined(OPD_NO_OP_LOSS)
 #define OPD_NO_OP_LOSS
 #endif
-#if defined(OPD_NO_OP_POOL) || defined(OPD_NO_OP_RESAMPLE) || defined(OPD_NO_OP_LOSS) || defined(OPD_NO_OP_INDEX)
+#if defined(OPD_NO_TRANSFORMS) || defined(OPD_NO_GRAPHS) || defined(OPD_NO_CHECKING) || defined(OPD_NO_TRAINING) || \
+    defined(OPD_NO_EXCHANGE) || defined(OPD_NO_PROFILER)
+#define OPDI_TOOLS_LESS
+#endif
+#if defined(OPD_NO_OP_POOL) || defined(OPD_NO_OP_RESAMPLE) || defined(OPD_NO_OP_LOSS) || \
+    defined(OPD_NO_OP_INDEX) || defined(OPDI_TOOLS_LESS)
 #define OPDI_LESS                /* helpers of what is left out stay behind */
 #endif
 #if defined(OPDI_LESS) && defined(__GNUC__) && !defined(__TINYC__)
@@ -7574,6 +7583,53 @@ static void opdi_arena_free(opdi_arena *arena) {
     }
     arena->blocks = NULL;
     arena->at = arena->end = NULL;
+}
+
+/* Pointers in the order in which they were found, and a table that finds them again. */
+typedef struct opdi_found { uintptr_t *at; int64_t count, cap; int64_t *table; } opdi_found;
+
+static int64_t opdi_found_slot(const opdi_found *found, uintptr_t p) {
+    const uint64_t mask = (uint64_t)(2 * found->cap - 1);
+    uint64_t hash = (uint64_t)p * 0x9e3779b97f4a7c15u;
+    for (hash = (hash ^ hash >> 29) & mask; found->table[hash] >= 0 && found->at[found->table[hash]] != p;
+         hash = (hash + 1) & mask) { }
+    return (int64_t)hash;
+}
+static void opdi_found_free(opdi_found *found) {
+    opdi_free(found->at, (size_t)found->cap * sizeof *found->at);
+    opdi_free(found->table, (size_t)(2 * found->cap) * sizeof *found->table);
+}
+/* Makes room for twice as many addresses in found; returns 0, or -1 with found as it was. */
+static int opdi_found_grow(opdi_found *found) {
+    opdi_found big;
+    int64_t i;
+    big.count = found->count;
+    big.cap = found->cap ? 2 * found->cap : 64;
+    big.at = (uintptr_t *)opdi_alloc((size_t)big.cap * sizeof *big.at);
+    big.table = big.at ? (int64_t *)opdi_alloc((size_t)(2 * big.cap) * sizeof *big.table) : NULL;
+    if (!big.table) {
+        opdi_free(big.at, (size_t)big.cap * sizeof *big.at);
+        return -1;
+    }
+    for (i = 0; i < 2 * big.cap; i++) { big.table[i] = -1; }
+    for (i = 0; i < found->count; i++) {
+        big.at[i] = found->at[i];
+        big.table[opdi_found_slot(&big, found->at[i])] = i;
+    }
+    opdi_found_free(found);
+    *found = big;
+    return 0;
+}
+/* Returns the number of p, which is added when it is new; -1 with an error. */
+static int64_t opdi_found_add(opdi_found *found, uintptr_t p) {
+    int64_t slot;
+    if (found->count == found->cap && opdi_found_grow(found)) { return -1; }
+    slot = opdi_found_slot(found, p);
+    if (found->table[slot] < 0) {
+        found->at[found->count] = p;
+        found->table[slot] = found->count++;
+    }
+    return found->table[slot];
 }
 
 //----------------------------------------------------------------------------------------------------------------------
@@ -22259,6 +22315,14 @@ static void opdi_node_describe(opd_node *node, opd_tensor *const *outs) {
     node->flags = (uint8_t)(even ? node->flags | OPDI_NODE_EVEN : node->flags & ~OPDI_NODE_EVEN);
 }
 
+/* Tells where calls were made, see >>hooks.  opdi_frames writes the first `cap` addresses that this thread's calls
+   return to, innermost first. opdi_places writes "FILE:LINE" for the calls before n addresses: "" in this header, "?"
+   where nobody knows. */
+#define OPDI_FRAMES 48
+#define OPDI_PLACE 256
+static int opdi_frames(void **frames, int cap);
+static void opdi_places(void *const *addresses, int total, char (*places)[OPDI_PLACE]);
+
 static int opdi_anomaly;                          /* OPD_ANOMALY_*: see opd_anomaly_set */
 static int opdi_trace_node(opd_node *node);
 #define OPDI_MAX_EDGES 60000                      /* tensors that go into one node, or come out of it */
@@ -23082,7 +23146,12 @@ static int opdi_view_refresh(opd_tensor *view) {
 }
 OPDI_COLD_END
 
-static bool opdi_diff_is_input(const opd_tensor *tensor);
+static int opdi_input_bw(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_bw_grad(bw, 0)); }
+/* True if tensor is an input that is differentiated by and is followed by the tape outside, too; for the function it
+   is a leaf. */
+static bool opdi_diff_is_input(const opd_tensor *tensor) {
+    return tensor->grad_fn && tensor->grad_fn->formula->fn == opdi_input_bw;
+}
 /* Refuses a write into self that autograd cannot record: into a leaf that requires grad, a view of one, or a view that
    was made in a way that forbids it.  For grad mode, when something requires grad. */
 static int opdi_check_inplace(const opd_tensor *self) {
@@ -28421,6 +28490,106 @@ static int opdi_back_kernel(opd_call *call) {
     return opdi_vmap_call(call, layer);
 }
 
+OPDI_COLD_BEGIN
+
+/* Checks the outputs of a transformed function; returns their number count, or -1 with an error. */
+static int opdi_outputs_check(int count, opd_tensor *const *out, const char *who, const char *name) {
+    int i;
+    if (count < 0 || !opd_ok()) {
+        return !opd_ok() ? -1 : opd_fail(OPD_ERROR_USER, "%s: %s failed without saying why", who, name);
+    }
+    if (count > OPD_TRANSFORM_OUTPUTS) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: %s gives %d outputs, at most %d are allowed", who, name, count,
+                        OPD_TRANSFORM_OUTPUTS);
+    }
+    for (i = 0; i < count; i++) {
+        if (!out[i]) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "%s: `%s` must only return Tensors, got None as output %d", who, name,
+                            i);
+        }
+    }
+    return count;
+}
+
+/* Makes *tensors, a reference, the result of a node that fails, if a tape follows one of the count tensors in `reads`
+   (or its tangent in a level) from which a formula that is differentiable once has computed *tensors.  0 or -1. */
+static int opdi_once_tie(const opd_node *from, opd_tensor **tensors, opd_tensor *const *reads, int count,
+                         opdi_level *level) {
+    const opd_value name = opd_value_str(from->formula->name);
+    opd_node *twice = opdi_node_make(&opdi_twice_formula, 2 * count, 1, 0, tensors, 1, 0);
+    bool followed = false;
+    int i, rc;
+    if (!twice) { return -1; }
+    for (i = 0; i < count; i++) {
+        opdi_edge *edge = &opdi_edges(twice)[2 * i];
+        const opdi_dual *dual;
+        opdi_edge_to(edge, reads[i]);
+        opdi_lock(&opdi_dual_lock);
+        dual = level && reads[i] ? opdi_dual_at(reads[i], level) : NULL;
+        if (dual) { opdi_edge_to(edge + 1, dual->tangent); }
+        opdi_unlock(&opdi_dual_lock);
+        followed = followed || edge[0].vertex || edge[1].vertex;
+    }
+    rc = opdi_keep_value(opdi_kept(twice), &name, true) || (followed && opdi_unalias(tensors, true)) ? -1 : 0;
+    if (!rc && followed) { opdi_attach(*tensors, twice, 0); }
+    opdi_node_release(twice);
+    return rc;
+}
+/* Ties tensor's tangents as opdi_once_tie does, in the levels that are open outside of layer `below` and inside
+   of tensor's own. */
+static int opdi_once_tangents(const opd_node *from, const opd_tensor *tensor, opd_tensor *const *reads, int count,
+                              int below) {
+    const int above = tensor->flags & OPDI_BATCHED ? opdi_batched_of(tensor)->level : 0;
+    opdi_level *level;
+    int rc = 0;
+    for (level = opdi_self()->innermost.level; level && !rc; level = level->outer) {
+        opd_tensor *tangent, *was;
+        opdi_dual *dual;
+        if (level->layer <= above || level->layer > below) { continue; }
+        opdi_lock(&opdi_dual_lock);
+        dual = opdi_dual_at(tensor, level);
+        tangent = was = dual ? opd_keep(dual->tangent) : NULL;
+        opdi_unlock(&opdi_dual_lock);
+        if (!tangent) { continue; }
+        rc = opdi_once_deeper(from, &tangent, reads, count, level->layer);
+        if (!rc) { rc = opdi_once_tie(from, &tangent, reads, count, level); }
+        if (!rc && tangent != was) {
+            opdi_retain(tangent);
+            opdi_lock(&opdi_dual_lock);
+            was = dual->tangent;
+            dual->tangent = tangent;
+            opdi_unlock(&opdi_dual_lock);
+            opdi_drop(was);
+        }
+        opdi_drop(tangent);
+    }
+    return rc;
+}
+/* Ties *tensors as opdi_once_tie does for the layers around: its tangents, and the value of which it is an example. */
+static int opdi_once_deeper(const opd_node *from, opd_tensor **tensors, opd_tensor *const *reads, int count,
+                            int below) {
+    opd_tensor **outside, *value;
+    int i, rc;
+    if (!*tensors || opdi_once_tangents(from, *tensors, reads, count, below)) { return *tensors ? -1 : 0; }
+    if (!((*tensors)->flags & OPDI_BATCHED)) { return 0; }
+    if (opdi_unalias(tensors, true) || !(outside = opdi_scope_tensors(count))) { return -1; }
+    for (i = 0; i < count; i++) {
+        outside[i] = reads[i];
+        while (outside[i] && (outside[i]->flags & OPDI_BATCHED) &&
+               opdi_batched_of(outside[i])->level >= opdi_batched_of(*tensors)->level) {
+            outside[i] = opdi_batched_of(outside[i])->value;
+        }
+    }
+    value = opd_keep(opdi_batched_of(*tensors)->value);
+    rc = opdi_once_deeper(from, &value, outside, count, opdi_batched_of(*tensors)->level);
+    if (!rc) { rc = opdi_once_tie(from, &value, outside, count, NULL); }
+    opd_release(opdi_batched_of(*tensors)->value);
+    opdi_batched_of(*tensors)->value = value;
+    return rc;
+}
+
+OPDI_COLD_END
+
 static int opdi_batch_yield(const opd_op *op, const opd_value *args, int i);
 static bool opdi_composite_slot(opd_op *op, opdi_slot *slot);
 
@@ -29492,13 +29661,14 @@ static int opdi_batch_random(opd_call *call, const opdi_card *card) {
     return opdi_batch_draw_once(call);
 }
 
+OPDI_COLD_END
+
+#if !defined(OPD_NO_TRANSFORMS)
 //----------------------------------------------------------------------------------------------------------------------
 //  >>transforms   vmap, derivatives of functions, Jacobians
 //----------------------------------------------------------------------------------------------------------------------
 
 //== vmap ==============================================================================================================
-
-OPDI_COLD_END
 
 static opdi_layer *opdi_layer_at(int level, opdi_layer_kind kind, const char *who) {
     opdi_layer *layer = opdi_self()->innermost.layer;
@@ -29734,25 +29904,6 @@ static int opdi_mapped_check(opdi_mapped *mapped) {
     return count == 0 || differ ? opdi_mapped_wrong(mapped, -1, count) : 0;
 }
 
-/* Checks the outputs of a transformed function; returns their number count, or -1 with an error. */
-static int opdi_outputs_check(int count, opd_tensor *const *out, const char *who, const char *name) {
-    int i;
-    if (count < 0 || !opd_ok()) {
-        return !opd_ok() ? -1 : opd_fail(OPD_ERROR_USER, "%s: %s failed without saying why", who, name);
-    }
-    if (count > OPD_TRANSFORM_OUTPUTS) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "%s: %s gives %d outputs, at most %d are allowed", who, name, count,
-                        OPD_TRANSFORM_OUTPUTS);
-    }
-    for (i = 0; i < count; i++) {
-        if (!out[i]) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "%s: `%s` must only return Tensors, got None as output %d", who, name,
-                            i);
-        }
-    }
-    return count;
-}
-
 /* Gives a transform's outputs to its caller; returns total.  When it failed (total < 0) the caller gets NULLs: as many
    as are known, `least` or more if fn had written more. */
 static int opdi_outputs_give(opd_tensor **outputs, opd_tensor *const *made, int total, int least) {
@@ -29934,14 +30085,8 @@ static int opdi_diff_make(opdi_diff *diff, const char *who, opd_transform_fn fn,
 }
 
 static int opdi_trace_outside(opd_tensor *tensor);
-static int opdi_input_bw(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_bw_grad(bw, 0)); }
 static const opdi_derivative opdi_input_formula = {
     "AliasBackward0", opdi_input_bw, /* card, plugin */ NULL, NULL, /* context, once, fresh */ false, false, false};
-/* True if tensor is an input that is differentiated by and is followed by the tape outside, too; for the function it
-   is a leaf. */
-static bool opdi_diff_is_input(const opd_tensor *tensor) {
-    return tensor->grad_fn && tensor->grad_fn->formula->fn == opdi_input_bw;
-}
 /* Returns an alias of tensor, which the tape outside follows, linked to tensor by a node.  It is no view: what is
    written outside does not concern the function.  NULL with an error. */
 static opd_tensor *opdi_diff_link(opdi_diff *diff, opd_tensor *tensor) {
@@ -30135,83 +30280,6 @@ static int opdi_diff_tangents(const opdi_diff *diff, const opd_tensor *tensor) {
         if (!made) { return -1; }
     }
     return 0;
-}
-
-/* Makes *tensors, a reference, the result of a node that fails, if a tape follows one of the count tensors in `reads`
-   (or its tangent in a level) from which a formula that is differentiable once has computed *tensors.  0 or -1. */
-static int opdi_once_tie(const opd_node *from, opd_tensor **tensors, opd_tensor *const *reads, int count,
-                         opdi_level *level) {
-    const opd_value name = opd_value_str(from->formula->name);
-    opd_node *twice = opdi_node_make(&opdi_twice_formula, 2 * count, 1, 0, tensors, 1, 0);
-    bool followed = false;
-    int i, rc;
-    if (!twice) { return -1; }
-    for (i = 0; i < count; i++) {
-        opdi_edge *edge = &opdi_edges(twice)[2 * i];
-        const opdi_dual *dual;
-        opdi_edge_to(edge, reads[i]);
-        opdi_lock(&opdi_dual_lock);
-        dual = level && reads[i] ? opdi_dual_at(reads[i], level) : NULL;
-        if (dual) { opdi_edge_to(edge + 1, dual->tangent); }
-        opdi_unlock(&opdi_dual_lock);
-        followed = followed || edge[0].vertex || edge[1].vertex;
-    }
-    rc = opdi_keep_value(opdi_kept(twice), &name, true) || (followed && opdi_unalias(tensors, true)) ? -1 : 0;
-    if (!rc && followed) { opdi_attach(*tensors, twice, 0); }
-    opdi_node_release(twice);
-    return rc;
-}
-/* Ties tensor's tangents as opdi_once_tie does, in the levels that are open outside of layer `below` and inside
-   of tensor's own. */
-static int opdi_once_tangents(const opd_node *from, const opd_tensor *tensor, opd_tensor *const *reads, int count,
-                              int below) {
-    const int above = tensor->flags & OPDI_BATCHED ? opdi_batched_of(tensor)->level : 0;
-    opdi_level *level;
-    int rc = 0;
-    for (level = opdi_self()->innermost.level; level && !rc; level = level->outer) {
-        opd_tensor *tangent, *was;
-        opdi_dual *dual;
-        if (level->layer <= above || level->layer > below) { continue; }
-        opdi_lock(&opdi_dual_lock);
-        dual = opdi_dual_at(tensor, level);
-        tangent = was = dual ? opd_keep(dual->tangent) : NULL;
-        opdi_unlock(&opdi_dual_lock);
-        if (!tangent) { continue; }
-        rc = opdi_once_deeper(from, &tangent, reads, count, level->layer);
-        if (!rc) { rc = opdi_once_tie(from, &tangent, reads, count, level); }
-        if (!rc && tangent != was) {
-            opdi_retain(tangent);
-            opdi_lock(&opdi_dual_lock);
-            was = dual->tangent;
-            dual->tangent = tangent;
-            opdi_unlock(&opdi_dual_lock);
-            opdi_drop(was);
-        }
-        opdi_drop(tangent);
-    }
-    return rc;
-}
-/* Ties *tensors as opdi_once_tie does for the layers around: its tangents, and the value of which it is an example. */
-static int opdi_once_deeper(const opd_node *from, opd_tensor **tensors, opd_tensor *const *reads, int count,
-                            int below) {
-    opd_tensor **outside, *value;
-    int i, rc;
-    if (!*tensors || opdi_once_tangents(from, *tensors, reads, count, below)) { return *tensors ? -1 : 0; }
-    if (!((*tensors)->flags & OPDI_BATCHED)) { return 0; }
-    if (opdi_unalias(tensors, true) || !(outside = opdi_scope_tensors(count))) { return -1; }
-    for (i = 0; i < count; i++) {
-        outside[i] = reads[i];
-        while (outside[i] && (outside[i]->flags & OPDI_BATCHED) &&
-               opdi_batched_of(outside[i])->level >= opdi_batched_of(*tensors)->level) {
-            outside[i] = opdi_batched_of(outside[i])->value;
-        }
-    }
-    value = opd_keep(opdi_batched_of(*tensors)->value);
-    rc = opdi_once_deeper(from, &value, outside, count, opdi_batched_of(*tensors)->level);
-    if (!rc) { rc = opdi_once_tie(from, &value, outside, count, NULL); }
-    opd_release(opdi_batched_of(*tensors)->value);
-    opdi_batched_of(*tensors)->value = value;
-    return rc;
 }
 
 /* Returns 1 if tensor may keep its history outside of the layer (or has none), 0 if it leads nowhere there, -1
@@ -30980,6 +31048,7 @@ int opd_hessian(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int 
 }
 
 OPDI_COLD_END
+#endif   /* OPD_NO_TRANSFORMS */
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>fake         programs that run on shapes alone, and what they would cost
@@ -31473,6 +31542,7 @@ size_t opd_cost_print(const opd_cost *cost, char *buf, size_t cap) {
 
 OPDI_COLD_END
 
+#if !defined(OPD_NO_GRAPHS)
 //----------------------------------------------------------------------------------------------------------------------
 //  >>graphs       recording operators into a graph, printing it, passes, running it
 //
@@ -31937,14 +32007,6 @@ static int opdi_trace_result(opdi_tracer *tracer, opdi_gnode *node, int i, const
     opdi_gnode_append(tracer->graph, unpack);
     return 0;
 }
-
-/* Tells where calls were made, see >>hooks.  opdi_frames writes the first `cap` addresses that this thread's calls
-   return to, innermost first. opdi_places writes "FILE:LINE" for the calls before n addresses: "" in this header, "?"
-   where nobody knows. */
-#define OPDI_FRAMES 48
-#define OPDI_PLACE 256
-static int opdi_frames(void **frames, int cap);
-static void opdi_places(void *const *addresses, int total, char (*places)[OPDI_PLACE]);
 
 /* Notes in a node where it is recorded; 0, or -1 without memory. */
 static int opdi_trace_frames(opd_graph *graph, opdi_gnode *node) {
@@ -34230,7 +34292,9 @@ static int opdi_trace_check(const opd_graph *graph, opd_transform_fn fn, void *u
 }
 
 OPDI_ONCE_END
+#endif   /* OPD_NO_GRAPHS */
 
+#if !defined(OPD_NO_CHECKING)
 //----------------------------------------------------------------------------------------------------------------------
 //  >>gradcheck    gradients against finite differences
 //
@@ -36089,53 +36153,6 @@ OPDI_ONCE_END
 
 OPDI_ONCE_BEGIN
 
-/* Pointers in the order in which they were found, and a table that finds them again. */
-typedef struct opdi_found { uintptr_t *at; int64_t count, cap; int64_t *table; } opdi_found;
-
-static int64_t opdi_found_slot(const opdi_found *found, uintptr_t p) {
-    const uint64_t mask = (uint64_t)(2 * found->cap - 1);
-    uint64_t hash = (uint64_t)p * 0x9e3779b97f4a7c15u;
-    for (hash = (hash ^ hash >> 29) & mask; found->table[hash] >= 0 && found->at[found->table[hash]] != p;
-         hash = (hash + 1) & mask) { }
-    return (int64_t)hash;
-}
-static void opdi_found_free(opdi_found *found) {
-    opdi_free(found->at, (size_t)found->cap * sizeof *found->at);
-    opdi_free(found->table, (size_t)(2 * found->cap) * sizeof *found->table);
-}
-/* Makes room for twice as many addresses in found; returns 0, or -1 with found as it was. */
-static int opdi_found_grow(opdi_found *found) {
-    opdi_found big;
-    int64_t i;
-    big.count = found->count;
-    big.cap = found->cap ? 2 * found->cap : 64;
-    big.at = (uintptr_t *)opdi_alloc((size_t)big.cap * sizeof *big.at);
-    big.table = big.at ? (int64_t *)opdi_alloc((size_t)(2 * big.cap) * sizeof *big.table) : NULL;
-    if (!big.table) {
-        opdi_free(big.at, (size_t)big.cap * sizeof *big.at);
-        return -1;
-    }
-    for (i = 0; i < 2 * big.cap; i++) { big.table[i] = -1; }
-    for (i = 0; i < found->count; i++) {
-        big.at[i] = found->at[i];
-        big.table[opdi_found_slot(&big, found->at[i])] = i;
-    }
-    opdi_found_free(found);
-    *found = big;
-    return 0;
-}
-/* Returns the number of p, which is added when it is new; -1 with an error. */
-static int64_t opdi_found_add(opdi_found *found, uintptr_t p) {
-    int64_t slot;
-    if (found->count == found->cap && opdi_found_grow(found)) { return -1; }
-    slot = opdi_found_slot(found, p);
-    if (found->table[slot] < 0) {
-        found->at[found->count] = p;
-        found->table[slot] = found->count++;
-    }
-    return found->table[slot];
-}
-
 typedef struct opdi_picture {
     opdi_found vertices, storages;                /* nodes and (OPDI_LEAF) leaves; what nodes have saved lies there */
     int64_t nodes, leaves, bytes;                 /* of these storages */
@@ -36345,7 +36362,9 @@ size_t opd_graph_dot(opd_tensor *const *tensors, int count, const opd_graph_opti
     return rc ? 0 : picture.text.length;
 }
 OPDI_ONCE_END
+#endif   /* OPD_NO_CHECKING */
 
+#if !defined(OPD_NO_TRAINING)
 //----------------------------------------------------------------------------------------------------------------------
 //  >>training     optimizers, the gradient scaler, clipping, learning rates
 //
@@ -37061,6 +37080,7 @@ double opd_lr_one_cycle(int64_t step, const opd_one_cycle *cycle) {
     return cycle->linear ? rates[k] + (rates[k + 1] - rates[k]) * at : opdi_anneal_cosine(rates[k], rates[k + 1], at);
 }
 OPDI_COLD_END
+#endif   /* OPD_NO_TRAINING */
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>plugins      loading libraries of operators, compiling at run time
@@ -38072,6 +38092,7 @@ opd_plugin *opd_load_inline(const char *name, const char *source, const char *fl
 
 OPDI_ONCE_END
 
+#if !defined(OPD_NO_EXCHANGE)
 //----------------------------------------------------------------------------------------------------------------------
 //  >>exchange     DLPack, .npy, .npz, safetensors, saved graphs
 //
@@ -40196,6 +40217,7 @@ int opd_npz_save(const char *path, const char *const *names, opd_tensors tensors
     return rc;
 }
 
+#if !defined(OPD_NO_GRAPHS)
 //== saved graphs ======================================================================================================
 //
 //  "OPDGRAPH", then little-endian: version 1 and the CRC-32 of all that follows it (32 bits each); bytes of the file,
@@ -40391,8 +40413,10 @@ opd_graph *opd_graph_load(const char *path) {
     if (bulk && !graph) { (void)opdi_fail_more(" [%s]", path); }
     return graph;
 }
+#endif   /* OPD_NO_GRAPHS */
 
 OPDI_COLD_END
+#endif   /* OPD_NO_EXCHANGE */
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>hooks        handles of nodes, hooks, saved-tensor hooks, checkpoints, anomaly mode
@@ -41458,6 +41482,7 @@ static int opdi_node_pack_by(opdi_packer *packer, opd_node *node) {
     opdi_packer_release(packer);
     return rc;
 }
+static int opdi_trace_later(struct opdi_tracer *tracer, opd_node *node, struct opdi_packer *packer);
 /* Packs all that a node has saved by the thread's hooks, later if a call is being recorded; 0, or -1 with an error. */
 static int opdi_node_pack(opd_node *node) {
     opdi_thread *thread = opdi_self();
@@ -42648,6 +42673,7 @@ static int opdi_anomaly_check(const opd_node *node, opd_tensor *const *out) {
 
 OPDI_COLD_END
 
+#if !defined(OPD_NO_PROFILER)
 //----------------------------------------------------------------------------------------------------------------------
 //  >>profiler     records of events, the table, the trace file
 //
@@ -43214,6 +43240,7 @@ int opd_profile_write_trace(const opd_profile *profile, const char *path) {
     return bad ? opd_fail(opdi_errno_code(OPD_ERROR_ARGUMENT), "the trace file '%s' cannot be written", path) : 0;
 }
 OPDI_COLD_END
+#endif   /* OPD_NO_PROFILER */
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>fork         a thread or the program ends, or the program forks
@@ -43281,8 +43308,14 @@ static opdi_mutex *const opdi_fork_locks[] = {
     &opdi_large.lock,
 #endif
     &opdi_meta_lock, &opdi_backend_lock, &opdi_own_lock, &opdi_view_lock, &opdi_accumulate_lock, &opdi_dual_lock,
-    &opdi_autocasts.lock, &opdi_casts.lock, &opdi_plan_lock, &opdi_hooks_lock, &opdi_mutation_lock,
-    &opdi_checkpoint_lock, &opdi_profiler.lock, &opdi_generator_lock};
+#if !defined(OPD_NO_GRAPHS)
+    &opdi_plan_lock,
+#endif
+#if !defined(OPD_NO_PROFILER)
+    &opdi_profiler.lock,
+#endif
+    &opdi_autocasts.lock, &opdi_casts.lock, &opdi_hooks_lock, &opdi_mutation_lock, &opdi_checkpoint_lock,
+    &opdi_generator_lock};
 enum { OPDI_FORK_LOCKS = (int)(sizeof opdi_fork_locks / sizeof *opdi_fork_locks) };
 static uint32_t opdi_fork_held;                   /* a bit for each that is ours while the process forks */
 
@@ -43330,7 +43363,9 @@ static void opdi_fork_child(void) {
         self->next = NULL;
         self->observe_lock = fresh;
     }
+#if !defined(OPD_NO_PROFILER)
     if (opdi_profiler.running) { opdi_profiler.running->lock = fresh; }
+#endif
     for (i = starts; i < OPDI_FORK_LOCKS; i++) {
         if (!(opdi_fork_held >> i & 1)) { (void)pthread_mutex_init(opdi_fork_locks[i], NULL); }
     }
@@ -43349,6 +43384,423 @@ static void opdi_fork_watch(void) {
 static void opdi_fork_watch(void) { (void)pthread_atfork(opdi_fork_prepare, opdi_fork_release, opdi_fork_child); }
 #endif
 OPDI_COLD_END
+#endif
+//----------------------------------------------------------------------------------------------------------------------
+//  >>leftout      what tools that are left out answer
+//
+//  Each function of theirs is there, so that programs, plug-ins and other tools are linked as ever: it fails and says
+//  which macro left it out, writes NULL where its results would be, and takes nothing over.  What frees or closes does
+//  nothing.  Printed by tests/left_out.py: prototypes of the functions that stand in rooms that a macro leaves out.
+//----------------------------------------------------------------------------------------------------------------------
+
+#if defined(OPDI_TOOLS_LESS)
+OPDI_ONCE_BEGIN
+#if defined(__GNUC__) && !defined(__TINYC__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#endif
+
+//== what the rooms that are always there ask of them ==================================================================
+
+#if defined(OPD_NO_TRANSFORMS)                    /* no layer is ever open */
+static int opdi_function_layer(opd_context *ctx) { return -1; }
+static int opdi_function_compute(opd_context *ctx) { return -1; }
+static int opdi_grad_batched(opd_tensor *const *outputs, int count, opd_tensor *const *inputs, int ninputs,
+                             const opd_backward_options *options, opd_tensor **grads) {
+    return opd_fail(OPD_ERROR_NOT_FOUND, "is_grads_batched is left out: OPD_NO_TRANSFORMS was defined");
+}
+#endif
+#if defined(OPD_NO_GRAPHS)                        /* nothing is ever recorded */
+static int opdi_tracer_kernel(opd_call *call) { return -1; }
+static struct opdi_gnode *opdi_trace_begin(opd_call *call, int64_t *waiting) { return NULL; }
+static int opdi_trace_done(opd_call *call, struct opdi_gnode *node, int64_t waiting, int rc) { return rc; }
+static int opdi_trace_later(struct opdi_tracer *tracer, opd_node *node, struct opdi_packer *packer) { return 0; }
+static int opdi_trace_outside(opd_tensor *tensor) { return 0; }
+static int opdi_trace_saved(const opd_backward_call *bw) { return 0; }
+static int opdi_traced_copy(opd_tensor *v, const opd_tensor *tensor) { return 0; }
+static int opdi_traced_read(const opd_tensor *tensor) { return 0; }
+#endif
+
+//== what programs call ================================================================================================
+
+/* Fails because `function` is left out; returns -1. */
+static int opdi_without(const char *function, const char *macro) {
+    return opd_fail(OPD_ERROR_NOT_FOUND, "%s is left out: %s was defined", function, macro);
+}
+static void *opdi_null_without(const char *function, const char *macro) {
+    (void)opdi_without(function, macro);
+    return NULL;
+}
+/* Writes zeros over count results of that many bytes each, where there are any. */
+static void opdi_no_results(void *results, int64_t count, size_t bytes) {
+    if (results && count > 0) { memset(results, 0, (size_t)count * bytes); }
+}
+//== printed by tests/left_out.py
+#if defined(OPD_NO_TRANSFORMS)
+int opd_vmap_begin(int64_t batch_size, opd_randomness randomness) {
+    return opdi_without(__func__, "OPD_NO_TRANSFORMS");
+}
+opd_tensor *opd_vmap_wrap(opd_tensor *tensor, int in_dim, int level) {
+    return (opd_tensor *)opdi_null_without(__func__, "OPD_NO_TRANSFORMS");
+}
+opd_tensor *opd_vmap_unwrap(opd_tensor *tensor, int out_dim, int level) {
+    return (opd_tensor *)opdi_null_without(__func__, "OPD_NO_TRANSFORMS");
+}
+int opd_vmap_end(int level) { return 0; }
+int opd_vmap(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
+             const opd_vmap_options *options, opd_tensor **outputs) {
+    opdi_no_results(outputs, 1, sizeof *outputs);
+    return opdi_without(__func__, "OPD_NO_TRANSFORMS");
+}
+int opd_vjp(opd_transform_fn fn, void *user, opd_tensor *const *primals, int count,
+            const opd_transform_options *options, opd_tensor **outputs, opd_derivative **vjp) {
+    opdi_no_results(outputs, 1, sizeof *outputs);
+    opdi_no_results(vjp, 1, sizeof *vjp);
+    return opdi_without(__func__, "OPD_NO_TRANSFORMS");
+}
+int opd_grad(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
+             const opd_transform_options *options, opd_tensor **outputs) {
+    opdi_no_results(outputs, 1, sizeof *outputs);
+    return opdi_without(__func__, "OPD_NO_TRANSFORMS");
+}
+int opd_grad_and_value(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
+                       const opd_transform_options *options, opd_tensor **outputs) {
+    opdi_no_results(outputs, 1, sizeof *outputs);
+    return opdi_without(__func__, "OPD_NO_TRANSFORMS");
+}
+int opd_jvp(opd_transform_fn fn, void *user, opd_tensor *const *primals, opd_tensor *const *tangents, int count,
+            const opd_transform_options *options, opd_tensor **outputs, opd_tensor **out_tangents) {
+    opdi_no_results(outputs, 1, sizeof *outputs);
+    opdi_no_results(out_tangents, 1, sizeof *out_tangents);
+    return opdi_without(__func__, "OPD_NO_TRANSFORMS");
+}
+int opd_linearize(opd_transform_fn fn, void *user, opd_tensor *const *primals, int count,
+                  const opd_transform_options *options, opd_tensor **outputs, opd_derivative **jvp) {
+    opdi_no_results(outputs, 1, sizeof *outputs);
+    opdi_no_results(jvp, 1, sizeof *jvp);
+    return opdi_without(__func__, "OPD_NO_TRANSFORMS");
+}
+int opd_derivative_call(opd_derivative *derivative, opd_tensor *const *in, int count, unsigned flags,
+                        opd_tensor **out) {
+    opdi_no_results(out, 1, sizeof *out);
+    return opdi_without(__func__, "OPD_NO_TRANSFORMS");
+}
+int opd_jacrev(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
+               const opd_transform_options *options, opd_tensor **outputs) {
+    opdi_no_results(outputs, 1, sizeof *outputs);
+    return opdi_without(__func__, "OPD_NO_TRANSFORMS");
+}
+int opd_jacfwd(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
+               const opd_transform_options *options, opd_tensor **outputs) {
+    opdi_no_results(outputs, 1, sizeof *outputs);
+    return opdi_without(__func__, "OPD_NO_TRANSFORMS");
+}
+int opd_hessian(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
+                const opd_transform_options *options, opd_tensor **outputs) {
+    opdi_no_results(outputs, 1, sizeof *outputs);
+    return opdi_without(__func__, "OPD_NO_TRANSFORMS");
+}
+#endif
+#if defined(OPD_NO_GRAPHS)
+void opd_graph_free(opd_graph *graph) { }
+opd_graph *opd_graph_trace(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
+                           const opd_trace_options *options) {
+    return (opd_graph *)opdi_null_without(__func__, "OPD_NO_GRAPHS");
+}
+size_t opd_graph_print(const opd_graph *graph, char *buf, size_t cap) {
+    opdi_no_results(buf, cap != 0, 1);
+    (void)opdi_without(__func__, "OPD_NO_GRAPHS");
+    return 0;
+}
+int opd_graph_ninputs(const opd_graph *graph) {
+    (void)opdi_without(__func__, "OPD_NO_GRAPHS");
+    return 0;
+}
+int opd_graph_noutputs(const opd_graph *graph) {
+    (void)opdi_without(__func__, "OPD_NO_GRAPHS");
+    return 0;
+}
+int opd_graph_count(const opd_graph *graph, const char *name) {
+    (void)opdi_without(__func__, "OPD_NO_GRAPHS");
+    return 0;
+}
+int opd_graph_dce(opd_graph *graph) { return opdi_without(__func__, "OPD_NO_GRAPHS"); }
+int opd_graph_cse(opd_graph *graph) { return opdi_without(__func__, "OPD_NO_GRAPHS"); }
+int opd_graph_fold(opd_graph *graph) { return opdi_without(__func__, "OPD_NO_GRAPHS"); }
+int opd_graph_run(const opd_graph *graph, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs,
+                  int cap) {
+    opdi_no_results(outputs, cap, sizeof *outputs);
+    return opdi_without(__func__, "OPD_NO_GRAPHS");
+}
+int opd_graph_function(void *graph, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs) {
+    opdi_no_results(outputs, 1, sizeof *outputs);
+    return opdi_without(__func__, "OPD_NO_GRAPHS");
+}
+opd_graph *opd_graph_parse(const char *text) { return (opd_graph *)opdi_null_without(__func__, "OPD_NO_GRAPHS"); }
+opd_graph *opd_graph_new(void) { return (opd_graph *)opdi_null_without(__func__, "OPD_NO_GRAPHS"); }
+opd_graph_value *opd_graph_constant(opd_graph *graph, opd_value value) {
+    return (opd_graph_value *)opdi_null_without(__func__, "OPD_NO_GRAPHS");
+}
+opd_graph_value *opd_graph_list(opd_graph *graph, const char *element, opd_graph_value *const *values,
+                                int count) {
+    return (opd_graph_value *)opdi_null_without(__func__, "OPD_NO_GRAPHS");
+}
+int opd_graph_unpack(opd_graph *graph, opd_graph_value *list, opd_graph_value **parts, int count) {
+    opdi_no_results(parts, count, sizeof *parts);
+    return opdi_without(__func__, "OPD_NO_GRAPHS");
+}
+int opd_graph_call_op(opd_graph *graph, opd_op *op, opd_graph_value *const *args, int nargs,
+                      opd_graph_value **results, int cap) {
+    opdi_no_results(results, cap, sizeof *results);
+    return opdi_without(__func__, "OPD_NO_GRAPHS");
+}
+int opd_graph_call(opd_graph *graph, const char *name, opd_graph_value *const *args, int nargs,
+                   opd_graph_value **results, int cap) {
+    opdi_no_results(results, cap, sizeof *results);
+    return opdi_without(__func__, "OPD_NO_GRAPHS");
+}
+opd_graph_value *opd_graph_find(opd_graph *graph, const char *name) {
+    return (opd_graph_value *)opdi_null_without(__func__, "OPD_NO_GRAPHS");
+}
+int opd_graph_describe(opd_graph *graph, opd_graph_value *value, const char *name, const char *type) {
+    return opdi_without(__func__, "OPD_NO_GRAPHS");
+}
+opd_graph_value *opd_graph_input(opd_graph *graph, const char *name, const char *type) {
+    return (opd_graph_value *)opdi_null_without(__func__, "OPD_NO_GRAPHS");
+}
+int opd_graph_insert_before(opd_graph *graph, opd_graph_value *value) {
+    return opdi_without(__func__, "OPD_NO_GRAPHS");
+}
+int opd_graph_output(opd_graph *graph, opd_graph_value *const *values, int count, bool list) {
+    return opdi_without(__func__, "OPD_NO_GRAPHS");
+}
+int opd_graph_erase(opd_graph *graph, opd_graph_value *value) { return opdi_without(__func__, "OPD_NO_GRAPHS"); }
+#endif
+#if defined(OPD_NO_CHECKING)
+opd_gradcheck_options opd_gradcheck_defaults(void) {
+    opd_gradcheck_options none;
+    memset(&none, 0, sizeof none);
+    (void)opdi_without(__func__, "OPD_NO_CHECKING");
+    return none;
+}
+int opd_gradcheck(opd_gradcheck_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
+                  const opd_gradcheck_options *options) {
+    return opdi_without(__func__, "OPD_NO_CHECKING");
+}
+int opd_gradgradcheck(opd_gradcheck_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
+                      opd_tensor *const *grad_outputs, const opd_gradcheck_options *options) {
+    return opdi_without(__func__, "OPD_NO_CHECKING");
+}
+int opd_opcheck(opd_op *op, const opd_value *args, int nargs, const opd_opcheck_options *options) {
+    return opdi_without(__func__, "OPD_NO_CHECKING");
+}
+size_t opd_graph_dot(opd_tensor *const *tensors, int count, const opd_graph_options *options, char *buf,
+                     size_t cap) {
+    opdi_no_results(buf, cap != 0, 1);
+    (void)opdi_without(__func__, "OPD_NO_CHECKING");
+    return 0;
+}
+#endif
+#if defined(OPD_NO_TRAINING)
+opd_sgd_options opd_sgd_defaults(void) {
+    opd_sgd_options none;
+    memset(&none, 0, sizeof none);
+    (void)opdi_without(__func__, "OPD_NO_TRAINING");
+    return none;
+}
+opd_adam_options opd_adam_defaults(void) {
+    opd_adam_options none;
+    memset(&none, 0, sizeof none);
+    (void)opdi_without(__func__, "OPD_NO_TRAINING");
+    return none;
+}
+opd_adam_options opd_adamw_defaults(void) {
+    opd_adam_options none;
+    memset(&none, 0, sizeof none);
+    (void)opdi_without(__func__, "OPD_NO_TRAINING");
+    return none;
+}
+opd_optimizer *opd_sgd_new(opd_tensor *const *params, int count, const opd_sgd_options *options) {
+    return (opd_optimizer *)opdi_null_without(__func__, "OPD_NO_TRAINING");
+}
+opd_optimizer *opd_adam_new(opd_tensor *const *params, int count, const opd_adam_options *options) {
+    return (opd_optimizer *)opdi_null_without(__func__, "OPD_NO_TRAINING");
+}
+opd_optimizer *opd_adamw_new(opd_tensor *const *params, int count, const opd_adam_options *options) {
+    return (opd_optimizer *)opdi_null_without(__func__, "OPD_NO_TRAINING");
+}
+void opd_optimizer_free(opd_optimizer *optimizer) { }
+double opd_optimizer_lr(const opd_optimizer *optimizer) {
+    (void)opdi_without(__func__, "OPD_NO_TRAINING");
+    return NAN;
+}
+int opd_optimizer_set_lr(opd_optimizer *optimizer, double lr) { return opdi_without(__func__, "OPD_NO_TRAINING"); }
+int opd_optimizer_zero_grad(opd_optimizer *optimizer) { return opdi_without(__func__, "OPD_NO_TRAINING"); }
+opd_tensor *opd_optimizer_state(const opd_optimizer *optimizer, int i, const char *name) {
+    return (opd_tensor *)opdi_null_without(__func__, "OPD_NO_TRAINING");
+}
+int opd_optimizer_set_state(opd_optimizer *optimizer, int i, const char *name, const opd_tensor *value) {
+    return opdi_without(__func__, "OPD_NO_TRAINING");
+}
+int opd_optimizer_step(opd_optimizer *optimizer) { return opdi_without(__func__, "OPD_NO_TRAINING"); }
+opd_scaler_options opd_scaler_defaults(void) {
+    opd_scaler_options none;
+    memset(&none, 0, sizeof none);
+    (void)opdi_without(__func__, "OPD_NO_TRAINING");
+    return none;
+}
+opd_scaler *opd_scaler_new(const opd_scaler_options *options) {
+    return (opd_scaler *)opdi_null_without(__func__, "OPD_NO_TRAINING");
+}
+void opd_scaler_free(opd_scaler *scaler) { }
+opd_scaler_state opd_scaler_get(const opd_scaler *scaler) {
+    opd_scaler_state none;
+    memset(&none, 0, sizeof none);
+    (void)opdi_without(__func__, "OPD_NO_TRAINING");
+    return none;
+}
+int opd_scaler_set(opd_scaler *scaler, opd_scaler_state state) { return opdi_without(__func__, "OPD_NO_TRAINING"); }
+opd_tensor *opd_scaler_scale(opd_scaler *scaler, opd_tensor *tensor) {
+    return (opd_tensor *)opdi_null_without(__func__, "OPD_NO_TRAINING");
+}
+int opd_scaler_unscale(opd_scaler *scaler, opd_optimizer *optimizer) {
+    return opdi_without(__func__, "OPD_NO_TRAINING");
+}
+int opd_scaler_step(opd_scaler *scaler, opd_optimizer *optimizer) { return opdi_without(__func__, "OPD_NO_TRAINING"); }
+int opd_scaler_update(opd_scaler *scaler, double new_scale) { return opdi_without(__func__, "OPD_NO_TRAINING"); }
+opd_tensor *opd_clip_grad_norm(opd_tensor *const *params, int count, double max_norm, double norm_type,
+                               bool error_if_nonfinite) {
+    return (opd_tensor *)opdi_null_without(__func__, "OPD_NO_TRAINING");
+}
+int opd_clip_grad_value(opd_tensor *const *params, int count, double clip_value) {
+    return opdi_without(__func__, "OPD_NO_TRAINING");
+}
+double opd_lr_step(double lr, int64_t epoch, int64_t step_size, double gamma) {
+    (void)opdi_without(__func__, "OPD_NO_TRAINING");
+    return NAN;
+}
+double opd_lr_multi_step(double lr, int64_t epoch, opd_ints milestones, double gamma) {
+    (void)opdi_without(__func__, "OPD_NO_TRAINING");
+    return NAN;
+}
+double opd_lr_exponential(double lr, int64_t epoch, double gamma) {
+    (void)opdi_without(__func__, "OPD_NO_TRAINING");
+    return NAN;
+}
+double opd_lr_linear(double lr, int64_t epoch, double start_factor, double end_factor, int64_t total_iters) {
+    (void)opdi_without(__func__, "OPD_NO_TRAINING");
+    return NAN;
+}
+double opd_lr_cosine(double lr, int64_t epoch, int64_t t_max, double eta_min) {
+    (void)opdi_without(__func__, "OPD_NO_TRAINING");
+    return NAN;
+}
+double opd_lr_cosine_restarts(double lr, int64_t epoch, int64_t t_0, int64_t t_mult, double eta_min) {
+    (void)opdi_without(__func__, "OPD_NO_TRAINING");
+    return NAN;
+}
+opd_one_cycle opd_one_cycle_defaults(double max_lr, int64_t total_steps) {
+    opd_one_cycle none;
+    memset(&none, 0, sizeof none);
+    (void)opdi_without(__func__, "OPD_NO_TRAINING");
+    return none;
+}
+double opd_lr_one_cycle(int64_t step, const opd_one_cycle *cycle) {
+    (void)opdi_without(__func__, "OPD_NO_TRAINING");
+    return NAN;
+}
+#endif
+#if defined(OPD_NO_EXCHANGE)
+struct DLManagedTensorVersioned *opd_dlpack_export(opd_tensor *tensor, unsigned flags) {
+    return (struct DLManagedTensorVersioned *)opdi_null_without(__func__, "OPD_NO_EXCHANGE");
+}
+struct DLManagedTensor *opd_dlpack_export_unversioned(opd_tensor *tensor) {
+    return (struct DLManagedTensor *)opdi_null_without(__func__, "OPD_NO_EXCHANGE");
+}
+opd_tensor *opd_dlpack_import(struct DLManagedTensorVersioned *managed, unsigned *flags) {
+    opdi_no_results(flags, 1, sizeof *flags);
+    return (opd_tensor *)opdi_null_without(__func__, "OPD_NO_EXCHANGE");
+}
+opd_tensor *opd_dlpack_import_unversioned(struct DLManagedTensor *managed) {
+    return (opd_tensor *)opdi_null_without(__func__, "OPD_NO_EXCHANGE");
+}
+opd_tensor *opd_npy_load(const char *path) { return (opd_tensor *)opdi_null_without(__func__, "OPD_NO_EXCHANGE"); }
+opd_tensor *opd_npy_parse(const void *data, size_t size) {
+    return (opd_tensor *)opdi_null_without(__func__, "OPD_NO_EXCHANGE");
+}
+int opd_npy_save(const char *path, opd_tensor *tensor) { return opdi_without(__func__, "OPD_NO_EXCHANGE"); }
+void opd_tensor_file_close(opd_tensor_file *file) { }
+opd_tensor_file *opd_tensor_file_open(const char *path) {
+    return (opd_tensor_file *)opdi_null_without(__func__, "OPD_NO_EXCHANGE");
+}
+opd_tensor_file *opd_tensor_file_parse(void *data, size_t size, void (*deleter)(void *data, void *user),
+                                       void *user) {
+    return (opd_tensor_file *)opdi_null_without(__func__, "OPD_NO_EXCHANGE");
+}
+int64_t opd_tensor_file_count(const opd_tensor_file *file) {
+    (void)opdi_without(__func__, "OPD_NO_EXCHANGE");
+    return 0;
+}
+const char *opd_tensor_file_name(const opd_tensor_file *file, int64_t i) {
+    return (const char *)opdi_null_without(__func__, "OPD_NO_EXCHANGE");
+}
+int64_t opd_tensor_file_find(const opd_tensor_file *file, const char *name) {
+    return opdi_without(__func__, "OPD_NO_EXCHANGE");
+}
+const char *opd_tensor_file_metadata_key(const opd_tensor_file *file, int64_t i) {
+    return (const char *)opdi_null_without(__func__, "OPD_NO_EXCHANGE");
+}
+const char *opd_tensor_file_metadata(const opd_tensor_file *file, const char *key) {
+    return (const char *)opdi_null_without(__func__, "OPD_NO_EXCHANGE");
+}
+opd_tensor *opd_tensor_file_at(const opd_tensor_file *file, int64_t i) {
+    return (opd_tensor *)opdi_null_without(__func__, "OPD_NO_EXCHANGE");
+}
+opd_tensor *opd_tensor_file_get(const opd_tensor_file *file, const char *name) {
+    return (opd_tensor *)opdi_null_without(__func__, "OPD_NO_EXCHANGE");
+}
+int opd_safetensors_save(const char *path, const char *const *names, opd_tensors tensors,
+                         const char *const *metadata) {
+    return opdi_without(__func__, "OPD_NO_EXCHANGE");
+}
+int opd_npz_save(const char *path, const char *const *names, opd_tensors tensors) {
+    return opdi_without(__func__, "OPD_NO_EXCHANGE");
+}
+#endif
+#if defined(OPD_NO_EXCHANGE) || defined(OPD_NO_GRAPHS)
+int opd_graph_save(const opd_graph *graph, const char *path) {
+    return opdi_without(__func__, "OPD_NO_EXCHANGE or OPD_NO_GRAPHS");
+}
+opd_graph *opd_graph_from_bytes(const void *data, size_t size) {
+    return (opd_graph *)opdi_null_without(__func__, "OPD_NO_EXCHANGE or OPD_NO_GRAPHS");
+}
+opd_graph *opd_graph_load(const char *path) {
+    return (opd_graph *)opdi_null_without(__func__, "OPD_NO_EXCHANGE or OPD_NO_GRAPHS");
+}
+#endif
+#if defined(OPD_NO_PROFILER)
+void opd_profile_free(opd_profile *profile) { }
+int opd_profiler_begin(const opd_profiler_options *options) { return opdi_without(__func__, "OPD_NO_PROFILER"); }
+opd_profile *opd_profiler_end(void) { return NULL; }
+const opd_profile_row *opd_profile_rows(const opd_profile *profile, int64_t *count) {
+    opdi_no_results(count, 1, sizeof *count);
+    return (const opd_profile_row *)opdi_null_without(__func__, "OPD_NO_PROFILER");
+}
+size_t opd_profile_table(const opd_profile *profile, char *buf, size_t cap) {
+    opdi_no_results(buf, cap != 0, 1);
+    (void)opdi_without(__func__, "OPD_NO_PROFILER");
+    return 0;
+}
+void opd_profile_print(const opd_profile *profile) { }
+int opd_profile_write_trace(const opd_profile *profile, const char *path) {
+    return opdi_without(__func__, "OPD_NO_PROFILER");
+}
+#endif
+//== end of what left_out.py prints
+#if defined(__GNUC__) && !defined(__TINYC__)
+#pragma GCC diagnostic pop
+#endif
+OPDI_ONCE_END
 #endif
 
 //----------------------------------------------------------------------------------------------------------------------

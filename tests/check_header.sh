@@ -7,9 +7,9 @@
 set -u
 
 names='macros_visible symbols symbols_cxx included_twice other_places beside_dlpack two_files cxx_with_c_implementation
-cxx_implementation static_in_two_files no_threads no_simd no_cache no_everything core_alone families fast_math
+cxx_implementation static_in_two_files no_threads no_simd no_cache no_everything core_alone families tools fast_math
 std11_c_implementation std11_c_declarations std11_cxx_implementation std11_cxx_declarations'
-[ -n "${RUN_AGAIN:-}" ] || names="contents rooms pragmas includes macro_names foreign_names function_length macro_functions line_length dialect short_names wrappers recipes build_lines tcc $names"
+[ -n "${RUN_AGAIN:-}" ] || names="contents rooms pragmas includes macro_names foreign_names function_length macro_functions line_length dialect short_names wrappers left_out recipes build_lines tcc $names"
 
 if [ "${1:-}" = --list ]; then printf '%s\n' $names; exit 0; fi
 only=${1:-}
@@ -115,7 +115,8 @@ check_contents() {
 # What a pragma begins for a region another one ends, in every configuration: else it holds for all that follows.
 check_pragmas() {
     for with in WHOLE STATIC NO_THREADS NO_SIMD NO_CACHE NO_PLUGINS NO_OPERATORS NO_OP_CONV NO_OP_POOL NO_OP_RESAMPLE \
-        NO_OP_DISTANCE NO_OP_FFT NO_OP_NORM NO_OP_LOSS NO_OP_INDEX NO_OP_TRAIN; do
+        NO_OP_DISTANCE NO_OP_FFT NO_OP_NORM NO_OP_LOSS NO_OP_INDEX NO_OP_TRAIN NO_TRANSFORMS NO_GRAPHS NO_CHECKING \
+        NO_TRAINING NO_EXCHANGE NO_PROFILER; do
         $CC -O2 -E $inc -DOPD_$with "$tmp/implementation.c" 2>/dev/null |
             awk -v with=$with '/pragma GCC push_options|pragma clang attribute push|pragma clang optimize off/ { n++; m++ }
                  /pragma GCC pop_options|pragma clang attribute pop|pragma clang optimize on/ { n-- }
@@ -300,6 +301,11 @@ check_wrappers() {
     cmp -s "$tmp/names/opdispatch.h" "$header" || python3 "$root/tests/wrappers.py" --cc "$CC"
     diff "$tmp/names/opdispatch.h" "$header" | head -n 4
 }
+# What is left out has a function that says so; it is printed from the rooms and the prototypes.
+check_left_out() {
+    if ! command -v python3 >/dev/null 2>&1; then echo "SKIP: no python3"; return; fi
+    python3 "$root/tests/left_out.py"
+}
 check_tcc() {
     if ! command -v tcc >/dev/null 2>&1; then echo 'SKIP: no tcc'; return; fi
     out=$(fails tcc $inc "$tmp/whole.c" -o "$tmp/whole_tcc" -lm)
@@ -319,6 +325,11 @@ cat >"$tmp/core.c" <<'TEXT'
 #include "opdispatch.h"
 #include <stdio.h>
 #include <string.h>
+#if defined(TOOLS_LEFT_OUT)
+#include "ask_tools.h"
+#else
+static int ask_tools(void) { return 0; }
+#endif
 static int twice_cpu(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0), *out = opd_result(call, 0, opd_sizes(x), opd_ndim(x), opd_dtype(x));
     float *o = opd_data_f32(out), *a = opd_data_f32(x);
@@ -350,7 +361,7 @@ int main(void) {
     opd_error_clear();
     if (opd_exp_(x) || !strstr(opd_error_message(), "aten::exp_ is left out: OPD_NO_OPERATORS was defined")) { return 5; }
     opd_error_clear();
-    return opd_finish();
+    return ask_tools() ? 6 : opd_finish();
 }
 TEXT
 check_core_alone() {
@@ -369,6 +380,96 @@ check_families() {
     done
     quiet $CC $strict_c -O0 $flags $inc -c "$tmp/implementation.c" -o "$tmp/families.o"
     build_run families $CC -O0 $inc "$tmp/main.c" "$tmp/use.c" "$tmp/families.o"
+}
+# Without a tool the rest compiles without a warning, in C and in C++.  Without all of them, with operators and without,
+# it works: all functions are there, those of the tools say what left them out, and what frees or closes is harmless;
+# plug-ins are loaded.
+tools='TRANSFORMS GRAPHS CHECKING TRAINING EXCHANGE PROFILER'
+cat >"$tmp/ask_tools.h" <<'TEXT'
+static int says(const char *function, const char *macro) {
+    char text[200];
+    int differ;
+    (void)snprintf(text, sizeof text, "opd_%s is left out: OPD_NO_%s was defined", function, macro);
+    differ = strcmp(opd_error_message(), text) || opd_error_code() != OPD_ERROR_NOT_FOUND;
+    if (differ) { printf("not \"%s\" but \"%s\"\n", text, opd_error_message()); }
+    opd_error_clear();
+    return differ;
+}
+static int ask_tools(void) {
+    opd_tensor *x = opd_ones(opd_ints_of(NULL, 0), OPD_FLOAT32), *outputs[2] = {x, x};
+    opd_derivative *derivative = (opd_derivative *)(void *)x;
+    opd_backward_options options;
+    opd_profile *profile;
+    char text[2] = "x";
+    int wrong = 0;
+    wrong += opd_vmap(NULL, NULL, &x, 1, NULL, outputs) != -1 || outputs[0] || says("vmap", "TRANSFORMS");
+    wrong += opd_vjp(NULL, NULL, &x, 1, NULL, outputs, &derivative) != -1 || derivative || says("vjp", "TRANSFORMS");
+    wrong += opd_vmap_wrap(x, 0, 1) || says("vmap_wrap", "TRANSFORMS");
+    memset(&options, 0, sizeof options);
+    options.is_grads_batched = true;
+    wrong += opd_autograd_grad(&x, 1, &x, 1, &options, outputs) != -1 || !strstr(opd_error_message(), "TRANSFORMS");
+    opd_error_clear();
+    wrong += opd_graph_new() || says("graph_new", "GRAPHS");
+    wrong += opd_graph_run(NULL, &x, 1, outputs, 2) != -1 || outputs[1] || says("graph_run", "GRAPHS");
+    wrong += opd_graph_print(NULL, text, sizeof text) || *text || says("graph_print", "GRAPHS");
+    wrong += opd_graph_load("x") || says("graph_load", "EXCHANGE or OPD_NO_GRAPHS");
+    wrong += opd_opcheck(NULL, NULL, 0, NULL) != -1 || says("opcheck", "CHECKING");
+    wrong += opd_gradcheck_defaults().fast_mode || says("gradcheck_defaults", "CHECKING");
+    wrong += opd_adam_new(&x, 1, NULL) || says("adam_new", "TRAINING");
+    wrong += opd_lr_step(1, 1, 1, 1) > 0 || says("lr_step", "TRAINING");
+    wrong += opd_npy_load("x") || says("npy_load", "EXCHANGE");
+    wrong += opd_tensor_file_find(NULL, "x") != -1 || says("tensor_file_find", "EXCHANGE");
+    wrong += opd_profiler_begin(NULL) != -1 || says("profiler_begin", "PROFILER");
+    wrong += opd_vmap_end(1) || (profile = opd_profiler_end()) != NULL;
+    opd_graph_free(NULL);
+    opd_optimizer_free(NULL);
+    opd_scaler_free(NULL);
+    opd_tensor_file_close(NULL);
+    opd_profile_print(NULL);
+    opd_profile_free(NULL);
+    return wrong || !opd_ok();
+}
+TEXT
+cat >"$tmp/tools.c" <<'TEXT'
+#include "opdispatch.h"
+#include <stdio.h>
+#include <string.h>
+#include "ask_tools.h"
+int main(void) {
+    float data[2] = {0, 1};
+    int64_t size = 2;
+    opd_scope scope = opd_scope_open();
+    opd_tensor *x = opd_tensor_set_requires_grad(opd_tensor_from(data, opd_ints_of(&size, 1), OPD_FLOAT32), true), *grad;
+    int level = opd_dual_level_begin();
+    if (opd_backward(opd_sum(opd_mul(opd_exp(x), opd_exp(x))))) { puts(opd_error_message()); return 1; }
+    if (!(grad = opd_tensor_grad(x)) || opd_data_f32(grad)[0] < 1.9f || opd_data_f32(grad)[0] > 2.1f) { return 2; }
+    (void)opd_dual_unpack(opd_exp(opd_dual_new(opd_detach(x), opd_detach(x))), &grad);
+    if (!grad || opd_data_f32(grad)[1] < 2.7f || opd_data_f32(grad)[1] > 2.8f) { return 3; }
+    if (opd_dual_level_end(level)) { return 4; }
+    if (ask_tools()) { return 5; }
+    opd_scope_close(&scope);
+    return opd_finish();
+}
+TEXT
+check_tools() {
+    flags=
+    for tool in $tools; do
+        flags="$flags -DOPD_NO_$tool"
+        quiet $CC $strict_c -fsyntax-only "-DOPD_NO_$tool" $inc "$tmp/implementation.c"
+        quiet $CXX $strict_cxx -fsyntax-only "-DOPD_NO_$tool" $inc "$tmp/implementation.c"
+    done
+    quiet $CC $strict_c -O0 $flags $inc -c "$tmp/implementation.c" -o "$tmp/tools.o"
+    same_symbols "$tmp/tools.o"
+    build_run tools $CC -O0 $inc "$tmp/tools.c" "$tmp/tools.o"
+    quiet $CXX $strict_cxx -O0 $flags $inc -c "$tmp/implementation.c" -o "$tmp/tools_cxx.o"
+    build_run tools_cxx $CXX -x c++ -std=c++11 -O0 $inc "$tmp/tools.c" -x none "$tmp/tools_cxx.o"
+    quiet $CC $strict_c -O0 -DOPD_NO_OPERATORS $flags $inc -c "$tmp/implementation.c" -o "$tmp/core_tools.o"
+    build_run core_tools $CC -O0 -DTOOLS_LEFT_OUT $inc "$tmp/core.c" "$tmp/core_tools.o"
+    [ "$(uname)" = Linux ] || return
+    fails $CC -O0 -shared -fPIC -DOPDISPATCH_PLUGIN "$root/examples/plugin.c" -o "$tmp/plugin.so"
+    sed "/OPDISPATCH_IMPLEMENTATION/d; s,\.\./opdispatch.h,$header," "$root/examples/plugin_host.c" >"$tmp/host.c"
+    fails $CC -O0 "$tmp/host.c" "$tmp/tools.o" -o "$tmp/host" $lib
+    "$tmp/host" "$tmp/plugin.so" 2>&1 | grep -q 'tensor(\[1\., 2\., 3\.\])' || echo 'no plug-in is loaded'
 }
 # What would give wrong numbers is refused; the declarations may be used with it.
 check_fast_math() {
