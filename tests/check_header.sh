@@ -295,7 +295,7 @@ check_wrappers() {
     mkdir -p "$tmp/names/tests"
     cp "$root/tests/wrappers.py" "$tmp/names/tests"
     sed -e '/^\/\/  >>api:op:create/,/^\/\/  >>api:op_id/{/^ /d;s/^\(OPD_API [^(]*(\).*/\1int printed);/;}' \
-        -e '/^\/\/== printed by/,/^\/\/== end of what/{/^\/\/==/!d;}' "$header" |
+        -e '/^\/\/== printed by tests\/wrappers/,/^\/\/== end of what/{/^\/\/==/!d;}' "$header" |
         awk '!/\(int printed\);$/ || last !~ /\(int printed\);$/ { print } { last = $0 }' >"$tmp/names/opdispatch.h"
     python3 "$tmp/names/tests/wrappers.py" --write --cc "$CC"
     cmp -s "$tmp/names/opdispatch.h" "$header" || python3 "$root/tests/wrappers.py" --cc "$CC"
