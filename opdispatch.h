@@ -287,9 +287,11 @@
      >>kernels         threads, vector math, matrix product, convolution, random numbers
      >>loops           tensor iteration: promotion, broadcasting, block loops, copies
      >>backends        devices from outside
+     >>plugins         loading libraries of operators, compiling at run time, addresses of code in words
      >>tape            nodes, the generic kernels, views, writes in place
      >>functions       custom functions, what is differentiable once, what a formula reads
-     >>engine          the walk from the last node to the first
+     >>engine          the walk from the last node to the first, and the hooks on its way
+     >>saved           saved-tensor hooks, checkpoints, anomaly mode
      >>forward         dual tensors, levels, tangents of results
      >>autocast        regions, policies, the cache of cast weights
      >>layers          the layer stack: batched tensors, and calls through the layers
@@ -302,11 +304,8 @@
      >>opcheck         whether an operator does what its schema and registrations say
      >>pictures        the backward graph as Graphviz DOT
      >>training        optimizers, the gradient scaler, clipping, learning rates
-     >>plugins         loading libraries of operators, compiling at run time
      >>exchange        DLPack, .npy, .npz, safetensors, saved graphs
      >>files           files of several tensors: safetensors, .npz; graphs saved and loaded
-     >>hooks           handles of nodes, hooks, saved-tensor hooks, checkpoints, anomaly mode
-     >>checkpoints     checkpoints, addresses of code in words, anomaly mode
      >>profiler        records of events, the table, the trace file
      >>fork            a thread or the program ends, or the program forks
      >>leftout         what tools that are left out answer
@@ -21987,6 +21986,1282 @@ int opd_cpu_fallback(opd_call *call) {
 OPDI_COLD_END
 
 //----------------------------------------------------------------------------------------------------------------------
+//  >>plugins      loading libraries of operators, compiling at run time, addresses of code in words
+//
+//  A loaded library is a record with the addresses it is mapped at.  By address a kernel, a formula or a deleter finds
+//  the library it is in and pins it: kernels while they are registered, nodes and foreign storages while they live.
+//  Unloading closes the libraries whose blocks stand in it.  It is unmapped when it has no pin and no call is running
+//  that began before it was unloaded.
+//----------------------------------------------------------------------------------------------------------------------
+
+OPDI_ONCE_BEGIN
+
+OPD_HOST_STRUCT;
+
+/* A text that grows.  `failed`: there was no memory for it, and an error is pending. */
+typedef struct opdi_string { char *data; size_t length, cap; bool failed; } opdi_string;
+
+/* Appends length bytes of text to string; without memory it is `failed` from then on. */
+OPD_UNUSED static void opdi_string_add_n(opdi_string *string, const char *text, size_t length) {
+    if (!string->failed && string->length + length + 1 > string->cap) {
+        const size_t cap = OPDI_MAX(2 * string->cap, string->length + length + 256);
+        char *data = (char *)opdi_alloc(cap);
+        if (!data) {
+            string->failed = true;
+            return;
+        }
+        if (string->data) {
+            memcpy(data, string->data, string->length);
+            opdi_free(string->data, string->cap);
+        }
+        string->data = data;
+        string->cap = cap;
+    }
+    if (string->failed) { return; }
+    memcpy(string->data + string->length, text, length);
+    string->length += length;
+    string->data[string->length] = 0;
+}
+OPD_UNUSED static void opdi_string_add(opdi_string *string, const char *text) {
+    opdi_string_add_n(string, text, strlen(text));
+}
+OPD_UNUSED static void opdi_string_free(opdi_string *string) {
+    if (string->data) { opdi_free(string->data, string->cap); }
+}
+
+//== pins ==============================================================================================================
+
+static bool opdi_plugin_has(const opd_plugin *plugin, uintptr_t address) {
+    return address >= plugin->begin && address < plugin->end;
+}
+
+static void opdi_hands_forget(const opd_plugin *plugin);
+/* Frees cards and formulas recorded by hand of a plug-in, which were kept while somebody could be inside.
+   Under the lock. */
+static void opdi_plugin_forget(const opd_plugin *plugin) {
+    size_t i = 0;
+    opd_op *op;
+    while ((op = opdi_entries(&i)) != NULL) {
+        opdi_card **cards = &op->cards;
+        while (*cards) {
+            opdi_card *old = *cards;
+            if (old->formula.plugin != plugin) {
+                cards = &old->next;
+                continue;
+            }
+            *cards = old->next;
+            opdi_free(old, sizeof *old);
+        }
+        opdi_schema_let_go(op, plugin->left);
+    }
+    opdi_hands_forget(plugin);
+}
+
+/* Unmaps unloaded plug-ins that have no pins and that no call can be inside of. */
+static void opdi_plugins_sweep(void) {
+    opd_plugin *plugin = OPDI_LOAD(&opdi_plugins);
+    if (plugin) { opdi_gone_give_back(); }        /* kernels that were waiting for a call to end */
+    while (plugin) {
+        opd_plugin **at = &opdi_plugins;
+        uint64_t oldest;
+        opdi_lock(&opdi_registry.lock);
+        oldest = opdi_oldest_call();
+        while ((plugin = *at) != NULL && (OPDI_ACQUIRE(&plugin->pins) != 0 || plugin->left >= oldest)) {
+            at = &plugin->next;
+        }
+        if (plugin) {
+            opdi_plugin_forget(plugin);
+            OPDI_STORE(at, plugin->next);
+        }
+        if (plugin) {
+            OPDI_STORE(&opdi_unmapped_begin, OPDI_MIN(opdi_unmapped_begin, plugin->begin));
+            OPDI_STORE(&opdi_unmapped_end, OPDI_MAX(opdi_unmapped_end, plugin->end));
+        }
+        opdi_unlock(&opdi_registry.lock);
+        if (!plugin) { break; }
+#if !defined(OPD_NO_PLUGINS)
+        (void)dlclose(plugin->handle);
+#endif
+        opdi_free(plugin, plugin->bytes);
+    }
+}
+
+//== loading ===========================================================================================================
+
+/* Begins registration or loading, which one thread does at a time; false if this thread is at it already. */
+static bool opdi_start_enter(opdi_thread *thread) {
+    if (OPDI_LOAD(&opdi_registry.starter) == thread) { return false; }
+    opdi_lock(&opdi_registry.start);
+    OPDI_STORE(&opdi_registry.starter, thread);
+    OPDI_PUBLISH(&opdi_registry.making, 1);
+    return true;
+}
+static void opdi_start_leave(bool entered) {
+    if (!entered) { return; }
+    OPDI_PUBLISH(&opdi_registry.making, 0);
+    OPDI_STORE(&opdi_registry.starter, (opdi_thread *)NULL);
+    opdi_unlock(&opdi_registry.start);
+}
+
+/* Takes blocks of plugin that nobody has run off the registry's list, to plugin's own. */
+static void opdi_plugin_take_blocks(opd_plugin *plugin) {
+    opd_block **from = &opdi_registry.blocks, **to = &plugin->blocks, *block;
+    while (*to) { to = &(*to)->next; }
+    opdi_lock(&opdi_registry.lock);
+    while ((block = *from) != NULL) {
+        if (!opdi_plugin_has(plugin, (uintptr_t)block)) {
+            from = &block->next;
+            continue;
+        }
+        *from = block->next;
+        block->next = NULL;
+        *to = block;
+        to = &block->next;
+    }
+    opdi_registry.blocks_end = from;
+    opdi_unlock(&opdi_registry.lock);
+}
+
+/* Returns a library that was opened by code of plugin, or NULL. */
+static opd_library *opdi_plugin_library(const opd_plugin *plugin) {
+    opd_library *lib;
+    opdi_lock(&opdi_registry.lock);
+    for (lib = opdi_registry.libraries; lib && !opdi_plugin_has(plugin, (uintptr_t)lib->file); lib = lib->next) { }
+    opdi_unlock(&opdi_registry.lock);
+    return lib;
+}
+
+/* Returns a listener that is code of plugin, or NULL. */
+static opd_listener *opdi_plugin_listener(const opd_plugin *plugin) {
+    opd_listener *listener;
+    opdi_lock(&opdi_registry.lock);
+    for (listener = opdi_registry.listeners; listener; listener = listener->next) {
+        if (opdi_plugin_has(plugin, (uintptr_t)listener->defined) ||
+            opdi_plugin_has(plugin, (uintptr_t)listener->undefined)) {
+            break;
+        }
+    }
+    opdi_unlock(&opdi_registry.lock);
+    return listener;
+}
+
+/* Undoes all that a plug-in has registered and takes the pin of its being loaded.  The caller sweeps when no
+   lock is held. */
+static void opdi_plugin_undo(opd_plugin *plugin) {
+    opd_listener *listener;
+    opd_library *lib;
+    opdi_plugin_take_blocks(plugin);
+    opdi_observers_unload(plugin);
+    while ((lib = opdi_plugin_library(plugin)) != NULL) { opd_library_close(lib); }
+    while ((listener = opdi_plugin_listener(plugin)) != NULL) { opd_listener_remove(listener); }
+    opdi_lock(&opdi_log.lock);
+    if (opdi_plugin_has(plugin, (uintptr_t)opdi_log.fn)) {
+        opdi_log.fn = opdi_log_default;
+        opdi_log.user = NULL;
+    }
+    opdi_unlock(&opdi_log.lock);
+    opdi_lock(&opdi_registry.lock);
+    plugin->left = opdi_epoch;
+    OPDI_PUBLISH(&opdi_epoch, opdi_epoch + 1);
+    OPDI_STORE(&plugin->loaded, false);
+    opdi_unlock(&opdi_registry.lock);
+    opdi_backends_unload(plugin);
+    (void)OPDI_SUB(&plugin->pins, 1);             /* the caller sweeps when no lock is held */
+}
+
+/* Undoes what the plug-in registered; it is unmapped when nothing of it is in use.  0, or -1 with an error. */
+int opd_library_unload(opd_plugin *plugin) {
+    opdi_thread *thread = opdi_self();
+    const bool entered = opdi_start_enter(thread);
+    const char *wrong = NULL;
+    const opd_library *lib;
+    opd_plugin *other;
+    opdi_lock(&opdi_registry.lock);
+    for (other = opdi_plugins; other && other != plugin; other = other->next) { }
+    if (!other || !other->loaded) { wrong = "opd_library_unload: this library is not loaded"; }
+    for (lib = opdi_registry.libraries; lib && !wrong; lib = lib->next) {
+        if (lib->in_block && opdi_plugin_has(other, (uintptr_t)lib->file)) {
+            wrong = "opd_library_unload inside a block of the library";
+        }
+    }
+    opdi_unlock(&opdi_registry.lock);
+    if (!wrong) { opdi_plugin_undo(other); }
+    opdi_start_leave(entered);
+    opdi_plugins_sweep();
+    return wrong ? opd_fail(OPD_ERROR_REGISTER, "%s", wrong) : 0;
+}
+
+#if defined(OPD_NO_PLUGINS)
+
+static opd_plugin *opdi_no_plugins(void) {
+    (void)opd_fail(OPD_ERROR_REGISTER, "this program was built with OPD_NO_PLUGINS");
+    return NULL;
+}
+opd_plugin *opd_library_load(const char *path) {
+    (void)path;
+    return opdi_no_plugins();
+}
+opd_plugin *opd_load(const char *name, const char *const *files, const char *flags) {
+    (void)name;
+    (void)files;
+    (void)flags;
+    return opdi_no_plugins();
+}
+opd_plugin *opd_load_inline(const char *name, const char *source, const char *flags) {
+    (void)name;
+    (void)source;
+    (void)flags;
+    return opdi_no_plugins();
+}
+
+#else
+
+/* Defines an operator for a plug-in; the desc of an older one is shorter, and the fields it does not know are zero. */
+static int opdi_host_define(opd_library *lib, const opd_op_desc *desc, size_t size) {
+    opd_op_desc whole;
+    if (!desc) { return opd_define(lib, NULL); }
+    memset(&whole, 0, sizeof whole);
+    memcpy(&whole, desc, OPDI_MIN(size, sizeof whole));
+    return opd_define(lib, &whole);
+}
+
+#define OPDI_HOST_ENTRY(R, name, n, types) name,
+#define OPDI_HOST_ENTRY_V(name, n, types) name,
+static const struct opd_host opdi_host_table = {
+    /* major, minor */ OPD_VERSION_MAJOR, OPD_VERSION_MINOR,
+    opd_fail, opd_warn, /* define, impl, fallback */ opdi_host_define, opd_impl_key, opd_fallback,
+    OPD_HOST_FUNCTIONS(OPDI_HOST_ENTRY, OPDI_HOST_ENTRY_V)};
+
+static const char *opdi_machine_name(const unsigned char *elf) {
+    const unsigned machine = elf[5] == 2 ? (unsigned)elf[18] << 8 | elf[19] : (unsigned)elf[19] << 8 | elf[18];
+    switch (machine) {
+    case 3: return "i386";
+    case 21: return "ppc64";
+    case 22: return "s390";
+    case 40: return "arm";
+    case 62: return elf[4] == 1 ? "x32" : "x86-64";
+    case 183: return "aarch64";
+    case 243: return elf[4] == 1 ? "riscv32" : "riscv64";
+    default: return "another machine";
+    }
+}
+
+/* Reads the first 20 bytes of a file: 0 if it is ELF, 1 if not, -1 if it cannot be opened. */
+static int opdi_elf_read(const char *path, unsigned char *elf) {
+    FILE *file = fopen(path, "rb");
+    size_t length = file ? fread(elf, 1, 20, file) : 0;
+    if (file) { (void)fclose(file); }
+    return file ? length == 20 && memcmp(elf, "\177ELF", 4) == 0 ? 0 : 1 : -1;
+}
+
+#if UINTPTR_MAX > 0xffffffffu
+typedef Elf64_Ehdr opdi_elf;
+typedef Elf64_Phdr opdi_elf_segment;
+typedef Elf64_Shdr opdi_elf_section;
+typedef Elf64_Sym opdi_elf_symbol;
+#else
+typedef Elf32_Ehdr opdi_elf;
+typedef Elf32_Phdr opdi_elf_segment;
+typedef Elf32_Shdr opdi_elf_section;
+typedef Elf32_Sym opdi_elf_symbol;
+#endif
+
+/* True if a file ends before what would be mapped of it does: touching that would kill the process. */
+static bool opdi_elf_cut(const char *path) {
+    FILE *file = fopen(path, "rb");
+    struct stat s;
+    opdi_elf elf;
+    bool cut = !file || stat(path, &s) || fread(&elf, sizeof elf, 1, file) != 1;
+    int i;
+    for (i = 0; !cut && i < elf.e_phnum; i++) {
+        opdi_elf_segment segment;
+        cut = fseek(file, (long)(elf.e_phoff + (size_t)i * elf.e_phentsize), SEEK_SET) ||
+            fread(&segment, sizeof segment, 1, file) != 1 ||
+            (segment.p_type == PT_LOAD && (uint64_t)segment.p_offset + segment.p_filesz > (uint64_t)s.st_size);
+    }
+    if (file) { (void)fclose(file); }
+    return cut;
+}
+
+/* Checks a library's file and says what the loader would not say clearly: no such file, no library, cut off, another
+   machine's.  0, or -1 with an error. */
+static int opdi_plugin_file_check(const char *path) {
+    unsigned char elf[20], own[20];
+    const int rc = opdi_elf_read(path, elf);
+    if (rc < 0) {
+        return opd_fail(opdi_errno_code(OPD_ERROR_NOT_FOUND), "opd_library_load: cannot open '%s': %s", path,
+                        strerror(errno));
+    }
+    if (rc > 0 || elf[elf[5] == 2 ? 17 : 16] != 3) {
+        return opd_fail(OPD_ERROR_REGISTER, "opd_library_load: '%s' is not a shared library (one is made with "
+                        "cc -shared -fPIC -DOPDISPATCH_PLUGIN)", path);
+    }
+    if (opdi_elf_read("/proc/self/exe", own)) { return 0; }
+    if (memcmp(elf + 4, own + 4, 2) != 0 || memcmp(elf + 18, own + 18, 2) != 0) {
+        return opd_fail(OPD_ERROR_REGISTER, "opd_library_load: '%s' is for %s, this program for %s", path,
+                        opdi_machine_name(elf), opdi_machine_name(own));
+    }
+    return opdi_elf_cut(path) ? opd_fail(OPD_ERROR_REGISTER, "opd_library_load: '%s' is cut off", path) : 0;
+}
+
+static void *opdi_dlopen(const char *path) {
+    void *handle = NULL;
+    opdi_string file = {NULL, 0, 0, false};
+    if (opdi_plugin_file_check(path)) { return NULL; }
+    opdi_string_add(&file, strchr(path, '/') ? "" : "./");    /* a bare name would be searched for */
+    opdi_string_add(&file, path);
+    errno = 0;
+    if (!file.failed && !(handle = dlopen(file.data, RTLD_NOW | RTLD_LOCAL))) {
+        const opd_code code = opdi_errno_code(OPD_ERROR_REGISTER);
+        const char *why = dlerror();
+        const bool ours = why && strstr(why, "undefined symbol: opd_");
+        (void)opd_fail(code, "opd_library_load: %s%s", why ? why : path, ours
+                       ? " (build the library with -DOPDISPATCH_PLUGIN, or link the program with -rdynamic)" : "");
+    }
+    opdi_string_free(&file);
+    return handle;
+}
+
+/* Returns the first word of the loader's record of a library.  The loader's lock guards it, which no sanitizer sees. */
+#if defined(__GNUC__) && !defined(__TINYC__)
+__attribute__((no_sanitize("thread")))
+#endif
+static const char *opdi_link_map_begin(void *map) { return *(const char *const *)map; }
+
+/* Finds where a library is mapped; 0, or -1 with an error.  dlinfo is asked for by name, since strict C does not
+   declare it; the link map that it gives begins with the address. */
+static int opdi_plugin_range(opd_plugin *plugin) {
+    void *self = dlopen(NULL, RTLD_NOW), *f = self ? dlsym(self, "dlinfo") : NULL, *map = NULL;
+    int (*ask)(void *, int, void *);
+    const char *base = NULL;
+    const opdi_elf *elf;
+    int i;
+    memcpy(&ask, &f, sizeof f);
+    if (f && ask(plugin->handle, 2, &map) == 0) { base = opdi_link_map_begin(map); }  /* RTLD_DI_LINKMAP */
+    if (self) { (void)dlclose(self); }
+    if (!base || memcmp(base, "\177ELF", 4) != 0) {
+        return opd_fail(OPD_ERROR_REGISTER, "opd_library_load: cannot see where '%s' is mapped", plugin->path);
+    }
+    elf = (const opdi_elf *)(const void *)base;
+    for (i = 0; i < elf->e_phnum; i++) {
+        const opdi_elf_segment *segment = (const opdi_elf_segment *)(const void *)
+            (base + elf->e_phoff + (size_t)i * elf->e_phentsize);
+        const uintptr_t end = (uintptr_t)base + segment->p_vaddr + segment->p_memsz;
+        if (segment->p_type == PT_LOAD) { plugin->end = OPDI_MAX(plugin->end, end); }
+    }
+    plugin->begin = (uintptr_t)base;
+    return 0;
+}
+
+/* Checks version and kind of a library that has just been mapped; 0, or -1 with an error. */
+static int opdi_plugin_check(opd_plugin *plugin) {
+    const uintptr_t own = (uintptr_t)dlsym(plugin->handle, "opd_library_load");
+    const opd_plugin_info *info = (const opd_plugin_info *)dlsym(plugin->handle, "opd_plugin_entry");
+    if (opdi_plugin_has(plugin, own) && own != (uintptr_t)opd_library_load) {
+        return opd_fail(OPD_ERROR_REGISTER, "opd_library_load: '%s' has an implementation of its own in it: build it "
+                        "without OPDISPATCH_IMPLEMENTATION, with -DOPDISPATCH_PLUGIN", plugin->path);
+    }
+    if (!opdi_plugin_has(plugin, (uintptr_t)info)) { return 0; }
+    if (memcmp(info->magic, OPD_PLUGIN_MAGIC, sizeof OPD_PLUGIN_MAGIC) != 0) {
+        return opd_fail(OPD_ERROR_REGISTER, "opd_library_load: the opd_plugin_entry of '%s' is not opdispatch's",
+                        plugin->path);
+    }
+    if (info->major != OPD_VERSION_MAJOR || info->minor > OPD_VERSION_MINOR) {
+        return opd_fail(OPD_ERROR_REGISTER, "opd_library_load: '%s' was built with opdispatch %d.%d, which a program "
+                        "with opdispatch %d.%d cannot load: the major versions must agree, and the library's minor "
+                        "version must not be newer", plugin->path, (int)info->major, (int)info->minor,
+                        OPD_VERSION_MAJOR, OPD_VERSION_MINOR);
+    }
+    if (*info->host && *info->host != &opdi_host_table) {
+        return opd_fail(OPD_ERROR_REGISTER, "opd_library_load: '%s' is loaded already, by another copy of opdispatch "
+                        "in this program", plugin->path);
+    }
+    plugin->info = info;
+    if (!*info->host) { *info->host = &opdi_host_table; }     /* loaded again, code of it may be running */
+    return 0;
+}
+
+/* Makes the record of a library, not in the list yet; NULL without memory. */
+static opd_plugin *opdi_plugin_new(const char *path) {
+    const size_t length = strlen(path) + 1;
+    opd_plugin *plugin = (opd_plugin *)opdi_alloc(sizeof *plugin + length);
+    if (!plugin) { return NULL; }
+    memset(plugin, 0, sizeof *plugin);
+    plugin->bytes = sizeof *plugin + length;
+    plugin->path = (char *)(plugin + 1);
+    memcpy(plugin->path, path, length);
+    return plugin;
+}
+
+/* Returns the record of a library that has just been mapped: `fresh`, which is in the list now, or the one that was
+   there already.  NULL with an error. */
+static opd_plugin *opdi_plugin_enter(opd_plugin *fresh, bool *known) {
+    opd_plugin *plugin;
+    if (opdi_plugin_range(fresh)) { return NULL; }
+    opdi_lock(&opdi_registry.lock);
+    for (plugin = opdi_plugins; plugin && plugin->handle != fresh->handle; plugin = plugin->next) { }
+    *known = plugin && plugin->loaded;
+    if (!plugin) {
+        fresh->next = opdi_plugins;
+        OPDI_PUBLISH(&opdi_plugins, fresh);
+        plugin = fresh;
+    }
+    if (!*known) { opdi_plugin_pin(plugin); }
+    OPDI_STORE(&plugin->loaded, true);
+    opdi_unlock(&opdi_registry.lock);
+    return plugin;
+}
+
+/* Runs the blocks of a plug-in until one fails; 0, or -1 with an error. */
+static int opdi_plugin_run(opd_plugin *plugin) {
+    opd_block *block;
+    opdi_plugin_take_blocks(plugin);
+    block = plugin->info ? *plugin->info->blocks : plugin->blocks;
+    if (!block && !opdi_plugin_library(plugin)) {
+        return opd_fail(OPD_ERROR_REGISTER, "opd_library_load: '%s' registers nothing: it has no OPD_LIBRARY block, "
+                        "was built by a compiler without constructors, or has an implementation of its own in it",
+                        plugin->path);
+    }
+    for (; block && opd_ok(); block = block->next) { opdi_block_run(block); }
+    return opd_ok() ? 0 : -1;
+}
+
+/* Maps a library and runs its blocks; NULL with an error, and everything undone. */
+opd_plugin *opd_library_load(const char *path) {
+    opdi_thread *thread = opdi_self();
+    opd_plugin *fresh, *plugin = NULL;
+    bool entered, known = false;
+    if (!opd_ok()) { return NULL; }
+    if (!path) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_library_load: the path is NULL");
+        return NULL;
+    }
+    opdi_started();
+    fresh = opd_ok() ? opdi_plugin_new(path) : NULL;
+    if (!fresh) { return NULL; }
+    fresh->handle = opdi_dlopen(path);
+    entered = opdi_start_enter(thread);
+    if (fresh->handle && (plugin = opdi_plugin_enter(fresh, &known)) != NULL && !known) {
+        if (!opd_ok() || opdi_plugin_check(plugin) || opdi_plugin_run(plugin)) { opdi_plugin_undo(plugin); }
+    }
+    opdi_start_leave(entered);
+    /* the record has a reference of its own; without one nobody needs it */
+    if (plugin != fresh && fresh->handle) { (void)dlclose(fresh->handle); }
+    if (plugin != fresh) { opdi_free(fresh, fresh->bytes); }
+    if (!opd_ok()) {
+        opdi_plugins_sweep();
+        return NULL;
+    }
+    return plugin;
+}
+
+//== compiling at run time =============================================================================================
+//
+//  A result is <name>-<key>-<contents>.so: the key is of flags, compiler, version and paths, `contents` of every file
+//  that the compiler read, whose list stands in <name>-<key>.deps.  All is made in a folder tmp.* of its own and
+//  renamed; what a build left that was killed is stepped over, and taken away after a day.
+
+#define OPDI_PATH 1024
+
+static uint64_t opdi_mix(uint64_t hash, const void *data, size_t size) {
+    const char *at = (const char *)data;
+    uint64_t word;
+    hash = (hash ^ size) * 0x9e3779b97f4a7c15u;
+    for (; size; at += OPDI_MIN(size, 8), size -= OPDI_MIN(size, 8)) {
+        word = 0;
+        memcpy(&word, at, OPDI_MIN(size, 8));
+        hash = (hash ^ word) * 0xff51afd7ed558ccdu;
+        hash ^= hash >> 32;
+    }
+    return hash;
+}
+static uint64_t opdi_mix_text(uint64_t hash, const char *text) { return opdi_mix(hash, text, strlen(text)); }
+
+/* Mixes the contents of a file into a hash; false if it cannot be read. */
+static bool opdi_mix_file(uint64_t *hash, const char *path) {
+    char part[16384];
+    size_t count;
+    FILE *file = fopen(path, "rb");
+    if (!file) { return false; }
+    while ((count = fread(part, 1, sizeof part, file)) > 0) { *hash = opdi_mix(*hash, part, count); }
+    count = (size_t)ferror(file);
+    (void)fclose(file);
+    return count == 0;
+}
+
+/* Reads a whole file as text; false without an error if there is none. */
+static bool opdi_string_read(opdi_string *string, const char *path) {
+    char part[4096];
+    size_t count;
+    FILE *file = fopen(path, "rb");
+    if (!file) { return false; }
+    opdi_string_add_n(string, "", 0);
+    while ((count = fread(part, 1, sizeof part, file)) > 0) { opdi_string_add_n(string, part, count); }
+    (void)fclose(file);
+    return !string->failed;
+}
+
+OPD_PRINTF_LIKE(2, 3) static int opdi_path(char *out, const char *format, ...) {
+    va_list ap;
+    int count;
+    va_start(ap, format);
+    count = vsnprintf(out, OPDI_PATH, format, ap);
+    va_end(ap);
+    return count >= 0 && count < OPDI_PATH ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "the path %.60s... is too long", out);
+}
+
+/* Appends data to an open file, makes sure that all is on the disk, and closes it; for this user alone.
+   False on failure. */
+static bool opdi_file_end(int fd, const char *data, size_t length) {
+    bool ok = fd >= 0 && fchmod(fd, 0600) == 0;
+    while (ok && length) {
+        const ssize_t put = write(fd, data, length);
+        ok = put >= 0 || errno == EINTR;
+        if (put > 0) {
+            data += put;
+            length -= (size_t)put;
+        }
+    }
+    ok = ok && fsync(fd) == 0;
+    return fd >= 0 && close(fd) == 0 && ok;
+}
+
+/* Writes a file of this folder, whole or not at all; 0, or -1 with an error. */
+static int opdi_file_write(const char *dir, const char *path, const char *data, size_t length) {
+    char tmp[OPDI_PATH];
+    int fd;
+    if (opdi_path(tmp, "%s/tmp.XXXXXX", dir)) { return -1; }
+    fd = mkstemp(tmp);
+    if (opdi_file_end(fd, data, length) && rename(tmp, path) == 0) { return 0; }
+    (void)opd_fail(opdi_errno_code(OPD_ERROR_REGISTER), "cannot write %s: %s", path, strerror(errno));
+    if (fd >= 0) { (void)remove(tmp); }
+    return -1;
+}
+
+/* Removes a file, or a folder that has files in it and no folders. */
+static void opdi_folder_remove(const char *path) {
+    DIR *d = opendir(path);
+    const struct dirent *e;
+    char file[OPDI_PATH];
+    while (d && (e = readdir(d)) != NULL) {
+        if (*e->d_name != '.' && snprintf(file, sizeof file, "%s/%s", path, e->d_name) < OPDI_PATH) {
+            (void)remove(file);
+        }
+    }
+    if (d) { (void)closedir(d); }
+    (void)remove(path);
+}
+
+/* Removes what killed builds have left, when it is older than a day. */
+static void opdi_cache_sweep(const char *dir) {
+    DIR *d = opendir(dir);
+    const struct dirent *e;
+    struct stat s;
+    char path[OPDI_PATH];
+    while (d && (e = readdir(d)) != NULL) {
+        if (strncmp(e->d_name, "tmp.", 4) == 0 && snprintf(path, sizeof path, "%s/%s", dir, e->d_name) < OPDI_PATH &&
+            lstat(path, &s) == 0 && s.st_mtime < time(NULL) - 24 * 60 * 60) {
+            opdi_folder_remove(path);
+        }
+    }
+    if (d) { (void)closedir(d); }
+}
+
+/* True if only this user and the system (root, or the owner of / where root has another number) can replace what a path
+   without links leads to: no folder on the way belongs to others, nor may others write in it, except where each file is
+   its owner's to remove.  Not strict: folders of others are fine unless anybody could have made them.  `bad` is the
+   first that is not so. */
+static bool opdi_path_guarded(const char *path, bool strict, char *bad) {
+    struct stat top, s;
+    bool ok = stat("/", &top) == 0, shared = false;
+    size_t length = 1;
+    for (; ok; length += 1 + strcspn(path + length + 1, "/")) {
+        (void)snprintf(bad, OPDI_PATH, "%.*s", (int)length, path);
+        ok = lstat(bad, &s) == 0 &&
+             (s.st_uid == geteuid() || s.st_uid == 0 || s.st_uid == top.st_uid || !(strict || shared));
+        shared = (s.st_mode & 02) || ((s.st_mode & 020) && s.st_gid != s.st_uid);      /* a user's own group is he */
+        ok = ok && (!shared || (S_ISDIR(s.st_mode) && (s.st_mode & 01000)));
+        if (length == 1 && path[1]) { length = 0; }
+        else if (!path[length]) { return ok; }
+    }
+    return false;
+}
+
+/* Finds or makes the folder of results, in which only this user may write and which nobody else can replace;
+   0, or -1. */
+static int opdi_cache_dir(char *dir) {
+    const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    const bool own = xdg && *xdg == '/';
+    struct stat s;
+    char parent[OPDI_PATH], bad[OPDI_PATH], *real;
+    bool guarded;
+    int rc;
+    if (geteuid() != getuid()) {
+        return opd_fail(OPD_ERROR_REGISTER, "nothing is compiled by a program that runs with another user's rights");
+    }
+    if (!own && !(home && *home == '/')) {
+        return opd_fail(OPD_ERROR_REGISTER, "no place for compiled code: neither $XDG_CACHE_HOME nor $HOME is a path");
+    }
+    if (opdi_path(parent, "%s%s", own ? xdg : home, own ? "" : "/.cache")) { return -1; }
+    (void)mkdir(parent, 0700);
+    real = realpath(parent, NULL);
+    rc = opdi_path(dir, "%s/opdispatch", real ? real : parent);
+    guarded = real && opdi_path_guarded(real, true, bad);
+    free(real);
+    if (rc) { return -1; }
+    (void)mkdir(dir, 0700);
+    if (lstat(dir, &s) || !S_ISDIR(s.st_mode)) {
+        return opd_fail(opdi_errno_code(OPD_ERROR_REGISTER), "cannot make the folder %s: %s", dir,
+                        strerror(errno ? errno : ENOTDIR));
+    }
+    if (!guarded || s.st_uid != geteuid() || (s.st_mode & 022)) {
+        return opd_fail(OPD_ERROR_REGISTER, "the folder %s for compiled code is not safe: %s belongs to another user, "
+                        "or others may write in it ($XDG_CACHE_HOME names another place)", dir, guarded ? dir : bad);
+    }
+    return 0;
+}
+
+/* A build: what is compiled, where, and how. */
+typedef struct opdi_build {
+    const char *what, *name, *flags;
+    const char *const *files;
+    bool cxx;                                                 /* some of the files are C++ */
+    char dir[OPDI_PATH], tmp[OPDI_PATH], stem[OPDI_PATH];     /* stem: <dir>/<name>-<key> */
+    char include[OPDI_PATH];                                  /* where opdispatch.h is; "": the hint says why not */
+    const char *hint;
+} opdi_build;
+
+static bool opdi_is_cxx(const char *file) {
+    const char *dot = strrchr(file, '.');
+    return dot && (!strcmp(dot, ".cpp") || !strcmp(dot, ".cc") || !strcmp(dot, ".cxx") || !strcmp(dot, ".C"));
+}
+
+static const char *opdi_compiler(bool cxx) {
+    const char *command = getenv(cxx ? "CXX" : "CC");
+    if (command) { command += strspn(command, " \t\n"); }
+    return command && *command ? command : cxx ? "c++" : "cc";
+}
+
+/* Mixes path, size and time of a command's program into a hash, so that another version has another key. */
+static uint64_t opdi_mix_compiler(uint64_t hash, const char *command) {
+    const size_t n = strcspn(command, " \t");
+    const char *path = memchr(command, '/', n) ? "" : getenv("PATH");
+    char file[OPDI_PATH];
+    hash = opdi_mix_text(hash, command);
+    for (path = path ? path : "/usr/bin:/bin"; path; path = *path == ':' ? path + 1 : NULL) {
+        const size_t length = strcspn(path, ":");
+        struct stat s;
+        const int len = snprintf(file, sizeof file, "%.*s%s%.*s", (int)length, path, length ? "/" : "", (int)n,
+                                 command);
+        if (len < (int)sizeof file && stat(file, &s) == 0 && S_ISREG(s.st_mode)) {
+            const int64_t id[2] = {(int64_t)s.st_size, (int64_t)s.st_mtime};
+            return opdi_mix(opdi_mix_text(hash, file), id, sizeof id);
+        }
+        path += length;
+    }
+    return hash;
+}
+
+/* Finds the folder of opdispatch.h: $OPD_INCLUDE, else where this file was compiled from.  A relative path begins
+   in the folder of the program or one above, never in the current folder, whose files may be anybody's.  If it is
+   not found, flags and the system's folders may still lead to it; if they do not, the hint is part of the error.
+   0 or -1. */
+static int opdi_build_include(opdi_build *build) {
+    const char *given = getenv("OPD_INCLUDE"), *here = __FILE__;
+    char at[OPDI_PATH] = "", path[OPDI_PATH], bad[OPDI_PATH], *real, *up;
+    if (given && *given) {
+        build->hint = "not where $OPD_INCLUDE says";
+        if (opdi_path(path, "%s/opdispatch.h", given)) { return -1; }
+        return access(path, R_OK) == 0 ? opdi_path(build->include, "%s", given) : 0;
+    }
+    if (*here != '/') {
+        const ssize_t n = readlink("/proc/self/exe", at, sizeof at - 1);
+        at[n > 0 && n < OPDI_PATH ? n : 0] = 0;
+    }
+    build->hint = "not found from the program's folder or one above, by the path that the program was compiled with";
+    do {
+        if ((up = strrchr(at, '/')) != NULL) { *up = 0; }
+        if (opdi_path(path, "%s/%s", at, here + (*here == '/'))) { return -1; }
+        real = realpath(path, NULL);
+        if (real && opdi_path_guarded(real, false, bad)) {
+            strrchr(real, '/')[1] = 0;
+            (void)opdi_path(build->include, "%s", real);
+        } else if (real) { build->hint = "where the program was compiled from, but others may change it there"; }
+        free(real);
+    } while (up && !*build->include && opd_ok());
+    return opd_ok() ? 0 : -1;
+}
+
+/* Sets stem, which has the key in it, and include; 0, or -1 with an error. */
+static int opdi_build_key(opdi_build *build) {
+    uint64_t hash = opdi_mix_text(1, OPD_VERSION);
+    int i;
+    if (opdi_build_include(build)) { return -1; }
+    hash = opdi_mix_compiler(hash, opdi_compiler(false));
+    if (build->cxx) { hash = opdi_mix_compiler(hash, opdi_compiler(true)); }
+    hash = opdi_mix_text(opdi_mix_text(hash, build->flags), build->include);
+    if (strstr(build->flags, "native")) {         /* the folder may be seen from another machine */
+        char host[256] = "";
+        (void)gethostname(host, sizeof host - 1);
+        hash = opdi_mix_text(hash, host);
+    }
+    for (i = 0; build->files[i]; i++) { hash = opdi_mix_text(hash, build->files[i]); }
+    return opdi_path(build->stem, "%s/%s-%016llx", build->dir, build->name, (unsigned long long)hash);
+}
+
+/* Writes the name of the result, by the list of files that the compiler read; false if one of them is not there. */
+static bool opdi_build_result(const opdi_build *build, const opdi_string *deps, char *out) {
+    uint64_t hash = 2;
+    size_t at;
+    for (at = 0; at < deps->length; at += strlen(deps->data + at) + 1) {
+        hash = opdi_mix_text(hash, deps->data + at);
+        if (!opdi_mix_file(&hash, deps->data + at)) { return false; }
+    }
+    return snprintf(out, OPDI_PATH, "%s-%016llx.so", build->stem, (unsigned long long)hash) < OPDI_PATH;
+}
+
+/* Adds the paths of a rule "object: a b", as compilers write it, each with its zero. */
+static void opdi_deps_add(opdi_string *deps, const char *rule) {
+    const char *at = strstr(rule, ": ");
+    bool in = false;
+    for (at = at ? at + 1 : ""; *at; at++) {
+        const bool escaped = *at == '\\' && at[1], newline = escaped && (at[1] == '\n' || at[1] == '\r');
+        if (newline || (!escaped && strchr(" \t\r\n", *at))) {
+            if (in) { opdi_string_add_n(deps, "", 1); }
+            if (*at == '\n') {  /* the rule's end */
+                in = false;
+                break;
+            }
+            at += newline;
+            in = false;
+            continue;
+        }
+        if ((escaped && strchr(" #:\\", at[1])) || (*at == '$' && at[1] == '$')) { at++; }
+        opdi_string_add_n(deps, at, 1);
+        in = true;
+    }
+    if (in) { opdi_string_add_n(deps, "", 1); }
+}
+
+/* Adds a word of a command, with its zero. */
+static void opdi_words_add(opdi_string *words, const char *word) { opdi_string_add_n(words, word, strlen(word) + 1); }
+static void opdi_words_split(opdi_string *words, const char *text) {
+    for (text += strspn(text, " \t\n"); *text; text += strspn(text, " \t\n")) {
+        const size_t length = strcspn(text, " \t\n");
+        opdi_string_add_n(words, text, length);
+        opdi_string_add_n(words, "", 1);
+        text += length;
+    }
+}
+
+static int opdi_wait(pid_t pid) {
+    int status = 0;
+    while (waitpid(pid, &status, 0) < 0) {
+        if (errno != EINTR) { return 0; }         /* SIGCHLD is ignored: the result will tell */
+    }
+    return status;
+}
+
+static void opdi_say_command(char *const *argv) {
+    opdi_string line = {NULL, 0, 0, false};
+    for (; *argv; argv++) {
+        opdi_string_add(&line, *argv);
+        opdi_string_add(&line, argv[1] ? " " : "");
+    }
+    if (!line.failed) { opdi_log_say(opdi_self(), -1, line.data, false); }
+    opdi_string_free(&line);
+}
+
+static bool opdi_verbose(void) {
+    const char *value = getenv("OPD_VERBOSE");
+    return value && *value && strcmp(value, "0") != 0;
+}
+
+/* Runs a command without a shell, its output into a file; 0, or -1 with the command's own message, also if it has not
+   made the file `made`. */
+static int opdi_build_run(const opdi_build *build, const opdi_string *words, const char *made) {
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t attr;
+    sigset_t children;
+    char log[OPDI_PATH], **argv;
+    size_t at, length = 0, i = 0;
+    opdi_string said = {NULL, 0, 0, false};
+    int rc, status = 0;
+    pid_t pid;
+    if (words->failed || opdi_path(log, "%s/log", build->tmp)) { return -1; }
+    for (at = 0; at < words->length; at += strlen(words->data + at) + 1) { length++; }
+    argv = (char **)opdi_alloc((length + 1) * sizeof *argv);
+    if (!argv) { return -1; }
+    for (at = 0; at < words->length; at += strlen(words->data + at) + 1) { argv[i++] = words->data + at; }
+    argv[length] = NULL;
+    if (opdi_verbose()) { opdi_say_command(argv); }
+    rc = posix_spawn_file_actions_init(&files);
+    if (rc == 0) {
+        rc = posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+        if (!rc) { rc = posix_spawn_file_actions_addopen(&files, 1, log, O_WRONLY | O_CREAT | O_TRUNC, 0600); }
+        if (!rc) { rc = posix_spawn_file_actions_adddup2(&files, 1, 2); }
+        (void)sigemptyset(&children);             /* a program may ignore them; a compiler waits for its linker */
+        (void)sigaddset(&children, SIGCHLD);
+        if (!rc && (rc = posix_spawnattr_init(&attr)) == 0) {
+            rc = posix_spawnattr_setsigdefault(&attr, &children);
+            if (!rc) { rc = posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGDEF); }
+            if (!rc) { rc = posix_spawnp(&pid, argv[0], &files, &attr, argv, environ); }
+            (void)posix_spawnattr_destroy(&attr);
+        }
+        (void)posix_spawn_file_actions_destroy(&files);
+    }
+    if (rc == 0) { status = opdi_wait(pid) || access(made, R_OK) ? 1 : 0; }
+    if (rc) {
+        (void)opd_fail(rc == ENOMEM ? OPD_ERROR_MEMORY : OPD_ERROR_REGISTER, "%s: cannot run the compiler '%s': %s",
+                       build->what, argv[0], strerror(rc));
+    } else if (opdi_string_read(&said, log) && status) {
+        const bool lost = !*build->include && strstr(said.data, "opdispatch.h");
+        (void)opd_fail(OPD_ERROR_REGISTER, "%s: '%s' failed for %s:\n%.1700s%s%s%s", build->what, argv[0], build->name,
+                       said.data, lost ? "opdispatch.h: " : "", lost ? build->hint : "",
+                       lost ? ": $OPD_INCLUDE must name its folder" : "");
+    } else if (said.length && !said.failed && opdi_verbose()) {
+        opdi_log_say(opdi_self(), -1, said.data, false);
+    }
+    opdi_free(argv, (length + 1) * sizeof *argv);
+    opdi_string_free(&said);
+    if (status && opd_ok()) { (void)opd_fail(OPD_ERROR_REGISTER, "%s: the compiler failed", build->what); }
+    return rc || status || !opd_ok() ? -1 : 0;
+}
+
+/* Compiles file i and adds what it reads to the list; 0, or -1 with an error. */
+static int opdi_build_object(const opdi_build *build, int i, opdi_string *deps) {
+    opdi_string words = {NULL, 0, 0, false}, rule = {NULL, 0, 0, false};
+    char object[OPDI_PATH], dep[OPDI_PATH];
+    const size_t before = deps->length;
+    int rc;
+    if (opdi_path(object, "%s/%d.o", build->tmp, i) || opdi_path(dep, "%s/%d.d", build->tmp, i)) { return -1; }
+    opdi_words_split(&words, opdi_compiler(opdi_is_cxx(build->files[i])));
+    opdi_words_add(&words, "-O2");
+    opdi_words_split(&words, build->flags);
+    opdi_words_split(&words, *build->include ? "-DOPDISPATCH_PLUGIN -fPIC -I" : "-DOPDISPATCH_PLUGIN -fPIC");
+    words.length -= words.length > 0 && *build->include;  /* the folder is part of that word */
+    if (*build->include) { opdi_words_add(&words, build->include); }
+    opdi_words_split(&words, "-MD -MF");
+    opdi_words_add(&words, dep);
+    opdi_words_add(&words, "-c");
+    opdi_words_add(&words, build->files[i]);
+    opdi_words_add(&words, "-o");
+    opdi_words_add(&words, object);
+    rc = opdi_build_run(build, &words, object);
+    if (rc == 0 && opdi_string_read(&rule, dep)) { opdi_deps_add(deps, rule.data); }
+    if (rc == 0 && deps->length == before) { opdi_words_add(deps, build->files[i]); }
+    opdi_string_free(&rule);
+    opdi_string_free(&words);
+    return rc || !opd_ok() ? -1 : 0;
+}
+
+/* The end of a result: a sum of all before it, by which a result is recognised that a crash or a full disk has cut. */
+typedef struct opdi_seal { char mark[8]; uint64_t sum; } opdi_seal;
+static opdi_seal opdi_seal_of(const char *data, size_t length) {
+    opdi_seal seal = {{'o', 'p', 'd', ' ', 's', 'e', 'a', 'l'}, 0};
+    seal.sum = opdi_mix(4, data, length);
+    return seal;
+}
+static bool opdi_sealed(const char *path) {
+    opdi_string string = {NULL, 0, 0, false};
+    bool ok = opdi_string_read(&string, path) && string.length > sizeof(opdi_seal);
+    if (ok) {
+        const opdi_seal seal = opdi_seal_of(string.data, string.length - sizeof seal);
+        ok = memcmp(string.data + string.length - sizeof seal, &seal, sizeof seal) == 0;
+    }
+    opdi_string_free(&string);
+    return ok;
+}
+static int opdi_seal_put(const char *path, const char *out) {
+    opdi_string string = {NULL, 0, 0, false};
+    bool ok = opdi_string_read(&string, path);
+    if (ok) {
+        const opdi_seal seal = opdi_seal_of(string.data, string.length);
+        ok = opdi_file_end(open(path, O_WRONLY | O_APPEND), (const char *)&seal, sizeof seal) && rename(path, out) == 0;
+    }
+    opdi_string_free(&string);
+    return ok ? 0 : opd_fail(opdi_errno_code(OPD_ERROR_REGISTER), "cannot write %s: %s", out, strerror(errno));
+}
+
+/* Links the objects and puts list and result in their places; 0, or -1 with an error. */
+static int opdi_build_link(const opdi_build *build, int count, const opdi_string *deps, char *out) {
+    opdi_string words = {NULL, 0, 0, false};
+    char path[OPDI_PATH], list[OPDI_PATH];
+    int i, rc = 0;
+    opdi_words_split(&words, opdi_compiler(build->cxx));
+    opdi_words_add(&words, "-shared");
+    for (i = 0; i < count && rc == 0; i++) {
+        rc = opdi_path(path, "%s/%d.o", build->tmp, i);
+        opdi_words_add(&words, path);
+    }
+    opdi_words_split(&words, build->flags);
+    opdi_words_split(&words, "-lm -o");
+    if (rc || opdi_path(path, "%s/so", build->tmp)) {
+        opdi_string_free(&words);
+        return -1;
+    }
+    opdi_words_add(&words, path);
+    rc = opdi_build_run(build, &words, path);
+    opdi_string_free(&words);
+    if (rc == 0 && !opdi_build_result(build, deps, out)) {
+        rc = opd_fail(OPD_ERROR_REGISTER, "%s: a file that the compiler read is gone", build->what);
+    }
+    return rc || opdi_seal_put(path, out) || opdi_path(list, "%s.deps", build->stem) ? -1 :
+           opdi_file_write(build->dir, list, deps->data, deps->length);
+}
+
+static int opdi_build_all(opdi_build *build, char *out) {
+    opdi_string deps = {NULL, 0, 0, false};
+    int count, rc = 0;
+    opdi_cache_sweep(build->dir);
+    if (opdi_path(build->tmp, "%s/tmp.XXXXXX", build->dir)) { return -1; }
+    if (!mkdtemp(build->tmp)) {
+        return opd_fail(opdi_errno_code(OPD_ERROR_REGISTER), "%s: cannot make %s: %s", build->what, build->tmp,
+                        strerror(errno));
+    }
+    for (count = 0; build->files[count] && rc == 0; count++) { rc = opdi_build_object(build, count, &deps); }
+    if (rc == 0) { rc = opdi_build_link(build, count, &deps, out); }
+    opdi_string_free(&deps);
+    opdi_folder_remove(build->tmp);
+    return rc;
+}
+
+static int opdi_build_open(opdi_build *build, const char *what, const char *name, const char *flags, bool cxx) {
+    size_t length = name ? strlen(name) : 0;
+    if (!opd_ok()) { return -1; }
+    if (length < 1 || length > 64 || *name == '.' ||
+        strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+               "_.+-") != length) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: a name has 1 to 64 letters, digits and _.+-", what);
+    }
+    memset(build, 0, sizeof *build);
+    build->what = what;
+    build->name = name;
+    build->flags = flags ? flags : "";
+    build->cxx = cxx;
+    return opdi_cache_dir(build->dir);
+}
+
+static opd_plugin *opdi_build_load(opdi_build *build) {
+    opdi_string deps = {NULL, 0, 0, false};
+    char list[OPDI_PATH], out[OPDI_PATH];
+    bool known;
+    if (opdi_build_key(build) || opdi_path(list, "%s.deps", build->stem)) { return NULL; }
+    known = opdi_string_read(&deps, list) && opdi_build_result(build, &deps, out) && opdi_sealed(out);
+    opdi_string_free(&deps);
+    if (!opd_ok() || (!known && opdi_build_all(build, out))) { return NULL; }
+    return opd_library_load(out);
+}
+
+opd_plugin *opd_load(const char *name, const char *const *files, const char *flags) {
+    opdi_build build;
+    bool cxx = false;
+    int i;
+    for (i = 0; files && files[i]; i++) { cxx = cxx || opdi_is_cxx(files[i]); }
+    if (opdi_build_open(&build, "opd_load", name, flags, cxx)) { return NULL; }
+    if (i == 0) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_load: no files to compile");
+        return NULL;
+    }
+    build.files = files;
+    return opdi_build_load(&build);
+}
+
+opd_plugin *opd_load_inline(const char *name, const char *source, const char *flags) {
+    const bool cxx = name && opdi_is_cxx(name);
+    char path[OPDI_PATH];
+    const char *files[2] = {path, NULL};
+    opdi_build build;
+    if (opdi_build_open(&build, "opd_load_inline", name, flags, cxx)) { return NULL; }
+    if (!source) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_load_inline: the source is NULL");
+        return NULL;
+    }
+    build.files = files;
+    if (opdi_path(path, "%s/%s-%016llx.%s", build.dir, name, (unsigned long long)opdi_mix_text(3, source),
+                  cxx ? "cpp" : "c") || opdi_file_write(build.dir, path, source, strlen(source))) { return NULL; }
+    return opdi_build_load(&build);
+}
+
+#endif /* OPD_NO_PLUGINS */
+
+OPDI_ONCE_END
+
+OPDI_COLD_BEGIN
+
+//== addresses of code in words ========================================================================================
+//
+//  The function comes from the symbol table of the file that the code was loaded from, file and line from addr2line
+//  where that program and debug information are there.  Without either the address in the file is given.
+
+typedef struct opdi_place_name { void *address; const char *file; uintptr_t offset; opdi_string text; } opdi_place_name;
+
+/* True for the name of a function of this header. */
+static bool opdi_ours(const char *function) {
+    return strncmp(function, "opd_", 4) == 0 || strncmp(function, "opdi_", 5) == 0;
+}
+
+#if defined(OPD_NO_PLUGINS)
+static bool opdi_address_file(void *address, const char **file, uintptr_t *offset) {
+    (void)address;
+    (void)file;
+    (void)offset;
+    return false;
+}
+static bool opdi_symbol_at(const char *file, uintptr_t offset, char *buf, size_t cap) {
+    (void)file;
+    (void)offset;
+    (void)buf;
+    (void)cap;
+    return false;
+}
+static void opdi_addresses_lines(opdi_place_name *place, int count) {
+    (void)place;
+    (void)count;
+}
+#else
+/* The struct that dladdr fills, which is asked for by name, since strict C does not declare it. */
+typedef struct opdi_address_info {
+    const char *file;
+    void *base;
+    const char *symbol;
+    void *symbol_at;
+} opdi_address_info;
+
+/* Tells which file an address of code comes from, and the offset in it as its symbol table counts; false if unknown. */
+static bool opdi_address_file(void *address, const char **file, uintptr_t *offset) {
+    void *self = dlopen(NULL, RTLD_NOW), *f = self ? dlsym(self, "dladdr") : NULL;
+    int (*ask)(const void *, opdi_address_info *);
+    opdi_address_info info;
+    const opdi_elf *elf;
+    const opdi_elf_segment *segment;
+    uintptr_t first = 0;
+    int i;
+    memcpy(&ask, &f, sizeof ask);
+    memset(&info, 0, sizeof info);
+    i = f ? ask(address, &info) : 0;
+    if (self) { (void)dlclose(self); }
+    if (!i || !info.file || !info.base) { return false; }
+    elf = (const opdi_elf *)info.base;
+    segment = (const opdi_elf_segment *)(const void *)((const char *)info.base + elf->e_phoff);
+    for (i = 0; i < elf->e_phnum && segment[i].p_type != PT_LOAD; i++) { }
+    if (i < elf->e_phnum) { first = (uintptr_t)segment[i].p_vaddr & ~(uintptr_t)4095; }
+    *file = access(info.file, R_OK) == 0 ? info.file : "/proc/self/exe";
+    *offset = (uintptr_t)address - (uintptr_t)info.base + first;
+    return true;
+}
+
+static bool opdi_read_at(FILE *file, uint64_t at, void *to, size_t size) {
+    return fseek(file, (long)at, SEEK_SET) == 0 && fread(to, 1, size, file) == size;
+}
+/* Reads the name of the function at an address of a file from its symbol table; false if unknown. */
+static bool opdi_symbol_at(const char *file, uintptr_t offset, char *buf, size_t cap) {
+    FILE *stream = fopen(file, "rb");
+    opdi_elf elf;
+    opdi_elf_section table, names;
+    opdi_elf_symbol symbols[64];
+    bool found = false;
+    int i, k;
+    if (!stream) { return false; }
+    memset(&table, 0, sizeof table);
+    if (opdi_read_at(stream, 0, &elf, sizeof elf)) {
+        for (i = 0; i < elf.e_shnum && table.sh_type != SHT_SYMTAB; i++) {
+            opdi_elf_section section;
+            if (!opdi_read_at(stream, elf.e_shoff + (uint64_t)i * elf.e_shentsize, &section, sizeof section)) { break; }
+            if (section.sh_type == SHT_SYMTAB || section.sh_type == SHT_DYNSYM) { table = section; }
+        }
+    }
+    if (table.sh_type &&
+        opdi_read_at(stream, elf.e_shoff + (uint64_t)table.sh_link * elf.e_shentsize, &names, sizeof names)) {
+        uint64_t at, end = table.sh_offset + table.sh_size;
+        for (at = table.sh_offset; at < end && !found; at += sizeof symbols) {
+            size_t bytes = (size_t)OPDI_MIN(end - at, (uint64_t)sizeof symbols);
+            if (!opdi_read_at(stream, at, symbols, bytes)) { break; }
+            for (k = 0; k < (int)(bytes / sizeof symbols[0]) && !found; k++) {
+                if ((symbols[k].st_info & 15) != STT_FUNC || offset < symbols[k].st_value ||
+                    offset >= symbols[k].st_value + symbols[k].st_size) { continue; }
+                memset(buf, 0, cap);
+                found = fseek(stream, (long)(names.sh_offset + symbols[k].st_name), SEEK_SET) == 0 &&
+                    fread(buf, 1, cap - 1, stream) > 0;
+            }
+        }
+    }
+    (void)fclose(stream);
+    return found;
+}
+
+/* Runs addr2line on the addresses of one file; false if it cannot be asked, else its output is in `said`. */
+static bool opdi_addr2line(const char *file, const opdi_place_name *place, int count, opdi_string *said) {
+    posix_spawn_file_actions_t actions;
+    char program[] = "addr2line", options[] = "-afie", (*hex)[24];
+    char **argv = (char **)opdi_alloc((size_t)(count + 4) * sizeof *argv + (size_t)count * sizeof *hex), part[1024];
+    int i, argc = 0, ends[2], rc;
+    ssize_t got;
+    pid_t pid;
+    if (!argv || pipe(ends)) {
+        if (argv) { opdi_free(argv, (size_t)(count + 4) * sizeof *argv + (size_t)count * sizeof *hex); }
+        return false;
+    }
+    (void)fcntl(ends[0], F_SETFD, FD_CLOEXEC);
+    (void)fcntl(ends[1], F_SETFD, FD_CLOEXEC);
+    hex = (char (*)[24])(void *)(argv + count + 4);
+    argv[argc++] = program;
+    argv[argc++] = options;
+    argv[argc++] = (char *)(uintptr_t)file;
+    for (i = 0; i < count; i++) {
+        if (!place[i].file || strcmp(place[i].file, file) != 0) { continue; }
+        snprintf(hex[i], sizeof hex[i], "0x%llx", (unsigned long long)place[i].offset);
+        argv[argc++] = hex[i];
+    }
+    argv[argc] = NULL;
+    rc = posix_spawn_file_actions_init(&actions);
+    if (!rc) {
+        rc = posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+        if (!rc) { rc = posix_spawn_file_actions_adddup2(&actions, ends[1], 1); }
+        if (!rc) { rc = posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0); }
+        if (!rc) { rc = posix_spawn_file_actions_addclose(&actions, ends[0]); }
+        if (!rc) { rc = posix_spawnp(&pid, argv[0], &actions, NULL, argv, environ); }
+        (void)posix_spawn_file_actions_destroy(&actions);
+    }
+    (void)close(ends[1]);
+    while (!rc && (got = read(ends[0], part, sizeof part)) > 0) { opdi_string_add_n(said, part, (size_t)got); }
+    (void)close(ends[0]);
+    if (!rc) { (void)opdi_wait(pid); }
+    opdi_free(argv, (size_t)(count + 4) * sizeof *argv + (size_t)count * sizeof *hex);
+    return !rc && !said->failed && said->length > 0;
+}
+
+static char *opdi_line_end(char *text) {
+    char *end = strchr(text, '\n');
+    if (!end) { return text + strlen(text); }
+    *end = 0;
+    return end + 1;
+}
+/* Fills the texts of the addresses that addr2line knows.  It writes for each address "0x...", then pairs of lines,
+   the innermost first. */
+static void opdi_addresses_lines(opdi_place_name *place, int count) {
+    int i, k;
+    for (i = 0; i < count; i++) {
+        opdi_string said = {NULL, 0, 0, false};
+        char *at;
+        for (k = 0; k < i && !(place[i].file && place[k].file && strcmp(place[k].file, place[i].file) == 0); k++) { }
+        if (!place[i].file || k < i || !opdi_addr2line(place[i].file, place, count, &said)) {
+            opdi_string_free(&said);
+            continue;
+        }
+        at = said.data;
+        for (k = i; k < count && *at; k++) {
+            opdi_string text = {NULL, 0, 0, false}, outer = text;
+            bool known = false;
+            if (!place[k].file || strcmp(place[k].file, place[i].file) != 0) { continue; }
+            at = opdi_line_end(at);               /* the address */
+            while (*at && strncmp(at, "0x", 2) != 0) {
+                char *function = at, *file = opdi_line_end(at), *colon, *space, line[640];
+                at = opdi_line_end(file);
+                space = strchr(file, ' ');        /* " (discriminator 2)" */
+                if (space) { *space = 0; }
+                colon = strrchr(file, ':');
+                if (strcmp(function, "??") == 0 || !colon || colon[1] == '?' || colon[1] == '0') { continue; }
+                known = true;
+                *colon = 0;
+                if (opdi_ours(function)) { continue; }
+                snprintf(line, sizeof line, "  File \"%.400s\", line %.10s, in %.200s\n", file, colon + 1, function);
+                opdi_string_add(&outer, line);
+                if (text.data) { opdi_string_add(&outer, text.data); }
+                opdi_string_free(&text);
+                text = outer;                     /* the innermost of inlined functions comes first, and stands last */
+                memset(&outer, 0, sizeof outer);
+            }
+            if (known && !text.failed) {
+                opdi_string_add(&text, "");
+                place[k].text = text;
+            }
+            else { opdi_string_free(&text); }
+        }
+        opdi_string_free(&said);
+    }
+}
+#endif
+
+typedef void (*opdi_any_fn)(void);
+/* Writes the name of a function, or "<unknown>"; returns buf. */
+static const char *opdi_function_name(opdi_any_fn fn, char *buf, size_t cap) {
+    const char *file = NULL;
+    uintptr_t offset = 0;
+    void *address;
+    memcpy(&address, &fn, sizeof address);
+    if (!opdi_address_file(address, &file, &offset) || !opdi_symbol_at(file, offset, buf, cap)) {
+        snprintf(buf, cap, "<unknown>");
+    }
+    return buf;
+}
+
+/* Writes a trace, a line for each frame, the innermost last as in Python; frames of this header are left out. */
+static void opdi_trace_text(opdi_string *out, void *const *frames, int count) {
+    const size_t bytes = (size_t)OPDI_MAX(count, 1) * sizeof(opdi_place_name);
+    opdi_place_name *place = (opdi_place_name *)opdi_alloc(bytes);
+    int i;
+    if (!place) { return; }
+    memset(place, 0, bytes);
+    for (i = 0; i < count; i++) {                 /* the call is before the address to return to */
+        place[i].address = (char *)frames[i] - 1;
+        (void)opdi_address_file(place[i].address, &place[i].file, &place[i].offset);
+    }
+    opdi_addresses_lines(place, count);
+    for (i = 0; i < count && !(place[i].text.data && strstr(place[i].text.data, ", in main\n")); i++) { }
+    while (count > i + 1) { opdi_string_free(&place[--count].text); }  /* what calls main */
+    for (i = count - 1; i >= 0; i--) {
+        char function[200], line[700];
+        if (place[i].text.data) {
+            opdi_string_add(out, place[i].text.data);
+            opdi_string_free(&place[i].text);
+            continue;
+        }
+        if (!place[i].file) { snprintf(line, sizeof line, "  %p\n", place[i].address); }
+        else if (!opdi_symbol_at(place[i].file, place[i].offset, function, sizeof function)) {
+            snprintf(line, sizeof line, "  File \"%.400s\", at 0x%llx\n", place[i].file,
+                     (unsigned long long)place[i].offset);
+        } else if (opdi_ours(function)) { continue; }
+        else { snprintf(line, sizeof line, "  File \"%.400s\", in %s\n", place[i].file, function); }
+        opdi_string_add(out, line);
+    }
+    opdi_free(place, bytes);
+}
+
+#define OPDI_PLACE 256                            /* bytes */
+/* Writes "FILE:LINE" for the calls that return to total addresses: "" in this header, "?" where it is unknown. */
+static void opdi_places(void *const *addresses, int total, char (*places)[OPDI_PLACE]) {
+    enum { AT_ONCE = 500 };                       /* a command line is not endless */
+    opdi_place_name list[AT_ONCE];
+    int i, k, first;
+    for (first = 0; first < total; first += AT_ONCE) {
+        const int count = OPDI_MIN(total - first, (int)AT_ONCE);
+        memset(list, 0, sizeof list);
+        for (i = 0; i < count; i++) {
+            list[i].address = (char *)addresses[first + i] - 1;
+            (void)opdi_address_file(list[i].address, &list[i].file, &list[i].offset);
+        }
+        opdi_addresses_lines(list, count);
+        for (i = 0; i < count; i++) {
+            char *place = places[first + i], function[200], *at, *line = NULL;
+            (void)snprintf(place, OPDI_PLACE, "?");
+            if (!list[i].text.data) {
+                if (list[i].file && opdi_symbol_at(list[i].file, list[i].offset, function, sizeof function) &&
+                    opdi_ours(function)) { *place = 0; }
+                continue;
+            }
+            for (at = list[i].text.data; (at = strstr(at, "  File \"")) != NULL; at++) { line = at + 8; }
+            k = line ? (int)strcspn(line, "\"") : 0;
+            if (line) { (void)snprintf(place, OPDI_PLACE, "%.*s:%d", OPDI_MIN(k, 240), line, atoi(line + k + 8)); }
+            else { *place = 0; }
+            opdi_string_free(&list[i].text);
+        }
+    }
+}
+
+OPDI_COLD_END
+
+//----------------------------------------------------------------------------------------------------------------------
 //  >>tape         nodes, the generic kernels, views, writes in place
 //
 //  One kernel at the Autograd key serves every operator that has a formula: it calls the operator below, saves what
@@ -22315,13 +23590,6 @@ static void opdi_node_describe(opd_node *node, opd_tensor *const *outs) {
     node->flags = (uint8_t)(even ? node->flags | OPDI_NODE_EVEN : node->flags & ~OPDI_NODE_EVEN);
 }
 
-/* Tells where calls were made, see >>hooks.  opdi_frames writes the first `cap` addresses that this thread's calls
-   return to, innermost first. opdi_places writes "FILE:LINE" for the calls before n addresses: "" in this header, "?"
-   where nobody knows. */
-#define OPDI_FRAMES 48
-#define OPDI_PLACE 256
-static int opdi_frames(void **frames, int cap);
-static void opdi_places(void *const *addresses, int total, char (*places)[OPDI_PLACE]);
 
 static int opdi_anomaly;                          /* OPD_ANOMALY_*: see opd_anomaly_set */
 static int opdi_trace_node(opd_node *node);
@@ -23629,6 +24897,19 @@ static const opdi_derivative *opdi_hand_formula(const char *name, opd_backward_f
     opdi_unlock(&opdi_registry.lock);
     return hand ? &hand->formula : NULL;
 }
+/* Frees the formulas of a plug-in that nobody can be inside of.  Under the registry's lock. */
+static void opdi_hands_forget(const opd_plugin *plugin) {
+    opdi_hand **hands = &opdi_hands;
+    while (*hands) {
+        opdi_hand *old = *hands;
+        if (old->formula.plugin != plugin) {
+            hands = &old->next;
+            continue;
+        }
+        *hands = old->next;
+        opdi_free(old, old->bytes);
+    }
+}
 
 /* Checks the arguments of opd_autograd_record, then makes the node and ties the results to it, if an input requires
    grad.  A result that is saved too makes no cycle. */
@@ -24914,10 +26195,12 @@ int opd_bw_return_at(opd_backward_call *bw, int i, int element, opd_tensor *grad
 int opd_bw_return(opd_backward_call *bw, int i, opd_tensor *grad) { return opd_bw_return_at(bw, i, 0, grad); }
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>engine       the walk from the last node to the first
+//  >>engine       the walk from the last node to the first, and the hooks on its way
 //
-//  Counts what each node waits for, runs the nodes that wait for nothing, adds gradients up and writes them to
-//  leaves.
+//  Counts what each node waits for, runs the nodes that wait for nothing, adds gradients up and writes them to leaves.
+//  What few nodes and leaves have stands in an opdi_extra, which a leaf finds through its opdi_meta, and a node through
+//  its pointer to the formula: a flag says that the formula is the first member of one.  So a graph without hooks pays
+//  for nothing here.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== the engine ========================================================================================================
@@ -26078,6 +27361,1992 @@ int opd_tensor_set_grad(opd_tensor *tensor, opd_tensor *grad) {
     if (old) { opdi_drop(old); }
     return 0;
 }
+OPDI_COLD_END
+
+OPDI_COLD_BEGIN
+
+//== nodes from outside ================================================================================================
+//
+//  A handle is an edge's vertex: a node, or with bit 0 set a leaf, which stands for its AccumulateGrad.
+
+static uintptr_t opdi_vertex(const opd_node *node) { return (uintptr_t)node; }
+static const opd_node *opdi_plain_node(const opd_node *node) {
+    return node && !(opdi_vertex(node) & OPDI_LEAF) ? node : NULL;
+}
+
+static opd_edge opdi_edge_of(opd_tensor *tensor) {
+    opd_edge edge;
+    memset(&edge, 0, sizeof edge);
+    if (opdi_is_none(tensor, "its grad_fn") || opdi_refresh(tensor) || !(tensor->flags & OPDI_REQUIRES_GRAD)) {
+        return edge;
+    }
+    edge.node = tensor->grad_fn ? tensor->grad_fn : (opd_node *)((uintptr_t)tensor | OPDI_LEAF);
+    edge.nr = tensor->grad_fn ? tensor->output_nr : 0;
+    return edge;
+}
+
+opd_node *opd_tensor_node(const opd_tensor *tensor) { return opdi_grad_fn(tensor); }
+
+opd_edge opd_gradient_edge(opd_tensor *tensor) {
+    opd_edge edge = opdi_edge_of(tensor);
+    if (opd_ok() && !edge.node) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "It is not possible to get the gradient edge for a Tensor that does not "
+                       "require gradients");
+    }
+    return edge;
+}
+
+opd_node *opd_node_keep(opd_node *node) {
+    if (opdi_vertex(node) & OPDI_LEAF) { opdi_retain(opdi_edge_leaf(opdi_vertex(node))); }
+    else if (node) { opdi_ref_up(&node->refs); }
+    return node;
+}
+void opd_node_release(opd_node *node) {
+    if (opdi_vertex(node) & OPDI_LEAF) { opdi_drop(opdi_edge_leaf(opdi_vertex(node))); }
+    else if (node) { opdi_node_release(node); }
+}
+
+const char *opd_node_name(const opd_node *node) {
+    if (!node) { return ""; }
+    return opdi_plain_node(node) ? node->formula->name : "torch::autograd::AccumulateGrad";
+}
+uint64_t opd_node_sequence(const opd_node *node) {
+    return opdi_plain_node(node) ? opdi_node_sequence(node) : UINT64_MAX;
+}
+opd_op *opd_node_op(const opd_node *node) {
+    const opdi_card *card = opdi_plain_node(node) ? opdi_node_card(node) : NULL;
+    return card ? card->op : NULL;
+}
+opd_tensor *opd_node_variable(const opd_node *node) {
+    return opdi_vertex(node) & OPDI_LEAF ? opdi_edge_leaf(opdi_vertex(node)) : NULL;
+}
+int opd_node_edges(const opd_node *node) { return opdi_plain_node(node) ? node->nedges : 0; }
+opd_edge opd_node_edge(const opd_node *node, int i) {
+    opd_edge edge;
+    memset(&edge, 0, sizeof edge);
+    if (i < 0 || i >= opd_node_edges(node)) { return edge; }
+    edge.node = (opd_node *)opdi_edges(node)[i].vertex;
+    edge.nr = opdi_edges(node)[i].nr;
+    return edge;
+}
+
+int opd_node_inputs(const opd_node *node) { return !node ? 0 : opdi_plain_node(node) ? node->noutputs : 1; }
+static bool opdi_node_input(const opd_node *node, int i, const int64_t **sizes, int *ndim, opd_scalar_type *dtype,
+                            int *place) {
+    opdi_edge edge;
+    if (i < 0 || i >= opd_node_inputs(node)) { return false; }
+    edge.vertex = opdi_vertex(node);
+    edge.nr = (uint32_t)i;
+    return opdi_edge_meta(&edge, sizes, ndim, dtype, place);
+}
+opd_ints opd_node_sizes(const opd_node *node, int i) {
+    const int64_t *sizes;
+    opd_scalar_type dtype;
+    int ndim, place;
+    return opdi_node_input(node, i, &sizes, &ndim, &dtype, &place) ? opd_ints_of(sizes, ndim) : opd_ints_of(NULL, -1);
+}
+opd_scalar_type opd_node_dtype(const opd_node *node, int i) {
+    const int64_t *sizes;
+    opd_scalar_type dtype;
+    int ndim, place;
+    return opdi_node_input(node, i, &sizes, &ndim, &dtype, &place) ? dtype : OPD_DTYPE_NONE;
+}
+opd_device opd_node_device(const opd_node *node, int i) {
+    const int64_t *sizes;
+    opd_scalar_type dtype;
+    int ndim, place;
+    return opdi_place_device(opdi_node_input(node, i, &sizes, &ndim, &dtype, &place) ? place : OPD_CPU);
+}
+
+//== the backward at work ==============================================================================================
+
+int64_t opd_backward_id(void) {
+    const opdi_engine *engine = opdi_self()->innermost.engine;
+    return engine ? engine->id : -1;
+}
+bool opd_backward_keeps_graph(void) {
+    const opdi_engine *engine = opdi_self()->innermost.engine;
+    return !engine || engine->retain;
+}
+bool opd_backward_will_run(const opd_node *node) {
+    const opdi_engine *engine = opdi_self()->innermost.engine;
+    const opdi_task *task = engine && node ? opdi_task_find(engine, opdi_vertex(node)) : NULL;
+    return task && task->needed;
+}
+
+/* Plays the run of the backward at work through with counters of its own; returns how many nodes it has, or -1. */
+int64_t opd_backward_order(opd_node **nodes, int64_t cap) {
+    const opdi_engine *at = opdi_self()->innermost.engine;
+    opdi_engine engine;
+    opdi_task *task;
+    int64_t count = 0;
+    int i, rc = 0;
+    if (!opd_ok()) { return -1; }
+    if (!at) { return opd_fail(OPD_ERROR_AUTOGRAD, "opd_backward_order: no backward is at work on this thread"); }
+    engine = *at;
+    engine.heap = NULL;
+    engine.nheap = engine.heap_cap = 0;
+    for (task = engine.tasks; task; task = task->next) { task->cursor = 0; }
+    for (task = engine.tasks; task; task = task->next) {
+        for (i = 0; task->leads && i < opd_node_edges((opd_node *)task->vertex); i++) {
+            opd_edge edge = opd_node_edge((opd_node *)task->vertex, i);
+            opdi_task *child = edge.node ? opdi_task_find(&engine, opdi_vertex(edge.node)) : NULL;
+            if (child && child->needed) { child->cursor++; }
+        }
+    }
+    for (task = engine.tasks; task && rc == 0; task = task->next) {
+        if (task->needed && task->cursor == 0) { rc = opdi_heap_push(&engine, task); }
+    }
+    while (rc == 0 && engine.nheap) {
+        task = opdi_heap_pop(&engine);
+        if (count < cap) { nodes[count] = (opd_node *)task->vertex; }
+        count++;
+        for (i = 0; task->leads && i < opd_node_edges((opd_node *)task->vertex) && rc == 0; i++) {
+            opd_edge edge = opd_node_edge((opd_node *)task->vertex, i);
+            opdi_task *child = edge.node ? opdi_task_find(&engine, opdi_vertex(edge.node)) : NULL;
+            if (child && child->needed && --child->cursor == 0) { rc = opdi_heap_push(&engine, child); }
+        }
+    }
+    opdi_free(engine.heap, (size_t)engine.heap_cap * sizeof *engine.heap);
+    return rc ? -1 : count;
+}
+
+/* A function to call when a backward has ended; the first that was added is called first. */
+typedef struct opdi_final {
+    struct opdi_final *next;
+    int (*fn)(void *user);
+    void *user;
+    opd_destroy destroy;
+    opd_plugin *plugin;
+} opdi_final;
+
+int opd_backward_callback(opd_callback_fn fn, void *user, opd_destroy destroy) {
+    opdi_engine *engine = opdi_self()->innermost.engine;
+    opdi_final *final;
+    if (!opd_ok()) { return -1; }
+    if (!fn) { return opd_fail(OPD_ERROR_ARGUMENT, "opd_backward_callback: a function is needed"); }
+    if (!engine) {
+        return opd_fail(OPD_ERROR_AUTOGRAD, "Final callbacks can only be installed during backward pass.");
+    }
+    final = (opdi_final *)opdi_alloc(sizeof *final);
+    if (!final) { return -1; }
+    final->next = NULL;
+    final->fn = fn;
+    final->user = user;
+    final->destroy = destroy;
+    final->plugin = opdi_plugin_hold((uintptr_t)fn);
+    *(engine->finals ? engine->finals_end : &engine->finals) = final;
+    engine->finals_end = &final->next;
+    return 0;
+}
+
+static void opdi_final_pop(opdi_engine *engine) {
+    opdi_final *final = engine->finals;
+    engine->finals = final->next;
+    if (final->destroy) { final->destroy(final->user); }
+    if (final->plugin) { opdi_plugin_let_go(final->plugin); }
+    opdi_free(final, sizeof *final);
+}
+static void opdi_finals_drop(opdi_engine *engine) {
+    while (engine->finals) { opdi_final_pop(engine); }
+}
+static int opdi_finals_run(opdi_engine *engine) {
+    while (engine->finals) {
+        if (engine->finals->fn(engine->finals->user) && opd_ok()) {
+            (void)opd_fail(OPD_ERROR_AUTOGRAD, "a final callback of backward failed without saying why");
+        }
+        if (!opd_ok()) { return -1; }
+        opdi_final_pop(engine);
+    }
+    return 0;
+}
+
+//== hooks =============================================================================================================
+//
+//  A hook is in the list of the node or leaf that it belongs to.  Running them takes a copy of the list, so that hooks
+//  may add and remove hooks; lists and slots change under one lock, which is not held while code from outside runs.
+
+enum opdi_hook_kind { OPDI_HOOK_TENSOR, OPDI_HOOK_PRE, OPDI_HOOK_ACCUMULATED, OPDI_HOOK_POST, OPDI_HOOK_MULTI };
+
+typedef struct opdi_hook {
+    int32_t refs;                                 /* of its list, of who runs it; of a multi: of its members */
+    int32_t kind, mode;
+    uint32_t nr;                                  /* gradient of which result; of a member: its number is `index` */
+    int index, nmembers, nlinked;                 /* nlinked: of the members */
+    uint32_t serial;                              /* of the layer to whose tape it belongs: it runs in its backward */
+    bool removed;
+    struct opdi_extra *owner;                     /* whose list it is in */
+    struct opdi_hook *next, **at;
+    uint32_t slot;
+    opdi_any_fn fn;
+    void *user;
+    opd_destroy destroy;
+    opd_plugin *plugin;
+    struct opdi_hook *multi, **members;           /* a member's; a multi's, NULL where one is gone */
+    uintptr_t vertex;                             /* of a member */
+} opdi_hook;
+
+/* The place where the gradient of a result goes that retains it: held by the tensor and by the node that it is
+   a result of. */
+typedef struct opdi_box {
+    int32_t refs;
+    uint32_t nr;
+    opd_tensor *grad;
+    struct opdi_extra *owner;
+    struct opdi_box *next, **at;
+} opdi_box;
+
+/* The parts of a node or leaf that few of them have. */
+typedef struct opdi_extra {
+    opdi_derivative formula;                      /* the node's, which points here */
+    opdi_hook *hooks, **last;
+    opdi_box *boxes;
+    void **frames;                                /* anomaly mode: where the node was recorded, return addresses */
+    int nframes;
+    opd_node *parent;                             /* anomaly mode: the node at work then */
+} opdi_extra;
+
+static opdi_mutex opdi_hooks_lock = OPDI_MUTEX_INIT;
+/* The slots of hooks.  A handle is (uses << 32 | slot number).  The table grows and is never freed. */
+typedef struct opdi_hook_slot { opdi_hook *hook; uint32_t uses, next_free; } opdi_hook_slot;
+static opdi_hook_slot *opdi_hook_slots;
+static uint32_t opdi_hook_nslots, opdi_hook_free;  /* slot 0 is none */
+
+/* Returns the extra of a vertex, made if there is none; NULL without memory.  Under the lock. */
+static opdi_extra *opdi_extra_of(uintptr_t vertex) {
+    opd_node *node = vertex & OPDI_LEAF ? NULL : opdi_edge_node(vertex);
+    opdi_meta *meta = node ? NULL : opdi_meta_of(opdi_edge_leaf(vertex));
+    opdi_extra *extra = node ? (node->flags & OPDI_NODE_EXTRA ? (opdi_extra *)(uintptr_t)node->formula : NULL) : meta
+        ? meta->extra : NULL;
+    if (extra || (!node && !meta)) { return extra; }
+    extra = (opdi_extra *)opdi_alloc(sizeof *extra);
+    if (!extra) { return NULL; }
+    memset(extra, 0, sizeof *extra);
+    extra->last = &extra->hooks;
+    if (meta) {
+        OPDI_PUBLISH(&meta->extra, extra);
+        return extra;
+    }
+    extra->formula = *node->formula;
+    OPDI_PUBLISH(&node->formula, &extra->formula);
+    OPDI_PUBLISH(&node->flags, (uint8_t)(node->flags | OPDI_NODE_EXTRA));
+    return extra;
+}
+
+static void opdi_hook_release(opdi_hook *hook) {
+    if (!hook || OPDI_SUB(&hook->refs, 1) > 0) { return; }
+    if (hook->destroy) { hook->destroy(hook->user); }
+    if (hook->plugin) { opdi_plugin_let_go(hook->plugin); }
+    if (hook->members) { opdi_free(hook->members, (size_t)hook->nmembers * sizeof *hook->members); }
+    opdi_hook_release(hook->multi);
+    opdi_free(hook, sizeof *hook);
+}
+
+static void opdi_hook_slot_free(opdi_hook *hook) {
+    if (!hook->slot) { return; }
+    opdi_hook_slots[hook->slot].hook = NULL;
+    opdi_hook_slots[hook->slot].next_free = opdi_hook_free;
+    opdi_hook_free = hook->slot;
+    hook->slot = 0;
+}
+
+/* Takes a hook out of its list, whose reference becomes the caller's.  Under the lock. */
+static void opdi_hook_unlink(opdi_hook *hook) {
+    *hook->at = hook->next;
+    if (hook->next) { hook->next->at = hook->at; } else { hook->owner->last = hook->at; }
+    OPDI_STORE(&hook->removed, true);
+    opdi_hook_slot_free(hook);
+    if (!hook->multi) { return; }
+    hook->multi->members[hook->index] = NULL;
+    if (--hook->multi->nlinked == 0) { opdi_hook_slot_free(hook->multi); }
+}
+
+/* Puts a hook at the end of a list, which has a reference to it.  Under the lock. */
+static void opdi_hook_link(opdi_hook *hook, opdi_extra *extra) {
+    hook->owner = extra;
+    hook->next = NULL;
+    hook->at = extra->last;
+    *extra->last = hook;
+    extra->last = &hook->next;
+}
+
+/* Returns a new handle for hook; 0 with an error.  Under the lock. */
+static int64_t opdi_hook_handle(opdi_hook *hook) {
+    if (!opdi_hook_free) {
+        const uint32_t count = opdi_hook_nslots ? 2 * opdi_hook_nslots : 16;
+        const size_t size = sizeof *opdi_hook_slots;
+        opdi_hook_slot *grown = (opdi_hook_slot *)opdi_alloc(count * size);
+        uint32_t i;
+        if (!grown) { return 0; }
+        memset(grown, 0, count * size);
+        if (opdi_hook_nslots) {
+            memcpy(grown, opdi_hook_slots, opdi_hook_nslots * size);
+            opdi_free(opdi_hook_slots, opdi_hook_nslots * size);
+        }
+        opdi_hook_slots = grown;
+        for (i = count - 1; i >= OPDI_MAX(opdi_hook_nslots, 1); i--) {
+            opdi_hook_slots[i].next_free = opdi_hook_free;
+            opdi_hook_free = i;
+        }
+        opdi_hook_nslots = count;
+    }
+    hook->slot = opdi_hook_free;
+    opdi_hook_free = opdi_hook_slots[hook->slot].next_free;
+    opdi_hook_slots[hook->slot].hook = hook;
+    return (int64_t)(++opdi_hook_slots[hook->slot].uses & 0x7fffffff) << 32 | hook->slot;
+}
+
+static opdi_hook *opdi_hook_make(int kind, opdi_any_fn fn, void *user, opd_destroy destroy) {
+    opdi_hook *hook = (opdi_hook *)opdi_alloc(sizeof *hook);
+    if (!hook) { return NULL; }
+    memset(hook, 0, sizeof *hook);
+    hook->refs = 1;
+    hook->kind = kind;
+    hook->fn = fn;
+    hook->user = user;
+    hook->destroy = destroy;
+    hook->plugin = fn ? opdi_plugin_hold((uintptr_t)fn) : NULL;
+    return hook;
+}
+
+/* Adds a hook to node `to` and returns its handle; 0 with an error, and the user pointer stays the caller's. */
+static int64_t opdi_hook_add(opd_node *to, uint32_t nr, int kind, opdi_any_fn fn, void *user, opd_destroy destroy) {
+    opdi_hook *hook;
+    opdi_extra *extra;
+    int64_t handle;
+    if (!fn) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "a hook is NULL");
+        return 0;
+    }
+    if (!(hook = opdi_hook_make(kind, fn, user, destroy))) { return 0; }
+    hook->nr = nr;
+    hook->serial = opdi_serial_of(to);
+    opdi_lock(&opdi_hooks_lock);
+    extra = opdi_extra_of(opdi_vertex(to));
+    handle = extra ? opdi_hook_handle(hook) : 0;
+    if (handle) { opdi_hook_link(hook, extra); }
+    opdi_unlock(&opdi_hooks_lock);
+    if (!handle) {
+        hook->destroy = NULL;
+        opdi_hook_release(hook);
+    }
+    return handle;
+}
+
+int64_t opd_tensor_hook_add(opd_tensor *tensor, opd_tensor_hook_fn fn, void *user, opd_destroy destroy) {
+    opd_edge edge = opdi_edge_of(tensor);
+    if (!opd_ok()) { return 0; }
+    if (!edge.node) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "cannot register a hook on a variable that doesn't require gradient");
+        return 0;
+    }
+    return opdi_hook_add(edge.node, edge.nr, OPDI_HOOK_TENSOR, (opdi_any_fn)fn, user, destroy);
+}
+
+int64_t opd_tensor_post_accumulate_hook_add(opd_tensor *tensor, opd_accumulate_hook_fn fn, void *user,
+                                            opd_destroy destroy) {
+    opd_edge edge = opdi_edge_of(tensor);
+    if (!opd_ok()) { return 0; }
+    if (!edge.node) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "cannot register a hook on a variable that doesn't require gradient");
+        return 0;
+    }
+    if (tensor->grad_fn) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "post accumulate grad hooks cannot be registered on non-leaf tensors");
+        return 0;
+    }
+    return opdi_hook_add(edge.node, 0, OPDI_HOOK_ACCUMULATED, (opdi_any_fn)fn, user, destroy);
+}
+
+static bool opdi_no_node(const opd_node *node, const char *function) {
+    if (!opd_ok() || node) { return !opd_ok(); }
+    (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: the node is NULL", function);
+    return true;
+}
+int64_t opd_node_pre_hook_add(opd_node *node, opd_node_pre_hook_fn fn, void *user, opd_destroy destroy) {
+    if (opdi_no_node(node, "opd_node_pre_hook_add")) { return 0; }
+    return opdi_hook_add(node, 0, OPDI_HOOK_PRE, (opdi_any_fn)fn, user, destroy);
+}
+int64_t opd_node_post_hook_add(opd_node *node, opd_node_post_hook_fn fn, void *user, opd_destroy destroy) {
+    if (opdi_no_node(node, "opd_node_post_hook_add")) { return 0; }
+    return opdi_hook_add(node, 0, OPDI_HOOK_POST, (opdi_any_fn)fn, user, destroy);
+}
+
+/* Puts a member of a hook for several tensors into the list of each; 0, or -1 without memory. */
+static int opdi_multi_link(opdi_hook *multi, opd_tensor *const *tensors, int count) {
+    int i;
+    for (i = 0; i < count; i++) {
+        opd_edge edge = opdi_edge_of(tensors[i]);
+        opdi_hook *hook = opdi_hook_make(OPDI_HOOK_TENSOR, NULL, NULL, NULL);
+        opdi_extra *extra;
+        if (!hook) { return -1; }
+        hook->nr = edge.nr;
+        hook->serial = opdi_serial_of(edge.node);
+        hook->index = i;
+        hook->vertex = opdi_vertex(edge.node);
+        opdi_lock(&opdi_hooks_lock);
+        extra = opdi_extra_of(hook->vertex);
+        if (extra) {
+            hook->multi = multi;
+            (void)OPDI_ADD(&multi->refs, 1);
+            multi->members[i] = hook;
+            multi->nlinked++;
+            opdi_hook_link(hook, extra);
+        }
+        opdi_unlock(&opdi_hooks_lock);
+        if (!extra) {
+            opdi_hook_release(hook);
+            return -1;
+        }
+    }
+    return 0;
+}
+static void opdi_multi_unlink(opdi_hook *multi) {
+    int i;
+    for (i = 0; i < multi->nmembers; i++) {
+        opdi_hook *hook;
+        opdi_lock(&opdi_hooks_lock);
+        hook = multi->members[i];
+        if (hook) { opdi_hook_unlink(hook); }
+        opdi_unlock(&opdi_hooks_lock);
+        opdi_hook_release(hook);
+    }
+}
+
+/* Adds one hook for several tensors; when that fails the user pointer stays the caller's. */
+int64_t opd_multi_hook_add(opd_tensor *const *tensors, int count, opd_multi_mode mode, opd_multi_hook_fn fn, void *user,
+                           opd_destroy destroy) {
+    opdi_hook *multi;
+    int64_t handle = 0;
+    int i;
+    if (!opd_ok()) { return 0; }
+    if (mode != OPD_MULTI_ALL && mode != OPD_MULTI_ANY) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "Expects mode to be one of ('all', 'any') but got %d", (int)mode);
+        return 0;
+    }
+    if (!tensors || count < 1 || !fn) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_multi_hook_add: tensors and a function are needed");
+        return 0;
+    }
+    for (i = 0; i < count; i++) {
+        if (!opdi_edge_of(tensors[i]).node) {
+            (void)opd_fail(OPD_ERROR_AUTOGRAD, "cannot register a hook on a variable that doesn't require gradient");
+            return 0;
+        }
+    }
+    multi = opdi_hook_make(OPDI_HOOK_MULTI, (opdi_any_fn)fn, user, destroy);
+    if (!multi) { return 0; }
+    multi->mode = (int32_t)mode;
+    multi->nmembers = count;
+    multi->members = (opdi_hook **)opdi_alloc((size_t)count * sizeof *multi->members);
+    if (multi->members) {
+        memset(multi->members, 0, (size_t)count * sizeof *multi->members);
+        opdi_lock(&opdi_hooks_lock);
+        handle = opdi_hook_handle(multi);
+        opdi_unlock(&opdi_hooks_lock);
+    }
+    if (handle && opdi_multi_link(multi, tensors, count)) { handle = 0; }
+    if (!handle) {
+        multi->destroy = NULL;
+        if (multi->members) { opdi_multi_unlink(multi); }
+        opdi_lock(&opdi_hooks_lock);
+        opdi_hook_slot_free(multi);
+        opdi_unlock(&opdi_hooks_lock);
+    }
+    opdi_hook_release(multi);
+    return handle;
+}
+
+bool opd_hook_remove(int64_t handle) {
+    const uint32_t slot = (uint32_t)(handle & 0xffffffff);
+    opdi_hook *hook = NULL;
+    opdi_lock(&opdi_hooks_lock);
+    if (handle > 0 && slot < opdi_hook_nslots && (opdi_hook_slots[slot].uses & 0x7fffffff) == (uint64_t)handle >> 32) {
+        hook = opdi_hook_slots[slot].hook;
+    }
+    if (hook) { (void)OPDI_ADD(&hook->refs, 1); }
+    if (hook && hook->kind != OPDI_HOOK_MULTI) { opdi_hook_unlink(hook); }
+    opdi_unlock(&opdi_hooks_lock);
+    if (!hook) { return false; }
+    if (hook->kind == OPDI_HOOK_MULTI) { opdi_multi_unlink(hook); } else { opdi_hook_release(hook); }
+    opdi_hook_release(hook);
+    return true;
+}
+
+//== retain_grad =======================================================================================================
+
+static void opdi_box_release(opdi_box *box) {
+    if (OPDI_SUB(&box->refs, 1) > 0) { return; }
+    if (box->grad) { opdi_drop(box->grad); }
+    opdi_free(box, sizeof *box);
+}
+/* Takes a box from its node; true if it had one, whose reference becomes the caller's.  Under the lock. */
+static bool opdi_box_unlink(opdi_box *box) {
+    if (!box->owner) { return false; }
+    *box->at = box->next;
+    if (box->next) { box->next->at = box->at; }
+    box->owner = NULL;
+    return true;
+}
+/* Drops the tensor's reference to a box, after taking that from its node. */
+static void opdi_box_leave(opdi_box *box) {
+    bool was;
+    opdi_lock(&opdi_hooks_lock);
+    was = opdi_box_unlink(box);
+    opdi_unlock(&opdi_hooks_lock);
+    if (was) { opdi_box_release(box); }
+    opdi_box_release(box);
+}
+/* Moves the box of tensor to the node that tensor is a result of now. */
+static void opdi_box_follow(opd_tensor *tensor) {
+    opdi_box *box = tensor->meta->retained;
+    opdi_extra *extra;
+    bool was;
+    opdi_lock(&opdi_hooks_lock);
+    was = opdi_box_unlink(box);
+    extra = opdi_extra_of((uintptr_t)tensor->grad_fn);
+    if (extra) {
+        box->owner = extra;
+        box->nr = tensor->output_nr;
+        box->next = extra->boxes;
+        if (box->next) { box->next->at = &box->next; }
+        box->at = &extra->boxes;
+        extra->boxes = box;
+        if (!was) { (void)OPDI_ADD(&box->refs, 1); }
+    }
+    opdi_unlock(&opdi_hooks_lock);
+    if (was && !extra) { opdi_box_release(box); }
+}
+
+/* Gives a result a box for its gradient, which is with its node; 0, or -1 with an error. */
+int opd_tensor_retain_grad(opd_tensor *tensor) {
+    opdi_meta *meta;
+    if (!opd_ok() || opdi_null_tensor(tensor, "opd_tensor_retain_grad") ||
+        opdi_inside_transform("You are attempting to call Tensor.retain_grad() inside of a function being transformed "
+                              "by a functorch transform. This is unsupported, please attempt to use the functorch "
+                              "transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call retain_grad() outside of "
+                              "a function being transformed instead.") || opdi_refresh(tensor)) { return -1; }
+    if (!opdi_requires_grad(tensor)) {
+        return opd_fail(OPD_ERROR_AUTOGRAD, "can't retain_grad on Tensor that has requires_grad=False");
+    }
+    if (!tensor->grad_fn || (tensor->meta && tensor->meta->retained)) { return 0; }
+    meta = opdi_meta_of(tensor);
+    if (!meta || !(meta->retained = (opdi_box *)opdi_alloc(sizeof *meta->retained))) { return -1; }
+    memset(meta->retained, 0, sizeof *meta->retained);
+    meta->retained->refs = 1;
+    opdi_box_follow(tensor);
+    if (opd_ok()) { return 0; }
+    opdi_box_release(meta->retained);
+    meta->retained = NULL;
+    return -1;
+}
+bool opd_tensor_retains_grad(const opd_tensor *tensor) {
+    return !opdi_is_none(tensor, "opd_tensor_retains_grad") && tensor->meta && tensor->meta->retained;
+}
+
+static opd_tensor **opdi_grad_slot(opdi_meta *meta) { return meta->retained ? &meta->retained->grad : &meta->grad; }
+
+/* Adds grad to the gradient in a box; 0, or -1 with an error. */
+static int opdi_box_add(opdi_engine *engine, opdi_box *box, opd_tensor *grad) {
+    const bool entered = opdi_accumulate_enter(opdi_self());
+    opd_tensor *old = box->grad, *sum;
+    if (old) { sum = opd_keep(opdi_grad_sum(engine, old, grad)); }
+    else { sum = opd_keep(opd_clone_full(grad, OPD_NONE)); }
+    if (sum) {
+        box->grad = sum;
+        if (old) { opdi_drop(old); }
+    }
+    opdi_accumulate_leave(entered);
+    return sum ? 0 : -1;
+}
+
+/* Frees an extra with its hooks, boxes and trace. */
+static void opdi_extra_free(opdi_extra *extra) {
+    while (extra->hooks || extra->boxes) {
+        opdi_hook *hook;
+        opdi_box *box;
+        opdi_lock(&opdi_hooks_lock);
+        hook = extra->hooks;
+        box = extra->boxes;
+        if (hook) { opdi_hook_unlink(hook); }
+        if (box) { (void)opdi_box_unlink(box); }
+        opdi_unlock(&opdi_hooks_lock);
+        opdi_hook_release(hook);
+        if (box) { opdi_box_release(box); }
+    }
+    if (extra->frames) { opdi_free(extra->frames, (size_t)extra->nframes * sizeof *extra->frames); }
+    if (extra->parent) { opdi_node_release(extra->parent); }
+    opdi_free(extra, sizeof *extra);
+}
+
+//== running hooks =====================================================================================================
+
+
+/* Checks the gradient that a hook puts in place of another: same dtype, place and sizes; 0, or -1 with an error. */
+static int opdi_hook_check(const opdi_hook *hook, const opd_tensor *was, const opd_tensor *now) {
+    char name[128], first[64], second[64];
+    if (!now) { return 0; }
+    if (!was) { return opd_fail(OPD_ERROR_AUTOGRAD, "can't replace a None gradient with a non-None value"); }
+    if (was->dtype != now->dtype || opdi_place_of(was) != opdi_place_of(now)) {
+        return opd_fail(OPD_ERROR_AUTOGRAD, "hook '%s' has changed the type of value (was %s%sType got %s%sType)",
+                        opdi_function_name(hook->fn, name, sizeof name),
+                        opd_device_print(opd_tensor_device(was), first, sizeof first),
+                        opd_dtype_cname((opd_scalar_type)was->dtype),
+                        opd_device_print(opd_tensor_device(now), second, sizeof second),
+                        opd_dtype_cname((opd_scalar_type)now->dtype));
+    }
+    if (!opdi_has_sizes(now, was->dims, was->ndim)) {
+        return opd_fail(OPD_ERROR_AUTOGRAD, "hook '%s' has changed the size of value",
+                        opdi_function_name(hook->fn, name, sizeof name));
+    }
+    return 0;
+}
+
+static int opdi_hook_failed(const opdi_hook *hook, int rc) {
+    char name[128];
+    if (rc && opd_ok()) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "hook '%s' failed without saying why",
+                       opdi_function_name(hook->fn, name, sizeof name));
+    }
+    return opd_ok() ? 0 : -1;
+}
+
+/* The gradients that a hook of several tensors has got so far in one backward. */
+typedef struct opdi_gathering {
+    struct opdi_gathering *next;
+    opdi_hook *multi;
+    int64_t left;                                 /* gradients to come; -1: it has been called */
+    opd_tensor *grads[1];
+} opdi_gathering;
+
+static size_t opdi_gathering_bytes(const opdi_hook *multi) {
+    return sizeof(opdi_gathering) + (size_t)(multi->nmembers - 1) * sizeof(opd_tensor *);
+}
+static void opdi_gatherings_drop(opdi_engine *engine) {
+    int i;
+    while (engine->gatherings) {
+        opdi_gathering *gathering = engine->gatherings;
+        engine->gatherings = gathering->next;
+        for (i = 0; i < gathering->multi->nmembers; i++) {
+            if (gathering->grads[i]) { opdi_drop(gathering->grads[i]); }
+        }
+        i = (int)opdi_gathering_bytes(gathering->multi);
+        opdi_hook_release(gathering->multi);
+        opdi_free(gathering, (size_t)i);
+    }
+}
+/* True if a hook runs in this backward.  A hook that was added inside of a derivative of a function runs only
+   in that one's. */
+static bool opdi_hook_turn(const opdi_engine *engine, const opdi_hook *hook) {
+    return !hook->serial || hook->serial == engine->serial;
+}
+/* Takes a gradient for a hook of several tensors, and calls it when all (or one, by its mode) have arrived; 0 or -1. */
+static int opdi_multi_run(opdi_engine *engine, const opdi_hook *member, opd_tensor *grad) {
+    opdi_hook *multi = member->multi;
+    opdi_gathering *gathering = engine->gatherings;
+    int i, rc;
+    while (gathering && gathering->multi != multi) { gathering = gathering->next; }
+    if (!gathering) {
+        gathering = (opdi_gathering *)opdi_alloc(opdi_gathering_bytes(multi));
+        if (!gathering) { return -1; }
+        memset(gathering, 0, opdi_gathering_bytes(multi));
+        (void)OPDI_ADD(&multi->refs, 1);
+        gathering->multi = multi;
+        gathering->next = engine->gatherings;
+        engine->gatherings = gathering;
+        opdi_lock(&opdi_hooks_lock);              /* a member's node or leaf is there as long as the member is */
+        for (i = 0; i < multi->nmembers; i++) {
+            const opdi_task *task = multi->members[i] ? opdi_task_find(engine, multi->members[i]->vertex) : NULL;
+            if (task && task->needed && opdi_hook_turn(engine, multi->members[i])) { gathering->left++; }
+        }
+        opdi_unlock(&opdi_hooks_lock);
+    }
+    if (gathering->left < 0) { return 0; }
+    opdi_retain(grad);
+    if (gathering->grads[member->index]) { opdi_drop(gathering->grads[member->index]); }
+    gathering->grads[member->index] = grad;
+    if (--gathering->left > 0 && multi->mode == OPD_MULTI_ALL) { return 0; }
+    gathering->left = -1;
+    rc = ((opd_multi_hook_fn)multi->fn)(gathering->grads, multi->nmembers, multi->user);
+    for (i = 0; i < multi->nmembers; i++) {
+        if (gathering->grads[i]) {
+            opdi_drop(gathering->grads[i]);
+            gathering->grads[i] = NULL;
+        }
+    }
+    return opdi_hook_failed(multi, rc);
+}
+
+/* Runs a hook on one gradient, which it may replace; 0, or -1 with an error. */
+static int opdi_tensor_hook_run(opdi_engine *engine, const opdi_hook *hook, opd_tensor **slot) {
+    opd_tensor *now;
+    if (!*slot) { return 0; }
+    if (hook->multi) { return opdi_multi_run(engine, hook, *slot); }
+    now = ((opd_tensor_hook_fn)hook->fn)(*slot, hook->user);
+    if (!opd_ok()) { return -1; }
+    if (!now || now == *slot) { return 0; }
+    if (opdi_hook_check(hook, *slot, now)) { return -1; }
+    opdi_retain(now);
+    opdi_drop(*slot);
+    *slot = now;
+    return 0;
+}
+
+/* Runs a hook on a list of gradients, in which it may put others: before the node (seen is NULL) or after it.
+   0 or -1. */
+static int opdi_list_hook_run(const opdi_hook *hook, opd_tensor **list, int count, opd_tensor *const *seen, int nseen) {
+    opd_tensor *few[OPDI_INLINE_EDGES], **was = few;
+    int i, rc;
+    if (count > OPDI_INLINE_EDGES && !(was = (opd_tensor **)opdi_alloc((size_t)count * sizeof *was))) { return -1; }
+    if (count) { memcpy(was, list, (size_t)count * sizeof *was); }
+    rc = hook->kind == OPDI_HOOK_PRE ? ((opd_node_pre_hook_fn)hook->fn)(list, count, hook->user)
+        : ((opd_node_post_hook_fn)hook->fn)(list, count, seen, nseen, hook->user);
+    rc = opdi_hook_failed(hook, rc);
+    for (i = 0; i < count && rc == 0; i++) {
+        if (list[i] != was[i]) { rc = opdi_hook_check(hook, was[i], list[i]); }
+    }
+    for (i = 0; i < count; i++) {
+        opd_tensor *now = list[i];
+        list[i] = was[i];
+        if (rc || now == was[i]) { continue; }
+        if (now) { opdi_retain(now); }
+        list[i] = now;
+        if (was[i]) { opdi_drop(was[i]); }
+    }
+    if (was != few) { opdi_free(was, (size_t)count * sizeof *was); }
+    return rc;
+}
+
+/* The gradients and the task that hooks work on. */
+typedef struct opdi_hooked {
+    opdi_engine *engine;
+    opdi_task *task;
+    opd_tensor **out, **grads;
+    int nout, ngrads;
+} opdi_hooked;
+
+static int opdi_hook_run(const opdi_hooked *hooked, const opdi_hook *hook) {
+    switch (hook->kind) {
+    case OPDI_HOOK_TENSOR: return opdi_tensor_hook_run(hooked->engine, hook, &hooked->grads[hook->nr]);
+    case OPDI_HOOK_PRE: return opdi_list_hook_run(hook, hooked->grads, hooked->ngrads, NULL, 0);
+    case OPDI_HOOK_POST: return opdi_list_hook_run(hook, hooked->out, hooked->nout, hooked->grads, hooked->ngrads);
+    default:
+        return opdi_hook_failed(hook,
+                                ((opd_accumulate_hook_fn)hook->fn)(opdi_edge_leaf(hooked->task->vertex), hook->user));
+    }
+}
+
+/* Runs the hooks of one kind that extra has now, except for those that are removed meanwhile; 0, or -1
+   with an error. */
+static int opdi_hooks_run(const opdi_hooked *hooked, const opdi_extra *extra, int kind) {
+    opdi_hook *few[8], **list = few, *hook;
+    int count = 0, i = 0, rc = 0;
+    opdi_lock(&opdi_hooks_lock);
+    for (hook = extra->hooks; hook; hook = hook->next) { count += hook->kind == kind; }
+    if (count > 8) { list = (opdi_hook **)opdi_alloc((size_t)count * sizeof *list); }
+    for (hook = extra->hooks; hook && list; hook = hook->next) {
+        if (hook->kind != kind) { continue; }
+        (void)OPDI_ADD(&hook->refs, 1);
+        list[i++] = hook;
+    }
+    opdi_unlock(&opdi_hooks_lock);
+    if (!list) { return -1; }
+    for (i = 0; i < count; i++) {
+        if (rc == 0 && !OPDI_LOAD(&list[i]->removed) && opdi_hook_turn(hooked->engine, list[i])) {
+            rc = opdi_hook_run(hooked, list[i]);
+        }
+        opdi_hook_release(list[i]);
+    }
+    if (list != few) { opdi_free(list, (size_t)count * sizeof *list); }
+    return rc;
+}
+static bool opdi_hooks_any(const opdi_extra *extra, int kind) {
+    const opdi_hook *hook;
+    opdi_lock(&opdi_hooks_lock);
+    for (hook = extra->hooks; hook && hook->kind != kind; hook = hook->next) { }
+    opdi_unlock(&opdi_hooks_lock);
+    return hook != NULL;
+}
+
+/* Gives gradients to the tensors that retain theirs; 0, or -1 with an error. */
+static int opdi_boxes_fill(const opdi_hooked *hooked, opdi_extra *extra) {
+    opdi_box *few[8], **list = few, *box;
+    int count = 0, i = 0, rc = 0;
+    opdi_lock(&opdi_hooks_lock);
+    for (box = extra->boxes; box; box = box->next) { count++; }
+    if (count > 8) { list = (opdi_box **)opdi_alloc((size_t)count * sizeof *list); }
+    for (box = extra->boxes; box && list; box = box->next) {
+        (void)OPDI_ADD(&box->refs, 1);
+        list[i++] = box;
+    }
+    opdi_unlock(&opdi_hooks_lock);
+    if (!list) { return -1; }
+    for (i = 0; i < count; i++) {
+        opd_tensor *grad = hooked->grads[list[i]->nr];
+        if (rc == 0 && grad) { rc = opdi_box_add(hooked->engine, list[i], grad); }
+        opdi_box_release(list[i]);
+    }
+    if (list != few) { opdi_free(list, (size_t)count * sizeof *list); }
+    return rc;
+}
+
+static opdi_hooked opdi_hooked_of(opdi_engine *engine, opdi_task *task, opd_tensor **out, int nout) {
+    opdi_hooked hooked;
+    hooked.engine = engine;
+    hooked.task = task;
+    hooked.out = out;
+    hooked.nout = nout;
+    hooked.grads = task->grads;
+    hooked.ngrads = task->ngrads;
+    return hooked;
+}
+
+/* Runs what comes before a node: hooks of tensors, then of the node if it will run, then boxes are filled.  0 or -1. */
+static int opdi_hooks_before(opdi_engine *engine, opdi_task *task) {
+    const bool leaf = (task->vertex & OPDI_LEAF) != 0;
+    opdi_extra *extra = leaf ? opdi_edge_leaf(task->vertex)->meta->extra
+        : (opdi_extra *)(uintptr_t)opdi_edge_node(task->vertex)->formula;
+    opdi_hooked hooked = opdi_hooked_of(engine, task, NULL, 0);
+    if (opdi_hooks_run(&hooked, extra, OPDI_HOOK_TENSOR)) { return -1; }
+    if ((leaf ? engine->accumulate : task->leads) && opdi_hooks_run(&hooked, extra, OPDI_HOOK_PRE)) { return -1; }
+    return opdi_boxes_fill(&hooked, extra);
+}
+static int opdi_hooks_after(opdi_engine *engine, opdi_task *task, opd_tensor **out) {
+    opd_node *node = opdi_edge_node(task->vertex);
+    opdi_hooked hooked = opdi_hooked_of(engine, task, out, node->nedges);
+    return opdi_hooks_run(&hooked, (opdi_extra *)(uintptr_t)node->formula, OPDI_HOOK_POST);
+}
+
+/* Handles the gradient of a leaf that has hooks: runs them, captures or accumulates.  0, or -1 with an error. */
+static int opdi_leaf_hooks(opdi_engine *engine, opdi_task *task) {
+    opdi_thread *thread = opdi_self();
+    opd_tensor *leaf = opdi_edge_leaf(task->vertex), *grad;
+    opdi_extra *extra = leaf->meta->extra;
+    opdi_hooked hooked = opdi_hooked_of(engine, task, NULL, 0);
+    opdi_frame frame;
+    int rc;
+    opdi_frame_enter(thread, &frame);
+    thread->state.no_grad = !engine->create;
+    rc = opdi_hooks_before(engine, task);
+    grad = task->grads[0];
+    if (rc == 0 && !engine->accumulate) { opdi_task_capture(engine, task); }
+    else if (rc == 0 && (leaf->flags & OPDI_REQUIRES_GRAD)) {
+        const bool held = grad && opdi_hooks_any(extra, OPDI_HOOK_POST);
+        task->grads[0] = NULL;
+        if (held) { opdi_retain(grad); }
+        if (grad) { rc = opdi_accumulate_any(engine, leaf, grad, held); }
+        hooked.grads = &grad;
+        if (rc == 0 && grad) { rc = opdi_hooks_run(&hooked, extra, OPDI_HOOK_ACCUMULATED); }
+        if (rc == 0 && (held || !grad)) { rc = opdi_hooks_run(&hooked, extra, OPDI_HOOK_POST); }
+        if (held) { opdi_drop(grad); }
+    }
+    if (rc) { (void)opdi_fail_more(" [in torch::autograd::AccumulateGrad]"); }
+    opdi_frame_leave(thread, &frame);
+    return rc;
+}
+
+OPDI_COLD_END
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>saved        saved-tensor hooks, checkpoints, anomaly mode
+//
+//  What may stand in for a tensor that a node has saved: what a pair of hooks made of it, or a function that computes
+//  it again; and where in the program a node was recorded.  Uses the engine.
+//----------------------------------------------------------------------------------------------------------------------
+
+OPDI_COLD_BEGIN
+
+//== saved-tensor hooks ================================================================================================
+
+/* A pair of saved-tensor hooks, held by the region in which it is the default and by what it packed. */
+typedef struct opdi_packer {
+    int32_t refs;
+    opd_saved_hooks hooks;
+    opd_plugin *plugin;
+    struct opdi_packer *outer;
+} opdi_packer;
+
+/* A saved tensor that hooks have packed, and what ties the unpacked one to the graph again. */
+typedef struct opdi_parcel {
+    opdi_packer *packer;
+    void *data;
+    opd_edge edge;                                /* a reference; node NULL: it required no grad */
+    bool own;                                     /* the edge's node is the one that saved it, not held */
+    uint8_t ndim;
+    int8_t dtype;
+    int64_t sizes[1];                             /* ndim of them: what is unpacked is like what was packed */
+} opdi_parcel;
+static size_t opdi_parcel_bytes(int ndim) { return sizeof(opdi_parcel) + (size_t)ndim * sizeof(int64_t); }
+
+static opdi_packer *opdi_packer_keep(opdi_packer *packer) {
+    (void)OPDI_ADD(&packer->refs, 1);
+    return packer;
+}
+static void opdi_packer_release(opdi_packer *packer) {
+    if (OPDI_SUB(&packer->refs, 1) > 0) { return; }
+    if (packer->hooks.destroy) { packer->hooks.destroy(packer->hooks.user); }
+    if (packer->plugin) { opdi_plugin_let_go(packer->plugin); }
+    opdi_free(packer, sizeof *packer);
+}
+
+static opdi_packer *opdi_packer_make(const opd_saved_hooks *hooks) {
+    opdi_packer *packer;
+    if (!hooks || !hooks->pack || !hooks->unpack) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "saved-tensor hooks: pack and unpack are needed");
+        return NULL;
+    }
+    packer = (opdi_packer *)opdi_alloc(sizeof *packer);
+    if (!packer) { return NULL; }
+    packer->refs = 1;
+    packer->hooks = *hooks;
+    packer->plugin = opdi_plugin_hold((uintptr_t)hooks->pack);
+    packer->outer = NULL;
+    return packer;
+}
+
+static int opdi_packers_check(void) {
+    const char *why = opdi_self()->innermost.packers_off;
+    if (!opd_ok()) { return -1; }
+    return why ? opd_fail(OPD_ERROR_AUTOGRAD, "%s", why) : 0;
+}
+
+int opd_saved_hooks_begin(const opd_saved_hooks *hooks) {
+    opdi_thread *thread = opdi_self();
+    opdi_packer *packer = opdi_packers_check() ? NULL : opdi_packer_make(hooks);
+    if (!packer) { return -1; }
+    packer->outer = thread->innermost.packer;
+    thread->innermost.packer = packer;
+    return 0;
+}
+void opd_saved_hooks_end(void) {
+    opdi_thread *thread = opdi_self();
+    opdi_packer *packer = thread->innermost.packer;
+    if (!packer) { return; }
+    thread->innermost.packer = packer->outer;
+    opdi_packer_release(packer);
+}
+int opd_saved_hooks_disable(const char *message) {
+    static OPDI_TLS char text[256];
+    opdi_thread *thread = opdi_self();
+    if (message) { snprintf(text, sizeof text, "%s", message); }
+    thread->innermost.packers_off = message ? text : NULL;
+    return thread->innermost.packer ? opdi_packers_check() : 0;
+}
+const char *opd_saved_hooks_disabled(void) { return opdi_self()->innermost.packers_off; }
+
+static void opdi_parcel_drop(opdi_parcel *parcel) {
+    if (parcel->packer->hooks.drop) { parcel->packer->hooks.drop(parcel->data, parcel->packer->hooks.user); }
+    opdi_packer_release(parcel->packer);
+    if (!parcel->own) { opd_node_release(parcel->edge.node); }
+    opdi_free(parcel, opdi_parcel_bytes(parcel->ndim));
+}
+
+/* Cuts the tie of a packed tensor to this leaf. */
+static void opdi_parcel_forget(opdi_parcel *parcel, opd_tensor *leaf) {
+    if (opdi_vertex(parcel->edge.node) != ((uintptr_t)leaf | OPDI_LEAF)) { return; }
+    parcel->edge.node = NULL;
+    opdi_drop(leaf);
+}
+
+/* Packs tensor, which node saves, by the hooks; NULL with an error. */
+static opdi_parcel *opdi_pack(opdi_packer *packer, const opd_node *node, opd_tensor *tensor) {
+    opdi_thread *thread = opdi_self();
+    opdi_packer *was = thread->innermost.packer;
+    opdi_parcel *parcel = (opdi_parcel *)opdi_alloc(opdi_parcel_bytes(tensor->ndim));
+    opd_tensor *bare = parcel ? opdi_shallow_copy(tensor) : NULL;
+    const uint32_t version = OPDI_LOAD(&tensor->storage->version);
+    opdi_frame frame;
+    if (!bare) {
+        if (parcel) { opdi_free(parcel, opdi_parcel_bytes(tensor->ndim)); }
+        return NULL;
+    }
+    parcel->ndim = tensor->ndim;
+    parcel->dtype = tensor->dtype;
+    memcpy(parcel->sizes, tensor->dims, (size_t)tensor->ndim * sizeof *tensor->dims);
+    opdi_frame_enter(thread, &frame);
+    thread->state.no_grad = 1;
+    thread->innermost.packer = NULL;                        /* what pack itself saves is not packed */
+    if (thread->innermost.tracer) { thread->state.allow |= OPD_BIT_OF(OPD_F_TRACER); }
+    parcel->packer = opdi_packer_keep(packer);
+    parcel->data = packer->hooks.pack(bare, packer->hooks.user);
+    parcel->edge = opdi_edge_of(tensor);
+    parcel->own = parcel->edge.node == node;
+    if (!parcel->own) { (void)opd_node_keep(parcel->edge.node); }
+    thread->innermost.packer = was;
+    opdi_frame_leave(thread, &frame);
+    opdi_drop(bare);
+    if (opd_ok() && OPDI_LOAD(&tensor->storage->version) != version) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "A saved tensor pack hook is modifying its input in place. Tensors provided "
+                       "as input to pack hook can not be modified by in-place operations as this can lead to "
+                       "unexpected side-effects.");
+        opdi_parcel_drop(parcel);
+        return NULL;
+    }
+    if (opd_ok()) { return parcel; }
+    opdi_packer_release(packer);                  /* nothing to drop: pack has failed */
+    if (!parcel->own) { opd_node_release(parcel->edge.node); }
+    opdi_free(parcel, opdi_parcel_bytes(parcel->ndim));
+    return NULL;
+}
+
+/* True if hooks may pack tensor, whose version was `version` when it was saved.  While a graph is recorded only tensors
+   that it knows may be packed: others would become constants. */
+static bool opdi_may_pack(const opd_tensor *tensor, uint32_t version) {
+    return !opdi_self()->innermost.tracer || ((tensor->flags & (OPDI_TRACED | OPDI_BATCHED)) &&
+                                    OPDI_LOAD(&tensor->storage->version) == version);
+}
+/* Packs one kept value of a node by the hooks; of a list all elements, or element `only`.  0, or -1 with an error. */
+static int opdi_pack_value(opdi_packer *packer, opd_node *node, opd_value *value, int32_t only) {
+    opdi_parcel *parcel;
+    int32_t k;
+    if (value->tag == OPD_TAG_TENSOR && !(value->u.t->flags & OPDI_WRAPPED) &&
+        opdi_may_pack(value->u.t, (uint32_t)value->n)) {
+        opd_value old = *value;
+        if (!(parcel = opdi_pack(packer, node, value->u.t))) { return -1; }
+        value->tag = OPDI_TAG_PACKED;
+        value->u.object = parcel;
+        opdi_kept_drop(node, &old);
+    }
+    for (k = 0; value->tag == OPD_TAG_TENSORS && value->u.tensors && k < value->n; k++) {
+        opd_tensor **at = (opd_tensor **)(uintptr_t)&value->u.tensors[k], *old = *at;
+        if (!old || opdi_parcel_at(old) || old->backend == OPD_META || (only >= 0 && k != only) ||
+            !opdi_may_pack(old, ((const uint32_t *)(const void *)(value->u.tensors + value->n))[k])) { continue; }
+        if (!(parcel = opdi_pack(packer, node, old))) { return -1; }
+        *at = (opd_tensor *)((uintptr_t)parcel | OPDI_PACKED);
+        opdi_drop(old);
+    }
+    return 0;
+}
+
+/* Packs all that a node has saved so far by these hooks; 0, or -1 with an error. */
+static int opdi_node_pack_by(opdi_packer *packer, opd_node *node) {
+    int i, rc = 0;
+    (void)opdi_packer_keep(packer);
+    for (i = 0; i < node->nkept + node->nresults && rc == 0; i++) {
+        rc = opdi_pack_value(packer, node, &opdi_kept(node)[i], -1);
+    }
+    opdi_packer_release(packer);
+    return rc;
+}
+static int opdi_trace_later(struct opdi_tracer *tracer, opd_node *node, struct opdi_packer *packer);
+/* Packs all that a node has saved by the thread's hooks, later if a call is being recorded; 0, or -1 with an error. */
+static int opdi_node_pack(opd_node *node) {
+    opdi_thread *thread = opdi_self();
+    return thread->innermost.tracer && !(thread->state.allow & OPD_BIT_OF(OPD_F_TRACER))
+        ? opdi_trace_later(thread->innermost.tracer, node, thread->innermost.packer)
+        : opdi_node_pack_by(thread->innermost.packer, node);
+}
+
+static int opdi_identity_bw(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_bw_grad(bw, 0)); }
+
+OPDI_NOINLINE static opd_tensor *opdi_fail_unpacked(const opdi_parcel *parcel, const opd_tensor *tensor) {
+    char was[200], now[256];
+    (void)opd_fail(OPD_ERROR_AUTOGRAD, "Output of saved tensor unpack_hook is %s, but what was packed is [%s %s]",
+                   opdi_tensor_kind(tensor, now, sizeof now), opd_dtype_cname((opd_scalar_type)parcel->dtype),
+                   opdi_sizes_text(parcel->sizes, parcel->ndim, was, sizeof was));
+    return NULL;
+}
+
+/* Unpacks a tensor, with its history if that is wanted; it belongs to the innermost scope.  NULL with an error. */
+static opd_tensor *opdi_parcel_tensor(const opdi_parcel *parcel, bool history) {
+    static const opdi_derivative identity = {
+        "AliasBackward0", opdi_identity_bw, /* card, plugin */ NULL, NULL,
+        /* context, once, fresh */ false, false, false};
+    opdi_thread *thread = opdi_self();
+    const int16_t no_grad = thread->state.no_grad;
+    opdi_packer *packer = thread->innermost.packer;
+    opd_tensor *tensor, *value;
+    thread->state.no_grad = 1;
+    thread->innermost.packer = NULL;
+    tensor = parcel->packer->hooks.unpack(parcel->data, parcel->packer->hooks.user);
+    thread->innermost.packer = packer;
+    thread->state.no_grad = no_grad;
+    if (!opd_ok()) { return NULL; }
+    if (!tensor) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "Output of saved tensor unpack_hook expected to be a Tensor but got NULL");
+        return NULL;
+    }
+    if (tensor->dtype != parcel->dtype || !opdi_has_sizes(tensor, parcel->sizes, parcel->ndim)) {
+        return opdi_fail_unpacked(parcel, tensor);
+    }
+    if (!parcel->edge.node || !history) { return tensor; }
+    value = opdi_own(opdi_shallow_copy(tensor));
+    if (value && (opdi_vertex(parcel->edge.node) & OPDI_LEAF)) {
+        opd_node *node = opdi_node_make(&identity, 1, 0, 0, &value, 1, 0);
+        if (!node) { return NULL; }
+        opdi_edge_to(opdi_edges(node), opdi_edge_leaf(opdi_vertex(parcel->edge.node)));
+        opdi_attach(value, node, 0);
+        opdi_node_release(node);
+    } else if (value) { opdi_attach(value, parcel->edge.node, (int)parcel->edge.nr); }
+    return value;
+}
+
+/* Returns a saved list with its packed tensors unpacked, in the innermost scope; no data with an error. */
+static opd_tensors opdi_parcel_list(const opd_value *value, bool history) {
+    opd_tensor **list = (opd_tensor **)opdi_scope_alloc((size_t)value->n * sizeof *list);
+    int32_t k;
+    for (k = 0; list && k < value->n; k++) {
+        opdi_parcel *parcel = opdi_parcel_at(value->u.tensors[k]);
+        list[k] = parcel ? opdi_parcel_tensor(parcel, history) : value->u.tensors[k];
+        if (parcel && !list[k]) { return opd_tensors_of(NULL, 0); }
+    }
+    return list ? opd_tensors_of(list, value->n) : opd_tensors_of(NULL, 0);
+}
+
+/* Writing into what is saved.
+
+   Hooks that keep what is saved where it lies, in a table by its storage.  A write copies what the table has of that
+   storage, before it is written. */
+
+/* A tensor as it was saved, perhaps by several nodes. */
+typedef struct opdi_untouched {
+    struct opdi_untouched *next, **at, *over;     /* in its row of the table; what points at it there */
+    struct opdi_mutation *mode;
+    const void *key;                              /* its storage; when it has been copied, itself */
+    opd_tensor *tensor;                           /* a reference; NULL: the mode is over */
+    uint32_t version;
+    int32_t refs;                                 /* nodes */
+} opdi_untouched;
+typedef struct opdi_mutation {
+    opdi_untouched **rows;                        /* a power of two of them */
+    int64_t nrows, count;
+    opdi_packer *packer;
+} opdi_mutation;
+static opdi_mutex opdi_mutation_lock = OPDI_MUTEX_INIT;   /* the tables */
+
+static opdi_untouched **opdi_mutation_row(const opdi_mutation *mutation, const void *key) {
+    return &mutation->rows[((uintptr_t)key / 16 * (uintptr_t)0x9E3779B97F4A7C15u >> 20) &
+                           (uint64_t)(mutation->nrows - 1)];
+}
+static void opdi_untouched_put(const opdi_mutation *mutation, opdi_untouched *untouched) {
+    untouched->at = opdi_mutation_row(mutation, untouched->key);
+    untouched->next = *untouched->at;
+    if (untouched->next) { untouched->next->at = &untouched->next; }
+    *untouched->at = untouched;
+}
+static void opdi_untouched_take(opdi_untouched *untouched) {
+    *untouched->at = untouched->next;
+    if (untouched->next) { untouched->next->at = untouched->at; }
+}
+/* Doubles the rows of the table; leaves them when there is no memory. */
+static void opdi_mutation_spread(opdi_mutation *mutation) {
+    const int mark = opd_error_mark();
+    opdi_mutation wide = *mutation;
+    int64_t i;
+    wide.nrows = 2 * mutation->nrows;
+    wide.rows = (opdi_untouched **)opdi_alloc((size_t)wide.nrows * sizeof *wide.rows);
+    (void)opd_error_rewind(mark);
+    if (!wide.rows) { return; }
+    memset(wide.rows, 0, (size_t)wide.nrows * sizeof *wide.rows);
+    for (i = 0; i < mutation->nrows; i++) {
+        opdi_untouched *untouched, *next;
+        for (untouched = mutation->rows[i]; untouched; untouched = next) {
+            next = untouched->next;
+            opdi_untouched_put(&wide, untouched);
+        }
+    }
+    opdi_free(mutation->rows, (size_t)mutation->nrows * sizeof *mutation->rows);
+    *mutation = wide;
+}
+static bool opdi_untouched_is(const opdi_untouched *untouched, const opd_tensor *tensor) {
+    return untouched->tensor && untouched->key == tensor->storage &&
+        untouched->version == OPDI_LOAD(&tensor->storage->version) && untouched->tensor->data == tensor->data &&
+        untouched->tensor->dtype == tensor->dtype && untouched->tensor->ndim == tensor->ndim &&
+        memcmp(untouched->tensor->dims, tensor->dims, 2 * (size_t)tensor->ndim * sizeof *tensor->dims) == 0;
+}
+/* Returns the entry of a tensor that is saved, made if it is new, with a reference; NULL without memory. */
+static void *opdi_mutation_pack(opd_tensor *tensor, void *user) {
+    opdi_mutation *mutation = (opdi_mutation *)user;
+    opdi_untouched *untouched, *made = (opdi_untouched *)opdi_alloc(sizeof *made);
+    int looked = 0;
+    if (!made) { return NULL; }
+    opdi_lock(&opdi_mutation_lock);
+    for (untouched = *opdi_mutation_row(mutation, tensor->storage); untouched && !opdi_untouched_is(untouched, tensor);
+         untouched = ++looked < 8 ? untouched->next : NULL) { }
+    if (untouched) { untouched->refs++; }
+    else {
+        memset(made, 0, sizeof *made);
+        made->mode = mutation;
+        made->key = tensor->storage;
+        made->tensor = opd_keep(tensor);
+        made->version = OPDI_LOAD(&tensor->storage->version);
+        made->refs = 1;
+        opdi_untouched_put(mutation, made);
+        if (++mutation->count > mutation->nrows) { opdi_mutation_spread(mutation); }
+    }
+    opdi_unlock(&opdi_mutation_lock);
+    if (untouched) { opdi_free(made, sizeof *made); }
+    return untouched ? untouched : made;
+}
+static opd_tensor *opdi_mutation_unpack(void *packed, void *user) {
+    const opdi_untouched *untouched = (const opdi_untouched *)packed;
+    opd_tensor *tensor;
+    uint32_t now;
+    (void)user;
+    opdi_lock(&opdi_mutation_lock);
+    tensor = opd_keep(untouched->tensor);
+    now = tensor && untouched->key != untouched ? OPDI_LOAD(&tensor->storage->version) : untouched->version;
+    opdi_unlock(&opdi_mutation_lock);
+    if (!tensor) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "Trying to backward outside of the 'allow_mutation_on_saved_tensors' "
+                       "context in which the graph was originally recorded.");
+        return NULL;
+    }
+    tensor = opdi_own(tensor);
+    return now == untouched->version ? tensor : opdi_fail_written(tensor, now, untouched->version);
+}
+static void opdi_mutation_drop(void *packed, void *user) {
+    opdi_untouched *untouched = (opdi_untouched *)packed;
+    int32_t left;
+    (void)user;
+    opdi_lock(&opdi_mutation_lock);
+    left = --untouched->refs;
+    if (left == 0) {
+        opdi_untouched_take(untouched);
+        untouched->mode->count--;
+    }
+    opdi_unlock(&opdi_mutation_lock);
+    if (left > 0) { return; }
+    opd_release(untouched->tensor);
+    opdi_free(untouched, sizeof *untouched);
+}
+/* Returns an entry whose tensor lies in tensor's memory as that is now, with a reference; NULL if there is none. */
+static opdi_untouched *opdi_mutation_next(const opdi_mutation *mutation, const opd_tensor *tensor) {
+    opdi_untouched *untouched;
+    opdi_lock(&opdi_mutation_lock);
+    untouched = *opdi_mutation_row(mutation, tensor->storage);
+    while (untouched &&
+           (untouched->key != tensor->storage || untouched->version != OPDI_LOAD(&tensor->storage->version))) {
+        untouched = untouched->next;
+    }
+    if (untouched) { untouched->refs++; }
+    opdi_unlock(&opdi_mutation_lock);
+    return untouched;
+}
+/* Copies what is saved of tensor's memory, which is about to be written; 0, or -1 with an error. */
+static int opdi_mutation_write(opdi_mutation *mutation, const opd_tensor *tensor) {
+    opdi_untouched *untouched;
+    if (tensor->meta && tensor->meta->inner) { return 0; }  /* it stands for another, which is written in its turn */
+    while (opd_ok() && (untouched = opdi_mutation_next(mutation, tensor)) != NULL) {
+        opd_tensor *old = untouched->tensor, *copy = opdi_bare_copy(old);
+        if (copy) {
+            opdi_lock(&opdi_mutation_lock);
+            untouched->tensor = copy;
+            opdi_untouched_take(untouched);
+            untouched->key = untouched;
+            opdi_untouched_put(mutation, untouched);
+            opdi_unlock(&opdi_mutation_lock);
+            copy = old;
+        }
+        opd_release(copy);
+        opdi_mutation_drop(untouched, NULL);
+    }
+    return opd_ok() ? 0 : -1;
+}
+static void opdi_mutation_free(void *user) {
+    opdi_mutation *mutation = (opdi_mutation *)user;
+    opdi_free(mutation->rows, (size_t)mutation->nrows * sizeof *mutation->rows);
+    opdi_free(mutation, sizeof *mutation);
+}
+
+/* Pushes hooks that keep saved tensors in a table; 0, or -1 with an error. */
+int opd_allow_mutation_begin(void) {
+    opdi_thread *thread = opdi_self();
+    opd_saved_hooks hooks;
+    opdi_mutation *mutation;
+    if (!opd_ok()) { return -1; }
+    if (thread->innermost.mutation) {
+        return opd_fail(OPD_ERROR_AUTOGRAD, "allow_mutation_on_saved_tensors contexts cannot be nested");
+    }
+    mutation = (opdi_mutation *)opdi_alloc(sizeof *mutation);
+    if (!mutation) { return -1; }
+    memset(mutation, 0, sizeof *mutation);
+    memset(&hooks, 0, sizeof hooks);
+    hooks.pack = opdi_mutation_pack;
+    hooks.unpack = opdi_mutation_unpack;
+    hooks.drop = opdi_mutation_drop;
+    hooks.user = mutation;
+    hooks.destroy = opdi_mutation_free;
+    mutation->nrows = 64;
+    mutation->rows = (opdi_untouched **)opdi_alloc((size_t)mutation->nrows * sizeof *mutation->rows);
+    if (mutation->rows) { memset(mutation->rows, 0, (size_t)mutation->nrows * sizeof *mutation->rows); }
+    if (!mutation->rows || opd_saved_hooks_begin(&hooks)) {
+        if (mutation->rows) { opdi_free(mutation->rows, (size_t)mutation->nrows * sizeof *mutation->rows); }
+        opdi_free(mutation, sizeof *mutation);
+        return -1;
+    }
+    mutation->packer = thread->innermost.packer;
+    thread->innermost.mutation = mutation;
+    return 0;
+}
+/* Pops the hooks of opd_allow_mutation_begin and drops the tensors of the table: a later backward cannot have them. */
+void opd_allow_mutation_end(void) {
+    opdi_thread *thread = opdi_self();
+    opdi_mutation *mutation = thread->innermost.mutation;
+    opdi_packer *packer, **at;
+    opdi_untouched *untouched, *over = NULL;
+    int64_t i;
+    if (!mutation) { return; }
+    thread->innermost.mutation = NULL;
+    packer = mutation->packer;
+    opdi_lock(&opdi_mutation_lock);
+    for (i = 0; i < mutation->nrows; i++) {
+        for (untouched = mutation->rows[i]; untouched; untouched = untouched->next) {
+            untouched->refs++;
+            untouched->over = over;
+            over = untouched;
+        }
+    }
+    opdi_unlock(&opdi_mutation_lock);
+    while ((untouched = over) != NULL) {          /* what goes with a tensor may run anything: outside of the lock */
+        opd_tensor *tensor;
+        over = untouched->over;
+        opdi_lock(&opdi_mutation_lock);
+        tensor = untouched->tensor;
+        untouched->tensor = NULL;
+        opdi_unlock(&opdi_mutation_lock);
+        opd_release(tensor);
+        opdi_mutation_drop(untouched, NULL);
+    }
+    for (at = &thread->innermost.packer; *at && *at != packer; at = &(*at)->outer) { }
+    if (*at) {
+        *at = packer->outer;
+        opdi_packer_release(packer);
+    }
+}
+
+/* A saved tensor: a kept value, or element k of one that is a list (k is -1 if it is not). */
+typedef struct opdi_saved_place { opd_value *value; int32_t element; } opdi_saved_place;
+
+/* Returns what a node saved under a name of its operator's schema, or "result"; NULL if there is no such value. */
+static opd_value *opdi_saved_named(opd_node *node, const char *name) {
+    const opdi_card *card = opdi_plain_node(node) ? node->formula->card : NULL;
+    int i, at = 0;
+    for (i = 0; card && i < card->nargs; i++) {
+        if (!(card->kept_args >> i & 1)) { continue; }
+        if (strcmp(card->op->schema->args[i].name, name) == 0) {
+            return (card->save_args >> i & 1) ? &opdi_kept(node)[at] : NULL;
+        }
+        at++;
+    }
+    for (i = 0, at = 0; card && i < card->op->nrets; i++) {
+        const char *given = card->op->schema->returns[i].name;
+        char numbered[24];
+        snprintf(numbered, sizeof numbered, card->op->nrets == 1 ? "result" : "result%d", i);
+        if (!(card->save_results >> i & 1)) { continue; }
+        if (strcmp(name, numbered) == 0 || (given && strcmp(name, given) == 0)) {
+            return &opdi_saved_results(node)[at];
+        }
+        at++;
+    }
+    return NULL;
+}
+/* Finds what a custom function or set-up saved as number k; false if there is none. */
+static bool opdi_saved_in_context(opd_node *node, opdi_saved_place *at) {
+    opd_value *kept = opdi_plain_node(node) && node->formula->context && node->nkept ? opdi_kept(node) : NULL;
+    const opd_context *ctx = kept ? (const opd_context *)kept[node->nkept - 1].u.object : NULL;
+    if (!ctx || at->element >= ctx->nsaved) { return false; }
+    kept += node->nkept - 1 - ctx->nsaved;
+    at->value = &kept[at->element];
+    if (at->value->tag == OPD_TAG_INT) { at->value = &kept[at->value->u.i]; }  /* saved twice */
+    at->element = -1;
+    return true;
+}
+/* Finds a saved tensor by "name", "name[2]" or "saved_tensors[2]"; false if there is none. */
+static bool opdi_saved_find(opd_node *node, const char *name, opdi_saved_place *at) {
+    const char *bracket = name ? strchr(name, '[') : NULL;
+    char base[80], *end;
+    if (!bracket) {
+        at->element = -1;
+        return name && (at->value = opdi_saved_named(node, name)) != NULL;
+    }
+    snprintf(base, sizeof base, "%.*s", (int)OPDI_MIN(bracket - name, 79), name);
+    at->element = (int32_t)OPDI_MIN(strtoul(bracket + 1, &end, 10), INT32_MAX);
+    if (end == bracket + 1 || strcmp(end, "]") != 0) { return false; }
+    if (strcmp(base, "saved_tensors") == 0) { return opdi_saved_in_context(node, at); }
+    at->value = opdi_saved_named(node, base);
+    return at->value && at->value->tag == OPD_TAG_TENSORS && at->element < at->value->n;
+}
+
+/* Finds a saved tensor and enters the node, which the caller leaves; false with an error. */
+static bool opdi_saved_of(opd_node *node, const char *name, const char *freed, opdi_saved_place *at) {
+    if (!opd_ok()) { return false; }
+    if (!opdi_saved_find(node, name, at)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s saves no '%s'", opd_node_name(node), name ? name : "NULL") == 0;
+    }
+    if (!opdi_saved_enter(node)) {
+        if (opd_ok()) { (void)(freed ? opd_fail(OPD_ERROR_AUTOGRAD, "%s", freed) : opdi_fail_freed(node)); }
+        return false;
+    }
+    if (at->element >= 0 || at->value->tag != OPD_TAG_TENSORS) { return true; }
+    opdi_saved_leave(node, false);
+    return opd_fail(OPD_ERROR_ARGUMENT, "%s saves a list '%s' of %d tensors: say which, as in '%s[0]'",
+                    opd_node_name(node), name, at->value->n, name) == 0;
+}
+/* Returns a saved tensor as a kept value, and the version that it had when it was saved. */
+static opd_value opdi_saved_value(const opdi_saved_place *at, uint32_t *version) {
+    struct opdi_parcel *parcel;
+    opd_value value;
+    if (at->element < 0) {
+        *version = (uint32_t)at->value->n;
+        return *at->value;
+    }
+    *version = ((const uint32_t *)(const void *)(at->value->u.tensors + at->value->n))[at->element];
+    parcel = opdi_parcel_at(at->value->u.tensors[at->element]);
+    value = at->value->u.tensors[at->element] ? opd_value_tensor(at->value->u.tensors[at->element]) : opd_value_none();
+    if (parcel) {
+        value.tag = OPDI_TAG_PACKED;
+        value.u.object = parcel;
+    }
+    return value;
+}
+
+opd_tensor *opd_node_saved(opd_node *node, const char *name) {
+    opdi_saved_place at;
+    opd_tensor *tensor;
+    opd_value value;
+    uint32_t version;
+    if (!opdi_saved_of(node, name, NULL, &at)) { return NULL; }
+    value = opdi_saved_value(&at, &version);
+    if (value.tag == OPDI_TAG_PACKED) { tensor = opdi_parcel_tensor((opdi_parcel *)value.u.object, true); }
+    else { tensor = opdi_own(opd_keep(opdi_unpack(node, &value, version))); }
+    opdi_saved_leave(node, false);
+    return tensor;
+}
+
+/* Packs one saved tensor of a node by these hooks; when that fails the user pointer stays the caller's. */
+int opd_node_saved_hooks(opd_node *node, const char *name, const opd_saved_hooks *hooks) {
+    opdi_saved_place at;
+    opdi_packer *packer;
+    opd_value value;
+    uint32_t version;
+    int rc;
+    if (!opdi_saved_of(node, name, "Calling register_hooks on a saved tensor after it has been freed. Saved "
+                       "intermediate values of the graph are freed when you call opd_backward or opd_autograd_grad. "
+                       "Specify retain_graph if you need to backward through the graph a second time or if you need to "
+                       "access saved variables after calling backward.", &at)) { return -1; }
+    packer = opdi_packer_make(hooks);
+    value = opdi_saved_value(&at, &version);
+    rc = packer ? 0 : -1;
+    if (rc == 0 && value.tag == OPDI_TAG_PACKED) {
+        rc = opd_fail(OPD_ERROR_AUTOGRAD, "Calling register_hooks on a saved tensor whose hooks have already been set. "
+                      "Hint: only one pair of hooks is allowed at a time.");
+    } else if (rc == 0 && value.tag != OPD_TAG_TENSOR) {
+        rc = opd_fail(OPD_ERROR_AUTOGRAD, "Calling register_hooks on a saved tensor with value None is forbidden");
+    }
+    if (rc == 0) { rc = opdi_unpack(node, &value, version) ? opdi_pack_value(packer, node, at.value, at.element) : -1; }
+    if (rc && packer) { packer->hooks.destroy = NULL; }       /* the user pointer stays the caller's */
+    if (packer) { opdi_packer_release(packer); }
+    opdi_saved_leave(node, false);
+    return rc;
+}
+
+//== checkpoints =======================================================================================================
+//
+//  The segment is recorded as usual, but what its nodes save is packed as a number.  When backward asks for the first
+//  of them the segment runs again, from the same inputs and random numbers, and what it saves then is taken by number.
+//  That belongs to one backward; each is dropped as soon as its node has run, the rest at that backward's end.
+
+typedef struct opdi_recompute {
+    struct opdi_recompute *next;
+    int64_t id;                                   /* of the backward, -1: none */
+    int64_t count, cap;
+    opd_tensor **saved;
+    bool stopped;                                 /* all there before the function's end */
+} opdi_recompute;
+
+/* A generator (NULL: the default one) and its state at some time. */
+typedef struct opdi_random_state { opd_generator *generator; uint64_t at[2]; } opdi_random_state;
+
+typedef struct opdi_checkpoint {
+    int32_t refs;
+    opd_checkpoint_fn fn;
+    void *user;
+    opd_destroy destroy;
+    opd_plugin *plugin;
+    opdi_state state;
+    opdi_random_state *random;                    /* nrandom */
+    int nrandom;
+    bool stops;                                   /* early */
+    opd_value *inputs;                            /* ninputs, kept as a node keeps them */
+    bool *wants;                                  /* ninputs: require grad */
+    int ninputs, noutputs;
+    int64_t nsaved, cap;
+    uint64_t *shapes;                             /* nsaved: what each looked like */
+    opdi_recompute *runs;
+} opdi_checkpoint;
+
+static opdi_mutex opdi_checkpoint_lock = OPDI_MUTEX_INIT;
+/* Swaps the states of count generators with the noted ones. */
+static void opdi_random_swap(opdi_random_state *state, int count) {
+    int i;
+    for (i = 0; i < count; i++) {
+        uint64_t now[2];
+        opdi_random_get(state[i].generator, now);
+        opdi_random_set(state[i].generator, state[i].at);
+        memcpy(state[i].at, now, sizeof now);
+    }
+}
+
+static void opdi_recompute_free(opdi_recompute *recompute) {
+    int64_t i;
+    for (i = 0; i < recompute->count; i++) {
+        if (recompute->saved[i]) { opdi_drop(recompute->saved[i]); }
+    }
+    if (recompute->saved) { opdi_free(recompute->saved, (size_t)recompute->cap * sizeof *recompute->saved); }
+    opdi_free(recompute, sizeof *recompute);
+}
+
+/* Drops one reference to the checkpoint `user`, and frees it with all that it holds at the last. */
+static void opdi_checkpoint_release(void *user) {
+    opdi_checkpoint *checkpoint = (opdi_checkpoint *)user;
+    int i;
+    if (OPDI_SUB(&checkpoint->refs, 1) > 0) { return; }
+    while (checkpoint->runs) {
+        opdi_recompute *recompute = checkpoint->runs;
+        checkpoint->runs = recompute->next;
+        opdi_recompute_free(recompute);
+    }
+    for (i = 0; checkpoint->inputs && i < checkpoint->ninputs; i++) { opdi_kept_drop(NULL, &checkpoint->inputs[i]); }
+    if (checkpoint->inputs) {
+        opdi_free(checkpoint->inputs, (size_t)OPDI_MAX(checkpoint->ninputs, 1) * sizeof *checkpoint->inputs);
+    }
+    if (checkpoint->wants) {
+        opdi_free(checkpoint->wants, (size_t)OPDI_MAX(checkpoint->ninputs, 1) * sizeof *checkpoint->wants);
+    }
+    if (checkpoint->shapes) { opdi_free(checkpoint->shapes, (size_t)checkpoint->cap * sizeof *checkpoint->shapes); }
+    if (checkpoint->random) { opdi_free(checkpoint->random, (size_t)checkpoint->nrandom * sizeof *checkpoint->random); }
+    if (checkpoint->destroy) { checkpoint->destroy(checkpoint->user); }
+    if (checkpoint->plugin) { opdi_plugin_let_go(checkpoint->plugin); }
+    opdi_free(checkpoint, sizeof *checkpoint);
+}
+
+/* Returns a hash of dtype, place and sizes. */
+static uint64_t opdi_shape_hash(const opd_tensor *tensor) {
+    uint64_t ndim = (uint64_t)(uint8_t)tensor->dtype << 32 | (uint64_t)opdi_place_of(tensor) << 8 | tensor->ndim;
+    int i;
+    for (i = 0; i < tensor->ndim; i++) {
+        ndim = (ndim ^ (uint64_t)tensor->dims[i]) * 0x9E3779B97F4A7C15u;
+        ndim ^= ndim >> 29;
+    }
+    return ndim;
+}
+
+/* Makes room for one more element of `size` bytes in a block that doubles; 0, or -1 without memory. */
+static int opdi_grow(void **block, int64_t count, int64_t *cap, size_t size) {
+    int64_t more = *cap ? 2 * *cap : 16;
+    void *memory;
+    if (count < *cap) { return 0; }
+    memory = opdi_alloc((size_t)more * size);
+    if (!memory) { return -1; }
+    if (*block) {
+        memcpy(memory, *block, (size_t)count * size);
+        opdi_free(*block, (size_t)*cap * size);
+    }
+    *block = memory;
+    *cap = more;
+    return 0;
+}
+
+/* Packs a saved tensor of the first run as a number, from 1 on. */
+static void *opdi_checkpoint_count(opd_tensor *tensor, void *user) {
+    opdi_checkpoint *checkpoint = (opdi_checkpoint *)user;
+    void *shapes = checkpoint->shapes;
+    if (opdi_grow(&shapes, checkpoint->nsaved, &checkpoint->cap, sizeof *checkpoint->shapes)) { return NULL; }
+    checkpoint->shapes = (uint64_t *)shapes;
+    checkpoint->shapes[checkpoint->nsaved] = opdi_shape_hash(tensor);
+    return (void *)(intptr_t)++checkpoint->nsaved;
+}
+
+/* A checkpoint and the run in which it is being recomputed. */
+typedef struct opdi_recomputing { opdi_checkpoint *checkpoint; opdi_recompute *run; } opdi_recomputing;
+/* Keeps tensor as the next saved one of the run `user` (an opdi_recomputing) and returns its number from 1 as a
+   pointer; NULL with an error, also to stop when the last one that was wanted is there. */
+static void *opdi_checkpoint_collect(opd_tensor *tensor, void *user) {
+    opdi_recomputing *at = (opdi_recomputing *)user;
+    opdi_recompute *recompute = at->run;
+    void *saved = recompute->saved;
+    if (recompute->count < at->checkpoint->nsaved &&
+        at->checkpoint->shapes[recompute->count] != opdi_shape_hash(tensor)) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "opd_checkpoint: Recomputed values for the following tensors have different "
+                       "metadata than during the forward pass. (saved tensor %lld)", (long long)recompute->count);
+        return NULL;
+    }
+    if (opdi_grow(&saved, recompute->count, &recompute->cap, sizeof *recompute->saved)) { return NULL; }
+    recompute->saved = (opd_tensor **)saved;
+    recompute->saved[recompute->count++] = opd_keep(tensor);
+    if (at->checkpoint->stops && recompute->count >= at->checkpoint->nsaved) {
+        recompute->stopped = true;
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "opd_checkpoint: all that the recomputation is for is there");
+        return NULL;
+    }
+    return (void *)(intptr_t)recompute->count;
+}
+static opd_tensor *opdi_checkpoint_collected(void *packed, void *user) {
+    const opdi_recompute *recompute = ((opdi_recomputing *)user)->run;
+    int64_t i = (int64_t)(intptr_t)packed - 1;
+    return i < recompute->count ? recompute->saved[i] : NULL;
+}
+
+/* Calls the segment; its results go to the caller's scope unless `outputs` is NULL. 0, or -1 with an error. */
+static int opdi_checkpoint_call(const opdi_checkpoint *checkpoint, opd_tensor *const *inputs, opd_tensor **outputs) {
+    opd_tensor *few[16], **out = few;
+    int i, rc;
+    if (checkpoint->noutputs > 16 &&
+        !(out = (opd_tensor **)opdi_scope_alloc((size_t)checkpoint->noutputs * sizeof *out))) {
+        return -1;
+    }
+    memset(out, 0, (size_t)checkpoint->noutputs * sizeof *out);
+    rc = checkpoint->fn(inputs, checkpoint->ninputs, out, checkpoint->noutputs, checkpoint->user);
+    if (rc && opd_ok()) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "opd_checkpoint: the function failed without saying why");
+    }
+    for (i = 0; i < checkpoint->noutputs && outputs && opd_ok(); i++) {
+        outputs[i] = out[i] ? opd_scope_return(out[i]) : NULL;
+    }
+    return opd_ok() ? 0 : -1;
+}
+
+/* Runs the segment again and collects what it saves in recompute; 0, or -1 with an error. */
+static int opdi_checkpoint_again(opdi_checkpoint *checkpoint, opdi_recompute *recompute) {
+    opdi_thread *thread = opdi_self();
+    opdi_packer *outer = thread->innermost.packer;
+    opdi_recomputing at;
+    opd_saved_hooks hooks;
+    opd_tensor **inputs;
+    opdi_random_state *random;
+    opdi_frame frame;
+    const char *off = thread->innermost.packers_off;
+    int i, mark, rc = 0;
+    at.checkpoint = checkpoint;
+    at.run = recompute;
+    memset(&hooks, 0, sizeof hooks);
+    hooks.pack = opdi_checkpoint_collect;
+    hooks.unpack = opdi_checkpoint_collected;
+    hooks.user = &at;
+    opdi_frame_enter(thread, &frame);
+    inputs = (opd_tensor **)opdi_scope_alloc((size_t)OPDI_MAX(checkpoint->ninputs, 1) * sizeof *inputs);
+    for (i = 0; inputs && i < checkpoint->ninputs && opd_ok(); i++) {
+        const opd_value *value = &checkpoint->inputs[i];
+        opd_tensor *tensor = value->tag == OPDI_TAG_PACKED ? opdi_parcel_tensor((opdi_parcel *)value->u.object, false)
+            : opdi_unpack(NULL, value, (uint32_t)value->n);
+        inputs[i] = tensor ? opdi_own(opdi_shallow_copy(tensor)) : NULL;
+        if (inputs[i] && checkpoint->wants[i]) { inputs[i]->flags |= OPDI_REQUIRES_GRAD; }
+    }
+    random = (opdi_random_state *)opdi_scope_alloc((size_t)OPDI_MAX(checkpoint->nrandom, 1) * sizeof *random);
+    thread->state = checkpoint->state;
+    thread->innermost.packers_off = NULL;
+    if (!inputs || !random || !opd_ok() || opd_saved_hooks_begin(&hooks)) { rc = -1; }
+    if (rc == 0) {
+        for (i = 0; i < checkpoint->nrandom; i++) { random[i] = checkpoint->random[i]; }
+        opdi_random_swap(random, checkpoint->nrandom);
+        mark = opd_error_mark();
+        rc = opdi_checkpoint_call(checkpoint, inputs, NULL);
+        if (recompute->stopped) {
+            (void)opd_error_rewind(mark);
+            rc = 0;
+        }
+        opdi_random_swap(random, checkpoint->nrandom);
+        while (thread->innermost.packer && thread->innermost.packer != outer) { opd_saved_hooks_end(); }
+    }
+    thread->innermost.packer = outer;
+    thread->innermost.packers_off = off;
+    opdi_frame_leave(thread, &frame);
+    /* the end of its region */
+    if (checkpoint->state.autocast && !thread->state.autocast) { opd_autocast_cache_clear(); }
+    if (rc == 0 && recompute->count != checkpoint->nsaved) {
+        rc = opd_fail(OPD_ERROR_AUTOGRAD, "opd_checkpoint: A different number of tensors was saved during the original "
+                      "forward and recomputation.\nNumber of tensors saved during forward: %lld\nNumber of tensors "
+                      "saved during recomputation: %lld", (long long)checkpoint->nsaved, (long long)recompute->count);
+    }
+    return rc;
+}
+
+/* Takes the run of one backward out of the list and returns it, or NULL. */
+static opdi_recompute *opdi_recompute_take(opdi_checkpoint *checkpoint, int64_t id) {
+    opdi_recompute **at, *recompute;
+    opdi_lock(&opdi_checkpoint_lock);
+    for (at = &checkpoint->runs; *at && (*at)->id != id; at = &(*at)->next) { }
+    recompute = *at;
+    if (recompute) { *at = recompute->next; }
+    opdi_unlock(&opdi_checkpoint_lock);
+    return recompute;
+}
+static void opdi_recompute_put(opdi_checkpoint *checkpoint, opdi_recompute *recompute) {
+    opdi_lock(&opdi_checkpoint_lock);
+    recompute->next = checkpoint->runs;
+    checkpoint->runs = recompute;
+    opdi_unlock(&opdi_checkpoint_lock);
+}
+
+/* Frees the run of a backward that has ended; returns 0. */
+static int opdi_checkpoint_over(void *user) {
+    opdi_recompute *recompute = opdi_recompute_take((opdi_checkpoint *)user, opd_backward_id());
+    if (recompute) { opdi_recompute_free(recompute); }
+    return 0;
+}
+static void opdi_checkpoint_over_destroy(void *user) {
+    (void)opdi_checkpoint_over(user);             /* also after an error */
+    opdi_checkpoint_release(user);
+}
+
+/* Returns saved tensor number `packed`, after recomputing the segment if this backward has not; NULL with an error. */
+static opd_tensor *opdi_checkpoint_unpack(void *packed, void *user) {
+    opdi_checkpoint *checkpoint = (opdi_checkpoint *)user;
+    const int64_t id = opd_backward_id(), i = (int64_t)(intptr_t)packed - 1;
+    opdi_recompute *recompute = opdi_recompute_take(checkpoint, id);
+    opd_tensor *tensor = NULL;
+    int rc = 0;
+    if (recompute && !recompute->saved[i]) {
+        opdi_recompute_free(recompute);
+        recompute = NULL;
+    }
+    if (!recompute) {
+        recompute = (opdi_recompute *)opdi_alloc(sizeof *recompute);
+        if (!recompute) { return NULL; }
+        memset(recompute, 0, sizeof *recompute);
+        recompute->id = id;
+        rc = opdi_checkpoint_again(checkpoint, recompute);
+        if (rc == 0 && id >= 0) {
+            (void)OPDI_ADD(&checkpoint->refs, 1);
+            rc = opd_backward_callback(opdi_checkpoint_over, checkpoint, opdi_checkpoint_over_destroy);
+            if (rc) { opdi_checkpoint_release(checkpoint); }
+        }
+    }
+    if (rc == 0) { tensor = opdi_own(opd_keep(recompute->saved[i])); }
+    if (rc || id < 0) { opdi_recompute_free(recompute); } else { opdi_recompute_put(checkpoint, recompute); }
+    return tensor;
+}
+
+/* Drops a recomputed tensor whose node has run and does not need it any more. */
+static void opdi_checkpoint_drop(void *packed, void *user) {
+    opdi_checkpoint *checkpoint = (opdi_checkpoint *)user;
+    opdi_recompute *recompute = opdi_recompute_take(checkpoint, opd_backward_id());
+    const int64_t i = (int64_t)(intptr_t)packed - 1;
+    if (!recompute) { return; }
+    if (recompute->saved[i]) {
+        opdi_drop(recompute->saved[i]);
+        recompute->saved[i] = NULL;
+    }
+    opdi_recompute_put(checkpoint, recompute);
+}
+
+/* Keeps an input as a node would: hooks of an outer segment may pack it.  A result is kept without its history, which
+   could lead to what the segment saves.  0, or -1 with an error. */
+static int opdi_checkpoint_keep(opdi_checkpoint *checkpoint, int i, opd_tensor *tensor) {
+    opdi_packer *packer = opdi_self()->innermost.packer;
+    opd_value value;
+    if (tensor && opdi_refresh(tensor)) { return -1; }
+    checkpoint->wants[i] = tensor && opdi_requires_grad(tensor);
+    if (tensor && tensor->grad_fn && !(tensor = opdi_own(opdi_shallow_copy(tensor)))) { return -1; }
+    value = tensor ? opd_value_tensor(tensor) : opd_value_none();
+    if (opdi_keep_value(&checkpoint->inputs[i], &value, true)) { return -1; }
+    return tensor && packer ? opdi_pack_value(packer, NULL, &checkpoint->inputs[i], -1) : 0;
+}
+
+/* Notes the states of the generators that the segment may use; 0, or -1 without memory. */
+static int opdi_checkpoint_random(opdi_checkpoint *checkpoint, const opd_checkpoint_options *options) {
+    const int own = !options || !options->no_preserve_rng_state, more = options ? options->ngenerators : 0;
+    int i;
+    if (own + more == 0) { return 0; }
+    if (!(checkpoint->random = (opdi_random_state *)opdi_alloc((size_t)(own + more) * sizeof *checkpoint->random))) {
+        return -1;
+    }
+    checkpoint->nrandom = own + more;
+    for (i = 0; i < checkpoint->nrandom; i++) {
+        checkpoint->random[i].generator = i < own ? NULL : options->generators[i - own];
+        opdi_random_get(checkpoint->random[i].generator, checkpoint->random[i].at);
+    }
+    return 0;
+}
+
+/* Makes a checkpoint, which keeps inputs and state; NULL with an error, and the user pointer stays the caller's. */
+static opdi_checkpoint *opdi_checkpoint_make(opd_checkpoint_fn fn, void *user, opd_destroy destroy,
+                                             opd_tensor *const *inputs, int ninputs, int noutputs,
+                                             const opd_checkpoint_options *options) {
+    opdi_checkpoint *checkpoint = (opdi_checkpoint *)opdi_alloc(sizeof *checkpoint);
+    int i;
+    if (!checkpoint) { return NULL; }
+    memset(checkpoint, 0, sizeof *checkpoint);
+    checkpoint->refs = 1;
+    checkpoint->fn = fn;
+    checkpoint->user = user;
+    checkpoint->plugin = opdi_plugin_hold((uintptr_t)fn);
+    checkpoint->state = opdi_self()->state;
+    checkpoint->noutputs = noutputs;
+    checkpoint->inputs = (opd_value *)opdi_alloc((size_t)OPDI_MAX(ninputs, 1) * sizeof *checkpoint->inputs);
+    checkpoint->wants = checkpoint->inputs
+        ? (bool *)opdi_alloc((size_t)OPDI_MAX(ninputs, 1) * sizeof *checkpoint->wants) : NULL;
+    if (!checkpoint->wants && checkpoint->inputs) {
+        opdi_free(checkpoint->inputs, (size_t)OPDI_MAX(ninputs, 1) * sizeof *checkpoint->inputs);
+    }
+    if (!checkpoint->wants) { checkpoint->inputs = NULL; }
+    checkpoint->ninputs = checkpoint->wants ? ninputs : 0;
+    for (i = 0; i < checkpoint->ninputs; i++) { checkpoint->inputs[i] = opd_value_none(); }
+    for (i = 0; i < checkpoint->ninputs && !checkpoint->state.inference && opd_ok(); i++) {
+        (void)opdi_checkpoint_keep(checkpoint, i, inputs[i]);
+    }
+    if (!opd_ok() || opdi_checkpoint_random(checkpoint, options)) {
+        opdi_checkpoint_release(checkpoint);
+        return NULL;
+    }
+    checkpoint->destroy = destroy;
+    checkpoint->stops = !options || !options->no_early_stop;
+    return checkpoint;
+}
+
+int opd_checkpoint(opd_checkpoint_fn fn, void *user, opd_destroy destroy, opd_tensor *const *inputs, int ninputs,
+                   opd_tensor **outputs, int noutputs) {
+    return opd_checkpoint_with(fn, user, destroy, inputs, ninputs, outputs, noutputs, NULL);
+}
+/* Runs a checkpointed segment with hooks that count what it saves; 0, or -1 with an error and the outputs NULL. */
+int opd_checkpoint_with(opd_checkpoint_fn fn, void *user, opd_destroy destroy, opd_tensor *const *inputs, int ninputs,
+                        opd_tensor **outputs, int noutputs, const opd_checkpoint_options *options) {
+    opdi_packer *outer = opdi_self()->innermost.packer;
+    opdi_checkpoint *checkpoint;
+    opd_saved_hooks hooks;
+    opd_scope scope;
+    int rc;
+    if (!opd_ok()) { return opdi_no_tensors(outputs, noutputs); }
+    if (!fn || ninputs < 0 || noutputs < 1 || (ninputs && !inputs) || !outputs) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_checkpoint: a function, inputs and room for outputs are needed");
+        return opdi_no_tensors(outputs, noutputs);
+    }
+    if (options && (options->ngenerators < 0 || (options->ngenerators && !options->generators))) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_checkpoint: the generators are NULL");
+        return opdi_no_tensors(outputs, noutputs);
+    }
+    if (opdi_any_dead(inputs, ninputs, "opd_checkpoint")) { return opdi_no_tensors(outputs, noutputs); }
+    checkpoint = opdi_checkpoint_make(fn, user, destroy, inputs, ninputs, noutputs, options);
+    (void)opdi_no_tensors(outputs, noutputs);
+    if (!checkpoint) { return -1; }
+    memset(&hooks, 0, sizeof hooks);
+    hooks.pack = opdi_checkpoint_count;
+    hooks.unpack = opdi_checkpoint_unpack;
+    hooks.drop = opdi_checkpoint_drop;
+    hooks.destroy = opdi_checkpoint_release;
+    hooks.user = checkpoint;
+    scope = opd_scope_open();
+    rc = checkpoint->state.inference ? 0 : opd_saved_hooks_begin(&hooks);
+    if (rc) { checkpoint->destroy = NULL; }
+    else {
+        if (!checkpoint->state.inference) { (void)OPDI_ADD(&checkpoint->refs, 1); }
+        rc = opdi_checkpoint_call(checkpoint, inputs, outputs);
+        while (opdi_self()->innermost.packer && opdi_self()->innermost.packer != outer) { opd_saved_hooks_end(); }
+    }
+    opd_scope_close(&scope);
+    opdi_checkpoint_release(checkpoint);
+    return rc ? opdi_no_tensors(outputs, noutputs) : 0;
+}
+
+//== anomaly mode ======================================================================================================
+
+int opd_anomaly_set(bool on, bool check_nan) {
+    const int now = on ? OPD_ANOMALY_ON | (check_nan ? OPD_ANOMALY_NAN : 0) : 0, was = OPDI_LOAD(&opdi_anomaly);
+    OPDI_STORE(&opdi_anomaly, now);
+    if (on && !was) {
+        opd_warn("Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled "
+                 "for debugging.");
+    }
+    return was;
+}
+
+typedef struct opdi_unwound { void **frames; int count, cap, skip; } opdi_unwound;
+#if defined(OPDI_UNWINDS)
+static _Unwind_Reason_Code opdi_unwind_step(struct _Unwind_Context *context, void *arg) {
+    opdi_unwound *unwound = (opdi_unwound *)arg;
+    void *ip = (void *)(uintptr_t)_Unwind_GetIP(context);
+    if (unwound->skip > 0) {
+        unwound->skip--;
+        return _URC_NO_REASON;
+    }
+    if (!ip || unwound->count == unwound->cap) { return _URC_END_OF_STACK; }
+    unwound->frames[unwound->count++] = ip;
+    return _URC_NO_REASON;
+}
+#endif
+
+#define OPDI_FRAMES 48
+/* Writes the first `cap` addresses that this thread's calls return to, innermost first; returns how many. */
+static int opdi_frames(void **frames, int cap) {
+    opdi_unwound unwound;
+    unwound.frames = frames;
+    unwound.cap = cap;
+    unwound.count = 0;
+    unwound.skip = 2;
+#if defined(OPDI_UNWINDS)
+    (void)_Unwind_Backtrace(opdi_unwind_step, &unwound);
+#endif
+    return unwound.count;
+}
+
+/* Notes where a node is recorded, and which node is at work meanwhile; 0, or -1 without memory. */
+static int opdi_trace_node(opd_node *node) {
+    opdi_thread *thread = opdi_self();
+    void *frames[OPDI_FRAMES];
+    const int count = opdi_frames(frames, OPDI_FRAMES);
+    opdi_extra *extra;
+    opdi_lock(&opdi_hooks_lock);
+    extra = opdi_extra_of((uintptr_t)node);
+    opdi_unlock(&opdi_hooks_lock);
+    if (!extra) { return -1; }
+    extra->frames = count ? (void **)opdi_alloc((size_t)count * sizeof *extra->frames) : NULL;
+    if (extra->frames) {
+        memcpy(extra->frames, frames, (size_t)count * sizeof *extra->frames);
+        extra->nframes = count;
+    }
+    extra->parent = thread->innermost.node;
+    if (extra->parent) { opdi_ref_up(&extra->parent->refs); }
+    return opd_ok() ? 0 : -1;
+}
+
+static void opdi_say(const opdi_string *string) {
+    if (!string->failed && string->data) { opdi_log.fn(opdi_log.user, 0, string->data); }
+}
+
+/* Logs where the node at which backward failed was recorded, then where the nodes were recorded that were
+   at work then. */
+static void opdi_anomaly_report(const opd_node *node) {
+    bool parent = false;
+    for (; node; parent = true) {
+        const opdi_extra *extra = node->flags & OPDI_NODE_EXTRA ? (const opdi_extra *)(const void *)node->formula
+            : NULL;
+        opdi_string string = {NULL, 0, 0, false};
+        char line[512];
+        if (!extra || !extra->nframes) {
+            snprintf(line, sizeof line, "Error detected in %s. No forward pass information available. Enable detect "
+                     "anomaly during forward pass for more information.", node->formula->name);
+        } else if (!parent) {
+            snprintf(line, sizeof line, "Error detected in %s. Traceback of forward call that caused the error:\n",
+                     node->formula->name);
+        } else {
+            snprintf(line, sizeof line, "\n\nPrevious calculation was induced by %s. Traceback of forward call that "
+                     "induced the previous calculation:\n", node->formula->name);
+        }
+        opdi_string_add(&string, line);
+        if (extra && extra->nframes) { opdi_trace_text(&string, extra->frames, extra->nframes); }
+        opdi_say(&string);
+        opdi_string_free(&string);
+        node = extra ? extra->parent : NULL;
+    }
+}
+
+/* Fails if a formula gave a NaN; otherwise returns 0. */
+static int opdi_anomaly_check(const opd_node *node, opd_tensor *const *out) {
+    opdi_thread *thread = opdi_self();
+    int i;
+    thread->state.no_grad = 1;
+    for (i = 0; i < node->nedges; i++) {
+        if (!out[i] || !opd_dtype_is_floating((opd_scalar_type)out[i]->dtype) || !out[i]->data) { continue; }
+        if (opdi_any_element(out[i], true)) {
+            return opd_fail(OPD_ERROR_AUTOGRAD, "Function '%s' returned nan values in its %dth output.",
+                            node->formula->name, i);
+        }
+        if (!opd_ok()) { return -1; }
+    }
+    return 0;
+}
+
 OPDI_COLD_END
 
 //----------------------------------------------------------------------------------------------------------------------
@@ -31807,10 +35076,6 @@ static int opdi_traced_copy(opd_tensor *v, const opd_tensor *tensor) {
     opdi_gvalue *value = tracer ? opdi_traced_value(tracer, tensor) : NULL;
     return value ? opdi_traced_put(tracer, v, value) : 0;
 }
-static int opdi_grow(void **block, int64_t count, int64_t *cap, size_t size);
-static struct opdi_packer *opdi_packer_keep(struct opdi_packer *packer);
-static void opdi_packer_release(struct opdi_packer *packer);
-static int opdi_node_pack_by(struct opdi_packer *packer, opd_node *node);
 /* Puts off the packing of what node has saved until the call that is being recorded is done: then its tensors are
    known, and what the hooks make of them is recorded, too.  0, or -1 without memory. */
 static int opdi_trace_later(opdi_tracer *tracer, opd_node *node, struct opdi_packer *packer) {
@@ -37082,1016 +40347,6 @@ double opd_lr_one_cycle(int64_t step, const opd_one_cycle *cycle) {
 OPDI_COLD_END
 #endif   /* OPD_NO_TRAINING */
 
-//----------------------------------------------------------------------------------------------------------------------
-//  >>plugins      loading libraries of operators, compiling at run time
-//
-//  A loaded library is a record with the addresses it is mapped at.  By address a kernel, a formula or a deleter finds
-//  the library it is in and pins it: kernels while they are registered, nodes and foreign storages while they live.
-//  Unloading closes the libraries whose blocks stand in it.  It is unmapped when it has no pin and no call is running
-//  that began before it was unloaded.
-//----------------------------------------------------------------------------------------------------------------------
-
-OPDI_ONCE_BEGIN
-
-OPD_HOST_STRUCT;
-
-/* A text that grows.  `failed`: there was no memory for it, and an error is pending. */
-typedef struct opdi_string { char *data; size_t length, cap; bool failed; } opdi_string;
-
-/* Appends length bytes of text to string; without memory it is `failed` from then on. */
-OPD_UNUSED static void opdi_string_add_n(opdi_string *string, const char *text, size_t length) {
-    if (!string->failed && string->length + length + 1 > string->cap) {
-        const size_t cap = OPDI_MAX(2 * string->cap, string->length + length + 256);
-        char *data = (char *)opdi_alloc(cap);
-        if (!data) {
-            string->failed = true;
-            return;
-        }
-        if (string->data) {
-            memcpy(data, string->data, string->length);
-            opdi_free(string->data, string->cap);
-        }
-        string->data = data;
-        string->cap = cap;
-    }
-    if (string->failed) { return; }
-    memcpy(string->data + string->length, text, length);
-    string->length += length;
-    string->data[string->length] = 0;
-}
-OPD_UNUSED static void opdi_string_add(opdi_string *string, const char *text) {
-    opdi_string_add_n(string, text, strlen(text));
-}
-OPD_UNUSED static void opdi_string_free(opdi_string *string) {
-    if (string->data) { opdi_free(string->data, string->cap); }
-}
-
-//== pins ==============================================================================================================
-
-static bool opdi_plugin_has(const opd_plugin *plugin, uintptr_t address) {
-    return address >= plugin->begin && address < plugin->end;
-}
-
-/* Frees cards and formulas recorded by hand of a plug-in, which were kept while somebody could be inside.
-   Under the lock. */
-static void opdi_plugin_forget(const opd_plugin *plugin) {
-    opdi_hand **hands = &opdi_hands;
-    size_t i = 0;
-    opd_op *op;
-    while ((op = opdi_entries(&i)) != NULL) {
-        opdi_card **cards = &op->cards;
-        while (*cards) {
-            opdi_card *old = *cards;
-            if (old->formula.plugin != plugin) {
-                cards = &old->next;
-                continue;
-            }
-            *cards = old->next;
-            opdi_free(old, sizeof *old);
-        }
-        opdi_schema_let_go(op, plugin->left);
-    }
-    while (*hands) {
-        opdi_hand *old = *hands;
-        if (old->formula.plugin != plugin) {
-            hands = &old->next;
-            continue;
-        }
-        *hands = old->next;
-        opdi_free(old, old->bytes);
-    }
-}
-
-/* Unmaps unloaded plug-ins that have no pins and that no call can be inside of. */
-static void opdi_plugins_sweep(void) {
-    opd_plugin *plugin = OPDI_LOAD(&opdi_plugins);
-    if (plugin) { opdi_gone_give_back(); }        /* kernels that were waiting for a call to end */
-    while (plugin) {
-        opd_plugin **at = &opdi_plugins;
-        uint64_t oldest;
-        opdi_lock(&opdi_registry.lock);
-        oldest = opdi_oldest_call();
-        while ((plugin = *at) != NULL && (OPDI_ACQUIRE(&plugin->pins) != 0 || plugin->left >= oldest)) {
-            at = &plugin->next;
-        }
-        if (plugin) {
-            opdi_plugin_forget(plugin);
-            OPDI_STORE(at, plugin->next);
-        }
-        if (plugin) {
-            OPDI_STORE(&opdi_unmapped_begin, OPDI_MIN(opdi_unmapped_begin, plugin->begin));
-            OPDI_STORE(&opdi_unmapped_end, OPDI_MAX(opdi_unmapped_end, plugin->end));
-        }
-        opdi_unlock(&opdi_registry.lock);
-        if (!plugin) { break; }
-#if !defined(OPD_NO_PLUGINS)
-        (void)dlclose(plugin->handle);
-#endif
-        opdi_free(plugin, plugin->bytes);
-    }
-}
-
-//== loading ===========================================================================================================
-
-/* Begins registration or loading, which one thread does at a time; false if this thread is at it already. */
-static bool opdi_start_enter(opdi_thread *thread) {
-    if (OPDI_LOAD(&opdi_registry.starter) == thread) { return false; }
-    opdi_lock(&opdi_registry.start);
-    OPDI_STORE(&opdi_registry.starter, thread);
-    OPDI_PUBLISH(&opdi_registry.making, 1);
-    return true;
-}
-static void opdi_start_leave(bool entered) {
-    if (!entered) { return; }
-    OPDI_PUBLISH(&opdi_registry.making, 0);
-    OPDI_STORE(&opdi_registry.starter, (opdi_thread *)NULL);
-    opdi_unlock(&opdi_registry.start);
-}
-
-/* Takes blocks of plugin that nobody has run off the registry's list, to plugin's own. */
-static void opdi_plugin_take_blocks(opd_plugin *plugin) {
-    opd_block **from = &opdi_registry.blocks, **to = &plugin->blocks, *block;
-    while (*to) { to = &(*to)->next; }
-    opdi_lock(&opdi_registry.lock);
-    while ((block = *from) != NULL) {
-        if (!opdi_plugin_has(plugin, (uintptr_t)block)) {
-            from = &block->next;
-            continue;
-        }
-        *from = block->next;
-        block->next = NULL;
-        *to = block;
-        to = &block->next;
-    }
-    opdi_registry.blocks_end = from;
-    opdi_unlock(&opdi_registry.lock);
-}
-
-/* Returns a library that was opened by code of plugin, or NULL. */
-static opd_library *opdi_plugin_library(const opd_plugin *plugin) {
-    opd_library *lib;
-    opdi_lock(&opdi_registry.lock);
-    for (lib = opdi_registry.libraries; lib && !opdi_plugin_has(plugin, (uintptr_t)lib->file); lib = lib->next) { }
-    opdi_unlock(&opdi_registry.lock);
-    return lib;
-}
-
-/* Returns a listener that is code of plugin, or NULL. */
-static opd_listener *opdi_plugin_listener(const opd_plugin *plugin) {
-    opd_listener *listener;
-    opdi_lock(&opdi_registry.lock);
-    for (listener = opdi_registry.listeners; listener; listener = listener->next) {
-        if (opdi_plugin_has(plugin, (uintptr_t)listener->defined) ||
-            opdi_plugin_has(plugin, (uintptr_t)listener->undefined)) {
-            break;
-        }
-    }
-    opdi_unlock(&opdi_registry.lock);
-    return listener;
-}
-
-/* Undoes all that a plug-in has registered and takes the pin of its being loaded.  The caller sweeps when no
-   lock is held. */
-static void opdi_plugin_undo(opd_plugin *plugin) {
-    opd_listener *listener;
-    opd_library *lib;
-    opdi_plugin_take_blocks(plugin);
-    opdi_observers_unload(plugin);
-    while ((lib = opdi_plugin_library(plugin)) != NULL) { opd_library_close(lib); }
-    while ((listener = opdi_plugin_listener(plugin)) != NULL) { opd_listener_remove(listener); }
-    opdi_lock(&opdi_log.lock);
-    if (opdi_plugin_has(plugin, (uintptr_t)opdi_log.fn)) {
-        opdi_log.fn = opdi_log_default;
-        opdi_log.user = NULL;
-    }
-    opdi_unlock(&opdi_log.lock);
-    opdi_lock(&opdi_registry.lock);
-    plugin->left = opdi_epoch;
-    OPDI_PUBLISH(&opdi_epoch, opdi_epoch + 1);
-    OPDI_STORE(&plugin->loaded, false);
-    opdi_unlock(&opdi_registry.lock);
-    opdi_backends_unload(plugin);
-    (void)OPDI_SUB(&plugin->pins, 1);             /* the caller sweeps when no lock is held */
-}
-
-/* Undoes what the plug-in registered; it is unmapped when nothing of it is in use.  0, or -1 with an error. */
-int opd_library_unload(opd_plugin *plugin) {
-    opdi_thread *thread = opdi_self();
-    const bool entered = opdi_start_enter(thread);
-    const char *wrong = NULL;
-    const opd_library *lib;
-    opd_plugin *other;
-    opdi_lock(&opdi_registry.lock);
-    for (other = opdi_plugins; other && other != plugin; other = other->next) { }
-    if (!other || !other->loaded) { wrong = "opd_library_unload: this library is not loaded"; }
-    for (lib = opdi_registry.libraries; lib && !wrong; lib = lib->next) {
-        if (lib->in_block && opdi_plugin_has(other, (uintptr_t)lib->file)) {
-            wrong = "opd_library_unload inside a block of the library";
-        }
-    }
-    opdi_unlock(&opdi_registry.lock);
-    if (!wrong) { opdi_plugin_undo(other); }
-    opdi_start_leave(entered);
-    opdi_plugins_sweep();
-    return wrong ? opd_fail(OPD_ERROR_REGISTER, "%s", wrong) : 0;
-}
-
-#if defined(OPD_NO_PLUGINS)
-
-static opd_plugin *opdi_no_plugins(void) {
-    (void)opd_fail(OPD_ERROR_REGISTER, "this program was built with OPD_NO_PLUGINS");
-    return NULL;
-}
-opd_plugin *opd_library_load(const char *path) {
-    (void)path;
-    return opdi_no_plugins();
-}
-opd_plugin *opd_load(const char *name, const char *const *files, const char *flags) {
-    (void)name;
-    (void)files;
-    (void)flags;
-    return opdi_no_plugins();
-}
-opd_plugin *opd_load_inline(const char *name, const char *source, const char *flags) {
-    (void)name;
-    (void)source;
-    (void)flags;
-    return opdi_no_plugins();
-}
-
-#else
-
-/* Defines an operator for a plug-in; the desc of an older one is shorter, and the fields it does not know are zero. */
-static int opdi_host_define(opd_library *lib, const opd_op_desc *desc, size_t size) {
-    opd_op_desc whole;
-    if (!desc) { return opd_define(lib, NULL); }
-    memset(&whole, 0, sizeof whole);
-    memcpy(&whole, desc, OPDI_MIN(size, sizeof whole));
-    return opd_define(lib, &whole);
-}
-
-#define OPDI_HOST_ENTRY(R, name, n, types) name,
-#define OPDI_HOST_ENTRY_V(name, n, types) name,
-static const struct opd_host opdi_host_table = {
-    /* major, minor */ OPD_VERSION_MAJOR, OPD_VERSION_MINOR,
-    opd_fail, opd_warn, /* define, impl, fallback */ opdi_host_define, opd_impl_key, opd_fallback,
-    OPD_HOST_FUNCTIONS(OPDI_HOST_ENTRY, OPDI_HOST_ENTRY_V)};
-
-static const char *opdi_machine_name(const unsigned char *elf) {
-    const unsigned machine = elf[5] == 2 ? (unsigned)elf[18] << 8 | elf[19] : (unsigned)elf[19] << 8 | elf[18];
-    switch (machine) {
-    case 3: return "i386";
-    case 21: return "ppc64";
-    case 22: return "s390";
-    case 40: return "arm";
-    case 62: return elf[4] == 1 ? "x32" : "x86-64";
-    case 183: return "aarch64";
-    case 243: return elf[4] == 1 ? "riscv32" : "riscv64";
-    default: return "another machine";
-    }
-}
-
-/* Reads the first 20 bytes of a file: 0 if it is ELF, 1 if not, -1 if it cannot be opened. */
-static int opdi_elf_read(const char *path, unsigned char *elf) {
-    FILE *file = fopen(path, "rb");
-    size_t length = file ? fread(elf, 1, 20, file) : 0;
-    if (file) { (void)fclose(file); }
-    return file ? length == 20 && memcmp(elf, "\177ELF", 4) == 0 ? 0 : 1 : -1;
-}
-
-#if UINTPTR_MAX > 0xffffffffu
-typedef Elf64_Ehdr opdi_elf;
-typedef Elf64_Phdr opdi_elf_segment;
-typedef Elf64_Shdr opdi_elf_section;
-typedef Elf64_Sym opdi_elf_symbol;
-#else
-typedef Elf32_Ehdr opdi_elf;
-typedef Elf32_Phdr opdi_elf_segment;
-typedef Elf32_Shdr opdi_elf_section;
-typedef Elf32_Sym opdi_elf_symbol;
-#endif
-
-/* True if a file ends before what would be mapped of it does: touching that would kill the process. */
-static bool opdi_elf_cut(const char *path) {
-    FILE *file = fopen(path, "rb");
-    struct stat s;
-    opdi_elf elf;
-    bool cut = !file || stat(path, &s) || fread(&elf, sizeof elf, 1, file) != 1;
-    int i;
-    for (i = 0; !cut && i < elf.e_phnum; i++) {
-        opdi_elf_segment segment;
-        cut = fseek(file, (long)(elf.e_phoff + (size_t)i * elf.e_phentsize), SEEK_SET) ||
-            fread(&segment, sizeof segment, 1, file) != 1 ||
-            (segment.p_type == PT_LOAD && (uint64_t)segment.p_offset + segment.p_filesz > (uint64_t)s.st_size);
-    }
-    if (file) { (void)fclose(file); }
-    return cut;
-}
-
-/* Checks a library's file and says what the loader would not say clearly: no such file, no library, cut off, another
-   machine's.  0, or -1 with an error. */
-static int opdi_plugin_file_check(const char *path) {
-    unsigned char elf[20], own[20];
-    const int rc = opdi_elf_read(path, elf);
-    if (rc < 0) {
-        return opd_fail(opdi_errno_code(OPD_ERROR_NOT_FOUND), "opd_library_load: cannot open '%s': %s", path,
-                        strerror(errno));
-    }
-    if (rc > 0 || elf[elf[5] == 2 ? 17 : 16] != 3) {
-        return opd_fail(OPD_ERROR_REGISTER, "opd_library_load: '%s' is not a shared library (one is made with "
-                        "cc -shared -fPIC -DOPDISPATCH_PLUGIN)", path);
-    }
-    if (opdi_elf_read("/proc/self/exe", own)) { return 0; }
-    if (memcmp(elf + 4, own + 4, 2) != 0 || memcmp(elf + 18, own + 18, 2) != 0) {
-        return opd_fail(OPD_ERROR_REGISTER, "opd_library_load: '%s' is for %s, this program for %s", path,
-                        opdi_machine_name(elf), opdi_machine_name(own));
-    }
-    return opdi_elf_cut(path) ? opd_fail(OPD_ERROR_REGISTER, "opd_library_load: '%s' is cut off", path) : 0;
-}
-
-static void *opdi_dlopen(const char *path) {
-    void *handle = NULL;
-    opdi_string file = {NULL, 0, 0, false};
-    if (opdi_plugin_file_check(path)) { return NULL; }
-    opdi_string_add(&file, strchr(path, '/') ? "" : "./");    /* a bare name would be searched for */
-    opdi_string_add(&file, path);
-    errno = 0;
-    if (!file.failed && !(handle = dlopen(file.data, RTLD_NOW | RTLD_LOCAL))) {
-        const opd_code code = opdi_errno_code(OPD_ERROR_REGISTER);
-        const char *why = dlerror();
-        const bool ours = why && strstr(why, "undefined symbol: opd_");
-        (void)opd_fail(code, "opd_library_load: %s%s", why ? why : path, ours
-                       ? " (build the library with -DOPDISPATCH_PLUGIN, or link the program with -rdynamic)" : "");
-    }
-    opdi_string_free(&file);
-    return handle;
-}
-
-/* Returns the first word of the loader's record of a library.  The loader's lock guards it, which no sanitizer sees. */
-#if defined(__GNUC__) && !defined(__TINYC__)
-__attribute__((no_sanitize("thread")))
-#endif
-static const char *opdi_link_map_begin(void *map) { return *(const char *const *)map; }
-
-/* Finds where a library is mapped; 0, or -1 with an error.  dlinfo is asked for by name, since strict C does not
-   declare it; the link map that it gives begins with the address. */
-static int opdi_plugin_range(opd_plugin *plugin) {
-    void *self = dlopen(NULL, RTLD_NOW), *f = self ? dlsym(self, "dlinfo") : NULL, *map = NULL;
-    int (*ask)(void *, int, void *);
-    const char *base = NULL;
-    const opdi_elf *elf;
-    int i;
-    memcpy(&ask, &f, sizeof f);
-    if (f && ask(plugin->handle, 2, &map) == 0) { base = opdi_link_map_begin(map); }  /* RTLD_DI_LINKMAP */
-    if (self) { (void)dlclose(self); }
-    if (!base || memcmp(base, "\177ELF", 4) != 0) {
-        return opd_fail(OPD_ERROR_REGISTER, "opd_library_load: cannot see where '%s' is mapped", plugin->path);
-    }
-    elf = (const opdi_elf *)(const void *)base;
-    for (i = 0; i < elf->e_phnum; i++) {
-        const opdi_elf_segment *segment = (const opdi_elf_segment *)(const void *)
-            (base + elf->e_phoff + (size_t)i * elf->e_phentsize);
-        const uintptr_t end = (uintptr_t)base + segment->p_vaddr + segment->p_memsz;
-        if (segment->p_type == PT_LOAD) { plugin->end = OPDI_MAX(plugin->end, end); }
-    }
-    plugin->begin = (uintptr_t)base;
-    return 0;
-}
-
-/* Checks version and kind of a library that has just been mapped; 0, or -1 with an error. */
-static int opdi_plugin_check(opd_plugin *plugin) {
-    const uintptr_t own = (uintptr_t)dlsym(plugin->handle, "opd_library_load");
-    const opd_plugin_info *info = (const opd_plugin_info *)dlsym(plugin->handle, "opd_plugin_entry");
-    if (opdi_plugin_has(plugin, own) && own != (uintptr_t)opd_library_load) {
-        return opd_fail(OPD_ERROR_REGISTER, "opd_library_load: '%s' has an implementation of its own in it: build it "
-                        "without OPDISPATCH_IMPLEMENTATION, with -DOPDISPATCH_PLUGIN", plugin->path);
-    }
-    if (!opdi_plugin_has(plugin, (uintptr_t)info)) { return 0; }
-    if (memcmp(info->magic, OPD_PLUGIN_MAGIC, sizeof OPD_PLUGIN_MAGIC) != 0) {
-        return opd_fail(OPD_ERROR_REGISTER, "opd_library_load: the opd_plugin_entry of '%s' is not opdispatch's",
-                        plugin->path);
-    }
-    if (info->major != OPD_VERSION_MAJOR || info->minor > OPD_VERSION_MINOR) {
-        return opd_fail(OPD_ERROR_REGISTER, "opd_library_load: '%s' was built with opdispatch %d.%d, which a program "
-                        "with opdispatch %d.%d cannot load: the major versions must agree, and the library's minor "
-                        "version must not be newer", plugin->path, (int)info->major, (int)info->minor,
-                        OPD_VERSION_MAJOR, OPD_VERSION_MINOR);
-    }
-    if (*info->host && *info->host != &opdi_host_table) {
-        return opd_fail(OPD_ERROR_REGISTER, "opd_library_load: '%s' is loaded already, by another copy of opdispatch "
-                        "in this program", plugin->path);
-    }
-    plugin->info = info;
-    if (!*info->host) { *info->host = &opdi_host_table; }     /* loaded again, code of it may be running */
-    return 0;
-}
-
-/* Makes the record of a library, not in the list yet; NULL without memory. */
-static opd_plugin *opdi_plugin_new(const char *path) {
-    const size_t length = strlen(path) + 1;
-    opd_plugin *plugin = (opd_plugin *)opdi_alloc(sizeof *plugin + length);
-    if (!plugin) { return NULL; }
-    memset(plugin, 0, sizeof *plugin);
-    plugin->bytes = sizeof *plugin + length;
-    plugin->path = (char *)(plugin + 1);
-    memcpy(plugin->path, path, length);
-    return plugin;
-}
-
-/* Returns the record of a library that has just been mapped: `fresh`, which is in the list now, or the one that was
-   there already.  NULL with an error. */
-static opd_plugin *opdi_plugin_enter(opd_plugin *fresh, bool *known) {
-    opd_plugin *plugin;
-    if (opdi_plugin_range(fresh)) { return NULL; }
-    opdi_lock(&opdi_registry.lock);
-    for (plugin = opdi_plugins; plugin && plugin->handle != fresh->handle; plugin = plugin->next) { }
-    *known = plugin && plugin->loaded;
-    if (!plugin) {
-        fresh->next = opdi_plugins;
-        OPDI_PUBLISH(&opdi_plugins, fresh);
-        plugin = fresh;
-    }
-    if (!*known) { opdi_plugin_pin(plugin); }
-    OPDI_STORE(&plugin->loaded, true);
-    opdi_unlock(&opdi_registry.lock);
-    return plugin;
-}
-
-/* Runs the blocks of a plug-in until one fails; 0, or -1 with an error. */
-static int opdi_plugin_run(opd_plugin *plugin) {
-    opd_block *block;
-    opdi_plugin_take_blocks(plugin);
-    block = plugin->info ? *plugin->info->blocks : plugin->blocks;
-    if (!block && !opdi_plugin_library(plugin)) {
-        return opd_fail(OPD_ERROR_REGISTER, "opd_library_load: '%s' registers nothing: it has no OPD_LIBRARY block, "
-                        "was built by a compiler without constructors, or has an implementation of its own in it",
-                        plugin->path);
-    }
-    for (; block && opd_ok(); block = block->next) { opdi_block_run(block); }
-    return opd_ok() ? 0 : -1;
-}
-
-/* Maps a library and runs its blocks; NULL with an error, and everything undone. */
-opd_plugin *opd_library_load(const char *path) {
-    opdi_thread *thread = opdi_self();
-    opd_plugin *fresh, *plugin = NULL;
-    bool entered, known = false;
-    if (!opd_ok()) { return NULL; }
-    if (!path) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_library_load: the path is NULL");
-        return NULL;
-    }
-    opdi_started();
-    fresh = opd_ok() ? opdi_plugin_new(path) : NULL;
-    if (!fresh) { return NULL; }
-    fresh->handle = opdi_dlopen(path);
-    entered = opdi_start_enter(thread);
-    if (fresh->handle && (plugin = opdi_plugin_enter(fresh, &known)) != NULL && !known) {
-        if (!opd_ok() || opdi_plugin_check(plugin) || opdi_plugin_run(plugin)) { opdi_plugin_undo(plugin); }
-    }
-    opdi_start_leave(entered);
-    /* the record has a reference of its own; without one nobody needs it */
-    if (plugin != fresh && fresh->handle) { (void)dlclose(fresh->handle); }
-    if (plugin != fresh) { opdi_free(fresh, fresh->bytes); }
-    if (!opd_ok()) {
-        opdi_plugins_sweep();
-        return NULL;
-    }
-    return plugin;
-}
-
-//== compiling at run time =============================================================================================
-//
-//  A result is <name>-<key>-<contents>.so: the key is of flags, compiler, version and paths, `contents` of every file
-//  that the compiler read, whose list stands in <name>-<key>.deps.  All is made in a folder tmp.* of its own and
-//  renamed; what a build left that was killed is stepped over, and taken away after a day.
-
-#define OPDI_PATH 1024
-
-static uint64_t opdi_mix(uint64_t hash, const void *data, size_t size) {
-    const char *at = (const char *)data;
-    uint64_t word;
-    hash = (hash ^ size) * 0x9e3779b97f4a7c15u;
-    for (; size; at += OPDI_MIN(size, 8), size -= OPDI_MIN(size, 8)) {
-        word = 0;
-        memcpy(&word, at, OPDI_MIN(size, 8));
-        hash = (hash ^ word) * 0xff51afd7ed558ccdu;
-        hash ^= hash >> 32;
-    }
-    return hash;
-}
-static uint64_t opdi_mix_text(uint64_t hash, const char *text) { return opdi_mix(hash, text, strlen(text)); }
-
-/* Mixes the contents of a file into a hash; false if it cannot be read. */
-static bool opdi_mix_file(uint64_t *hash, const char *path) {
-    char part[16384];
-    size_t count;
-    FILE *file = fopen(path, "rb");
-    if (!file) { return false; }
-    while ((count = fread(part, 1, sizeof part, file)) > 0) { *hash = opdi_mix(*hash, part, count); }
-    count = (size_t)ferror(file);
-    (void)fclose(file);
-    return count == 0;
-}
-
-/* Reads a whole file as text; false without an error if there is none. */
-static bool opdi_string_read(opdi_string *string, const char *path) {
-    char part[4096];
-    size_t count;
-    FILE *file = fopen(path, "rb");
-    if (!file) { return false; }
-    opdi_string_add_n(string, "", 0);
-    while ((count = fread(part, 1, sizeof part, file)) > 0) { opdi_string_add_n(string, part, count); }
-    (void)fclose(file);
-    return !string->failed;
-}
-
-OPD_PRINTF_LIKE(2, 3) static int opdi_path(char *out, const char *format, ...) {
-    va_list ap;
-    int count;
-    va_start(ap, format);
-    count = vsnprintf(out, OPDI_PATH, format, ap);
-    va_end(ap);
-    return count >= 0 && count < OPDI_PATH ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "the path %.60s... is too long", out);
-}
-
-/* Appends data to an open file, makes sure that all is on the disk, and closes it; for this user alone.
-   False on failure. */
-static bool opdi_file_end(int fd, const char *data, size_t length) {
-    bool ok = fd >= 0 && fchmod(fd, 0600) == 0;
-    while (ok && length) {
-        const ssize_t put = write(fd, data, length);
-        ok = put >= 0 || errno == EINTR;
-        if (put > 0) {
-            data += put;
-            length -= (size_t)put;
-        }
-    }
-    ok = ok && fsync(fd) == 0;
-    return fd >= 0 && close(fd) == 0 && ok;
-}
-
-/* Writes a file of this folder, whole or not at all; 0, or -1 with an error. */
-static int opdi_file_write(const char *dir, const char *path, const char *data, size_t length) {
-    char tmp[OPDI_PATH];
-    int fd;
-    if (opdi_path(tmp, "%s/tmp.XXXXXX", dir)) { return -1; }
-    fd = mkstemp(tmp);
-    if (opdi_file_end(fd, data, length) && rename(tmp, path) == 0) { return 0; }
-    (void)opd_fail(opdi_errno_code(OPD_ERROR_REGISTER), "cannot write %s: %s", path, strerror(errno));
-    if (fd >= 0) { (void)remove(tmp); }
-    return -1;
-}
-
-/* Removes a file, or a folder that has files in it and no folders. */
-static void opdi_folder_remove(const char *path) {
-    DIR *d = opendir(path);
-    const struct dirent *e;
-    char file[OPDI_PATH];
-    while (d && (e = readdir(d)) != NULL) {
-        if (*e->d_name != '.' && snprintf(file, sizeof file, "%s/%s", path, e->d_name) < OPDI_PATH) {
-            (void)remove(file);
-        }
-    }
-    if (d) { (void)closedir(d); }
-    (void)remove(path);
-}
-
-/* Removes what killed builds have left, when it is older than a day. */
-static void opdi_cache_sweep(const char *dir) {
-    DIR *d = opendir(dir);
-    const struct dirent *e;
-    struct stat s;
-    char path[OPDI_PATH];
-    while (d && (e = readdir(d)) != NULL) {
-        if (strncmp(e->d_name, "tmp.", 4) == 0 && snprintf(path, sizeof path, "%s/%s", dir, e->d_name) < OPDI_PATH &&
-            lstat(path, &s) == 0 && s.st_mtime < time(NULL) - 24 * 60 * 60) {
-            opdi_folder_remove(path);
-        }
-    }
-    if (d) { (void)closedir(d); }
-}
-
-/* True if only this user and the system (root, or the owner of / where root has another number) can replace what a path
-   without links leads to: no folder on the way belongs to others, nor may others write in it, except where each file is
-   its owner's to remove.  Not strict: folders of others are fine unless anybody could have made them.  `bad` is the
-   first that is not so. */
-static bool opdi_path_guarded(const char *path, bool strict, char *bad) {
-    struct stat top, s;
-    bool ok = stat("/", &top) == 0, shared = false;
-    size_t length = 1;
-    for (; ok; length += 1 + strcspn(path + length + 1, "/")) {
-        (void)snprintf(bad, OPDI_PATH, "%.*s", (int)length, path);
-        ok = lstat(bad, &s) == 0 &&
-             (s.st_uid == geteuid() || s.st_uid == 0 || s.st_uid == top.st_uid || !(strict || shared));
-        shared = (s.st_mode & 02) || ((s.st_mode & 020) && s.st_gid != s.st_uid);      /* a user's own group is he */
-        ok = ok && (!shared || (S_ISDIR(s.st_mode) && (s.st_mode & 01000)));
-        if (length == 1 && path[1]) { length = 0; }
-        else if (!path[length]) { return ok; }
-    }
-    return false;
-}
-
-/* Finds or makes the folder of results, in which only this user may write and which nobody else can replace;
-   0, or -1. */
-static int opdi_cache_dir(char *dir) {
-    const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    const bool own = xdg && *xdg == '/';
-    struct stat s;
-    char parent[OPDI_PATH], bad[OPDI_PATH], *real;
-    bool guarded;
-    int rc;
-    if (geteuid() != getuid()) {
-        return opd_fail(OPD_ERROR_REGISTER, "nothing is compiled by a program that runs with another user's rights");
-    }
-    if (!own && !(home && *home == '/')) {
-        return opd_fail(OPD_ERROR_REGISTER, "no place for compiled code: neither $XDG_CACHE_HOME nor $HOME is a path");
-    }
-    if (opdi_path(parent, "%s%s", own ? xdg : home, own ? "" : "/.cache")) { return -1; }
-    (void)mkdir(parent, 0700);
-    real = realpath(parent, NULL);
-    rc = opdi_path(dir, "%s/opdispatch", real ? real : parent);
-    guarded = real && opdi_path_guarded(real, true, bad);
-    free(real);
-    if (rc) { return -1; }
-    (void)mkdir(dir, 0700);
-    if (lstat(dir, &s) || !S_ISDIR(s.st_mode)) {
-        return opd_fail(opdi_errno_code(OPD_ERROR_REGISTER), "cannot make the folder %s: %s", dir,
-                        strerror(errno ? errno : ENOTDIR));
-    }
-    if (!guarded || s.st_uid != geteuid() || (s.st_mode & 022)) {
-        return opd_fail(OPD_ERROR_REGISTER, "the folder %s for compiled code is not safe: %s belongs to another user, "
-                        "or others may write in it ($XDG_CACHE_HOME names another place)", dir, guarded ? dir : bad);
-    }
-    return 0;
-}
-
-/* A build: what is compiled, where, and how. */
-typedef struct opdi_build {
-    const char *what, *name, *flags;
-    const char *const *files;
-    bool cxx;                                                 /* some of the files are C++ */
-    char dir[OPDI_PATH], tmp[OPDI_PATH], stem[OPDI_PATH];     /* stem: <dir>/<name>-<key> */
-    char include[OPDI_PATH];                                  /* where opdispatch.h is; "": the hint says why not */
-    const char *hint;
-} opdi_build;
-
-static bool opdi_is_cxx(const char *file) {
-    const char *dot = strrchr(file, '.');
-    return dot && (!strcmp(dot, ".cpp") || !strcmp(dot, ".cc") || !strcmp(dot, ".cxx") || !strcmp(dot, ".C"));
-}
-
-static const char *opdi_compiler(bool cxx) {
-    const char *command = getenv(cxx ? "CXX" : "CC");
-    if (command) { command += strspn(command, " \t\n"); }
-    return command && *command ? command : cxx ? "c++" : "cc";
-}
-
-/* Mixes path, size and time of a command's program into a hash, so that another version has another key. */
-static uint64_t opdi_mix_compiler(uint64_t hash, const char *command) {
-    const size_t n = strcspn(command, " \t");
-    const char *path = memchr(command, '/', n) ? "" : getenv("PATH");
-    char file[OPDI_PATH];
-    hash = opdi_mix_text(hash, command);
-    for (path = path ? path : "/usr/bin:/bin"; path; path = *path == ':' ? path + 1 : NULL) {
-        const size_t length = strcspn(path, ":");
-        struct stat s;
-        const int len = snprintf(file, sizeof file, "%.*s%s%.*s", (int)length, path, length ? "/" : "", (int)n,
-                                 command);
-        if (len < (int)sizeof file && stat(file, &s) == 0 && S_ISREG(s.st_mode)) {
-            const int64_t id[2] = {(int64_t)s.st_size, (int64_t)s.st_mtime};
-            return opdi_mix(opdi_mix_text(hash, file), id, sizeof id);
-        }
-        path += length;
-    }
-    return hash;
-}
-
-/* Finds the folder of opdispatch.h: $OPD_INCLUDE, else where this file was compiled from.  A relative path begins
-   in the folder of the program or one above, never in the current folder, whose files may be anybody's.  If it is
-   not found, flags and the system's folders may still lead to it; if they do not, the hint is part of the error.
-   0 or -1. */
-static int opdi_build_include(opdi_build *build) {
-    const char *given = getenv("OPD_INCLUDE"), *here = __FILE__;
-    char at[OPDI_PATH] = "", path[OPDI_PATH], bad[OPDI_PATH], *real, *up;
-    if (given && *given) {
-        build->hint = "not where $OPD_INCLUDE says";
-        if (opdi_path(path, "%s/opdispatch.h", given)) { return -1; }
-        return access(path, R_OK) == 0 ? opdi_path(build->include, "%s", given) : 0;
-    }
-    if (*here != '/') {
-        const ssize_t n = readlink("/proc/self/exe", at, sizeof at - 1);
-        at[n > 0 && n < OPDI_PATH ? n : 0] = 0;
-    }
-    build->hint = "not found from the program's folder or one above, by the path that the program was compiled with";
-    do {
-        if ((up = strrchr(at, '/')) != NULL) { *up = 0; }
-        if (opdi_path(path, "%s/%s", at, here + (*here == '/'))) { return -1; }
-        real = realpath(path, NULL);
-        if (real && opdi_path_guarded(real, false, bad)) {
-            strrchr(real, '/')[1] = 0;
-            (void)opdi_path(build->include, "%s", real);
-        } else if (real) { build->hint = "where the program was compiled from, but others may change it there"; }
-        free(real);
-    } while (up && !*build->include && opd_ok());
-    return opd_ok() ? 0 : -1;
-}
-
-/* Sets stem, which has the key in it, and include; 0, or -1 with an error. */
-static int opdi_build_key(opdi_build *build) {
-    uint64_t hash = opdi_mix_text(1, OPD_VERSION);
-    int i;
-    if (opdi_build_include(build)) { return -1; }
-    hash = opdi_mix_compiler(hash, opdi_compiler(false));
-    if (build->cxx) { hash = opdi_mix_compiler(hash, opdi_compiler(true)); }
-    hash = opdi_mix_text(opdi_mix_text(hash, build->flags), build->include);
-    if (strstr(build->flags, "native")) {         /* the folder may be seen from another machine */
-        char host[256] = "";
-        (void)gethostname(host, sizeof host - 1);
-        hash = opdi_mix_text(hash, host);
-    }
-    for (i = 0; build->files[i]; i++) { hash = opdi_mix_text(hash, build->files[i]); }
-    return opdi_path(build->stem, "%s/%s-%016llx", build->dir, build->name, (unsigned long long)hash);
-}
-
-/* Writes the name of the result, by the list of files that the compiler read; false if one of them is not there. */
-static bool opdi_build_result(const opdi_build *build, const opdi_string *deps, char *out) {
-    uint64_t hash = 2;
-    size_t at;
-    for (at = 0; at < deps->length; at += strlen(deps->data + at) + 1) {
-        hash = opdi_mix_text(hash, deps->data + at);
-        if (!opdi_mix_file(&hash, deps->data + at)) { return false; }
-    }
-    return snprintf(out, OPDI_PATH, "%s-%016llx.so", build->stem, (unsigned long long)hash) < OPDI_PATH;
-}
-
-/* Adds the paths of a rule "object: a b", as compilers write it, each with its zero. */
-static void opdi_deps_add(opdi_string *deps, const char *rule) {
-    const char *at = strstr(rule, ": ");
-    bool in = false;
-    for (at = at ? at + 1 : ""; *at; at++) {
-        const bool escaped = *at == '\\' && at[1], newline = escaped && (at[1] == '\n' || at[1] == '\r');
-        if (newline || (!escaped && strchr(" \t\r\n", *at))) {
-            if (in) { opdi_string_add_n(deps, "", 1); }
-            if (*at == '\n') {  /* the rule's end */
-                in = false;
-                break;
-            }
-            at += newline;
-            in = false;
-            continue;
-        }
-        if ((escaped && strchr(" #:\\", at[1])) || (*at == '$' && at[1] == '$')) { at++; }
-        opdi_string_add_n(deps, at, 1);
-        in = true;
-    }
-    if (in) { opdi_string_add_n(deps, "", 1); }
-}
-
-/* Adds a word of a command, with its zero. */
-static void opdi_words_add(opdi_string *words, const char *word) { opdi_string_add_n(words, word, strlen(word) + 1); }
-static void opdi_words_split(opdi_string *words, const char *text) {
-    for (text += strspn(text, " \t\n"); *text; text += strspn(text, " \t\n")) {
-        const size_t length = strcspn(text, " \t\n");
-        opdi_string_add_n(words, text, length);
-        opdi_string_add_n(words, "", 1);
-        text += length;
-    }
-}
-
-static int opdi_wait(pid_t pid) {
-    int status = 0;
-    while (waitpid(pid, &status, 0) < 0) {
-        if (errno != EINTR) { return 0; }         /* SIGCHLD is ignored: the result will tell */
-    }
-    return status;
-}
-
-static void opdi_say_command(char *const *argv) {
-    opdi_string line = {NULL, 0, 0, false};
-    for (; *argv; argv++) {
-        opdi_string_add(&line, *argv);
-        opdi_string_add(&line, argv[1] ? " " : "");
-    }
-    if (!line.failed) { opdi_log_say(opdi_self(), -1, line.data, false); }
-    opdi_string_free(&line);
-}
-
-static bool opdi_verbose(void) {
-    const char *value = getenv("OPD_VERBOSE");
-    return value && *value && strcmp(value, "0") != 0;
-}
-
-/* Runs a command without a shell, its output into a file; 0, or -1 with the command's own message, also if it has not
-   made the file `made`. */
-static int opdi_build_run(const opdi_build *build, const opdi_string *words, const char *made) {
-    posix_spawn_file_actions_t files;
-    posix_spawnattr_t attr;
-    sigset_t children;
-    char log[OPDI_PATH], **argv;
-    size_t at, length = 0, i = 0;
-    opdi_string said = {NULL, 0, 0, false};
-    int rc, status = 0;
-    pid_t pid;
-    if (words->failed || opdi_path(log, "%s/log", build->tmp)) { return -1; }
-    for (at = 0; at < words->length; at += strlen(words->data + at) + 1) { length++; }
-    argv = (char **)opdi_alloc((length + 1) * sizeof *argv);
-    if (!argv) { return -1; }
-    for (at = 0; at < words->length; at += strlen(words->data + at) + 1) { argv[i++] = words->data + at; }
-    argv[length] = NULL;
-    if (opdi_verbose()) { opdi_say_command(argv); }
-    rc = posix_spawn_file_actions_init(&files);
-    if (rc == 0) {
-        rc = posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
-        if (!rc) { rc = posix_spawn_file_actions_addopen(&files, 1, log, O_WRONLY | O_CREAT | O_TRUNC, 0600); }
-        if (!rc) { rc = posix_spawn_file_actions_adddup2(&files, 1, 2); }
-        (void)sigemptyset(&children);             /* a program may ignore them; a compiler waits for its linker */
-        (void)sigaddset(&children, SIGCHLD);
-        if (!rc && (rc = posix_spawnattr_init(&attr)) == 0) {
-            rc = posix_spawnattr_setsigdefault(&attr, &children);
-            if (!rc) { rc = posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGDEF); }
-            if (!rc) { rc = posix_spawnp(&pid, argv[0], &files, &attr, argv, environ); }
-            (void)posix_spawnattr_destroy(&attr);
-        }
-        (void)posix_spawn_file_actions_destroy(&files);
-    }
-    if (rc == 0) { status = opdi_wait(pid) || access(made, R_OK) ? 1 : 0; }
-    if (rc) {
-        (void)opd_fail(rc == ENOMEM ? OPD_ERROR_MEMORY : OPD_ERROR_REGISTER, "%s: cannot run the compiler '%s': %s",
-                       build->what, argv[0], strerror(rc));
-    } else if (opdi_string_read(&said, log) && status) {
-        const bool lost = !*build->include && strstr(said.data, "opdispatch.h");
-        (void)opd_fail(OPD_ERROR_REGISTER, "%s: '%s' failed for %s:\n%.1700s%s%s%s", build->what, argv[0], build->name,
-                       said.data, lost ? "opdispatch.h: " : "", lost ? build->hint : "",
-                       lost ? ": $OPD_INCLUDE must name its folder" : "");
-    } else if (said.length && !said.failed && opdi_verbose()) {
-        opdi_log_say(opdi_self(), -1, said.data, false);
-    }
-    opdi_free(argv, (length + 1) * sizeof *argv);
-    opdi_string_free(&said);
-    if (status && opd_ok()) { (void)opd_fail(OPD_ERROR_REGISTER, "%s: the compiler failed", build->what); }
-    return rc || status || !opd_ok() ? -1 : 0;
-}
-
-/* Compiles file i and adds what it reads to the list; 0, or -1 with an error. */
-static int opdi_build_object(const opdi_build *build, int i, opdi_string *deps) {
-    opdi_string words = {NULL, 0, 0, false}, rule = {NULL, 0, 0, false};
-    char object[OPDI_PATH], dep[OPDI_PATH];
-    const size_t before = deps->length;
-    int rc;
-    if (opdi_path(object, "%s/%d.o", build->tmp, i) || opdi_path(dep, "%s/%d.d", build->tmp, i)) { return -1; }
-    opdi_words_split(&words, opdi_compiler(opdi_is_cxx(build->files[i])));
-    opdi_words_add(&words, "-O2");
-    opdi_words_split(&words, build->flags);
-    opdi_words_split(&words, *build->include ? "-DOPDISPATCH_PLUGIN -fPIC -I" : "-DOPDISPATCH_PLUGIN -fPIC");
-    words.length -= words.length > 0 && *build->include;  /* the folder is part of that word */
-    if (*build->include) { opdi_words_add(&words, build->include); }
-    opdi_words_split(&words, "-MD -MF");
-    opdi_words_add(&words, dep);
-    opdi_words_add(&words, "-c");
-    opdi_words_add(&words, build->files[i]);
-    opdi_words_add(&words, "-o");
-    opdi_words_add(&words, object);
-    rc = opdi_build_run(build, &words, object);
-    if (rc == 0 && opdi_string_read(&rule, dep)) { opdi_deps_add(deps, rule.data); }
-    if (rc == 0 && deps->length == before) { opdi_words_add(deps, build->files[i]); }
-    opdi_string_free(&rule);
-    opdi_string_free(&words);
-    return rc || !opd_ok() ? -1 : 0;
-}
-
-/* The end of a result: a sum of all before it, by which a result is recognised that a crash or a full disk has cut. */
-typedef struct opdi_seal { char mark[8]; uint64_t sum; } opdi_seal;
-static opdi_seal opdi_seal_of(const char *data, size_t length) {
-    opdi_seal seal = {{'o', 'p', 'd', ' ', 's', 'e', 'a', 'l'}, 0};
-    seal.sum = opdi_mix(4, data, length);
-    return seal;
-}
-static bool opdi_sealed(const char *path) {
-    opdi_string string = {NULL, 0, 0, false};
-    bool ok = opdi_string_read(&string, path) && string.length > sizeof(opdi_seal);
-    if (ok) {
-        const opdi_seal seal = opdi_seal_of(string.data, string.length - sizeof seal);
-        ok = memcmp(string.data + string.length - sizeof seal, &seal, sizeof seal) == 0;
-    }
-    opdi_string_free(&string);
-    return ok;
-}
-static int opdi_seal_put(const char *path, const char *out) {
-    opdi_string string = {NULL, 0, 0, false};
-    bool ok = opdi_string_read(&string, path);
-    if (ok) {
-        const opdi_seal seal = opdi_seal_of(string.data, string.length);
-        ok = opdi_file_end(open(path, O_WRONLY | O_APPEND), (const char *)&seal, sizeof seal) && rename(path, out) == 0;
-    }
-    opdi_string_free(&string);
-    return ok ? 0 : opd_fail(opdi_errno_code(OPD_ERROR_REGISTER), "cannot write %s: %s", out, strerror(errno));
-}
-
-/* Links the objects and puts list and result in their places; 0, or -1 with an error. */
-static int opdi_build_link(const opdi_build *build, int count, const opdi_string *deps, char *out) {
-    opdi_string words = {NULL, 0, 0, false};
-    char path[OPDI_PATH], list[OPDI_PATH];
-    int i, rc = 0;
-    opdi_words_split(&words, opdi_compiler(build->cxx));
-    opdi_words_add(&words, "-shared");
-    for (i = 0; i < count && rc == 0; i++) {
-        rc = opdi_path(path, "%s/%d.o", build->tmp, i);
-        opdi_words_add(&words, path);
-    }
-    opdi_words_split(&words, build->flags);
-    opdi_words_split(&words, "-lm -o");
-    if (rc || opdi_path(path, "%s/so", build->tmp)) {
-        opdi_string_free(&words);
-        return -1;
-    }
-    opdi_words_add(&words, path);
-    rc = opdi_build_run(build, &words, path);
-    opdi_string_free(&words);
-    if (rc == 0 && !opdi_build_result(build, deps, out)) {
-        rc = opd_fail(OPD_ERROR_REGISTER, "%s: a file that the compiler read is gone", build->what);
-    }
-    return rc || opdi_seal_put(path, out) || opdi_path(list, "%s.deps", build->stem) ? -1 :
-           opdi_file_write(build->dir, list, deps->data, deps->length);
-}
-
-static int opdi_build_all(opdi_build *build, char *out) {
-    opdi_string deps = {NULL, 0, 0, false};
-    int count, rc = 0;
-    opdi_cache_sweep(build->dir);
-    if (opdi_path(build->tmp, "%s/tmp.XXXXXX", build->dir)) { return -1; }
-    if (!mkdtemp(build->tmp)) {
-        return opd_fail(opdi_errno_code(OPD_ERROR_REGISTER), "%s: cannot make %s: %s", build->what, build->tmp,
-                        strerror(errno));
-    }
-    for (count = 0; build->files[count] && rc == 0; count++) { rc = opdi_build_object(build, count, &deps); }
-    if (rc == 0) { rc = opdi_build_link(build, count, &deps, out); }
-    opdi_string_free(&deps);
-    opdi_folder_remove(build->tmp);
-    return rc;
-}
-
-static int opdi_build_open(opdi_build *build, const char *what, const char *name, const char *flags, bool cxx) {
-    size_t length = name ? strlen(name) : 0;
-    if (!opd_ok()) { return -1; }
-    if (length < 1 || length > 64 || *name == '.' ||
-        strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-               "_.+-") != length) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "%s: a name has 1 to 64 letters, digits and _.+-", what);
-    }
-    memset(build, 0, sizeof *build);
-    build->what = what;
-    build->name = name;
-    build->flags = flags ? flags : "";
-    build->cxx = cxx;
-    return opdi_cache_dir(build->dir);
-}
-
-static opd_plugin *opdi_build_load(opdi_build *build) {
-    opdi_string deps = {NULL, 0, 0, false};
-    char list[OPDI_PATH], out[OPDI_PATH];
-    bool known;
-    if (opdi_build_key(build) || opdi_path(list, "%s.deps", build->stem)) { return NULL; }
-    known = opdi_string_read(&deps, list) && opdi_build_result(build, &deps, out) && opdi_sealed(out);
-    opdi_string_free(&deps);
-    if (!opd_ok() || (!known && opdi_build_all(build, out))) { return NULL; }
-    return opd_library_load(out);
-}
-
-opd_plugin *opd_load(const char *name, const char *const *files, const char *flags) {
-    opdi_build build;
-    bool cxx = false;
-    int i;
-    for (i = 0; files && files[i]; i++) { cxx = cxx || opdi_is_cxx(files[i]); }
-    if (opdi_build_open(&build, "opd_load", name, flags, cxx)) { return NULL; }
-    if (i == 0) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_load: no files to compile");
-        return NULL;
-    }
-    build.files = files;
-    return opdi_build_load(&build);
-}
-
-opd_plugin *opd_load_inline(const char *name, const char *source, const char *flags) {
-    const bool cxx = name && opdi_is_cxx(name);
-    char path[OPDI_PATH];
-    const char *files[2] = {path, NULL};
-    opdi_build build;
-    if (opdi_build_open(&build, "opd_load_inline", name, flags, cxx)) { return NULL; }
-    if (!source) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_load_inline: the source is NULL");
-        return NULL;
-    }
-    build.files = files;
-    if (opdi_path(path, "%s/%s-%016llx.%s", build.dir, name, (unsigned long long)opdi_mix_text(3, source),
-                  cxx ? "cpp" : "c") || opdi_file_write(build.dir, path, source, strlen(source))) { return NULL; }
-    return opdi_build_load(&build);
-}
-
-#endif /* OPD_NO_PLUGINS */
-
-OPDI_ONCE_END
-
 #if !defined(OPD_NO_EXCHANGE)
 //----------------------------------------------------------------------------------------------------------------------
 //  >>exchange     DLPack, .npy, .npz, safetensors, saved graphs
@@ -40417,2261 +42672,6 @@ opd_graph *opd_graph_load(const char *path) {
 
 OPDI_COLD_END
 #endif   /* OPD_NO_EXCHANGE */
-
-//----------------------------------------------------------------------------------------------------------------------
-//  >>hooks        handles of nodes, hooks, saved-tensor hooks, checkpoints, anomaly mode
-//
-//  What few nodes and leaves have stands in an opdi_extra, which a leaf finds through its opdi_meta, and a node through
-//  its pointer to the formula: a flag says that the formula is the first member of one.  So a graph without hooks pays
-//  for nothing here.  Uses the engine's frame; the engine calls in when it meets the flag.
-//----------------------------------------------------------------------------------------------------------------------
-
-OPDI_COLD_BEGIN
-
-//== nodes from outside ================================================================================================
-//
-//  A handle is an edge's vertex: a node, or with bit 0 set a leaf, which stands for its AccumulateGrad.
-
-static uintptr_t opdi_vertex(const opd_node *node) { return (uintptr_t)node; }
-static const opd_node *opdi_plain_node(const opd_node *node) {
-    return node && !(opdi_vertex(node) & OPDI_LEAF) ? node : NULL;
-}
-
-static opd_edge opdi_edge_of(opd_tensor *tensor) {
-    opd_edge edge;
-    memset(&edge, 0, sizeof edge);
-    if (opdi_is_none(tensor, "its grad_fn") || opdi_refresh(tensor) || !(tensor->flags & OPDI_REQUIRES_GRAD)) {
-        return edge;
-    }
-    edge.node = tensor->grad_fn ? tensor->grad_fn : (opd_node *)((uintptr_t)tensor | OPDI_LEAF);
-    edge.nr = tensor->grad_fn ? tensor->output_nr : 0;
-    return edge;
-}
-
-opd_node *opd_tensor_node(const opd_tensor *tensor) { return opdi_grad_fn(tensor); }
-
-opd_edge opd_gradient_edge(opd_tensor *tensor) {
-    opd_edge edge = opdi_edge_of(tensor);
-    if (opd_ok() && !edge.node) {
-        (void)opd_fail(OPD_ERROR_AUTOGRAD, "It is not possible to get the gradient edge for a Tensor that does not "
-                       "require gradients");
-    }
-    return edge;
-}
-
-opd_node *opd_node_keep(opd_node *node) {
-    if (opdi_vertex(node) & OPDI_LEAF) { opdi_retain(opdi_edge_leaf(opdi_vertex(node))); }
-    else if (node) { opdi_ref_up(&node->refs); }
-    return node;
-}
-void opd_node_release(opd_node *node) {
-    if (opdi_vertex(node) & OPDI_LEAF) { opdi_drop(opdi_edge_leaf(opdi_vertex(node))); }
-    else if (node) { opdi_node_release(node); }
-}
-
-const char *opd_node_name(const opd_node *node) {
-    if (!node) { return ""; }
-    return opdi_plain_node(node) ? node->formula->name : "torch::autograd::AccumulateGrad";
-}
-uint64_t opd_node_sequence(const opd_node *node) {
-    return opdi_plain_node(node) ? opdi_node_sequence(node) : UINT64_MAX;
-}
-opd_op *opd_node_op(const opd_node *node) {
-    const opdi_card *card = opdi_plain_node(node) ? opdi_node_card(node) : NULL;
-    return card ? card->op : NULL;
-}
-opd_tensor *opd_node_variable(const opd_node *node) {
-    return opdi_vertex(node) & OPDI_LEAF ? opdi_edge_leaf(opdi_vertex(node)) : NULL;
-}
-int opd_node_edges(const opd_node *node) { return opdi_plain_node(node) ? node->nedges : 0; }
-opd_edge opd_node_edge(const opd_node *node, int i) {
-    opd_edge edge;
-    memset(&edge, 0, sizeof edge);
-    if (i < 0 || i >= opd_node_edges(node)) { return edge; }
-    edge.node = (opd_node *)opdi_edges(node)[i].vertex;
-    edge.nr = opdi_edges(node)[i].nr;
-    return edge;
-}
-
-int opd_node_inputs(const opd_node *node) { return !node ? 0 : opdi_plain_node(node) ? node->noutputs : 1; }
-static bool opdi_node_input(const opd_node *node, int i, const int64_t **sizes, int *ndim, opd_scalar_type *dtype,
-                            int *place) {
-    opdi_edge edge;
-    if (i < 0 || i >= opd_node_inputs(node)) { return false; }
-    edge.vertex = opdi_vertex(node);
-    edge.nr = (uint32_t)i;
-    return opdi_edge_meta(&edge, sizes, ndim, dtype, place);
-}
-opd_ints opd_node_sizes(const opd_node *node, int i) {
-    const int64_t *sizes;
-    opd_scalar_type dtype;
-    int ndim, place;
-    return opdi_node_input(node, i, &sizes, &ndim, &dtype, &place) ? opd_ints_of(sizes, ndim) : opd_ints_of(NULL, -1);
-}
-opd_scalar_type opd_node_dtype(const opd_node *node, int i) {
-    const int64_t *sizes;
-    opd_scalar_type dtype;
-    int ndim, place;
-    return opdi_node_input(node, i, &sizes, &ndim, &dtype, &place) ? dtype : OPD_DTYPE_NONE;
-}
-opd_device opd_node_device(const opd_node *node, int i) {
-    const int64_t *sizes;
-    opd_scalar_type dtype;
-    int ndim, place;
-    return opdi_place_device(opdi_node_input(node, i, &sizes, &ndim, &dtype, &place) ? place : OPD_CPU);
-}
-
-//== the backward at work ==============================================================================================
-
-int64_t opd_backward_id(void) {
-    const opdi_engine *engine = opdi_self()->innermost.engine;
-    return engine ? engine->id : -1;
-}
-bool opd_backward_keeps_graph(void) {
-    const opdi_engine *engine = opdi_self()->innermost.engine;
-    return !engine || engine->retain;
-}
-bool opd_backward_will_run(const opd_node *node) {
-    const opdi_engine *engine = opdi_self()->innermost.engine;
-    const opdi_task *task = engine && node ? opdi_task_find(engine, opdi_vertex(node)) : NULL;
-    return task && task->needed;
-}
-
-/* Plays the run of the backward at work through with counters of its own; returns how many nodes it has, or -1. */
-int64_t opd_backward_order(opd_node **nodes, int64_t cap) {
-    const opdi_engine *at = opdi_self()->innermost.engine;
-    opdi_engine engine;
-    opdi_task *task;
-    int64_t count = 0;
-    int i, rc = 0;
-    if (!opd_ok()) { return -1; }
-    if (!at) { return opd_fail(OPD_ERROR_AUTOGRAD, "opd_backward_order: no backward is at work on this thread"); }
-    engine = *at;
-    engine.heap = NULL;
-    engine.nheap = engine.heap_cap = 0;
-    for (task = engine.tasks; task; task = task->next) { task->cursor = 0; }
-    for (task = engine.tasks; task; task = task->next) {
-        for (i = 0; task->leads && i < opd_node_edges((opd_node *)task->vertex); i++) {
-            opd_edge edge = opd_node_edge((opd_node *)task->vertex, i);
-            opdi_task *child = edge.node ? opdi_task_find(&engine, opdi_vertex(edge.node)) : NULL;
-            if (child && child->needed) { child->cursor++; }
-        }
-    }
-    for (task = engine.tasks; task && rc == 0; task = task->next) {
-        if (task->needed && task->cursor == 0) { rc = opdi_heap_push(&engine, task); }
-    }
-    while (rc == 0 && engine.nheap) {
-        task = opdi_heap_pop(&engine);
-        if (count < cap) { nodes[count] = (opd_node *)task->vertex; }
-        count++;
-        for (i = 0; task->leads && i < opd_node_edges((opd_node *)task->vertex) && rc == 0; i++) {
-            opd_edge edge = opd_node_edge((opd_node *)task->vertex, i);
-            opdi_task *child = edge.node ? opdi_task_find(&engine, opdi_vertex(edge.node)) : NULL;
-            if (child && child->needed && --child->cursor == 0) { rc = opdi_heap_push(&engine, child); }
-        }
-    }
-    opdi_free(engine.heap, (size_t)engine.heap_cap * sizeof *engine.heap);
-    return rc ? -1 : count;
-}
-
-/* A function to call when a backward has ended; the first that was added is called first. */
-typedef struct opdi_final {
-    struct opdi_final *next;
-    int (*fn)(void *user);
-    void *user;
-    opd_destroy destroy;
-    opd_plugin *plugin;
-} opdi_final;
-
-int opd_backward_callback(opd_callback_fn fn, void *user, opd_destroy destroy) {
-    opdi_engine *engine = opdi_self()->innermost.engine;
-    opdi_final *final;
-    if (!opd_ok()) { return -1; }
-    if (!fn) { return opd_fail(OPD_ERROR_ARGUMENT, "opd_backward_callback: a function is needed"); }
-    if (!engine) {
-        return opd_fail(OPD_ERROR_AUTOGRAD, "Final callbacks can only be installed during backward pass.");
-    }
-    final = (opdi_final *)opdi_alloc(sizeof *final);
-    if (!final) { return -1; }
-    final->next = NULL;
-    final->fn = fn;
-    final->user = user;
-    final->destroy = destroy;
-    final->plugin = opdi_plugin_hold((uintptr_t)fn);
-    *(engine->finals ? engine->finals_end : &engine->finals) = final;
-    engine->finals_end = &final->next;
-    return 0;
-}
-
-static void opdi_final_pop(opdi_engine *engine) {
-    opdi_final *final = engine->finals;
-    engine->finals = final->next;
-    if (final->destroy) { final->destroy(final->user); }
-    if (final->plugin) { opdi_plugin_let_go(final->plugin); }
-    opdi_free(final, sizeof *final);
-}
-static void opdi_finals_drop(opdi_engine *engine) {
-    while (engine->finals) { opdi_final_pop(engine); }
-}
-static int opdi_finals_run(opdi_engine *engine) {
-    while (engine->finals) {
-        if (engine->finals->fn(engine->finals->user) && opd_ok()) {
-            (void)opd_fail(OPD_ERROR_AUTOGRAD, "a final callback of backward failed without saying why");
-        }
-        if (!opd_ok()) { return -1; }
-        opdi_final_pop(engine);
-    }
-    return 0;
-}
-
-//== hooks =============================================================================================================
-//
-//  A hook is in the list of the node or leaf that it belongs to.  Running them takes a copy of the list, so that hooks
-//  may add and remove hooks; lists and slots change under one lock, which is not held while code from outside runs.
-
-enum opdi_hook_kind { OPDI_HOOK_TENSOR, OPDI_HOOK_PRE, OPDI_HOOK_ACCUMULATED, OPDI_HOOK_POST, OPDI_HOOK_MULTI };
-typedef void (*opdi_any_fn)(void);
-
-typedef struct opdi_hook {
-    int32_t refs;                                 /* of its list, of who runs it; of a multi: of its members */
-    int32_t kind, mode;
-    uint32_t nr;                                  /* gradient of which result; of a member: its number is `index` */
-    int index, nmembers, nlinked;                 /* nlinked: of the members */
-    uint32_t serial;                              /* of the layer to whose tape it belongs: it runs in its backward */
-    bool removed;
-    struct opdi_extra *owner;                     /* whose list it is in */
-    struct opdi_hook *next, **at;
-    uint32_t slot;
-    opdi_any_fn fn;
-    void *user;
-    opd_destroy destroy;
-    opd_plugin *plugin;
-    struct opdi_hook *multi, **members;           /* a member's; a multi's, NULL where one is gone */
-    uintptr_t vertex;                             /* of a member */
-} opdi_hook;
-
-/* The place where the gradient of a result goes that retains it: held by the tensor and by the node that it is
-   a result of. */
-typedef struct opdi_box {
-    int32_t refs;
-    uint32_t nr;
-    opd_tensor *grad;
-    struct opdi_extra *owner;
-    struct opdi_box *next, **at;
-} opdi_box;
-
-/* The parts of a node or leaf that few of them have. */
-typedef struct opdi_extra {
-    opdi_derivative formula;                      /* the node's, which points here */
-    opdi_hook *hooks, **last;
-    opdi_box *boxes;
-    void **frames;                                /* anomaly mode: where the node was recorded, return addresses */
-    int nframes;
-    opd_node *parent;                             /* anomaly mode: the node at work then */
-} opdi_extra;
-
-static opdi_mutex opdi_hooks_lock = OPDI_MUTEX_INIT;
-/* The slots of hooks.  A handle is (uses << 32 | slot number).  The table grows and is never freed. */
-typedef struct opdi_hook_slot { opdi_hook *hook; uint32_t uses, next_free; } opdi_hook_slot;
-static opdi_hook_slot *opdi_hook_slots;
-static uint32_t opdi_hook_nslots, opdi_hook_free;  /* slot 0 is none */
-
-/* Returns the extra of a vertex, made if there is none; NULL without memory.  Under the lock. */
-static opdi_extra *opdi_extra_of(uintptr_t vertex) {
-    opd_node *node = vertex & OPDI_LEAF ? NULL : opdi_edge_node(vertex);
-    opdi_meta *meta = node ? NULL : opdi_meta_of(opdi_edge_leaf(vertex));
-    opdi_extra *extra = node ? (node->flags & OPDI_NODE_EXTRA ? (opdi_extra *)(uintptr_t)node->formula : NULL) : meta
-        ? meta->extra : NULL;
-    if (extra || (!node && !meta)) { return extra; }
-    extra = (opdi_extra *)opdi_alloc(sizeof *extra);
-    if (!extra) { return NULL; }
-    memset(extra, 0, sizeof *extra);
-    extra->last = &extra->hooks;
-    if (meta) {
-        OPDI_PUBLISH(&meta->extra, extra);
-        return extra;
-    }
-    extra->formula = *node->formula;
-    OPDI_PUBLISH(&node->formula, &extra->formula);
-    OPDI_PUBLISH(&node->flags, (uint8_t)(node->flags | OPDI_NODE_EXTRA));
-    return extra;
-}
-
-static void opdi_hook_release(opdi_hook *hook) {
-    if (!hook || OPDI_SUB(&hook->refs, 1) > 0) { return; }
-    if (hook->destroy) { hook->destroy(hook->user); }
-    if (hook->plugin) { opdi_plugin_let_go(hook->plugin); }
-    if (hook->members) { opdi_free(hook->members, (size_t)hook->nmembers * sizeof *hook->members); }
-    opdi_hook_release(hook->multi);
-    opdi_free(hook, sizeof *hook);
-}
-
-static void opdi_hook_slot_free(opdi_hook *hook) {
-    if (!hook->slot) { return; }
-    opdi_hook_slots[hook->slot].hook = NULL;
-    opdi_hook_slots[hook->slot].next_free = opdi_hook_free;
-    opdi_hook_free = hook->slot;
-    hook->slot = 0;
-}
-
-/* Takes a hook out of its list, whose reference becomes the caller's.  Under the lock. */
-static void opdi_hook_unlink(opdi_hook *hook) {
-    *hook->at = hook->next;
-    if (hook->next) { hook->next->at = hook->at; } else { hook->owner->last = hook->at; }
-    OPDI_STORE(&hook->removed, true);
-    opdi_hook_slot_free(hook);
-    if (!hook->multi) { return; }
-    hook->multi->members[hook->index] = NULL;
-    if (--hook->multi->nlinked == 0) { opdi_hook_slot_free(hook->multi); }
-}
-
-/* Puts a hook at the end of a list, which has a reference to it.  Under the lock. */
-static void opdi_hook_link(opdi_hook *hook, opdi_extra *extra) {
-    hook->owner = extra;
-    hook->next = NULL;
-    hook->at = extra->last;
-    *extra->last = hook;
-    extra->last = &hook->next;
-}
-
-/* Returns a new handle for hook; 0 with an error.  Under the lock. */
-static int64_t opdi_hook_handle(opdi_hook *hook) {
-    if (!opdi_hook_free) {
-        const uint32_t count = opdi_hook_nslots ? 2 * opdi_hook_nslots : 16;
-        const size_t size = sizeof *opdi_hook_slots;
-        opdi_hook_slot *grown = (opdi_hook_slot *)opdi_alloc(count * size);
-        uint32_t i;
-        if (!grown) { return 0; }
-        memset(grown, 0, count * size);
-        if (opdi_hook_nslots) {
-            memcpy(grown, opdi_hook_slots, opdi_hook_nslots * size);
-            opdi_free(opdi_hook_slots, opdi_hook_nslots * size);
-        }
-        opdi_hook_slots = grown;
-        for (i = count - 1; i >= OPDI_MAX(opdi_hook_nslots, 1); i--) {
-            opdi_hook_slots[i].next_free = opdi_hook_free;
-            opdi_hook_free = i;
-        }
-        opdi_hook_nslots = count;
-    }
-    hook->slot = opdi_hook_free;
-    opdi_hook_free = opdi_hook_slots[hook->slot].next_free;
-    opdi_hook_slots[hook->slot].hook = hook;
-    return (int64_t)(++opdi_hook_slots[hook->slot].uses & 0x7fffffff) << 32 | hook->slot;
-}
-
-static opdi_hook *opdi_hook_make(int kind, opdi_any_fn fn, void *user, opd_destroy destroy) {
-    opdi_hook *hook = (opdi_hook *)opdi_alloc(sizeof *hook);
-    if (!hook) { return NULL; }
-    memset(hook, 0, sizeof *hook);
-    hook->refs = 1;
-    hook->kind = kind;
-    hook->fn = fn;
-    hook->user = user;
-    hook->destroy = destroy;
-    hook->plugin = fn ? opdi_plugin_hold((uintptr_t)fn) : NULL;
-    return hook;
-}
-
-/* Adds a hook to node `to` and returns its handle; 0 with an error, and the user pointer stays the caller's. */
-static int64_t opdi_hook_add(opd_node *to, uint32_t nr, int kind, opdi_any_fn fn, void *user, opd_destroy destroy) {
-    opdi_hook *hook;
-    opdi_extra *extra;
-    int64_t handle;
-    if (!fn) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "a hook is NULL");
-        return 0;
-    }
-    if (!(hook = opdi_hook_make(kind, fn, user, destroy))) { return 0; }
-    hook->nr = nr;
-    hook->serial = opdi_serial_of(to);
-    opdi_lock(&opdi_hooks_lock);
-    extra = opdi_extra_of(opdi_vertex(to));
-    handle = extra ? opdi_hook_handle(hook) : 0;
-    if (handle) { opdi_hook_link(hook, extra); }
-    opdi_unlock(&opdi_hooks_lock);
-    if (!handle) {
-        hook->destroy = NULL;
-        opdi_hook_release(hook);
-    }
-    return handle;
-}
-
-int64_t opd_tensor_hook_add(opd_tensor *tensor, opd_tensor_hook_fn fn, void *user, opd_destroy destroy) {
-    opd_edge edge = opdi_edge_of(tensor);
-    if (!opd_ok()) { return 0; }
-    if (!edge.node) {
-        (void)opd_fail(OPD_ERROR_AUTOGRAD, "cannot register a hook on a variable that doesn't require gradient");
-        return 0;
-    }
-    return opdi_hook_add(edge.node, edge.nr, OPDI_HOOK_TENSOR, (opdi_any_fn)fn, user, destroy);
-}
-
-int64_t opd_tensor_post_accumulate_hook_add(opd_tensor *tensor, opd_accumulate_hook_fn fn, void *user,
-                                            opd_destroy destroy) {
-    opd_edge edge = opdi_edge_of(tensor);
-    if (!opd_ok()) { return 0; }
-    if (!edge.node) {
-        (void)opd_fail(OPD_ERROR_AUTOGRAD, "cannot register a hook on a variable that doesn't require gradient");
-        return 0;
-    }
-    if (tensor->grad_fn) {
-        (void)opd_fail(OPD_ERROR_AUTOGRAD, "post accumulate grad hooks cannot be registered on non-leaf tensors");
-        return 0;
-    }
-    return opdi_hook_add(edge.node, 0, OPDI_HOOK_ACCUMULATED, (opdi_any_fn)fn, user, destroy);
-}
-
-static bool opdi_no_node(const opd_node *node, const char *function) {
-    if (!opd_ok() || node) { return !opd_ok(); }
-    (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: the node is NULL", function);
-    return true;
-}
-int64_t opd_node_pre_hook_add(opd_node *node, opd_node_pre_hook_fn fn, void *user, opd_destroy destroy) {
-    if (opdi_no_node(node, "opd_node_pre_hook_add")) { return 0; }
-    return opdi_hook_add(node, 0, OPDI_HOOK_PRE, (opdi_any_fn)fn, user, destroy);
-}
-int64_t opd_node_post_hook_add(opd_node *node, opd_node_post_hook_fn fn, void *user, opd_destroy destroy) {
-    if (opdi_no_node(node, "opd_node_post_hook_add")) { return 0; }
-    return opdi_hook_add(node, 0, OPDI_HOOK_POST, (opdi_any_fn)fn, user, destroy);
-}
-
-/* Puts a member of a hook for several tensors into the list of each; 0, or -1 without memory. */
-static int opdi_multi_link(opdi_hook *multi, opd_tensor *const *tensors, int count) {
-    int i;
-    for (i = 0; i < count; i++) {
-        opd_edge edge = opdi_edge_of(tensors[i]);
-        opdi_hook *hook = opdi_hook_make(OPDI_HOOK_TENSOR, NULL, NULL, NULL);
-        opdi_extra *extra;
-        if (!hook) { return -1; }
-        hook->nr = edge.nr;
-        hook->serial = opdi_serial_of(edge.node);
-        hook->index = i;
-        hook->vertex = opdi_vertex(edge.node);
-        opdi_lock(&opdi_hooks_lock);
-        extra = opdi_extra_of(hook->vertex);
-        if (extra) {
-            hook->multi = multi;
-            (void)OPDI_ADD(&multi->refs, 1);
-            multi->members[i] = hook;
-            multi->nlinked++;
-            opdi_hook_link(hook, extra);
-        }
-        opdi_unlock(&opdi_hooks_lock);
-        if (!extra) {
-            opdi_hook_release(hook);
-            return -1;
-        }
-    }
-    return 0;
-}
-static void opdi_multi_unlink(opdi_hook *multi) {
-    int i;
-    for (i = 0; i < multi->nmembers; i++) {
-        opdi_hook *hook;
-        opdi_lock(&opdi_hooks_lock);
-        hook = multi->members[i];
-        if (hook) { opdi_hook_unlink(hook); }
-        opdi_unlock(&opdi_hooks_lock);
-        opdi_hook_release(hook);
-    }
-}
-
-/* Adds one hook for several tensors; when that fails the user pointer stays the caller's. */
-int64_t opd_multi_hook_add(opd_tensor *const *tensors, int count, opd_multi_mode mode, opd_multi_hook_fn fn, void *user,
-                           opd_destroy destroy) {
-    opdi_hook *multi;
-    int64_t handle = 0;
-    int i;
-    if (!opd_ok()) { return 0; }
-    if (mode != OPD_MULTI_ALL && mode != OPD_MULTI_ANY) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "Expects mode to be one of ('all', 'any') but got %d", (int)mode);
-        return 0;
-    }
-    if (!tensors || count < 1 || !fn) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_multi_hook_add: tensors and a function are needed");
-        return 0;
-    }
-    for (i = 0; i < count; i++) {
-        if (!opdi_edge_of(tensors[i]).node) {
-            (void)opd_fail(OPD_ERROR_AUTOGRAD, "cannot register a hook on a variable that doesn't require gradient");
-            return 0;
-        }
-    }
-    multi = opdi_hook_make(OPDI_HOOK_MULTI, (opdi_any_fn)fn, user, destroy);
-    if (!multi) { return 0; }
-    multi->mode = (int32_t)mode;
-    multi->nmembers = count;
-    multi->members = (opdi_hook **)opdi_alloc((size_t)count * sizeof *multi->members);
-    if (multi->members) {
-        memset(multi->members, 0, (size_t)count * sizeof *multi->members);
-        opdi_lock(&opdi_hooks_lock);
-        handle = opdi_hook_handle(multi);
-        opdi_unlock(&opdi_hooks_lock);
-    }
-    if (handle && opdi_multi_link(multi, tensors, count)) { handle = 0; }
-    if (!handle) {
-        multi->destroy = NULL;
-        if (multi->members) { opdi_multi_unlink(multi); }
-        opdi_lock(&opdi_hooks_lock);
-        opdi_hook_slot_free(multi);
-        opdi_unlock(&opdi_hooks_lock);
-    }
-    opdi_hook_release(multi);
-    return handle;
-}
-
-bool opd_hook_remove(int64_t handle) {
-    const uint32_t slot = (uint32_t)(handle & 0xffffffff);
-    opdi_hook *hook = NULL;
-    opdi_lock(&opdi_hooks_lock);
-    if (handle > 0 && slot < opdi_hook_nslots && (opdi_hook_slots[slot].uses & 0x7fffffff) == (uint64_t)handle >> 32) {
-        hook = opdi_hook_slots[slot].hook;
-    }
-    if (hook) { (void)OPDI_ADD(&hook->refs, 1); }
-    if (hook && hook->kind != OPDI_HOOK_MULTI) { opdi_hook_unlink(hook); }
-    opdi_unlock(&opdi_hooks_lock);
-    if (!hook) { return false; }
-    if (hook->kind == OPDI_HOOK_MULTI) { opdi_multi_unlink(hook); } else { opdi_hook_release(hook); }
-    opdi_hook_release(hook);
-    return true;
-}
-
-//== retain_grad =======================================================================================================
-
-static void opdi_box_release(opdi_box *box) {
-    if (OPDI_SUB(&box->refs, 1) > 0) { return; }
-    if (box->grad) { opdi_drop(box->grad); }
-    opdi_free(box, sizeof *box);
-}
-/* Takes a box from its node; true if it had one, whose reference becomes the caller's.  Under the lock. */
-static bool opdi_box_unlink(opdi_box *box) {
-    if (!box->owner) { return false; }
-    *box->at = box->next;
-    if (box->next) { box->next->at = box->at; }
-    box->owner = NULL;
-    return true;
-}
-/* Drops the tensor's reference to a box, after taking that from its node. */
-static void opdi_box_leave(opdi_box *box) {
-    bool was;
-    opdi_lock(&opdi_hooks_lock);
-    was = opdi_box_unlink(box);
-    opdi_unlock(&opdi_hooks_lock);
-    if (was) { opdi_box_release(box); }
-    opdi_box_release(box);
-}
-/* Moves the box of tensor to the node that tensor is a result of now. */
-static void opdi_box_follow(opd_tensor *tensor) {
-    opdi_box *box = tensor->meta->retained;
-    opdi_extra *extra;
-    bool was;
-    opdi_lock(&opdi_hooks_lock);
-    was = opdi_box_unlink(box);
-    extra = opdi_extra_of((uintptr_t)tensor->grad_fn);
-    if (extra) {
-        box->owner = extra;
-        box->nr = tensor->output_nr;
-        box->next = extra->boxes;
-        if (box->next) { box->next->at = &box->next; }
-        box->at = &extra->boxes;
-        extra->boxes = box;
-        if (!was) { (void)OPDI_ADD(&box->refs, 1); }
-    }
-    opdi_unlock(&opdi_hooks_lock);
-    if (was && !extra) { opdi_box_release(box); }
-}
-
-/* Gives a result a box for its gradient, which is with its node; 0, or -1 with an error. */
-int opd_tensor_retain_grad(opd_tensor *tensor) {
-    opdi_meta *meta;
-    if (!opd_ok() || opdi_null_tensor(tensor, "opd_tensor_retain_grad") ||
-        opdi_inside_transform("You are attempting to call Tensor.retain_grad() inside of a function being transformed "
-                              "by a functorch transform. This is unsupported, please attempt to use the functorch "
-                              "transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call retain_grad() outside of "
-                              "a function being transformed instead.") || opdi_refresh(tensor)) { return -1; }
-    if (!opdi_requires_grad(tensor)) {
-        return opd_fail(OPD_ERROR_AUTOGRAD, "can't retain_grad on Tensor that has requires_grad=False");
-    }
-    if (!tensor->grad_fn || (tensor->meta && tensor->meta->retained)) { return 0; }
-    meta = opdi_meta_of(tensor);
-    if (!meta || !(meta->retained = (opdi_box *)opdi_alloc(sizeof *meta->retained))) { return -1; }
-    memset(meta->retained, 0, sizeof *meta->retained);
-    meta->retained->refs = 1;
-    opdi_box_follow(tensor);
-    if (opd_ok()) { return 0; }
-    opdi_box_release(meta->retained);
-    meta->retained = NULL;
-    return -1;
-}
-bool opd_tensor_retains_grad(const opd_tensor *tensor) {
-    return !opdi_is_none(tensor, "opd_tensor_retains_grad") && tensor->meta && tensor->meta->retained;
-}
-
-static opd_tensor **opdi_grad_slot(opdi_meta *meta) { return meta->retained ? &meta->retained->grad : &meta->grad; }
-
-/* Adds grad to the gradient in a box; 0, or -1 with an error. */
-static int opdi_box_add(opdi_engine *engine, opdi_box *box, opd_tensor *grad) {
-    const bool entered = opdi_accumulate_enter(opdi_self());
-    opd_tensor *old = box->grad, *sum;
-    if (old) { sum = opd_keep(opdi_grad_sum(engine, old, grad)); }
-    else { sum = opd_keep(opd_clone_full(grad, OPD_NONE)); }
-    if (sum) {
-        box->grad = sum;
-        if (old) { opdi_drop(old); }
-    }
-    opdi_accumulate_leave(entered);
-    return sum ? 0 : -1;
-}
-
-/* Frees an extra with its hooks, boxes and trace. */
-static void opdi_extra_free(opdi_extra *extra) {
-    while (extra->hooks || extra->boxes) {
-        opdi_hook *hook;
-        opdi_box *box;
-        opdi_lock(&opdi_hooks_lock);
-        hook = extra->hooks;
-        box = extra->boxes;
-        if (hook) { opdi_hook_unlink(hook); }
-        if (box) { (void)opdi_box_unlink(box); }
-        opdi_unlock(&opdi_hooks_lock);
-        opdi_hook_release(hook);
-        if (box) { opdi_box_release(box); }
-    }
-    if (extra->frames) { opdi_free(extra->frames, (size_t)extra->nframes * sizeof *extra->frames); }
-    if (extra->parent) { opdi_node_release(extra->parent); }
-    opdi_free(extra, sizeof *extra);
-}
-
-//== running hooks =====================================================================================================
-
-static const char *opdi_function_name(opdi_any_fn fn, char *buf, size_t cap);
-
-/* Checks the gradient that a hook puts in place of another: same dtype, place and sizes; 0, or -1 with an error. */
-static int opdi_hook_check(const opdi_hook *hook, const opd_tensor *was, const opd_tensor *now) {
-    char name[128], first[64], second[64];
-    if (!now) { return 0; }
-    if (!was) { return opd_fail(OPD_ERROR_AUTOGRAD, "can't replace a None gradient with a non-None value"); }
-    if (was->dtype != now->dtype || opdi_place_of(was) != opdi_place_of(now)) {
-        return opd_fail(OPD_ERROR_AUTOGRAD, "hook '%s' has changed the type of value (was %s%sType got %s%sType)",
-                        opdi_function_name(hook->fn, name, sizeof name),
-                        opd_device_print(opd_tensor_device(was), first, sizeof first),
-                        opd_dtype_cname((opd_scalar_type)was->dtype),
-                        opd_device_print(opd_tensor_device(now), second, sizeof second),
-                        opd_dtype_cname((opd_scalar_type)now->dtype));
-    }
-    if (!opdi_has_sizes(now, was->dims, was->ndim)) {
-        return opd_fail(OPD_ERROR_AUTOGRAD, "hook '%s' has changed the size of value",
-                        opdi_function_name(hook->fn, name, sizeof name));
-    }
-    return 0;
-}
-
-static int opdi_hook_failed(const opdi_hook *hook, int rc) {
-    char name[128];
-    if (rc && opd_ok()) {
-        (void)opd_fail(OPD_ERROR_AUTOGRAD, "hook '%s' failed without saying why",
-                       opdi_function_name(hook->fn, name, sizeof name));
-    }
-    return opd_ok() ? 0 : -1;
-}
-
-/* The gradients that a hook of several tensors has got so far in one backward. */
-typedef struct opdi_gathering {
-    struct opdi_gathering *next;
-    opdi_hook *multi;
-    int64_t left;                                 /* gradients to come; -1: it has been called */
-    opd_tensor *grads[1];
-} opdi_gathering;
-
-static size_t opdi_gathering_bytes(const opdi_hook *multi) {
-    return sizeof(opdi_gathering) + (size_t)(multi->nmembers - 1) * sizeof(opd_tensor *);
-}
-static void opdi_gatherings_drop(opdi_engine *engine) {
-    int i;
-    while (engine->gatherings) {
-        opdi_gathering *gathering = engine->gatherings;
-        engine->gatherings = gathering->next;
-        for (i = 0; i < gathering->multi->nmembers; i++) {
-            if (gathering->grads[i]) { opdi_drop(gathering->grads[i]); }
-        }
-        i = (int)opdi_gathering_bytes(gathering->multi);
-        opdi_hook_release(gathering->multi);
-        opdi_free(gathering, (size_t)i);
-    }
-}
-/* True if a hook runs in this backward.  A hook that was added inside of a derivative of a function runs only
-   in that one's. */
-static bool opdi_hook_turn(const opdi_engine *engine, const opdi_hook *hook) {
-    return !hook->serial || hook->serial == engine->serial;
-}
-/* Takes a gradient for a hook of several tensors, and calls it when all (or one, by its mode) have arrived; 0 or -1. */
-static int opdi_multi_run(opdi_engine *engine, const opdi_hook *member, opd_tensor *grad) {
-    opdi_hook *multi = member->multi;
-    opdi_gathering *gathering = engine->gatherings;
-    int i, rc;
-    while (gathering && gathering->multi != multi) { gathering = gathering->next; }
-    if (!gathering) {
-        gathering = (opdi_gathering *)opdi_alloc(opdi_gathering_bytes(multi));
-        if (!gathering) { return -1; }
-        memset(gathering, 0, opdi_gathering_bytes(multi));
-        (void)OPDI_ADD(&multi->refs, 1);
-        gathering->multi = multi;
-        gathering->next = engine->gatherings;
-        engine->gatherings = gathering;
-        opdi_lock(&opdi_hooks_lock);              /* a member's node or leaf is there as long as the member is */
-        for (i = 0; i < multi->nmembers; i++) {
-            const opdi_task *task = multi->members[i] ? opdi_task_find(engine, multi->members[i]->vertex) : NULL;
-            if (task && task->needed && opdi_hook_turn(engine, multi->members[i])) { gathering->left++; }
-        }
-        opdi_unlock(&opdi_hooks_lock);
-    }
-    if (gathering->left < 0) { return 0; }
-    opdi_retain(grad);
-    if (gathering->grads[member->index]) { opdi_drop(gathering->grads[member->index]); }
-    gathering->grads[member->index] = grad;
-    if (--gathering->left > 0 && multi->mode == OPD_MULTI_ALL) { return 0; }
-    gathering->left = -1;
-    rc = ((opd_multi_hook_fn)multi->fn)(gathering->grads, multi->nmembers, multi->user);
-    for (i = 0; i < multi->nmembers; i++) {
-        if (gathering->grads[i]) {
-            opdi_drop(gathering->grads[i]);
-            gathering->grads[i] = NULL;
-        }
-    }
-    return opdi_hook_failed(multi, rc);
-}
-
-/* Runs a hook on one gradient, which it may replace; 0, or -1 with an error. */
-static int opdi_tensor_hook_run(opdi_engine *engine, const opdi_hook *hook, opd_tensor **slot) {
-    opd_tensor *now;
-    if (!*slot) { return 0; }
-    if (hook->multi) { return opdi_multi_run(engine, hook, *slot); }
-    now = ((opd_tensor_hook_fn)hook->fn)(*slot, hook->user);
-    if (!opd_ok()) { return -1; }
-    if (!now || now == *slot) { return 0; }
-    if (opdi_hook_check(hook, *slot, now)) { return -1; }
-    opdi_retain(now);
-    opdi_drop(*slot);
-    *slot = now;
-    return 0;
-}
-
-/* Runs a hook on a list of gradients, in which it may put others: before the node (seen is NULL) or after it.
-   0 or -1. */
-static int opdi_list_hook_run(const opdi_hook *hook, opd_tensor **list, int count, opd_tensor *const *seen, int nseen) {
-    opd_tensor *few[OPDI_INLINE_EDGES], **was = few;
-    int i, rc;
-    if (count > OPDI_INLINE_EDGES && !(was = (opd_tensor **)opdi_alloc((size_t)count * sizeof *was))) { return -1; }
-    if (count) { memcpy(was, list, (size_t)count * sizeof *was); }
-    rc = hook->kind == OPDI_HOOK_PRE ? ((opd_node_pre_hook_fn)hook->fn)(list, count, hook->user)
-        : ((opd_node_post_hook_fn)hook->fn)(list, count, seen, nseen, hook->user);
-    rc = opdi_hook_failed(hook, rc);
-    for (i = 0; i < count && rc == 0; i++) {
-        if (list[i] != was[i]) { rc = opdi_hook_check(hook, was[i], list[i]); }
-    }
-    for (i = 0; i < count; i++) {
-        opd_tensor *now = list[i];
-        list[i] = was[i];
-        if (rc || now == was[i]) { continue; }
-        if (now) { opdi_retain(now); }
-        list[i] = now;
-        if (was[i]) { opdi_drop(was[i]); }
-    }
-    if (was != few) { opdi_free(was, (size_t)count * sizeof *was); }
-    return rc;
-}
-
-/* The gradients and the task that hooks work on. */
-typedef struct opdi_hooked {
-    opdi_engine *engine;
-    opdi_task *task;
-    opd_tensor **out, **grads;
-    int nout, ngrads;
-} opdi_hooked;
-
-static int opdi_hook_run(const opdi_hooked *hooked, const opdi_hook *hook) {
-    switch (hook->kind) {
-    case OPDI_HOOK_TENSOR: return opdi_tensor_hook_run(hooked->engine, hook, &hooked->grads[hook->nr]);
-    case OPDI_HOOK_PRE: return opdi_list_hook_run(hook, hooked->grads, hooked->ngrads, NULL, 0);
-    case OPDI_HOOK_POST: return opdi_list_hook_run(hook, hooked->out, hooked->nout, hooked->grads, hooked->ngrads);
-    default:
-        return opdi_hook_failed(hook,
-                                ((opd_accumulate_hook_fn)hook->fn)(opdi_edge_leaf(hooked->task->vertex), hook->user));
-    }
-}
-
-/* Runs the hooks of one kind that extra has now, except for those that are removed meanwhile; 0, or -1
-   with an error. */
-static int opdi_hooks_run(const opdi_hooked *hooked, const opdi_extra *extra, int kind) {
-    opdi_hook *few[8], **list = few, *hook;
-    int count = 0, i = 0, rc = 0;
-    opdi_lock(&opdi_hooks_lock);
-    for (hook = extra->hooks; hook; hook = hook->next) { count += hook->kind == kind; }
-    if (count > 8) { list = (opdi_hook **)opdi_alloc((size_t)count * sizeof *list); }
-    for (hook = extra->hooks; hook && list; hook = hook->next) {
-        if (hook->kind != kind) { continue; }
-        (void)OPDI_ADD(&hook->refs, 1);
-        list[i++] = hook;
-    }
-    opdi_unlock(&opdi_hooks_lock);
-    if (!list) { return -1; }
-    for (i = 0; i < count; i++) {
-        if (rc == 0 && !OPDI_LOAD(&list[i]->removed) && opdi_hook_turn(hooked->engine, list[i])) {
-            rc = opdi_hook_run(hooked, list[i]);
-        }
-        opdi_hook_release(list[i]);
-    }
-    if (list != few) { opdi_free(list, (size_t)count * sizeof *list); }
-    return rc;
-}
-static bool opdi_hooks_any(const opdi_extra *extra, int kind) {
-    const opdi_hook *hook;
-    opdi_lock(&opdi_hooks_lock);
-    for (hook = extra->hooks; hook && hook->kind != kind; hook = hook->next) { }
-    opdi_unlock(&opdi_hooks_lock);
-    return hook != NULL;
-}
-
-/* Gives gradients to the tensors that retain theirs; 0, or -1 with an error. */
-static int opdi_boxes_fill(const opdi_hooked *hooked, opdi_extra *extra) {
-    opdi_box *few[8], **list = few, *box;
-    int count = 0, i = 0, rc = 0;
-    opdi_lock(&opdi_hooks_lock);
-    for (box = extra->boxes; box; box = box->next) { count++; }
-    if (count > 8) { list = (opdi_box **)opdi_alloc((size_t)count * sizeof *list); }
-    for (box = extra->boxes; box && list; box = box->next) {
-        (void)OPDI_ADD(&box->refs, 1);
-        list[i++] = box;
-    }
-    opdi_unlock(&opdi_hooks_lock);
-    if (!list) { return -1; }
-    for (i = 0; i < count; i++) {
-        opd_tensor *grad = hooked->grads[list[i]->nr];
-        if (rc == 0 && grad) { rc = opdi_box_add(hooked->engine, list[i], grad); }
-        opdi_box_release(list[i]);
-    }
-    if (list != few) { opdi_free(list, (size_t)count * sizeof *list); }
-    return rc;
-}
-
-static opdi_hooked opdi_hooked_of(opdi_engine *engine, opdi_task *task, opd_tensor **out, int nout) {
-    opdi_hooked hooked;
-    hooked.engine = engine;
-    hooked.task = task;
-    hooked.out = out;
-    hooked.nout = nout;
-    hooked.grads = task->grads;
-    hooked.ngrads = task->ngrads;
-    return hooked;
-}
-
-/* Runs what comes before a node: hooks of tensors, then of the node if it will run, then boxes are filled.  0 or -1. */
-static int opdi_hooks_before(opdi_engine *engine, opdi_task *task) {
-    const bool leaf = (task->vertex & OPDI_LEAF) != 0;
-    opdi_extra *extra = leaf ? opdi_edge_leaf(task->vertex)->meta->extra
-        : (opdi_extra *)(uintptr_t)opdi_edge_node(task->vertex)->formula;
-    opdi_hooked hooked = opdi_hooked_of(engine, task, NULL, 0);
-    if (opdi_hooks_run(&hooked, extra, OPDI_HOOK_TENSOR)) { return -1; }
-    if ((leaf ? engine->accumulate : task->leads) && opdi_hooks_run(&hooked, extra, OPDI_HOOK_PRE)) { return -1; }
-    return opdi_boxes_fill(&hooked, extra);
-}
-static int opdi_hooks_after(opdi_engine *engine, opdi_task *task, opd_tensor **out) {
-    opd_node *node = opdi_edge_node(task->vertex);
-    opdi_hooked hooked = opdi_hooked_of(engine, task, out, node->nedges);
-    return opdi_hooks_run(&hooked, (opdi_extra *)(uintptr_t)node->formula, OPDI_HOOK_POST);
-}
-
-/* Handles the gradient of a leaf that has hooks: runs them, captures or accumulates.  0, or -1 with an error. */
-static int opdi_leaf_hooks(opdi_engine *engine, opdi_task *task) {
-    opdi_thread *thread = opdi_self();
-    opd_tensor *leaf = opdi_edge_leaf(task->vertex), *grad;
-    opdi_extra *extra = leaf->meta->extra;
-    opdi_hooked hooked = opdi_hooked_of(engine, task, NULL, 0);
-    opdi_frame frame;
-    int rc;
-    opdi_frame_enter(thread, &frame);
-    thread->state.no_grad = !engine->create;
-    rc = opdi_hooks_before(engine, task);
-    grad = task->grads[0];
-    if (rc == 0 && !engine->accumulate) { opdi_task_capture(engine, task); }
-    else if (rc == 0 && (leaf->flags & OPDI_REQUIRES_GRAD)) {
-        const bool held = grad && opdi_hooks_any(extra, OPDI_HOOK_POST);
-        task->grads[0] = NULL;
-        if (held) { opdi_retain(grad); }
-        if (grad) { rc = opdi_accumulate_any(engine, leaf, grad, held); }
-        hooked.grads = &grad;
-        if (rc == 0 && grad) { rc = opdi_hooks_run(&hooked, extra, OPDI_HOOK_ACCUMULATED); }
-        if (rc == 0 && (held || !grad)) { rc = opdi_hooks_run(&hooked, extra, OPDI_HOOK_POST); }
-        if (held) { opdi_drop(grad); }
-    }
-    if (rc) { (void)opdi_fail_more(" [in torch::autograd::AccumulateGrad]"); }
-    opdi_frame_leave(thread, &frame);
-    return rc;
-}
-
-//== saved-tensor hooks ================================================================================================
-
-/* A pair of saved-tensor hooks, held by the region in which it is the default and by what it packed. */
-typedef struct opdi_packer {
-    int32_t refs;
-    opd_saved_hooks hooks;
-    opd_plugin *plugin;
-    struct opdi_packer *outer;
-} opdi_packer;
-
-/* A saved tensor that hooks have packed, and what ties the unpacked one to the graph again. */
-typedef struct opdi_parcel {
-    opdi_packer *packer;
-    void *data;
-    opd_edge edge;                                /* a reference; node NULL: it required no grad */
-    bool own;                                     /* the edge's node is the one that saved it, not held */
-    uint8_t ndim;
-    int8_t dtype;
-    int64_t sizes[1];                             /* ndim of them: what is unpacked is like what was packed */
-} opdi_parcel;
-static size_t opdi_parcel_bytes(int ndim) { return sizeof(opdi_parcel) + (size_t)ndim * sizeof(int64_t); }
-
-static opdi_packer *opdi_packer_keep(opdi_packer *packer) {
-    (void)OPDI_ADD(&packer->refs, 1);
-    return packer;
-}
-static void opdi_packer_release(opdi_packer *packer) {
-    if (OPDI_SUB(&packer->refs, 1) > 0) { return; }
-    if (packer->hooks.destroy) { packer->hooks.destroy(packer->hooks.user); }
-    if (packer->plugin) { opdi_plugin_let_go(packer->plugin); }
-    opdi_free(packer, sizeof *packer);
-}
-
-static opdi_packer *opdi_packer_make(const opd_saved_hooks *hooks) {
-    opdi_packer *packer;
-    if (!hooks || !hooks->pack || !hooks->unpack) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "saved-tensor hooks: pack and unpack are needed");
-        return NULL;
-    }
-    packer = (opdi_packer *)opdi_alloc(sizeof *packer);
-    if (!packer) { return NULL; }
-    packer->refs = 1;
-    packer->hooks = *hooks;
-    packer->plugin = opdi_plugin_hold((uintptr_t)hooks->pack);
-    packer->outer = NULL;
-    return packer;
-}
-
-static int opdi_packers_check(void) {
-    const char *why = opdi_self()->innermost.packers_off;
-    if (!opd_ok()) { return -1; }
-    return why ? opd_fail(OPD_ERROR_AUTOGRAD, "%s", why) : 0;
-}
-
-int opd_saved_hooks_begin(const opd_saved_hooks *hooks) {
-    opdi_thread *thread = opdi_self();
-    opdi_packer *packer = opdi_packers_check() ? NULL : opdi_packer_make(hooks);
-    if (!packer) { return -1; }
-    packer->outer = thread->innermost.packer;
-    thread->innermost.packer = packer;
-    return 0;
-}
-void opd_saved_hooks_end(void) {
-    opdi_thread *thread = opdi_self();
-    opdi_packer *packer = thread->innermost.packer;
-    if (!packer) { return; }
-    thread->innermost.packer = packer->outer;
-    opdi_packer_release(packer);
-}
-int opd_saved_hooks_disable(const char *message) {
-    static OPDI_TLS char text[256];
-    opdi_thread *thread = opdi_self();
-    if (message) { snprintf(text, sizeof text, "%s", message); }
-    thread->innermost.packers_off = message ? text : NULL;
-    return thread->innermost.packer ? opdi_packers_check() : 0;
-}
-const char *opd_saved_hooks_disabled(void) { return opdi_self()->innermost.packers_off; }
-
-static void opdi_parcel_drop(opdi_parcel *parcel) {
-    if (parcel->packer->hooks.drop) { parcel->packer->hooks.drop(parcel->data, parcel->packer->hooks.user); }
-    opdi_packer_release(parcel->packer);
-    if (!parcel->own) { opd_node_release(parcel->edge.node); }
-    opdi_free(parcel, opdi_parcel_bytes(parcel->ndim));
-}
-
-/* Cuts the tie of a packed tensor to this leaf. */
-static void opdi_parcel_forget(opdi_parcel *parcel, opd_tensor *leaf) {
-    if (opdi_vertex(parcel->edge.node) != ((uintptr_t)leaf | OPDI_LEAF)) { return; }
-    parcel->edge.node = NULL;
-    opdi_drop(leaf);
-}
-
-/* Packs tensor, which node saves, by the hooks; NULL with an error. */
-static opdi_parcel *opdi_pack(opdi_packer *packer, const opd_node *node, opd_tensor *tensor) {
-    opdi_thread *thread = opdi_self();
-    opdi_packer *was = thread->innermost.packer;
-    opdi_parcel *parcel = (opdi_parcel *)opdi_alloc(opdi_parcel_bytes(tensor->ndim));
-    opd_tensor *bare = parcel ? opdi_shallow_copy(tensor) : NULL;
-    const uint32_t version = OPDI_LOAD(&tensor->storage->version);
-    opdi_frame frame;
-    if (!bare) {
-        if (parcel) { opdi_free(parcel, opdi_parcel_bytes(tensor->ndim)); }
-        return NULL;
-    }
-    parcel->ndim = tensor->ndim;
-    parcel->dtype = tensor->dtype;
-    memcpy(parcel->sizes, tensor->dims, (size_t)tensor->ndim * sizeof *tensor->dims);
-    opdi_frame_enter(thread, &frame);
-    thread->state.no_grad = 1;
-    thread->innermost.packer = NULL;                        /* what pack itself saves is not packed */
-    if (thread->innermost.tracer) { thread->state.allow |= OPD_BIT_OF(OPD_F_TRACER); }
-    parcel->packer = opdi_packer_keep(packer);
-    parcel->data = packer->hooks.pack(bare, packer->hooks.user);
-    parcel->edge = opdi_edge_of(tensor);
-    parcel->own = parcel->edge.node == node;
-    if (!parcel->own) { (void)opd_node_keep(parcel->edge.node); }
-    thread->innermost.packer = was;
-    opdi_frame_leave(thread, &frame);
-    opdi_drop(bare);
-    if (opd_ok() && OPDI_LOAD(&tensor->storage->version) != version) {
-        (void)opd_fail(OPD_ERROR_AUTOGRAD, "A saved tensor pack hook is modifying its input in place. Tensors provided "
-                       "as input to pack hook can not be modified by in-place operations as this can lead to "
-                       "unexpected side-effects.");
-        opdi_parcel_drop(parcel);
-        return NULL;
-    }
-    if (opd_ok()) { return parcel; }
-    opdi_packer_release(packer);                  /* nothing to drop: pack has failed */
-    if (!parcel->own) { opd_node_release(parcel->edge.node); }
-    opdi_free(parcel, opdi_parcel_bytes(parcel->ndim));
-    return NULL;
-}
-
-/* True if hooks may pack tensor, whose version was `version` when it was saved.  While a graph is recorded only tensors
-   that it knows may be packed: others would become constants. */
-static bool opdi_may_pack(const opd_tensor *tensor, uint32_t version) {
-    return !opdi_self()->innermost.tracer || ((tensor->flags & (OPDI_TRACED | OPDI_BATCHED)) &&
-                                    OPDI_LOAD(&tensor->storage->version) == version);
-}
-/* Packs one kept value of a node by the hooks; of a list all elements, or element `only`.  0, or -1 with an error. */
-static int opdi_pack_value(opdi_packer *packer, opd_node *node, opd_value *value, int32_t only) {
-    opdi_parcel *parcel;
-    int32_t k;
-    if (value->tag == OPD_TAG_TENSOR && !(value->u.t->flags & OPDI_WRAPPED) &&
-        opdi_may_pack(value->u.t, (uint32_t)value->n)) {
-        opd_value old = *value;
-        if (!(parcel = opdi_pack(packer, node, value->u.t))) { return -1; }
-        value->tag = OPDI_TAG_PACKED;
-        value->u.object = parcel;
-        opdi_kept_drop(node, &old);
-    }
-    for (k = 0; value->tag == OPD_TAG_TENSORS && value->u.tensors && k < value->n; k++) {
-        opd_tensor **at = (opd_tensor **)(uintptr_t)&value->u.tensors[k], *old = *at;
-        if (!old || opdi_parcel_at(old) || old->backend == OPD_META || (only >= 0 && k != only) ||
-            !opdi_may_pack(old, ((const uint32_t *)(const void *)(value->u.tensors + value->n))[k])) { continue; }
-        if (!(parcel = opdi_pack(packer, node, old))) { return -1; }
-        *at = (opd_tensor *)((uintptr_t)parcel | OPDI_PACKED);
-        opdi_drop(old);
-    }
-    return 0;
-}
-
-/* Packs all that a node has saved so far by these hooks; 0, or -1 with an error. */
-static int opdi_node_pack_by(opdi_packer *packer, opd_node *node) {
-    int i, rc = 0;
-    (void)opdi_packer_keep(packer);
-    for (i = 0; i < node->nkept + node->nresults && rc == 0; i++) {
-        rc = opdi_pack_value(packer, node, &opdi_kept(node)[i], -1);
-    }
-    opdi_packer_release(packer);
-    return rc;
-}
-static int opdi_trace_later(struct opdi_tracer *tracer, opd_node *node, struct opdi_packer *packer);
-/* Packs all that a node has saved by the thread's hooks, later if a call is being recorded; 0, or -1 with an error. */
-static int opdi_node_pack(opd_node *node) {
-    opdi_thread *thread = opdi_self();
-    return thread->innermost.tracer && !(thread->state.allow & OPD_BIT_OF(OPD_F_TRACER))
-        ? opdi_trace_later(thread->innermost.tracer, node, thread->innermost.packer)
-        : opdi_node_pack_by(thread->innermost.packer, node);
-}
-
-static int opdi_identity_bw(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_bw_grad(bw, 0)); }
-
-OPDI_NOINLINE static opd_tensor *opdi_fail_unpacked(const opdi_parcel *parcel, const opd_tensor *tensor) {
-    char was[200], now[256];
-    (void)opd_fail(OPD_ERROR_AUTOGRAD, "Output of saved tensor unpack_hook is %s, but what was packed is [%s %s]",
-                   opdi_tensor_kind(tensor, now, sizeof now), opd_dtype_cname((opd_scalar_type)parcel->dtype),
-                   opdi_sizes_text(parcel->sizes, parcel->ndim, was, sizeof was));
-    return NULL;
-}
-
-/* Unpacks a tensor, with its history if that is wanted; it belongs to the innermost scope.  NULL with an error. */
-static opd_tensor *opdi_parcel_tensor(const opdi_parcel *parcel, bool history) {
-    static const opdi_derivative identity = {
-        "AliasBackward0", opdi_identity_bw, /* card, plugin */ NULL, NULL,
-        /* context, once, fresh */ false, false, false};
-    opdi_thread *thread = opdi_self();
-    const int16_t no_grad = thread->state.no_grad;
-    opdi_packer *packer = thread->innermost.packer;
-    opd_tensor *tensor, *value;
-    thread->state.no_grad = 1;
-    thread->innermost.packer = NULL;
-    tensor = parcel->packer->hooks.unpack(parcel->data, parcel->packer->hooks.user);
-    thread->innermost.packer = packer;
-    thread->state.no_grad = no_grad;
-    if (!opd_ok()) { return NULL; }
-    if (!tensor) {
-        (void)opd_fail(OPD_ERROR_AUTOGRAD, "Output of saved tensor unpack_hook expected to be a Tensor but got NULL");
-        return NULL;
-    }
-    if (tensor->dtype != parcel->dtype || !opdi_has_sizes(tensor, parcel->sizes, parcel->ndim)) {
-        return opdi_fail_unpacked(parcel, tensor);
-    }
-    if (!parcel->edge.node || !history) { return tensor; }
-    value = opdi_own(opdi_shallow_copy(tensor));
-    if (value && (opdi_vertex(parcel->edge.node) & OPDI_LEAF)) {
-        opd_node *node = opdi_node_make(&identity, 1, 0, 0, &value, 1, 0);
-        if (!node) { return NULL; }
-        opdi_edge_to(opdi_edges(node), opdi_edge_leaf(opdi_vertex(parcel->edge.node)));
-        opdi_attach(value, node, 0);
-        opdi_node_release(node);
-    } else if (value) { opdi_attach(value, parcel->edge.node, (int)parcel->edge.nr); }
-    return value;
-}
-
-/* Returns a saved list with its packed tensors unpacked, in the innermost scope; no data with an error. */
-static opd_tensors opdi_parcel_list(const opd_value *value, bool history) {
-    opd_tensor **list = (opd_tensor **)opdi_scope_alloc((size_t)value->n * sizeof *list);
-    int32_t k;
-    for (k = 0; list && k < value->n; k++) {
-        opdi_parcel *parcel = opdi_parcel_at(value->u.tensors[k]);
-        list[k] = parcel ? opdi_parcel_tensor(parcel, history) : value->u.tensors[k];
-        if (parcel && !list[k]) { return opd_tensors_of(NULL, 0); }
-    }
-    return list ? opd_tensors_of(list, value->n) : opd_tensors_of(NULL, 0);
-}
-
-/* Writing into what is saved.
-
-   Hooks that keep what is saved where it lies, in a table by its storage.  A write copies what the table has of that
-   storage, before it is written. */
-
-/* A tensor as it was saved, perhaps by several nodes. */
-typedef struct opdi_untouched {
-    struct opdi_untouched *next, **at, *over;     /* in its row of the table; what points at it there */
-    struct opdi_mutation *mode;
-    const void *key;                              /* its storage; when it has been copied, itself */
-    opd_tensor *tensor;                           /* a reference; NULL: the mode is over */
-    uint32_t version;
-    int32_t refs;                                 /* nodes */
-} opdi_untouched;
-typedef struct opdi_mutation {
-    opdi_untouched **rows;                        /* a power of two of them */
-    int64_t nrows, count;
-    opdi_packer *packer;
-} opdi_mutation;
-static opdi_mutex opdi_mutation_lock = OPDI_MUTEX_INIT;   /* the tables */
-
-static opdi_untouched **opdi_mutation_row(const opdi_mutation *mutation, const void *key) {
-    return &mutation->rows[((uintptr_t)key / 16 * (uintptr_t)0x9E3779B97F4A7C15u >> 20) &
-                           (uint64_t)(mutation->nrows - 1)];
-}
-static void opdi_untouched_put(const opdi_mutation *mutation, opdi_untouched *untouched) {
-    untouched->at = opdi_mutation_row(mutation, untouched->key);
-    untouched->next = *untouched->at;
-    if (untouched->next) { untouched->next->at = &untouched->next; }
-    *untouched->at = untouched;
-}
-static void opdi_untouched_take(opdi_untouched *untouched) {
-    *untouched->at = untouched->next;
-    if (untouched->next) { untouched->next->at = untouched->at; }
-}
-/* Doubles the rows of the table; leaves them when there is no memory. */
-static void opdi_mutation_spread(opdi_mutation *mutation) {
-    const int mark = opd_error_mark();
-    opdi_mutation wide = *mutation;
-    int64_t i;
-    wide.nrows = 2 * mutation->nrows;
-    wide.rows = (opdi_untouched **)opdi_alloc((size_t)wide.nrows * sizeof *wide.rows);
-    (void)opd_error_rewind(mark);
-    if (!wide.rows) { return; }
-    memset(wide.rows, 0, (size_t)wide.nrows * sizeof *wide.rows);
-    for (i = 0; i < mutation->nrows; i++) {
-        opdi_untouched *untouched, *next;
-        for (untouched = mutation->rows[i]; untouched; untouched = next) {
-            next = untouched->next;
-            opdi_untouched_put(&wide, untouched);
-        }
-    }
-    opdi_free(mutation->rows, (size_t)mutation->nrows * sizeof *mutation->rows);
-    *mutation = wide;
-}
-static bool opdi_untouched_is(const opdi_untouched *untouched, const opd_tensor *tensor) {
-    return untouched->tensor && untouched->key == tensor->storage &&
-        untouched->version == OPDI_LOAD(&tensor->storage->version) && untouched->tensor->data == tensor->data &&
-        untouched->tensor->dtype == tensor->dtype && untouched->tensor->ndim == tensor->ndim &&
-        memcmp(untouched->tensor->dims, tensor->dims, 2 * (size_t)tensor->ndim * sizeof *tensor->dims) == 0;
-}
-/* Returns the entry of a tensor that is saved, made if it is new, with a reference; NULL without memory. */
-static void *opdi_mutation_pack(opd_tensor *tensor, void *user) {
-    opdi_mutation *mutation = (opdi_mutation *)user;
-    opdi_untouched *untouched, *made = (opdi_untouched *)opdi_alloc(sizeof *made);
-    int looked = 0;
-    if (!made) { return NULL; }
-    opdi_lock(&opdi_mutation_lock);
-    for (untouched = *opdi_mutation_row(mutation, tensor->storage); untouched && !opdi_untouched_is(untouched, tensor);
-         untouched = ++looked < 8 ? untouched->next : NULL) { }
-    if (untouched) { untouched->refs++; }
-    else {
-        memset(made, 0, sizeof *made);
-        made->mode = mutation;
-        made->key = tensor->storage;
-        made->tensor = opd_keep(tensor);
-        made->version = OPDI_LOAD(&tensor->storage->version);
-        made->refs = 1;
-        opdi_untouched_put(mutation, made);
-        if (++mutation->count > mutation->nrows) { opdi_mutation_spread(mutation); }
-    }
-    opdi_unlock(&opdi_mutation_lock);
-    if (untouched) { opdi_free(made, sizeof *made); }
-    return untouched ? untouched : made;
-}
-static opd_tensor *opdi_mutation_unpack(void *packed, void *user) {
-    const opdi_untouched *untouched = (const opdi_untouched *)packed;
-    opd_tensor *tensor;
-    uint32_t now;
-    (void)user;
-    opdi_lock(&opdi_mutation_lock);
-    tensor = opd_keep(untouched->tensor);
-    now = tensor && untouched->key != untouched ? OPDI_LOAD(&tensor->storage->version) : untouched->version;
-    opdi_unlock(&opdi_mutation_lock);
-    if (!tensor) {
-        (void)opd_fail(OPD_ERROR_AUTOGRAD, "Trying to backward outside of the 'allow_mutation_on_saved_tensors' "
-                       "context in which the graph was originally recorded.");
-        return NULL;
-    }
-    tensor = opdi_own(tensor);
-    return now == untouched->version ? tensor : opdi_fail_written(tensor, now, untouched->version);
-}
-static void opdi_mutation_drop(void *packed, void *user) {
-    opdi_untouched *untouched = (opdi_untouched *)packed;
-    int32_t left;
-    (void)user;
-    opdi_lock(&opdi_mutation_lock);
-    left = --untouched->refs;
-    if (left == 0) {
-        opdi_untouched_take(untouched);
-        untouched->mode->count--;
-    }
-    opdi_unlock(&opdi_mutation_lock);
-    if (left > 0) { return; }
-    opd_release(untouched->tensor);
-    opdi_free(untouched, sizeof *untouched);
-}
-/* Returns an entry whose tensor lies in tensor's memory as that is now, with a reference; NULL if there is none. */
-static opdi_untouched *opdi_mutation_next(const opdi_mutation *mutation, const opd_tensor *tensor) {
-    opdi_untouched *untouched;
-    opdi_lock(&opdi_mutation_lock);
-    untouched = *opdi_mutation_row(mutation, tensor->storage);
-    while (untouched &&
-           (untouched->key != tensor->storage || untouched->version != OPDI_LOAD(&tensor->storage->version))) {
-        untouched = untouched->next;
-    }
-    if (untouched) { untouched->refs++; }
-    opdi_unlock(&opdi_mutation_lock);
-    return untouched;
-}
-/* Copies what is saved of tensor's memory, which is about to be written; 0, or -1 with an error. */
-static int opdi_mutation_write(opdi_mutation *mutation, const opd_tensor *tensor) {
-    opdi_untouched *untouched;
-    if (tensor->meta && tensor->meta->inner) { return 0; }  /* it stands for another, which is written in its turn */
-    while (opd_ok() && (untouched = opdi_mutation_next(mutation, tensor)) != NULL) {
-        opd_tensor *old = untouched->tensor, *copy = opdi_bare_copy(old);
-        if (copy) {
-            opdi_lock(&opdi_mutation_lock);
-            untouched->tensor = copy;
-            opdi_untouched_take(untouched);
-            untouched->key = untouched;
-            opdi_untouched_put(mutation, untouched);
-            opdi_unlock(&opdi_mutation_lock);
-            copy = old;
-        }
-        opd_release(copy);
-        opdi_mutation_drop(untouched, NULL);
-    }
-    return opd_ok() ? 0 : -1;
-}
-static void opdi_mutation_free(void *user) {
-    opdi_mutation *mutation = (opdi_mutation *)user;
-    opdi_free(mutation->rows, (size_t)mutation->nrows * sizeof *mutation->rows);
-    opdi_free(mutation, sizeof *mutation);
-}
-
-/* Pushes hooks that keep saved tensors in a table; 0, or -1 with an error. */
-int opd_allow_mutation_begin(void) {
-    opdi_thread *thread = opdi_self();
-    opd_saved_hooks hooks;
-    opdi_mutation *mutation;
-    if (!opd_ok()) { return -1; }
-    if (thread->innermost.mutation) {
-        return opd_fail(OPD_ERROR_AUTOGRAD, "allow_mutation_on_saved_tensors contexts cannot be nested");
-    }
-    mutation = (opdi_mutation *)opdi_alloc(sizeof *mutation);
-    if (!mutation) { return -1; }
-    memset(mutation, 0, sizeof *mutation);
-    memset(&hooks, 0, sizeof hooks);
-    hooks.pack = opdi_mutation_pack;
-    hooks.unpack = opdi_mutation_unpack;
-    hooks.drop = opdi_mutation_drop;
-    hooks.user = mutation;
-    hooks.destroy = opdi_mutation_free;
-    mutation->nrows = 64;
-    mutation->rows = (opdi_untouched **)opdi_alloc((size_t)mutation->nrows * sizeof *mutation->rows);
-    if (mutation->rows) { memset(mutation->rows, 0, (size_t)mutation->nrows * sizeof *mutation->rows); }
-    if (!mutation->rows || opd_saved_hooks_begin(&hooks)) {
-        if (mutation->rows) { opdi_free(mutation->rows, (size_t)mutation->nrows * sizeof *mutation->rows); }
-        opdi_free(mutation, sizeof *mutation);
-        return -1;
-    }
-    mutation->packer = thread->innermost.packer;
-    thread->innermost.mutation = mutation;
-    return 0;
-}
-/* Pops the hooks of opd_allow_mutation_begin and drops the tensors of the table: a later backward cannot have them. */
-void opd_allow_mutation_end(void) {
-    opdi_thread *thread = opdi_self();
-    opdi_mutation *mutation = thread->innermost.mutation;
-    opdi_packer *packer, **at;
-    opdi_untouched *untouched, *over = NULL;
-    int64_t i;
-    if (!mutation) { return; }
-    thread->innermost.mutation = NULL;
-    packer = mutation->packer;
-    opdi_lock(&opdi_mutation_lock);
-    for (i = 0; i < mutation->nrows; i++) {
-        for (untouched = mutation->rows[i]; untouched; untouched = untouched->next) {
-            untouched->refs++;
-            untouched->over = over;
-            over = untouched;
-        }
-    }
-    opdi_unlock(&opdi_mutation_lock);
-    while ((untouched = over) != NULL) {          /* what goes with a tensor may run anything: outside of the lock */
-        opd_tensor *tensor;
-        over = untouched->over;
-        opdi_lock(&opdi_mutation_lock);
-        tensor = untouched->tensor;
-        untouched->tensor = NULL;
-        opdi_unlock(&opdi_mutation_lock);
-        opd_release(tensor);
-        opdi_mutation_drop(untouched, NULL);
-    }
-    for (at = &thread->innermost.packer; *at && *at != packer; at = &(*at)->outer) { }
-    if (*at) {
-        *at = packer->outer;
-        opdi_packer_release(packer);
-    }
-}
-
-/* A saved tensor: a kept value, or element k of one that is a list (k is -1 if it is not). */
-typedef struct opdi_saved_place { opd_value *value; int32_t element; } opdi_saved_place;
-
-/* Returns what a node saved under a name of its operator's schema, or "result"; NULL if there is no such value. */
-static opd_value *opdi_saved_named(opd_node *node, const char *name) {
-    const opdi_card *card = opdi_plain_node(node) ? node->formula->card : NULL;
-    int i, at = 0;
-    for (i = 0; card && i < card->nargs; i++) {
-        if (!(card->kept_args >> i & 1)) { continue; }
-        if (strcmp(card->op->schema->args[i].name, name) == 0) {
-            return (card->save_args >> i & 1) ? &opdi_kept(node)[at] : NULL;
-        }
-        at++;
-    }
-    for (i = 0, at = 0; card && i < card->op->nrets; i++) {
-        const char *given = card->op->schema->returns[i].name;
-        char numbered[24];
-        snprintf(numbered, sizeof numbered, card->op->nrets == 1 ? "result" : "result%d", i);
-        if (!(card->save_results >> i & 1)) { continue; }
-        if (strcmp(name, numbered) == 0 || (given && strcmp(name, given) == 0)) {
-            return &opdi_saved_results(node)[at];
-        }
-        at++;
-    }
-    return NULL;
-}
-/* Finds what a custom function or set-up saved as number k; false if there is none. */
-static bool opdi_saved_in_context(opd_node *node, opdi_saved_place *at) {
-    opd_value *kept = opdi_plain_node(node) && node->formula->context && node->nkept ? opdi_kept(node) : NULL;
-    const opd_context *ctx = kept ? (const opd_context *)kept[node->nkept - 1].u.object : NULL;
-    if (!ctx || at->element >= ctx->nsaved) { return false; }
-    kept += node->nkept - 1 - ctx->nsaved;
-    at->value = &kept[at->element];
-    if (at->value->tag == OPD_TAG_INT) { at->value = &kept[at->value->u.i]; }  /* saved twice */
-    at->element = -1;
-    return true;
-}
-/* Finds a saved tensor by "name", "name[2]" or "saved_tensors[2]"; false if there is none. */
-static bool opdi_saved_find(opd_node *node, const char *name, opdi_saved_place *at) {
-    const char *bracket = name ? strchr(name, '[') : NULL;
-    char base[80], *end;
-    if (!bracket) {
-        at->element = -1;
-        return name && (at->value = opdi_saved_named(node, name)) != NULL;
-    }
-    snprintf(base, sizeof base, "%.*s", (int)OPDI_MIN(bracket - name, 79), name);
-    at->element = (int32_t)OPDI_MIN(strtoul(bracket + 1, &end, 10), INT32_MAX);
-    if (end == bracket + 1 || strcmp(end, "]") != 0) { return false; }
-    if (strcmp(base, "saved_tensors") == 0) { return opdi_saved_in_context(node, at); }
-    at->value = opdi_saved_named(node, base);
-    return at->value && at->value->tag == OPD_TAG_TENSORS && at->element < at->value->n;
-}
-
-/* Finds a saved tensor and enters the node, which the caller leaves; false with an error. */
-static bool opdi_saved_of(opd_node *node, const char *name, const char *freed, opdi_saved_place *at) {
-    if (!opd_ok()) { return false; }
-    if (!opdi_saved_find(node, name, at)) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "%s saves no '%s'", opd_node_name(node), name ? name : "NULL") == 0;
-    }
-    if (!opdi_saved_enter(node)) {
-        if (opd_ok()) { (void)(freed ? opd_fail(OPD_ERROR_AUTOGRAD, "%s", freed) : opdi_fail_freed(node)); }
-        return false;
-    }
-    if (at->element >= 0 || at->value->tag != OPD_TAG_TENSORS) { return true; }
-    opdi_saved_leave(node, false);
-    return opd_fail(OPD_ERROR_ARGUMENT, "%s saves a list '%s' of %d tensors: say which, as in '%s[0]'",
-                    opd_node_name(node), name, at->value->n, name) == 0;
-}
-/* Returns a saved tensor as a kept value, and the version that it had when it was saved. */
-static opd_value opdi_saved_value(const opdi_saved_place *at, uint32_t *version) {
-    struct opdi_parcel *parcel;
-    opd_value value;
-    if (at->element < 0) {
-        *version = (uint32_t)at->value->n;
-        return *at->value;
-    }
-    *version = ((const uint32_t *)(const void *)(at->value->u.tensors + at->value->n))[at->element];
-    parcel = opdi_parcel_at(at->value->u.tensors[at->element]);
-    value = at->value->u.tensors[at->element] ? opd_value_tensor(at->value->u.tensors[at->element]) : opd_value_none();
-    if (parcel) {
-        value.tag = OPDI_TAG_PACKED;
-        value.u.object = parcel;
-    }
-    return value;
-}
-
-opd_tensor *opd_node_saved(opd_node *node, const char *name) {
-    opdi_saved_place at;
-    opd_tensor *tensor;
-    opd_value value;
-    uint32_t version;
-    if (!opdi_saved_of(node, name, NULL, &at)) { return NULL; }
-    value = opdi_saved_value(&at, &version);
-    if (value.tag == OPDI_TAG_PACKED) { tensor = opdi_parcel_tensor((opdi_parcel *)value.u.object, true); }
-    else { tensor = opdi_own(opd_keep(opdi_unpack(node, &value, version))); }
-    opdi_saved_leave(node, false);
-    return tensor;
-}
-
-/* Packs one saved tensor of a node by these hooks; when that fails the user pointer stays the caller's. */
-int opd_node_saved_hooks(opd_node *node, const char *name, const opd_saved_hooks *hooks) {
-    opdi_saved_place at;
-    opdi_packer *packer;
-    opd_value value;
-    uint32_t version;
-    int rc;
-    if (!opdi_saved_of(node, name, "Calling register_hooks on a saved tensor after it has been freed. Saved "
-                       "intermediate values of the graph are freed when you call opd_backward or opd_autograd_grad. "
-                       "Specify retain_graph if you need to backward through the graph a second time or if you need to "
-                       "access saved variables after calling backward.", &at)) { return -1; }
-    packer = opdi_packer_make(hooks);
-    value = opdi_saved_value(&at, &version);
-    rc = packer ? 0 : -1;
-    if (rc == 0 && value.tag == OPDI_TAG_PACKED) {
-        rc = opd_fail(OPD_ERROR_AUTOGRAD, "Calling register_hooks on a saved tensor whose hooks have already been set. "
-                      "Hint: only one pair of hooks is allowed at a time.");
-    } else if (rc == 0 && value.tag != OPD_TAG_TENSOR) {
-        rc = opd_fail(OPD_ERROR_AUTOGRAD, "Calling register_hooks on a saved tensor with value None is forbidden");
-    }
-    if (rc == 0) { rc = opdi_unpack(node, &value, version) ? opdi_pack_value(packer, node, at.value, at.element) : -1; }
-    if (rc && packer) { packer->hooks.destroy = NULL; }       /* the user pointer stays the caller's */
-    if (packer) { opdi_packer_release(packer); }
-    opdi_saved_leave(node, false);
-    return rc;
-}
-
-//----------------------------------------------------------------------------------------------------------------------
-//  >>checkpoints  checkpoints, addresses of code in words, anomaly mode
-//----------------------------------------------------------------------------------------------------------------------
-
-//== checkpoints =======================================================================================================
-//
-//  The segment is recorded as usual, but what its nodes save is packed as a number.  When backward asks for the first
-//  of them the segment runs again, from the same inputs and random numbers, and what it saves then is taken by number.
-//  That belongs to one backward; each is dropped as soon as its node has run, the rest at that backward's end.
-
-typedef struct opdi_recompute {
-    struct opdi_recompute *next;
-    int64_t id;                                   /* of the backward, -1: none */
-    int64_t count, cap;
-    opd_tensor **saved;
-    bool stopped;                                 /* all there before the function's end */
-} opdi_recompute;
-
-/* A generator (NULL: the default one) and its state at some time. */
-typedef struct opdi_random_state { opd_generator *generator; uint64_t at[2]; } opdi_random_state;
-
-typedef struct opdi_checkpoint {
-    int32_t refs;
-    opd_checkpoint_fn fn;
-    void *user;
-    opd_destroy destroy;
-    opd_plugin *plugin;
-    opdi_state state;
-    opdi_random_state *random;                    /* nrandom */
-    int nrandom;
-    bool stops;                                   /* early */
-    opd_value *inputs;                            /* ninputs, kept as a node keeps them */
-    bool *wants;                                  /* ninputs: require grad */
-    int ninputs, noutputs;
-    int64_t nsaved, cap;
-    uint64_t *shapes;                             /* nsaved: what each looked like */
-    opdi_recompute *runs;
-} opdi_checkpoint;
-
-static opdi_mutex opdi_checkpoint_lock = OPDI_MUTEX_INIT;
-/* Swaps the states of count generators with the noted ones. */
-static void opdi_random_swap(opdi_random_state *state, int count) {
-    int i;
-    for (i = 0; i < count; i++) {
-        uint64_t now[2];
-        opdi_random_get(state[i].generator, now);
-        opdi_random_set(state[i].generator, state[i].at);
-        memcpy(state[i].at, now, sizeof now);
-    }
-}
-
-static void opdi_recompute_free(opdi_recompute *recompute) {
-    int64_t i;
-    for (i = 0; i < recompute->count; i++) {
-        if (recompute->saved[i]) { opdi_drop(recompute->saved[i]); }
-    }
-    if (recompute->saved) { opdi_free(recompute->saved, (size_t)recompute->cap * sizeof *recompute->saved); }
-    opdi_free(recompute, sizeof *recompute);
-}
-
-/* Drops one reference to the checkpoint `user`, and frees it with all that it holds at the last. */
-static void opdi_checkpoint_release(void *user) {
-    opdi_checkpoint *checkpoint = (opdi_checkpoint *)user;
-    int i;
-    if (OPDI_SUB(&checkpoint->refs, 1) > 0) { return; }
-    while (checkpoint->runs) {
-        opdi_recompute *recompute = checkpoint->runs;
-        checkpoint->runs = recompute->next;
-        opdi_recompute_free(recompute);
-    }
-    for (i = 0; checkpoint->inputs && i < checkpoint->ninputs; i++) { opdi_kept_drop(NULL, &checkpoint->inputs[i]); }
-    if (checkpoint->inputs) {
-        opdi_free(checkpoint->inputs, (size_t)OPDI_MAX(checkpoint->ninputs, 1) * sizeof *checkpoint->inputs);
-    }
-    if (checkpoint->wants) {
-        opdi_free(checkpoint->wants, (size_t)OPDI_MAX(checkpoint->ninputs, 1) * sizeof *checkpoint->wants);
-    }
-    if (checkpoint->shapes) { opdi_free(checkpoint->shapes, (size_t)checkpoint->cap * sizeof *checkpoint->shapes); }
-    if (checkpoint->random) { opdi_free(checkpoint->random, (size_t)checkpoint->nrandom * sizeof *checkpoint->random); }
-    if (checkpoint->destroy) { checkpoint->destroy(checkpoint->user); }
-    if (checkpoint->plugin) { opdi_plugin_let_go(checkpoint->plugin); }
-    opdi_free(checkpoint, sizeof *checkpoint);
-}
-
-/* Returns a hash of dtype, place and sizes. */
-static uint64_t opdi_shape_hash(const opd_tensor *tensor) {
-    uint64_t ndim = (uint64_t)(uint8_t)tensor->dtype << 32 | (uint64_t)opdi_place_of(tensor) << 8 | tensor->ndim;
-    int i;
-    for (i = 0; i < tensor->ndim; i++) {
-        ndim = (ndim ^ (uint64_t)tensor->dims[i]) * 0x9E3779B97F4A7C15u;
-        ndim ^= ndim >> 29;
-    }
-    return ndim;
-}
-
-/* Makes room for one more element of `size` bytes in a block that doubles; 0, or -1 without memory. */
-static int opdi_grow(void **block, int64_t count, int64_t *cap, size_t size) {
-    int64_t more = *cap ? 2 * *cap : 16;
-    void *memory;
-    if (count < *cap) { return 0; }
-    memory = opdi_alloc((size_t)more * size);
-    if (!memory) { return -1; }
-    if (*block) {
-        memcpy(memory, *block, (size_t)count * size);
-        opdi_free(*block, (size_t)*cap * size);
-    }
-    *block = memory;
-    *cap = more;
-    return 0;
-}
-
-/* Packs a saved tensor of the first run as a number, from 1 on. */
-static void *opdi_checkpoint_count(opd_tensor *tensor, void *user) {
-    opdi_checkpoint *checkpoint = (opdi_checkpoint *)user;
-    void *shapes = checkpoint->shapes;
-    if (opdi_grow(&shapes, checkpoint->nsaved, &checkpoint->cap, sizeof *checkpoint->shapes)) { return NULL; }
-    checkpoint->shapes = (uint64_t *)shapes;
-    checkpoint->shapes[checkpoint->nsaved] = opdi_shape_hash(tensor);
-    return (void *)(intptr_t)++checkpoint->nsaved;
-}
-
-/* A checkpoint and the run in which it is being recomputed. */
-typedef struct opdi_recomputing { opdi_checkpoint *checkpoint; opdi_recompute *run; } opdi_recomputing;
-/* Keeps tensor as the next saved one of the run `user` (an opdi_recomputing) and returns its number from 1 as a
-   pointer; NULL with an error, also to stop when the last one that was wanted is there. */
-static void *opdi_checkpoint_collect(opd_tensor *tensor, void *user) {
-    opdi_recomputing *at = (opdi_recomputing *)user;
-    opdi_recompute *recompute = at->run;
-    void *saved = recompute->saved;
-    if (recompute->count < at->checkpoint->nsaved &&
-        at->checkpoint->shapes[recompute->count] != opdi_shape_hash(tensor)) {
-        (void)opd_fail(OPD_ERROR_AUTOGRAD, "opd_checkpoint: Recomputed values for the following tensors have different "
-                       "metadata than during the forward pass. (saved tensor %lld)", (long long)recompute->count);
-        return NULL;
-    }
-    if (opdi_grow(&saved, recompute->count, &recompute->cap, sizeof *recompute->saved)) { return NULL; }
-    recompute->saved = (opd_tensor **)saved;
-    recompute->saved[recompute->count++] = opd_keep(tensor);
-    if (at->checkpoint->stops && recompute->count >= at->checkpoint->nsaved) {
-        recompute->stopped = true;
-        (void)opd_fail(OPD_ERROR_AUTOGRAD, "opd_checkpoint: all that the recomputation is for is there");
-        return NULL;
-    }
-    return (void *)(intptr_t)recompute->count;
-}
-static opd_tensor *opdi_checkpoint_collected(void *packed, void *user) {
-    const opdi_recompute *recompute = ((opdi_recomputing *)user)->run;
-    int64_t i = (int64_t)(intptr_t)packed - 1;
-    return i < recompute->count ? recompute->saved[i] : NULL;
-}
-
-/* Calls the segment; its results go to the caller's scope unless `outputs` is NULL. 0, or -1 with an error. */
-static int opdi_checkpoint_call(const opdi_checkpoint *checkpoint, opd_tensor *const *inputs, opd_tensor **outputs) {
-    opd_tensor *few[16], **out = few;
-    int i, rc;
-    if (checkpoint->noutputs > 16 &&
-        !(out = (opd_tensor **)opdi_scope_alloc((size_t)checkpoint->noutputs * sizeof *out))) {
-        return -1;
-    }
-    memset(out, 0, (size_t)checkpoint->noutputs * sizeof *out);
-    rc = checkpoint->fn(inputs, checkpoint->ninputs, out, checkpoint->noutputs, checkpoint->user);
-    if (rc && opd_ok()) {
-        (void)opd_fail(OPD_ERROR_AUTOGRAD, "opd_checkpoint: the function failed without saying why");
-    }
-    for (i = 0; i < checkpoint->noutputs && outputs && opd_ok(); i++) {
-        outputs[i] = out[i] ? opd_scope_return(out[i]) : NULL;
-    }
-    return opd_ok() ? 0 : -1;
-}
-
-/* Runs the segment again and collects what it saves in recompute; 0, or -1 with an error. */
-static int opdi_checkpoint_again(opdi_checkpoint *checkpoint, opdi_recompute *recompute) {
-    opdi_thread *thread = opdi_self();
-    opdi_packer *outer = thread->innermost.packer;
-    opdi_recomputing at;
-    opd_saved_hooks hooks;
-    opd_tensor **inputs;
-    opdi_random_state *random;
-    opdi_frame frame;
-    const char *off = thread->innermost.packers_off;
-    int i, mark, rc = 0;
-    at.checkpoint = checkpoint;
-    at.run = recompute;
-    memset(&hooks, 0, sizeof hooks);
-    hooks.pack = opdi_checkpoint_collect;
-    hooks.unpack = opdi_checkpoint_collected;
-    hooks.user = &at;
-    opdi_frame_enter(thread, &frame);
-    inputs = (opd_tensor **)opdi_scope_alloc((size_t)OPDI_MAX(checkpoint->ninputs, 1) * sizeof *inputs);
-    for (i = 0; inputs && i < checkpoint->ninputs && opd_ok(); i++) {
-        const opd_value *value = &checkpoint->inputs[i];
-        opd_tensor *tensor = value->tag == OPDI_TAG_PACKED ? opdi_parcel_tensor((opdi_parcel *)value->u.object, false)
-            : opdi_unpack(NULL, value, (uint32_t)value->n);
-        inputs[i] = tensor ? opdi_own(opdi_shallow_copy(tensor)) : NULL;
-        if (inputs[i] && checkpoint->wants[i]) { inputs[i]->flags |= OPDI_REQUIRES_GRAD; }
-    }
-    random = (opdi_random_state *)opdi_scope_alloc((size_t)OPDI_MAX(checkpoint->nrandom, 1) * sizeof *random);
-    thread->state = checkpoint->state;
-    thread->innermost.packers_off = NULL;
-    if (!inputs || !random || !opd_ok() || opd_saved_hooks_begin(&hooks)) { rc = -1; }
-    if (rc == 0) {
-        for (i = 0; i < checkpoint->nrandom; i++) { random[i] = checkpoint->random[i]; }
-        opdi_random_swap(random, checkpoint->nrandom);
-        mark = opd_error_mark();
-        rc = opdi_checkpoint_call(checkpoint, inputs, NULL);
-        if (recompute->stopped) {
-            (void)opd_error_rewind(mark);
-            rc = 0;
-        }
-        opdi_random_swap(random, checkpoint->nrandom);
-        while (thread->innermost.packer && thread->innermost.packer != outer) { opd_saved_hooks_end(); }
-    }
-    thread->innermost.packer = outer;
-    thread->innermost.packers_off = off;
-    opdi_frame_leave(thread, &frame);
-    /* the end of its region */
-    if (checkpoint->state.autocast && !thread->state.autocast) { opd_autocast_cache_clear(); }
-    if (rc == 0 && recompute->count != checkpoint->nsaved) {
-        rc = opd_fail(OPD_ERROR_AUTOGRAD, "opd_checkpoint: A different number of tensors was saved during the original "
-                      "forward and recomputation.\nNumber of tensors saved during forward: %lld\nNumber of tensors "
-                      "saved during recomputation: %lld", (long long)checkpoint->nsaved, (long long)recompute->count);
-    }
-    return rc;
-}
-
-/* Takes the run of one backward out of the list and returns it, or NULL. */
-static opdi_recompute *opdi_recompute_take(opdi_checkpoint *checkpoint, int64_t id) {
-    opdi_recompute **at, *recompute;
-    opdi_lock(&opdi_checkpoint_lock);
-    for (at = &checkpoint->runs; *at && (*at)->id != id; at = &(*at)->next) { }
-    recompute = *at;
-    if (recompute) { *at = recompute->next; }
-    opdi_unlock(&opdi_checkpoint_lock);
-    return recompute;
-}
-static void opdi_recompute_put(opdi_checkpoint *checkpoint, opdi_recompute *recompute) {
-    opdi_lock(&opdi_checkpoint_lock);
-    recompute->next = checkpoint->runs;
-    checkpoint->runs = recompute;
-    opdi_unlock(&opdi_checkpoint_lock);
-}
-
-/* Frees the run of a backward that has ended; returns 0. */
-static int opdi_checkpoint_over(void *user) {
-    opdi_recompute *recompute = opdi_recompute_take((opdi_checkpoint *)user, opd_backward_id());
-    if (recompute) { opdi_recompute_free(recompute); }
-    return 0;
-}
-static void opdi_checkpoint_over_destroy(void *user) {
-    (void)opdi_checkpoint_over(user);             /* also after an error */
-    opdi_checkpoint_release(user);
-}
-
-/* Returns saved tensor number `packed`, after recomputing the segment if this backward has not; NULL with an error. */
-static opd_tensor *opdi_checkpoint_unpack(void *packed, void *user) {
-    opdi_checkpoint *checkpoint = (opdi_checkpoint *)user;
-    const int64_t id = opd_backward_id(), i = (int64_t)(intptr_t)packed - 1;
-    opdi_recompute *recompute = opdi_recompute_take(checkpoint, id);
-    opd_tensor *tensor = NULL;
-    int rc = 0;
-    if (recompute && !recompute->saved[i]) {
-        opdi_recompute_free(recompute);
-        recompute = NULL;
-    }
-    if (!recompute) {
-        recompute = (opdi_recompute *)opdi_alloc(sizeof *recompute);
-        if (!recompute) { return NULL; }
-        memset(recompute, 0, sizeof *recompute);
-        recompute->id = id;
-        rc = opdi_checkpoint_again(checkpoint, recompute);
-        if (rc == 0 && id >= 0) {
-            (void)OPDI_ADD(&checkpoint->refs, 1);
-            rc = opd_backward_callback(opdi_checkpoint_over, checkpoint, opdi_checkpoint_over_destroy);
-            if (rc) { opdi_checkpoint_release(checkpoint); }
-        }
-    }
-    if (rc == 0) { tensor = opdi_own(opd_keep(recompute->saved[i])); }
-    if (rc || id < 0) { opdi_recompute_free(recompute); } else { opdi_recompute_put(checkpoint, recompute); }
-    return tensor;
-}
-
-/* Drops a recomputed tensor whose node has run and does not need it any more. */
-static void opdi_checkpoint_drop(void *packed, void *user) {
-    opdi_checkpoint *checkpoint = (opdi_checkpoint *)user;
-    opdi_recompute *recompute = opdi_recompute_take(checkpoint, opd_backward_id());
-    const int64_t i = (int64_t)(intptr_t)packed - 1;
-    if (!recompute) { return; }
-    if (recompute->saved[i]) {
-        opdi_drop(recompute->saved[i]);
-        recompute->saved[i] = NULL;
-    }
-    opdi_recompute_put(checkpoint, recompute);
-}
-
-/* Keeps an input as a node would: hooks of an outer segment may pack it.  A result is kept without its history, which
-   could lead to what the segment saves.  0, or -1 with an error. */
-static int opdi_checkpoint_keep(opdi_checkpoint *checkpoint, int i, opd_tensor *tensor) {
-    opdi_packer *packer = opdi_self()->innermost.packer;
-    opd_value value;
-    if (tensor && opdi_refresh(tensor)) { return -1; }
-    checkpoint->wants[i] = tensor && opdi_requires_grad(tensor);
-    if (tensor && tensor->grad_fn && !(tensor = opdi_own(opdi_shallow_copy(tensor)))) { return -1; }
-    value = tensor ? opd_value_tensor(tensor) : opd_value_none();
-    if (opdi_keep_value(&checkpoint->inputs[i], &value, true)) { return -1; }
-    return tensor && packer ? opdi_pack_value(packer, NULL, &checkpoint->inputs[i], -1) : 0;
-}
-
-/* Notes the states of the generators that the segment may use; 0, or -1 without memory. */
-static int opdi_checkpoint_random(opdi_checkpoint *checkpoint, const opd_checkpoint_options *options) {
-    const int own = !options || !options->no_preserve_rng_state, more = options ? options->ngenerators : 0;
-    int i;
-    if (own + more == 0) { return 0; }
-    if (!(checkpoint->random = (opdi_random_state *)opdi_alloc((size_t)(own + more) * sizeof *checkpoint->random))) {
-        return -1;
-    }
-    checkpoint->nrandom = own + more;
-    for (i = 0; i < checkpoint->nrandom; i++) {
-        checkpoint->random[i].generator = i < own ? NULL : options->generators[i - own];
-        opdi_random_get(checkpoint->random[i].generator, checkpoint->random[i].at);
-    }
-    return 0;
-}
-
-/* Makes a checkpoint, which keeps inputs and state; NULL with an error, and the user pointer stays the caller's. */
-static opdi_checkpoint *opdi_checkpoint_make(opd_checkpoint_fn fn, void *user, opd_destroy destroy,
-                                             opd_tensor *const *inputs, int ninputs, int noutputs,
-                                             const opd_checkpoint_options *options) {
-    opdi_checkpoint *checkpoint = (opdi_checkpoint *)opdi_alloc(sizeof *checkpoint);
-    int i;
-    if (!checkpoint) { return NULL; }
-    memset(checkpoint, 0, sizeof *checkpoint);
-    checkpoint->refs = 1;
-    checkpoint->fn = fn;
-    checkpoint->user = user;
-    checkpoint->plugin = opdi_plugin_hold((uintptr_t)fn);
-    checkpoint->state = opdi_self()->state;
-    checkpoint->noutputs = noutputs;
-    checkpoint->inputs = (opd_value *)opdi_alloc((size_t)OPDI_MAX(ninputs, 1) * sizeof *checkpoint->inputs);
-    checkpoint->wants = checkpoint->inputs
-        ? (bool *)opdi_alloc((size_t)OPDI_MAX(ninputs, 1) * sizeof *checkpoint->wants) : NULL;
-    if (!checkpoint->wants && checkpoint->inputs) {
-        opdi_free(checkpoint->inputs, (size_t)OPDI_MAX(ninputs, 1) * sizeof *checkpoint->inputs);
-    }
-    if (!checkpoint->wants) { checkpoint->inputs = NULL; }
-    checkpoint->ninputs = checkpoint->wants ? ninputs : 0;
-    for (i = 0; i < checkpoint->ninputs; i++) { checkpoint->inputs[i] = opd_value_none(); }
-    for (i = 0; i < checkpoint->ninputs && !checkpoint->state.inference && opd_ok(); i++) {
-        (void)opdi_checkpoint_keep(checkpoint, i, inputs[i]);
-    }
-    if (!opd_ok() || opdi_checkpoint_random(checkpoint, options)) {
-        opdi_checkpoint_release(checkpoint);
-        return NULL;
-    }
-    checkpoint->destroy = destroy;
-    checkpoint->stops = !options || !options->no_early_stop;
-    return checkpoint;
-}
-
-int opd_checkpoint(opd_checkpoint_fn fn, void *user, opd_destroy destroy, opd_tensor *const *inputs, int ninputs,
-                   opd_tensor **outputs, int noutputs) {
-    return opd_checkpoint_with(fn, user, destroy, inputs, ninputs, outputs, noutputs, NULL);
-}
-/* Runs a checkpointed segment with hooks that count what it saves; 0, or -1 with an error and the outputs NULL. */
-int opd_checkpoint_with(opd_checkpoint_fn fn, void *user, opd_destroy destroy, opd_tensor *const *inputs, int ninputs,
-                        opd_tensor **outputs, int noutputs, const opd_checkpoint_options *options) {
-    opdi_packer *outer = opdi_self()->innermost.packer;
-    opdi_checkpoint *checkpoint;
-    opd_saved_hooks hooks;
-    opd_scope scope;
-    int rc;
-    if (!opd_ok()) { return opdi_no_tensors(outputs, noutputs); }
-    if (!fn || ninputs < 0 || noutputs < 1 || (ninputs && !inputs) || !outputs) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_checkpoint: a function, inputs and room for outputs are needed");
-        return opdi_no_tensors(outputs, noutputs);
-    }
-    if (options && (options->ngenerators < 0 || (options->ngenerators && !options->generators))) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_checkpoint: the generators are NULL");
-        return opdi_no_tensors(outputs, noutputs);
-    }
-    if (opdi_any_dead(inputs, ninputs, "opd_checkpoint")) { return opdi_no_tensors(outputs, noutputs); }
-    checkpoint = opdi_checkpoint_make(fn, user, destroy, inputs, ninputs, noutputs, options);
-    (void)opdi_no_tensors(outputs, noutputs);
-    if (!checkpoint) { return -1; }
-    memset(&hooks, 0, sizeof hooks);
-    hooks.pack = opdi_checkpoint_count;
-    hooks.unpack = opdi_checkpoint_unpack;
-    hooks.drop = opdi_checkpoint_drop;
-    hooks.destroy = opdi_checkpoint_release;
-    hooks.user = checkpoint;
-    scope = opd_scope_open();
-    rc = checkpoint->state.inference ? 0 : opd_saved_hooks_begin(&hooks);
-    if (rc) { checkpoint->destroy = NULL; }
-    else {
-        if (!checkpoint->state.inference) { (void)OPDI_ADD(&checkpoint->refs, 1); }
-        rc = opdi_checkpoint_call(checkpoint, inputs, outputs);
-        while (opdi_self()->innermost.packer && opdi_self()->innermost.packer != outer) { opd_saved_hooks_end(); }
-    }
-    opd_scope_close(&scope);
-    opdi_checkpoint_release(checkpoint);
-    return rc ? opdi_no_tensors(outputs, noutputs) : 0;
-}
-
-//== addresses of code in words ========================================================================================
-//
-//  The function comes from the symbol table of the file that the code was loaded from, file and line from addr2line
-//  where that program and debug information are there.  Without either the address in the file is given.
-
-typedef struct opdi_place_name { void *address; const char *file; uintptr_t offset; opdi_string text; } opdi_place_name;
-
-/* True for the name of a function of this header. */
-static bool opdi_ours(const char *function) {
-    return strncmp(function, "opd_", 4) == 0 || strncmp(function, "opdi_", 5) == 0;
-}
-
-#if defined(OPD_NO_PLUGINS)
-static bool opdi_address_file(void *address, const char **file, uintptr_t *offset) {
-    (void)address;
-    (void)file;
-    (void)offset;
-    return false;
-}
-static bool opdi_symbol_at(const char *file, uintptr_t offset, char *buf, size_t cap) {
-    (void)file;
-    (void)offset;
-    (void)buf;
-    (void)cap;
-    return false;
-}
-static void opdi_addresses_lines(opdi_place_name *place, int count) {
-    (void)place;
-    (void)count;
-}
-#else
-/* The struct that dladdr fills, which is asked for by name, since strict C does not declare it. */
-typedef struct opdi_address_info {
-    const char *file;
-    void *base;
-    const char *symbol;
-    void *symbol_at;
-} opdi_address_info;
-
-/* Tells which file an address of code comes from, and the offset in it as its symbol table counts; false if unknown. */
-static bool opdi_address_file(void *address, const char **file, uintptr_t *offset) {
-    void *self = dlopen(NULL, RTLD_NOW), *f = self ? dlsym(self, "dladdr") : NULL;
-    int (*ask)(const void *, opdi_address_info *);
-    opdi_address_info info;
-    const opdi_elf *elf;
-    const opdi_elf_segment *segment;
-    uintptr_t first = 0;
-    int i;
-    memcpy(&ask, &f, sizeof ask);
-    memset(&info, 0, sizeof info);
-    i = f ? ask(address, &info) : 0;
-    if (self) { (void)dlclose(self); }
-    if (!i || !info.file || !info.base) { return false; }
-    elf = (const opdi_elf *)info.base;
-    segment = (const opdi_elf_segment *)(const void *)((const char *)info.base + elf->e_phoff);
-    for (i = 0; i < elf->e_phnum && segment[i].p_type != PT_LOAD; i++) { }
-    if (i < elf->e_phnum) { first = (uintptr_t)segment[i].p_vaddr & ~(uintptr_t)4095; }
-    *file = access(info.file, R_OK) == 0 ? info.file : "/proc/self/exe";
-    *offset = (uintptr_t)address - (uintptr_t)info.base + first;
-    return true;
-}
-
-static bool opdi_read_at(FILE *file, uint64_t at, void *to, size_t size) {
-    return fseek(file, (long)at, SEEK_SET) == 0 && fread(to, 1, size, file) == size;
-}
-/* Reads the name of the function at an address of a file from its symbol table; false if unknown. */
-static bool opdi_symbol_at(const char *file, uintptr_t offset, char *buf, size_t cap) {
-    FILE *stream = fopen(file, "rb");
-    opdi_elf elf;
-    opdi_elf_section table, names;
-    opdi_elf_symbol symbols[64];
-    bool found = false;
-    int i, k;
-    if (!stream) { return false; }
-    memset(&table, 0, sizeof table);
-    if (opdi_read_at(stream, 0, &elf, sizeof elf)) {
-        for (i = 0; i < elf.e_shnum && table.sh_type != SHT_SYMTAB; i++) {
-            opdi_elf_section section;
-            if (!opdi_read_at(stream, elf.e_shoff + (uint64_t)i * elf.e_shentsize, &section, sizeof section)) { break; }
-            if (section.sh_type == SHT_SYMTAB || section.sh_type == SHT_DYNSYM) { table = section; }
-        }
-    }
-    if (table.sh_type &&
-        opdi_read_at(stream, elf.e_shoff + (uint64_t)table.sh_link * elf.e_shentsize, &names, sizeof names)) {
-        uint64_t at, end = table.sh_offset + table.sh_size;
-        for (at = table.sh_offset; at < end && !found; at += sizeof symbols) {
-            size_t bytes = (size_t)OPDI_MIN(end - at, (uint64_t)sizeof symbols);
-            if (!opdi_read_at(stream, at, symbols, bytes)) { break; }
-            for (k = 0; k < (int)(bytes / sizeof symbols[0]) && !found; k++) {
-                if ((symbols[k].st_info & 15) != STT_FUNC || offset < symbols[k].st_value ||
-                    offset >= symbols[k].st_value + symbols[k].st_size) { continue; }
-                memset(buf, 0, cap);
-                found = fseek(stream, (long)(names.sh_offset + symbols[k].st_name), SEEK_SET) == 0 &&
-                    fread(buf, 1, cap - 1, stream) > 0;
-            }
-        }
-    }
-    (void)fclose(stream);
-    return found;
-}
-
-/* Runs addr2line on the addresses of one file; false if it cannot be asked, else its output is in `said`. */
-static bool opdi_addr2line(const char *file, const opdi_place_name *place, int count, opdi_string *said) {
-    posix_spawn_file_actions_t actions;
-    char program[] = "addr2line", options[] = "-afie", (*hex)[24];
-    char **argv = (char **)opdi_alloc((size_t)(count + 4) * sizeof *argv + (size_t)count * sizeof *hex), part[1024];
-    int i, argc = 0, ends[2], rc;
-    ssize_t got;
-    pid_t pid;
-    if (!argv || pipe(ends)) {
-        if (argv) { opdi_free(argv, (size_t)(count + 4) * sizeof *argv + (size_t)count * sizeof *hex); }
-        return false;
-    }
-    (void)fcntl(ends[0], F_SETFD, FD_CLOEXEC);
-    (void)fcntl(ends[1], F_SETFD, FD_CLOEXEC);
-    hex = (char (*)[24])(void *)(argv + count + 4);
-    argv[argc++] = program;
-    argv[argc++] = options;
-    argv[argc++] = (char *)(uintptr_t)file;
-    for (i = 0; i < count; i++) {
-        if (!place[i].file || strcmp(place[i].file, file) != 0) { continue; }
-        snprintf(hex[i], sizeof hex[i], "0x%llx", (unsigned long long)place[i].offset);
-        argv[argc++] = hex[i];
-    }
-    argv[argc] = NULL;
-    rc = posix_spawn_file_actions_init(&actions);
-    if (!rc) {
-        rc = posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-        if (!rc) { rc = posix_spawn_file_actions_adddup2(&actions, ends[1], 1); }
-        if (!rc) { rc = posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0); }
-        if (!rc) { rc = posix_spawn_file_actions_addclose(&actions, ends[0]); }
-        if (!rc) { rc = posix_spawnp(&pid, argv[0], &actions, NULL, argv, environ); }
-        (void)posix_spawn_file_actions_destroy(&actions);
-    }
-    (void)close(ends[1]);
-    while (!rc && (got = read(ends[0], part, sizeof part)) > 0) { opdi_string_add_n(said, part, (size_t)got); }
-    (void)close(ends[0]);
-    if (!rc) { (void)opdi_wait(pid); }
-    opdi_free(argv, (size_t)(count + 4) * sizeof *argv + (size_t)count * sizeof *hex);
-    return !rc && !said->failed && said->length > 0;
-}
-
-static char *opdi_line_end(char *text) {
-    char *end = strchr(text, '\n');
-    if (!end) { return text + strlen(text); }
-    *end = 0;
-    return end + 1;
-}
-/* Fills the texts of the addresses that addr2line knows.  It writes for each address "0x...", then pairs of lines,
-   the innermost first. */
-static void opdi_addresses_lines(opdi_place_name *place, int count) {
-    int i, k;
-    for (i = 0; i < count; i++) {
-        opdi_string said = {NULL, 0, 0, false};
-        char *at;
-        for (k = 0; k < i && !(place[i].file && place[k].file && strcmp(place[k].file, place[i].file) == 0); k++) { }
-        if (!place[i].file || k < i || !opdi_addr2line(place[i].file, place, count, &said)) {
-            opdi_string_free(&said);
-            continue;
-        }
-        at = said.data;
-        for (k = i; k < count && *at; k++) {
-            opdi_string text = {NULL, 0, 0, false}, outer = text;
-            bool known = false;
-            if (!place[k].file || strcmp(place[k].file, place[i].file) != 0) { continue; }
-            at = opdi_line_end(at);               /* the address */
-            while (*at && strncmp(at, "0x", 2) != 0) {
-                char *function = at, *file = opdi_line_end(at), *colon, *space, line[640];
-                at = opdi_line_end(file);
-                space = strchr(file, ' ');        /* " (discriminator 2)" */
-                if (space) { *space = 0; }
-                colon = strrchr(file, ':');
-                if (strcmp(function, "??") == 0 || !colon || colon[1] == '?' || colon[1] == '0') { continue; }
-                known = true;
-                *colon = 0;
-                if (opdi_ours(function)) { continue; }
-                snprintf(line, sizeof line, "  File \"%.400s\", line %.10s, in %.200s\n", file, colon + 1, function);
-                opdi_string_add(&outer, line);
-                if (text.data) { opdi_string_add(&outer, text.data); }
-                opdi_string_free(&text);
-                text = outer;                     /* the innermost of inlined functions comes first, and stands last */
-                memset(&outer, 0, sizeof outer);
-            }
-            if (known && !text.failed) {
-                opdi_string_add(&text, "");
-                place[k].text = text;
-            }
-            else { opdi_string_free(&text); }
-        }
-        opdi_string_free(&said);
-    }
-}
-#endif
-
-/* Writes the name of a function, or "<unknown>"; returns buf. */
-static const char *opdi_function_name(opdi_any_fn fn, char *buf, size_t cap) {
-    const char *file = NULL;
-    uintptr_t offset = 0;
-    void *address;
-    memcpy(&address, &fn, sizeof address);
-    if (!opdi_address_file(address, &file, &offset) || !opdi_symbol_at(file, offset, buf, cap)) {
-        snprintf(buf, cap, "<unknown>");
-    }
-    return buf;
-}
-
-/* Writes a trace, a line for each frame, the innermost last as in Python; frames of this header are left out. */
-static void opdi_trace_text(opdi_string *out, void *const *frames, int count) {
-    const size_t bytes = (size_t)OPDI_MAX(count, 1) * sizeof(opdi_place_name);
-    opdi_place_name *place = (opdi_place_name *)opdi_alloc(bytes);
-    int i;
-    if (!place) { return; }
-    memset(place, 0, bytes);
-    for (i = 0; i < count; i++) {                 /* the call is before the address to return to */
-        place[i].address = (char *)frames[i] - 1;
-        (void)opdi_address_file(place[i].address, &place[i].file, &place[i].offset);
-    }
-    opdi_addresses_lines(place, count);
-    for (i = 0; i < count && !(place[i].text.data && strstr(place[i].text.data, ", in main\n")); i++) { }
-    while (count > i + 1) { opdi_string_free(&place[--count].text); }  /* what calls main */
-    for (i = count - 1; i >= 0; i--) {
-        char function[200], line[700];
-        if (place[i].text.data) {
-            opdi_string_add(out, place[i].text.data);
-            opdi_string_free(&place[i].text);
-            continue;
-        }
-        if (!place[i].file) { snprintf(line, sizeof line, "  %p\n", place[i].address); }
-        else if (!opdi_symbol_at(place[i].file, place[i].offset, function, sizeof function)) {
-            snprintf(line, sizeof line, "  File \"%.400s\", at 0x%llx\n", place[i].file,
-                     (unsigned long long)place[i].offset);
-        } else if (opdi_ours(function)) { continue; }
-        else { snprintf(line, sizeof line, "  File \"%.400s\", in %s\n", place[i].file, function); }
-        opdi_string_add(out, line);
-    }
-    opdi_free(place, bytes);
-}
-
-/* Writes "FILE:LINE" for the calls that return to total addresses: "" in this header, "?" where it is unknown. */
-static void opdi_places(void *const *addresses, int total, char (*places)[OPDI_PLACE]) {
-    enum { AT_ONCE = 500 };                       /* a command line is not endless */
-    opdi_place_name list[AT_ONCE];
-    int i, k, first;
-    for (first = 0; first < total; first += AT_ONCE) {
-        const int count = OPDI_MIN(total - first, (int)AT_ONCE);
-        memset(list, 0, sizeof list);
-        for (i = 0; i < count; i++) {
-            list[i].address = (char *)addresses[first + i] - 1;
-            (void)opdi_address_file(list[i].address, &list[i].file, &list[i].offset);
-        }
-        opdi_addresses_lines(list, count);
-        for (i = 0; i < count; i++) {
-            char *place = places[first + i], function[200], *at, *line = NULL;
-            (void)snprintf(place, OPDI_PLACE, "?");
-            if (!list[i].text.data) {
-                if (list[i].file && opdi_symbol_at(list[i].file, list[i].offset, function, sizeof function) &&
-                    opdi_ours(function)) { *place = 0; }
-                continue;
-            }
-            for (at = list[i].text.data; (at = strstr(at, "  File \"")) != NULL; at++) { line = at + 8; }
-            k = line ? (int)strcspn(line, "\"") : 0;
-            if (line) { (void)snprintf(place, OPDI_PLACE, "%.*s:%d", OPDI_MIN(k, 240), line, atoi(line + k + 8)); }
-            else { *place = 0; }
-            opdi_string_free(&list[i].text);
-        }
-    }
-}
-
-//== anomaly mode ======================================================================================================
-
-int opd_anomaly_set(bool on, bool check_nan) {
-    const int now = on ? OPD_ANOMALY_ON | (check_nan ? OPD_ANOMALY_NAN : 0) : 0, was = OPDI_LOAD(&opdi_anomaly);
-    OPDI_STORE(&opdi_anomaly, now);
-    if (on && !was) {
-        opd_warn("Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled "
-                 "for debugging.");
-    }
-    return was;
-}
-
-typedef struct opdi_unwound { void **frames; int count, cap, skip; } opdi_unwound;
-#if defined(OPDI_UNWINDS)
-static _Unwind_Reason_Code opdi_unwind_step(struct _Unwind_Context *context, void *arg) {
-    opdi_unwound *unwound = (opdi_unwound *)arg;
-    void *ip = (void *)(uintptr_t)_Unwind_GetIP(context);
-    if (unwound->skip > 0) {
-        unwound->skip--;
-        return _URC_NO_REASON;
-    }
-    if (!ip || unwound->count == unwound->cap) { return _URC_END_OF_STACK; }
-    unwound->frames[unwound->count++] = ip;
-    return _URC_NO_REASON;
-}
-#endif
-
-static int opdi_frames(void **frames, int cap) {
-    opdi_unwound unwound;
-    unwound.frames = frames;
-    unwound.cap = cap;
-    unwound.count = 0;
-    unwound.skip = 2;
-#if defined(OPDI_UNWINDS)
-    (void)_Unwind_Backtrace(opdi_unwind_step, &unwound);
-#endif
-    return unwound.count;
-}
-
-/* Notes where a node is recorded, and which node is at work meanwhile; 0, or -1 without memory. */
-static int opdi_trace_node(opd_node *node) {
-    opdi_thread *thread = opdi_self();
-    void *frames[OPDI_FRAMES];
-    const int count = opdi_frames(frames, OPDI_FRAMES);
-    opdi_extra *extra;
-    opdi_lock(&opdi_hooks_lock);
-    extra = opdi_extra_of((uintptr_t)node);
-    opdi_unlock(&opdi_hooks_lock);
-    if (!extra) { return -1; }
-    extra->frames = count ? (void **)opdi_alloc((size_t)count * sizeof *extra->frames) : NULL;
-    if (extra->frames) {
-        memcpy(extra->frames, frames, (size_t)count * sizeof *extra->frames);
-        extra->nframes = count;
-    }
-    extra->parent = thread->innermost.node;
-    if (extra->parent) { opdi_ref_up(&extra->parent->refs); }
-    return opd_ok() ? 0 : -1;
-}
-
-static void opdi_say(const opdi_string *string) {
-    if (!string->failed && string->data) { opdi_log.fn(opdi_log.user, 0, string->data); }
-}
-
-/* Logs where the node at which backward failed was recorded, then where the nodes were recorded that were
-   at work then. */
-static void opdi_anomaly_report(const opd_node *node) {
-    bool parent = false;
-    for (; node; parent = true) {
-        const opdi_extra *extra = node->flags & OPDI_NODE_EXTRA ? (const opdi_extra *)(const void *)node->formula
-            : NULL;
-        opdi_string string = {NULL, 0, 0, false};
-        char line[512];
-        if (!extra || !extra->nframes) {
-            snprintf(line, sizeof line, "Error detected in %s. No forward pass information available. Enable detect "
-                     "anomaly during forward pass for more information.", node->formula->name);
-        } else if (!parent) {
-            snprintf(line, sizeof line, "Error detected in %s. Traceback of forward call that caused the error:\n",
-                     node->formula->name);
-        } else {
-            snprintf(line, sizeof line, "\n\nPrevious calculation was induced by %s. Traceback of forward call that "
-                     "induced the previous calculation:\n", node->formula->name);
-        }
-        opdi_string_add(&string, line);
-        if (extra && extra->nframes) { opdi_trace_text(&string, extra->frames, extra->nframes); }
-        opdi_say(&string);
-        opdi_string_free(&string);
-        node = extra ? extra->parent : NULL;
-    }
-}
-
-/* Fails if a formula gave a NaN; otherwise returns 0. */
-static int opdi_anomaly_check(const opd_node *node, opd_tensor *const *out) {
-    opdi_thread *thread = opdi_self();
-    int i;
-    thread->state.no_grad = 1;
-    for (i = 0; i < node->nedges; i++) {
-        if (!out[i] || !opd_dtype_is_floating((opd_scalar_type)out[i]->dtype) || !out[i]->data) { continue; }
-        if (opdi_any_element(out[i], true)) {
-            return opd_fail(OPD_ERROR_AUTOGRAD, "Function '%s' returned nan values in its %dth output.",
-                            node->formula->name, i);
-        }
-        if (!opd_ok()) { return -1; }
-    }
-    return 0;
-}
-
-OPDI_COLD_END
 
 #if !defined(OPD_NO_PROFILER)
 //----------------------------------------------------------------------------------------------------------------------
