@@ -6740,7 +6740,7 @@ typedef pthread_mutex_t opdi_mutex;
 typedef struct opdi_state {
     uint64_t include, allow;     /* functionality bits: always in the set of a call; not excluded from it */
     int16_t no_grad;
-    uint16_t autocast;           /* opdi_autocasts.at: what the regions around say; 0: none */
+    uint16_t autocast;           /* opdi_autocasts: what the regions around say; 0: none */
     int16_t inference;           /* tensors made now have no history and no version */
     int16_t forward;             /* OPDI_FORWARD_*; tangents are computed when it is OPDI_FORWARD_OPEN alone */
 } opdi_state;
@@ -30637,14 +30637,16 @@ typedef struct opdi_autocast_state {
     int8_t dtype[OPD_BACKEND_COUNT];              /* 0: the device's default */
 } opdi_autocast_state;
 #define OPDI_AUTOCAST_STATES 1024
-/* The states that regions have had.  Entries never change and never go, so that a thread's state is a number.  at[0]
-   stands for no region: then the excluded keys tell. */
+/* The states that regions have had.  Entries never change and never go, so that a thread's state is a number: 1 is that
+   of at[0], and 0 stands for no region, where the excluded keys tell. */
 static struct { opdi_mutex lock; int n; opdi_autocast_state at[OPDI_AUTOCAST_STATES]; } opdi_autocasts = {
-    OPDI_MUTEX_INIT, 1, {{0xffff, 0, {0}}}};
+    OPDI_MUTEX_INIT, 0, {{0, 0, {0}}}};
+static const opdi_autocast_state opdi_autocast_outside = {0xffff, 0, {0}};
 static uint32_t opdi_autocast_supported[OPD_BACKEND_COUNT];      /* bit: dtype; 0: nobody said */
 
 static const opdi_autocast_state *opdi_autocast_here(const opdi_thread *thread) {
-    return &opdi_autocasts.at[thread->state.autocast % OPDI_AUTOCAST_STATES];
+    const uint16_t number = thread->state.autocast;
+    return number ? &opdi_autocasts.at[(number - 1) % OPDI_AUTOCAST_STATES] : &opdi_autocast_outside;
 }
 static bool opdi_autocast_allowed(const opdi_thread *thread) {
     return (thread->state.allow & OPD_BIT_OF(OPD_F_AUTOCAST)) != 0;
@@ -30661,11 +30663,11 @@ static bool opdi_autocast_is_on(const opdi_thread *thread, int device) {
 static uint16_t opdi_autocast_number(const opdi_autocast_state *state) {
     int i;
     opdi_lock(&opdi_autocasts.lock);
-    for (i = 1; i < opdi_autocasts.n && memcmp(state, &opdi_autocasts.at[i], sizeof *state) != 0; i++) { }
+    for (i = 0; i < opdi_autocasts.n && memcmp(state, &opdi_autocasts.at[i], sizeof *state) != 0; i++) { }
     if (i == opdi_autocasts.n && i < OPDI_AUTOCAST_STATES) { opdi_autocasts.at[opdi_autocasts.n++] = *state; }
     opdi_unlock(&opdi_autocasts.lock);
-    if (i < OPDI_AUTOCAST_STATES) { return (uint16_t)i; }
-    (void)opd_fail(OPD_ERROR_ARGUMENT, "more than %d different states of autocast", OPDI_AUTOCAST_STATES - 1);
+    if (i < OPDI_AUTOCAST_STATES) { return (uint16_t)(i + 1); }
+    (void)opd_fail(OPD_ERROR_ARGUMENT, "more than %d different states of autocast", OPDI_AUTOCAST_STATES);
     return 0;
 }
 
