@@ -159,9 +159,11 @@
      OPD_NO_OPERATORS only the operators that make, view, copy and detach tensors (not +: sums of gradients need it)
      OPD_NO_OP_CONV   without convolution (pooling and resampling go too); likewise POOL, RESAMPLE, DISTANCE, FFT, NORM
                       (losses go too), LOSS, INDEX, TRAIN.  Who calls what is left out is told so by an error.
-     OPD_NO_TRANSFORMS, _GRAPHS, _CHECKING (opd_gradcheck, opd_opcheck, opd_graph_dot), _TRAINING, _EXCHANGE (DLPack,
-                      files), _PROFILER: without that room of the API.  Its functions fail and say so; what frees or
-                      closes does nothing.  With OPD_NO_OPERATORS: schemas, dispatcher, tensors and autograd alone.
+     OPD_NO_TRANSFORMS  no vmap and derivatives of functions       OPD_NO_GRAPHS     no recording of graphs
+     OPD_NO_TRAINING  no optimizers, scaler, learning rates        OPD_NO_EXCHANGE   no DLPack, no files
+     OPD_NO_CHECKING  no gradcheck, opcheck, pictures of graphs    OPD_NO_PROFILER, OPD_NO_AUTOCAST
+                      Their functions fail and say so; what frees or closes does nothing.  All of them and
+                      OPD_NO_OPERATORS leave the core: schemas, dispatcher, tensors, autograd.
      OPDISPATCH_FILE  "name.h" of a copy under another name: the implementation includes itself
      Environment: OPD_NUM_THREADS, OPD_CPU_LEVEL (0 plain C, 1 AVX2, 2 AVX-512), OPD_SHOW_DISPATCH_TRACE=1; for what is
      compiled at run time CC, CXX, XDG_CACHE_HOME, OPD_INCLUDE, OPD_VERBOSE.
@@ -6579,7 +6581,7 @@ extern char **environ;
 #define OPD_NO_OP_LOSS
 #endif
 #if defined(OPD_NO_TRANSFORMS) || defined(OPD_NO_GRAPHS) || defined(OPD_NO_CHECKING) || defined(OPD_NO_TRAINING) || \
-    defined(OPD_NO_EXCHANGE) || defined(OPD_NO_PROFILER)
+    defined(OPD_NO_EXCHANGE) || defined(OPD_NO_PROFILER) || defined(OPD_NO_AUTOCAST)
 #define OPDI_TOOLS_LESS
 #endif
 #if defined(OPD_NO_OP_POOL) || defined(OPD_NO_OP_RESAMPLE) || defined(OPD_NO_OP_LOSS) || \
@@ -10822,6 +10824,14 @@ opd_dispatch_state opd_inference_mode_set(bool on) {
     state->include = on ? state->include & ~below : state->include | below;
     state->allow = on ? state->allow & ~OPDI_AUTOGRAD_BITS : state->allow | OPDI_AUTOGRAD_BITS;
     return was;
+}
+
+/* Sets the keys for a call on the tape of a vmap layer that goes on to the batching rule (see >>layers); the operators
+   that the rule calls are recorded. */
+#define OPDI_BACK_BIT OPD_BIT_OF(OPD_F_DYNAMIC_LAYER_BACK)
+static void opdi_back_keys(opdi_state *state) {
+    state->include |= OPDI_BACK_BIT;
+    state->allow &= ~(OPD_BIT_OF(OPD_F_BATCHED) | OPD_BIT_OF(OPD_F_TRACER));
 }
 
 //----------------------------------------------------------------------------------------------------------------------
@@ -30617,6 +30627,7 @@ static int opdi_forward_record(const opdi_derivative *formula, opd_tensor *const
 
 OPDI_COLD_END
 
+#if !defined(OPD_NO_AUTOCAST)
 //----------------------------------------------------------------------------------------------------------------------
 //  >>autocast     regions, policies, the cache of cast weights
 //
@@ -30921,14 +30932,6 @@ static int opdi_autocast_device(const opd_call *call) { return call->slot - OPDI
 static bool opdi_autocast_eligible(const opd_tensor *tensor, int device) {
     const int its = opdi_cast_castable(tensor) ? opdi_cast_device(tensor) : -1;
     return its == device || (its == OPD_XLA && device == OPD_CUDA);
-}
-
-/* Sets the keys for a call on the tape of a vmap layer that goes on to the batching rule (see >>layers); the operators
-   that the rule calls are recorded. */
-#define OPDI_BACK_BIT OPD_BIT_OF(OPD_F_DYNAMIC_LAYER_BACK)
-static void opdi_back_keys(opdi_state *state) {
-    state->include |= OPDI_BACK_BIT;
-    state->allow &= ~(OPD_BIT_OF(OPD_F_BATCHED) | OPD_BIT_OF(OPD_F_TRACER));
 }
 
 /* Runs the call below the autocast keys with other arguments of the same kinds. */
@@ -31248,6 +31251,7 @@ static int opdi_autocast_of_fakes(opd_call *call) {
     call->slot = was;
     return rc;
 }
+#endif   /* OPD_NO_AUTOCAST */
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>layers       the layer stack: batched tensors, and calls through the layers
@@ -43316,8 +43320,10 @@ static opdi_mutex *const opdi_fork_locks[] = {
 #if !defined(OPD_NO_PROFILER)
     &opdi_profiler.lock,
 #endif
-    &opdi_autocasts.lock, &opdi_casts.lock, &opdi_hooks_lock, &opdi_mutation_lock, &opdi_checkpoint_lock,
-    &opdi_generator_lock};
+#if !defined(OPD_NO_AUTOCAST)
+    &opdi_autocasts.lock, &opdi_casts.lock,
+#endif
+    &opdi_hooks_lock, &opdi_mutation_lock, &opdi_checkpoint_lock, &opdi_generator_lock};
 enum { OPDI_FORK_LOCKS = (int)(sizeof opdi_fork_locks / sizeof *opdi_fork_locks) };
 static uint32_t opdi_fork_held;                   /* a bit for each that is ours while the process forks */
 
@@ -43404,6 +43410,23 @@ OPDI_ONCE_BEGIN
 
 //== what the rooms that are always there ask of them ==================================================================
 
+#if defined(OPD_NO_AUTOCAST)                      /* no region is ever open */
+static bool opdi_autocast_is_on(const opdi_thread *thread, int device) {
+    return (thread->state.allow & OPD_BIT_OF(OPD_F_AUTOCAST)) != 0;
+}
+static int opdi_autocast_kernel(opd_call *call) { /* one that a program has registered */
+    const opdi_kernel *kernel = (const opdi_kernel *)call->user;
+    call->user = kernel->user;
+    return kernel->fn(call);
+}
+static int opdi_autocast_of_fakes(opd_call *call) {
+    return opd_redispatch(call, opd_keyset_and(call->keys, opd_keyset_below(OPD_F_AUTOCAST)));
+}
+static opdi_kernel *opdi_autocast_policy(const opd_op *op, int device) { return NULL; }
+static int opdi_check_policy(opd_autocast policy) { return 0; }
+static bool opdi_autocast_eligible(const opd_tensor *tensor, int device) { return false; }
+static int opdi_cast_device(const opd_tensor *tensor) { return OPD_CPU; }
+#endif
 #if defined(OPD_NO_TRANSFORMS)                    /* no layer is ever open */
 static int opdi_function_layer(opd_context *ctx) { return -1; }
 static int opdi_function_compute(opd_context *ctx) { return -1; }
@@ -43438,6 +43461,41 @@ static void opdi_no_results(void *results, int64_t count, size_t bytes) {
     if (results && count > 0) { memset(results, 0, (size_t)count * bytes); }
 }
 //== printed by tests/left_out.py
+#if defined(OPD_NO_AUTOCAST)
+opd_autocast_region opd_autocast_begin(opd_backend device, opd_scalar_type dtype, bool enabled, int cache) {
+    opd_autocast_region none;
+    memset(&none, 0, sizeof none);
+    (void)opdi_without(__func__, "OPD_NO_AUTOCAST");
+    return none;
+}
+void opd_autocast_end(opd_autocast_region *region) { }
+bool opd_autocast_enabled(opd_backend device) { return false; }
+opd_scalar_type opd_autocast_dtype(opd_backend device) {
+    (void)opdi_without(__func__, "OPD_NO_AUTOCAST");
+    return OPD_DTYPE_NONE;
+}
+bool opd_autocast_cache_enabled(void) { return false; }
+int opd_autocast_support(opd_backend device, const opd_scalar_type *dtypes, int count) {
+    return opdi_without(__func__, "OPD_NO_AUTOCAST");
+}
+void opd_autocast_cache_clear(void) { }
+opd_tensor *opd_autocast_cast(opd_scalar_type dtype, opd_tensor *tensor) {
+    return (opd_tensor *)opdi_null_without(__func__, "OPD_NO_AUTOCAST");
+}
+opd_scalar_type opd_autocast_promote(opd_scalar_type dtype, opd_tensor *const *tensors, int count) {
+    (void)opdi_without(__func__, "OPD_NO_AUTOCAST");
+    return OPD_DTYPE_NONE;
+}
+int opd_autocast_register(opd_library *lib, const char *name, opd_backend device, opd_autocast policy) {
+    return opdi_without(__func__, "OPD_NO_AUTOCAST");
+}
+int opd_custom_fwd(opd_context *ctx, opd_backend device, opd_scalar_type cast_inputs, opd_setup_fn forward) {
+    return opdi_without(__func__, "OPD_NO_AUTOCAST");
+}
+int opd_custom_bwd(opd_backward_call *bw, opd_backward_fn backward) {
+    return opdi_without(__func__, "OPD_NO_AUTOCAST");
+}
+#endif
 #if defined(OPD_NO_TRANSFORMS)
 int opd_vmap_begin(int64_t batch_size, opd_randomness randomness) {
     return opdi_without(__func__, "OPD_NO_TRANSFORMS");

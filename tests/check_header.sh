@@ -116,7 +116,7 @@ check_contents() {
 check_pragmas() {
     for with in WHOLE STATIC NO_THREADS NO_SIMD NO_CACHE NO_PLUGINS NO_OPERATORS NO_OP_CONV NO_OP_POOL NO_OP_RESAMPLE \
         NO_OP_DISTANCE NO_OP_FFT NO_OP_NORM NO_OP_LOSS NO_OP_INDEX NO_OP_TRAIN NO_TRANSFORMS NO_GRAPHS NO_CHECKING \
-        NO_TRAINING NO_EXCHANGE NO_PROFILER; do
+        NO_TRAINING NO_EXCHANGE NO_PROFILER NO_AUTOCAST; do
         $CC -O2 -E $inc -DOPD_$with "$tmp/implementation.c" 2>/dev/null |
             awk -v with=$with '/pragma GCC push_options|pragma clang attribute push|pragma clang optimize off/ { n++; m++ }
                  /pragma GCC pop_options|pragma clang attribute pop|pragma clang optimize on/ { n-- }
@@ -384,7 +384,7 @@ check_families() {
 # Without a tool the rest compiles without a warning, in C and in C++.  Without all of them, with operators and without,
 # it works: all functions are there, those of the tools say what left them out, and what frees or closes is harmless;
 # plug-ins are loaded.
-tools='TRANSFORMS GRAPHS CHECKING TRAINING EXCHANGE PROFILER'
+tools='TRANSFORMS GRAPHS CHECKING TRAINING EXCHANGE PROFILER AUTOCAST'
 cat >"$tmp/ask_tools.h" <<'TEXT'
 static int says(const char *function, const char *macro) {
     char text[200];
@@ -399,6 +399,7 @@ static int ask_tools(void) {
     opd_tensor *x = opd_ones(opd_ints_of(NULL, 0), OPD_FLOAT32), *outputs[2] = {x, x};
     opd_derivative *derivative = (opd_derivative *)(void *)x;
     opd_backward_options options;
+    opd_autocast_region region;
     opd_profile *profile;
     char text[2] = "x";
     int wrong = 0;
@@ -420,6 +421,11 @@ static int ask_tools(void) {
     wrong += opd_npy_load("x") || says("npy_load", "EXCHANGE");
     wrong += opd_tensor_file_find(NULL, "x") != -1 || says("tensor_file_find", "EXCHANGE");
     wrong += opd_profiler_begin(NULL) != -1 || says("profiler_begin", "PROFILER");
+    region = opd_autocast_begin(OPD_CPU, OPD_BFLOAT16, true, -1);
+    wrong += region.open || opd_autocast_enabled(OPD_CPU) || says("autocast_begin", "AUTOCAST");
+    wrong += opd_autocast_dtype(OPD_CPU) != OPD_DTYPE_NONE || says("autocast_dtype", "AUTOCAST");
+    opd_autocast_end(&region);
+    opd_autocast_cache_clear();
     wrong += opd_vmap_end(1) || (profile = opd_profiler_end()) != NULL;
     opd_graph_free(NULL);
     opd_optimizer_free(NULL);

@@ -16,7 +16,7 @@ BEGIN, END = '//== printed by tests/left_out.py\n', '//== end of what left_out.p
 # Macros whose functions are there in another way: operators have lists of cards, loading says why it fails.
 OTHERS = re.compile(r'OPD_NO_(OPERATORS|OP_\w+|PLUGINS)$')
 # What says that a function failed, by its type; a pointer is NULL, a struct is all zero.
-ANSWERS = {'int': '-1', 'int64_t': '-1', 'size_t': '0', 'double': 'NAN'}
+ANSWERS = {'int': '-1', 'int64_t': '-1', 'size_t': '0', 'double': 'NAN', 'opd_scalar_type': 'OPD_DTYPE_NONE'}
 # Numbers of parts: of nothing, none.
 COUNTS = 'opd_graph_ninputs', 'opd_graph_noutputs', 'opd_graph_count', 'opd_tensor_file_count'
 
@@ -56,8 +56,9 @@ def results(parameters):
 def answer(kind, name, macros, parameters):
     """The statements of a function of that type."""
     fails = '%s(__func__, "%s")' % ('opdi_null_without' if kind.endswith('*') else 'opdi_without', ' or '.join(macros))
-    quiet = re.search(r'_(free|close|end|print)$', name) and not kind == 'size_t '
-    value = 'NULL' if kind.endswith('*') else '0' if name in COUNTS or quiet else ANSWERS.get(kind.strip())
+    quiet = re.search(r'_(free|close|end|print|clear|enabled)$', name) and not kind == 'size_t '
+    value = ('NULL' if kind.endswith('*') else 'false' if kind == 'bool ' else '0' if name in COUNTS or quiet
+             else ANSWERS.get(kind.strip()))
     if kind == 'void ':
         return [] if quiet else ['(void)%s;' % fails]
     if quiet:
