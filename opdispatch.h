@@ -2557,6 +2557,8 @@ inline opd_value opd_v(opd_tensors list) { return opd_value_of_tensors(list); }
 inline opd_value opd_v(opd_generator *generator) { return opd_value_generator(generator); }
 inline opd_value opd_v(opd_value value) { return value; }
 inline opd_value opd_v(decltype(nullptr)) { return opd_value_none(); }
+opd_value opd_v(const volatile void *) = delete;    /* no tensor, and not true */
+opd_value opd_v(...) = delete;                      /* nothing that an operator takes */
 template <class... A> inline opd_tensor *opd_call_cpp(opd_op *op, A... a) {
     const opd_value values[] = {opd_v(a)..., opd_value_none()};
     return opd_call_op(op, values, static_cast<int>(sizeof...(A)));

@@ -7,7 +7,7 @@
 set -u
 
 names='macros_visible symbols symbols_cxx included_twice other_places beside_dlpack two_files cxx_with_c_implementation
-cxx_implementation static_in_two_files no_threads no_simd no_cache no_everything core_alone families tools fast_math
+cxx_implementation static_in_two_files no_threads no_simd no_cache no_everything core_alone families wrong_arguments tools fast_math
 std11_c_implementation std11_c_declarations std11_cxx_implementation std11_cxx_declarations'
 [ -n "${RUN_AGAIN:-}" ] || names="contents rooms pragmas includes macro_names foreign_names function_length macro_functions line_length dialect short_names wrappers left_out recipes build_lines tcc $names"
 
@@ -476,6 +476,22 @@ check_tools() {
     sed "/OPDISPATCH_IMPLEMENTATION/d; s,\.\./opdispatch.h,$header," "$root/examples/plugin_host.c" >"$tmp/host.c"
     fails $CC -O0 "$tmp/host.c" "$tmp/tools.o" -o "$tmp/host" $lib
     "$tmp/host" "$tmp/plugin.so" 2>&1 | grep -q 'tensor(\[1\., 2\., 3\.\])' || echo 'no plug-in is loaded'
+}
+# What no operator takes does not compile, neither as C nor as C++ (a pointer is not true), and is said in a few lines.
+check_wrong_arguments() {
+    for wrong in 'opd_add(t, s)' 'OPD_CALL(op, s)' 'OPD_CALL(op, t, f)' 'OPD_CALL(op, c)' 'OPD_V(f)' 'opd_sum(op)'; do
+        printf '#include "opdispatch.h"\ntypedef struct S { int a; } S;\n' >"$tmp/wrong.c"
+        echo 'void f(opd_op *op, opd_tensor *t, const opd_tensor *c, float *f, S s);' >>"$tmp/wrong.c"
+        echo "void f(opd_op *op, opd_tensor *t, const opd_tensor *c, float *f, S s) {" >>"$tmp/wrong.c"
+        echo "    (void)op; (void)t; (void)c; (void)f; (void)s; (void)$wrong;" >>"$tmp/wrong.c"
+        echo '}' >>"$tmp/wrong.c"
+        $CC -std=c11 -Werror -fsyntax-only $inc "$tmp/wrong.c" >"$tmp/wrong.txt" 2>&1 && echo "C takes $wrong"
+        $CXX -x c++ -std=c++11 -fsyntax-only $inc "$tmp/wrong.c" >"$tmp/wrong.txt" 2>&1 && echo "C++ takes $wrong"
+        case $($CXX --version) in
+            *clang*) ;;                               # lists all that it might have been
+            *) [ "$(wc -l <"$tmp/wrong.txt")" -le 14 ] || echo "$wrong: $(wc -l <"$tmp/wrong.txt") lines of error" ;;
+        esac
+    done
 }
 # What would give wrong numbers is refused; the declarations may be used with it.
 check_fast_math() {
