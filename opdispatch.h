@@ -285,19 +285,19 @@
      >>definitions     cards and C functions become operators
      >>calls           calls, by operator and by base name, and what a kernel sees of one
      >>dumps           tables and registrations as text, a call explained
-     >>tensors         storage, sizes and strides, results of kernels, derived forms
+     >>tensors         storage, sizes and strides, tangents beside storages, results of kernels, derived forms
      >>kernels         threads, vector math, matrix product, convolution, random numbers
      >>loops           tensor iteration: promotion, broadcasting, block loops, copies
      >>backends        devices from outside
      >>plugins         loading libraries of operators, compiling at run time, addresses of code in words
+     >>layers          the stack of layers of transforms, batched tensors
      >>tape            nodes, the generic kernels, views, writes in place
      >>functions       custom functions, what is differentiable once, what a formula reads
      >>engine          the walk from the last node to the first, and the hooks on its way
      >>saved           saved-tensor hooks, checkpoints, anomaly mode
      >>forward         dual tensors, levels, tangents of results
      >>autocast        regions, policies, the cache of cast weights
-     >>layers          the layer stack: batched tensors, and calls through the layers
-     >>batching        batching rules: how an operator is run on a batch of examples
+     >>batching        calls through the layers, batching rules: how an operator is run on a batch of examples
      >>transforms      vmap, derivatives of functions, Jacobians
      >>fake            programs that run on shapes alone, and what they would cost
      >>graphs          recording operators into a graph, printing it, passes, running it
@@ -13872,6 +13872,31 @@ static opdi_card *opdi_card_new(opd_op *op, const opd_op_desc *desc, opdi_card *
     return card;
 }
 
+/* Returns a card for an operator that was defined without one, whose nodes only say that a formula is missing; NULL
+   with an error.  Such cards are kept, one for each layout of arguments that the operator has had. */
+static opdi_card *opdi_bare_card(opd_op *op) {
+    opdi_card *card = (opdi_card *)opdi_alloc(sizeof *card), *known;
+    if (!card) { return NULL; }
+    memset(card, 0, sizeof *card);
+    opdi_lock(&opdi_registry.lock);
+    if (!op->definition) {
+        opdi_unlock(&opdi_registry.lock);
+        opdi_free(card, sizeof *card);
+        (void)opd_fail(OPD_ERROR_NOT_FOUND, "the operator %s is not defined (any more)", op->name);
+        return NULL;
+    }
+    opdi_card_init(card, op);
+    opdi_card_layout(card);
+    for (known = op->bare; known && !opdi_card_same_layout(known, card); known = known->next) { }
+    if (!known) {
+        card->next = op->bare;
+        op->bare = card;
+    }
+    opdi_unlock(&opdi_registry.lock);
+    if (known) { opdi_free(card, sizeof *card); }
+    return known ? known : card;
+}
+
 static int opdi_derived_kernel(opd_call *call);
 static int opdi_derived_composite(opd_call *call);
 static int opdi_derived_list(opd_call *call);
@@ -16755,6 +16780,157 @@ opd_tensor *opd_tensor_unwrap_key(const opd_tensor *tensor, opd_key key) {
 
 OPDI_COLD_BEGIN
 
+//== tangents beside storages ==========================================================================================
+
+/* Forward mode keeps a tangent beside the storage, one for each level that is open and each family of tensors: see
+   >>forward.  Here is what has to be known where tensors are made, kept and freed. */
+
+typedef struct opdi_dual {
+    struct opdi_dual *next;                       /* of its storage */
+    struct opdi_dual *after, **at;                /* in its level; what points at it there */
+    opdi_storage *storage;
+    struct opdi_level *level;
+    uint64_t family;
+    opd_tensor *tangent;                          /* a reference; its storage is as large as this one */
+} opdi_dual;
+
+typedef struct opdi_level {
+    opdi_dual *duals;
+    struct opdi_level *outer;
+    int32_t layer;                                /* of transforms: it is inside those before this one, */
+    bool transform;                               /* which it belongs to */
+    int16_t around;                               /* the thread's state.forward before */
+} opdi_level;
+
+static opdi_mutex opdi_dual_lock = OPDI_MUTEX_INIT;       /* the lists of all levels and storages */
+
+static uint64_t opdi_family_of(const opd_tensor *tensor) {
+    const opdi_meta *meta = OPDI_ACQUIRE(&tensor->meta);
+    return meta ? OPDI_LOAD(&meta->family) : 0;
+}
+/* Puts value, which shares tensor's memory, into tensor's family; 0, or -1 without memory. */
+static int opdi_family_pass(opd_tensor *value, const opd_tensor *tensor) {
+    const uint64_t family = opdi_family_of(tensor);
+    opdi_meta *meta = family != opdi_family_of(value) ? opdi_meta_of(value) : NULL;
+    if (meta) { OPDI_STORE(&meta->family, family); }
+    return meta || family == opdi_family_of(value) ? 0 : -1;
+}
+/* Puts tensor into a new family, apart from all that share its memory so far; 0, or -1 without memory. */
+static int opdi_family_new(opd_tensor *tensor) {
+    static uint64_t families;
+    opdi_meta *meta = opdi_meta_of(tensor);
+    if (!meta) { return -1; }
+    OPDI_STORE(&meta->family, OPDI_ADD(&families, (uint64_t)1) + 1);
+    return 0;
+}
+
+/* True if first and second hold numbers of one kind: the same dtype, or complex numbers and their parts. */
+static bool opdi_same_numbers(const opd_tensor *first, const opd_tensor *second) {
+    const int x = OPDI_MIN(first->dtype, second->dtype), y = OPDI_MAX(first->dtype, second->dtype);
+    return x == y || (x == OPD_FLOAT32 && y == OPD_COMPLEX64) || (x == OPD_FLOAT64 && y == OPD_COMPLEX128);
+}
+/* Returns tensor's entry in a level, or NULL; the lock is held. */
+static opdi_dual *opdi_dual_at(const opd_tensor *tensor, const opdi_level *level) {
+    const uint64_t family = opdi_family_of(tensor);
+    opdi_dual *dual = level ? tensor->storage->duals : NULL;
+    while (dual && (dual->level != level || dual->family != family)) { dual = dual->next; }
+    return dual && opdi_same_numbers(dual->tangent, tensor) ? dual : NULL;
+}
+static opdi_dual *opdi_dual_find(const opd_tensor *tensor) { return opdi_dual_at(tensor, opdi_self()->innermost.dual); }
+/* True if tensor has a tangent in any level. */
+static bool opdi_is_dual(const opd_tensor *tensor) {
+    const uint64_t family = opdi_family_of(tensor);
+    const opdi_dual *dual;
+    if (!OPDI_ACQUIRE(&tensor->storage->duals)) { return false; }
+    opdi_lock(&opdi_dual_lock);
+    for (dual = tensor->storage->duals; dual && dual->family != family; dual = dual->next) { }
+    opdi_unlock(&opdi_dual_lock);
+    return dual != NULL;
+}
+
+/* Takes an entry out of its level; the lock is held. */
+static void opdi_dual_unlink(opdi_dual *dual) {
+    *dual->at = dual->after;
+    if (dual->after) { dual->after->at = dual->at; }
+}
+
+/* Drops all tangents of a storage that is about to be freed. */
+static void opdi_duals_drop(opdi_storage *storage) {
+    opdi_dual *dual;
+    opdi_lock(&opdi_dual_lock);
+    for (dual = storage->duals; dual; dual = dual->next) { opdi_dual_unlink(dual); }
+    opdi_unlock(&opdi_dual_lock);
+    while ((dual = storage->duals) != NULL) {
+        storage->duals = dual->next;
+        opdi_drop(dual->tangent);
+        opdi_free(dual, sizeof *dual);
+    }
+}
+
+/* Closes the innermost level and drops its tangents. */
+static void opdi_level_end(opdi_thread *thread) {
+    opdi_level *level = thread->innermost.level;
+    opdi_dual *dual, **duals, *gone;
+    opdi_lock(&opdi_dual_lock);
+    for (dual = gone = level->duals; dual; dual = dual->after) {
+        for (duals = &dual->storage->duals; *duals != dual; duals = &(*duals)->next) { }
+        OPDI_PUBLISH(duals, dual->next);
+    }
+    opdi_unlock(&opdi_dual_lock);
+    thread->innermost.level = level->outer;
+    if (!thread->innermost.level) { thread->state.forward &= ~OPDI_FORWARD_OPEN; }
+    while ((dual = gone) != NULL) {
+        gone = dual->after;
+        opdi_drop(dual->tangent);
+        opdi_free(dual, sizeof *dual);
+    }
+    opdi_free(level, sizeof *level);
+}
+
+/* Makes `tangent` that of tensor's storage in a level, which holds a reference to it; 0, or -1 without memory. */
+static int opdi_dual_put(opdi_level *level, opd_tensor *tensor, opd_tensor *tangent) {
+    opdi_dual *dual = (opdi_dual *)opdi_alloc(sizeof *dual);
+    if (!dual) { return -1; }
+    dual->storage = tensor->storage;
+    dual->level = level;
+    dual->family = opdi_family_of(tensor);
+    dual->tangent = tangent;
+    opdi_retain(tangent);
+    opdi_lock(&opdi_dual_lock);
+    dual->after = level->duals;
+    dual->at = &level->duals;
+    if (dual->after) { dual->after->at = &dual->after; }
+    level->duals = dual;
+    dual->next = tensor->storage->duals;
+    OPDI_PUBLISH(&tensor->storage->duals, dual);
+    opdi_unlock(&opdi_dual_lock);
+    return 0;
+}
+
+/* Returns the innermost level in which one of the values has a tangent, among those that compute tangents in the
+   running call; NULL if there is none. */
+static opdi_level *opdi_level_of(const opd_value *args, int count) {
+    const opdi_thread *thread = opdi_self();
+    opdi_level *level = thread->innermost.level;
+    bool found = false;
+    int i;
+    int32_t k;
+    while (level && level->layer > thread->innermost.floor) {
+        opdi_lock(&opdi_dual_lock);
+        for (i = 0; i < count && !found; i++) {
+            for (k = 0; k < (args[i].tag == OPD_TAG_TENSORS ? args[i].n : args[i].tag == OPD_TAG_TENSOR); k++) {
+                const opd_tensor *tensor = args[i].tag == OPD_TAG_TENSOR ? args[i].u.t : args[i].u.tensors ?
+                    args[i].u.tensors[k] : NULL;
+                found = found || (tensor && tensor->storage->duals && opdi_dual_at(tensor, level));
+            }
+        }
+        opdi_unlock(&opdi_dual_lock);
+        if (found) { return level; }
+        level = level->around & OPDI_FORWARD_OFF ? NULL : level->outer;
+    }
+    return NULL;
+}
+
 //== resizing ==========================================================================================================
 
 /* Makes a storage with memory for bytes and one reference; NULL without memory. */
@@ -16881,7 +17057,6 @@ opd_tensor *opd_tensor_data(opd_tensor *tensor) {
 }
 
 static int opdi_own_replace(opd_tensor *self);
-static bool opdi_is_dual(const opd_tensor *tensor);
 /* Checks that tensor may be given the data of `data`; 0, or -1 with an error. */
 static int opdi_check_set_data(const opd_tensor *tensor, const opd_tensor *data) {
     if (opdi_plain_tensor(tensor, "opd_tensor_set_data") || opdi_null_tensor(data, "opd_tensor_set_data")) {
@@ -20129,6 +20304,18 @@ static inline opd_scalar_type opdi_result_type(opd_tensor *const *ts, int count)
 
 //== shapes ============================================================================================================
 
+OPDI_COLD_BEGIN
+/* A dim counted from the end where it is negative (c10::maybe_wrap_dim); a 0-dim tensor takes 0 and -1.  -1: failed. */
+static int opdi_dim_of(int64_t dim, int ndim) {
+    const int count = OPDI_MAX(ndim, 1);
+    if (dim < -count || dim >= count) {
+        return opd_fail(OPD_ERROR_INDEX, "Dimension out of range (expected to be in range of [%d, %d], but got %lld)",
+                        -count, count - 1, (long long)dim);
+    }
+    return (int)(dim < 0 ? dim + count : dim);
+}
+OPDI_COLD_END
+
 static bool opdi_same_sizes(const opd_tensor *first, const opd_tensor *second) {
     return opdi_has_sizes(first, second->dims, second->ndim);
 }
@@ -23274,6 +23461,282 @@ static void opdi_places(void *const *addresses, int total, char (*places)[OPDI_P
 OPDI_COLD_END
 
 //----------------------------------------------------------------------------------------------------------------------
+//  >>layers       the stack of layers of transforms, batched tensors
+//
+//  A thread has a stack of layers; the innermost sees a call first. A vmap layer takes what is batched at its level
+//  out of its wrapper and runs the operator's batching rule, which calls operators that the layers around see. A grad
+//  or jvp layer has no wrappers: it is the tape on the tensors as they are in its layer, so only calls with a vmap
+//  layer somewhere pass here, by two keys: DynamicLayerFront, above everything, picks the layer; DynamicLayerBack,
+//  below the autograd keys, hands the call on to the layer around.  These kernels are in >>batching.
+//----------------------------------------------------------------------------------------------------------------------
+
+typedef enum opdi_layer_kind { OPDI_LAYER_VMAP, OPDI_LAYER_GRAD, OPDI_LAYER_JVP } opdi_layer_kind;
+/* A layer of transforms.  It lives in a block of the scope stack, whose handle keeps it. */
+typedef struct opdi_layer {
+    struct opdi_layer *outer, *inner;
+    opdi_thread *th;
+    int32_t level, vmaps;                         /* from 1; vmap layers from here outwards */
+    opdi_layer_kind kind;
+    opd_randomness randomness;
+    int64_t size;                                 /* vmap: how many examples */
+    opdi_state around;                            /* the thread's state when it was entered */
+    opdi_state through;                           /* vmap: when the call came that a tape inside has before its rule */
+    struct opdi_level *forward;                   /* the level of forward mode around it */
+    uint32_t serial, tape;                        /* its number; th->innermost.tape before */
+    opd_tensor **inputs;                          /* grad, jvp: of the function inside */
+    int ninputs;
+    uint64_t since;                               /* grad: the number of the first node inside */
+    bool bare;                                    /* vmap: calls pass by the tape, see opdi_untaped_begin */
+    bool at_tape;                                 /* vmap: a call is at the tape inside it */
+} opdi_layer;
+
+#define OPDI_FRONT_BIT OPD_BIT_OF(OPD_F_DYNAMIC_LAYER_FRONT)
+#define OPDI_BATCHED_BIT OPD_BIT_OF(OPD_F_BATCHED)
+
+/* Makes `layer` the one that calls on this thread go to first; NULL: none. */
+static inline void opdi_layer_set(opdi_thread *thread, opdi_layer *layer) {
+    thread->innermost.layer = layer;
+    if (layer && layer->vmaps) { thread->state.include |= OPDI_FRONT_BIT; }
+    else { thread->state.include &= ~OPDI_FRONT_BIT; }
+}
+
+//== The stack of layers ===============================================================================================
+
+/* Enters a new innermost layer; it belongs to the scope.  NULL with an error. */
+static opdi_layer *opdi_layer_push(opdi_layer_kind kind, int64_t size, opd_randomness randomness) {
+    opdi_thread *thread = opdi_self();
+    opdi_layer *layer;
+    if (!opd_ok()) { return NULL; }
+    if (thread->innermost.layer && thread->innermost.layer->level == OPDI_MAX_LAYERS) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "transforms are nested deeper than %d", OPDI_MAX_LAYERS);
+        return NULL;
+    }
+    layer = (opdi_layer *)opdi_scope_alloc(sizeof *layer);
+    if (!layer) { return NULL; }
+    ((opdi_block *)(void *)layer - 1)->bytes |= OPDI_BLOCK_LAYER;
+    layer->outer = thread->innermost.layer;
+    layer->inner = NULL;
+    layer->th = thread;
+    layer->level = thread->innermost.layer ? thread->innermost.layer->level + 1 : 1;
+    layer->vmaps = (thread->innermost.layer ? thread->innermost.layer->vmaps : 0) + (kind == OPDI_LAYER_VMAP);
+    layer->kind = kind;
+    layer->randomness = randomness;
+    layer->size = size;
+    layer->around = thread->state;
+    layer->forward = thread->innermost.level;
+    layer->serial = ++thread->innermost.serials ? thread->innermost.serials : ++thread->innermost.serials;
+    layer->tape = thread->innermost.tape;
+    layer->inputs = NULL;
+    layer->ninputs = 0;
+    layer->since = 0;
+    layer->bare = false;
+    layer->at_tape = false;
+    thread->innermost.serial = layer->serial;
+    if (kind != OPDI_LAYER_VMAP) { thread->innermost.tape = layer->serial; }
+    if (thread->innermost.layer) { thread->innermost.layer->inner = layer; }
+    opdi_layer_set(thread, layer);
+    return layer;
+}
+
+/* Takes a layer off the thread when its handle leaves the scope stack; the layers inside of it are gone by then. */
+static void opdi_layer_gone(void *block) {
+    opdi_layer *layer = (opdi_layer *)block;
+    opdi_thread *thread = layer->th;
+    if (layer->outer) { layer->outer->inner = NULL; }
+    opdi_layer_set(thread, layer->outer);
+    thread->innermost.serial = layer->outer ? layer->outer->serial : 0;
+    thread->innermost.tape = layer->tape;
+    while (thread->innermost.level && thread->innermost.level != layer->forward) { opdi_level_end(thread); }
+}
+
+/* Refuses a write into a tensor that the function of the innermost grad or jvp has neither made nor been given; 0, or
+   -1 with an error. */
+static int opdi_is_captured(opdi_thread *thread, const opd_tensor *tensor) {
+    const opdi_layer *layer = thread->innermost.layer ? thread->innermost.layer : thread->innermost.rule;
+    const uint32_t born = tensor->storage->born;
+    int i;
+    if (thread->innermost.dual || (born && (int32_t)(born - thread->innermost.tape) >= 0)) { return 0; }
+    while (layer && layer->inner) { layer = layer->inner; }
+    while (layer && layer->serial != thread->innermost.tape) { layer = layer->outer; }
+    for (i = 0; layer && i < layer->ninputs; i++) {
+        if (layer->inputs[i] && layer->inputs[i]->storage == tensor->storage) { return 0; }
+    }
+    return opd_fail(OPD_ERROR_AUTOGRAD, "During a grad (vjp, jvp, grad, etc) transform, the function provided "
+                    "attempted to call in-place operation (%s) that would mutate a captured Tensor. This is not "
+                    "supported; please rewrite the function being transformed to explicitly accept the mutated "
+                    "Tensor(s) as inputs.", thread->current ? thread->current->op->name : "");
+}
+
+/* Takes the innermost layer away by removing its handle, wherever that is in the scope stack. */
+static void opdi_layer_pop(opdi_layer *layer) {
+    opdi_thread *thread = layer->th;
+    const uintptr_t h = (uintptr_t)((opdi_block *)(void *)layer - 1) | OPDI_HANDLE_BLOCK;
+    int64_t i = thread->top;
+    while (i-- > 0) {
+        if (thread->handles[i] == h) {
+            opdi_scope_remove(thread, i, i + 1);
+            return;
+        }
+    }
+}
+
+/* Ends the layer of this level and those that were left open inside of it. */
+static void opdi_layers_end(int level) {
+    opdi_thread *thread = opdi_self();
+    while (thread->innermost.layer && thread->innermost.layer->level >= level) {
+        opdi_layer_pop(thread->innermost.layer);
+    }
+}
+
+int opd_transform_depth(void) {
+    const opdi_thread *thread = opdi_self();
+    return thread->innermost.layer ? thread->innermost.layer->level : 0;
+}
+bool opd_tensor_is_batched(const opd_tensor *tensor) {
+    return !opdi_is_none(tensor, "opd_tensor_is_batched") && (tensor->flags & OPDI_BATCHED);
+}
+
+//== batched tensors ===================================================================================================
+
+/* Makes the tensor that stands for one example of `value`, whose dim `dim` counts the examples of the vmap layer at
+   `level`.  It holds `value`.  A reference, or NULL without memory. */
+static opd_tensor *opdi_batch_wrap(opd_tensor *value, int dim, int level) {
+    const int ndim = value->ndim - 1;
+    opd_tensor *tensor = (opd_tensor *)opdi_alloc(sizeof *tensor + 2 * (size_t)ndim * sizeof(int64_t) +
+                                                  sizeof(opdi_view_record) + sizeof(opdi_batched));
+    opdi_batched *batched;
+    int64_t want = 1;
+    int i;
+    bool contiguous = true;
+    if (!tensor) { return NULL; }
+    opdi_tensor_init(tensor, (opd_scalar_type)value->dtype, value->backend, ndim);
+    opdi_view_record_of(tensor)->base = NULL;
+    tensor->ndim = (uint8_t)ndim;
+    tensor->numel = 1;
+    for (i = 0; i < ndim; i++) {
+        const int from = i < dim ? i : i + 1;
+        tensor->dims[i] = value->dims[from];
+        tensor->dims[ndim + i] = value->dims[value->ndim + from];
+        tensor->numel *= tensor->dims[i];
+    }
+    for (i = ndim; i-- > 0;) {
+        contiguous = contiguous && (tensor->dims[i] == 1 || tensor->dims[ndim + i] == want);
+        want *= tensor->dims[i];
+    }
+    if (contiguous || tensor->numel == 0) { tensor->flags |= OPDI_CONTIGUOUS; }
+    tensor->flags = (uint8_t)(tensor->flags | OPDI_BATCHED | (value->flags & OPDI_WRAPPED));
+    tensor->functionality = (tensor->functionality & ~OPDI_GRAD_KEYS) | OPDI_BATCHED_BIT |
+        (value->functionality & (OPDI_GRAD_KEYS | ~OPDI_TENSOR_KEYS)) | (opdi_self()->innermost.tape
+            ? OPDI_GRAD_KEYS : 0);
+    tensor->storage = value->storage;
+    tensor->data = value->data;
+    opdi_ref_up(&tensor->storage->refs);
+    batched = opdi_batched_of(tensor);
+    opdi_retain(value);
+    batched->value = value;
+    batched->dim = dim;
+    batched->level = level;
+    return tensor;
+}
+
+static inline bool opdi_batched_at(const opd_tensor *tensor, int level) {
+    return tensor && (tensor->flags & OPDI_BATCHED) && opdi_batched_of(tensor)->level == level;
+}
+/* True if a tensor argument, or one in a list, is batched at this level. */
+static bool opdi_any_batched(const opd_op *op, const opd_value *args, int level) {
+    uint64_t mask;
+    int32_t k;
+    for (mask = op->tensor_args; mask; mask &= mask - 1) {
+        const opd_value *value = &args[opdi_low_bit(mask)];
+        if (value->tag == OPD_TAG_TENSOR && opdi_batched_at(value->u.t, level)) { return true; }
+    }
+    for (mask = op->list_args; mask; mask &= mask - 1) {
+        const opd_value *value = &args[opdi_low_bit(mask)];
+        for (k = 0; value->tag == OPD_TAG_TENSORS && k < value->n; k++) {
+            if (opdi_batched_at(value->u.tensors[k], level)) { return true; }
+        }
+    }
+    return false;
+}
+
+opd_tensor *opd_batch_value(opd_tensor *tensor, int *dim) {
+    const opdi_layer *layer = opdi_self()->innermost.rule;
+    *dim = -1;
+    if (opdi_is_none(tensor, "opd_batch_value")) { return NULL; }
+    if (!layer || !opdi_batched_at(tensor, layer->level)) { return tensor; }
+    *dim = opdi_batched_of(tensor)->dim;
+    return opdi_batched_of(tensor)->value;
+}
+opd_tensor *opd_batch_arg(opd_call *call, int i, int *dim) {
+    *dim = -1;
+    return opd_arg_is_none(call, i) ? NULL : opd_batch_value(opd_arg_tensor(call, i), dim);
+}
+int64_t opd_batch_size(void) {
+    const opdi_layer *layer = opdi_self()->innermost.rule;
+    return layer ? layer->size : opd_fail(OPD_ERROR_ARGUMENT, "opd_batch_size: no batching rule is running");
+}
+opd_randomness opd_batch_randomness(void) {
+    const opdi_layer *layer = opdi_self()->innermost.rule;
+    return layer ? layer->randomness : OPD_RANDOM_ERROR;
+}
+
+opd_tensor *opd_batch_front(opd_tensor *tensor, int dim) {
+    int64_t sizes[OPD_MAX_DIMS + 1];
+    int i;
+    if (opdi_is_none(tensor, "opd_batch_front")) { return NULL; }
+    if (dim == 0) { return tensor; }
+    if (dim > 0) {                                /* the order of the dims */
+        sizes[0] = dim;
+        for (i = 1; i < tensor->ndim; i++) { sizes[i] = i <= dim ? i - 1 : i; }
+        return opd_permute(tensor, opd_ints_of(sizes, tensor->ndim));
+    }
+    if (tensor->ndim == OPD_MAX_DIMS) {
+        (void)opd_fail(OPD_ERROR_SHAPE, "vmap: the examples together have more than %d dimensions", OPD_MAX_DIMS);
+        return NULL;
+    }
+    sizes[0] = opd_batch_size();
+    for (i = 0; i < tensor->ndim; i++) { sizes[i + 1] = tensor->dims[i]; }
+    return opd_expand(tensor, opd_ints_of(sizes, tensor->ndim + 1));
+}
+static opd_tensor *opdi_batch_front_arg(opd_call *call, int i) {
+    int dim;
+    opd_tensor *tensor = opd_batch_arg(call, i, &dim);
+    return opd_batch_front(tensor, dim);
+}
+
+static int opdi_batch_check_result(const opd_call *call, const opd_tensor *tensor, int dim) {
+    const int64_t size = call->th->innermost.rule->size;
+    return dim < tensor->ndim && tensor->dims[dim] == size ? 0
+        : opd_fail(OPD_ERROR_KERNEL, "the batching rule of %s returns a result without the %lld examples at dim "
+                   "%d", call->op->name, (long long)size, dim);
+}
+int opd_batch_return(opd_call *call, opd_tensor *tensor, int dim) {
+    const opdi_layer *layer = call->th->innermost.rule;
+    opd_tensor *second;
+    int rc;
+    if (!tensor || dim < 0 || !layer) { return opd_return_tensor(call, tensor); }
+    if (opdi_batch_check_result(call, tensor, dim)) { return -1; }
+    if (!(second = opdi_batch_wrap(tensor, dim, layer->level))) { return -1; }
+    rc = opd_return_tensor(call, second);
+    opdi_drop(second);
+    return rc;
+}
+int opd_batch_return_list(opd_call *call, opd_tensor *const *list, int64_t count, int dim) {
+    const opdi_layer *layer = call->th->innermost.rule;
+    opd_tensor **out;
+    int64_t k;
+    if (!opd_ok()) { return -1; }
+    if (dim < 0 || !layer) { return opd_return_tensors(call, list, count); }
+    out = (opd_tensor **)opdi_scope_alloc(((size_t)count + 1) * sizeof *out);
+    for (k = 0; out && k < count; k++) {
+        if (list[k] && opdi_batch_check_result(call, list[k], dim)) { return -1; }
+        out[k] = list[k] ? opdi_own(opdi_batch_wrap(list[k], dim, layer->level)) : NULL;
+        if (list[k] && !out[k]) { return -1; }
+    }
+    return out ? opd_return_tensors(call, out, count) : -1;
+}
+
+//----------------------------------------------------------------------------------------------------------------------
 //  >>tape         nodes, the generic kernels, views, writes in place
 //
 //  One kernel at the Autograd key serves every operator that has a formula: it calls the operator below, saves what
@@ -23513,7 +23976,6 @@ static inline void opdi_frame_leave(opdi_thread *thread, const opdi_frame *frame
     if (thread->top != frame->mark) { opdi_scope_unwind(thread, frame->mark); }
 }
 
-static void opdi_context_free(opd_context *ctx);
 
 /* Releases a kept value, whatever it is; objects are left to the node. */
 static void opdi_kept_gone(const opd_node *node, opd_value *value) {
@@ -23523,6 +23985,7 @@ static void opdi_kept_gone(const opd_node *node, opd_value *value) {
     *value = opd_value_none();
     if (bytes) { opdi_free(old.u.object, bytes); } else { opdi_kept_drop(node, &old); }
 }
+static void opdi_context_free(opd_context *ctx);
 /* Frees a node without references: what it keeps, its edges, context, hooks, and its hold on the plug-in. */
 static void opdi_node_destroy(opd_node *node) {
     opdi_edge *edge = opdi_edges(node);
@@ -23752,6 +24215,212 @@ static int opdi_keep_value(opd_value *out, const opd_value *value, bool save) {
     return opdi_keep_form(out, value, save, false);
 }
 
+//== contexts ==========================================================================================================
+//
+//  The context of a custom function, or of an operator with a set-up.  It is made for a call, filled by forward or
+//  set-up, and then kept by the node, behind the tensors that were saved, as the last of its kept values.
+
+OPDI_COLD_BEGIN
+
+typedef struct opdi_listed { opd_tensor **tensors; int32_t count; } opdi_listed;  /* references */
+typedef struct opdi_attribute {
+    struct opdi_attribute *next;
+    opd_value value;
+    char *name;
+} opdi_attribute;
+
+#define OPDI_MOST_SAVED 190                       /* beside 64 arguments and the context in a node's 255 values */
+
+struct opd_context {
+    opd_autograd_function fn;                     /* of an operator: zeros */
+    const char *name;                             /* for messages */
+    opd_node *node;                               /* whose it is; NULL: forward or set-up runs */
+    const opd_value *inputs;                      /* while those run */
+    opd_value *outputs;                           /* references */
+    int32_t ninputs, noutputs, cap;
+    int32_t nsaved;
+    opdi_listed save, save_forward, dirty, constant;
+    opdi_edge *edges;                             /* to the inputs, until a node has them; references */
+    int32_t nedges, bytes;
+    int32_t *first;                               /* a function's: of each input its first edge, and the end */
+    opdi_attribute *attributes;
+    void *data;
+    void (*destroy)(void *data);
+    bool materialize, in_forward, in_setup, in_jvp, cleared;
+    struct opdi_layer *layer;                     /* during the call: the vmap that it belongs to, if there is one */
+    bool amp, amp_on;                             /* what opd_custom_fwd found, for opd_custom_bwd */
+    opd_backend amp_device;
+    opd_scalar_type amp_dtype;
+};
+
+static void opdi_listed_free(opdi_listed *listed) {
+    int32_t i;
+    for (i = 0; i < listed->count; i++) {
+        if (listed->tensors[i]) { opdi_drop(listed->tensors[i]); }
+    }
+    opdi_free(listed->tensors, (size_t)listed->count * sizeof *listed->tensors);
+    listed->tensors = NULL;
+    listed->count = 0;
+}
+/* Replaces a list by its first `keep` tensors and these count; 0, or -1 with an error and the list unchanged. */
+static int opdi_listed_set(opdi_listed *listed, int32_t keep, opd_tensor *const *tensors, int32_t count) {
+    opdi_listed made;
+    int32_t i;
+    made.count = keep + count;
+    made.tensors = made.count ? (opd_tensor **)opdi_alloc((size_t)made.count * sizeof *made.tensors) : NULL;
+    if (made.count && !made.tensors) { return -1; }
+    for (i = 0; i < made.count; i++) {
+        made.tensors[i] = i < keep ? listed->tensors[i] : tensors[i - keep];
+        if (made.tensors[i]) { opdi_retain(made.tensors[i]); }
+    }
+    opdi_listed_free(listed);
+    *listed = made;
+    return 0;
+}
+static bool opdi_is_listed(const opdi_listed *listed, const opd_tensor *tensor) {
+    int32_t i;
+    for (i = 0; i < listed->count && listed->tensors[i] != tensor; i++) { }
+    return i < listed->count;
+}
+
+static opd_context *opdi_context_new(int ninputs, int nfirst) {
+    size_t bytes = sizeof(opd_context) + (size_t)nfirst * sizeof(int32_t);
+    opd_context *ctx = (opd_context *)opdi_alloc(bytes);
+    if (!ctx) { return NULL; }
+    memset(ctx, 0, bytes);
+    ctx->bytes = (int32_t)bytes;
+    ctx->ninputs = ninputs;
+    ctx->first = (int32_t *)(void *)(ctx + 1);
+    ctx->materialize = true;
+    return ctx;
+}
+
+static opd_tensor *opdi_tensor_in(const opd_value *value) { return value->tag == OPD_TAG_TENSOR ? value->u.t : NULL; }
+static void opdi_kept_free(opd_value *value) {
+    size_t bytes = opdi_kept_bytes(value);
+    if (value->tag == OPD_TAG_TENSOR) { opdi_drop(value->u.t); }
+    if (bytes) { opdi_free(value->u.object, bytes); }
+    *value = opd_value_none();
+}
+
+/* Releases what a context needs only during its call: outputs, edges, lists of tensors. */
+static void opdi_context_end_call(opd_context *ctx) {
+    int32_t i;
+    for (i = 0; i < ctx->cap && ctx->outputs; i++) {
+        if (i < ctx->noutputs) { opdi_kept_free(&ctx->outputs[i]); }
+    }
+    if (ctx->cap) { opdi_free(ctx->outputs, (size_t)ctx->cap * sizeof *ctx->outputs); }
+    ctx->outputs = NULL;
+    ctx->noutputs = ctx->cap = 0;
+    ctx->inputs = NULL;
+    for (i = 0; i < ctx->nedges && ctx->edges; i++) {
+        uintptr_t vertex = ctx->edges[i].vertex;
+        if (vertex & OPDI_LEAF) {
+            opdi_drop(opdi_edge_leaf(vertex));
+        } else if (vertex) { opdi_node_release(opdi_edge_node(vertex)); }
+    }
+    if (ctx->edges) { opdi_free(ctx->edges, (size_t)ctx->nedges * sizeof *ctx->edges); }
+    ctx->edges = NULL;
+    opdi_listed_free(&ctx->save);
+    opdi_listed_free(&ctx->save_forward);
+    opdi_listed_free(&ctx->dirty);
+    opdi_listed_free(&ctx->constant);
+}
+
+static void opdi_context_free(opd_context *ctx) {
+    if (!ctx) { return; }
+    opdi_context_end_call(ctx);
+    while (ctx->attributes) {
+        opdi_attribute *attribute = ctx->attributes;
+        ctx->attributes = attribute->next;
+        opdi_kept_free(&attribute->value);
+        opdi_free(attribute, sizeof *attribute + strlen(attribute->name) + 1);
+    }
+    if (ctx->destroy) { ctx->destroy(ctx->data); }
+    opdi_free(ctx, (size_t)ctx->bytes);
+}
+
+/* Runs forward or set-up with grad mode off, in a scope of its own; 0, or -1 with an error that names it. */
+static int opdi_context_run(opd_context *ctx, int (*fn)(opd_context *), bool *during, const char *what) {
+    opdi_thread *thread = opdi_self();
+    opdi_frame frame;
+    int rc;
+    opdi_frame_enter(thread, &frame);
+    thread->state.no_grad = 1;
+    thread->state.forward |= OPDI_FORWARD_OFF;
+    *during = true;
+    rc = fn(ctx);
+    *during = false;
+    opdi_frame_leave(thread, &frame);
+    if (rc && opd_ok()) {
+        return opd_fail(OPD_ERROR_AUTOGRAD, "the %s of %s failed without saying why", what, ctx->name);
+    }
+    return opd_ok() ? 0 : opdi_fail_more(" [in the %s of %s]", what, ctx->name);
+}
+
+/* Returns how many kept values a node needs for a context: what that saved, and itself. */
+static int opdi_context_room(const opd_context *ctx) { return ctx ? ctx->save.count + 1 : 0; }
+static bool opdi_context_constant(const opd_context *ctx, const opd_tensor *tensor) {
+    return tensor && opdi_is_listed(&ctx->constant, tensor);
+}
+
+/* Gives a node the context and what that saved; results are tied to the node afterwards.  On failure (-1)
+   it takes nothing. */
+static int opdi_context_keep(opd_context *ctx, opd_node *node, opd_tensor *const *outs, int nouts) {
+    opd_value *value = &opdi_kept(node)[node->nkept - 1 - ctx->save.count];
+    int32_t i, k;
+    for (i = 0; i < ctx->save.count; i++) {
+        opd_tensor *tensor = ctx->save.tensors[i];
+        const opd_value given = opd_value_tensor(tensor);
+        if (!tensor) { continue; }
+        for (k = 0; k < i && ctx->save.tensors[k] != tensor; k++) { }
+        if (k < i) {
+            value[i] = opd_value_int(k);
+            continue;
+        }
+        for (k = 0; k < nouts && outs[k] != tensor; k++) { }
+        if (k < nouts) { value[i] = opdi_keep_result(tensor); }
+        else if (opdi_keep_value(&value[i], &given, true)) { return -1; }
+        node->saved = OPDI_SAVED;
+    }
+    value[i].tag = OPD_TAG_OBJECT;
+    value[i].u.object = ctx;
+    ctx->nsaved = ctx->save.count;
+    ctx->node = node;
+    return 0;
+}
+/* Marks saved tensors that are results of the context's own node, so that they make no cycle. */
+static void opdi_context_tie(const opd_context *ctx) {
+    int32_t i;
+    for (i = 0; i < ctx->save.count; i++) {
+        if (ctx->save.tensors[i] && ctx->save.tensors[i]->grad_fn == ctx->node) {
+            ctx->save.tensors[i]->flags |= OPDI_SAVED_BY_OWN;
+        }
+    }
+}
+
+/* Returns the context of an operator's call that is recorded, filled by its set-up; NULL with an error. */
+static opd_context *opdi_context_setup(const opd_op *op, const opdi_card *card, const opd_value *args,
+                                       opd_value *rets) {
+    opd_context *ctx = opdi_context_new(op->nargs, 0);
+    int rc;
+    if (!ctx) { return NULL; }
+    ctx->name = card->node_name;
+    ctx->inputs = args;
+    ctx->outputs = rets;
+    ctx->noutputs = op->nrets;              /* cap 0: they are the call's */
+    rc = opdi_context_run(ctx, card->desc.setup_context, &ctx->in_setup, "setup_context");
+    ctx->outputs = NULL;
+    ctx->inputs = NULL;
+    ctx->noutputs = 0;
+    if (rc) {
+        opdi_context_free(ctx);
+        return NULL;
+    }
+    return ctx;
+}
+OPDI_COLD_END
+
 //== recording =========================================================================================================
 //
 //  How a call comes onto the tape:
@@ -23810,7 +24479,6 @@ OPDI_NOINLINE static int opdi_refresh_args(const opd_call *call) {
     return 0;
 }
 
-static struct opdi_level *opdi_level_of(const opd_value *args, int count);
 /* True if forward mode takes part in this call: a level is open and an argument has a tangent. */
 static inline bool opdi_call_forward(const opd_call *call) {
     return OPDI_UNLIKELY(call->th->state.forward == OPDI_FORWARD_OPEN) &&
@@ -23950,12 +24618,6 @@ static int opdi_unalias_results(opd_call *call) {
     return 0;
 }
 
-static opd_context *opdi_context_setup(const opd_op *op, const opdi_card *card, const opd_value *args, opd_value *rets);
-static int opdi_context_room(const opd_context *ctx);
-static int opdi_context_keep(opd_context *ctx, opd_node *node, opd_tensor *const *outs, int nouts);
-static void opdi_context_tie(const opd_context *ctx);
-static void opdi_context_end_call(opd_context *ctx);
-static bool opdi_context_constant(const opd_context *ctx, const opd_tensor *tensor);
 static int opdi_attach_missing(const opd_call *call, opd_node *node, opd_tensor *tensor, int nr);
 
 /* True if flat result element of a call, in which all elements of a list are results, has no derivative. */
@@ -24083,7 +24745,6 @@ static int opdi_autograd_kernel(opd_call *call) {
     return opdi_call_forward(call) ? opdi_forward_kernel(call, card) : opdi_recording_kernel(call, card);
 }
 
-static opdi_card *opdi_bare_card(opd_op *op);
 static int opdi_check_inplace(const opd_tensor *self);
 
 OPDI_COLD_BEGIN
@@ -24431,6 +25092,29 @@ static int opdi_input_bw(opd_backward_call *bw) { return opd_bw_return(bw, 0, op
    is a leaf. */
 static bool opdi_diff_is_input(const opd_tensor *tensor) {
     return tensor->grad_fn && tensor->grad_fn->formula->fn == opdi_input_bw;
+}
+/* True if node (or leaf) node is on the tape of a grad layer: an input of it, or recorded inside.  Other
+   leaves are not. */
+static bool opdi_layer_has(const opdi_layer *layer, const opd_node *node) {
+    const uintptr_t vertex = (uintptr_t)node;     /* a leaf has a bit in it */
+    int i;
+    for (i = 0; i < layer->ninputs; i++) {
+        const opd_tensor *tensor = layer->inputs[i];
+        if (tensor && (tensor->grad_fn ? tensor->grad_fn == node : vertex == ((uintptr_t)tensor | OPDI_LEAF))) {
+            return tensor->grad_fn ? opdi_diff_is_input(tensor) : tensor->output_nr == layer->serial;
+        }
+    }
+    return !(vertex & OPDI_LEAF) && opdi_node_sequence(node) >= layer->since &&
+        node->sequence >> OPDI_SEQUENCE_BITS == opdi_thread_number(layer->th);
+}
+/* Returns the serial of the innermost grad layer on whose tape node is; node NULL: of the innermost grad
+   layer.  0: none. */
+static uint32_t opdi_serial_of(const opd_node *node) {
+    const opdi_layer *layer = opdi_self()->innermost.layer;
+    while (layer && (layer->kind != OPDI_LAYER_GRAD || (node && !opdi_layer_has(layer, node)))) {
+        layer = layer->outer;
+    }
+    return layer ? layer->serial : 0;
 }
 /* Refuses a write into self that autograd cannot record: into a leaf that requires grad, a view of one, or a view that
    was made in a way that forbids it.  For grad mode, when something requires grad. */
@@ -25030,39 +25714,7 @@ static int opdi_forward_function(opd_context *ctx);
 
 //== custom functions ==================================================================================================
 //
-//  A context is made for a call, filled by forward or set-up, and then kept by the node, behind the tensors that were
-//  saved, as the last of its kept values.  The rules of what comes back are PyTorch's (custom_function.cpp).
-
-typedef struct opdi_listed { opd_tensor **tensors; int32_t count; } opdi_listed;  /* references */
-typedef struct opdi_attribute {
-    struct opdi_attribute *next;
-    opd_value value;
-    char *name;
-} opdi_attribute;
-
-#define OPDI_MOST_SAVED 190                       /* beside 64 arguments and the context in a node's 255 values */
-
-struct opd_context {
-    opd_autograd_function fn;                     /* of an operator: zeros */
-    const char *name;                             /* for messages */
-    opd_node *node;                               /* whose it is; NULL: forward or set-up runs */
-    const opd_value *inputs;                      /* while those run */
-    opd_value *outputs;                           /* references */
-    int32_t ninputs, noutputs, cap;
-    int32_t nsaved;
-    opdi_listed save, save_forward, dirty, constant;
-    opdi_edge *edges;                             /* to the inputs, until a node has them; references */
-    int32_t nedges, bytes;
-    int32_t *first;                               /* a function's: of each input its first edge, and the end */
-    opdi_attribute *attributes;
-    void *data;
-    void (*destroy)(void *data);
-    bool materialize, in_forward, in_setup, in_jvp, cleared;
-    struct opdi_layer *layer;                     /* during the call: the vmap that it belongs to, if there is one */
-    bool amp, amp_on;                             /* what opd_custom_fwd found, for opd_custom_bwd */
-    opd_backend amp_device;
-    opd_scalar_type amp_dtype;
-};
+//  The rules of what comes back are PyTorch's (custom_function.cpp).  See "contexts" in >>tape.
 
 static opd_tensor *opdi_unpack(const opd_node *node, const opd_value *value, uint32_t version);
 
@@ -25072,93 +25724,6 @@ static int opdi_fail_freed(const opd_node *node) {
                     "freed when you call opd_backward or opd_autograd_grad. Specify retain_graph if you need to "
                     "backward through the graph a second time or if you need to access saved tensors after calling "
                     "backward. (%s)", node->formula->name);
-}
-
-static void opdi_listed_free(opdi_listed *listed) {
-    int32_t i;
-    for (i = 0; i < listed->count; i++) {
-        if (listed->tensors[i]) { opdi_drop(listed->tensors[i]); }
-    }
-    opdi_free(listed->tensors, (size_t)listed->count * sizeof *listed->tensors);
-    listed->tensors = NULL;
-    listed->count = 0;
-}
-/* Replaces a list by its first `keep` tensors and these count; 0, or -1 with an error and the list unchanged. */
-static int opdi_listed_set(opdi_listed *listed, int32_t keep, opd_tensor *const *tensors, int32_t count) {
-    opdi_listed made;
-    int32_t i;
-    made.count = keep + count;
-    made.tensors = made.count ? (opd_tensor **)opdi_alloc((size_t)made.count * sizeof *made.tensors) : NULL;
-    if (made.count && !made.tensors) { return -1; }
-    for (i = 0; i < made.count; i++) {
-        made.tensors[i] = i < keep ? listed->tensors[i] : tensors[i - keep];
-        if (made.tensors[i]) { opdi_retain(made.tensors[i]); }
-    }
-    opdi_listed_free(listed);
-    *listed = made;
-    return 0;
-}
-static bool opdi_is_listed(const opdi_listed *listed, const opd_tensor *tensor) {
-    int32_t i;
-    for (i = 0; i < listed->count && listed->tensors[i] != tensor; i++) { }
-    return i < listed->count;
-}
-
-static opd_context *opdi_context_new(int ninputs, int nfirst) {
-    size_t bytes = sizeof(opd_context) + (size_t)nfirst * sizeof(int32_t);
-    opd_context *ctx = (opd_context *)opdi_alloc(bytes);
-    if (!ctx) { return NULL; }
-    memset(ctx, 0, bytes);
-    ctx->bytes = (int32_t)bytes;
-    ctx->ninputs = ninputs;
-    ctx->first = (int32_t *)(void *)(ctx + 1);
-    ctx->materialize = true;
-    return ctx;
-}
-
-static opd_tensor *opdi_tensor_in(const opd_value *value) { return value->tag == OPD_TAG_TENSOR ? value->u.t : NULL; }
-static void opdi_kept_free(opd_value *value) {
-    size_t bytes = opdi_kept_bytes(value);
-    if (value->tag == OPD_TAG_TENSOR) { opdi_drop(value->u.t); }
-    if (bytes) { opdi_free(value->u.object, bytes); }
-    *value = opd_value_none();
-}
-
-/* Releases what a context needs only during its call: outputs, edges, lists of tensors. */
-static void opdi_context_end_call(opd_context *ctx) {
-    int32_t i;
-    for (i = 0; i < ctx->cap && ctx->outputs; i++) {
-        if (i < ctx->noutputs) { opdi_kept_free(&ctx->outputs[i]); }
-    }
-    if (ctx->cap) { opdi_free(ctx->outputs, (size_t)ctx->cap * sizeof *ctx->outputs); }
-    ctx->outputs = NULL;
-    ctx->noutputs = ctx->cap = 0;
-    ctx->inputs = NULL;
-    for (i = 0; i < ctx->nedges && ctx->edges; i++) {
-        uintptr_t vertex = ctx->edges[i].vertex;
-        if (vertex & OPDI_LEAF) {
-            opdi_drop(opdi_edge_leaf(vertex));
-        } else if (vertex) { opdi_node_release(opdi_edge_node(vertex)); }
-    }
-    if (ctx->edges) { opdi_free(ctx->edges, (size_t)ctx->nedges * sizeof *ctx->edges); }
-    ctx->edges = NULL;
-    opdi_listed_free(&ctx->save);
-    opdi_listed_free(&ctx->save_forward);
-    opdi_listed_free(&ctx->dirty);
-    opdi_listed_free(&ctx->constant);
-}
-
-static void opdi_context_free(opd_context *ctx) {
-    if (!ctx) { return; }
-    opdi_context_end_call(ctx);
-    while (ctx->attributes) {
-        opdi_attribute *attribute = ctx->attributes;
-        ctx->attributes = attribute->next;
-        opdi_kept_free(&attribute->value);
-        opdi_free(attribute, sizeof *attribute + strlen(attribute->name) + 1);
-    }
-    if (ctx->destroy) { ctx->destroy(ctx->data); }
-    opdi_free(ctx, (size_t)ctx->bytes);
 }
 
 int opd_context_ninputs(const opd_context *ctx) { return ctx ? ctx->ninputs : 0; }
@@ -25324,86 +25889,6 @@ int opd_context_maybe_clear_saved_tensors(opd_context *ctx) {
     ctx->cleared = true;
     opdi_node_free_saved(ctx->node);
     return 0;
-}
-
-/* Runs forward or set-up with grad mode off, in a scope of its own; 0, or -1 with an error that names it. */
-static int opdi_context_run(opd_context *ctx, int (*fn)(opd_context *), bool *during, const char *what) {
-    opdi_thread *thread = opdi_self();
-    opdi_frame frame;
-    int rc;
-    opdi_frame_enter(thread, &frame);
-    thread->state.no_grad = 1;
-    thread->state.forward |= OPDI_FORWARD_OFF;
-    *during = true;
-    rc = fn(ctx);
-    *during = false;
-    opdi_frame_leave(thread, &frame);
-    if (rc && opd_ok()) {
-        return opd_fail(OPD_ERROR_AUTOGRAD, "the %s of %s failed without saying why", what, ctx->name);
-    }
-    return opd_ok() ? 0 : opdi_fail_more(" [in the %s of %s]", what, ctx->name);
-}
-
-/* Returns how many kept values a node needs for a context: what that saved, and itself. */
-static int opdi_context_room(const opd_context *ctx) { return ctx ? ctx->save.count + 1 : 0; }
-static bool opdi_context_constant(const opd_context *ctx, const opd_tensor *tensor) {
-    return tensor && opdi_is_listed(&ctx->constant, tensor);
-}
-
-/* Gives a node the context and what that saved; results are tied to the node afterwards.  On failure (-1)
-   it takes nothing. */
-static int opdi_context_keep(opd_context *ctx, opd_node *node, opd_tensor *const *outs, int nouts) {
-    opd_value *value = &opdi_kept(node)[node->nkept - 1 - ctx->save.count];
-    int32_t i, k;
-    for (i = 0; i < ctx->save.count; i++) {
-        opd_tensor *tensor = ctx->save.tensors[i];
-        const opd_value given = opd_value_tensor(tensor);
-        if (!tensor) { continue; }
-        for (k = 0; k < i && ctx->save.tensors[k] != tensor; k++) { }
-        if (k < i) {
-            value[i] = opd_value_int(k);
-            continue;
-        }
-        for (k = 0; k < nouts && outs[k] != tensor; k++) { }
-        if (k < nouts) { value[i] = opdi_keep_result(tensor); }
-        else if (opdi_keep_value(&value[i], &given, true)) { return -1; }
-        node->saved = OPDI_SAVED;
-    }
-    value[i].tag = OPD_TAG_OBJECT;
-    value[i].u.object = ctx;
-    ctx->nsaved = ctx->save.count;
-    ctx->node = node;
-    return 0;
-}
-/* Marks saved tensors that are results of the context's own node, so that they make no cycle. */
-static void opdi_context_tie(const opd_context *ctx) {
-    int32_t i;
-    for (i = 0; i < ctx->save.count; i++) {
-        if (ctx->save.tensors[i] && ctx->save.tensors[i]->grad_fn == ctx->node) {
-            ctx->save.tensors[i]->flags |= OPDI_SAVED_BY_OWN;
-        }
-    }
-}
-
-/* Returns the context of an operator's call that is recorded, filled by its set-up; NULL with an error. */
-static opd_context *opdi_context_setup(const opd_op *op, const opdi_card *card, const opd_value *args,
-                                       opd_value *rets) {
-    opd_context *ctx = opdi_context_new(op->nargs, 0);
-    int rc;
-    if (!ctx) { return NULL; }
-    ctx->name = card->node_name;
-    ctx->inputs = args;
-    ctx->outputs = rets;
-    ctx->noutputs = op->nrets;              /* cap 0: they are the call's */
-    rc = opdi_context_run(ctx, card->desc.setup_context, &ctx->in_setup, "setup_context");
-    ctx->outputs = NULL;
-    ctx->inputs = NULL;
-    ctx->noutputs = 0;
-    if (rc) {
-        opdi_context_free(ctx);
-        return NULL;
-    }
-    return ctx;
 }
 
 /* Returns 1 if grad mode is on and an input requires grad, else 0; brings views' histories up to date.  -1
@@ -25846,31 +26331,6 @@ static int opdi_warn_formula(opd_backward_call *bw) {
 static int opdi_missing_formula(opd_backward_call *bw) {
     return opd_fail(OPD_ERROR_AUTOGRAD, "derivative for %s is not implemented; give it a formula (.backward), "
                     "a composite kernel, or OPD_NOT_DIFFERENTIABLE", bw->node->formula->card->op->name);
-}
-
-/* Returns a card for an operator that was defined without one, whose nodes only say that a formula is missing; NULL
-   with an error.  Such cards are kept, one for each layout of arguments that the operator has had. */
-static opdi_card *opdi_bare_card(opd_op *op) {
-    opdi_card *card = (opdi_card *)opdi_alloc(sizeof *card), *known;
-    if (!card) { return NULL; }
-    memset(card, 0, sizeof *card);
-    opdi_lock(&opdi_registry.lock);
-    if (!op->definition) {
-        opdi_unlock(&opdi_registry.lock);
-        opdi_free(card, sizeof *card);
-        (void)opd_fail(OPD_ERROR_NOT_FOUND, "the operator %s is not defined (any more)", op->name);
-        return NULL;
-    }
-    opdi_card_init(card, op);
-    opdi_card_layout(card);
-    for (known = op->bare; known && !opdi_card_same_layout(known, card); known = known->next) { }
-    if (!known) {
-        card->next = op->bare;
-        op->bare = card;
-    }
-    opdi_unlock(&opdi_registry.lock);
-    if (known) { opdi_free(card, sizeof *card); }
-    return known ? known : card;
 }
 
 /* Writes dtype and sizes of tensor, "[Float [2, 3]]", for messages; returns buf. */
@@ -27293,7 +27753,6 @@ static int opdi_autograd_grad(opd_tensor *const *outputs, int count, opd_tensor 
 }
 static int opdi_grad_batched(opd_tensor *const *outputs, int count, opd_tensor *const *inputs, int ninputs,
                              const opd_backward_options *options, opd_tensor **grads);
-static uint32_t opdi_serial_of(const opd_node *node);
 int opd_autograd_grad(opd_tensor *const *outputs, int count, opd_tensor *const *inputs, int ninputs,
                       const opd_backward_options *options, opd_tensor **grads) {
     const char *const who = "opd_autograd_grad";
@@ -29372,128 +29831,6 @@ OPDI_COLD_END
 
 OPDI_COLD_BEGIN
 
-typedef struct opdi_dual {
-    struct opdi_dual *next;                       /* of its storage */
-    struct opdi_dual *after, **at;                /* in its level; what points at it there */
-    opdi_storage *storage;
-    struct opdi_level *level;
-    uint64_t family;
-    opd_tensor *tangent;                          /* a reference; its storage is as large as this one */
-} opdi_dual;
-
-typedef struct opdi_level {
-    opdi_dual *duals;
-    struct opdi_level *outer;
-    int32_t layer;                                /* of transforms: it is inside those before this one, */
-    bool transform;                               /* which it belongs to */
-    int16_t around;                               /* the thread's state.forward before */
-} opdi_level;
-
-static opdi_mutex opdi_dual_lock = OPDI_MUTEX_INIT;       /* the lists of all levels and storages */
-
-static uint64_t opdi_family_of(const opd_tensor *tensor) {
-    const opdi_meta *meta = OPDI_ACQUIRE(&tensor->meta);
-    return meta ? OPDI_LOAD(&meta->family) : 0;
-}
-/* Puts value, which shares tensor's memory, into tensor's family; 0, or -1 without memory. */
-static int opdi_family_pass(opd_tensor *value, const opd_tensor *tensor) {
-    const uint64_t family = opdi_family_of(tensor);
-    opdi_meta *meta = family != opdi_family_of(value) ? opdi_meta_of(value) : NULL;
-    if (meta) { OPDI_STORE(&meta->family, family); }
-    return meta || family == opdi_family_of(value) ? 0 : -1;
-}
-/* Puts tensor into a new family, apart from all that share its memory so far; 0, or -1 without memory. */
-static int opdi_family_new(opd_tensor *tensor) {
-    static uint64_t families;
-    opdi_meta *meta = opdi_meta_of(tensor);
-    if (!meta) { return -1; }
-    OPDI_STORE(&meta->family, OPDI_ADD(&families, (uint64_t)1) + 1);
-    return 0;
-}
-
-/* True if first and second hold numbers of one kind: the same dtype, or complex numbers and their parts. */
-static bool opdi_same_numbers(const opd_tensor *first, const opd_tensor *second) {
-    const int x = OPDI_MIN(first->dtype, second->dtype), y = OPDI_MAX(first->dtype, second->dtype);
-    return x == y || (x == OPD_FLOAT32 && y == OPD_COMPLEX64) || (x == OPD_FLOAT64 && y == OPD_COMPLEX128);
-}
-/* Returns tensor's entry in a level, or NULL; the lock is held. */
-static opdi_dual *opdi_dual_at(const opd_tensor *tensor, const opdi_level *level) {
-    const uint64_t family = opdi_family_of(tensor);
-    opdi_dual *dual = level ? tensor->storage->duals : NULL;
-    while (dual && (dual->level != level || dual->family != family)) { dual = dual->next; }
-    return dual && opdi_same_numbers(dual->tangent, tensor) ? dual : NULL;
-}
-static opdi_dual *opdi_dual_find(const opd_tensor *tensor) { return opdi_dual_at(tensor, opdi_self()->innermost.dual); }
-/* True if tensor has a tangent in any level. */
-static bool opdi_is_dual(const opd_tensor *tensor) {
-    const uint64_t family = opdi_family_of(tensor);
-    const opdi_dual *dual;
-    if (!OPDI_ACQUIRE(&tensor->storage->duals)) { return false; }
-    opdi_lock(&opdi_dual_lock);
-    for (dual = tensor->storage->duals; dual && dual->family != family; dual = dual->next) { }
-    opdi_unlock(&opdi_dual_lock);
-    return dual != NULL;
-}
-
-/* Takes an entry out of its level; the lock is held. */
-static void opdi_dual_unlink(opdi_dual *dual) {
-    *dual->at = dual->after;
-    if (dual->after) { dual->after->at = dual->at; }
-}
-
-/* Drops all tangents of a storage that is about to be freed. */
-static void opdi_duals_drop(opdi_storage *storage) {
-    opdi_dual *dual;
-    opdi_lock(&opdi_dual_lock);
-    for (dual = storage->duals; dual; dual = dual->next) { opdi_dual_unlink(dual); }
-    opdi_unlock(&opdi_dual_lock);
-    while ((dual = storage->duals) != NULL) {
-        storage->duals = dual->next;
-        opdi_drop(dual->tangent);
-        opdi_free(dual, sizeof *dual);
-    }
-}
-
-/* Closes the innermost level and drops its tangents. */
-static void opdi_level_end(opdi_thread *thread) {
-    opdi_level *level = thread->innermost.level;
-    opdi_dual *dual, **duals, *gone;
-    opdi_lock(&opdi_dual_lock);
-    for (dual = gone = level->duals; dual; dual = dual->after) {
-        for (duals = &dual->storage->duals; *duals != dual; duals = &(*duals)->next) { }
-        OPDI_PUBLISH(duals, dual->next);
-    }
-    opdi_unlock(&opdi_dual_lock);
-    thread->innermost.level = level->outer;
-    if (!thread->innermost.level) { thread->state.forward &= ~OPDI_FORWARD_OPEN; }
-    while ((dual = gone) != NULL) {
-        gone = dual->after;
-        opdi_drop(dual->tangent);
-        opdi_free(dual, sizeof *dual);
-    }
-    opdi_free(level, sizeof *level);
-}
-
-/* Makes `tangent` that of tensor's storage in a level, which holds a reference to it; 0, or -1 without memory. */
-static int opdi_dual_put(opdi_level *level, opd_tensor *tensor, opd_tensor *tangent) {
-    opdi_dual *dual = (opdi_dual *)opdi_alloc(sizeof *dual);
-    if (!dual) { return -1; }
-    dual->storage = tensor->storage;
-    dual->level = level;
-    dual->family = opdi_family_of(tensor);
-    dual->tangent = tangent;
-    opdi_retain(tangent);
-    opdi_lock(&opdi_dual_lock);
-    dual->after = level->duals;
-    dual->at = &level->duals;
-    if (dual->after) { dual->after->at = &dual->after; }
-    level->duals = dual;
-    dual->next = tensor->storage->duals;
-    OPDI_PUBLISH(&tensor->storage->duals, dual);
-    opdi_unlock(&opdi_dual_lock);
-    return 0;
-}
-
 /* True if tensor a lies in its storage exactly as tensor does in its own, and both storages are of one size.  A tangent
    for more examples than tensor has is congruent if tensor is all of its storage. */
 static bool opdi_congruent(const opd_tensor *first, const opd_tensor *tensor) {
@@ -29529,29 +29866,6 @@ static bool opdi_has_tangent(const opd_tensor *tensor) {
     has = opdi_dual_find(tensor) != NULL;
     opdi_unlock(&opdi_dual_lock);
     return has;
-}
-/* Returns the innermost level in which one of the values has a tangent, among those that compute tangents in the
-   running call; NULL if there is none. */
-static opdi_level *opdi_level_of(const opd_value *args, int count) {
-    const opdi_thread *thread = opdi_self();
-    opdi_level *level = thread->innermost.level;
-    bool found = false;
-    int i;
-    int32_t k;
-    while (level && level->layer > thread->innermost.floor) {
-        opdi_lock(&opdi_dual_lock);
-        for (i = 0; i < count && !found; i++) {
-            for (k = 0; k < (args[i].tag == OPD_TAG_TENSORS ? args[i].n : args[i].tag == OPD_TAG_TENSOR); k++) {
-                const opd_tensor *tensor = args[i].tag == OPD_TAG_TENSOR ? args[i].u.t : args[i].u.tensors ?
-                    args[i].u.tensors[k] : NULL;
-                found = found || (tensor && tensor->storage->duals && opdi_dual_at(tensor, level));
-            }
-        }
-        opdi_unlock(&opdi_dual_lock);
-        if (found) { return level; }
-        level = level->around & OPDI_FORWARD_OFF ? NULL : level->outer;
-    }
-    return NULL;
 }
 
 /* The thread's state while a level's tangents are computed: operators called meanwhile belong to the
@@ -31256,316 +31570,11 @@ static int opdi_autocast_of_fakes(opd_call *call) {
 #endif   /* OPD_NO_AUTOCAST */
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>layers       the layer stack: batched tensors, and calls through the layers
+//  >>batching     calls through the layers, batching rules: how an operator is run on a batch of examples
 //
-//  A thread has a stack of layers; the innermost sees a call first. A vmap layer takes what is batched at its level
-//  out of its wrapper and runs the operator's batching rule, which calls operators that the layers around see. A grad
-//  or jvp layer has no wrappers: it is the tape on the tensors as they are in its layer, so only calls with a vmap
-//  layer somewhere pass here, by two keys: DynamicLayerFront, above everything, picks the layer; DynamicLayerBack,
-//  below the autograd keys, hands the call on to the layer around.
+//  Rules for families of operators, the loop over examples for those that have none, and the helpers that rules are
+//  written with.
 //----------------------------------------------------------------------------------------------------------------------
-
-static int opdi_dim_of(int64_t dim, int ndim);
-
-typedef enum opdi_layer_kind { OPDI_LAYER_VMAP, OPDI_LAYER_GRAD, OPDI_LAYER_JVP } opdi_layer_kind;
-/* A layer of transforms.  It lives in a block of the scope stack, whose handle keeps it. */
-typedef struct opdi_layer {
-    struct opdi_layer *outer, *inner;
-    opdi_thread *th;
-    int32_t level, vmaps;                         /* from 1; vmap layers from here outwards */
-    opdi_layer_kind kind;
-    opd_randomness randomness;
-    int64_t size;                                 /* vmap: how many examples */
-    opdi_state around;                            /* the thread's state when it was entered */
-    opdi_state through;                           /* vmap: when the call came that a tape inside has before its rule */
-    struct opdi_level *forward;                   /* the level of forward mode around it */
-    uint32_t serial, tape;                        /* its number; th->innermost.tape before */
-    opd_tensor **inputs;                          /* grad, jvp: of the function inside */
-    int ninputs;
-    uint64_t since;                               /* grad: the number of the first node inside */
-    bool bare;                                    /* vmap: calls pass by the tape, see opdi_untaped_begin */
-    bool at_tape;                                 /* vmap: a call is at the tape inside it */
-} opdi_layer;
-
-#define OPDI_FRONT_BIT OPD_BIT_OF(OPD_F_DYNAMIC_LAYER_FRONT)
-#define OPDI_BATCHED_BIT OPD_BIT_OF(OPD_F_BATCHED)
-
-/* Makes `layer` the one that calls on this thread go to first; NULL: none. */
-static inline void opdi_layer_set(opdi_thread *thread, opdi_layer *layer) {
-    thread->innermost.layer = layer;
-    if (layer && layer->vmaps) { thread->state.include |= OPDI_FRONT_BIT; }
-    else { thread->state.include &= ~OPDI_FRONT_BIT; }
-}
-
-//== The stack of layers ===============================================================================================
-
-/* Enters a new innermost layer; it belongs to the scope.  NULL with an error. */
-static opdi_layer *opdi_layer_push(opdi_layer_kind kind, int64_t size, opd_randomness randomness) {
-    opdi_thread *thread = opdi_self();
-    opdi_layer *layer;
-    if (!opd_ok()) { return NULL; }
-    if (thread->innermost.layer && thread->innermost.layer->level == OPDI_MAX_LAYERS) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "transforms are nested deeper than %d", OPDI_MAX_LAYERS);
-        return NULL;
-    }
-    layer = (opdi_layer *)opdi_scope_alloc(sizeof *layer);
-    if (!layer) { return NULL; }
-    ((opdi_block *)(void *)layer - 1)->bytes |= OPDI_BLOCK_LAYER;
-    layer->outer = thread->innermost.layer;
-    layer->inner = NULL;
-    layer->th = thread;
-    layer->level = thread->innermost.layer ? thread->innermost.layer->level + 1 : 1;
-    layer->vmaps = (thread->innermost.layer ? thread->innermost.layer->vmaps : 0) + (kind == OPDI_LAYER_VMAP);
-    layer->kind = kind;
-    layer->randomness = randomness;
-    layer->size = size;
-    layer->around = thread->state;
-    layer->forward = thread->innermost.level;
-    layer->serial = ++thread->innermost.serials ? thread->innermost.serials : ++thread->innermost.serials;
-    layer->tape = thread->innermost.tape;
-    layer->inputs = NULL;
-    layer->ninputs = 0;
-    layer->since = 0;
-    layer->bare = false;
-    layer->at_tape = false;
-    thread->innermost.serial = layer->serial;
-    if (kind != OPDI_LAYER_VMAP) { thread->innermost.tape = layer->serial; }
-    if (thread->innermost.layer) { thread->innermost.layer->inner = layer; }
-    opdi_layer_set(thread, layer);
-    return layer;
-}
-
-/* Takes a layer off the thread when its handle leaves the scope stack; the layers inside of it are gone by then. */
-static void opdi_layer_gone(void *block) {
-    opdi_layer *layer = (opdi_layer *)block;
-    opdi_thread *thread = layer->th;
-    if (layer->outer) { layer->outer->inner = NULL; }
-    opdi_layer_set(thread, layer->outer);
-    thread->innermost.serial = layer->outer ? layer->outer->serial : 0;
-    thread->innermost.tape = layer->tape;
-    while (thread->innermost.level && thread->innermost.level != layer->forward) { opdi_level_end(thread); }
-}
-
-/* Refuses a write into a tensor that the function of the innermost grad or jvp has neither made nor been given; 0, or
-   -1 with an error. */
-static int opdi_is_captured(opdi_thread *thread, const opd_tensor *tensor) {
-    const opdi_layer *layer = thread->innermost.layer ? thread->innermost.layer : thread->innermost.rule;
-    const uint32_t born = tensor->storage->born;
-    int i;
-    if (thread->innermost.dual || (born && (int32_t)(born - thread->innermost.tape) >= 0)) { return 0; }
-    while (layer && layer->inner) { layer = layer->inner; }
-    while (layer && layer->serial != thread->innermost.tape) { layer = layer->outer; }
-    for (i = 0; layer && i < layer->ninputs; i++) {
-        if (layer->inputs[i] && layer->inputs[i]->storage == tensor->storage) { return 0; }
-    }
-    return opd_fail(OPD_ERROR_AUTOGRAD, "During a grad (vjp, jvp, grad, etc) transform, the function provided "
-                    "attempted to call in-place operation (%s) that would mutate a captured Tensor. This is not "
-                    "supported; please rewrite the function being transformed to explicitly accept the mutated "
-                    "Tensor(s) as inputs.", thread->current ? thread->current->op->name : "");
-}
-
-/* True if node (or leaf) node is on the tape of a grad layer: an input of it, or recorded inside.  Other
-   leaves are not. */
-static bool opdi_layer_has(const opdi_layer *layer, const opd_node *node) {
-    const uintptr_t vertex = (uintptr_t)node;     /* a leaf has a bit in it */
-    int i;
-    for (i = 0; i < layer->ninputs; i++) {
-        const opd_tensor *tensor = layer->inputs[i];
-        if (tensor && (tensor->grad_fn ? tensor->grad_fn == node : vertex == ((uintptr_t)tensor | OPDI_LEAF))) {
-            return tensor->grad_fn ? opdi_diff_is_input(tensor) : tensor->output_nr == layer->serial;
-        }
-    }
-    return !(vertex & OPDI_LEAF) && opdi_node_sequence(node) >= layer->since &&
-        node->sequence >> OPDI_SEQUENCE_BITS == opdi_thread_number(layer->th);
-}
-/* Returns the serial of the innermost grad layer on whose tape node is; node NULL: of the innermost grad
-   layer.  0: none. */
-static uint32_t opdi_serial_of(const opd_node *node) {
-    const opdi_layer *layer = opdi_self()->innermost.layer;
-    while (layer && (layer->kind != OPDI_LAYER_GRAD || (node && !opdi_layer_has(layer, node)))) {
-        layer = layer->outer;
-    }
-    return layer ? layer->serial : 0;
-}
-
-/* Takes the innermost layer away by removing its handle, wherever that is in the scope stack. */
-static void opdi_layer_pop(opdi_layer *layer) {
-    opdi_thread *thread = layer->th;
-    const uintptr_t h = (uintptr_t)((opdi_block *)(void *)layer - 1) | OPDI_HANDLE_BLOCK;
-    int64_t i = thread->top;
-    while (i-- > 0) {
-        if (thread->handles[i] == h) {
-            opdi_scope_remove(thread, i, i + 1);
-            return;
-        }
-    }
-}
-
-/* Ends the layer of this level and those that were left open inside of it. */
-static void opdi_layers_end(int level) {
-    opdi_thread *thread = opdi_self();
-    while (thread->innermost.layer && thread->innermost.layer->level >= level) {
-        opdi_layer_pop(thread->innermost.layer);
-    }
-}
-
-int opd_transform_depth(void) {
-    const opdi_thread *thread = opdi_self();
-    return thread->innermost.layer ? thread->innermost.layer->level : 0;
-}
-bool opd_tensor_is_batched(const opd_tensor *tensor) {
-    return !opdi_is_none(tensor, "opd_tensor_is_batched") && (tensor->flags & OPDI_BATCHED);
-}
-
-//== batched tensors ===================================================================================================
-
-/* Makes the tensor that stands for one example of `value`, whose dim `dim` counts the examples of the vmap layer at
-   `level`.  It holds `value`.  A reference, or NULL without memory. */
-static opd_tensor *opdi_batch_wrap(opd_tensor *value, int dim, int level) {
-    const int ndim = value->ndim - 1;
-    opd_tensor *tensor = (opd_tensor *)opdi_alloc(sizeof *tensor + 2 * (size_t)ndim * sizeof(int64_t) +
-                                                  sizeof(opdi_view_record) + sizeof(opdi_batched));
-    opdi_batched *batched;
-    int64_t want = 1;
-    int i;
-    bool contiguous = true;
-    if (!tensor) { return NULL; }
-    opdi_tensor_init(tensor, (opd_scalar_type)value->dtype, value->backend, ndim);
-    opdi_view_record_of(tensor)->base = NULL;
-    tensor->ndim = (uint8_t)ndim;
-    tensor->numel = 1;
-    for (i = 0; i < ndim; i++) {
-        const int from = i < dim ? i : i + 1;
-        tensor->dims[i] = value->dims[from];
-        tensor->dims[ndim + i] = value->dims[value->ndim + from];
-        tensor->numel *= tensor->dims[i];
-    }
-    for (i = ndim; i-- > 0;) {
-        contiguous = contiguous && (tensor->dims[i] == 1 || tensor->dims[ndim + i] == want);
-        want *= tensor->dims[i];
-    }
-    if (contiguous || tensor->numel == 0) { tensor->flags |= OPDI_CONTIGUOUS; }
-    tensor->flags = (uint8_t)(tensor->flags | OPDI_BATCHED | (value->flags & OPDI_WRAPPED));
-    tensor->functionality = (tensor->functionality & ~OPDI_GRAD_KEYS) | OPDI_BATCHED_BIT |
-        (value->functionality & (OPDI_GRAD_KEYS | ~OPDI_TENSOR_KEYS)) | (opdi_self()->innermost.tape
-            ? OPDI_GRAD_KEYS : 0);
-    tensor->storage = value->storage;
-    tensor->data = value->data;
-    opdi_ref_up(&tensor->storage->refs);
-    batched = opdi_batched_of(tensor);
-    opdi_retain(value);
-    batched->value = value;
-    batched->dim = dim;
-    batched->level = level;
-    return tensor;
-}
-
-static inline bool opdi_batched_at(const opd_tensor *tensor, int level) {
-    return tensor && (tensor->flags & OPDI_BATCHED) && opdi_batched_of(tensor)->level == level;
-}
-/* True if a tensor argument, or one in a list, is batched at this level. */
-static bool opdi_any_batched(const opd_op *op, const opd_value *args, int level) {
-    uint64_t mask;
-    int32_t k;
-    for (mask = op->tensor_args; mask; mask &= mask - 1) {
-        const opd_value *value = &args[opdi_low_bit(mask)];
-        if (value->tag == OPD_TAG_TENSOR && opdi_batched_at(value->u.t, level)) { return true; }
-    }
-    for (mask = op->list_args; mask; mask &= mask - 1) {
-        const opd_value *value = &args[opdi_low_bit(mask)];
-        for (k = 0; value->tag == OPD_TAG_TENSORS && k < value->n; k++) {
-            if (opdi_batched_at(value->u.tensors[k], level)) { return true; }
-        }
-    }
-    return false;
-}
-
-opd_tensor *opd_batch_value(opd_tensor *tensor, int *dim) {
-    const opdi_layer *layer = opdi_self()->innermost.rule;
-    *dim = -1;
-    if (opdi_is_none(tensor, "opd_batch_value")) { return NULL; }
-    if (!layer || !opdi_batched_at(tensor, layer->level)) { return tensor; }
-    *dim = opdi_batched_of(tensor)->dim;
-    return opdi_batched_of(tensor)->value;
-}
-opd_tensor *opd_batch_arg(opd_call *call, int i, int *dim) {
-    *dim = -1;
-    return opd_arg_is_none(call, i) ? NULL : opd_batch_value(opd_arg_tensor(call, i), dim);
-}
-int64_t opd_batch_size(void) {
-    const opdi_layer *layer = opdi_self()->innermost.rule;
-    return layer ? layer->size : opd_fail(OPD_ERROR_ARGUMENT, "opd_batch_size: no batching rule is running");
-}
-opd_randomness opd_batch_randomness(void) {
-    const opdi_layer *layer = opdi_self()->innermost.rule;
-    return layer ? layer->randomness : OPD_RANDOM_ERROR;
-}
-
-opd_tensor *opd_batch_front(opd_tensor *tensor, int dim) {
-    int64_t sizes[OPD_MAX_DIMS + 1];
-    int i;
-    if (opdi_is_none(tensor, "opd_batch_front")) { return NULL; }
-    if (dim == 0) { return tensor; }
-    if (dim > 0) {                                /* the order of the dims */
-        sizes[0] = dim;
-        for (i = 1; i < tensor->ndim; i++) { sizes[i] = i <= dim ? i - 1 : i; }
-        return opd_permute(tensor, opd_ints_of(sizes, tensor->ndim));
-    }
-    if (tensor->ndim == OPD_MAX_DIMS) {
-        (void)opd_fail(OPD_ERROR_SHAPE, "vmap: the examples together have more than %d dimensions", OPD_MAX_DIMS);
-        return NULL;
-    }
-    sizes[0] = opd_batch_size();
-    for (i = 0; i < tensor->ndim; i++) { sizes[i + 1] = tensor->dims[i]; }
-    return opd_expand(tensor, opd_ints_of(sizes, tensor->ndim + 1));
-}
-static opd_tensor *opdi_batch_front_arg(opd_call *call, int i) {
-    int dim;
-    opd_tensor *tensor = opd_batch_arg(call, i, &dim);
-    return opd_batch_front(tensor, dim);
-}
-
-static int opdi_batch_check_result(const opd_call *call, const opd_tensor *tensor, int dim) {
-    const int64_t size = call->th->innermost.rule->size;
-    return dim < tensor->ndim && tensor->dims[dim] == size ? 0
-        : opd_fail(OPD_ERROR_KERNEL, "the batching rule of %s returns a result without the %lld examples at dim "
-                   "%d", call->op->name, (long long)size, dim);
-}
-int opd_batch_return(opd_call *call, opd_tensor *tensor, int dim) {
-    const opdi_layer *layer = call->th->innermost.rule;
-    opd_tensor *second;
-    int rc;
-    if (!tensor || dim < 0 || !layer) { return opd_return_tensor(call, tensor); }
-    if (opdi_batch_check_result(call, tensor, dim)) { return -1; }
-    if (!(second = opdi_batch_wrap(tensor, dim, layer->level))) { return -1; }
-    rc = opd_return_tensor(call, second);
-    opdi_drop(second);
-    return rc;
-}
-int opd_batch_return_list(opd_call *call, opd_tensor *const *list, int64_t count, int dim) {
-    const opdi_layer *layer = call->th->innermost.rule;
-    opd_tensor **out;
-    int64_t k;
-    if (!opd_ok()) { return -1; }
-    if (dim < 0 || !layer) { return opd_return_tensors(call, list, count); }
-    out = (opd_tensor **)opdi_scope_alloc(((size_t)count + 1) * sizeof *out);
-    for (k = 0; out && k < count; k++) {
-        if (list[k] && opdi_batch_check_result(call, list[k], dim)) { return -1; }
-        out[k] = list[k] ? opdi_own(opdi_batch_wrap(list[k], dim, layer->level)) : NULL;
-        if (list[k] && !out[k]) { return -1; }
-    }
-    return out ? opd_return_tensors(call, out, count) : -1;
-}
-
-/* Returns a result that an operator gave for all examples at once, which are at `dim`.  A result that is no tensor is
-   an error, as it belongs to no example. */
-static int opdi_batch_missing(const opd_call *call, const char *why);
-static int opdi_batch_give(opd_call *call, const opd_value *value, int dim) {
-    if (value->tag == OPD_TAG_TENSOR) { return opd_batch_return(call, value->u.t, dim); }
-    if (value->tag == OPD_TAG_TENSORS) { return opd_batch_return_list(call, value->u.tensors, value->n, dim); }
-    return value->tag == OPD_TAG_NONE ? opd_return_value(call, *value)
-        : opdi_batch_missing(call, ". We could not generate a fallback.");
-}
 
 //== calls through the layers ==========================================================================================
 //
@@ -31870,17 +31879,19 @@ OPDI_COLD_END
 static int opdi_batch_yield(const opd_op *op, const opd_value *args, int i);
 static bool opdi_composite_slot(opd_op *op, opdi_slot *slot);
 
-//----------------------------------------------------------------------------------------------------------------------
-//  >>batching     batching rules: how an operator is run on a batch of examples
-//
-//  Rules for families of operators, the loop over examples for those that have none, and the helpers that rules are
-//  written with.
-//----------------------------------------------------------------------------------------------------------------------
-
 //== batching rules ====================================================================================================
 
 static int opdi_batch_missing(const opd_call *call, const char *why) {
     return opd_fail(OPD_ERROR_ARGUMENT, "Batching rule not implemented for %s%s", call->op->name, why);
+}
+
+/* Returns a result that an operator gave for all examples at once, which are at `dim`.  A result that is no tensor is
+   an error, as it belongs to no example. */
+static int opdi_batch_give(opd_call *call, const opd_value *value, int dim) {
+    if (value->tag == OPD_TAG_TENSOR) { return opd_batch_return(call, value->u.t, dim); }
+    if (value->tag == OPD_TAG_TENSORS) { return opd_batch_return_list(call, value->u.tensors, value->n, dim); }
+    return value->tag == OPD_TAG_NONE ? opd_return_value(call, *value)
+        : opdi_batch_missing(call, ". We could not generate a fallback.");
 }
 
 /* Fails because a tensor without examples is written with something that has examples; returns -1. */
@@ -45411,15 +45422,6 @@ OPDI_COLD_END
 //== helpers ===========================================================================================================
 OPDI_COLD_BEGIN
 
-/* A dim counted from the end where it is negative (c10::maybe_wrap_dim); a 0-dim tensor takes 0 and -1.  -1: failed. */
-static int opdi_dim_of(int64_t dim, int ndim) {
-    const int count = OPDI_MAX(ndim, 1);
-    if (dim < -count || dim >= count) {
-        return opd_fail(OPD_ERROR_INDEX, "Dimension out of range (expected to be in range of [%d, %d], but got %lld)",
-                        -count, count - 1, (long long)dim);
-    }
-    return (int)(dim < 0 ? dim + count : dim);
-}
 static opd_ints opdi_sizes_of(const opd_tensor *tensor) { return opd_ints_of(opd_sizes(tensor), opd_ndim(tensor)); }
 static int opdi_return_view(opd_call *call, opd_tensor *tensor, const int64_t *sizes, const int64_t *strides, int ndim,
                             int64_t offset) {
