@@ -43488,9 +43488,7 @@ opd_scalar_type opd_autocast_dtype(opd_backend device) {
     return OPD_DTYPE_NONE;
 }
 bool opd_autocast_cache_enabled(void) { return false; }
-int opd_autocast_support(opd_backend device, const opd_scalar_type *dtypes, int count) {
-    return opdi_without(__func__, "OPD_NO_AUTOCAST");
-}
+int opd_autocast_support(opd_backend device, const opd_scalar_type *dtypes, int count) { return 0; }
 void opd_autocast_cache_clear(void) { }
 opd_tensor *opd_autocast_cast(opd_scalar_type dtype, opd_tensor *tensor) {
     return (opd_tensor *)opdi_null_without(__func__, "OPD_NO_AUTOCAST");
@@ -43499,14 +43497,12 @@ opd_scalar_type opd_autocast_promote(opd_scalar_type dtype, opd_tensor *const *t
     (void)opdi_without(__func__, "OPD_NO_AUTOCAST");
     return OPD_DTYPE_NONE;
 }
-int opd_autocast_register(opd_library *lib, const char *name, opd_backend device, opd_autocast policy) {
-    return opdi_without(__func__, "OPD_NO_AUTOCAST");
-}
+int opd_autocast_register(opd_library *lib, const char *name, opd_backend device, opd_autocast policy) { return 0; }
 int opd_custom_fwd(opd_context *ctx, opd_backend device, opd_scalar_type cast_inputs, opd_setup_fn forward) {
-    return opdi_without(__func__, "OPD_NO_AUTOCAST");
+    return opd_ok() && forward ? forward(ctx) : opdi_without(__func__, "OPD_NO_AUTOCAST");
 }
 int opd_custom_bwd(opd_backward_call *bw, opd_backward_fn backward) {
-    return opdi_without(__func__, "OPD_NO_AUTOCAST");
+    return opd_ok() && backward ? backward(bw) : opdi_without(__func__, "OPD_NO_AUTOCAST");
 }
 #endif
 #if defined(OPD_NO_TRANSFORMS)

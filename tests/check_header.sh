@@ -395,6 +395,7 @@ static int says(const char *function, const char *macro) {
     opd_error_clear();
     return differ;
 }
+static int seven(opd_context *ctx) { return ctx ? 0 : 7; }
 static int ask_tools(void) {
     opd_tensor *x = opd_ones(opd_ints_of(NULL, 0), OPD_FLOAT32), *outputs[2] = {x, x};
     opd_derivative *derivative = (opd_derivative *)(void *)x;
@@ -424,6 +425,8 @@ static int ask_tools(void) {
     region = opd_autocast_begin(OPD_CPU, OPD_BFLOAT16, true, -1);
     wrong += region.open || opd_autocast_enabled(OPD_CPU) || says("autocast_begin", "AUTOCAST");
     wrong += opd_autocast_dtype(OPD_CPU) != OPD_DTYPE_NONE || says("autocast_dtype", "AUTOCAST");
+    wrong += opd_custom_fwd(NULL, OPD_CPU, OPD_FLOAT16, seven) != 7;
+    wrong += opd_custom_fwd(NULL, OPD_CPU, OPD_FLOAT16, NULL) != -1 || says("custom_fwd", "AUTOCAST");
     opd_autocast_end(&region);
     opd_autocast_cache_clear();
     wrong += opd_vmap_end(1) || (profile = opd_profiler_end()) != NULL;

@@ -4,8 +4,8 @@
 usage: python3 tests/left_out.py [--write]
 
 A tool's rooms stand between `#if !defined(OPD_NO_...)`, above a banner or a section, and `#endif   /* OPD_NO_... */`.
-For each public function in them the room >>leftout gets one of the same head that fails.  Without --write this says what
-differs, and ends with status 1 when anything does.
+For each public function in them the room >>leftout gets one of the same head that fails.  Without --write this says
+what differs, and ends with status 1 when anything does.
 """
 import os
 import re
@@ -19,6 +19,12 @@ OTHERS = re.compile(r'OPD_NO_(OPERATORS|OP_\w+|PLUGINS)$')
 ANSWERS = {'int': '-1', 'int64_t': '-1', 'size_t': '0', 'double': 'NAN', 'opd_scalar_type': 'OPD_DTYPE_NONE'}
 # Numbers of parts: of nothing, none.
 COUNTS = 'opd_graph_ninputs', 'opd_graph_noutputs', 'opd_graph_count', 'opd_tensor_file_count'
+# What files of operators call, whether a program ever opens a region or not: as outside of regions.
+OUTSIDE = {
+    'opd_autocast_register': '0', 'opd_autocast_support': '0',
+    'opd_custom_fwd': 'opd_ok() && forward ? forward(ctx) : %s',
+    'opd_custom_bwd': 'opd_ok() && backward ? backward(bw) : %s'
+}
 
 
 def functions_left_out(text):
@@ -56,6 +62,8 @@ def results(parameters):
 def answer(kind, name, macros, parameters):
     """The statements of a function of that type."""
     fails = '%s(__func__, "%s")' % ('opdi_null_without' if kind.endswith('*') else 'opdi_without', ' or '.join(macros))
+    if name in OUTSIDE:
+        return ['return %s;' % OUTSIDE[name].replace('%s', fails)]
     quiet = re.search(r'_(free|close|end|print|clear|enabled)$', name) and not kind == 'size_t '
     value = ('NULL' if kind.endswith('*') else 'false' if kind == 'bool ' else '0' if name in COUNTS or quiet
              else ANSWERS.get(kind.strip()))
@@ -125,7 +133,8 @@ def main():
         return 0
     for a, b in zip(old.split('\n'), new.split('\n')):
         if a != b:
-            print('the header has\n  %s\nwhere its prototypes say\n  %s\npython3 tests/left_out.py --write prints it' % (a, b))
+            print('the header has\n  %s\nwhere its prototypes say\n  %s' % (a, b))
+            print('python3 tests/left_out.py --write prints it')
             break
     return 1
 
