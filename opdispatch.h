@@ -48314,8 +48314,9 @@ OPDI_COLD_END
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:pointwise the formulas' loops and the generic kernel
 //
-//  Loops are expanded from OPD_FORMULAS_* (see >>api:formulas); one generic kernel checks, promotes, makes the result
-//  and runs them, at CPU and at Meta alike. A card names its formula, its rule and its derivative.
+//  Loops are text, which is compiled for each formula of OPD_FORMULAS_* (see >>api:formulas); one generic kernel
+//  checks, promotes, makes the result and runs them, at CPU and at Meta alike.  A card names its formula, its rule and
+//  its derivative.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== integer helpers: defined for every input, division by zero noted ==================================================
@@ -48327,75 +48328,94 @@ static inline int64_t opdi_wrap_sub(int64_t x, int64_t y) { return (int64_t)((ui
 static inline int64_t opdi_wrap_mul(int64_t x, int64_t y) { return (int64_t)((uint64_t)x * (uint64_t)y); }
 //== loops: opdi_<type>_<formula> ======================================================================================
 
-#define OPDI_LOOP_IN_1(T) const T *xp = (const T *)data[1];
-#define OPDI_LOOP_IN_2(T) OPDI_LOOP_IN_1(T) const T *yp = (const T *)data[2];
-#define OPDI_LOOP_IN_3(T) OPDI_LOOP_IN_2(T) const T *zp = (const T *)data[3];
-#define OPDI_LOOP_AT_1(T, k) const T x = xp[k];
-#define OPDI_LOOP_AT_2(T, k) const T x = xp[k], y = yp[k];
-#define OPDI_LOOP_AT_3(T, k) const T x = xp[k], y = yp[k], z = zp[k];
-#define OPDI_LOOP_HEAD(tag, type, inputs)                                                                   \
-    type *out = (type *)data[0]; OPDI_LOOP_IN_##inputs(type)                                                \
-    const type a = params->tag[0], b = params->tag[1], c = params->tag[2]; int64_t i = 0; (void)a; (void)b; (void)c;
-/* Defines a loop over one element after another, which compiles quickly. */
-#define OPDI_LOOP_S(tag, type, name, inputs, formula)                                            \
-    OPDI_COLD OPD_UNUSED static void opdi_##tag##_##name(void *const *data, int64_t count,                            \
-                                                         const opdi_params *params) {                                 \
-        OPDI_LOOP_HEAD(tag, type, inputs)                                                                   \
-        for (; i < count; i++) { OPDI_LOOP_AT_##inputs(type, i) out[i] = (formula); }                       \
+/* Text of loops is compiled into each formula's function; without optimisation all share it, and call the formula. */
+#if defined(__OPTIMIZE__)
+#define OPDI_LOOP_TEXT OPDI_ALWAYS
+#else
+#define OPDI_LOOP_TEXT static inline
+#endif
+#endif
+#if defined(OPDI_LOOP)   /* once for each type, where this file includes itself below */
+/* A formula of one element; what a formula has not is whatever: inputs y and z, numbers a, b and c. */
+typedef OPD_T OPDI_LOOP(formula)(OPD_T x, OPD_T y, OPD_T z, OPD_T a, OPD_T b, OPD_T c, const opdi_params *params);
+/* One element after another, which compiles quickly. */
+OPDI_LOOP_TEXT void OPDI_LOOP(each)(void *const *data, int64_t count, const opdi_params *params, int inputs,
+                                    OPDI_LOOP(formula) *formula) {
+    const OPD_T a = params->OPDI_NUMBERS[0], b = params->OPDI_NUMBERS[1], c = params->OPDI_NUMBERS[2];
+    const OPD_T *x = (const OPD_T *)data[1], *y = inputs > 1 ? (const OPD_T *)data[2] : x,
+        *z = inputs > 2 ? (const OPD_T *)data[3] : x;
+    OPD_T *out = (OPD_T *)data[0];
+    for (int64_t i = 0; i < count; i++) {
+        const OPD_T value = formula(x[i], y[i], z[i], a, b, c, params);
+        out[i] = value;
     }
+}
 /* 64 elements at a time in a loop of constant length, which compilers vectorise without being asked. */
-#define OPDI_LOOP_V_BODY(tag, type, name, inputs, formula)                                                  \
-    {                                                                                                       \
-        OPDI_LOOP_HEAD(tag, type, inputs)                                                                   \
-        for (; i + 64 <= count; i += 64) {                                                                  \
-            int j;                                                                                          \
-            OPDI_IVDEP                                                                                      \
-            for (j = 0; j < 64; j++) { OPDI_LOOP_AT_##inputs(type, i + j) out[i + j] = (formula); }         \
-        }                                                                                                   \
-        for (; i < count; i++) { OPDI_LOOP_AT_##inputs(type, i) out[i] = (formula); }                       \
+OPDI_LOOP_TEXT void OPDI_LOOP(blocks)(void *const *data, int64_t count, const opdi_params *params, int inputs,
+                                      OPDI_LOOP(formula) *formula) {
+    const OPD_T a = params->OPDI_NUMBERS[0], b = params->OPDI_NUMBERS[1], c = params->OPDI_NUMBERS[2];
+    const OPD_T *x = (const OPD_T *)data[1], *y = inputs > 1 ? (const OPD_T *)data[2] : x,
+        *z = inputs > 2 ? (const OPD_T *)data[3] : x;
+    OPD_T *out = (OPD_T *)data[0];
+    int64_t i = 0;
+    for (; i + 64 <= count; i += 64) {
+        OPDI_IVDEP
+        for (int j = 0; j < 64; j++) {
+            const OPD_T value = formula(x[i + j], y[i + j], z[i + j], a, b, c, params);
+            out[i + j] = value;
+        }
     }
-#define OPDI_LOOP_V_PLAIN(tag, type, name, inputs, formula)                                                 \
-    static void opdi_##tag##_##name(void *const *data, int64_t count, const opdi_params *params)            \
-    OPDI_LOOP_V_BODY(tag, type, name, inputs, formula)
+    for (; i < count; i++) {
+        const OPD_T value = formula(x[i], y[i], z[i], a, b, c, params);
+        out[i] = value;
+    }
+}
+#endif
+#if defined(OPDI_MAIN_PASS)
+/* A row's formula as a function of one element, which its loops are compiled with. */
+#define OPDI_LOOP_FORMULA(name, formula) \
+    OPDI_LOOP_TEXT OPD_T OPDI_LOOP(at_##name)(OPD_UNUSED OPD_T x, OPD_UNUSED OPD_T y, OPD_UNUSED OPD_T z, \
+        OPD_UNUSED OPD_T a, OPD_UNUSED OPD_T b, OPD_UNUSED OPD_T c, OPD_UNUSED const opdi_params *params) { \
+        return formula; }
+#define OPDI_LOOP_EACH(name, inputs, formula) \
+    OPDI_LOOP_FORMULA(name, formula) \
+    OPDI_COLD OPD_UNUSED static void OPDI_LOOP(name)(void *const *data, int64_t count, const opdi_params *params) { \
+        OPDI_LOOP(each)(data, count, params, inputs, OPDI_LOOP(at_##name)); }
+#define OPDI_LOOP_BLOCKS(name, inputs, formula) \
+    OPDI_LOOP_FORMULA(name, formula) \
+    static void OPDI_LOOP(name)(void *const *data, int64_t count, const opdi_params *params) { \
+        OPDI_LOOP(blocks)(data, count, params, inputs, OPDI_LOOP(at_##name)); }
 #if defined(OPDI_X86)
 /* The long loop for AVX2, a short one for machines without. */
-#define OPDI_LOOP_V_WIDE(tag, type, name, inputs, formula)                                                  \
-    OPDI_AVX2 static void opdi_##tag##_##name##_avx2(void *const *data, int64_t count, const opdi_params *params) \
-    OPDI_LOOP_V_BODY(tag, type, name, inputs, formula)                                                      \
-    OPDI_NOINLINE static void opdi_##tag##_##name##_plain(void *const *data, int64_t count,                           \
-                                                          const opdi_params *params) {                                \
-        OPDI_LOOP_HEAD(tag, type, inputs)                                                                   \
-        for (; i < count; i++) { OPDI_LOOP_AT_##inputs(type, i) out[i] = (formula); }                       \
-    }                                                                                                       \
-    static void opdi_##tag##_##name(void *const *data, int64_t count, const opdi_params *params) {          \
-        if (opdi_cpu_level() > 0) { opdi_##tag##_##name##_avx2(data, count, params); }                      \
-        else { opdi_##tag##_##name##_plain(data, count, params); }                                          \
-    }
+#define OPDI_LOOP_WIDE(name, inputs, formula) \
+    OPDI_LOOP_FORMULA(name, formula) \
+    OPDI_AVX2 static void OPDI_LOOP(name##_avx2)(void *const *data, int64_t count, const opdi_params *params) { \
+        OPDI_LOOP(blocks)(data, count, params, inputs, OPDI_LOOP(at_##name)); } \
+    OPDI_NOINLINE static void OPDI_LOOP(name##_plain)(void *const *data, int64_t count, const opdi_params *params) { \
+        OPDI_LOOP(each)(data, count, params, inputs, OPDI_LOOP(at_##name)); } \
+    static void OPDI_LOOP(name)(void *const *data, int64_t count, const opdi_params *params) { \
+        if (opdi_cpu_level() > 0) { OPDI_LOOP(name##_avx2)(data, count, params); } \
+        else { OPDI_LOOP(name##_plain)(data, count, params); } }
 #else
-#define OPDI_LOOP_V_WIDE OPDI_LOOP_V_PLAIN
+#define OPDI_LOOP_WIDE OPDI_LOOP_BLOCKS
 #endif
-#define OPDI_LOOP_F32_S(name, inputs, formula) OPDI_LOOP_S(f32, float, name, inputs, formula)
-#define OPDI_LOOP_F32_V(name, inputs, formula) OPDI_LOOP_V_WIDE(f32, float, name, inputs, formula)
-#define OPDI_LOOP_F32_W(name, inputs, formula) OPDI_LOOP_V_WIDE(f32, float, name, inputs, formula)
+/* What the kinds of formulas are in float, in double and in int64_t. */
+#define OPDI_LOOP_F32_S OPDI_LOOP_EACH
+#define OPDI_LOOP_F32_V OPDI_LOOP_WIDE
+#define OPDI_LOOP_F32_W OPDI_LOOP_WIDE
 #define OPDI_LOOP_F32_D(name, inputs, formula)
-#define OPDI_LOOP_F32_M(name, inputs, formula)                                                              \
-    static void opdi_f32_##name(void *const *data, int64_t count, const opdi_params *params) {              \
-        (void)params; opdi_v##name(count, (float *)data[0], (const float *)data[1]);                        \
-    }
-#define OPDI_LOOP_F64_S(name, inputs, formula) OPDI_LOOP_S(f64, double, name, inputs, formula)
-#define OPDI_LOOP_F64_V(name, inputs, formula) OPDI_LOOP_S(f64, double, name, inputs, formula)
-#define OPDI_LOOP_F64_W(name, inputs, formula) OPDI_LOOP_V_PLAIN(f64, double, name, inputs, formula)
-#define OPDI_LOOP_F64_D(name, inputs, formula) OPDI_LOOP_S(f64, double, name, inputs, formula)
-#define OPDI_LOOP_F64_M(name, inputs, formula) OPDI_LOOP_S(f64, double, name, inputs, formula)
-#define OPDI_LOOP_I64_D(name, inputs, formula) OPDI_LOOP_S(i64, int64_t, name, inputs, formula)
-#define OPDI_LOOP_I64_S(name, inputs, formula) OPDI_LOOP_S(i64, int64_t, name, inputs, formula)
-#define OPDI_LOOP_I64_V(name, inputs, formula) OPDI_LOOP_S(i64, int64_t, name, inputs, formula)
-#define OPDI_LOOP_I64_W(name, inputs, formula) OPDI_LOOP_V_PLAIN(i64, int64_t, name, inputs, formula)
+#define OPDI_LOOP_F32_M(name, inputs, formula) \
+    static void opdi_f32_##name(void *const *data, int64_t count, OPD_UNUSED const opdi_params *params) { \
+        opdi_v##name(count, (float *)data[0], (const float *)data[1]); }
+#define OPDI_LOOP_F64_W OPDI_LOOP_BLOCKS
+#define OPDI_LOOP_F64_S OPDI_LOOP_EACH
+#define OPDI_LOOP_F64_V OPDI_LOOP_EACH
+#define OPDI_LOOP_F64_D OPDI_LOOP_EACH
+#define OPDI_LOOP_F64_M OPDI_LOOP_EACH
 #define OPDI_LOOP_F32(name, inputs, kind, formula) OPDI_LOOP_F32_##kind(name, inputs, formula)
-#define OPDI_LOOP_F64(name, inputs, kind, formula) OPDI_LOOP_F64_##kind(name, inputs, formula)
-#define OPDI_LOOP_I64(name, inputs, kind, formula) OPDI_LOOP_I64_##kind(name, inputs, formula)
+#define OPDI_LOOP_F64(name, inputs, kind, formula) OPDI_LOOP_F64_##kind(name, inputs, formula)      /* and int64_t */
 
-#undef OPDI_MAIN_PASS                             /* this file again gives the helpers only */
+#undef OPDI_MAIN_PASS                             /* this file again: the helpers and the loops' text */
 #define OPD_FORMULA_QUALIFIERS static inline
 #define OPD_ADD(x, y) ((x) + (y))
 #define OPD_SUB(x, y) ((x) - (y))
@@ -48404,6 +48424,8 @@ static inline int64_t opdi_wrap_mul(int64_t x, int64_t y) { return (int64_t)((ui
 #define OPD_T float
 #define OPD_FN(name) name##f
 #define OPD_H(name) opdi_f32_h_##name
+#define OPDI_LOOP(name) opdi_f32_##name
+#define OPDI_NUMBERS f32
 #define OPD_FORMULA_HELPERS_FLOAT
 #include OPDISPATCH_FILE
 OPD_FORMULAS_ALL(OPDI_LOOP_F32)
@@ -48411,13 +48433,19 @@ OPD_FORMULAS_FLOAT(OPDI_LOOP_F32)
 #undef OPD_T
 #undef OPD_FN
 #undef OPD_H
+#undef OPDI_LOOP
+#undef OPDI_NUMBERS
 #define OPD_T double
 #define OPD_FN(name) name
 #define OPD_H(name) opdi_f64_h_##name
+#define OPDI_LOOP(name) opdi_f64_##name
+#define OPDI_NUMBERS f64
 #define OPD_FORMULA_HELPERS_FLOAT
 #include OPDISPATCH_FILE
 OPD_FORMULAS_ALL(OPDI_LOOP_F64)
 OPD_FORMULAS_FLOAT(OPDI_LOOP_F64)
+#undef OPDI_LOOP
+#undef OPDI_NUMBERS
 #undef OPD_T
 #undef OPD_FN
 #undef OPD_H
@@ -48430,6 +48458,8 @@ OPD_FORMULAS_FLOAT(OPDI_LOOP_F64)
 #define OPD_MUL(x, y) opdi_wrap_mul(x, y)
 #define OPD_NEG(x) opdi_wrap_sub(0, x)
 #define OPD_T int64_t
+#define OPDI_LOOP(name) opdi_i64_##name
+#define OPDI_NUMBERS i64
 #define OPD_H(name) OPDI_H_##name                        /* those that divide also take s */
 #define OPD_HELPER(name) opdi_h_i64_##name
 #define OPD_NOTES , const opdi_params *params
@@ -48448,8 +48478,10 @@ OPD_FORMULAS_FLOAT(OPDI_LOOP_F64)
 #define OPDI_H_clamp(x, y, z) opdi_h_i64_clamp(x, y, z)
 #define OPD_FORMULA_HELPERS_INT
 #include OPDISPATCH_FILE
-OPD_FORMULAS_ALL(OPDI_LOOP_I64)
-OPD_FORMULAS_INT(OPDI_LOOP_I64)
+OPD_FORMULAS_ALL(OPDI_LOOP_F64)
+OPD_FORMULAS_INT(OPDI_LOOP_F64)
+#undef OPDI_LOOP
+#undef OPDI_NUMBERS
 #undef OPD_T
 #undef OPD_H
 #undef OPD_HELPER
