@@ -285,7 +285,7 @@
      >>definitions     cards and C functions become operators
      >>calls           calls, by operator and by base name, and what a kernel sees of one
      >>dumps           tables and registrations as text, a call explained
-     >>tensors         storage, sizes and strides, tangents beside storages, results of kernels, derived forms
+     >>tensors         storage, sizes and strides, tangents beside storages, results of kernels
      >>kernels         threads, vector math, matrix product, convolution, random numbers
      >>loops           tensor iteration: promotion, broadcasting, block loops, copies
      >>backends        devices from outside
@@ -295,6 +295,8 @@
      >>functions       custom functions, what is differentiable once, what a formula reads
      >>engine          the walk from the last node to the first, and the hooks on its way
      >>saved           saved-tensor hooks, checkpoints, anomaly mode
+     >>derived         forms in place and with out=, and the count of writes
+     >>printing        tensors as text
      >>forward         dual tensors, levels, tangents of results
      >>autocast        regions, policies, the cache of cast weights
      >>batching        calls through the layers, batching rules: how an operator is run on a batch of examples
@@ -10594,7 +10596,32 @@ static opd_key opdi_key_find(const char *name) {
 OPDI_COLD_END
 
 OPDI_COLD_BEGIN
-static int opdi_distance(const char *first, const char *second, int most);
+static int opdi_lower(char letter) { return letter >= 'A' && letter <= 'Z' ? letter - 'A' + 'a' : letter; }
+
+/* Edit distance of two names, ignoring case; `most` + 1 when it is more than `most`, which is at most 3.  For "did you
+   mean".  Only cells near the diagonal can be so small. */
+static int opdi_distance(const char *first, const char *second, int most) {
+    int row[2][72], i, j, na = (int)strlen(first), nb = (int)strlen(second);
+    if (na > 64 || nb > 64 || abs(na - nb) > most) { return most + 1; }
+    for (j = 0; j <= nb + most + 1; j++) {
+        row[0][j] = j;
+        row[1][j] = most + 1;
+    }
+    for (i = 1; i <= na; i++) {
+        int *cur = row[i & 1], *old = row[(i + 1) & 1], least = most + 1;
+        const int from = OPDI_MAX(1, i - most), to = OPDI_MIN(nb, i + most);
+        cur[from - 1] = from == 1 ? i : most + 1;
+        for (j = from; j <= to; j++) {
+            int cost = old[j - 1] + (opdi_lower(first[i - 1]) != opdi_lower(second[j - 1]));
+            cost = OPDI_MIN(cost, old[j] + 1);
+            cur[j] = OPDI_MIN(cost, cur[j - 1] + 1);
+            least = OPDI_MIN(least, cur[j]);
+        }
+        cur[to + 1] = most + 1;
+        if (least > most && cur[from - 1] > most) { return most + 1; }
+    }
+    return OPDI_MIN(row[na & 1][nb], most + 1);
+}
 
 /* The key of a name.  OPD_KEY_INVALID with an error that names what replaced a key of PyTorch's, or the names that
    are most alike. */
@@ -11291,9 +11318,9 @@ static inline void opdi_started(void) {
 OPDI_COLD_END
 
 //== built-in operators that wait ======================================================================================
-
-/* A program uses few of the built-in operators, so each waits until somebody looks up one of its family: the overloads
-   and the derived forms of one name (add.Tensor, add.Scalar, add_.Tensor, add.out). */
+//
+//  A program uses few of the built-in operators, so each waits until somebody looks up one of its family: the overloads
+//  and the derived forms of one name (add.Tensor, add.Scalar, add_.Tensor, add.out).
 
 /* The length of the family's part of a name: of "aten::add" in "aten::add_.Tensor". */
 static size_t opdi_family(const char *name) {
@@ -11509,33 +11536,6 @@ static opd_op *opdi_entry(const char *text) {
 static void opdi_overloads_changed(const opd_op *op) {
     int32_t *changes = &opdi_name_of(op->base_name)->changes;
     OPDI_PUBLISH(changes, *changes + 1);
-}
-
-static int opdi_lower(char letter) { return letter >= 'A' && letter <= 'Z' ? letter - 'A' + 'a' : letter; }
-
-/* Edit distance of two names, ignoring case; `most` + 1 when it is more than `most`, which is at most 3.  For "did you
-   mean".  Only cells near the diagonal can be so small. */
-static int opdi_distance(const char *first, const char *second, int most) {
-    int row[2][72], i, j, na = (int)strlen(first), nb = (int)strlen(second);
-    if (na > 64 || nb > 64 || abs(na - nb) > most) { return most + 1; }
-    for (j = 0; j <= nb + most + 1; j++) {
-        row[0][j] = j;
-        row[1][j] = most + 1;
-    }
-    for (i = 1; i <= na; i++) {
-        int *cur = row[i & 1], *old = row[(i + 1) & 1], least = most + 1;
-        const int from = OPDI_MAX(1, i - most), to = OPDI_MIN(nb, i + most);
-        cur[from - 1] = from == 1 ? i : most + 1;
-        for (j = from; j <= to; j++) {
-            int cost = old[j - 1] + (opdi_lower(first[i - 1]) != opdi_lower(second[j - 1]));
-            cost = OPDI_MIN(cost, old[j] + 1);
-            cur[j] = OPDI_MIN(cost, cur[j - 1] + 1);
-            least = OPDI_MIN(least, cur[j]);
-        }
-        cur[to + 1] = most + 1;
-        if (least > most && cur[from - 1] > most) { return most + 1; }
-    }
-    return OPDI_MIN(row[na & 1][nb], most + 1);
 }
 
 /* Returns a set of bits, one for each letter in text whatever its case: similar names have nearly the same bits. */
@@ -13066,6 +13066,14 @@ static void *opdi_scope_alloc(size_t size) {
     thread->handles[thread->top++] = (uintptr_t)block | OPDI_HANDLE_BLOCK;
     return block + 1;
 }
+OPDI_COLD_BEGIN
+/* Returns room for count tensors in the innermost scope, all NULL; NULL with an error. */
+static opd_tensor **opdi_scope_tensors(int count) {
+    opd_tensor **list = (opd_tensor **)opdi_scope_alloc(((size_t)count + 1) * sizeof *list);
+    if (list) { memset(list, 0, ((size_t)count + 1) * sizeof *list); }
+    return list;
+}
+OPDI_COLD_END
 
 static void opdi_handle_release(uintptr_t h) {
     uintptr_t p = h & ~(OPDI_HANDLE_BLOCK | OPDI_HANDLE_UP);
@@ -16036,7 +16044,7 @@ int opd_check_invariants(void) {
 OPDI_ONCE_END
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>tensors      storage, sizes and strides, results of kernels, derived forms
+//  >>tensors      storage, sizes and strides, tangents beside storages, results of kernels
 //
 //  A tensor is one block: header, sizes, strides, storage header, few data; more data are a block of their own.  Its
 //  references are counted; the block goes when the last tensor that looks at the storage goes.  Uses the dispatcher; of
@@ -16047,7 +16055,6 @@ OPDI_ONCE_END
     (OPD_BIT_OF(OPD_F_DENSE) | OPD_BIT_OF(OPD_F_AD_INPLACE_OR_VIEW) | OPD_BIT_OF(OPD_F_AUTOGRAD) |          \
      OPD_BIT_OF(OPD_F_AUTOCAST))
 
-static int opdi_copy(opd_tensor *dst, const opd_tensor *src);
 static int opdi_family_pass(opd_tensor *value, const opd_tensor *tensor);
 static opd_tensor *opdi_fake_new(opd_ints sizes, opd_scalar_type dtype, opd_device device);
 static opd_tensor *opdi_device_tensor(const int64_t *sizes, const int64_t *strides, int ndim, opd_scalar_type dtype,
@@ -16055,7 +16062,6 @@ static opd_tensor *opdi_device_tensor(const int64_t *sizes, const int64_t *strid
 static opdi_storage *opdi_device_storage(int64_t bytes, int place);
 static int opdi_device_move(const opdi_storage *dst, char *to, const opdi_storage *src, const char *from, size_t bytes);
 static int opdi_device_copy(opd_tensor *dst, const opd_tensor *src);
-static opd_tensor *opdi_host_copy(const opd_tensor *tensor);
 static bool opdi_on_device(const opd_tensor *tensor) {
     return tensor->backend != OPD_CPU && tensor->backend != OPD_META;
 }
@@ -16374,7 +16380,6 @@ OPDI_COLD_BEGIN
 static int opdi_inside_transform(const char *text) {
     return opdi_self()->innermost.layer ? opd_fail(OPD_ERROR_AUTOGRAD, "%s", text) : 0;
 }
-static bool opdi_any_element(opd_tensor *tensor, bool nan);
 static opd_tensor *opdi_batch_part(opd_tensor *tensor, opd_ints sizes, opd_ints strides, int64_t offset);
 
 static int opdi_dead_argument(opd_call *call) {
@@ -16781,9 +16786,9 @@ opd_tensor *opd_tensor_unwrap_key(const opd_tensor *tensor, opd_key key) {
 OPDI_COLD_BEGIN
 
 //== tangents beside storages ==========================================================================================
-
-/* Forward mode keeps a tangent beside the storage, one for each level that is open and each family of tensors: see
-   >>forward.  Here is what has to be known where tensors are made, kept and freed. */
+//
+//  Forward mode keeps a tangent beside the storage, one for each level that is open and each family of tensors: see
+//  >>forward.  Here is what has to be known where tensors are made, kept and freed.
 
 typedef struct opdi_dual {
     struct opdi_dual *next;                       /* of its storage */
@@ -17150,7 +17155,20 @@ OPDI_COLD_END
     "unsupported operation: more than one element of the written-to tensor refers to a single memory location. " \
     "Please clone() the tensor before performing the operation."
 
-static bool opdi_is_dense(const opd_tensor *tensor);
+/* True when every element has its own memory and there are no gaps between them. */
+static bool opdi_is_dense(const opd_tensor *tensor) {
+    int64_t expect = 1;
+    int done, i;
+    if (tensor->flags & OPDI_CONTIGUOUS) { return true; }
+    for (done = 0; done < tensor->ndim; done++) {  /* each time, the dim that continues the block */
+        for (i = 0; i < tensor->ndim; i++) {
+            if (opdi_sizes(tensor)[i] > 1 && opdi_strides(tensor)[i] == expect) { break; }
+        }
+        if (i == tensor->ndim) { break; }
+        expect *= opdi_sizes(tensor)[i];
+    }
+    return expect == tensor->numel;
+}
 static bool opdi_same_place(const opd_tensor *first, const opd_tensor *second) {
     return first->data == second->data && first->ndim == second->ndim && first->dtype == second->dtype &&
         memcmp(first->dims, second->dims, 2 * (size_t)first->ndim * sizeof *first->dims) == 0;
@@ -17302,655 +17320,6 @@ static opd_device opdi_call_device(const opd_call *call) {
 opd_tensor *opd_result(opd_call *call, int i, const int64_t *sizes, int ndim, opd_scalar_type dtype) {
     return opd_result_strided(call, i, sizes, NULL, ndim, dtype, opdi_call_device(call));
 }
-
-//== derived forms =====================================================================================================
-
-/* Writes the arguments of the functional form for a derived call: one that the derived form lacks has its default, a
-   dtype or device that it lacks is the target's.  Returns 0. */
-static int opdi_derived_args(const opd_call *call, const opdi_card *card, opd_tensor *target, opd_value *args) {
-    const opd_op *base = card->base->op;
-    int i;
-    for (i = 0; i < base->nargs; i++) {
-        const opdi_arg *arg = &base->schema->args[i];
-        int from = card->map[i];
-        if (from >= 0) { args[i] = call->args[from]; }
-        else if (strcmp(arg->name, "dtype") == 0) { args[i] = opd_value_int(target->dtype); }
-        else if (strcmp(arg->name, "device") == 0) { args[i] = opd_value_device(opd_tensor_device(target)); }
-        else { args[i] = arg->has_default ? arg->value : opd_value_none(); }
-    }
-    return 0;
-}
-
-/* Tells where tensor lies once it has the sizes of `got` (NULL: as it is); false if it has gaps, or will
-   get other memory. */
-static bool opdi_target_span(const opd_tensor *tensor, const opd_tensor *got, const char **begin, const char **end) {
-    const int64_t size = (int64_t)opd_dtype_size((opd_scalar_type)tensor->dtype);
-    const bool as_is = !got || opdi_has_sizes(tensor, got->dims, got->ndim);
-    const int64_t numel = as_is ? tensor->numel : got->numel;
-    *begin = tensor->data;
-    if (!tensor->data || !numel || (as_is && !opdi_is_dense(tensor))) { return false; }
-    if (!as_is && numel > (tensor->storage->data + tensor->storage->bytes - tensor->data) / size) { return false; }
-    *end = tensor->data + numel * size;
-    return true;
-}
-/* Refuses out tensors that share memory, with the sizes of what was got for them (NULL: as they are); 0, or -1. */
-static int opdi_check_apart(opd_tensor *const *to, opd_tensor *const *got, int count) {
-    const char *begin[2], *end[2];
-    int i, k;
-    for (i = 1; i < count; i++) {
-        for (k = 0; k < i; k++) {
-            if (to[i] != to[k] && (!opdi_same_memory(to[i], to[k]) ||
-                                   !opdi_target_span(to[i], got ? got[i] : NULL, &begin[0], &end[0]) ||
-                                   !opdi_target_span(to[k], got ? got[k] : NULL, &begin[1], &end[1]) ||
-                                   end[0] <= begin[1] || end[1] <= begin[0])) { continue; }
-            return opd_fail(OPD_ERROR_ARGUMENT, "unsupported operation: two of the written-to tensors share memory. "
-                            "Please clone() one of them before performing the operation.");
-        }
-    }
-    return 0;
-}
-/* Checks an out= tensor: it is no number, and is on meta only if the arguments are; 0, or -1 with an error. */
-static int opdi_check_out(const opd_call *call, int arg, const opd_tensor *out) {
-    const char *name = call->op->schema->args[arg].name;
-    const opd_tensor *other = NULL;
-    int i;
-    if (out->flags & OPDI_WRAPPED) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "a number cannot be written: argument '%s' must be a tensor", name);
-    }
-    if (out->backend != OPD_META) { return 0; }
-    for (i = 0; i < call->op->nargs; i++) {
-        const opd_value *value = &call->args[i];
-        const opd_tensor *tensor = value->tag == OPD_TAG_TENSOR ? value->u.t : value->tag == OPD_TAG_TENSORS &&
-            value->n ? value->u.tensors[0] : NULL;
-        if (!tensor || call->op->written_args >> i & 1 || tensor->flags & OPDI_WRAPPED) { continue; }
-        if (tensor->backend == OPD_META) { return 0; }
-        other = tensor;
-    }
-    return !other ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "Expected all tensors to be on the same device, but found at "
-                                 "least two devices, %s and meta! (argument '%s')", opdi_device_names[other->backend],
-                                 name);
-}
-/* Lists the tensors that a derived call writes: self, or the out arguments in order; returns how many, -1
-   with an error. */
-static int opdi_derived_targets(const opd_call *call, const opdi_card *card, opd_tensor **targets) {
-    uint64_t mask = call->op->written_args;
-    int count = 0;
-    if (card->inplace) {
-        targets[0] = call->args[0].u.t;
-        return 1;
-    }
-    for (; mask && count < OPDI_MAX_RETURNS; mask &= mask - 1) {
-        targets[count] = call->args[opdi_low_bit(mask)].u.t;
-        if (opdi_check_out(call, opdi_low_bit(mask), targets[count++])) { return -1; }
-    }
-    return count > 1 && opdi_check_apart(targets, NULL, count) ? -1 : count;
-}
-
-/* Copies to the targets what the kernel has put elsewhere, after checking that all may be written; 0, or -1. */
-static int opdi_derived_settle(opd_call *call) {
-    opd_tensor *got[OPDI_MAX_RETURNS], **to = call->targets;
-    const int nrets = call->op->nrets;
-    bool apart = true;
-    int i, k;
-    for (i = 0; i < nrets; i++) {
-        got[i] = call->rets[i].tag == OPD_TAG_TENSOR ? call->rets[i].u.t : to[i];
-        if (got[i] == to[i]) { continue; }
-        apart = false;
-        if (opdi_check_target(call, i, got[i]->dims, got[i]->ndim, (opd_scalar_type)got[i]->dtype)) { return -1; }
-    }
-    if (apart) { return 0; }
-    if (nrets > 1 && opdi_check_apart(to, got, nrets)) { return -1; }
-    for (i = 0; i < nrets; i++) {                 /* a view of what is written first */
-        for (k = 0; k < nrets && got[i] != to[i]; k++) {
-            opd_tensor *copy;
-            if (!opdi_same_memory(got[i], to[k])) { continue; }
-            copy = opdi_own(opdi_tensor_make(got[i]->dims, NULL, got[i]->ndim, (opd_scalar_type)got[i]->dtype,
-                                             opdi_place_of(got[i])));
-            if (!copy || opdi_copy(copy, got[i])) { return -1; }
-            got[i] = copy;
-        }
-    }
-    for (i = 0; i < nrets; i++) {
-        if (got[i] == to[i]) { continue; }
-        if (!opdi_has_sizes(to[i], got[i]->dims, got[i]->ndim) && opdi_resize(to[i], got[i]->dims, got[i]->ndim)) {
-            return -1;
-        }
-        if (opdi_copy(to[i], got[i])) { return -1; }
-    }
-    return 0;
-}
-
-/* The kernel of in-place and out= forms on every backend: runs the functional kernel with its results pointed at the
-   targets, and copies what had to go into a temporary (another dtype, overlap). */
-static int opdi_derived_kernel(opd_call *call) {
-    const opdi_card *card = (const opdi_card *)call->user;
-    opd_op *base = card->base->op;
-    const opdi_table *table = OPDI_ACQUIRE(&base->table);
-    opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
-    opd_tensor *targets[OPDI_MAX_RETURNS];
-    opd_call other;
-    int i, rc = 0;
-    if (!table && !(table = opdi_table_make(base))) { return -1; }
-    if (opdi_derived_targets(call, card, targets) < 0 || opdi_derived_args(call, card, targets[0], args)) { return -1; }
-    other.op = base;
-    other.args = args;
-    other.rets = rets;
-    other.keys = call->keys;
-    other.slot = call->slot;
-    other.flags = 0;
-    other.targets = targets;
-    other.inplace = card->inplace;
-    other.stands_in = false;
-    other.elementwise = (opdi_desc_tags(&card->desc) & OPD_OPTAG_POINTWISE) != 0;
-    if (opdi_invoke(call->th, &other, &table->slots[other.slot])) { return -1; }
-    if (base->nrets != 1 || rets[0].tag != OPD_TAG_TENSOR || rets[0].u.t != targets[0]) {
-        rc = opdi_derived_settle(&other);
-    }
-    opdi_rets_drop(&other);
-    for (i = 0; i < call->op->nrets && rc == 0; i++) { rc = opd_return_tensor(call, targets[i]); }
-    return rc;
-}
-
-/* Copies what was computed into the tensor `to`, which may get its sizes if `resize`; 0, or -1 with an error. */
-static int opdi_derived_copy(opd_tensor *to, opd_tensor *got, bool resize) {
-    static opd_op *copy;
-    opd_value args[3];
-    if (got == to) { return 0; }
-    if (!opd_can_cast((opd_scalar_type)got->dtype, (opd_scalar_type)to->dtype)) {
-        return opd_fail(OPD_ERROR_DTYPE, "result type %s can't be cast to the desired output type %s",
-                        opd_dtype_cname((opd_scalar_type)got->dtype), opd_dtype_cname((opd_scalar_type)to->dtype));
-    }
-    if (opdi_same_memory(got, to) && !(got = opd_clone(got))) { return -1; }
-    if (!opdi_has_sizes(to, got->dims, got->ndim)) {
-        char first[256], second[256];
-        if (!resize) {
-            return opd_fail(OPD_ERROR_SHAPE, "output with shape %s doesn't match the broadcast shape %s",
-                            opdi_sizes_text(to->dims, to->ndim, first, sizeof first),
-                            opdi_sizes_text(got->dims, got->ndim, second, sizeof second));
-        }
-        if (opdi_resize(to, got->dims, got->ndim)) { return -1; }
-    }
-    args[0] = opd_value_tensor(to);
-    args[1] = opd_value_tensor(got);
-    args[2] = opd_value_bool(false);
-    return opd_call_op(OPD_OP(&copy, "aten::copy_"), args, 3) ? 0 : -1;
-}
-
-/* The kernel of in-place and out= forms of a composite operator: computes, then copies by copy_,
-   which autograd sees. */
-static int opdi_derived_composite(opd_call *call) {
-    const opdi_card *card = (const opdi_card *)call->user;
-    opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
-    opd_tensor *targets[OPDI_MAX_RETURNS];
-    int i, count = opdi_derived_targets(call, card, targets);
-    if (count < 0) { return -1; }
-    if (!card->inplace && opd_call_requires_grad(call)) { return opdi_autograd_out_kernel(call); }
-    if (opdi_derived_args(call, card, targets[0], args)) { return -1; }
-    if (card->inplace && opd_call_requires_grad(call)) {     /* self is written to after formulas have saved it */
-        opd_tensor *was = opd_clone(targets[0]);
-        for (i = 0; i < card->base->op->nargs; i++) {
-            if (args[i].tag == OPD_TAG_TENSOR && args[i].u.t == targets[0]) { args[i].u.t = was; }
-        }
-        if (!was) { return -1; }
-    }
-    if (opd_call_all(card->base->op, rets, args, card->base->op->nargs)) { return -1; }
-    for (i = 0; i < count && i < card->base->op->nrets; i++) {
-        if (rets[i].tag == OPD_TAG_TENSOR && opdi_derived_copy(targets[i], rets[i].u.t, !card->inplace)) { return -1; }
-    }
-    for (i = 0; i < call->op->nrets; i++) {
-        if (opd_return_tensor(call, targets[i])) { return -1; }
-    }
-    return 0;
-}
-
-static opd_tensor **opdi_scope_tensors(int count);
-/* The kernel of out= forms with a list of tensors: copies the functional form's results over. */
-static int opdi_derived_list(opd_call *call) {
-    const opdi_card *card = (const opdi_card *)call->user;
-    const opd_tensors out = opd_arg_tensors(call, opdi_low_bit(call->op->written_args));
-    opd_value args[OPD_MAX_ARGS], got;
-    opd_tensor **list;
-    int32_t j, k;
-    for (k = 0; k < out.n; k++) {
-        if (opdi_check_out(call, opdi_low_bit(call->op->written_args), out.data[k])) { return -1; }
-    }
-    if (opdi_derived_args(call, card, out.n ? out.data[0] : NULL, args) ||
-        opd_call_all(card->base->op, &got, args, card->base->op->nargs)) {
-        return -1;
-    }
-    if (got.n != out.n) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "%s(): expected %d out tensors, but got %lld", call->op->schema->name,
-                        (int)got.n, (long long)out.n);
-    }
-    if (opdi_check_apart(out.data, got.u.tensors, got.n) || !(list = opdi_scope_tensors(got.n + 1))) { return -1; }
-    for (k = 0; k < got.n; k++) {                 /* a view of what is written before it */
-        for (j = 0; j < k && !opdi_same_memory(got.u.tensors[k], out.data[j]); j++) {}
-        list[k] = j < k ? opd_clone(got.u.tensors[k]) : got.u.tensors[k];
-        if (!list[k]) { return -1; }
-    }
-    for (k = 0; k < got.n; k++) {
-        if (opdi_derived_copy(out.data[k], list[k], true)) { return -1; }
-    }
-    return 0;
-}
-
-/* Refuses a write into a tensor that has memory, when an argument is a fake; 0, or -1 with an error. */
-static int opdi_check_fakes(const opd_op *op, const opd_value *args) {
-    uint64_t mask;
-    if (strcmp(op->schema->name, "copy_") == 0) { return 0; }                /* which says it its own way */
-    for (mask = op->written_args; mask; mask &= mask - 1) {
-        const opd_value *value = &args[opdi_low_bit(mask)];
-        int32_t k, count = value->tag == OPD_TAG_TENSOR ? 1 : value->tag == OPD_TAG_TENSORS ? value->n : 0;
-        for (k = 0; k < count; k++) {
-            const opd_tensor *tensor = value->tag == OPD_TAG_TENSOR ? value->u.t : value->u.tensors[k];
-            if (!tensor || tensor->backend == OPD_META) { continue; }
-            return opd_fail(OPD_ERROR_ARGUMENT, "Expected all tensors to be on the same device, but found at least two "
-                            "devices, meta and %s! (argument '%s')", opdi_device_names[tensor->backend],
-                            op->schema->args[opdi_low_bit(mask)].name);
-        }
-    }
-    return 0;
-}
-
-static int opdi_mutation_write(struct opdi_mutation *mutation, const opd_tensor *tensor);
-static int opdi_is_captured(opdi_thread *thread, const opd_tensor *tensor);
-/* Counts a write into tensor, or (check) checks that there may be one; 0, or -1 with an error. */
-static int opdi_version_up(opdi_thread *thread, opd_tensor *tensor, bool check) {
-    if (OPDI_UNLIKELY(opdi_is_inference(tensor))) {
-        return !check || thread->state.inference ? 0
-            : opd_fail(OPD_ERROR_AUTOGRAD, "Inplace update to inference tensor outside InferenceMode is not allowed. "
-                       "You can make a clone to get a normal tensor before doing inplace update.");
-    }
-    if (check && OPDI_UNLIKELY(thread->innermost.tape != 0) && opdi_is_captured(thread, tensor)) { return -1; }
-    if (check) {
-        return OPDI_UNLIKELY(thread->innermost.mutation != NULL) ? opdi_mutation_write(thread->innermost.mutation,
-            tensor) : 0;
-    }
-    if (OPDI_UNLIKELY(tensor->flags & OPDI_BATCHED)) { return 0; }  /* a write into its value counts, once */
-    (void)OPDI_ADD(&tensor->storage->version, 1u);
-    return 0;
-}
-static int opdi_versions_up(const opd_call *call, bool check) {
-    uint64_t mask;
-    for (mask = call->op->written_args; mask; mask &= mask - 1) {
-        const opd_value *value = &call->args[opdi_low_bit(mask)];
-        int k;
-        if (value->tag == OPD_TAG_TENSOR && opdi_version_up(call->th, value->u.t, check)) { return -1; }
-        for (k = 0; value->tag == OPD_TAG_TENSORS && k < value->n; k++) {
-            if (value->u.tensors[k] && opdi_version_up(call->th, value->u.tensors[k], check)) { return -1; }
-        }
-    }
-    return 0;
-}
-/* The kernel at ADInplaceOrView: counts a write of each written argument once the operator below is done. */
-static int opdi_version_kernel(opd_call *call) {
-    if ((call->keys.backends >> OPD_META & 1) && opdi_check_fakes(call->op, call->args)) { return -1; }
-    if (opdi_versions_up(call, true)) { return -1; }
-    call->th->state.allow &= ~OPD_BIT_OF(OPD_F_AD_INPLACE_OR_VIEW);        /* a kernel's own writes count once */
-    if (opd_redispatch(call, opd_keyset_and(call->keys, opd_keyset_below(OPD_F_AD_INPLACE_OR_VIEW)))) {
-        return -1;
-    }
-    return opdi_versions_up(call, false);
-}
-
-OPDI_COLD_BEGIN
-
-/* Counts writes, and ties a first result that shares an argument's memory as a view without a formula.  0, or -1
-   with an error. */
-int opd_inplace_or_view_not_implemented(opd_call *call) {
-    const opd_op *op = call->op;
-    bool tied = false;
-    int i, k;
-    if (opdi_version_kernel(call)) { return -1; }
-    for (k = 0; k < op->nrets; k++) {
-        opd_tensor *tensor = call->rets[k].tag == OPD_TAG_TENSOR ? call->rets[k].u.t : NULL;
-        for (i = 0; tensor && i < op->nargs; i++) {
-            const opd_value *value = &call->args[i];
-            if (value->tag != OPD_TAG_TENSOR || value->u.t == tensor || value->u.t->storage != tensor->storage ||
-                op->written_args >> i & 1) { continue; }
-            if (k > 0 || tied) {
-                return opd_fail(OPD_ERROR_AUTOGRAD, "%s: only the first result may be a view, and of one argument",
-                                op->name);
-            }
-            tied = true;
-            if (!(tensor->flags & OPDI_IS_VIEW) && tensor->storage->block != tensor) {
-                opdi_view_tie(tensor, value->u.t, call->th->state.no_grad ? OPDI_VIEW_NO_GRAD : OPDI_VIEW_DEFAULT);
-            }
-            if ((tensor->flags & OPDI_IS_VIEW) && opdi_view_record_of(tensor)->creation == OPDI_VIEW_DEFAULT) {
-                opdi_view_record_of(tensor)->creation = OPDI_VIEW_NO_FORMULA;
-            }
-        }
-    }
-    return 0;
-}
-
-/* Printing: torch/_tensor_str.py with its default options */
-
-#define OPDI_PRINT_THRESHOLD 1000                 /* more elements than this are summarised */
-#define OPDI_PRINT_EDGE 3                         /* elements kept at either end of a dimension */
-#define OPDI_PRINT_LINE 80
-#define OPDI_PRINT_TEXT 400                       /* bytes for one number: "%.4f" of the largest double has 315 */
-
-enum { OPDI_PRINT_WHOLE = 0, OPDI_PRINT_FIXED, OPDI_PRINT_SCI, OPDI_PRINT_INT, OPDI_PRINT_BOOL };
-
-/* The format of the numbers of a tensor, or of the real or imaginary parts.  The first pass over the elements collects
-   what stands below `width`; floats that are zero or not finite do not count. */
-typedef struct opdi_print_column {
-    int mode;                    /* one of the above */
-    int width;                   /* numbers are filled up to this on the left */
-    bool any, fraction;          /* some number; some number that is not whole */
-    double low, high;            /* least and greatest magnitude */
-    int widths[3];               /* by mode, for floats */
-} opdi_print_column;
-
-typedef struct opdi_printer {
-    const opd_tensor *tensor;
-    char *buf;
-    size_t cap, len;             /* len counts all characters, also those beyond cap */
-    size_t line;                 /* value of len where the last line began */
-    int64_t item;                /* bytes per element */
-    int64_t part;                /* bytes from real to imaginary part */
-    int ncolumns;                /* 2 for complex */
-    bool summarize;
-    opdi_print_column columns[2];
-} opdi_printer;
-
-static void opdi_put(opdi_printer *printer, const char *text, size_t length) {
-    if (printer->len < printer->cap) {
-        memcpy(printer->buf + printer->len, text, OPDI_MIN(length, printer->cap - printer->len));
-    }
-    printer->len += length;
-}
-
-static void opdi_puts(opdi_printer *printer, const char *text) { opdi_put(printer, text, strlen(text)); }
-
-static void opdi_put_spaces(opdi_printer *printer, int count) {
-    while (count-- > 0) { opdi_put(printer, " ", 1); }
-}
-
-/* Ends the line `count` times and indents. */
-static void opdi_put_line(opdi_printer *printer, int count, int indent) {
-    while (count-- > 0) { opdi_put(printer, "\n", 1); }
-    printer->line = printer->len;
-    opdi_put_spaces(printer, indent);
-}
-
-/* Writes a float as Python's format() does, which knows no locale and no sign of a nan.  Returns the length. */
-static int opdi_print_float(double value, int mode, char *out /*[OPDI_PRINT_TEXT]*/) {
-    int count, i, k;
-    if (!isfinite(value)) {
-        strcpy(out, isnan(value) ? "nan" : value > 0 ? "inf" : "-inf");
-        return (int)strlen(out);
-    }
-    if (mode == OPDI_PRINT_WHOLE) { return snprintf(out, OPDI_PRINT_TEXT, "%.0f.", value); }
-    count = snprintf(out, OPDI_PRINT_TEXT, mode == OPDI_PRINT_SCI ? "%.4e" : "%.4f", value);
-    for (i = 0; i < count && ((out[i] >= '0' && out[i] <= '9') || out[i] == '-'); i++) { }
-    if (i >= count || out[i] == '.') { return count; }
-    for (k = i + 1; k < count && (out[k] < '0' || out[k] > '9'); k++) { }  /* the locale's point, perhaps many bytes */
-    out[i] = '.';
-    memmove(out + i + 1, out + k, (size_t)(count - k) + 1);
-    return count - (k - i - 1);
-}
-
-/* Writes a part of the element at `offset` and returns its length. */
-static int opdi_print_number(const opdi_printer *printer, int column, int64_t offset, char *out /*[OPDI_PRINT_TEXT]*/) {
-    int mode = printer->columns[column].mode;
-    if (mode < OPDI_PRINT_INT) {
-        return opdi_print_float(opdi_element_f64(printer->tensor, offset + column * printer->part), mode, out);
-    }
-    if (mode == OPDI_PRINT_INT) {
-        return snprintf(out, OPDI_PRINT_TEXT, "%lld", (long long)opdi_element_i64(printer->tensor, offset));
-    }
-    strcpy(out, opdi_element_i64(printer->tensor, offset) ? "True" : "False");
-    return (int)strlen(out);
-}
-
-/* Notes one number of the first pass of printing, from which width and form of all follow. */
-static void opdi_print_measure(opdi_printer *printer, int column, int64_t offset) {
-    opdi_print_column *wide = &printer->columns[column];
-    char text[OPDI_PRINT_TEXT];
-    double value, magnitude;
-    int mode;
-    if (wide->mode >= OPDI_PRINT_INT) {
-        wide->width = OPDI_MAX(wide->width, opdi_print_number(printer, column, offset, text));
-        return;
-    }
-    value = opdi_element_f64(printer->tensor, offset + column * printer->part);
-    magnitude = fabs(value);
-    if (!isfinite(value) || magnitude <= 0) { return; }
-    wide->low = wide->any ? OPDI_MIN(wide->low, magnitude) : magnitude;
-    wide->high = OPDI_MAX(wide->high, magnitude);
-    wide->any = true;
-    if (value < ceil(value)) { wide->fraction = true; }
-    for (mode = 0; mode < 3; mode++) {
-        if (mode != OPDI_PRINT_SCI && wide->high > 1e8) { continue; }      /* it will be SCI */
-        wide->widths[mode] = OPDI_MAX(wide->widths[mode], opdi_print_float(value, mode, text));
-    }
-}
-
-/* Returns how many of count elements are left out after the first OPDI_PRINT_EDGE. */
-static int64_t opdi_print_gap(const opdi_printer *printer, int64_t count) {
-    return printer->summarize && count > 2 * OPDI_PRINT_EDGE ? count - 2 * OPDI_PRINT_EDGE : 0;
-}
-
-/* Runs the first pass over the elements that are shown.  Recurses once per dimension: 64 at most. */
-static void opdi_print_scan(opdi_printer *printer, int dim, int64_t offset) {
-    int64_t i, count, gap, step;
-    int column;
-    if (dim == printer->tensor->ndim) {
-        for (column = 0; column < printer->ncolumns; column++) { opdi_print_measure(printer, column, offset); }
-        return;
-    }
-    count = opdi_sizes(printer->tensor)[dim];
-    step = count > 1 ? opdi_strides(printer->tensor)[dim] * printer->item : 0;
-    gap = opdi_print_gap(printer, count);
-    for (i = 0; i < count; i++) {
-        if (i == OPDI_PRINT_EDGE) { i += gap; }
-        opdi_print_scan(printer, dim + 1, offset + i * step);
-    }
-}
-
-static void opdi_print_choose(opdi_print_column *column) {
-    if (column->mode >= OPDI_PRINT_INT || !column->any) { return; }
-    column->mode = column->fraction ? OPDI_PRINT_FIXED : OPDI_PRINT_WHOLE;
-    if (column->high / column->low > 1000.0 || column->high > 1.0e8 || (column->fraction && column->low < 1.0e-4)) {
-        column->mode = OPDI_PRINT_SCI;
-    }
-    column->width = column->widths[column->mode];
-}
-
-/* Writes one element.  A complex one is "1.+2.j": only the real part is filled up. */
-static void opdi_print_element(opdi_printer *printer, int64_t offset) {
-    char text[OPDI_PRINT_TEXT];
-    int count = opdi_print_number(printer, 0, offset, text);
-    opdi_put_spaces(printer, printer->columns[0].width - count);
-    opdi_put(printer, text, (size_t)count);
-    if (printer->ncolumns == 2) {
-        count = opdi_print_number(printer, 1, offset, text);
-        if (text[0] != '-') { opdi_puts(printer, "+"); }
-        opdi_put(printer, text, (size_t)count);
-        opdi_puts(printer, "j");
-    }
-}
-
-/* Returns how many elements of the last dimension go on a line. */
-static int64_t opdi_print_per_line(const opdi_printer *printer, int indent) {
-    int length = printer->columns[0].width + 2;
-    if (printer->ncolumns == 2) { length += printer->columns[1].width + 1; }
-    return OPDI_MAX(1, (OPDI_PRINT_LINE - indent) / length);
-}
-
-/* Writes the elements of dims from `dim` on, in brackets. */
-static void opdi_print_elements(opdi_printer *printer, int dim, int64_t offset, int indent) {
-    bool last = dim + 1 == printer->tensor->ndim;
-    int64_t i, total, gap, step, per_line, count = 0;
-    if (dim == printer->tensor->ndim) {
-        opdi_print_element(printer, offset);
-        return;
-    }
-    total = opdi_sizes(printer->tensor)[dim];
-    step = total > 1 ? opdi_strides(printer->tensor)[dim] * printer->item : 0;
-    gap = opdi_print_gap(printer, total);
-    per_line = last ? opdi_print_per_line(printer, indent) : 1;
-    opdi_puts(printer, "[");
-    for (i = 0; i < total; i++, count++) {
-        if (count > 0) { opdi_puts(printer, ","); }
-        if (count > 0 && count % per_line == 0) {
-            opdi_put_line(printer, last ? 1 : printer->tensor->ndim - dim - 1, indent + 1);
-        } else if (count > 0) {
-            opdi_puts(printer, " ");
-        }
-        if (gap > 0 && count == OPDI_PRINT_EDGE) {
-            opdi_puts(printer, last ? " ..." : "...");
-            i += gap - 1;
-        } else {
-            opdi_print_elements(printer, dim + 1, offset + i * step, indent + 1);
-        }
-    }
-    opdi_puts(printer, "]");
-}
-
-/* Adds ", text", on a new line where it would not fit. */
-static void opdi_print_suffix(opdi_printer *printer, size_t *line_length, int indent, const char *text) {
-    size_t length = strlen(text);
-    opdi_puts(printer, ",");
-    if (*line_length + length + 2 > OPDI_PRINT_LINE) {
-        opdi_put_line(printer, 1, indent);
-        *line_length = (size_t)indent + length;
-    } else {
-        opdi_puts(printer, " ");
-        *line_length += length + 2;
-    }
-    opdi_puts(printer, text);
-}
-
-/* Writes "size=(2, 3)", "size=(5,)" or "size=()"; out has room for OPD_MAX_DIMS sizes of 20 digits. */
-static void opdi_print_sizes(const opd_tensor *tensor, char *out /*[cap]*/, size_t cap) {
-    size_t at = (size_t)snprintf(out, cap, "size=(");
-    int i;
-    for (i = 0; i < tensor->ndim && at < cap; i++) {
-        at += (size_t)snprintf(out + at, cap - at, "%s%lld", i ? ", " : "", (long long)opdi_sizes(tensor)[i]);
-    }
-    if (at < cap) { (void)snprintf(out + at, cap - at, "%s", tensor->ndim == 1 ? ",)" : ")"); }
-}
-
-/* Writes what follows the contents: device, size, dtype, grad_fn.  shown: the elements were written. */
-static void opdi_print_suffixes(opdi_printer *printer, size_t line_length, int indent, bool shown) {
-    const opd_tensor *tensor = printer->tensor;
-    opd_scalar_type dtype = (opd_scalar_type)tensor->dtype;
-    opd_device device = opd_tensor_device(tensor);
-    const char *grad_fn = opd_tensor_grad_fn(tensor);
-    char text[24 * OPD_MAX_DIMS], name[32];
-    if (device.type != OPD_CPU) {
-        (void)snprintf(text, sizeof(text), "device='%s'", opd_device_print(device, name, sizeof(name)));
-        opdi_print_suffix(printer, &line_length, indent, text);
-    }
-    if (!shown && (device.type == OPD_META || tensor->numel > 0 || tensor->ndim != 1)) {
-        opdi_print_sizes(tensor, text, sizeof(text));
-        opdi_print_suffix(printer, &line_length, indent, text);
-    }
-    if (dtype != OPD_FLOAT32 && !(shown && (dtype == OPD_COMPLEX64 || dtype == OPD_INT64 || dtype == OPD_BOOL))) {
-        (void)snprintf(text, sizeof(text), "dtype=torch.%s", opd_dtype_name(dtype));
-        opdi_print_suffix(printer, &line_length, indent, text);
-    }
-    if (grad_fn) {
-        (void)snprintf(text, sizeof(text), "grad_fn=<%s>", grad_fn);
-        opdi_print_suffix(printer, &line_length, indent, text);
-    } else if (opd_tensor_requires_grad(tensor)) {
-        opdi_print_suffix(printer, &line_length, indent, "requires_grad=True");
-    }
-}
-
-static void opdi_print_contents(opdi_printer *printer, int indent) {
-    const opd_tensor *tensor = printer->tensor;
-    const opdi_dtype_info *info = opdi_dtype((opd_scalar_type)tensor->dtype);
-    int i;
-    printer->item = info->size;
-    printer->part = info->size / 2;
-    printer->ncolumns = info->kind == OPDI_CLASS_COMPLEX ? 2 : 1;
-    printer->summarize = tensor->numel > OPDI_PRINT_THRESHOLD;
-    for (i = 0; i < printer->ncolumns; i++) {
-        printer->columns[i].mode = info->kind == OPDI_CLASS_INT ? OPDI_PRINT_INT
-                           : info->kind == OPDI_CLASS_BOOL ? OPDI_PRINT_BOOL : OPDI_PRINT_WHOLE;
-        printer->columns[i].width = 1;
-    }
-    opdi_print_scan(printer, 0, 0);
-    for (i = 0; i < printer->ncolumns; i++) { opdi_print_choose(&printer->columns[i]); }
-    opdi_print_elements(printer, 0, 0, indent);
-}
-
-/* Writes BatchedTensor(lvl=1, bdim=0, value=...), with what it has in it four columns further right. */
-static void opdi_print_batched(opdi_printer *printer) {
-    const opdi_batched *batched = opdi_batched_of(printer->tensor);
-    const size_t length = opd_tensor_print(batched->value, NULL, 0);
-    char *text = (char *)opdi_alloc(length + 1), *line, *end;
-    char head[80];
-    (void)snprintf(head, sizeof head, "BatchedTensor(lvl=%d, bdim=%d, value=", (int)batched->level, (int)batched->dim);
-    opdi_puts(printer, head);
-    if (!text) { return; }
-    (void)opd_tensor_print(batched->value, text, length + 1);
-    for (line = text; line; line = end) {
-        end = strchr(line, '\n');
-        if (end) { *end++ = 0; }
-        opdi_puts(printer, *line ? "\n    " : "\n");
-        opdi_puts(printer, line);
-    }
-    opdi_puts(printer, "\n)");
-    opdi_free(text, length + 1);
-}
-
-/* Reads a copy on the host if tensor is on another device.  What cannot be read is written as PyTorch
-   writes meta tensors. */
-OPD_API size_t opd_tensor_print(const opd_tensor *tensor, char *buf, size_t cap) {
-    const int indent = 7;                                                  /* strlen("tensor(") */
-    opdi_printer printer;
-    bool shown;
-    memset(&printer, 0, sizeof(printer));
-    printer.tensor = tensor;
-    printer.buf = buf;
-    if (!buf) { cap = 0; }
-    printer.cap = cap > 0 ? cap - 1 : 0;
-    if (!tensor) {
-        opdi_puts(&printer, "None");
-    } else if (opdi_is_dead(tensor)) {
-        (void)opdi_dead_error(tensor, "print");
-        opdi_puts(&printer, "a tensor that is gone");
-    } else if (tensor->flags & OPDI_BATCHED) {
-        opdi_print_batched(&printer);
-    } else {
-        bool readable = tensor->backend != OPD_META;
-        opd_tensor *host = readable && tensor->backend != OPD_CPU && tensor->numel > 0 ? opdi_host_copy(tensor) : NULL;
-        shown = readable && tensor->numel > 0 && tensor->data != NULL && (host || tensor->backend == OPD_CPU);
-        opdi_puts(&printer, "tensor(");
-        if (shown) {
-            printer.tensor = host ? host : tensor;
-            opdi_print_contents(&printer, indent);
-            printer.tensor = tensor;
-        } else {
-            opdi_puts(&printer, readable && tensor->numel == 0 ? "[]" : "...");
-        }
-        opdi_print_suffixes(&printer, printer.len - printer.line + 2, indent, shown);
-        opdi_puts(&printer, ")");
-        opd_release(host);
-    }
-    if (cap > 0) { buf[OPDI_MIN(printer.len, printer.cap)] = 0; }
-    return printer.len;
-}
-
-OPD_API void opd_print(const opd_tensor *tensor) {
-    char local[2048], *text = local;
-    size_t count = opd_tensor_print(tensor, local, sizeof(local));
-    if (count >= sizeof(local)) {
-        text = (char *)opdi_alloc(count + 1);
-        if (!text) { return; }
-        (void)opd_tensor_print(tensor, text, count + 1);
-    }
-    (void)fwrite(text, 1, count, stdout);
-    (void)fputc('\n', stdout);
-    if (text != local) { opdi_free(text, count + 1); }
-}
-
-OPDI_COLD_END
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>kernels      threads, vector math, matrix product, convolution, random numbers
@@ -20401,20 +19770,6 @@ static int opdi_check_internal_overlap(const opd_tensor *tensor) {
         }
     }
     return 0;
-}
-/* True when every element has its own memory and there are no gaps between them. */
-static bool opdi_is_dense(const opd_tensor *tensor) {
-    int64_t expect = 1;
-    int done, i;
-    if (tensor->flags & OPDI_CONTIGUOUS) { return true; }
-    for (done = 0; done < tensor->ndim; done++) {  /* each time, the dim that continues the block */
-        for (i = 0; i < tensor->ndim; i++) {
-            if (opdi_sizes(tensor)[i] > 1 && opdi_strides(tensor)[i] == expect) { break; }
-        }
-        if (i == tensor->ndim) { break; }
-        expect *= opdi_sizes(tensor)[i];
-    }
-    return expect == tensor->numel;
 }
 /* Fails if an output overlaps an input in part (at::assert_no_partial_overlap): the same elements in the same order are
    fine, and so is (as in PyTorch) what has gaps, where an exact test would cost too much.  0, or -1. */
@@ -23740,6 +23095,27 @@ int opd_batch_return_list(opd_call *call, opd_tensor *const *list, int64_t count
     return out ? opd_return_tensors(call, out, count) : -1;
 }
 
+OPDI_COLD_BEGIN
+/* True if an element of any example of tensor is NaN (nan), or is not zero. */
+static bool opdi_any_element(opd_tensor *tensor, bool nan) {
+    opdi_thread *thread = opdi_self();
+    opdi_layer *const layer = thread->innermost.layer, *const rule = thread->innermost.rule;
+    const opdi_state was = thread->state;
+    bool found;
+    while (tensor->flags & OPDI_BATCHED) { tensor = opdi_batched_of(tensor)->value; }
+    opdi_layer_set(thread, NULL);
+    thread->innermost.rule = NULL;
+    thread->state.include &= ~OPDI_BACK_BIT;
+    thread->state.allow &= ~OPD_BIT_OF(OPD_F_TRACER);
+    thread->state.no_grad = 1;
+    found = opd_item_f64(opd_any(nan ? opd_isnan(tensor) : opd_ne_Scalar(tensor, opd_value_int(0)))) > 0;
+    thread->innermost.layer = layer;
+    thread->innermost.rule = rule;
+    thread->state = was;
+    return found;
+}
+OPDI_COLD_END
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>tape         nodes, the generic kernels, views, writes in place
 //
@@ -24488,10 +23864,6 @@ static inline bool opdi_call_forward(const opd_call *call) {
     return OPDI_UNLIKELY(call->th->state.forward == OPDI_FORWARD_OPEN) &&
         opdi_level_of(call->args, call->op->nargs) != NULL;
 }
-static int opdi_forward_kernel(opd_call *call, const opdi_card *card);
-static int opdi_forward_inplace_kernel(opd_call *call, const opdi_card *card, opd_tensor *self);
-static int opdi_forward_unable(const opd_call *call, const char *form, const char *why);
-static int opdi_forward_missing(const opd_call *call);
 
 bool opd_call_requires_grad(const opd_call *call) {
     return opdi_call_flags(call) != 0 || opdi_call_forward(call);
@@ -24744,10 +24116,6 @@ static int opdi_recording_kernel(opd_call *call, const opdi_card *card) {
     if (opdi_unalias_results(call)) { return -1; }
     return opdi_record(call, card, &card->formula, call->args);
 }
-static int opdi_autograd_kernel(opd_call *call) {
-    const opdi_card *card = (const opdi_card *)call->user;
-    return opdi_call_forward(call) ? opdi_forward_kernel(call, card) : opdi_recording_kernel(call, card);
-}
 
 static int opdi_check_inplace(const opd_tensor *self);
 
@@ -24843,11 +24211,6 @@ static int opdi_not_implemented_in(const opdi_table *table, opd_call *call) {
     if (!card && !(card = opdi_bare_card(call->op))) { return -1; }
     return opdi_unalias_results(call) ? -1 : opdi_record(call, card, &card->missing, call->args);
 }
-int opd_autograd_not_implemented(opd_call *call) {
-    if (opdi_call_forward(call)) { return opdi_forward_missing(call); }
-    if (!opdi_call_flags(call)) { return opdi_below_autograd(call); }
-    return opdi_not_implemented_in(OPDI_ACQUIRE(&call->op->table), call);
-}
 
 static void opdi_warn_missing(const opd_op *op, const char *what) {
     opd_warn("%s: an autograd kernel was not registered to the Autograd key(s) but %s. This may lead to silently "
@@ -24903,18 +24266,7 @@ static int opdi_recording_fallback(opd_call *call) {
     if (table->slots[call->slot].fn != opdi_autograd_fallback) { return opd_redispatch(call, call->keys); }
     return mode == OPD_AUTOGRAD_FALLBACK_WARN ? opdi_warn_in(table, call) : opdi_not_implemented_in(table, call);
 }
-static int opdi_autograd_fallback(opd_call *call) {
-    return opdi_call_forward(call) ? opdi_forward_kernel(call, NULL) : opdi_recording_fallback(call);
-}
 OPDI_COLD_END
-
-/* The kernel at Autograd of out= forms, which are never recorded: an error if something requires grad. */
-static int opdi_autograd_out_kernel(opd_call *call) {
-    if (opdi_call_forward(call)) { return opdi_forward_unable(call, "_out", "because it is an out= function"); }
-    if (!opdi_call_flags(call)) { return opdi_below_autograd(call); }
-    return opd_fail(OPD_ERROR_AUTOGRAD, "%s(): functions with out=... arguments don't support automatic "
-                    "differentiation, but one of the arguments requires grad.", call->op->schema->name);
-}
 
 //== views =============================================================================================================
 //
@@ -25091,7 +24443,7 @@ static int opdi_view_refresh(opd_tensor *view) {
 }
 OPDI_COLD_END
 
-static int opdi_input_bw(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_bw_grad(bw, 0)); }
+static int opdi_input_bw(opd_backward_call *bw);
 /* True if tensor is an input that is differentiated by and is followed by the tape outside, too; for the function it
    is a leaf. */
 static bool opdi_diff_is_input(const opd_tensor *tensor) {
@@ -25554,12 +24906,6 @@ static int opdi_recording_inplace_kernel(opd_call *call, const opdi_card *card, 
     if (other) { opdi_node_release(other); }
     return rc;
 }
-static int opdi_autograd_inplace_kernel(opd_call *call) {
-    const opdi_card *card = (const opdi_card *)call->user;
-    opd_tensor *self = call->args[0].tag == OPD_TAG_TENSOR ? call->args[0].u.t : NULL;
-    return opdi_call_forward(call) ? opdi_forward_inplace_kernel(call, card, self)
-        : opdi_recording_inplace_kernel(call, card, self);
-}
 
 OPDI_COLD_BEGIN
 
@@ -25808,6 +25154,7 @@ int opd_context_save_for_forward(opd_context *ctx, opd_tensor *const *tensors, i
     }
     return opdi_listed_set(&ctx->save_forward, 0, tensors, count);
 }
+static int opdi_mutation_write(struct opdi_mutation *mutation, const opd_tensor *tensor);
 int opd_context_mark_dirty(opd_context *ctx, opd_tensor *tensor) {
     struct opdi_mutation *mutation = opdi_self()->innermost.mutation;
     const bool of_operator = !ctx || !ctx->fn.forward;
@@ -26669,6 +26016,8 @@ int opd_bw_return_at(opd_backward_call *bw, int i, int element, opd_tensor *grad
     return 0;
 }
 int opd_bw_return(opd_backward_call *bw, int i, opd_tensor *grad) { return opd_bw_return_at(bw, i, 0, grad); }
+/* The formula of an input that a function is differentiated by, see opdi_diff_is_input. */
+static int opdi_input_bw(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_bw_grad(bw, 0)); }
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>engine       the walk from the last node to the first, and the hooks on its way
@@ -29825,6 +29174,664 @@ static int opdi_anomaly_check(const opd_node *node, opd_tensor *const *out) {
 OPDI_COLD_END
 
 //----------------------------------------------------------------------------------------------------------------------
+//  >>derived      forms in place and with out=, and the count of writes
+//
+//  What the cards of derived forms have for kernels: they run the functional form with its results pointed at what is
+//  to be written.  Below them all, the kernel at ADInplaceOrView counts writes and refuses those that may not be.
+//----------------------------------------------------------------------------------------------------------------------
+
+/* Writes the arguments of the functional form for a derived call: one that the derived form lacks has its default, a
+   dtype or device that it lacks is the target's.  Returns 0. */
+static int opdi_derived_args(const opd_call *call, const opdi_card *card, opd_tensor *target, opd_value *args) {
+    const opd_op *base = card->base->op;
+    int i;
+    for (i = 0; i < base->nargs; i++) {
+        const opdi_arg *arg = &base->schema->args[i];
+        int from = card->map[i];
+        if (from >= 0) { args[i] = call->args[from]; }
+        else if (strcmp(arg->name, "dtype") == 0) { args[i] = opd_value_int(target->dtype); }
+        else if (strcmp(arg->name, "device") == 0) { args[i] = opd_value_device(opd_tensor_device(target)); }
+        else { args[i] = arg->has_default ? arg->value : opd_value_none(); }
+    }
+    return 0;
+}
+
+/* Tells where tensor lies once it has the sizes of `got` (NULL: as it is); false if it has gaps, or will
+   get other memory. */
+static bool opdi_target_span(const opd_tensor *tensor, const opd_tensor *got, const char **begin, const char **end) {
+    const int64_t size = (int64_t)opd_dtype_size((opd_scalar_type)tensor->dtype);
+    const bool as_is = !got || opdi_has_sizes(tensor, got->dims, got->ndim);
+    const int64_t numel = as_is ? tensor->numel : got->numel;
+    *begin = tensor->data;
+    if (!tensor->data || !numel || (as_is && !opdi_is_dense(tensor))) { return false; }
+    if (!as_is && numel > (tensor->storage->data + tensor->storage->bytes - tensor->data) / size) { return false; }
+    *end = tensor->data + numel * size;
+    return true;
+}
+/* Refuses out tensors that share memory, with the sizes of what was got for them (NULL: as they are); 0, or -1. */
+static int opdi_check_apart(opd_tensor *const *to, opd_tensor *const *got, int count) {
+    const char *begin[2], *end[2];
+    int i, k;
+    for (i = 1; i < count; i++) {
+        for (k = 0; k < i; k++) {
+            if (to[i] != to[k] && (!opdi_same_memory(to[i], to[k]) ||
+                                   !opdi_target_span(to[i], got ? got[i] : NULL, &begin[0], &end[0]) ||
+                                   !opdi_target_span(to[k], got ? got[k] : NULL, &begin[1], &end[1]) ||
+                                   end[0] <= begin[1] || end[1] <= begin[0])) { continue; }
+            return opd_fail(OPD_ERROR_ARGUMENT, "unsupported operation: two of the written-to tensors share memory. "
+                            "Please clone() one of them before performing the operation.");
+        }
+    }
+    return 0;
+}
+/* Checks an out= tensor: it is no number, and is on meta only if the arguments are; 0, or -1 with an error. */
+static int opdi_check_out(const opd_call *call, int arg, const opd_tensor *out) {
+    const char *name = call->op->schema->args[arg].name;
+    const opd_tensor *other = NULL;
+    int i;
+    if (out->flags & OPDI_WRAPPED) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "a number cannot be written: argument '%s' must be a tensor", name);
+    }
+    if (out->backend != OPD_META) { return 0; }
+    for (i = 0; i < call->op->nargs; i++) {
+        const opd_value *value = &call->args[i];
+        const opd_tensor *tensor = value->tag == OPD_TAG_TENSOR ? value->u.t : value->tag == OPD_TAG_TENSORS &&
+            value->n ? value->u.tensors[0] : NULL;
+        if (!tensor || call->op->written_args >> i & 1 || tensor->flags & OPDI_WRAPPED) { continue; }
+        if (tensor->backend == OPD_META) { return 0; }
+        other = tensor;
+    }
+    return !other ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "Expected all tensors to be on the same device, but found at "
+                                 "least two devices, %s and meta! (argument '%s')", opdi_device_names[other->backend],
+                                 name);
+}
+/* Lists the tensors that a derived call writes: self, or the out arguments in order; returns how many, -1
+   with an error. */
+static int opdi_derived_targets(const opd_call *call, const opdi_card *card, opd_tensor **targets) {
+    uint64_t mask = call->op->written_args;
+    int count = 0;
+    if (card->inplace) {
+        targets[0] = call->args[0].u.t;
+        return 1;
+    }
+    for (; mask && count < OPDI_MAX_RETURNS; mask &= mask - 1) {
+        targets[count] = call->args[opdi_low_bit(mask)].u.t;
+        if (opdi_check_out(call, opdi_low_bit(mask), targets[count++])) { return -1; }
+    }
+    return count > 1 && opdi_check_apart(targets, NULL, count) ? -1 : count;
+}
+
+/* Copies to the targets what the kernel has put elsewhere, after checking that all may be written; 0, or -1. */
+static int opdi_derived_settle(opd_call *call) {
+    opd_tensor *got[OPDI_MAX_RETURNS], **to = call->targets;
+    const int nrets = call->op->nrets;
+    bool apart = true;
+    int i, k;
+    for (i = 0; i < nrets; i++) {
+        got[i] = call->rets[i].tag == OPD_TAG_TENSOR ? call->rets[i].u.t : to[i];
+        if (got[i] == to[i]) { continue; }
+        apart = false;
+        if (opdi_check_target(call, i, got[i]->dims, got[i]->ndim, (opd_scalar_type)got[i]->dtype)) { return -1; }
+    }
+    if (apart) { return 0; }
+    if (nrets > 1 && opdi_check_apart(to, got, nrets)) { return -1; }
+    for (i = 0; i < nrets; i++) {                 /* a view of what is written first */
+        for (k = 0; k < nrets && got[i] != to[i]; k++) {
+            opd_tensor *copy;
+            if (!opdi_same_memory(got[i], to[k])) { continue; }
+            copy = opdi_own(opdi_tensor_make(got[i]->dims, NULL, got[i]->ndim, (opd_scalar_type)got[i]->dtype,
+                                             opdi_place_of(got[i])));
+            if (!copy || opdi_copy(copy, got[i])) { return -1; }
+            got[i] = copy;
+        }
+    }
+    for (i = 0; i < nrets; i++) {
+        if (got[i] == to[i]) { continue; }
+        if (!opdi_has_sizes(to[i], got[i]->dims, got[i]->ndim) && opdi_resize(to[i], got[i]->dims, got[i]->ndim)) {
+            return -1;
+        }
+        if (opdi_copy(to[i], got[i])) { return -1; }
+    }
+    return 0;
+}
+
+/* The kernel of in-place and out= forms on every backend: runs the functional kernel with its results pointed at the
+   targets, and copies what had to go into a temporary (another dtype, overlap). */
+static int opdi_derived_kernel(opd_call *call) {
+    const opdi_card *card = (const opdi_card *)call->user;
+    opd_op *base = card->base->op;
+    const opdi_table *table = OPDI_ACQUIRE(&base->table);
+    opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
+    opd_tensor *targets[OPDI_MAX_RETURNS];
+    opd_call other;
+    int i, rc = 0;
+    if (!table && !(table = opdi_table_make(base))) { return -1; }
+    if (opdi_derived_targets(call, card, targets) < 0 || opdi_derived_args(call, card, targets[0], args)) { return -1; }
+    other.op = base;
+    other.args = args;
+    other.rets = rets;
+    other.keys = call->keys;
+    other.slot = call->slot;
+    other.flags = 0;
+    other.targets = targets;
+    other.inplace = card->inplace;
+    other.stands_in = false;
+    other.elementwise = (opdi_desc_tags(&card->desc) & OPD_OPTAG_POINTWISE) != 0;
+    if (opdi_invoke(call->th, &other, &table->slots[other.slot])) { return -1; }
+    if (base->nrets != 1 || rets[0].tag != OPD_TAG_TENSOR || rets[0].u.t != targets[0]) {
+        rc = opdi_derived_settle(&other);
+    }
+    opdi_rets_drop(&other);
+    for (i = 0; i < call->op->nrets && rc == 0; i++) { rc = opd_return_tensor(call, targets[i]); }
+    return rc;
+}
+
+/* Copies what was computed into the tensor `to`, which may get its sizes if `resize`; 0, or -1 with an error. */
+static int opdi_derived_copy(opd_tensor *to, opd_tensor *got, bool resize) {
+    static opd_op *copy;
+    opd_value args[3];
+    if (got == to) { return 0; }
+    if (!opd_can_cast((opd_scalar_type)got->dtype, (opd_scalar_type)to->dtype)) {
+        return opd_fail(OPD_ERROR_DTYPE, "result type %s can't be cast to the desired output type %s",
+                        opd_dtype_cname((opd_scalar_type)got->dtype), opd_dtype_cname((opd_scalar_type)to->dtype));
+    }
+    if (opdi_same_memory(got, to) && !(got = opd_clone(got))) { return -1; }
+    if (!opdi_has_sizes(to, got->dims, got->ndim)) {
+        char first[256], second[256];
+        if (!resize) {
+            return opd_fail(OPD_ERROR_SHAPE, "output with shape %s doesn't match the broadcast shape %s",
+                            opdi_sizes_text(to->dims, to->ndim, first, sizeof first),
+                            opdi_sizes_text(got->dims, got->ndim, second, sizeof second));
+        }
+        if (opdi_resize(to, got->dims, got->ndim)) { return -1; }
+    }
+    args[0] = opd_value_tensor(to);
+    args[1] = opd_value_tensor(got);
+    args[2] = opd_value_bool(false);
+    return opd_call_op(OPD_OP(&copy, "aten::copy_"), args, 3) ? 0 : -1;
+}
+
+/* The kernel of in-place and out= forms of a composite operator: computes, then copies by copy_,
+   which autograd sees. */
+static int opdi_derived_composite(opd_call *call) {
+    const opdi_card *card = (const opdi_card *)call->user;
+    opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
+    opd_tensor *targets[OPDI_MAX_RETURNS];
+    int i, count = opdi_derived_targets(call, card, targets);
+    if (count < 0) { return -1; }
+    if (!card->inplace && opd_call_requires_grad(call)) { return opdi_autograd_out_kernel(call); }
+    if (opdi_derived_args(call, card, targets[0], args)) { return -1; }
+    if (card->inplace && opd_call_requires_grad(call)) {     /* self is written to after formulas have saved it */
+        opd_tensor *was = opd_clone(targets[0]);
+        for (i = 0; i < card->base->op->nargs; i++) {
+            if (args[i].tag == OPD_TAG_TENSOR && args[i].u.t == targets[0]) { args[i].u.t = was; }
+        }
+        if (!was) { return -1; }
+    }
+    if (opd_call_all(card->base->op, rets, args, card->base->op->nargs)) { return -1; }
+    for (i = 0; i < count && i < card->base->op->nrets; i++) {
+        if (rets[i].tag == OPD_TAG_TENSOR && opdi_derived_copy(targets[i], rets[i].u.t, !card->inplace)) { return -1; }
+    }
+    for (i = 0; i < call->op->nrets; i++) {
+        if (opd_return_tensor(call, targets[i])) { return -1; }
+    }
+    return 0;
+}
+
+/* The kernel of out= forms with a list of tensors: copies the functional form's results over. */
+static int opdi_derived_list(opd_call *call) {
+    const opdi_card *card = (const opdi_card *)call->user;
+    const opd_tensors out = opd_arg_tensors(call, opdi_low_bit(call->op->written_args));
+    opd_value args[OPD_MAX_ARGS], got;
+    opd_tensor **list;
+    int32_t j, k;
+    for (k = 0; k < out.n; k++) {
+        if (opdi_check_out(call, opdi_low_bit(call->op->written_args), out.data[k])) { return -1; }
+    }
+    if (opdi_derived_args(call, card, out.n ? out.data[0] : NULL, args) ||
+        opd_call_all(card->base->op, &got, args, card->base->op->nargs)) {
+        return -1;
+    }
+    if (got.n != out.n) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s(): expected %d out tensors, but got %lld", call->op->schema->name,
+                        (int)got.n, (long long)out.n);
+    }
+    if (opdi_check_apart(out.data, got.u.tensors, got.n) || !(list = opdi_scope_tensors(got.n + 1))) { return -1; }
+    for (k = 0; k < got.n; k++) {                 /* a view of what is written before it */
+        for (j = 0; j < k && !opdi_same_memory(got.u.tensors[k], out.data[j]); j++) {}
+        list[k] = j < k ? opd_clone(got.u.tensors[k]) : got.u.tensors[k];
+        if (!list[k]) { return -1; }
+    }
+    for (k = 0; k < got.n; k++) {
+        if (opdi_derived_copy(out.data[k], list[k], true)) { return -1; }
+    }
+    return 0;
+}
+
+/* Refuses a write into a tensor that has memory, when an argument is a fake; 0, or -1 with an error. */
+static int opdi_check_fakes(const opd_op *op, const opd_value *args) {
+    uint64_t mask;
+    if (strcmp(op->schema->name, "copy_") == 0) { return 0; }                /* which says it its own way */
+    for (mask = op->written_args; mask; mask &= mask - 1) {
+        const opd_value *value = &args[opdi_low_bit(mask)];
+        int32_t k, count = value->tag == OPD_TAG_TENSOR ? 1 : value->tag == OPD_TAG_TENSORS ? value->n : 0;
+        for (k = 0; k < count; k++) {
+            const opd_tensor *tensor = value->tag == OPD_TAG_TENSOR ? value->u.t : value->u.tensors[k];
+            if (!tensor || tensor->backend == OPD_META) { continue; }
+            return opd_fail(OPD_ERROR_ARGUMENT, "Expected all tensors to be on the same device, but found at least two "
+                            "devices, meta and %s! (argument '%s')", opdi_device_names[tensor->backend],
+                            op->schema->args[opdi_low_bit(mask)].name);
+        }
+    }
+    return 0;
+}
+
+/* Counts a write into tensor, or (check) checks that there may be one; 0, or -1 with an error. */
+static int opdi_version_up(opdi_thread *thread, opd_tensor *tensor, bool check) {
+    if (OPDI_UNLIKELY(opdi_is_inference(tensor))) {
+        return !check || thread->state.inference ? 0
+            : opd_fail(OPD_ERROR_AUTOGRAD, "Inplace update to inference tensor outside InferenceMode is not allowed. "
+                       "You can make a clone to get a normal tensor before doing inplace update.");
+    }
+    if (check && OPDI_UNLIKELY(thread->innermost.tape != 0) && opdi_is_captured(thread, tensor)) { return -1; }
+    if (check) {
+        return OPDI_UNLIKELY(thread->innermost.mutation != NULL) ? opdi_mutation_write(thread->innermost.mutation,
+            tensor) : 0;
+    }
+    if (OPDI_UNLIKELY(tensor->flags & OPDI_BATCHED)) { return 0; }  /* a write into its value counts, once */
+    (void)OPDI_ADD(&tensor->storage->version, 1u);
+    return 0;
+}
+static int opdi_versions_up(const opd_call *call, bool check) {
+    uint64_t mask;
+    for (mask = call->op->written_args; mask; mask &= mask - 1) {
+        const opd_value *value = &call->args[opdi_low_bit(mask)];
+        int k;
+        if (value->tag == OPD_TAG_TENSOR && opdi_version_up(call->th, value->u.t, check)) { return -1; }
+        for (k = 0; value->tag == OPD_TAG_TENSORS && k < value->n; k++) {
+            if (value->u.tensors[k] && opdi_version_up(call->th, value->u.tensors[k], check)) { return -1; }
+        }
+    }
+    return 0;
+}
+/* The kernel at ADInplaceOrView: counts a write of each written argument once the operator below is done. */
+static int opdi_version_kernel(opd_call *call) {
+    if ((call->keys.backends >> OPD_META & 1) && opdi_check_fakes(call->op, call->args)) { return -1; }
+    if (opdi_versions_up(call, true)) { return -1; }
+    call->th->state.allow &= ~OPD_BIT_OF(OPD_F_AD_INPLACE_OR_VIEW);        /* a kernel's own writes count once */
+    if (opd_redispatch(call, opd_keyset_and(call->keys, opd_keyset_below(OPD_F_AD_INPLACE_OR_VIEW)))) {
+        return -1;
+    }
+    return opdi_versions_up(call, false);
+}
+
+OPDI_COLD_BEGIN
+
+/* Counts writes, and ties a first result that shares an argument's memory as a view without a formula.  0, or -1
+   with an error. */
+int opd_inplace_or_view_not_implemented(opd_call *call) {
+    const opd_op *op = call->op;
+    bool tied = false;
+    int i, k;
+    if (opdi_version_kernel(call)) { return -1; }
+    for (k = 0; k < op->nrets; k++) {
+        opd_tensor *tensor = call->rets[k].tag == OPD_TAG_TENSOR ? call->rets[k].u.t : NULL;
+        for (i = 0; tensor && i < op->nargs; i++) {
+            const opd_value *value = &call->args[i];
+            if (value->tag != OPD_TAG_TENSOR || value->u.t == tensor || value->u.t->storage != tensor->storage ||
+                op->written_args >> i & 1) { continue; }
+            if (k > 0 || tied) {
+                return opd_fail(OPD_ERROR_AUTOGRAD, "%s: only the first result may be a view, and of one argument",
+                                op->name);
+            }
+            tied = true;
+            if (!(tensor->flags & OPDI_IS_VIEW) && tensor->storage->block != tensor) {
+                opdi_view_tie(tensor, value->u.t, call->th->state.no_grad ? OPDI_VIEW_NO_GRAD : OPDI_VIEW_DEFAULT);
+            }
+            if ((tensor->flags & OPDI_IS_VIEW) && opdi_view_record_of(tensor)->creation == OPDI_VIEW_DEFAULT) {
+                opdi_view_record_of(tensor)->creation = OPDI_VIEW_NO_FORMULA;
+            }
+        }
+    }
+    return 0;
+}
+OPDI_COLD_END
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>printing     tensors as text
+//
+//  torch/_tensor_str.py with its default options.
+//----------------------------------------------------------------------------------------------------------------------
+
+OPDI_COLD_BEGIN
+
+#define OPDI_PRINT_THRESHOLD 1000                 /* more elements than this are summarised */
+#define OPDI_PRINT_EDGE 3                         /* elements kept at either end of a dimension */
+#define OPDI_PRINT_LINE 80
+#define OPDI_PRINT_TEXT 400                       /* bytes for one number: "%.4f" of the largest double has 315 */
+
+enum { OPDI_PRINT_WHOLE = 0, OPDI_PRINT_FIXED, OPDI_PRINT_SCI, OPDI_PRINT_INT, OPDI_PRINT_BOOL };
+
+/* The format of the numbers of a tensor, or of the real or imaginary parts.  The first pass over the elements collects
+   what stands below `width`; floats that are zero or not finite do not count. */
+typedef struct opdi_print_column {
+    int mode;                    /* one of the above */
+    int width;                   /* numbers are filled up to this on the left */
+    bool any, fraction;          /* some number; some number that is not whole */
+    double low, high;            /* least and greatest magnitude */
+    int widths[3];               /* by mode, for floats */
+} opdi_print_column;
+
+typedef struct opdi_printer {
+    const opd_tensor *tensor;
+    char *buf;
+    size_t cap, len;             /* len counts all characters, also those beyond cap */
+    size_t line;                 /* value of len where the last line began */
+    int64_t item;                /* bytes per element */
+    int64_t part;                /* bytes from real to imaginary part */
+    int ncolumns;                /* 2 for complex */
+    bool summarize;
+    opdi_print_column columns[2];
+} opdi_printer;
+
+static void opdi_put(opdi_printer *printer, const char *text, size_t length) {
+    if (printer->len < printer->cap) {
+        memcpy(printer->buf + printer->len, text, OPDI_MIN(length, printer->cap - printer->len));
+    }
+    printer->len += length;
+}
+
+static void opdi_puts(opdi_printer *printer, const char *text) { opdi_put(printer, text, strlen(text)); }
+
+static void opdi_put_spaces(opdi_printer *printer, int count) {
+    while (count-- > 0) { opdi_put(printer, " ", 1); }
+}
+
+/* Ends the line `count` times and indents. */
+static void opdi_put_line(opdi_printer *printer, int count, int indent) {
+    while (count-- > 0) { opdi_put(printer, "\n", 1); }
+    printer->line = printer->len;
+    opdi_put_spaces(printer, indent);
+}
+
+/* Writes a float as Python's format() does, which knows no locale and no sign of a nan.  Returns the length. */
+static int opdi_print_float(double value, int mode, char *out /*[OPDI_PRINT_TEXT]*/) {
+    int count, i, k;
+    if (!isfinite(value)) {
+        strcpy(out, isnan(value) ? "nan" : value > 0 ? "inf" : "-inf");
+        return (int)strlen(out);
+    }
+    if (mode == OPDI_PRINT_WHOLE) { return snprintf(out, OPDI_PRINT_TEXT, "%.0f.", value); }
+    count = snprintf(out, OPDI_PRINT_TEXT, mode == OPDI_PRINT_SCI ? "%.4e" : "%.4f", value);
+    for (i = 0; i < count && ((out[i] >= '0' && out[i] <= '9') || out[i] == '-'); i++) { }
+    if (i >= count || out[i] == '.') { return count; }
+    for (k = i + 1; k < count && (out[k] < '0' || out[k] > '9'); k++) { }  /* the locale's point, perhaps many bytes */
+    out[i] = '.';
+    memmove(out + i + 1, out + k, (size_t)(count - k) + 1);
+    return count - (k - i - 1);
+}
+
+/* Writes a part of the element at `offset` and returns its length. */
+static int opdi_print_number(const opdi_printer *printer, int column, int64_t offset, char *out /*[OPDI_PRINT_TEXT]*/) {
+    int mode = printer->columns[column].mode;
+    if (mode < OPDI_PRINT_INT) {
+        return opdi_print_float(opdi_element_f64(printer->tensor, offset + column * printer->part), mode, out);
+    }
+    if (mode == OPDI_PRINT_INT) {
+        return snprintf(out, OPDI_PRINT_TEXT, "%lld", (long long)opdi_element_i64(printer->tensor, offset));
+    }
+    strcpy(out, opdi_element_i64(printer->tensor, offset) ? "True" : "False");
+    return (int)strlen(out);
+}
+
+/* Notes one number of the first pass of printing, from which width and form of all follow. */
+static void opdi_print_measure(opdi_printer *printer, int column, int64_t offset) {
+    opdi_print_column *wide = &printer->columns[column];
+    char text[OPDI_PRINT_TEXT];
+    double value, magnitude;
+    int mode;
+    if (wide->mode >= OPDI_PRINT_INT) {
+        wide->width = OPDI_MAX(wide->width, opdi_print_number(printer, column, offset, text));
+        return;
+    }
+    value = opdi_element_f64(printer->tensor, offset + column * printer->part);
+    magnitude = fabs(value);
+    if (!isfinite(value) || magnitude <= 0) { return; }
+    wide->low = wide->any ? OPDI_MIN(wide->low, magnitude) : magnitude;
+    wide->high = OPDI_MAX(wide->high, magnitude);
+    wide->any = true;
+    if (value < ceil(value)) { wide->fraction = true; }
+    for (mode = 0; mode < 3; mode++) {
+        if (mode != OPDI_PRINT_SCI && wide->high > 1e8) { continue; }      /* it will be SCI */
+        wide->widths[mode] = OPDI_MAX(wide->widths[mode], opdi_print_float(value, mode, text));
+    }
+}
+
+/* Returns how many of count elements are left out after the first OPDI_PRINT_EDGE. */
+static int64_t opdi_print_gap(const opdi_printer *printer, int64_t count) {
+    return printer->summarize && count > 2 * OPDI_PRINT_EDGE ? count - 2 * OPDI_PRINT_EDGE : 0;
+}
+
+/* Runs the first pass over the elements that are shown.  Recurses once per dimension: 64 at most. */
+static void opdi_print_scan(opdi_printer *printer, int dim, int64_t offset) {
+    int64_t i, count, gap, step;
+    int column;
+    if (dim == printer->tensor->ndim) {
+        for (column = 0; column < printer->ncolumns; column++) { opdi_print_measure(printer, column, offset); }
+        return;
+    }
+    count = opdi_sizes(printer->tensor)[dim];
+    step = count > 1 ? opdi_strides(printer->tensor)[dim] * printer->item : 0;
+    gap = opdi_print_gap(printer, count);
+    for (i = 0; i < count; i++) {
+        if (i == OPDI_PRINT_EDGE) { i += gap; }
+        opdi_print_scan(printer, dim + 1, offset + i * step);
+    }
+}
+
+static void opdi_print_choose(opdi_print_column *column) {
+    if (column->mode >= OPDI_PRINT_INT || !column->any) { return; }
+    column->mode = column->fraction ? OPDI_PRINT_FIXED : OPDI_PRINT_WHOLE;
+    if (column->high / column->low > 1000.0 || column->high > 1.0e8 || (column->fraction && column->low < 1.0e-4)) {
+        column->mode = OPDI_PRINT_SCI;
+    }
+    column->width = column->widths[column->mode];
+}
+
+/* Writes one element.  A complex one is "1.+2.j": only the real part is filled up. */
+static void opdi_print_element(opdi_printer *printer, int64_t offset) {
+    char text[OPDI_PRINT_TEXT];
+    int count = opdi_print_number(printer, 0, offset, text);
+    opdi_put_spaces(printer, printer->columns[0].width - count);
+    opdi_put(printer, text, (size_t)count);
+    if (printer->ncolumns == 2) {
+        count = opdi_print_number(printer, 1, offset, text);
+        if (text[0] != '-') { opdi_puts(printer, "+"); }
+        opdi_put(printer, text, (size_t)count);
+        opdi_puts(printer, "j");
+    }
+}
+
+/* Returns how many elements of the last dimension go on a line. */
+static int64_t opdi_print_per_line(const opdi_printer *printer, int indent) {
+    int length = printer->columns[0].width + 2;
+    if (printer->ncolumns == 2) { length += printer->columns[1].width + 1; }
+    return OPDI_MAX(1, (OPDI_PRINT_LINE - indent) / length);
+}
+
+/* Writes the elements of dims from `dim` on, in brackets. */
+static void opdi_print_elements(opdi_printer *printer, int dim, int64_t offset, int indent) {
+    bool last = dim + 1 == printer->tensor->ndim;
+    int64_t i, total, gap, step, per_line, count = 0;
+    if (dim == printer->tensor->ndim) {
+        opdi_print_element(printer, offset);
+        return;
+    }
+    total = opdi_sizes(printer->tensor)[dim];
+    step = total > 1 ? opdi_strides(printer->tensor)[dim] * printer->item : 0;
+    gap = opdi_print_gap(printer, total);
+    per_line = last ? opdi_print_per_line(printer, indent) : 1;
+    opdi_puts(printer, "[");
+    for (i = 0; i < total; i++, count++) {
+        if (count > 0) { opdi_puts(printer, ","); }
+        if (count > 0 && count % per_line == 0) {
+            opdi_put_line(printer, last ? 1 : printer->tensor->ndim - dim - 1, indent + 1);
+        } else if (count > 0) {
+            opdi_puts(printer, " ");
+        }
+        if (gap > 0 && count == OPDI_PRINT_EDGE) {
+            opdi_puts(printer, last ? " ..." : "...");
+            i += gap - 1;
+        } else {
+            opdi_print_elements(printer, dim + 1, offset + i * step, indent + 1);
+        }
+    }
+    opdi_puts(printer, "]");
+}
+
+/* Adds ", text", on a new line where it would not fit. */
+static void opdi_print_suffix(opdi_printer *printer, size_t *line_length, int indent, const char *text) {
+    size_t length = strlen(text);
+    opdi_puts(printer, ",");
+    if (*line_length + length + 2 > OPDI_PRINT_LINE) {
+        opdi_put_line(printer, 1, indent);
+        *line_length = (size_t)indent + length;
+    } else {
+        opdi_puts(printer, " ");
+        *line_length += length + 2;
+    }
+    opdi_puts(printer, text);
+}
+
+/* Writes "size=(2, 3)", "size=(5,)" or "size=()"; out has room for OPD_MAX_DIMS sizes of 20 digits. */
+static void opdi_print_sizes(const opd_tensor *tensor, char *out /*[cap]*/, size_t cap) {
+    size_t at = (size_t)snprintf(out, cap, "size=(");
+    int i;
+    for (i = 0; i < tensor->ndim && at < cap; i++) {
+        at += (size_t)snprintf(out + at, cap - at, "%s%lld", i ? ", " : "", (long long)opdi_sizes(tensor)[i]);
+    }
+    if (at < cap) { (void)snprintf(out + at, cap - at, "%s", tensor->ndim == 1 ? ",)" : ")"); }
+}
+
+/* Writes what follows the contents: device, size, dtype, grad_fn.  shown: the elements were written. */
+static void opdi_print_suffixes(opdi_printer *printer, size_t line_length, int indent, bool shown) {
+    const opd_tensor *tensor = printer->tensor;
+    opd_scalar_type dtype = (opd_scalar_type)tensor->dtype;
+    opd_device device = opd_tensor_device(tensor);
+    const char *grad_fn = opd_tensor_grad_fn(tensor);
+    char text[24 * OPD_MAX_DIMS], name[32];
+    if (device.type != OPD_CPU) {
+        (void)snprintf(text, sizeof(text), "device='%s'", opd_device_print(device, name, sizeof(name)));
+        opdi_print_suffix(printer, &line_length, indent, text);
+    }
+    if (!shown && (device.type == OPD_META || tensor->numel > 0 || tensor->ndim != 1)) {
+        opdi_print_sizes(tensor, text, sizeof(text));
+        opdi_print_suffix(printer, &line_length, indent, text);
+    }
+    if (dtype != OPD_FLOAT32 && !(shown && (dtype == OPD_COMPLEX64 || dtype == OPD_INT64 || dtype == OPD_BOOL))) {
+        (void)snprintf(text, sizeof(text), "dtype=torch.%s", opd_dtype_name(dtype));
+        opdi_print_suffix(printer, &line_length, indent, text);
+    }
+    if (grad_fn) {
+        (void)snprintf(text, sizeof(text), "grad_fn=<%s>", grad_fn);
+        opdi_print_suffix(printer, &line_length, indent, text);
+    } else if (opd_tensor_requires_grad(tensor)) {
+        opdi_print_suffix(printer, &line_length, indent, "requires_grad=True");
+    }
+}
+
+static void opdi_print_contents(opdi_printer *printer, int indent) {
+    const opd_tensor *tensor = printer->tensor;
+    const opdi_dtype_info *info = opdi_dtype((opd_scalar_type)tensor->dtype);
+    int i;
+    printer->item = info->size;
+    printer->part = info->size / 2;
+    printer->ncolumns = info->kind == OPDI_CLASS_COMPLEX ? 2 : 1;
+    printer->summarize = tensor->numel > OPDI_PRINT_THRESHOLD;
+    for (i = 0; i < printer->ncolumns; i++) {
+        printer->columns[i].mode = info->kind == OPDI_CLASS_INT ? OPDI_PRINT_INT
+                           : info->kind == OPDI_CLASS_BOOL ? OPDI_PRINT_BOOL : OPDI_PRINT_WHOLE;
+        printer->columns[i].width = 1;
+    }
+    opdi_print_scan(printer, 0, 0);
+    for (i = 0; i < printer->ncolumns; i++) { opdi_print_choose(&printer->columns[i]); }
+    opdi_print_elements(printer, 0, 0, indent);
+}
+
+/* Writes BatchedTensor(lvl=1, bdim=0, value=...), with what it has in it four columns further right. */
+static void opdi_print_batched(opdi_printer *printer) {
+    const opdi_batched *batched = opdi_batched_of(printer->tensor);
+    const size_t length = opd_tensor_print(batched->value, NULL, 0);
+    char *text = (char *)opdi_alloc(length + 1), *line, *end;
+    char head[80];
+    (void)snprintf(head, sizeof head, "BatchedTensor(lvl=%d, bdim=%d, value=", (int)batched->level, (int)batched->dim);
+    opdi_puts(printer, head);
+    if (!text) { return; }
+    (void)opd_tensor_print(batched->value, text, length + 1);
+    for (line = text; line; line = end) {
+        end = strchr(line, '\n');
+        if (end) { *end++ = 0; }
+        opdi_puts(printer, *line ? "\n    " : "\n");
+        opdi_puts(printer, line);
+    }
+    opdi_puts(printer, "\n)");
+    opdi_free(text, length + 1);
+}
+
+/* Reads a copy on the host if tensor is on another device.  What cannot be read is written as PyTorch
+   writes meta tensors. */
+OPD_API size_t opd_tensor_print(const opd_tensor *tensor, char *buf, size_t cap) {
+    const int indent = 7;                                                  /* strlen("tensor(") */
+    opdi_printer printer;
+    bool shown;
+    memset(&printer, 0, sizeof(printer));
+    printer.tensor = tensor;
+    printer.buf = buf;
+    if (!buf) { cap = 0; }
+    printer.cap = cap > 0 ? cap - 1 : 0;
+    if (!tensor) {
+        opdi_puts(&printer, "None");
+    } else if (opdi_is_dead(tensor)) {
+        (void)opdi_dead_error(tensor, "print");
+        opdi_puts(&printer, "a tensor that is gone");
+    } else if (tensor->flags & OPDI_BATCHED) {
+        opdi_print_batched(&printer);
+    } else {
+        bool readable = tensor->backend != OPD_META;
+        opd_tensor *host = readable && tensor->backend != OPD_CPU && tensor->numel > 0 ? opdi_host_copy(tensor) : NULL;
+        shown = readable && tensor->numel > 0 && tensor->data != NULL && (host || tensor->backend == OPD_CPU);
+        opdi_puts(&printer, "tensor(");
+        if (shown) {
+            printer.tensor = host ? host : tensor;
+            opdi_print_contents(&printer, indent);
+            printer.tensor = tensor;
+        } else {
+            opdi_puts(&printer, readable && tensor->numel == 0 ? "[]" : "...");
+        }
+        opdi_print_suffixes(&printer, printer.len - printer.line + 2, indent, shown);
+        opdi_puts(&printer, ")");
+        opd_release(host);
+    }
+    if (cap > 0) { buf[OPDI_MIN(printer.len, printer.cap)] = 0; }
+    return printer.len;
+}
+
+OPD_API void opd_print(const opd_tensor *tensor) {
+    char local[2048], *text = local;
+    size_t count = opd_tensor_print(tensor, local, sizeof(local));
+    if (count >= sizeof(local)) {
+        text = (char *)opdi_alloc(count + 1);
+        if (!text) { return; }
+        (void)opd_tensor_print(tensor, text, count + 1);
+    }
+    (void)fwrite(text, 1, count, stdout);
+    (void)fputc('\n', stdout);
+    if (text != local) { opdi_free(text, count + 1); }
+}
+
+OPDI_COLD_END
+
+//----------------------------------------------------------------------------------------------------------------------
 //  >>forward      dual tensors, levels, tangents of results
 //
 //  A tangent belongs to a storage: it lies in memory as the storage does, and what looks at a part of the one has the
@@ -30231,13 +30238,6 @@ struct opd_jvp_call {
     int ninputs, nresults;
     bool *constant;                               /* flat: a result without a derivative; NULL: all have one */
 };
-
-/* Returns room for count tensors in the innermost scope, all NULL; NULL with an error. */
-static opd_tensor **opdi_scope_tensors(int count) {
-    opd_tensor **list = (opd_tensor **)opdi_scope_alloc(((size_t)count + 1) * sizeof *list);
-    if (list) { memset(list, 0, ((size_t)count + 1) * sizeof *list); }
-    return list;
-}
 
 /* Returns the index of element element of argument i among the inputs of a forward formula, or -1. */
 static int opdi_jvp_edge(const opd_jvp_call *jv, int i, int element) {
@@ -30945,6 +30945,40 @@ static int opdi_forward_record(const opdi_derivative *formula, opd_tensor *const
     return rc;
 }
 
+OPDI_COLD_END
+
+//== the kernels at Autograd ===========================================================================================
+//
+//  Each asks forward mode where that takes part in the call, else the tape.
+
+static int opdi_autograd_kernel(opd_call *call) {
+    const opdi_card *card = (const opdi_card *)call->user;
+    return opdi_call_forward(call) ? opdi_forward_kernel(call, card) : opdi_recording_kernel(call, card);
+}
+static int opdi_autograd_inplace_kernel(opd_call *call) {
+    const opdi_card *card = (const opdi_card *)call->user;
+    opd_tensor *self = call->args[0].tag == OPD_TAG_TENSOR ? call->args[0].u.t : NULL;
+    return opdi_call_forward(call) ? opdi_forward_inplace_kernel(call, card, self)
+        : opdi_recording_inplace_kernel(call, card, self);
+}
+
+/* The kernel at Autograd of out= forms, which are never recorded: an error if something requires grad. */
+static int opdi_autograd_out_kernel(opd_call *call) {
+    if (opdi_call_forward(call)) { return opdi_forward_unable(call, "_out", "because it is an out= function"); }
+    if (!opdi_call_flags(call)) { return opdi_below_autograd(call); }
+    return opd_fail(OPD_ERROR_AUTOGRAD, "%s(): functions with out=... arguments don't support automatic "
+                    "differentiation, but one of the arguments requires grad.", call->op->schema->name);
+}
+
+OPDI_COLD_BEGIN
+static int opdi_autograd_fallback(opd_call *call) {
+    return opdi_call_forward(call) ? opdi_forward_kernel(call, NULL) : opdi_recording_fallback(call);
+}
+int opd_autograd_not_implemented(opd_call *call) {
+    if (opdi_call_forward(call)) { return opdi_forward_missing(call); }
+    if (!opdi_call_flags(call)) { return opdi_below_autograd(call); }
+    return opdi_not_implemented_in(OPDI_ACQUIRE(&call->op->table), call);
+}
 OPDI_COLD_END
 
 #if !defined(OPD_NO_AUTOCAST)
@@ -32312,25 +32346,6 @@ static opd_tensor *opdi_batch_part(opd_tensor *tensor, opd_ints sizes, opd_ints 
     part = opd_as_strided_full(tensor, sizes, strides, opd_value_int(offset));
     opdi_untaped_end(&was);
     return part ? opdi_shallow_copy(part) : NULL;
-}
-
-/* True if an element of any example of tensor is NaN (nan), or is not zero. */
-static bool opdi_any_element(opd_tensor *tensor, bool nan) {
-    opdi_thread *thread = opdi_self();
-    opdi_layer *const layer = thread->innermost.layer, *const rule = thread->innermost.rule;
-    const opdi_state was = thread->state;
-    bool found;
-    while (tensor->flags & OPDI_BATCHED) { tensor = opdi_batched_of(tensor)->value; }
-    opdi_layer_set(thread, NULL);
-    thread->innermost.rule = NULL;
-    thread->state.include &= ~OPDI_BACK_BIT;
-    thread->state.allow &= ~OPD_BIT_OF(OPD_F_TRACER);
-    thread->state.no_grad = 1;
-    found = opd_item_f64(opd_any(nan ? opd_isnan(tensor) : opd_ne_Scalar(tensor, opd_value_int(0)))) > 0;
-    thread->innermost.layer = layer;
-    thread->innermost.rule = rule;
-    thread->state = was;
-    return found;
 }
 
 /* Returns one example of tensor as a plain tensor, for operators that look at sizes and strides only; NULL
@@ -34908,6 +34923,56 @@ struct opd_graph {
     bool counted;                                 /* the values' `uses` are right */
 };
 
+OPDI_COLD_END
+OPDI_ONCE_BEGIN
+
+//== names of values ===================================================================================================
+//
+//  A graph that is built by hand has a table of all names it has had, made by the first who asks.
+
+typedef struct opdi_gnamed { const char *name; opdi_gvalue *value; int32_t suffix; } opdi_gnamed;
+typedef struct opdi_gnames { int64_t size, used; opdi_gnamed *slots; /* behind the struct */ } opdi_gnames;
+
+/* Returns the slot where a name is, or where it would go. */
+static opdi_gnamed *opdi_gnamed_slot(opdi_gnamed *names, int64_t size, const char *name, size_t length) {
+    int64_t i = (int64_t)(opdi_hash(name, length) >> 16) & (size - 1);
+    while (names[i].name && (strncmp(names[i].name, name, length) != 0 || names[i].name[length])) {
+        i = (i + 1) & (size - 1);
+    }
+    return &names[i];
+}
+
+/* Returns the length of a name without its number (x.1), and that number, or 1.  Values whose name is taken get the
+   next number, as setDebugName does it (x, x.1, x.2). */
+static int opdi_gname_base(const char *name, int32_t *suffix) {
+    const char *const dot = strrchr(name, '.');
+    const bool numbered = dot && dot[1] && strspn(dot + 1, "0123456789") == strlen(dot + 1) && strlen(dot) < 8;
+    *suffix = numbered ? (int32_t)strtol(dot + 1, NULL, 10) : 1;
+    return (int)(numbered ? (size_t)(dot - name) : strlen(name));
+}
+
+static size_t opdi_gnames_bytes(int64_t size) { return sizeof(opdi_gnames) + (size_t)size * sizeof(opdi_gnamed); }
+static void opdi_gnames_free(opdi_gnames *names) { if (names) { opdi_free(names, opdi_gnames_bytes(names->size)); } }
+static void opdi_graph_forget_names(opd_graph *graph) {
+    opdi_gnames_free(graph->names);
+    graph->names = NULL;
+}
+/* Notes that the name of value is free from now on. */
+static void opdi_gnames_release(opd_graph *graph, const opdi_gvalue *value) {
+    opdi_gnames *const names = graph->names;
+    opdi_gnamed *slot;
+    int32_t suffix;
+    int base;
+    if (!names || !value->name) { return; }
+    base = opdi_gname_base(value->name, &suffix);
+    if (!value->name[base]) { return; }
+    slot = opdi_gnamed_slot(names->slots, names->size, value->name, (size_t)base);
+    if (slot->name) { slot->suffix = OPDI_MIN(slot->suffix, suffix); }
+}
+
+OPDI_ONCE_END
+OPDI_COLD_BEGIN
+
 //== building ==========================================================================================================
 
 static opd_graph *opdi_graph_new(void) {
@@ -34923,8 +34988,6 @@ static void opdi_graph_changed(opd_graph *graph) {
     graph->counted = false;
 }
 
-static void opdi_graph_forget_names(opd_graph *graph);
-static void opdi_gnames_release(opd_graph *graph, const opdi_gvalue *value);
 
 void opd_graph_free(opd_graph *graph) {
     opdi_gnode *node;
@@ -36217,7 +36280,6 @@ int opd_graph_function(void *graph, opd_tensor *const *inputs, int ninputs, opd_
 
 //== reading the text ==================================================================================================
 
-typedef struct opdi_gnamed { const char *name; opdi_gvalue *value; int32_t suffix; } opdi_gnamed;
 typedef struct opdi_gparser {
     opd_graph *graph;
     const char *text, *at;
@@ -36284,14 +36346,6 @@ static int opdi_gparse_int(opdi_gparser *parser, int64_t *values) {
 #define OPDI_GRAPH_NAME "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_."
 static size_t opdi_gparse_word(const char *at) { return strspn(at, OPDI_GRAPH_NAME); }
 
-/* Returns the slot where a name is, or where it would go. */
-static opdi_gnamed *opdi_gnamed_slot(opdi_gnamed *names, int64_t size, const char *name, size_t length) {
-    int64_t i = (int64_t)(opdi_hash(name, length) >> 16) & (size - 1);
-    while (names[i].name && (strncmp(names[i].name, name, length) != 0 || names[i].name[length])) {
-        i = (i + 1) & (size - 1);
-    }
-    return &names[i];
-}
 static opdi_gnamed *opdi_gparse_slot(opdi_gparser *parser, const char *name, size_t length) {
     return opdi_gnamed_slot(parser->names, parser->size, name, length);
 }
@@ -36314,14 +36368,6 @@ static int opdi_gparse_grow(opdi_gparser *parser) {
     return 0;
 }
 
-/* Returns the length of a name without its number (x.1), and that number, or 1.  Values whose name is taken get the
-   next number, as setDebugName does it (x, x.1, x.2). */
-static int opdi_gname_base(const char *name, int32_t *suffix) {
-    const char *const dot = strrchr(name, '.');
-    const bool numbered = dot && dot[1] && strspn(dot + 1, "0123456789") == strlen(dot + 1) && strlen(dot) < 8;
-    *suffix = numbered ? (int32_t)strtol(dot + 1, NULL, 10) : 1;
-    return (int)(numbered ? (size_t)(dot - name) : strlen(name));
-}
 /* Renames the value that has the name in `slot`, as in a text a name belongs to the last value that takes it;
    0 or -1. */
 static int opdi_gparse_rename(opdi_gparser *parser, opdi_gnamed *slot) {
@@ -37209,17 +37255,6 @@ int opd_graph_call(opd_graph *graph, const char *name, opd_graph_value *const *a
     return opd_graph_call_op(graph, op, args, nargs, results, cap);
 }
 
-/* Names of values.  A graph that is built by hand has a table of all names it has had, made by the first who asks. */
-
-typedef struct opdi_gnames { int64_t size, used; opdi_gnamed *slots; /* behind the struct */ } opdi_gnames;
-
-static size_t opdi_gnames_bytes(int64_t size) { return sizeof(opdi_gnames) + (size_t)size * sizeof(opdi_gnamed); }
-static void opdi_gnames_free(opdi_gnames *names) { if (names) { opdi_free(names, opdi_gnames_bytes(names->size)); } }
-static void opdi_graph_forget_names(opd_graph *graph) {
-    opdi_gnames_free(graph->names);
-    graph->names = NULL;
-}
-
 static opdi_gnamed *opdi_gnames_put(opdi_gnames *names, const char *name, opdi_gvalue *value) {
     opdi_gnamed *slot = opdi_gnamed_slot(names->slots, names->size, name, strlen(name));
     names->used += !slot->name;
@@ -37308,18 +37343,6 @@ static char *opdi_graph_free_name(opd_graph *graph, opdi_gnames *names, const ch
     } while (opdi_gnames_find(graph, names, out));
     if (from <= OPDI_MAX(slot->suffix, 1)) { slot->suffix = suffix; }
     return out;
-}
-/* Notes that the name of value is free from now on. */
-static void opdi_gnames_release(opd_graph *graph, const opdi_gvalue *value) {
-    opdi_gnames *const names = graph->names;
-    opdi_gnamed *slot;
-    int32_t suffix;
-    int base;
-    if (!names || !value->name) { return; }
-    base = opdi_gname_base(value->name, &suffix);
-    if (!value->name[base]) { return; }
-    slot = opdi_gnamed_slot(names->slots, names->size, value->name, (size_t)base);
-    if (slot->name) { slot->suffix = OPDI_MIN(slot->suffix, suffix); }
 }
 
 /* Gives a value a name and a type, either of which may be NULL; 0, or -1 with an error and nothing changed. */
