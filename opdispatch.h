@@ -16787,8 +16787,8 @@ OPDI_COLD_BEGIN
 
 //== tangents beside storages ==========================================================================================
 //
-//  Forward mode keeps a tangent beside the storage, one for each level that is open and each family of tensors: see
-//  >>forward.  Here is what has to be known where tensors are made, kept and freed.
+//  Forward mode keeps a tangent beside the storage, one for each level that is open and each family of tensors.  Here
+//  is what has to be known where tensors are made, kept and freed; see >>forward.
 
 typedef struct opdi_dual {
     struct opdi_dual *next;                       /* of its storage */
