@@ -223,10 +223,10 @@
      NULL and -1 mean; arguments are named by their names, buffers with their shapes [rows, cols].  Plain English,
      understandable alone; nothing that the code says itself, nothing about how it once was.  A formula stands above
      the code that computes it.
-     Rooms (contents): a banner with an anchor, // >>name, in the order of the contents; one paragraph there says what
-     the room is, what it uses and what it does not know.  //== begins a section of it, with the text below it.  A
-     room uses those above, and those below through opd_ functions only.  The card of an operator stands with its
-     kernels.
+     Rooms (contents, calls_up): a banner with an anchor, // >>name, in the order of the contents; one paragraph there
+     says what the room is, what it uses and what it does not know.  //== begins a section of it, with the text below
+     it.  A room uses those above; calls into those below are counted, and get no more.  The card of an operator stands
+     with its kernels.
      Macros: text before macros; one that defines a function is short and shows the function's name where it is used.
      Kernels for several types are text that the file includes again (see >>typed).
      Errors: what can fail is checked where it happens, and frees what it had; messages say what was expected and got.

@@ -9,7 +9,7 @@ set -u
 names='macros_visible symbols symbols_cxx included_twice other_places beside_dlpack two_files cxx_with_c_implementation
 cxx_implementation static_in_two_files no_threads no_simd no_cache no_everything core_alone families wrong_arguments tools fast_math
 std11_c_implementation std11_c_declarations std11_cxx_implementation std11_cxx_declarations'
-[ -n "${RUN_AGAIN:-}" ] || names="contents rooms pragmas includes macro_names foreign_names function_length macro_functions line_length dialect short_names wrappers left_out recipes build_lines tcc $names"
+[ -n "${RUN_AGAIN:-}" ] || names="contents rooms calls_up pragmas includes macro_names foreign_names function_length macro_functions line_length dialect short_names wrappers left_out recipes build_lines tcc $names"
 
 if [ "${1:-}" = --list ]; then printf '%s\n' $names; exit 0; fi
 only=${1:-}
@@ -127,6 +127,11 @@ check_pragmas() {
 check_rooms() {
     awk 'function ends() { if (NR - at > 2200 && name != ">>wrappers") { printf "room %s has %d lines\n", name, NR - at } }
          /^\/\/  >>/ { ends(); name = $2; at = NR } END { ends() }' "$header"
+}
+# A room uses those above it: what is called from further down is counted, and gets no more.
+check_calls_up() {
+    if ! command -v python3 >/dev/null 2>&1; then echo "SKIP: no python3"; return; fi
+    python3 "$root/tests/calls_up.py" --most 91
 }
 check_includes() {
     public_part | awk 'code { print } /\*\//{ code = 1 }' | sed -n 's/^ *# *include *[<"]\([^>"]*\)[>"].*/\1/p' |
