@@ -7,7 +7,7 @@
 set -u
 
 names='macros_visible symbols symbols_cxx included_twice other_places beside_dlpack two_files cxx_with_c_implementation
-cxx_implementation static_in_two_files no_threads no_simd no_cache no_everything core_alone families wrong_arguments tools fast_math
+cxx_implementation steps static_in_two_files no_threads no_simd no_cache no_everything core_alone families wrong_arguments tools fast_math
 std11_c_implementation std11_c_declarations std11_cxx_implementation std11_cxx_declarations'
 [ -n "${RUN_AGAIN:-}" ] || names="contents rooms calls_up pragmas includes macro_names foreign_names function_length macro_functions line_length dialect short_names wrappers left_out recipes build_lines tcc $names"
 
@@ -499,6 +499,58 @@ check_wrong_arguments() {
             *clang*) ;;                               # lists all that it might have been
             *) [ "$(wc -l <"$tmp/wrong.txt")" -le 14 ] || echo "$wrong: $(wc -l <"$tmp/wrong.txt") lines of error" ;;
         esac
+    done
+}
+# A debugger steps from opd_add into its loop, and through a backward formula: each line that it shows is text.  The call
+# is the second, as the first one registers the operators.
+cat >"$tmp/steps.c" <<'TEXT'
+#include "opdispatch.h"
+int main(void) {
+    opd_scope scope = opd_scope_open();
+    int64_t size = 66;
+    opd_tensor *x = opd_ones(opd_ints_of(&size, 1), OPD_FLOAT32), *y = opd_add(x, x);
+    opd_tensor_set_requires_grad(x, true);
+    y = opd_sum(opd_mul(opd_add(x, x), x));
+    opd_backward(y);
+    opd_scope_close(&scope);
+    return opd_finish();
+}
+TEXT
+cat >"$tmp/steps.gdb" <<'TEXT'
+set pagination off
+set width 0
+break opd_add
+break opdi_mul_backward
+ignore 1 1
+run
+echo from opd_add\n
+set $left = 3000
+while $left > 0 && ($pc < (long)opdi_f32_at_add || $pc > (long)opdi_f32_at_add + 4)
+    step
+    set $left = $left - 1
+end
+echo in the loop\n
+step
+step
+step
+step
+step
+continue
+echo in the formula\n
+next
+next
+next
+info locals
+TEXT
+check_steps() {
+    command -v gdb >/dev/null || { echo 'SKIP: gdb is not there'; return; }
+    quiet $CC -O0 -g $inc "$tmp/steps.c" "$tmp/implementation.c" -o "$tmp/steps" $lib
+    gdb -batch -nx -ex run "$tmp/steps" 2>&1 | grep -q 'exited normally' || { echo 'SKIP: gdb runs no programs here'; return; }
+    gdb -batch -nx -x "$tmp/steps.gdb" "$tmp/steps" >"$tmp/stepped" 2>&1
+    for line in 'opd_add (' 'opdi_f32_add (' 'opdi_f32_blocks (' 'for (int j = 0; j < 64; j++) {' \
+        'const OPD_T value = formula(x\[i + j\], ' 'opdi_f32_at_add (x=1, y=1,' 'out\[i + j\] = value;' \
+        'opdi_mul_backward (' 'opd_tensor \*grad = opd_bw_grad(bw, 0);' 'opd_mul(grad, opd_bw_tensor(bw, 1))' 'grad = 0x'; do
+        grep -q "$line" "$tmp/stepped" || echo "not seen: $line"
     done
 }
 # What would give wrong numbers is refused; the declarations may be used with it.
