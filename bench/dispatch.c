@@ -1149,7 +1149,7 @@ static double text_of(const char *object) {
 /* What leaves out all that CONFIGURATION has: schemas, dispatcher, tensors and autograd stay. */
 #define CORE_ALONE \
     "-O2 -DOPD_NO_OPERATORS -DOPD_NO_TRANSFORMS -DOPD_NO_GRAPHS -DOPD_NO_CHECKING -DOPD_NO_TRAINING " \
-    "-DOPD_NO_EXCHANGE -DOPD_NO_PROFILER -DOPD_NO_AUTOCAST"
+    "-DOPD_NO_EXCHANGE -DOPD_NO_PROFILER -DOPD_NO_AUTOCAST -DOPD_NO_PLUGINS"
 /* The declarations, the whole, without operators, the core alone; the size of what comes out. */
 static void bench_compile(void) {
     static const char file[] = __FILE__;
