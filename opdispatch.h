@@ -17134,10 +17134,7 @@ static bool opdi_overlaps_itself(const opd_tensor *tensor) {
     for (k = 0; k < tensor->ndim; k++) {          /* dims by growing stride: each must step over what is inside */
         int best = -1;
         for (i = 0; i < tensor->ndim; i++) {
-            if (sizes[i] > 1 && (strides[i] > last || (strides[i] == last && i < 0)) &&
-                (best < 0 || strides[i] < strides[best])) {
-                best = i;
-            }
+            if (sizes[i] > 1 && strides[i] > last && (best < 0 || strides[i] < strides[best])) { best = i; }
         }
         if (best < 0) { break; }
         for (i = 0; i < tensor->ndim; i++) {
@@ -21880,35 +21877,63 @@ static void *opdi_dlopen(const char *path) {
     return handle;
 }
 
-/* Returns the first word of the loader's record of a library.  The loader's lock guards it, which no sanitizer sees. */
+/* How the loader's record of a library (struct link_map) begins, and what it tells of each (struct dl_phdr_info). */
+typedef struct opdi_linked { uintptr_t moved; const char *name; const void *dynamic; } opdi_linked;
+typedef struct opdi_loaded {
+    uintptr_t moved;                              /* from the addresses in the file; 0 for absolute ones */
+    const char *name;
+    const opdi_elf_segment *segments;
+    uint16_t count;
+} opdi_loaded;
+typedef struct opdi_plugin_place { opd_plugin *plugin; const void *dynamic; } opdi_plugin_place;
+
+/* Returns where a library's dynamic section lies, which no two share.  The loader's lock guards the record, which no
+   sanitizer sees. */
 #if defined(__GNUC__) && !defined(__TINYC__)
 __attribute__((no_sanitize("thread")))
 #endif
-static const char *opdi_link_map_begin(void *map) { return *(const char *const *)map; }
+static const void *opdi_linked_dynamic(const void *map) { return ((const opdi_linked *)map)->dynamic; }
 
-/* Finds where a library is mapped; 0, or -1 with an error.  dlinfo is asked for by name, since strict C does not
-   declare it; the link map that it gives begins with the address. */
-static int opdi_plugin_range(opd_plugin *plugin) {
-    void *self = dlopen(NULL, RTLD_NOW), *f = self ? dlsym(self, "dlinfo") : NULL, *map = NULL;
-    int (*ask)(void *, int, void *);
-    const char *base = NULL;
-    const opdi_elf *elf;
+/* Notes where the looked-for library is mapped; 1 when this is it, else 0. */
+static int opdi_plugin_mapped(const void *told, size_t size, void *user) {
+    const opdi_loaded *loaded = (const opdi_loaded *)told;
+    const opdi_plugin_place *place = (const opdi_plugin_place *)user;
+    uintptr_t from = UINTPTR_MAX, to = 0;
+    bool found = false;
     int i;
-    memcpy(&ask, &f, sizeof f);
-    if (f && ask(plugin->handle, 2, &map) == 0) { base = opdi_link_map_begin(map); }  /* RTLD_DI_LINKMAP */
+    for (i = 0; size >= sizeof *loaded && i < loaded->count; i++) {
+        const opdi_elf_segment *segment = &loaded->segments[i];
+        const uintptr_t begin = loaded->moved + segment->p_vaddr;
+        found = found || (segment->p_type == PT_DYNAMIC && begin == (uintptr_t)place->dynamic);
+        if (segment->p_type != PT_LOAD) { continue; }
+        from = OPDI_MIN(from, begin);
+        to = OPDI_MAX(to, begin + segment->p_memsz);
+    }
+    if (!found || from >= to) { return 0; }
+    place->plugin->begin = from;
+    place->plugin->end = to;
+    return 1;
+}
+
+/* Finds where a library is mapped; 0, or -1 with an error.  The loader's functions are asked for by name, since strict
+   C does not declare them. */
+static int opdi_plugin_range(opd_plugin *plugin) {
+    void *self = dlopen(NULL, RTLD_NOW), *info = self ? dlsym(self, "dlinfo") : NULL, *map = NULL;
+    void *iterate = self ? dlsym(self, "dl_iterate_phdr") : NULL;
+    int (*ask)(void *, int, void *);
+    int (*walk)(int (*)(const void *, size_t, void *), void *);
+    opdi_plugin_place place;
+    bool found = false;
+    memcpy(&ask, &info, sizeof info);
+    memcpy(&walk, &iterate, sizeof iterate);
+    if (info && iterate && ask(plugin->handle, 2, &map) == 0) {            /* RTLD_DI_LINKMAP */
+        place.plugin = plugin;
+        place.dynamic = opdi_linked_dynamic(map);
+        found = walk(opdi_plugin_mapped, &place) == 1;
+    }
     if (self) { (void)dlclose(self); }
-    if (!base || memcmp(base, "\177ELF", 4) != 0) {
-        return opd_fail(OPD_ERROR_REGISTER, "opd_library_load: cannot see where '%s' is mapped", plugin->path);
-    }
-    elf = (const opdi_elf *)(const void *)base;
-    for (i = 0; i < elf->e_phnum; i++) {
-        const opdi_elf_segment *segment = (const opdi_elf_segment *)(const void *)
-            (base + elf->e_phoff + (size_t)i * elf->e_phentsize);
-        const uintptr_t end = (uintptr_t)base + segment->p_vaddr + segment->p_memsz;
-        if (segment->p_type == PT_LOAD) { plugin->end = OPDI_MAX(plugin->end, end); }
-    }
-    plugin->begin = (uintptr_t)base;
-    return 0;
+    return found ? 0
+        : opd_fail(OPD_ERROR_REGISTER, "opd_library_load: cannot see where '%s' is mapped", plugin->path);
 }
 
 /* Checks version and kind of a library that has just been mapped; 0, or -1 with an error. */
@@ -34857,8 +34882,6 @@ OPDI_COLD_END
 //  the Tracer key records a call and redispatches. Knows operators by their schemas alone.
 //----------------------------------------------------------------------------------------------------------------------
 
-OPDI_COLD_BEGIN
-
 typedef enum opdi_gkind { OPDI_G_OP, OPDI_G_CONSTANT, OPDI_G_LIST, OPDI_G_TUPLE, OPDI_G_UNPACK } opdi_gkind;
 
 /* A value of a graph, and what is known of it. tag: OPD_TAG_*; NONE is NoneType; LIST made by a tuple node is the tuple
@@ -34923,7 +34946,6 @@ struct opd_graph {
     bool counted;                                 /* the values' `uses` are right */
 };
 
-OPDI_COLD_END
 OPDI_ONCE_BEGIN
 
 //== names of values ===================================================================================================
@@ -37586,13 +37608,14 @@ static int opdi_trace_check(const opd_graph *graph, opd_transform_fn fn, void *u
     opd_scope scope = opd_scope_open();
     opd_tensor *const *const in = opdi_trace_fresh(graph, inputs, count);
     opd_graph *again = opd_ok() ? opdi_trace_once(fn, user, in, count, options) : NULL;
-    const opdi_gnode *node;
-    int rc = again ? 0 : -1;
+    const opdi_gnode *node, *first = NULL;
+    int rc = again ? 0 : -1, random = 0;
     for (node = graph->first; node && rc == 0; node = node->next) {
-        if (node->kind == OPDI_G_OP && opdi_op_is_random(node->op)) {
-            opd_warn("Trace had nondeterministic nodes: %s", node->op->base_name);
-        }
+        if (node->kind != OPDI_G_OP || !opdi_op_is_random(node->op)) { continue; }
+        if (random++ == 0) { first = node; }
     }
+    if (random == 1) { opd_warn("Trace had nondeterministic nodes: %s", first->op->base_name); }
+    if (random > 1) { opd_warn("Trace had nondeterministic nodes: %s and %d more", first->op->base_name, random - 1); }
     if (rc == 0) {
         rc = opdi_trace_compare(graph, again, fn, user, inputs, count,
                                 options->tolerance > 0 ? options->tolerance : 1e-5);
@@ -56133,7 +56156,7 @@ static int opdi_tensordot_kernel(opd_call *call) {
     opd_ints list = opd_arg_ints(call, 2), ints = opd_arg_ints(call, 3);
     int64_t da[OPD_MAX_DIMS], db[OPD_MAX_DIMS];
     uint64_t seen_a = 0, seen_b = 0;
-    int i, count = (int)list.n, k = 0;
+    int i, count = (int)list.n;
     if (list.n != ints.n) { return opd_fail(OPD_ERROR_ARGUMENT, "both dimension lists should have same length"); }
     if (list.n > a->ndim || list.n > b->ndim) {
         return opd_fail(OPD_ERROR_ARGUMENT, "tensordot: more dimensions to contract than there are");
@@ -56160,7 +56183,6 @@ static int opdi_tensordot_kernel(opd_call *call) {
                             (long long)place, (long long)t, (long long)q);
         }
         if (!a || !b) { return -1; }
-        k++;
     }
     return opd_return_tensor(call, opdi_contract(a, b, da, db, count));
 }
@@ -65542,7 +65564,7 @@ static int opdi_stack_kernel(opd_call *call) {
     out = opd_result(call, 0, sizes, first->ndim + 1, opdi_result_type(list.data, (int)list.n));
     if (!out || !out->data) { return out ? 0 : -1; }
     for (k = 0; k < list.n; k++) {
-        int64_t strides[2 * OPD_MAX_DIMS];
+        int64_t strides[OPD_MAX_DIMS];
         const opd_tensor *tensor = list.data[k];
         int rc = -1;
         for (axis = 0; axis <= first->ndim; axis++) {
