@@ -164,6 +164,8 @@
      OPD_NO_CHECKING  no gradcheck, opcheck, pictures of graphs    OPD_NO_PROFILER, OPD_NO_AUTOCAST
                       Their functions fail and say so; what frees or closes does nothing.  All of them and
                       OPD_NO_OPERATORS leave the core: schemas, dispatcher, tensors, autograd.
+     OPDISPATCH_PART  1 or 2: one half of the implementation.  The file that has it is compiled twice, side by side:
+                      cc -O2 -DOPDISPATCH_PART=1 -c impl.c -o half1.o & cc -O2 -DOPDISPATCH_PART=2 -c impl.c -o half2.o
      OPDISPATCH_FILE  "name.h" of a copy under another name: the implementation includes itself
      Environment: OPD_NUM_THREADS, OPD_CPU_LEVEL (0 plain C, 1 AVX2, 2 AVX-512), OPD_SHOW_DISPATCH_TRACE=1; for what is
      compiled at run time CC, CXX, XDG_CACHE_HOME, OPD_INCLUDE, OPD_VERBOSE.
@@ -6484,6 +6486,34 @@ OPD_FORMULA_QUALIFIERS OPD_T OPD_HELPER(lcm)(OPD_T x, OPD_T y) {
 #define OPDISPATCH_FILE "opdispatch.h"            /* define it where this file has another name */
 #endif
 
+/* OPDISPATCH_PART 1 is the core and the typed functions, 2 the kernels and the operators; without it one object has
+   all.  What one part has and the other calls or reads is OPDI_SHARED.  In the rooms of the core types, macros and
+   inline functions are for both; functions and variables stand between #if defined(OPDI_CORE) and its end, behind the
+   prototypes of those that are shared. */
+#if !defined(OPDISPATCH_PART)
+#define OPDI_CORE
+#define OPDI_OPERATORS
+#define OPDI_SHARED static
+#define OPDI_SHARED_STATE static
+#elif defined(OPD_STATIC)
+#error "OPD_STATIC with OPDISPATCH_PART: what is static cannot be linked with the other part"
+#elif OPDISPATCH_PART == 1
+#define OPDI_CORE
+#define OPDI_SHARED_STATE OPDI_SHARED
+#elif OPDISPATCH_PART == 2
+#define OPDI_OPERATORS
+#define OPDI_SHARED_STATE extern OPDI_SHARED
+#else
+#error "OPDISPATCH_PART is 1 or 2"
+#endif
+#if defined(OPDISPATCH_PART)
+#if defined(__GNUC__) && !defined(__TINYC__) && !defined(_WIN32)
+#define OPDI_SHARED __attribute__((visibility("hidden")))
+#else
+#define OPDI_SHARED
+#endif
+#endif
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>platform     allocation, atomics, threads, errors, log, arenas
 //
@@ -6541,6 +6571,7 @@ extern char *realpath(const char *path, char *out);
 #if (!defined(__unix__) || defined(__EMSCRIPTEN__)) && !defined(OPD_NO_PLUGINS)
 #define OPD_NO_PLUGINS
 #endif
+#if defined(OPDI_CORE)
 #if !defined(OPD_NO_PLUGINS)
 #include <dirent.h>
 #include <dlfcn.h>
@@ -6561,6 +6592,7 @@ extern int gethostname(char *name, size_t cap);
 extern int sigemptyset(sigset_t *set);
 extern int sigaddset(sigset_t *set, int signal);
 extern char **environ;
+#endif
 #endif
 #endif
 
@@ -6839,18 +6871,26 @@ typedef struct opdi_thread {
     const char *places[OPDI_PLACES];              /* of open scopes, by depth less one */
 } opdi_thread;
 
+#if defined(OPDI_CORE)
+
 static opdi_thread opdi_main_thread;              /* the first thread's; no allocation */
 static int opdi_main_taken;
-static OPDI_TLS opdi_thread *opdi_thread_self;
+#endif
+OPDI_SHARED_STATE OPDI_TLS opdi_thread *opdi_thread_self;
 
-OPDI_NOINLINE static opdi_thread *opdi_thread_make(void);
+OPDI_NOINLINE OPDI_SHARED opdi_thread *opdi_thread_make(void);
 static inline uint32_t opdi_thread_number(const opdi_thread *thread) { return (uint32_t)thread->born & 0xfffff; }
 static inline opdi_thread *opdi_self(void) {
     opdi_thread *thread = opdi_thread_self;
     return OPDI_LIKELY(thread != NULL) ? thread : opdi_thread_make();
 }
 
-static uint64_t opdi_epoch = 1;                   /* moves on when something is taken out of use */
+#if defined(OPDI_CORE)
+
+OPDI_SHARED uint64_t opdi_epoch = 1;                   /* moves on when something is taken out of use */
+#else
+extern OPDI_SHARED uint64_t opdi_epoch;
+#endif
 
 /* Begins to read operators' tables or schemas without the registry's lock; opdi_leave ends it and takes
    what this returns. */
@@ -6863,6 +6903,8 @@ static inline uint64_t opdi_enter(opdi_thread *thread) {
     return was;
 }
 static inline void opdi_leave(opdi_thread *thread, uint64_t was) { OPDI_PUBLISH(&thread->inside, was); }
+
+#if defined(OPDI_CORE)
 
 static void opdi_log_default(void *user, int is_error, const char *text) {
     (void)user;
@@ -6900,6 +6942,7 @@ void opd_warn(const char *format, ...) {
     va_end(ap);
     opdi_log_say(opdi_self(), 0, text, false);
 }
+#endif
 
 /* The number of the highest set bit of bits, bits != 0.  63 ^ is one instruction, 63 - not always. */
 static inline int opdi_top_bit(uint64_t bits) {
@@ -6945,6 +6988,9 @@ OPDI_COLD_BEGIN
 
 //== threads ===========================================================================================================
 
+OPDI_SHARED opdi_thread *opdi_thread_make(void);
+#if defined(OPDI_CORE)
+
 static opdi_mutex opdi_threads_lock = OPDI_MUTEX_INIT;
 static opdi_thread *opdi_all_threads;
 static uint64_t opdi_threads_born;
@@ -6978,7 +7024,7 @@ static void opdi_at_exit(void) {
 
 /* Makes the state of this thread and enters it in the list of all threads.  Returns it; where there is no memory, a
    state with an error pending that all such threads share. */
-OPDI_NOINLINE static opdi_thread *opdi_thread_make(void) {
+OPDI_NOINLINE OPDI_SHARED opdi_thread *opdi_thread_make(void) {
     static const opdi_mutex fresh = OPDI_MUTEX_INIT;
     static int at_exit_done;
     opdi_thread *thread;
@@ -7017,6 +7063,7 @@ OPDI_NOINLINE static opdi_thread *opdi_thread_make(void) {
     opdi_thread_self = thread;
     return thread;
 }
+#endif
 
 //== what nobody can be inside any more ================================================================================
 //
@@ -7031,6 +7078,7 @@ typedef struct opdi_gone {
     void (*give_back)(struct opdi_gone *gone);
 } opdi_gone;
 
+#if defined(OPDI_CORE)
 #if !defined(OPD_NO_THREADS) && defined(__linux__) && defined(SYS_membarrier)
 #if !defined(__cplusplus)
 extern long syscall(long number, ...);            /* -std=c11 does not declare it */
@@ -7063,14 +7111,20 @@ static uint64_t opdi_oldest_call(void) {
     opdi_unlock(&opdi_threads_lock);
     return oldest;
 }
+#endif
 
 OPDI_COLD_END
 
 //== errors ============================================================================================================
 
+#if defined(OPDI_CORE)
+
 bool opd_ok(void) { return opdi_self()->error == OPD_OK; }
+#endif
 
 OPDI_COLD_BEGIN
+#if defined(OPDI_CORE)
+
 opd_code opd_error_code(void) { return opdi_self()->error; }
 const char *opd_error_message(void) {
     opdi_thread *thread = opdi_self();
@@ -7171,6 +7225,7 @@ opd_code opd_error_rewind(int mark) {
     thread->error = OPD_OK;
     return code;
 }
+#endif
 
 OPDI_COLD_END
 
@@ -7182,11 +7237,13 @@ OPDI_COLD_END
 #define OPDI_THREAD_CACHE ((int64_t)8 << 20)      /* bytes a thread keeps */
 #define OPDI_LARGE_CACHE ((int64_t)512 << 20)     /* bytes all threads keep together */
 #define OPDI_MEDIUM ((size_t)65536)
+#if defined(OPDI_CORE)
 #define OPDI_ALIGN ((size_t)64)
 #define OPDI_HUGE ((size_t)2 << 20)
 
 static int64_t opdi_fail_count, opdi_fail_seen;   /* opd_memory_fail_at: countdown, and allocations since */
-static int opdi_fail_on, opdi_fail_forever;       /* on: 1, and 2 for each thread with an opdi_paint */
+#endif
+OPDI_SHARED_STATE int opdi_fail_on, opdi_fail_forever;      /* on: 1, and 2 for each thread with an opdi_paint */
 
 /* The size class of count bytes (1 <= count <= OPDI_MEDIUM); then the bytes of a class. */
 static inline int opdi_class_of(size_t count) {
@@ -7206,6 +7263,16 @@ static inline size_t opdi_large_bytes(size_t count) {
     size_t step = (size_t)1 << (opdi_top_bit((uint64_t)count - 1) - 3);
     return (count + step - 1) & ~(step - 1);
 }
+OPDI_SHARED void *opdi_raw_alloc(size_t size);
+OPDI_SHARED void opdi_raw_free(void *memory, size_t size);
+OPDI_SHARED void opdi_live_flush(opdi_thread *thread);
+OPDI_SHARED void *opdi_out_of_memory(size_t count);
+OPDI_SHARED bool opdi_fail_now(void);
+OPDI_SHARED void *opdi_large_take(size_t rounded);
+OPDI_SHARED bool opdi_large_give(void *memory, size_t rounded);
+OPDI_SHARED void *opdi_alloc_filled(opdi_thread *thread, size_t n);
+#if defined(OPDI_CORE)
+
 static inline int opdi_large_class(size_t rounded) {
     int power = opdi_top_bit((uint64_t)rounded - 1);
     return ((power - 16) * 8 + (int)(((rounded - 1) >> (power - 3)) & 7)) % (32 * 8);
@@ -7216,7 +7283,7 @@ static inline size_t opdi_large_class_bytes(int size_class) {
 
 /* Returns size bytes of malloc's; NULL when there are none.  Blocks over 1 KiB are aligned to a cache line, very large
    ones to a huge page; the word before one is malloc's. */
-static void *opdi_raw_alloc(size_t size) {
+OPDI_SHARED void *opdi_raw_alloc(size_t size) {
     size_t align = size >= 2 * OPDI_HUGE ? OPDI_HUGE : OPDI_ALIGN;
     char *raw, *at;
     if (size <= 1024) { return OPD_MALLOC(size); }
@@ -7231,7 +7298,7 @@ static void *opdi_raw_alloc(size_t size) {
     return at;
 }
 
-static void opdi_raw_free(void *memory, size_t size) {
+OPDI_SHARED void opdi_raw_free(void *memory, size_t size) {
     char *raw;
     if (size <= 1024) {
         OPD_FREE(memory);
@@ -7241,19 +7308,19 @@ static void opdi_raw_free(void *memory, size_t size) {
     OPD_FREE(raw);
 }
 
-static void opdi_live_flush(opdi_thread *thread) {
+OPDI_SHARED void opdi_live_flush(opdi_thread *thread) {
     int64_t total = OPDI_ADD(&opdi_live_total, thread->live_delta), peak = OPDI_LOAD(&opdi_live_peak);
     thread->live_delta = 0;
     if (total > peak) { OPDI_STORE(&opdi_live_peak, total); }
 }
 
-OPDI_NOINLINE static void *opdi_out_of_memory(size_t count) {
+OPDI_NOINLINE OPDI_SHARED void *opdi_out_of_memory(size_t count) {
     (void)opd_fail(OPD_ERROR_MEMORY, "out of memory: an allocation of %llu bytes failed", (unsigned long long)count);
     return NULL;
 }
 
 /* True when a test wants this allocation to fail. */
-OPDI_NOINLINE static bool opdi_fail_now(void) {
+OPDI_NOINLINE OPDI_SHARED bool opdi_fail_now(void) {
     int64_t left;
     (void)OPDI_ADD(&opdi_fail_seen, 1);
     if (OPDI_LOAD(&opdi_fail_count) <= 0) { return OPDI_LOAD(&opdi_fail_count) < 0; }
@@ -7266,7 +7333,7 @@ OPDI_NOINLINE static bool opdi_fail_now(void) {
 static struct { opdi_mutex lock; int64_t cached; int hand; opdi_free_block *lists[32 * 8]; } opdi_large = {
     OPDI_MUTEX_INIT, 0, 0, {NULL}};
 
-static void *opdi_large_take(size_t rounded) {
+OPDI_SHARED void *opdi_large_take(size_t rounded) {
     opdi_free_block *block = NULL;
     int size_class = opdi_large_class(rounded);
     opdi_lock(&opdi_large.lock);
@@ -7281,7 +7348,7 @@ static void *opdi_large_take(size_t rounded) {
 
 /* Keeps a free block of an already rounded size; true if it is kept.  Where there is no room, blocks of other sizes go,
    class after class, so that those of earlier work do not stay for ever. */
-static bool opdi_large_give(void *memory, size_t rounded) {
+OPDI_SHARED bool opdi_large_give(void *memory, size_t rounded) {
     const int size_class = opdi_large_class(rounded);
     const int64_t room = OPDI_LARGE_CACHE - (int64_t)rounded;
     opdi_free_block *block = (opdi_free_block *)memory, *gone = NULL;
@@ -7318,7 +7385,7 @@ static bool opdi_large_give(void *memory, size_t rounded) {
 #define OPDI_GUARD ((size_t)64)
 #define OPDI_FILLED 1024
 typedef struct opdi_paint { struct opdi_paint *outer; int byte, count; const void *blocks[OPDI_FILLED]; } opdi_paint;
-OPDI_NOINLINE static void *opdi_alloc_filled(opdi_thread *thread, size_t n) {
+OPDI_NOINLINE OPDI_SHARED void *opdi_alloc_filled(opdi_thread *thread, size_t n) {
     opdi_paint *paint = thread->paint;
     size_t size = n ? n : 1;
     void *memory;
@@ -7343,6 +7410,7 @@ static bool opdi_is_overrun(const opdi_paint *paint, const void *block, size_t s
     for (i = 0; k < paint->count && i < OPDI_GUARD; i++) { if (end[i] != (unsigned char)paint->byte) { return true; } }
     return false;
 }
+#endif
 
 /* Returns size bytes; NULL with the error recorded.  Free with the same size.  The only function that allocates. */
 static inline void *opdi_alloc(size_t size) {
@@ -7408,6 +7476,8 @@ static inline void opdi_free(void *memory, size_t size) {
     opdi_raw_free(memory, size);
 }
 
+#if defined(OPDI_CORE)
+
 /* Gives back a block that has the header of a tensor: it is not reused before others have been freed, so that who goes
    on using the tensor meets its mark (opdi_dead_tensor) and not another tensor. */
 static inline void opdi_free_late(void *memory, size_t size) {
@@ -7449,8 +7519,11 @@ static void opdi_cache_drain(opdi_thread *thread) {
     }
     thread->cached = 0;
 }
+#endif
 
 OPDI_COLD_BEGIN
+
+#if defined(OPDI_CORE)
 
 /* Gives the blocks that this thread keeps, and the large ones that all threads keep, back to the system. */
 void opd_memory_trim(void) {
@@ -7512,6 +7585,7 @@ int64_t opd_memory_fail_at(int64_t count, bool forever) {
     (void)OPDI_ADD(&opdi_fail_on, (count > 0) - (OPDI_LOAD(&opdi_fail_on) & 1));
     return seen;
 }
+#endif
 
 OPDI_COLD_END
 
@@ -7532,6 +7606,8 @@ typedef struct opdi_arena {
 #if !defined(OPDI_ARENA_TIGHT)
 #define OPDI_ARENA_TIGHT 0
 #endif
+
+#if defined(OPDI_CORE)
 
 /* Takes a new block with room for count bytes.  0, or -1 with the error recorded. */
 static int opdi_arena_grow(opdi_arena *arena, size_t count) {
@@ -7636,6 +7712,7 @@ static int64_t opdi_found_add(opdi_found *found, uintptr_t p) {
     }
     return found->table[slot];
 }
+#endif
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>values       half precision, dtypes, devices, what a tensor is
@@ -7694,6 +7771,8 @@ OPDI_ALWAYS uint16_t opdi_f32_to_f16(float f) {
 
 //== dtypes ============================================================================================================
 
+#if defined(OPDI_CORE)
+
 enum { OPDI_CLASS_NONE = 0, OPDI_CLASS_BOOL, OPDI_CLASS_INT, OPDI_CLASS_FLOAT, OPDI_CLASS_COMPLEX };
 
 /* Indexed by opd_scalar_type; size in bytes, 0 for a number that is no dtype. */
@@ -7746,10 +7825,14 @@ OPD_API bool opd_can_cast(opd_scalar_type from, opd_scalar_type to) {
     int kf = opdi_dtype(from)->kind, kt = opdi_dtype(to)->kind;
     return kf != OPDI_CLASS_NONE && kt != OPDI_CLASS_NONE && (kt >= kf);
 }
+#endif
 
 //== devices ===========================================================================================================
 
 #define OPDI_MAX_DEVICE_INDEX 127                 /* c10::DeviceIndex is 8 bits */
+
+OPDI_SHARED const char *opdi_device_name(int backend);
+#if defined(OPDI_CORE)
 
 /* Names given to PrivateUse1 to 3, and of their keys by functionality (row of opdi_row_names); NULL: none given.
    Filled under opdi_backend_lock, for ever; read without a lock. */
@@ -7765,7 +7848,7 @@ static const char *const opdi_device_names[OPD_BACKEND_COUNT] = {
     "cpu", "cuda", "hip", "xla", "mps", "ipu", "xpu", "hpu", "ve", "lazy", "mtia", "privateuseone", "privateusetwo",
     "privateusethree", "meta"
 };
-static const char *opdi_device_name(int backend) {
+OPDI_SHARED const char *opdi_device_name(int backend) {
     const opdi_given_name *name = opdi_given_name_of(backend);
     return name ? name->name : backend >= 0 && backend < OPD_BACKEND_COUNT ? opdi_device_names[backend] : "?";
 }
@@ -7789,8 +7872,11 @@ invalid:
     (void)opd_fail(OPD_ERROR_ARGUMENT, "Invalid device string: '%s'", text);
     return false;
 }
+#endif
 
 OPDI_COLD_BEGIN
+#if defined(OPDI_CORE)
+
 static int opdi_device_unknown(const char *text) {
     char names[256];
     size_t at = 0;
@@ -7842,6 +7928,7 @@ OPD_API const char *opd_device_print(opd_device device, char *buf, size_t cap) {
     }
     return buf;
 }
+#endif
 OPDI_COLD_END
 
 /* The memory that one or more tensors look at.  Embedded in the block of the tensor that made it, or (foreign memory) a
@@ -7959,9 +8046,14 @@ static inline bool opdi_same_memory(const opd_tensor *first, const opd_tensor *s
 //== elements ==========================================================================================================
 
 
+OPDI_SHARED double opdi_element_f64(const opd_tensor *tensor, int64_t offset);
+OPDI_SHARED int64_t opdi_f64_to_i64(double d);
+OPDI_SHARED int64_t opdi_element_i64(const opd_tensor *tensor, int64_t offset);
+#if defined(OPDI_CORE)
+
 /* The element `offset` bytes after tensor's first as a double.  Complex: the real part; the imaginary one lies half
    an element further. */
-static double opdi_element_f64(const opd_tensor *tensor, int64_t offset) {
+OPDI_SHARED double opdi_element_f64(const opd_tensor *tensor, int64_t offset) {
     const char *at = tensor->data + offset;
     union { float f; double d; uint16_t h; int16_t s; int32_t i; int64_t l; } u;
     switch ((opd_scalar_type)tensor->dtype) {
@@ -7980,14 +8072,14 @@ static double opdi_element_f64(const opd_tensor *tensor, int64_t offset) {
 }
 
 /* A double as an integer: towards zero, and what does not fit at the nearest end; nan is 0. */
-static int64_t opdi_f64_to_i64(double d) {
+OPDI_SHARED int64_t opdi_f64_to_i64(double d) {
     if (d != d) { return 0; }
     if (d >= 9223372036854775808.0) { return INT64_MAX; }
     return d <= -9223372036854775808.0 ? INT64_MIN : (int64_t)d;
 }
 
 /* The element `offset` bytes after tensor's first as an integer, converted as opdi_f64_to_i64 does. */
-static int64_t opdi_element_i64(const opd_tensor *tensor, int64_t offset) {
+OPDI_SHARED int64_t opdi_element_i64(const opd_tensor *tensor, int64_t offset) {
     if (tensor->dtype == OPD_INT64) {
         int64_t value;
         memcpy(&value, tensor->data + offset, 8);
@@ -7995,6 +8087,7 @@ static int64_t opdi_element_i64(const opd_tensor *tensor, int64_t offset) {
     }
     return opdi_f64_to_i64(opdi_element_f64(tensor, offset));
 }
+#endif
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>schema       lexer, parser, printer, alias sets, argument binding
@@ -8049,6 +8142,8 @@ struct opd_schema {
 };
 
 OPDI_COLD_BEGIN
+
+#if defined(OPDI_CORE)
 
 /* Deliberate differences from PyTorch (2.6; 1.13 was run beside it):
    It crashes or stops on an assertion of its own, this is an error:
@@ -9816,6 +9911,7 @@ OPD_API size_t opd_schema_print(const opd_schema *schema, char *buf, size_t cap)
     if (buf != NULL && cap > 0) { buf[OPDI_MIN(writer.length, writer.cap)] = 0; }
     return writer.length;
 }
+#endif
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>schemas      schemas compared, who may share memory with whom, arguments bound
@@ -9825,6 +9921,8 @@ OPD_API size_t opd_schema_print(const opd_schema *schema, char *buf, size_t cap)
 //----------------------------------------------------------------------------------------------------------------------
 
 //== relations =========================================================================================================
+
+#if defined(OPDI_CORE)
 
 /* The annotation of an argument: the type's; of a list without one, whether its elements' is written, and no sets. */
 typedef struct opdi_marks { bool there, write; const opdi_alias *sets; const opdi_type *elem; } opdi_marks;
@@ -10360,6 +10458,7 @@ OPD_API bool opd_schema_may_contain_alias(const opd_schema *schema, int first, i
            (opdi_types_contain(arg->type, other->type, false) && opdi_is_wild(schema, second, values)) ||
            (both_ways && opdi_types_contain(other->type, arg->type, false) && opdi_is_wild(schema, first, values));
 }
+#endif
 
 OPDI_COLD_END
 
@@ -10370,6 +10469,10 @@ OPDI_COLD_END
 //  c10/core/DispatchKeySet.cpp).  Everything follows from the tables below.  Uses errors only; knows no operators.
 //----------------------------------------------------------------------------------------------------------------------
 
+OPDI_SHARED int opdi_key_functionality(opd_key key);
+OPDI_SHARED bool opdi_key_is_runtime(opd_key key);
+OPDI_SHARED bool opdi_key_covers(opd_key alias, opd_key slot);
+#if defined(OPDI_CORE)
 #define OPDI_BACKEND_MASK (((uint64_t)1 << OPD_BACKEND_COUNT) - 1)
 #define OPDI_FUNCTIONALITY_MASK (((uint64_t)1 << (OPD_F_COUNT - 1)) - 1)
 #define OPDI_ROWS 7                               /* per-backend functionalities */
@@ -10462,7 +10565,7 @@ static const opdi_old_key opdi_old_keys[] = {
 /* Numbers */
 
 /* The key's functionality; -1 for an alias key or a number that is no key. */
-static int opdi_key_functionality(opd_key key) {
+OPDI_SHARED int opdi_key_functionality(opd_key key) {
     if (key >= 0 && key < OPD_F_COUNT) { return (int)key; }
     if (key < OPD_KEY_BACKEND_BASE || key >= OPD_KEY_SLOTS || (key & 15) >= OPD_BACKEND_COUNT) { return -1; }
     return opdi_row_functionality[(key - OPD_KEY_BACKEND_BASE) >> 4];
@@ -10478,7 +10581,7 @@ static bool opdi_functionality_per_backend(int functionality) {
 }
 
 /* True for a key that is a slot of the table.  "Dense" and the other six are not: only with a backend. */
-static bool opdi_key_is_runtime(opd_key key) {
+OPDI_SHARED bool opdi_key_is_runtime(opd_key key) {
     int functionality = opdi_key_functionality(key);
     return functionality >= 0 && (key >= OPD_KEY_BACKEND_BASE || !opdi_functionality_per_backend(functionality));
 }
@@ -10498,7 +10601,7 @@ static uint32_t opdi_key_role(opd_key slot) {
 
 OPDI_COLD_BEGIN
 /* True when registering at `alias` fills `slot`.  A key that is no alias covers itself. */
-static bool opdi_key_covers(opd_key alias, opd_key slot) {
+OPDI_SHARED bool opdi_key_covers(opd_key alias, opd_key slot) {
     uint32_t role = opdi_key_role(slot), bit;
     int backend = opdi_key_backend(slot);
     if (!opd_key_is_alias(alias)) { return alias == slot && opdi_key_is_runtime(slot); }
@@ -10739,8 +10842,11 @@ OPD_API opd_key opd_keyset_next(opd_keyset set, opd_key after) {
 static void opdi_keyset_append(char *buf, size_t cap, size_t *at, const char *text) {
     while (*text && *at + 1 < cap) { buf[(*at)++] = *text++; }
 }
+#endif
 
 OPDI_COLD_BEGIN
+#if defined(OPDI_CORE)
+
 OPD_API const char *opd_keyset_print(opd_keyset set, char *buf, size_t cap) {
     const char *comma = "";
     size_t at = 0;
@@ -10755,9 +10861,12 @@ OPD_API const char *opd_keyset_print(opd_keyset set, char *buf, size_t cap) {
     if (cap > 0) { buf[at] = 0; }
     return buf;
 }
+#endif
 
 #define OPDI_AUTOGRAD_BITS (OPD_BIT_OF(OPD_F_AUTOGRAD_OTHER) | OPD_BIT_OF(OPD_F_AUTOGRAD) | \
                             OPD_BIT_OF(OPD_F_AUTOGRAD_NESTED_TENSOR))
+
+#if defined(OPDI_CORE)
 
 static opdi_mutex opdi_key_lock = OPDI_MUTEX_INIT;
 
@@ -10786,9 +10895,12 @@ opd_key opd_key_define(int functionality, const char *name) {
     (void)opd_fail(OPD_ERROR_REGISTER, "opd_key_define: the key %d or the name '%s' is taken", functionality, name);
     return OPD_KEY_INVALID;
 }
+#endif
 OPDI_COLD_END
 
 //== guards ============================================================================================================
+
+#if defined(OPDI_CORE)
 
 opd_keyset opd_keys_included(void) { return opd_keyset_make(opdi_self()->state.include, 0); }
 opd_keyset opd_keys_excluded(void) { return opd_keyset_make(~opdi_self()->state.allow, 0); }
@@ -10862,6 +10974,7 @@ static void opdi_back_keys(opdi_state *state) {
     state->include |= OPDI_BACK_BIT;
     state->allow &= ~(OPD_BIT_OF(OPD_F_BATCHED) | OPD_BIT_OF(OPD_F_TRACER));
 }
+#endif
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>registry     operators, kernels, computed tables, libraries, listeners
@@ -10871,9 +10984,12 @@ static void opdi_back_keys(opdi_state *state) {
 //----------------------------------------------------------------------------------------------------------------------
 
 #define OPDI_MAX_RETURNS 16
+#if defined(OPDI_CORE)
+
 /* The limit of nested calls: a kernel that calls itself ends here, not at the stack's end. */
 #define OPDI_MAX_DEPTH 400
 static int32_t opdi_depth_limit = OPDI_MAX_DEPTH;  /* 0 while calls are shown: then each takes the rare way */
+#endif
 
 /* The place of a registration: file and line, or with line 0 a text that the caller gave in place of a file. */
 typedef struct opdi_origin { const char *file; int32_t line; } opdi_origin;
@@ -11035,6 +11151,7 @@ struct opd_call {
     bool stands_in;                               /* and it is a Meta kernel that runs for a device's: new results */
 };
 
+#if defined(OPDI_CORE)
 #define OPDI_FLAGS_KNOWN 256u
 
 /* Returns the name of the operator that the program called: inside of a derived form, that of the form. */
@@ -11043,6 +11160,7 @@ static const char *opdi_call_name(const opd_call *call) {
 }
 static int opdi_call_scope_depth(const opd_call *call) { return call->scope_depth; }
 static opdi_thread *opdi_call_thread(const opd_call *call) { return call->th; }
+#endif
 
 /* The hash table of names: open addressing, the slots behind the struct.  It is read without a lock; a larger copy is
    published whole, and the old table is then out of use. */
@@ -11052,7 +11170,7 @@ typedef struct opdi_name_slot { opdi_op_name *name; uint64_t hash; } opdi_name_s
 /* Memory that is never given back, cut off blocks piece by piece. */
 typedef struct opdi_lasting { char *at; size_t left; void *blocks; } opdi_lasting;
 
-static struct {
+typedef struct opdi_register {
     opdi_mutex lock;                              /* all of this but reading tables */
     opdi_names *names;                            /* those of operators and of overloads */
     opdi_lasting name_memory, op_memory;
@@ -11071,7 +11189,10 @@ static struct {
     int64_t gone_count;
     opd_listener *listeners;
     bool warned_override, warned_gone;
-} opdi_registry = {
+} opdi_register;
+#if defined(OPDI_CORE)
+
+OPDI_SHARED opdi_register opdi_registry = {
     /* lock, names */ OPDI_MUTEX_INIT, NULL,
     /* name_memory, op_memory */ {NULL, 0, NULL}, {NULL, 0, NULL},
     /* ranks, first_defined, last_defined */ 0, NULL, NULL,
@@ -11080,25 +11201,31 @@ static struct {
     /* aten, builtin, making */ NULL, {NULL}, 0,
     /* gone, gone_end, gone_count */ NULL, NULL, 0,
     /* listeners, warned_override, warned_gone */ NULL, false, false};
+#else
+extern OPDI_SHARED opdi_register opdi_registry;
+#endif
+
+OPDI_SHARED int opdi_detach__kernel(opd_call *call);
+OPDI_SHARED int opdi_register_builtins(void);
+OPDI_SHARED const char *opdi_builtin_name(int i);
+OPDI_SHARED int opdi_register_card(int i);
+OPDI_SHARED const char *opdi_left_out(const char *name);
+OPDI_SHARED bool opdi_same_family(const char *first, const char *second);
+#if defined(OPDI_CORE)
 
 static void opdi_plugin_let_go(opd_plugin *plugin);
 static opdi_kernel *opdi_autocast_policy(const opd_op *op, int device);
 static int opdi_autocast_kernel(opd_call *call);
 static int opdi_autocast_of_fakes(opd_call *call);
 static int opdi_check_policy(opd_autocast policy);
-static bool opdi_autocast_is_on(const opdi_thread *thread, int device);
+OPDI_SHARED bool opdi_autocast_is_on(const opdi_thread *thread, int device);
 static int opdi_autograd_kernel(opd_call *call);
-static int opdi_autograd_fallback(opd_call *call);
+OPDI_SHARED int opdi_autograd_fallback(opd_call *call);
 static int opdi_autograd_registered(opd_call *call);
-static int opdi_batched_kernel(opd_call *call);
+OPDI_SHARED int opdi_batched_kernel(opd_call *call);
 static int opdi_autograd_inplace_kernel(opd_call *call);
 static int opdi_autograd_out_kernel(opd_call *call);
 static int opdi_version_kernel(opd_call *call);
-static int opdi_detach__kernel(opd_call *call);
-static int opdi_register_builtins(void);
-static const char *opdi_builtin_name(int i);
-static int opdi_register_card(int i);
-static const char *opdi_left_out(const char *name);
 
 /* Writes the text of an argument, cut to cap bytes with the zero; returns buf. */
 static const char *opdi_arg_print(const opdi_arg *arg, char *buf, size_t cap) {
@@ -11331,7 +11458,7 @@ static size_t opdi_family(const char *name) {
     while (length > 0 && name[length - 1] == '_') { length--; }
     return length;
 }
-static bool opdi_same_family(const char *first, const char *second) {
+OPDI_SHARED bool opdi_same_family(const char *first, const char *second) {
     const size_t length = opdi_family(first);
     return opdi_family(second) == length && memcmp(first, second, length) == 0;
 }
@@ -11363,6 +11490,7 @@ static void opdi_builtins_make(const char *name) {
         opdi_unlock(&opdi_registry.start);
     }
 }
+#endif
 
 //== names =============================================================================================================
 
@@ -11417,6 +11545,8 @@ static inline opd_op *opdi_lookup(const char *name, size_t length) {
 }
 
 OPDI_COLD_BEGIN
+
+#if defined(OPDI_CORE)
 
 /* True for the operators that observers are not told of, as in PyTorch (ATen/core/dispatch/ObservedOperators.cpp). */
 static bool opdi_is_unobserved(const char *base) {
@@ -11603,6 +11733,7 @@ static int opdi_not_found(const char *name) {
     }
     return opd_fail(OPD_ERROR_NOT_FOUND, "no operator named '%s'%s", name, near_text);
 }
+#endif
 
 OPDI_COLD_END
 
@@ -11613,6 +11744,8 @@ static inline opd_op *opdi_lookup_used(const char *name, size_t length) {
     opd_op *op = opdi_lookup(name, length);
     return op && (opdi_is_defined(op) || OPDI_ACQUIRE(&op->kernels)) ? op : NULL;
 }
+
+#if defined(OPDI_CORE)
 
 /* Finds an operator that may not be registered yet: waits for a thread that is in the middle of registering it, and
    registers the built-in operators of this name.  Returns NULL if there is none. */
@@ -11667,8 +11800,11 @@ opd_op *opd_find(const char *name) {
     op = opdi_find_defined(name, length);
     return OPDI_LIKELY(op && opd_ok()) ? op : opdi_find_slow(name, length);
 }
+#endif
 
 OPDI_COLD_BEGIN
+
+#if defined(OPDI_CORE)
 
 const char *opd_op_name(const opd_op *op) { return op ? op->name : ""; }
 const opd_schema *opd_op_schema(const opd_op *op) { return op && opdi_is_defined(op) ? op->schema : NULL; }
@@ -11804,6 +11940,7 @@ static bool opdi_has_backend_kernel(const opd_op *op, opd_key key) {
 static bool opdi_is_autocast_slot(int slot) {
     return slot >= OPDI_AUTOCAST_SLOT && slot < OPDI_AUTOCAST_SLOT + OPD_BACKEND_COUNT;
 }
+#endif
 
 /* Tags of built-in cards that are not seen outside: a pointwise card with a formula; numbers as its second operand are
    wrapped; its out= form has the tag CORE, or DYNAMIC_OUTPUT_SHAPE, too. */
@@ -11811,6 +11948,9 @@ static bool opdi_is_autocast_slot(int slot) {
 #define OPDI_OPTAG_NUMBERS (1u << 22)
 #define OPDI_OPTAG_OUT_CORE (1u << 21)
 #define OPDI_OPTAG_OUT_DYNAMIC (1u << 20)
+OPDI_SHARED int opdi_hidden_fallback(opd_call *call);
+OPDI_SHARED void opdi_library_undo(opd_library *lib, const opdi_registration *keep);
+#if defined(OPDI_CORE)
 #define OPDI_OPTAG_PRIVATE (OPDI_OPTAG_FORMULA | OPDI_OPTAG_NUMBERS | OPDI_OPTAG_OUT_CORE | OPDI_OPTAG_OUT_DYNAMIC)
 static bool opdi_backend_pointwise(int backend);
 /* True if op is a built-in pointwise operator and `key` that of a device that runs formulas: its Meta kernel then
@@ -11921,7 +12061,7 @@ OPDI_NOINLINE static int opdi_missing_kernel(opd_call *call) {
 
 /* Runs the fallback of the call's slot, for a kernel registered for every backend that has nothing to do
    with this call. */
-static int opdi_hidden_fallback(opd_call *call) {
+OPDI_SHARED int opdi_hidden_fallback(opd_call *call) {
     const opdi_kernel *kernel;
     opd_kernel fn;
     opdi_lock(&opdi_registry.lock);
@@ -12207,7 +12347,7 @@ static void opdi_definition_give_back(opdi_gone *gone) {
 }
 
 /* Undoes what a library did until only `keep` is left. */
-static void opdi_library_undo(opd_library *lib, const opdi_registration *keep) {
+OPDI_SHARED void opdi_library_undo(opd_library *lib, const opdi_registration *keep) {
     opdi_lock(&opdi_registry.lock);
     while (lib->registrations && lib->registrations != keep) {
         opdi_registration *registration = lib->registrations;
@@ -12745,6 +12885,7 @@ int opd_vmap_register(opd_library *lib, const char *name, opd_vmap_rule rule) {
 int opd_jvp_register(opd_library *lib, const char *name, opd_jvp_fn jvp) {
     return opdi_register_part(lib, name, OPDI_KEY_JVP, (opd_kernel)(void (*)(void))jvp, "opd_jvp_register");
 }
+#endif
 
 OPDI_COLD_END
 
@@ -12770,6 +12911,10 @@ typedef struct opdi_meta {
     struct opdi_extra *extra;    /* a leaf's hooks */
     struct opdi_box *retained;   /* where the gradient of a result goes: see opd_tensor_retain_grad */
 } opdi_meta;
+
+OPDI_SHARED opd_tensor *opdi_own(opd_tensor *tensor);
+OPDI_SHARED void *opdi_scope_alloc(size_t size);
+#if defined(OPDI_CORE)
 
 /* Returns the tensor that tensor is a view of, or NULL. A view of integers or bools, which autograd never looks at,
    knows its base and nothing else. */
@@ -13044,7 +13189,7 @@ static inline void opdi_push(opdi_thread *thread, opd_tensor *tensor) { opdi_pus
 
 /* Gives a reference to tensor to the innermost scope and returns tensor; NULL with an error, and the reference dropped,
    when memory is out. */
-static opd_tensor *opdi_own(opd_tensor *tensor) {
+OPDI_SHARED opd_tensor *opdi_own(opd_tensor *tensor) {
     opdi_thread *thread = opdi_self();
     if (!tensor) { return NULL; }
     if (opdi_scope_reserve(thread, 1)) {
@@ -13056,7 +13201,7 @@ static opd_tensor *opdi_own(opd_tensor *tensor) {
 }
 
 /* Returns size bytes that live as long as the innermost scope; NULL with an error. */
-static void *opdi_scope_alloc(size_t size) {
+OPDI_SHARED void *opdi_scope_alloc(size_t size) {
     opdi_thread *thread = opdi_self();
     opdi_block *block;
     if (opdi_scope_reserve(thread, 1) || size > SIZE_MAX / 2) { return NULL; }
@@ -13180,6 +13325,7 @@ opd_scope_info opd_scope_stats(void) {
     info.handles = thread->top;
     return info;
 }
+#endif
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>observers    who is told of calls: registration, sampling, callbacks
@@ -13188,6 +13334,8 @@ opd_scope_info opd_scope_stats(void) {
 //  else takes but who adds and removes one; the call path reads one word, th->observed, with the pending error.
 //  An event in progress holds its observers, so removing one never takes a callback's data away under it.
 //----------------------------------------------------------------------------------------------------------------------
+
+#if defined(OPDI_CORE)
 
 struct opdi_observer {
     opd_observer desc;
@@ -13215,8 +13363,11 @@ static struct { opdi_observer *first; int64_t handles; } opdi_observers;      /*
 static inline bool opdi_observe_on(const opdi_thread *thread) {
     return OPDI_LOAD(&thread->observed) != 0 && !thread->innermost.observe_off && !thread->observing;
 }
+#endif
 
 OPDI_COLD_BEGIN
+
+#if defined(OPDI_CORE)
 
 static void opdi_observer_drop(opdi_observer *observer, int32_t count) {
     opd_plugin *plugin = observer->plugin;
@@ -13529,6 +13680,7 @@ void opd_span_close(opd_span *span) {
     opdi_observe_end(span->th, &span->observing, NULL, 0);
     opdi_free(span, sizeof *span);
 }
+#endif
 
 OPDI_COLD_END
 
@@ -13542,6 +13694,10 @@ OPDI_COLD_END
 OPDI_COLD_BEGIN
 
 //== C functions =======================================================================================================
+
+OPDI_SHARED int opdi_fallback_at(opd_library *lib, opd_key key, opd_kernel fn);
+OPDI_SHARED int opdi_arg_index(const opd_schema *schema, const char *name, size_t length);
+#if defined(OPDI_CORE)
 
 /* Checks the signature of a C function; the error for a type that operators do not take names the one
    to use (c10/core/op_registration/infer_schema.h). */
@@ -13608,7 +13764,7 @@ static bool opdi_fallback_yields(const opdi_kernel *kernel) {
 }
 
 /* Registers a fallback at one runtime key; 0, or -1 with an error, also if there is one that does not yield. */
-static int opdi_fallback_at(opd_library *lib, opd_key key, opd_kernel fn) {
+OPDI_SHARED int opdi_fallback_at(opd_library *lib, opd_key key, opd_kernel fn) {
     opdi_registration *registration = opdi_registration_new(lib, 2, key, fn);
     opdi_kernel *kernel = registration ? registration->kernel : NULL, *other = NULL;
     char places[2][300];
@@ -13674,7 +13830,7 @@ int opd_fallback(opd_library *lib, opd_kernel kernel) {
 //== cards =============================================================================================================
 
 /* Returns the index of the argument whose name is the length bytes at `name`, or -1. */
-static int opdi_arg_index(const opd_schema *schema, const char *name, size_t length) {
+OPDI_SHARED int opdi_arg_index(const opd_schema *schema, const char *name, size_t length) {
     int i;
     for (i = 0; i < schema->nargs; i++) {
         if (strlen(schema->args[i].name) == length && strncmp(schema->args[i].name, name, length) == 0) { return i; }
@@ -14202,6 +14358,7 @@ int opd_define(opd_library *lib, const opd_op_desc *desc) {
     }
     return 0;
 }
+#endif
 
 OPDI_COLD_END
 
@@ -14230,6 +14387,8 @@ OPDI_COLD_END
 //    opd_overloads_call  the first overload that fits is bound ... ..bound
 //    opd_call_at         names the slot .......................... ..at_key > opdi_invoke
 //    opd_redispatch      in a kernel, by keys .................... opdi_redispatch_in > opdi_invoke_here
+
+#if defined(OPDI_CORE)
 
 static void opdi_ret_block_free(opd_value *value);
 static int opdi_ret_block_own(opdi_thread *thread, opd_value *value);
@@ -15701,6 +15860,7 @@ int opd_return_value(opd_call *call, opd_value value) {
     call->filled |= 1u << i;
     return 0;
 }
+#endif
 
 OPDI_ONCE_BEGIN
 
@@ -15709,6 +15869,8 @@ OPDI_ONCE_BEGIN
 //----------------------------------------------------------------------------------------------------------------------
 
 //== dumps =============================================================================================================
+
+#if defined(OPDI_CORE)
 
 typedef struct opdi_text { char *buf; size_t cap, length; } opdi_text;
 static void opdi_text_add(opdi_text *text, const char *format, ...) OPD_PRINTF_LIKE(2, 3);
@@ -16040,6 +16202,7 @@ int opd_check_invariants(void) {
     opdi_unlock(&opdi_registry.lock);
     return wrong ? opd_fail(OPD_ERROR_REGISTER, "the operator '%s' %s", name, wrong) : 0;
 }
+#endif
 
 OPDI_ONCE_END
 
@@ -16051,6 +16214,9 @@ OPDI_ONCE_END
 //  autograd it knows that a tensor may have a node to let go of.
 //----------------------------------------------------------------------------------------------------------------------
 
+OPDI_SHARED int opdi_device_copy(opd_tensor *dst, const opd_tensor *src);
+OPDI_SHARED bool opdi_on_device(const opd_tensor *tensor);
+#if defined(OPDI_CORE)
 #define OPDI_TENSOR_KEYS                                                                                    \
     (OPD_BIT_OF(OPD_F_DENSE) | OPD_BIT_OF(OPD_F_AD_INPLACE_OR_VIEW) | OPD_BIT_OF(OPD_F_AUTOGRAD) |          \
      OPD_BIT_OF(OPD_F_AUTOCAST))
@@ -16061,16 +16227,20 @@ static opd_tensor *opdi_device_tensor(const int64_t *sizes, const int64_t *strid
                                       opd_device device);
 static opdi_storage *opdi_device_storage(int64_t bytes, int place);
 static int opdi_device_move(const opdi_storage *dst, char *to, const opdi_storage *src, const char *from, size_t bytes);
-static int opdi_device_copy(opd_tensor *dst, const opd_tensor *src);
-static bool opdi_on_device(const opd_tensor *tensor) {
+OPDI_SHARED bool opdi_on_device(const opd_tensor *tensor) {
     return tensor->backend != OPD_CPU && tensor->backend != OPD_META;
 }
+#endif
 OPDI_COLD_BEGIN
 
 //== making tensors ====================================================================================================
 
+OPDI_SHARED const char *opdi_sizes_text(const int64_t *sizes, int ndim, char *buf, size_t cap);
+OPDI_SHARED int64_t opdi_count_error(const int64_t *sizes, int ndim);
+#if defined(OPDI_CORE)
+
 /* Writes sizes as "[2, 3]"; returns buf. */
-static const char *opdi_sizes_text(const int64_t *sizes, int ndim, char *buf, size_t cap) {
+OPDI_SHARED const char *opdi_sizes_text(const int64_t *sizes, int ndim, char *buf, size_t cap) {
     opdi_text text = opdi_text_of(buf, cap);
     int i;
     opdi_text_add(&text, "[");
@@ -16080,7 +16250,7 @@ static const char *opdi_sizes_text(const int64_t *sizes, int ndim, char *buf, si
 }
 
 /* Fails because sizes are negative, too many, or do not fit into memory; returns -1. */
-OPDI_NOINLINE static int64_t opdi_count_error(const int64_t *sizes, int ndim) {
+OPDI_NOINLINE OPDI_SHARED int64_t opdi_count_error(const int64_t *sizes, int ndim) {
     char text[256];
     int i;
     if (ndim < 0 || ndim > OPD_MAX_DIMS) {
@@ -16095,6 +16265,7 @@ OPDI_NOINLINE static int64_t opdi_count_error(const int64_t *sizes, int ndim) {
     }
     return opd_fail(OPD_ERROR_SHAPE, "the sizes %s do not fit into memory", text);
 }
+#endif
 OPDI_COLD_END
 /* Returns the number of elements that sizes have; -1 with an error if their bytes are more than 2^62 or a
    size is negative. */
@@ -16118,9 +16289,13 @@ static inline int64_t opdi_count(const int64_t *sizes, int ndim, size_t element)
     return zero ? 0 : (int64_t)(count >> opdi_low_bit(element));
 }
 
+OPDI_SHARED int64_t opdi_extent(const int64_t *sizes, const int64_t *strides, int ndim);
+OPDI_SHARED bool opdi_strides_contiguous(const int64_t *sizes, const int64_t *strides, int ndim);
+#if defined(OPDI_CORE)
+
 /* Returns the number of elements from the first to the last that sizes and strides reach; 0 without elements,
    -1 on overflow. */
-static int64_t opdi_extent(const int64_t *sizes, const int64_t *strides, int ndim) {
+OPDI_SHARED int64_t opdi_extent(const int64_t *sizes, const int64_t *strides, int ndim) {
     uint64_t last = 0;
     int i;
     for (i = 0; i < ndim; i++) {
@@ -16134,7 +16309,7 @@ static int64_t opdi_extent(const int64_t *sizes, const int64_t *strides, int ndi
     return (int64_t)last + 1;
 }
 
-static bool opdi_strides_contiguous(const int64_t *sizes, const int64_t *strides, int ndim) {
+OPDI_SHARED bool opdi_strides_contiguous(const int64_t *sizes, const int64_t *strides, int ndim) {
     int64_t want = 1;
     int i;
     for (i = 0; i < ndim; i++) {
@@ -16146,6 +16321,7 @@ static bool opdi_strides_contiguous(const int64_t *sizes, const int64_t *strides
     }
     return true;
 }
+#endif
 
 /* Adds and multiplies sizes: a result that is too large for int64_t is the largest one, a negative size stays so, and
    opdi_count refuses both.  Most are small, and need no division. */
@@ -16157,7 +16333,10 @@ static inline int64_t opdi_size_times(int64_t first, int64_t second) {
     return first < 0 ? first : first > INT64_MAX / second ? INT64_MAX : first * second;
 }
 
-static void opdi_strides_fill(const int64_t *sizes, int64_t *strides, int ndim) {
+OPDI_SHARED void opdi_strides_fill(const int64_t *sizes, int64_t *strides, int ndim);
+#if defined(OPDI_CORE)
+
+OPDI_SHARED void opdi_strides_fill(const int64_t *sizes, int64_t *strides, int ndim) {
     int64_t count = 1;
     int i;
     for (i = ndim; i-- > 0;) {
@@ -16165,6 +16344,7 @@ static void opdi_strides_fill(const int64_t *sizes, int64_t *strides, int ndim) 
         count = opdi_size_times(count, OPDI_MAX(sizes[i], 1));
     }
 }
+#endif
 
 /* Writes sizes, strides (NULL: contiguous) and what follows from them. */
 static inline void opdi_set_dims(opd_tensor *tensor, const int64_t *sizes, const int64_t *strides, int ndim,
@@ -16189,6 +16369,24 @@ static inline void opdi_set_dims(opd_tensor *tensor, const int64_t *sizes, const
     if (opdi_strides_contiguous(dims, dims + ndim, ndim)) { tensor->flags |= OPDI_CONTIGUOUS; }
 }
 
+OPDI_SHARED opd_tensor *opdi_tensor_make(const int64_t *sizes, const int64_t *strides, int ndim, opd_scalar_type dtype,
+                                         int backend);
+OPDI_SHARED opd_tensor *opdi_tensor_on(opdi_storage *storage, char *data, const int64_t *sizes, const int64_t *strides,
+                                       int ndim, opd_scalar_type dtype, int backend);
+OPDI_SHARED int opdi_batch_copy(opd_tensor *dst, const opd_tensor *src);
+OPDI_SHARED void opdi_view_of(opd_tensor *view, opd_tensor *tensor);
+OPDI_SHARED opd_tensor *opdi_view_of_many(opd_tensor *view);
+OPDI_SHARED void opdi_view_untie(opd_tensor *view);
+OPDI_SHARED opd_tensor *opdi_view(opd_tensor *tensor, const int64_t *sizes, const int64_t *strides, int ndim, int64_t
+                                  offset);
+OPDI_SHARED const opd_tensor *opdi_item_of(const opd_tensor *tensor, opd_tensor *one, double *room /*[2]*/);
+OPDI_SHARED opdi_meta *opdi_meta_of(opd_tensor *tensor);
+OPDI_SHARED int opdi_family_new(opd_tensor *tensor);
+OPDI_SHARED bool opdi_is_dual(const opd_tensor *tensor);
+OPDI_SHARED int opdi_resize(opd_tensor *tensor, const int64_t *sizes, int ndim);
+OPDI_SHARED bool opdi_overlaps_itself(const opd_tensor *tensor);
+OPDI_SHARED bool opdi_is_dense(const opd_tensor *tensor);
+#if defined(OPDI_CORE)
 #define OPDI_GRAD_KEYS (OPD_BIT_OF(OPD_F_AD_INPLACE_OR_VIEW) | OPD_BIT_OF(OPD_F_AUTOGRAD))
 static inline void opdi_tensor_init(opd_tensor *tensor, opd_scalar_type dtype, int backend, int ndim) {
     tensor->refs = 1;
@@ -16209,8 +16407,8 @@ static inline void opdi_tensor_init(opd_tensor *tensor, opd_scalar_type dtype, i
 #define OPDI_MOST_BYTES (OPDI_MIN((uint64_t)INT64_MAX, (uint64_t)SIZE_MAX) / 2)
 #define OPDI_MOST_META ((uint64_t)INT64_MAX / 2)
 /* Makes a tensor with one reference, which is the caller's; backend is an opdi_place.  NULL with an error. */
-static opd_tensor *opdi_tensor_make(const int64_t *sizes, const int64_t *strides, int ndim, opd_scalar_type dtype,
-                                    int backend) {
+OPDI_SHARED opd_tensor *opdi_tensor_make(const int64_t *sizes, const int64_t *strides, int ndim, opd_scalar_type dtype,
+                                         int backend) {
     size_t element = opd_dtype_size(dtype), head, align, at, bytes, block;
     int64_t numel, extent;
     bool apart;
@@ -16264,8 +16462,8 @@ static opd_tensor *opdi_tensor_make(const int64_t *sizes, const int64_t *strides
 
 /* Makes a tensor that looks at storage storage, with room for a view's record.  Bounds are not checked, and no
    reference to storage is taken.  NULL without memory. */
-static opd_tensor *opdi_tensor_on(opdi_storage *storage, char *data, const int64_t *sizes, const int64_t *strides,
-                                  int ndim, opd_scalar_type dtype, int backend) {
+OPDI_SHARED opd_tensor *opdi_tensor_on(opdi_storage *storage, char *data, const int64_t *sizes, const int64_t *strides,
+                                       int ndim, opd_scalar_type dtype, int backend) {
     int64_t numel = opdi_count(sizes, ndim, opd_dtype_size(dtype));
     opd_tensor *tensor;
     if (numel < 0) { return NULL; }
@@ -16295,7 +16493,6 @@ static void opdi_share_storage(opd_tensor *copy, const opd_tensor *tensor) {
 /* Returns another tensor with tensor's memory and geometry, without history; a reference, or NULL with an error. */
 static opd_tensor *opdi_batch_wrap(opd_tensor *value, int dim, int level);
 static opd_tensor *opdi_batch_clone(const opd_tensor *tensor);
-static int opdi_batch_copy(opd_tensor *dst, const opd_tensor *src);
 static int opdi_traced_copy(opd_tensor *v, const opd_tensor *tensor);
 static opd_tensor *opdi_shallow_copy(const opd_tensor *tensor) {
     const opdi_batched *batched = OPDI_UNLIKELY(tensor->flags & OPDI_BATCHED) ? opdi_batched_of(tensor) : NULL;
@@ -16334,14 +16531,14 @@ static void opdi_view_tie(opd_tensor *view, opd_tensor *tensor, unsigned creatio
     record->creation = creation;
     view->flags |= OPDI_IS_VIEW;
 }
-static void opdi_view_of(opd_tensor *view, opd_tensor *tensor) {
+OPDI_SHARED void opdi_view_of(opd_tensor *view, opd_tensor *tensor) {
     const opdi_state *state = &opdi_self()->state;
     opdi_share_storage(view, tensor);
     opdi_view_tie(view, tensor, OPDI_UNLIKELY(state->inference) ? OPDI_VIEW_INFERENCE
                   : state->no_grad ? OPDI_VIEW_NO_GRAD : OPDI_VIEW_DEFAULT);
 }
 /* Marks view as one of several views that a call returns; returns view. */
-static opd_tensor *opdi_view_of_many(opd_tensor *view) {
+OPDI_SHARED opd_tensor *opdi_view_of_many(opd_tensor *view) {
     opdi_view_record *record = view && view->flags & OPDI_IS_VIEW ? opdi_view_record_of(view) : NULL;
     const opdi_state *state = &opdi_self()->state;
     if (record && !state->no_grad && record->creation != OPDI_VIEW_INFERENCE) {
@@ -16350,7 +16547,7 @@ static opd_tensor *opdi_view_of_many(opd_tensor *view) {
     return view;
 }
 /* Makes view no view any more, but a tensor that shares memory. */
-static void opdi_view_untie(opd_tensor *view) {
+OPDI_SHARED void opdi_view_untie(opd_tensor *view) {
     opd_tensor *base = opdi_view_base(view);
     if (!base) { return; }
     view->flags &= (uint8_t)~OPDI_IS_VIEW;
@@ -16359,8 +16556,8 @@ static void opdi_view_untie(opd_tensor *view) {
 }
 /* Returns a view of tensor, as view operators do: sizes and strides, at an offset (elements) from tensor's first
    element, which are known to stay inside.  It belongs to the innermost scope; NULL with an error. */
-static opd_tensor *opdi_view(opd_tensor *tensor, const int64_t *sizes, const int64_t *strides, int ndim,
-                             int64_t offset) {
+OPDI_SHARED opd_tensor *opdi_view(opd_tensor *tensor, const int64_t *sizes, const int64_t *strides, int ndim, int64_t
+                                  offset) {
     opd_tensor *view = opdi_tensor_on(tensor->storage,
                                       tensor->data
                                       ? tensor->data + offset * (int64_t)opd_dtype_size((opd_scalar_type)tensor->dtype)
@@ -16714,7 +16911,7 @@ static int opdi_item_check(const opd_tensor *tensor) {
 }
 /* Returns tensor, which has one element, where it can be read: for a device, *one describes a copy in `room`.  NULL
    with an error. */
-static const opd_tensor *opdi_item_of(const opd_tensor *tensor, opd_tensor *one, double *room /*[2]*/) {
+OPDI_SHARED const opd_tensor *opdi_item_of(const opd_tensor *tensor, opd_tensor *one, double *room /*[2]*/) {
     if (opdi_item_check(tensor)) { return NULL; }
     if (OPDI_LIKELY(tensor->backend == OPD_CPU)) { return tensor; }
     *one = *tensor;
@@ -16737,7 +16934,7 @@ int64_t opd_item_i64(const opd_tensor *tensor) {
 }
 
 static opdi_mutex opdi_meta_lock = OPDI_MUTEX_INIT;   /* several threads may run backward over one leaf */
-static opdi_meta *opdi_meta_of(opd_tensor *tensor) {
+OPDI_SHARED opdi_meta *opdi_meta_of(opd_tensor *tensor) {
     opdi_meta *meta = OPDI_ACQUIRE(&tensor->meta), *fresh;
     if (meta) { return meta; }
     fresh = (opdi_meta *)opdi_alloc(sizeof *fresh);
@@ -16821,7 +17018,7 @@ static int opdi_family_pass(opd_tensor *value, const opd_tensor *tensor) {
     return meta || family == opdi_family_of(value) ? 0 : -1;
 }
 /* Puts tensor into a new family, apart from all that share its memory so far; 0, or -1 without memory. */
-static int opdi_family_new(opd_tensor *tensor) {
+OPDI_SHARED int opdi_family_new(opd_tensor *tensor) {
     static uint64_t families;
     opdi_meta *meta = opdi_meta_of(tensor);
     if (!meta) { return -1; }
@@ -16843,7 +17040,7 @@ static opdi_dual *opdi_dual_at(const opd_tensor *tensor, const opdi_level *level
 }
 static opdi_dual *opdi_dual_find(const opd_tensor *tensor) { return opdi_dual_at(tensor, opdi_self()->innermost.dual); }
 /* True if tensor has a tangent in any level. */
-static bool opdi_is_dual(const opd_tensor *tensor) {
+OPDI_SHARED bool opdi_is_dual(const opd_tensor *tensor) {
     const uint64_t family = opdi_family_of(tensor);
     const opdi_dual *dual;
     if (!OPDI_ACQUIRE(&tensor->storage->duals)) { return false; }
@@ -16976,7 +17173,7 @@ static int64_t opdi_resize_bytes(const opd_tensor *tensor, const int64_t *sizes,
 }
 /* Gives tensor other sizes, contiguous, as resize_ does; memory grows if it has to, and what was there is kept.
    0 or -1. */
-static int opdi_resize(opd_tensor *tensor, const int64_t *sizes, int ndim) {
+OPDI_SHARED int opdi_resize(opd_tensor *tensor, const int64_t *sizes, int ndim) {
     const int64_t need = opdi_resize_bytes(tensor, sizes, ndim);
     const size_t element = opd_dtype_size((opd_scalar_type)tensor->dtype);
     const int64_t numel = need < 0 ? -1 : opdi_count(sizes, ndim, element), offset = opd_offset(tensor);
@@ -17126,7 +17323,7 @@ OPDI_COLD_END
 
 /* True if more than one element of tensor may lie at one address: a stride is zero, or strides do not nest. */
 OPDI_COLD_BEGIN
-static bool opdi_overlaps_itself(const opd_tensor *tensor) {
+OPDI_SHARED bool opdi_overlaps_itself(const opd_tensor *tensor) {
     const int64_t *sizes = tensor->dims, *strides = tensor->dims + tensor->ndim;
     int64_t reach = 0, last = -1;
     int i, k;
@@ -17153,7 +17350,7 @@ OPDI_COLD_END
     "Please clone() the tensor before performing the operation."
 
 /* True when every element has its own memory and there are no gaps between them. */
-static bool opdi_is_dense(const opd_tensor *tensor) {
+OPDI_SHARED bool opdi_is_dense(const opd_tensor *tensor) {
     int64_t expect = 1;
     int done, i;
     if (tensor->flags & OPDI_CONTIGUOUS) { return true; }
@@ -17187,6 +17384,7 @@ static bool opdi_shares_input(const opd_call *call, const opd_tensor *out) {
     }
     return false;
 }
+#endif
 
 static inline bool opdi_has_sizes(const opd_tensor *tensor, const int64_t *sizes, int ndim) {
     int i;
@@ -17196,6 +17394,10 @@ static inline bool opdi_has_sizes(const opd_tensor *tensor, const int64_t *sizes
     }
     return true;
 }
+
+OPDI_SHARED bool opdi_updates_self(opd_call *call);
+OPDI_SHARED opd_device opdi_call_device(const opd_call *call);
+#if defined(OPDI_CORE)
 
 /* Checks that result i with these sizes and dtype may go into the call's target, which stays unchanged; 0 or -1. */
 static int opdi_check_target(const opd_call *call, int i, const int64_t *sizes, int ndim, opd_scalar_type dtype) {
@@ -17243,7 +17445,7 @@ static opd_tensor *opdi_result_target(opd_call *call, int i, const int64_t *size
 }
 
 /* Makes argument 0 the result of an in-place form if no other argument looks at its memory; true if it did. */
-static bool opdi_updates_self(opd_call *call) {
+OPDI_SHARED bool opdi_updates_self(opd_call *call) {
     opd_tensor *self = call->args[0].u.t;
     int i, k;
     if (!call->targets || !call->inplace || call->targets[0] != self || opdi_overlaps_itself(self)) { return false; }
@@ -17310,13 +17512,14 @@ opd_tensor *opd_result_strided(opd_call *call, int i, const int64_t *sizes, cons
 }
 
 /* Returns the device of a call's results: the highest backend among its arguments, or the CPU. */
-static opd_device opdi_call_device(const opd_call *call) {
+OPDI_SHARED opd_device opdi_call_device(const opd_call *call) {
     return opd_device_of(call->keys.backends ? (opd_backend)opdi_top_bit(call->keys.backends) : OPD_CPU, -1);
 }
 
 opd_tensor *opd_result(opd_call *call, int i, const int64_t *sizes, int ndim, opd_scalar_type dtype) {
     return opd_result_strided(call, i, sizes, NULL, ndim, dtype, opdi_call_device(call));
 }
+#endif
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>kernels      threads, vector math, matrix product, convolution, random numbers
@@ -17325,6 +17528,17 @@ opd_tensor *opd_result(opd_call *call, int i, const int64_t *sizes, int ndim, op
 //  and knows nothing of tensors.  Code for AVX2 and AVX-512 is compiled by target attributes and chosen at run time,
 //  so a plain `cc -O2` reaches full speed.  No result depends on the number of threads.
 //----------------------------------------------------------------------------------------------------------------------
+
+//== shared ============================================================================================================
+
+OPDI_SHARED void opdi_random_get(opd_generator *generator, uint64_t state[2]);
+OPDI_SHARED void opdi_random_set(opd_generator *generator, const uint64_t state[2]);
+OPDI_SHARED int opdi_dim_of(int64_t dim, int ndim);
+OPDI_SHARED int opdi_check_partial_overlap(const opd_tensor *out, const opd_tensor *in);
+OPDI_SHARED int opdi_copy(opd_tensor *dst, const opd_tensor *src);
+
+#endif
+#if defined(OPDI_OPERATORS)
 
 OPDI_LOOPS_BEGIN
 /* Without optimisation intrinsics are slower than plain C, and take longer to compile. */
@@ -17921,7 +18135,7 @@ OPDI_TARGET static void OPDI_WIDE(micro)(int64_t kc, const void *const *rows, in
 #undef OPDI_TILE_ROWS
 #endif
 #endif
-#if defined(OPDI_MAIN_PASS)
+#if defined(OPDI_OPERATORS)
 
 static opdi_micro opdi_micro_of(size_t size) {
     opdi_micro mk = {size == 4 ? opdi_micro_plain_f32 : opdi_micro_plain_f64, 4, 8};
@@ -18352,7 +18566,7 @@ OPDI_TARGET static OPDI_T OPDI_WIDE(dot)(int64_t depth, const OPDI_T *a, const O
 }
 #endif
 #endif
-#if defined(OPDI_MAIN_PASS)
+#if defined(OPDI_OPERATORS)
 
 /* Computes count dot products of depth elements: of first and second, rows of as and bs elements, to product, cs apart.
    Where beta is not 0 product holds what is added. */
@@ -18412,7 +18626,7 @@ OPDI_TARGET static void OPDI_WIDE(outer)(int64_t rows, int64_t count, const OPDI
     }
 }
 #endif
-#if defined(OPDI_MAIN_PASS)
+#if defined(OPDI_OPERATORS)
 
 /* Computes C = a second^T and returns 1 where that has a loop of its own, else returns 0. */
 static int opdi_outer_try(size_t size, int64_t rows, int64_t count, const void *first, int64_t as, const void *second,
@@ -18910,7 +19124,7 @@ OPDI_TARGET static void OPDI_WIDE(depthwise_gw)(const opdi_conv *conv, const flo
     }
 }
 #endif
-#if defined(OPDI_MAIN_PASS)
+#if defined(OPDI_OPERATORS)
 
 static void opdi_conv_depthwise(const opdi_conv_job *job, int64_t group, const char *pad, char *y) {
     const opdi_conv *conv = &job->conv;
@@ -19327,7 +19541,7 @@ OPD_UNUSED static void opdi_fill_normal_f64(int64_t count, double *out, uint64_t
 
 OPDI_COLD_BEGIN
 struct opd_generator { uint64_t seed, used; };
-static opdi_mutex opdi_generator_lock = OPDI_MUTEX_INIT;
+OPDI_SHARED opdi_mutex opdi_generator_lock = OPDI_MUTEX_INIT;
 static opd_generator opdi_generator_default;
 
 void opd_generator_seed(opd_generator *generator, uint64_t seed) {
@@ -19337,14 +19551,14 @@ void opd_generator_seed(opd_generator *generator, uint64_t seed) {
     generator->used = 0;
     opdi_unlock(&opdi_generator_lock);
 }
-static void opdi_random_get(opd_generator *generator, uint64_t state[2]) {
+OPDI_SHARED void opdi_random_get(opd_generator *generator, uint64_t state[2]) {
     if (!generator) { generator = &opdi_generator_default; }
     opdi_lock(&opdi_generator_lock);
     state[0] = generator->seed;
     state[1] = generator->used;
     opdi_unlock(&opdi_generator_lock);
 }
-static void opdi_random_set(opd_generator *generator, const uint64_t state[2]) {
+OPDI_SHARED void opdi_random_set(opd_generator *generator, const uint64_t state[2]) {
     if (!generator) { generator = &opdi_generator_default; }
     opdi_lock(&opdi_generator_lock);
     generator->seed = state[0];
@@ -19676,7 +19890,7 @@ static inline opd_scalar_type opdi_result_type(opd_tensor *const *ts, int count)
 
 OPDI_COLD_BEGIN
 /* A dim counted from the end where it is negative (c10::maybe_wrap_dim); a 0-dim tensor takes 0 and -1.  -1: failed. */
-static int opdi_dim_of(int64_t dim, int ndim) {
+OPDI_SHARED int opdi_dim_of(int64_t dim, int ndim) {
     const int count = OPDI_MAX(ndim, 1);
     if (dim < -count || dim >= count) {
         return opd_fail(OPD_ERROR_INDEX, "Dimension out of range (expected to be in range of [%d, %d], but got %lld)",
@@ -19770,7 +19984,7 @@ static int opdi_check_internal_overlap(const opd_tensor *tensor) {
 }
 /* Fails if an output overlaps an input in part (at::assert_no_partial_overlap): the same elements in the same order are
    fine, and so is (as in PyTorch) what has gaps, where an exact test would cost too much.  0, or -1. */
-static int opdi_check_partial_overlap(const opd_tensor *out, const opd_tensor *in) {
+OPDI_SHARED int opdi_check_partial_overlap(const opd_tensor *out, const opd_tensor *in) {
     const char *b0, *e0, *b1, *e1;
     if (out == in || !out->storage || !opdi_same_memory(out, in) || out->numel == 0 || in->numel == 0) { return 0; }
     if (!opdi_is_dense(out) || !opdi_is_dense(in)) { return 0; }
@@ -20343,7 +20557,7 @@ static int opdi_copy_part(opd_tensor *dst, const opd_tensor *src, int part) {
 }
 /* Copies src, which broadcasts to dst, with any dtypes and strides (copy_, contiguous, to, clone).  0, or -1 with an
    error when src does not broadcast or the memory overlaps. */
-static int opdi_copy(opd_tensor *dst, const opd_tensor *src) {
+OPDI_SHARED int opdi_copy(opd_tensor *dst, const opd_tensor *src) {
     opd_tensor *ops[2];
     opdi_iter iter;
     int dim;
@@ -20386,6 +20600,9 @@ static int opdi_copy(opd_tensor *dst, const opd_tensor *src) {
     return 0;
 }
 
+#endif
+#if defined(OPDI_MAIN_PASS)
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>backends     devices from outside
 //
@@ -20403,10 +20620,21 @@ typedef struct opdi_backend {
     opd_plugin *plugin;                           /* where its functions are; pinned */
     opd_memory memory[OPDI_MAX_DEVICE_INDEX + 1];
 } opdi_backend;
+OPDI_SHARED opdi_backend *opdi_backend_of(int type);
+OPDI_SHARED int opdi_backend_rc(int rc, int type, const char *what);
+OPDI_SHARED int opdi_copy__kernel(opd_call *call);
+OPDI_SHARED int opdi_fill_Scalar_kernel(opd_call *call);
+OPDI_SHARED bool opdi_device_fill(opd_tensor *tensor, opd_value value, int *rc);
+OPDI_SHARED int opdi_copy_by_formula(opd_tensor *dst, const opd_tensor *src);
+OPDI_SHARED bool opdi_like(const opd_tensor *first, const opd_tensor *second);
+OPDI_SHARED int opdi_device_copy(opd_tensor *dst, const opd_tensor *src);
+OPDI_SHARED opd_tensor *opdi_on_host(opd_tensor *tensor);
+#if defined(OPDI_CORE)
+
 static opdi_backend opdi_backends[OPD_BACKEND_COUNT];
 static opdi_mutex opdi_backend_lock = OPDI_MUTEX_INIT;     /* all of the above but what is published */
 
-static opdi_backend *opdi_backend_of(int type) {
+OPDI_SHARED opdi_backend *opdi_backend_of(int type) {
     return type > OPD_CPU && type < OPD_META && OPDI_ACQUIRE(&opdi_backends[type].registered) ? &opdi_backends[type]
         : NULL;
 }
@@ -20426,7 +20654,7 @@ static int opdi_backend_missing(int type) {
                     : "nothing in this program provides one");
 }
 /* Returns 0 when a function `what` of the backend has returned rc 0; else -1 with an error. */
-static int opdi_backend_rc(int rc, int type, const char *what) {
+OPDI_SHARED int opdi_backend_rc(int rc, int type, const char *what) {
     if (rc && opd_ok()) { (void)opd_fail(OPD_ERROR_KERNEL, "%s: %s failed", opdi_device_name(type), what); }
     return rc ? -1 : 0;
 }
@@ -21053,11 +21281,9 @@ static int opdi_device_call(opd_op *op, const opd_value *args, int nargs) {
     return tensor ? 0 : -1;
 }
 
-static int opdi_copy__kernel(opd_call *call);
-static int opdi_fill_Scalar_kernel(opd_call *call);
 
 /* Fills tensor by the device's own fill_; false if it has none. */
-static bool opdi_device_fill(opd_tensor *tensor, opd_value value, int *rc) {
+OPDI_SHARED bool opdi_device_fill(opd_tensor *tensor, opd_value value, int *rc) {
     static opd_op *op;
     opd_value args[2];
     if (!opdi_device_has(OPD_OP(&op, "aten::fill_.Scalar"), tensor->backend, opdi_fill_Scalar_kernel)) { return false; }
@@ -21069,8 +21295,7 @@ static bool opdi_device_fill(opd_tensor *tensor, opd_value value, int *rc) {
 
 /* Copies src to dst within one device, by the backend's function for formulas; src may be a number on the host.
    0 or -1. */
-static int opdi_copy_by_formula(opd_tensor *dst, const opd_tensor *src);
-static bool opdi_like(const opd_tensor *first, const opd_tensor *second) {
+OPDI_SHARED bool opdi_like(const opd_tensor *first, const opd_tensor *second) {
     return first->dtype == second->dtype && opdi_has_sizes(first, second->dims, second->ndim) &&
         (first->flags & second->flags & OPDI_CONTIGUOUS);
 }
@@ -21122,7 +21347,7 @@ static int opdi_copy_by_host(opd_tensor *dst, const opd_tensor *src) {
 }
 /* Copies src to dst where one side is on a device: at once if the elements lie alike, else by the device's own copy_
    within a device, else by way of the host.  0, or -1 with an error. */
-static int opdi_device_copy(opd_tensor *dst, const opd_tensor *src) {
+OPDI_SHARED int opdi_device_copy(opd_tensor *dst, const opd_tensor *src) {
     static opd_op *op;
     const bool within = opdi_place_of(dst) == opdi_place_of(src);
     opd_value args[3];
@@ -21429,7 +21654,7 @@ opd_tensor *opd_result_update(opd_call *call) {
 //== the CPU instead ===================================================================================================
 
 /* Returns tensor, or its copy on the host, which belongs to the scope; NULL with an error. */
-static opd_tensor *opdi_on_host(opd_tensor *tensor) {
+OPDI_SHARED opd_tensor *opdi_on_host(opd_tensor *tensor) {
     return tensor && opdi_on_device(tensor) ? opdi_own(opdi_host_copy(tensor)) : tensor;
 }
 
@@ -21537,6 +21762,7 @@ int opd_cpu_fallback(opd_call *call) {
     for (i = 0; i < op->nrets; i++) { if (opdi_return_from_host(call, i, &rets[i], place)) { return -1; } }
     return opd_ok() ? 0 : -1;
 }
+#endif
 
 OPDI_COLD_END
 
@@ -21552,6 +21778,8 @@ OPDI_COLD_END
 OPDI_ONCE_BEGIN
 
 OPD_HOST_STRUCT;
+
+#if defined(OPDI_CORE)
 
 /* A text that grows.  `failed`: there was no memory for it, and an error is pending. */
 typedef struct opdi_string { char *data; size_t length, cap; bool failed; } opdi_string;
@@ -22843,6 +23071,7 @@ static void opdi_places(void *const *addresses, int total, char (*places)[OPDI_P
 }
 
 OPDI_COLD_END
+#endif
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>layers       the stack of layers of transforms, batched tensors
@@ -22874,6 +23103,8 @@ typedef struct opdi_layer {
     bool at_tape;                                 /* vmap: a call is at the tape inside it */
 } opdi_layer;
 
+OPDI_SHARED opd_tensor *opdi_batch_front_arg(opd_call *call, int i);
+#if defined(OPDI_CORE)
 #define OPDI_FRONT_BIT OPD_BIT_OF(OPD_F_DYNAMIC_LAYER_FRONT)
 #define OPDI_BATCHED_BIT OPD_BIT_OF(OPD_F_BATCHED)
 
@@ -23082,7 +23313,7 @@ opd_tensor *opd_batch_front(opd_tensor *tensor, int dim) {
     for (i = 0; i < tensor->ndim; i++) { sizes[i + 1] = tensor->dims[i]; }
     return opd_expand(tensor, opd_ints_of(sizes, tensor->ndim + 1));
 }
-static opd_tensor *opdi_batch_front_arg(opd_call *call, int i) {
+OPDI_SHARED opd_tensor *opdi_batch_front_arg(opd_call *call, int i) {
     int dim;
     opd_tensor *tensor = opd_batch_arg(call, i, &dim);
     return opd_batch_front(tensor, dim);
@@ -23119,8 +23350,11 @@ int opd_batch_return_list(opd_call *call, opd_tensor *const *list, int64_t count
     }
     return out ? opd_return_tensors(call, out, count) : -1;
 }
+#endif
 
 OPDI_COLD_BEGIN
+#if defined(OPDI_CORE)
+
 /* True if an element of any example of tensor is NaN (nan), or is not zero. */
 static bool opdi_any_element(opd_tensor *tensor, bool nan) {
     opdi_thread *thread = opdi_self();
@@ -23139,6 +23373,7 @@ static bool opdi_any_element(opd_tensor *tensor, bool nan) {
     thread->state = was;
     return found;
 }
+#endif
 OPDI_COLD_END
 
 //----------------------------------------------------------------------------------------------------------------------
@@ -23148,6 +23383,10 @@ OPDI_COLD_END
 //  the card names and links a node. Knows cards and tensors; no operator by name but add, sum and copies, through the
 //  dispatcher.
 //----------------------------------------------------------------------------------------------------------------------
+
+OPDI_SHARED bool opdi_requires_grad(const opd_tensor *tensor);
+OPDI_SHARED bool opdi_arg_requires_grad(const opd_value *value);
+#if defined(OPDI_CORE)
 
 /* An edge of the graph, where a gradient goes: the input `nr` of a node, or (bit 0 set) a leaf.  0: nobody
    wants the gradient. */
@@ -23840,7 +24079,7 @@ OPDI_COLD_END
 //    opd_autograd_record       by hand > opdi_record_by_hand; opd_autograd_apply: > opdi_function_record
 
 /* True if tensor requires grad, or is a view whose base does. */
-static bool opdi_requires_grad(const opd_tensor *tensor) {
+OPDI_SHARED bool opdi_requires_grad(const opd_tensor *tensor) {
     return tensor &&
         ((tensor->flags & OPDI_REQUIRES_GRAD) ||
          ((tensor->flags & OPDI_IS_VIEW) && (opdi_view_record_of(tensor)->base->flags & OPDI_REQUIRES_GRAD)));
@@ -23894,7 +24133,7 @@ bool opd_call_requires_grad(const opd_call *call) {
     return opdi_call_flags(call) != 0 || opdi_call_forward(call);
 }
 
-static bool opdi_arg_requires_grad(const opd_value *value) {
+OPDI_SHARED bool opdi_arg_requires_grad(const opd_value *value) {
     int32_t k;
     if (value->tag == OPD_TAG_TENSOR) { return (value->u.t->flags & OPDI_REQUIRES_GRAD) != 0; }
     for (k = 0; value->tag == OPD_TAG_TENSORS && k < value->n; k++) {
@@ -24102,11 +24341,16 @@ static int opdi_record(opd_call *call, const opdi_card *card, const opdi_derivat
     if (outs != few) { opdi_free(outs, (size_t)count * sizeof *outs); }
     return rc;
 }
+#endif
 
 /* Runs the call at the keys below Autograd. */
 static inline int opdi_below_autograd(opd_call *call) {
     return opd_redispatch(call, opd_keyset_and(call->keys, opd_keyset_below(OPD_F_AUTOGRAD_OTHER)));
 }
+
+OPDI_SHARED int opdi_as_strided_bw(opd_backward_call *bw);
+OPDI_SHARED int opdi_detach_here(opd_tensor *self);
+#if defined(OPDI_CORE)
 
 /* Refuses an argument that requires grad although the formula does not differentiate by it. */
 static int opdi_check_constant(const opd_call *call, const opdi_card *card) {
@@ -24371,7 +24615,6 @@ static opd_tensor *opdi_slice_of(opd_tensor *tensor, const int64_t *at) {
     return pairs ? opd_view_as_complex(tensor) : tensor;
 }
 
-static int opdi_as_strided_bw(opd_backward_call *bw);
 static void opdi_leave_node(opd_tensor *self);
 
 /* Returns a new tensor with the memory and geometry of view, and the history of a view of base; a reference, or NULL
@@ -24605,7 +24848,7 @@ static int opdi_own_replace(opd_tensor *self) {
     return 0;
 }
 /* Makes self a leaf that requires no grad; 0, or -1 with an error. */
-static int opdi_detach_here(opd_tensor *self) {
+OPDI_SHARED int opdi_detach_here(opd_tensor *self) {
     opd_node *old = self->grad_fn;
     if (opdi_own_replace(self)) { return -1; }
     self->grad_fn = NULL;
@@ -24931,8 +25174,11 @@ static int opdi_recording_inplace_kernel(opd_call *call, const opdi_card *card, 
     if (other) { opdi_node_release(other); }
     return rc;
 }
+#endif
 
 OPDI_COLD_BEGIN
+
+#if defined(OPDI_CORE)
 
 /* The formula of nodes that are recorded by hand, with its name. */
 typedef struct opdi_hand { opdi_derivative formula; struct opdi_hand *next; size_t bytes; } opdi_hand;
@@ -25079,6 +25325,7 @@ struct opd_backward_call {
 };
 
 static int opdi_forward_function(opd_context *ctx);
+#endif
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>functions    custom functions, what is differentiable once, what a formula reads
@@ -25090,6 +25337,8 @@ static int opdi_forward_function(opd_context *ctx);
 //== custom functions ==================================================================================================
 //
 //  The rules of what comes back are PyTorch's (custom_function.cpp).  See "contexts" in >>tape.
+
+#if defined(OPDI_CORE)
 
 static opd_tensor *opdi_unpack(const opd_node *node, const opd_value *value, uint32_t version);
 
@@ -25678,10 +25927,13 @@ static int opdi_call_once(opd_backward_call *bw) {
     opdi_node_release(node);
     return rc;
 }
+#endif
 
 OPDI_COLD_END
 
 //== formulas ==========================================================================================================
+
+#if defined(OPDI_CORE)
 
 static bool opdi_wants_any(const opd_node *node);
 static int opdi_fetch_saved(opd_backward_call *bw);
@@ -26043,6 +26295,7 @@ int opd_bw_return_at(opd_backward_call *bw, int i, int element, opd_tensor *grad
 int opd_bw_return(opd_backward_call *bw, int i, opd_tensor *grad) { return opd_bw_return_at(bw, i, 0, grad); }
 /* The formula of an input that a function is differentiated by, see opdi_diff_is_input. */
 static int opdi_input_bw(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_bw_grad(bw, 0)); }
+#endif
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>engine       the walk from the last node to the first, and the hooks on its way
@@ -26071,6 +26324,8 @@ static int opdi_input_bw(opd_backward_call *bw) { return opd_bw_return(bw, 0, op
 //                                                    nodes become ready, leaves > opdi_accumulate
 //          opdi_finals_run, opdi_engine_end        callbacks; what was made is freed
 //      opdi_captures_end                       hands out what was asked for
+
+#if defined(OPDI_CORE)
 
 typedef struct opdi_task {
     uintptr_t vertex;
@@ -27041,8 +27296,11 @@ static int opdi_engine_run(opdi_engine *engine, opd_tensor *const *outputs, int 
     return OPDI_LIKELY(opdi_self()->depth < OPDI_NESTED_HERE) ? opdi_engine_here(engine, outputs, count, grads)
         : opdi_engine_elsewhere(engine, outputs, count, grads);
 }
+#endif
 
 OPDI_COLD_BEGIN
+#if defined(OPDI_CORE)
+
 /* Runs the engine from the outputs and accumulates into leaves, or only into options->inputs; 0, or -1
    with an error. */
 int opd_backward_with(opd_tensor *const *outputs, int count, const opd_backward_options *options) {
@@ -27210,6 +27468,7 @@ int opd_tensor_set_grad(opd_tensor *tensor, opd_tensor *grad) {
     if (old) { opdi_drop(old); }
     return 0;
 }
+#endif
 OPDI_COLD_END
 
 OPDI_COLD_BEGIN
@@ -27217,6 +27476,8 @@ OPDI_COLD_BEGIN
 //== nodes from outside ================================================================================================
 //
 //  A handle is an edge's vertex: a node, or with bit 0 set a leaf, which stands for its AccumulateGrad.
+
+#if defined(OPDI_CORE)
 
 static uintptr_t opdi_vertex(const opd_node *node) { return (uintptr_t)node; }
 static const opd_node *opdi_plain_node(const opd_node *node) {
@@ -28093,6 +28354,7 @@ static int opdi_leaf_hooks(opdi_engine *engine, opdi_task *task) {
     opdi_frame_leave(thread, &frame);
     return rc;
 }
+#endif
 
 OPDI_COLD_END
 
@@ -28106,6 +28368,8 @@ OPDI_COLD_END
 OPDI_COLD_BEGIN
 
 //== saved-tensor hooks ================================================================================================
+
+#if defined(OPDI_CORE)
 
 /* A pair of saved-tensor hooks, held by the region in which it is the default and by what it packed. */
 typedef struct opdi_packer {
@@ -29195,6 +29459,7 @@ static int opdi_anomaly_check(const opd_node *node, opd_tensor *const *out) {
     }
     return 0;
 }
+#endif
 
 OPDI_COLD_END
 
@@ -29204,6 +29469,9 @@ OPDI_COLD_END
 //  What the cards of derived forms have for kernels: they run the functional form with its results pointed at what is
 //  to be written.  Below them all, the kernel at ADInplaceOrView counts writes and refuses those that may not be.
 //----------------------------------------------------------------------------------------------------------------------
+
+OPDI_SHARED int opdi_version_up(opdi_thread *thread, opd_tensor *tensor, bool check);
+#if defined(OPDI_CORE)
 
 /* Writes the arguments of the functional form for a derived call: one that the derived form lacks has its default, a
    dtype or device that it lacks is the target's.  Returns 0. */
@@ -29452,7 +29720,7 @@ static int opdi_check_fakes(const opd_op *op, const opd_value *args) {
 }
 
 /* Counts a write into tensor, or (check) checks that there may be one; 0, or -1 with an error. */
-static int opdi_version_up(opdi_thread *thread, opd_tensor *tensor, bool check) {
+OPDI_SHARED int opdi_version_up(opdi_thread *thread, opd_tensor *tensor, bool check) {
     if (OPDI_UNLIKELY(opdi_is_inference(tensor))) {
         return !check || thread->state.inference ? 0
             : opd_fail(OPD_ERROR_AUTOGRAD, "Inplace update to inference tensor outside InferenceMode is not allowed. "
@@ -29489,8 +29757,11 @@ static int opdi_version_kernel(opd_call *call) {
     }
     return opdi_versions_up(call, false);
 }
+#endif
 
 OPDI_COLD_BEGIN
+
+#if defined(OPDI_CORE)
 
 /* Counts writes, and ties a first result that shares an argument's memory as a view without a formula.  0, or -1
    with an error. */
@@ -29520,6 +29791,7 @@ int opd_inplace_or_view_not_implemented(opd_call *call) {
     }
     return 0;
 }
+#endif
 OPDI_COLD_END
 
 //----------------------------------------------------------------------------------------------------------------------
@@ -29530,6 +29802,7 @@ OPDI_COLD_END
 
 OPDI_COLD_BEGIN
 
+#if defined(OPDI_CORE)
 #define OPDI_PRINT_THRESHOLD 1000                 /* more elements than this are summarised */
 #define OPDI_PRINT_EDGE 3                         /* elements kept at either end of a dimension */
 #define OPDI_PRINT_LINE 80
@@ -29853,6 +30126,7 @@ OPD_API void opd_print(const opd_tensor *tensor) {
     (void)fputc('\n', stdout);
     if (text != local) { opdi_free(text, count + 1); }
 }
+#endif
 
 OPDI_COLD_END
 
@@ -29866,6 +30140,8 @@ OPDI_COLD_END
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_COLD_BEGIN
+
+#if defined(OPDI_CORE)
 
 /* True if tensor a lies in its storage exactly as tensor does in its own, and both storages are of one size.  A tangent
    for more examples than tensor has is congruent if tensor is all of its storage. */
@@ -30250,6 +30526,7 @@ opd_tensor *opd_dual_unpack(opd_tensor *tensor, opd_tensor **tangent) {
     opdi_within_leave(thread, &within);
     return primal;
 }
+#endif
 
 //== tangents of results ===============================================================================================
 
@@ -30263,6 +30540,8 @@ struct opd_jvp_call {
     int ninputs, nresults;
     bool *constant;                               /* flat: a result without a derivative; NULL: all have one */
 };
+
+#if defined(OPDI_CORE)
 
 /* Returns the index of element element of argument i among the inputs of a forward formula, or -1. */
 static int opdi_jvp_edge(const opd_jvp_call *jv, int i, int element) {
@@ -30969,12 +31248,15 @@ static int opdi_forward_record(const opdi_derivative *formula, opd_tensor *const
     opdi_within_leave(thread, &within);
     return rc;
 }
+#endif
 
 OPDI_COLD_END
 
 //== the kernels at Autograd ===========================================================================================
 //
 //  Each asks forward mode where that takes part in the call, else the tape.
+
+#if defined(OPDI_CORE)
 
 static int opdi_autograd_kernel(opd_call *call) {
     const opdi_card *card = (const opdi_card *)call->user;
@@ -30994,9 +31276,13 @@ static int opdi_autograd_out_kernel(opd_call *call) {
     return opd_fail(OPD_ERROR_AUTOGRAD, "%s(): functions with out=... arguments don't support automatic "
                     "differentiation, but one of the arguments requires grad.", call->op->schema->name);
 }
+#endif
 
 OPDI_COLD_BEGIN
-static int opdi_autograd_fallback(opd_call *call) {
+OPDI_SHARED int opdi_autograd_fallback(opd_call *call);
+#if defined(OPDI_CORE)
+
+OPDI_SHARED int opdi_autograd_fallback(opd_call *call) {
     return opdi_call_forward(call) ? opdi_forward_kernel(call, NULL) : opdi_recording_fallback(call);
 }
 int opd_autograd_not_implemented(opd_call *call) {
@@ -31004,6 +31290,7 @@ int opd_autograd_not_implemented(opd_call *call) {
     if (!opdi_call_flags(call)) { return opdi_below_autograd(call); }
     return opdi_not_implemented_in(OPDI_ACQUIRE(&call->op->table), call);
 }
+#endif
 OPDI_COLD_END
 
 #if !defined(OPD_NO_AUTOCAST)
@@ -31019,6 +31306,9 @@ OPDI_COLD_END
 OPDI_COLD_BEGIN
 
 //== regions ===========================================================================================================
+
+OPDI_SHARED bool opdi_autocast_is_on(const opdi_thread *thread, int device);
+#if defined(OPDI_CORE)
 
 /* The state of autocast that the regions around a call make: for each device whether it is on, and its dtype. */
 typedef struct opdi_autocast_state {
@@ -31045,7 +31335,7 @@ static void opdi_autocast_allow(opdi_thread *thread, bool on) {
     const uint64_t bit = OPD_BIT_OF(OPD_F_AUTOCAST);
     thread->state.allow = on ? thread->state.allow | bit : thread->state.allow & ~bit;
 }
-static bool opdi_autocast_is_on(const opdi_thread *thread, int device) {
+OPDI_SHARED bool opdi_autocast_is_on(const opdi_thread *thread, int device) {
     return opdi_autocast_allowed(thread) && (opdi_autocast_here(thread)->on >> device & 1);
 }
 
@@ -31226,7 +31516,12 @@ void opd_autocast_cache_clear(void) {
         opdi_cast_free(cast);
     }
 }
+#endif
 OPDI_COLD_END
+
+OPDI_SHARED int opdi_cast_device(const opd_tensor *tensor);
+OPDI_SHARED bool opdi_autocast_eligible(const opd_tensor *tensor, int device);
+#if defined(OPDI_CORE)
 
 static bool opdi_cast_fits(const opdi_cast *cast, opd_scalar_type dtype, const opd_tensor *tensor) {
     return cast->source == tensor && cast->cast->dtype == (int8_t)dtype && cast->data == tensor->data &&
@@ -31266,7 +31561,7 @@ static bool opdi_cast_castable(const opd_tensor *tensor) {
     return tensor && opd_dtype_is_floating((opd_scalar_type)tensor->dtype) && tensor->dtype != OPD_FLOAT64;
 }
 /* Returns the device whose region decides on tensor; for a fake tensor the one that it stands for. */
-static int opdi_cast_device(const opd_tensor *tensor) {
+OPDI_SHARED int opdi_cast_device(const opd_tensor *tensor) {
     return tensor->backend == OPD_META ? (int)opd_tensor_device(tensor).type : tensor->backend;
 }
 static opd_tensor *opdi_cast_make(opd_scalar_type dtype, opd_tensor *tensor) {
@@ -31308,7 +31603,7 @@ opd_tensor *opd_autocast_cast(opd_scalar_type dtype, opd_tensor *tensor) {
 //== policies ==========================================================================================================
 
 static int opdi_autocast_device(const opd_call *call) { return call->slot - OPDI_AUTOCAST_SLOT; }
-static bool opdi_autocast_eligible(const opd_tensor *tensor, int device) {
+OPDI_SHARED bool opdi_autocast_eligible(const opd_tensor *tensor, int device) {
     const int its = opdi_cast_castable(tensor) ? opdi_cast_device(tensor) : -1;
     return its == device || (its == OPD_XLA && device == OPD_CUDA);
 }
@@ -31630,6 +31925,7 @@ static int opdi_autocast_of_fakes(opd_call *call) {
     call->slot = was;
     return rc;
 }
+#endif
 #endif   /* OPD_NO_AUTOCAST */
 
 //----------------------------------------------------------------------------------------------------------------------
@@ -31651,6 +31947,35 @@ static int opdi_autocast_of_fakes(opd_call *call) {
 //      opdi_batched_rule       the card's rule; random > opdi_batch_random; in-place and out= > opdi_batch_derived;
 //                              without a rule: views > opd_batch_view, others > opd_batch_decompose > opd_batch_loop
 //    opdi_batched_kernel     at FuncTorchBatched without its layer: an error, a tensor has escaped
+
+OPDI_SHARED int opdi_detach_kernel(opd_call *call);
+OPDI_SHARED int opdi_front_kernel(opd_call *call);
+OPDI_SHARED int opdi_back_kernel(opd_call *call);
+OPDI_SHARED int opdi_batch_as(opd_call *call, opd_kernel fn);
+OPDI_SHARED opd_tensor *opdi_batch_pad(opd_tensor *value, int ndim);
+OPDI_SHARED int opdi_batch_align(opd_call *call, opd_value *args, int ndim, bool zero_dim);
+OPDI_SHARED int opdi_batch_empty(opd_call *call);
+OPDI_SHARED int opdi_batch_unfit(opd_call *call);
+OPDI_SHARED int opdi_batch_copy(opd_tensor *dst, const opd_tensor *src);
+OPDI_SHARED int opdi_redescribe(opd_tensor *tensor, const int64_t *sizes, const int64_t *strides, int ndim, int64_t
+                                offset);
+OPDI_SHARED int opdi_batch_ask(opd_call *call);
+OPDI_SHARED int opdi_batch_dynamic(opd_call *call);
+OPDI_SHARED int opdi_batch_item(opd_call *call);
+OPDI_SHARED int opdi_batch_detach_(opd_call *call);
+OPDI_SHARED int opdi_batch_resize(opd_call *call);
+OPDI_SHARED opd_ints opdi_batch_all_dims(int ndim, int64_t *dims);
+OPDI_SHARED opd_tensor *opdi_batch_flat(opd_tensor *value);
+OPDI_SHARED opd_ints opdi_batch_ints(int64_t first, opd_ints rest, int64_t *room);
+OPDI_SHARED opd_tensor *opdi_batch_merge(opd_tensor *tensor, int at);
+OPDI_SHARED opd_tensor *opdi_batch_split(opd_tensor *tensor, int at, int64_t count);
+OPDI_SHARED int opdi_batch_fold(opd_call *call, const opd_value *given, uint64_t folded, bool single);
+OPDI_SHARED int opdi_batch_fold_1d(opd_call *call);
+OPDI_SHARED int opdi_batch_fold_2d(opd_call *call);
+OPDI_SHARED int opdi_batch_fold_3d(opd_call *call);
+OPDI_SHARED opd_tensor *opdi_batch_channels(opd_tensor *tensor, int dim);
+OPDI_SHARED int opdi_batched_kernel(opd_call *call);
+#if defined(OPDI_CORE)
 
 /* Runs the call once more when the layers are done with it: below them, or (`back`) on the tape of a vmap layer.
    0 or -1. */
@@ -31705,7 +32030,6 @@ static bool opdi_op_is_random(opd_op *op) {
     return OPDI_LOAD(&op->random) > 0;
 }
 
-static int opdi_detach_kernel(opd_call *call);
 /* Makes results that share an argument's memory views of it for the tape of the layers inside; results of
    detach are not. */
 static void opdi_batch_tie(opd_call *call) {
@@ -31798,7 +32122,7 @@ static inline bool opdi_level_inside(const struct opdi_level *level, const opdi_
 /* The kernel at DynamicLayerFront, above everything: hands the call to the tape inside of the vmap layer that it
    belongs to, or right to that layer's rule.  A call that belongs to none is an ordinary one: the tape is one
    for all layers. */
-static int opdi_front_kernel(opd_call *call) {
+OPDI_SHARED int opdi_front_kernel(opd_call *call) {
     opdi_thread *thread = call->th;
     opdi_layer *const rule = thread->innermost.rule, *const layer = opdi_layer_of(call),
         *innermost = thread->innermost.layer;
@@ -31830,7 +32154,7 @@ static int opdi_front_kernel(opd_call *call) {
 }
 
 /* The kernel at DynamicLayerBack, below the tape: runs the rule of the call's vmap layer. */
-static int opdi_back_kernel(opd_call *call) {
+OPDI_SHARED int opdi_back_kernel(opd_call *call) {
     opdi_layer *layer = opdi_layer_of(call);
     const uint64_t allow = call->th->state.allow | ~OPD_BIT_OF(OPD_F_AUTOCAST);       /* what it has cast stays so */
     if (!layer) { return opd_fail(OPD_ERROR_KERNEL, "%s: the layers of transforms are gone", call->op->name); }
@@ -31993,7 +32317,7 @@ static int opdi_batch_slot(opd_call *call, const opdi_slot *slot) {
     opdi_layer_set(thread, top);
     return rc;
 }
-static int opdi_batch_as(opd_call *call, opd_kernel fn) {
+OPDI_SHARED int opdi_batch_as(opd_call *call, opd_kernel fn) {
     opdi_slot slot;
     slot.fn = fn;
     slot.user = NULL;
@@ -32018,7 +32342,7 @@ int opd_batch_decompose(opd_call *call) {
 
 /* Returns `value`, whose examples are in front, with dims of size 1 behind them so that an example has ndim dims; NULL
    with an error. */
-static opd_tensor *opdi_batch_pad(opd_tensor *value, int ndim) {
+OPDI_SHARED opd_tensor *opdi_batch_pad(opd_tensor *value, int ndim) {
     int64_t sizes[OPD_MAX_DIMS + 1];
     int i, count = 0;
     if (!value || value->ndim - 1 >= ndim) { return value; }
@@ -32031,7 +32355,7 @@ static opd_tensor *opdi_batch_pad(opd_tensor *value, int ndim) {
 /* Aligns the arguments of a pointwise call whose examples lie along different dims or have different numbers of dims:
    puts examples in front. ndim: the most dims of an example. zero_dim: some examples have no dims and another dtype:
    such a tensor yields to others in promotion, which all its examples in one tensor would not.  0, or -1. */
-static int opdi_batch_align(opd_call *call, opd_value *args, int ndim, bool zero_dim) {
+OPDI_SHARED int opdi_batch_align(opd_call *call, opd_value *args, int ndim, bool zero_dim) {
     const opd_op *op = call->op;
     uint64_t mask;
     for (mask = op->tensor_args; mask; mask &= mask - 1) {
@@ -32289,7 +32613,7 @@ static int opdi_batch_ones(opd_call *call, opd_value *rets) {
     return opd_call_all(call->op, rets, args, op->nargs);
 }
 /* Gives the results for no examples at all: with the sizes that a made-up example's results have. */
-static int opdi_batch_empty(opd_call *call) {
+OPDI_SHARED int opdi_batch_empty(opd_call *call) {
     opd_value rets[OPDI_MAX_RETURNS];
     return opdi_batch_ones(call, rets) ? -1 : opdi_batch_collect(call, rets, 1, true);
 }
@@ -32318,7 +32642,7 @@ int opd_batch_loop(opd_call *call) {
 
 /* Handles sizes or dtypes that a rule is not made for: if they are wrong, the operator itself says
    so; otherwise loops. */
-static int opdi_batch_unfit(opd_call *call) {
+OPDI_SHARED int opdi_batch_unfit(opd_call *call) {
     opd_value rets[OPDI_MAX_RETURNS];
     return opdi_batch_ones(call, rets) ? -1 : opd_batch_loop(call);
 }
@@ -32353,7 +32677,7 @@ static opd_tensor *opdi_batch_clone(const opd_tensor *tensor) {
     opdi_untaped_end(&was);
     return copy ? opd_keep(copy) : NULL;
 }
-static int opdi_batch_copy(opd_tensor *dst, const opd_tensor *src) {
+OPDI_SHARED int opdi_batch_copy(opd_tensor *dst, const opd_tensor *src) {
     const bool deeper = !(dst->flags & OPDI_BATCHED) ||
         ((src->flags & OPDI_BATCHED) && opdi_batched_of(src)->level > opdi_batched_of(dst)->level);
     opdi_ruling was;
@@ -32390,7 +32714,6 @@ static opd_tensor *opdi_batch_alias(const opd_tensor *tensor) {
     return one ? opdi_own(one) : NULL;
 }
 
-static int opdi_redescribe(opd_tensor *tensor, const int64_t *sizes, const int64_t *strides, int ndim, int64_t offset);
 /* Gives batched tensor another value, which has the examples in front; 0, or -1 with an error. */
 static int opdi_batch_become(opd_tensor *tensor, opd_tensor *value) {
     opdi_batched *batched = opdi_batched_of(tensor);
@@ -32460,27 +32783,27 @@ int opd_batch_view(opd_call *call) {
 }
 
 /* The rule of questions about sizes and the like: answers for one example. */
-static int opdi_batch_ask(opd_call *call) { return OPDI_ACQUIRE(&call->op->card)->desc.any(call); }
+OPDI_SHARED int opdi_batch_ask(opd_call *call) { return OPDI_ACQUIRE(&call->op->card)->desc.any(call); }
 
 /* The rule of operators whose result's sizes depend on data: an error. */
-static int opdi_batch_dynamic(opd_call *call) {
+OPDI_SHARED int opdi_batch_dynamic(opd_call *call) {
     return opd_fail(OPD_ERROR_ARGUMENT, "vmap: We do not support batching operators that can output dynamic shape. "
                     "Attempted to vmap over %s.", call->op->name);
 }
-static int opdi_batch_item(opd_call *call) {
+OPDI_SHARED int opdi_batch_item(opd_call *call) {
     return opd_fail(OPD_ERROR_ARGUMENT, "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap "
                     "over calling .item() on a Tensor, please try to rewrite what you're doing with other operations "
                     "(%s).", call->op->name);
 }
 
 /* The rule of detach_: detaches the value that holds all examples. */
-static int opdi_batch_detach_(opd_call *call) {
+OPDI_SHARED int opdi_batch_detach_(opd_call *call) {
     opd_tensor *tensor = opd_arg_tensor(call, 0), *value = opd_detach(opdi_batch_front_arg(call, 0));
     return !value || opdi_batch_become(tensor, value) ? -1 : opd_return_tensor(call, tensor);
 }
 /* The rule of resize_ and resize_as_: keeps what there is of each example; asking for more elements than that
    is an error. */
-static int opdi_batch_resize(opd_call *call) {
+OPDI_SHARED int opdi_batch_resize(opd_call *call) {
     opd_tensor *tensor = opd_arg_tensor(call, 0);
     const opd_value *to = &call->args[1];
     int64_t numel;
@@ -32535,13 +32858,13 @@ static int opdi_dims_learn(opd_op *op) {
 
 /* Returns 1, 2, ..., the dims of an example behind that of the examples, in dims[64]; an example without
    dims gets one. */
-static opd_ints opdi_batch_all_dims(int ndim, int64_t *dims) {
+OPDI_SHARED opd_ints opdi_batch_all_dims(int ndim, int64_t *dims) {
     int count;
     for (count = 0; count < OPDI_MAX(ndim, 1); count++) { dims[count] = count + 1; }
     return opd_ints_of(dims, count);
 }
 /* Returns `value` as [examples, elements of one]; NULL with an error. */
-static opd_tensor *opdi_batch_flat(opd_tensor *value) {
+OPDI_SHARED opd_tensor *opdi_batch_flat(opd_tensor *value) {
     int64_t sizes[2], i;
     if (!value || value->ndim == 2) { return value; }
     sizes[0] = value->dims[0];
@@ -32574,7 +32897,7 @@ static int opdi_batch_shift(const opd_call *call, opd_value *value, int i, int n
     return 0;
 }
 /* Returns `first` and behind it `rest`, in room[64]; without data if that is too long, with an error. */
-static opd_ints opdi_batch_ints(int64_t first, opd_ints rest, int64_t *room) {
+OPDI_SHARED opd_ints opdi_batch_ints(int64_t first, opd_ints rest, int64_t *room) {
     if (rest.n >= OPD_MAX_DIMS) {
         (void)opd_fail(OPD_ERROR_SHAPE, "vmap: the examples together have more than %d dimensions", OPD_MAX_DIMS);
         return opd_ints_of(NULL, 0);
@@ -32682,8 +33005,8 @@ OPDI_COLD_BEGIN
 
 /* Merges the dims `at` and at + 1 of tensor, which count the examples and what each has; opdi_batch_split splits them
    again, n of each. */
-static opd_tensor *opdi_batch_merge(opd_tensor *tensor, int at) { return opd_flatten_full(tensor, at, at + 1); }
-static opd_tensor *opdi_batch_split(opd_tensor *tensor, int at, int64_t count) {
+OPDI_SHARED opd_tensor *opdi_batch_merge(opd_tensor *tensor, int at) { return opd_flatten_full(tensor, at, at + 1); }
+OPDI_SHARED opd_tensor *opdi_batch_split(opd_tensor *tensor, int at, int64_t count) {
     int64_t sizes[OPD_MAX_DIMS + 1];
     int i, k = 0;
     if (!tensor) { return NULL; }
@@ -32704,7 +33027,7 @@ static int opdi_batch_split_result(opd_value *value, int64_t count) {
 }
 /* Runs a call for all examples at once by making those of the arguments in `folded` more samples of the batch that is
    their first dim; single: there is no such dim, and the examples become the batch.  0, or -1. */
-static int opdi_batch_fold(opd_call *call, const opd_value *given, uint64_t folded, bool single) {
+OPDI_SHARED int opdi_batch_fold(opd_call *call, const opd_value *given, uint64_t folded, bool single) {
     opd_op *op = call->op;
     opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
     uint64_t mask;
@@ -32751,11 +33074,11 @@ static int opdi_batch_fold_nd(opd_call *call, int nd) {
     }
     return opdi_batch_fold(call, call->args, ~(uint64_t)0, ndim == nd + 1);
 }
-static int opdi_batch_fold_1d(opd_call *call) { return opdi_batch_fold_nd(call, 1); }
-static int opdi_batch_fold_2d(opd_call *call) { return opdi_batch_fold_nd(call, 2); }
-static int opdi_batch_fold_3d(opd_call *call) { return opdi_batch_fold_nd(call, 3); }
+OPDI_SHARED int opdi_batch_fold_1d(opd_call *call) { return opdi_batch_fold_nd(call, 1); }
+OPDI_SHARED int opdi_batch_fold_2d(opd_call *call) { return opdi_batch_fold_nd(call, 2); }
+OPDI_SHARED int opdi_batch_fold_3d(opd_call *call) { return opdi_batch_fold_nd(call, 3); }
 /* Returns tensor with its examples beside the channels, its second dim: [N, B C, ...]; NULL with an error. */
-static opd_tensor *opdi_batch_channels(opd_tensor *tensor, int dim) {
+OPDI_SHARED opd_tensor *opdi_batch_channels(opd_tensor *tensor, int dim) {
     if (tensor && dim < 0) {
         tensor = opd_batch_front(tensor, -1);
         dim = 0;
@@ -32908,13 +33231,17 @@ static int opdi_batched_rule(opd_call *call) {
 }
 /* The kernel at FuncTorchBatched of every operator.  A call that comes here without its layer has a
    tensor that escaped. */
-static int opdi_batched_kernel(opd_call *call) {
+OPDI_SHARED int opdi_batched_kernel(opd_call *call) {
     const opdi_layer *layer = call->th->innermost.rule;
     return layer && (opdi_op_is_random(call->op) || opdi_any_batched(call->op, call->args, layer->level))
         ? opdi_batched_rule(call) : opdi_batch_escaped(call);
 }
+#endif
 
 OPDI_COLD_BEGIN
+
+OPDI_SHARED int opdi_batch_drawn(opd_call *call);
+#if defined(OPDI_CORE)
 
 /* Refuses one draw for all examples if their parameters differ; what the draw writes does not count. */
 static int opdi_batch_check_same(const opd_call *call) {
@@ -32948,7 +33275,7 @@ static int opdi_batch_draw_once(opd_call *call) {
 }
 
 /* The rule of draws for each element, in place or with parameters that are tensors: bernoulli_, normal. */
-static int opdi_batch_drawn(opd_call *call) {
+OPDI_SHARED int opdi_batch_drawn(opd_call *call) {
     const opd_op *op = call->op;
     const opd_value *const was = call->args;
     opd_value args[OPD_MAX_ARGS];
@@ -32992,6 +33319,7 @@ static int opdi_batch_random(opd_call *call, const opdi_card *card) {
     }
     return opdi_batch_draw_once(call);
 }
+#endif
 
 OPDI_COLD_END
 
@@ -33001,6 +33329,8 @@ OPDI_COLD_END
 //----------------------------------------------------------------------------------------------------------------------
 
 //== vmap ==============================================================================================================
+
+#if defined(OPDI_CORE)
 
 static opdi_layer *opdi_layer_at(int level, opdi_layer_kind kind, const char *who) {
     opdi_layer *layer = opdi_self()->innermost.layer;
@@ -33097,8 +33427,11 @@ int opd_vmap_end(int level) {
     opdi_layer_pop(layer);
     return 0;
 }
+#endif
 
 OPDI_COLD_BEGIN
+
+#if defined(OPDI_CORE)
 
 /* Computes gradients with is_grads_batched: runs the backward once, with gradients that are batched; 0, or -1
    with an error. */
@@ -33337,6 +33670,7 @@ int opd_vmap(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int nin
     const int count = opdi_vmap(fn, user, inputs, ninputs, options, outputs ? out : NULL);
     return opdi_outputs_give(outputs, out, count, options && options->out_dims ? OPDI_MAX(options->nout_dims, 1) : 1);
 }
+#endif
 
 OPDI_COLD_END
 
@@ -33348,6 +33682,8 @@ OPDI_COLD_END
 //  lead to something else than the aliases.
 
 OPDI_COLD_BEGIN
+
+#if defined(OPDI_CORE)
 
 typedef struct opdi_diff {
     const char *who;
@@ -34378,6 +34714,7 @@ int opd_hessian(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int 
     if (opd_ok() && !fn) { (void)opd_fail(OPD_ERROR_ARGUMENT, "hessian: the function is NULL"); }
     return opd_jacfwd(opdi_hessian_inner, &hessian, inputs, ninputs, options, outputs);
 }
+#endif
 
 OPDI_COLD_END
 #endif   /* OPD_NO_TRANSFORMS */
@@ -34411,6 +34748,16 @@ struct opd_cost {
 };
 
 OPDI_COLD_BEGIN
+
+OPDI_SHARED int64_t opdi_fake_size(int64_t min, int64_t max);
+OPDI_SHARED double opdi_flops_none(const opd_call *call);
+OPDI_SHARED double opdi_flops_elements(const opd_call *call);
+OPDI_SHARED double opdi_flops_product(const opd_call *call);
+OPDI_SHARED double opdi_flops_added_product(const opd_call *call);
+OPDI_SHARED double opdi_flops_convolution(const opd_call *call);
+OPDI_SHARED double opdi_flops_convolution_backward(const opd_call *call);
+OPDI_SHARED int opdi_fake_kernel(opd_call *call);
+#if defined(OPDI_CORE)
 
 /* Notes for which device a new storage of meta stands; inside of a kernel its bytes are counted. */
 OPDI_NOINLINE static void opdi_fake_born(opdi_storage *storage) {
@@ -34554,7 +34901,7 @@ opd_tensor *opd_fake_tensor(opd_tensor *tensor) {
 
 /* Returns a size for a result whose size depends on data, `max` if there is one, and notes the bounds; -1
    with an error. */
-static int64_t opdi_fake_size(int64_t min, int64_t max) {
+OPDI_SHARED int64_t opdi_fake_size(int64_t min, int64_t max) {
     opdi_fake *fake = opdi_self()->innermost.fake;
     const int64_t value = max >= 0 ? max : min;
     int i;
@@ -34689,11 +35036,11 @@ static double opdi_cost_elements(const opd_value *value, int count) {
 }
 /* Floating-point operations of a call, for .flops of cards: none, as of copies; one for each element of the largest
    argument or result, as of sums. */
-static double opdi_flops_none(const opd_call *call) {
+OPDI_SHARED double opdi_flops_none(const opd_call *call) {
     (void)call;
     return 0;
 }
-static double opdi_flops_elements(const opd_call *call) {
+OPDI_SHARED double opdi_flops_elements(const opd_call *call) {
     return OPDI_MAX(opdi_cost_elements(call->args, call->op->nargs), opdi_cost_elements(call->rets, call->op->nrets));
 }
 /* The operations of a product of matrices, two for each multiplication: each element of the result is a sum over the
@@ -34704,19 +35051,21 @@ static double opdi_flops_of_product(const opd_call *call, const opd_value *arg) 
     return 2. * (double)out->numel * (double)opd_size(arg->u.t, -1) *
         (arg->u.t->ndim > out->ndim && out->ndim == 2 ? (double)arg->u.t->dims[0] : 1);
 }
-static double opdi_flops_product(const opd_call *call) { return opdi_flops_of_product(call, &call->args[0]); }
-static double opdi_flops_added_product(const opd_call *call) { return opdi_flops_of_product(call, &call->args[1]); }
+OPDI_SHARED double opdi_flops_product(const opd_call *call) { return opdi_flops_of_product(call, &call->args[0]); }
+OPDI_SHARED double opdi_flops_added_product(const opd_call *call) {
+    return opdi_flops_of_product(call, &call->args[1]);
+}
 /* The operations of a convolution: two for each weight and each place that it is laid on.  Places are those of the
    larger tensor, the input of a transposed convolution. */
 static double opdi_flops_of_places(const opd_tensor *places, const opd_tensor *weight) {
     return 2. * (double)places->numel * (double)weight->numel / (double)OPDI_MAX(weight->dims[0], 1);
 }
-static double opdi_flops_convolution(const opd_call *call) {
+OPDI_SHARED double opdi_flops_convolution(const opd_call *call) {
     const bool transposed = call->args[6].u.i != 0;
     if (call->rets[0].tag != OPD_TAG_TENSOR) { return 0; }
     return opdi_flops_of_places(transposed ? call->args[0].u.t : call->rets[0].u.t, call->args[1].u.t);
 }
-static double opdi_flops_convolution_backward(const opd_call *call) {
+OPDI_SHARED double opdi_flops_convolution_backward(const opd_call *call) {
     const bool transposed = call->args[7].u.i != 0;
     const double one = opdi_flops_of_places(call->args[transposed ? 1 : 0].u.t, call->args[2].u.t);
     return one * ((call->rets[0].tag == OPD_TAG_TENSOR) + (call->rets[1].tag == OPD_TAG_TENSOR));
@@ -34750,7 +35099,7 @@ static bool opdi_fake_is_composite(const opd_op *op) {
            table->slots[OPD_KEY_META].fn == table->slots[OPD_KEY_AUTOGRAD_CPU].fn;
 }
 /* The kernel at the Fake key: runs the call at Meta with fakes in place of real tensors, and counts its cost. */
-static int opdi_fake_kernel(opd_call *call) {
+OPDI_SHARED int opdi_fake_kernel(opd_call *call) {
     opdi_thread *thread = call->th;
     opdi_fake *fake = thread->innermost.fake;
     const opd_value *const given = call->args;
@@ -34871,6 +35220,7 @@ size_t opd_cost_print(const opd_cost *cost, char *buf, size_t cap) {
                   opdi_cost_number((double)sum.given, 1024, "B", second, sizeof second));
     return text.length;
 }
+#endif
 
 OPDI_COLD_END
 
@@ -34881,6 +35231,9 @@ OPDI_COLD_END
 //  A graph is a list of nodes over values; constants and lists are nodes too, as in TorchScript's text. The kernel at
 //  the Tracer key records a call and redispatches. Knows operators by their schemas alone.
 //----------------------------------------------------------------------------------------------------------------------
+
+OPDI_SHARED int opdi_tracer_kernel(opd_call *call);
+#if defined(OPDI_CORE)
 
 typedef enum opdi_gkind { OPDI_G_OP, OPDI_G_CONSTANT, OPDI_G_LIST, OPDI_G_TUPLE, OPDI_G_UNPACK } opdi_gkind;
 
@@ -35490,7 +35843,7 @@ static bool opdi_traced_tangents(const opd_call *call) {
 }
 /* The kernel at Tracer: records a call as a node.  A call with tangents is left to forward mode
    (opdi_forward_record_call), so that what computes the tangents is recorded too. */
-static int opdi_tracer_kernel(opd_call *call) {
+OPDI_SHARED int opdi_tracer_kernel(opd_call *call) {
     const opd_keyset below = opd_keyset_and(call->keys, opd_keyset_below(OPD_F_TRACER));
     const bool tangents = call->th->innermost.tracer && opdi_call_forward(call);
     opdi_gnode *node;
@@ -36287,20 +36640,26 @@ int opd_graph_run(const opd_graph *graph, opd_tensor *const *inputs, int ninputs
     opdi_leave(thread, was);
     return rc ? opdi_no_tensors(outputs, cap) : graph->noutputs;
 }
+#endif
 
 OPDI_ONCE_BEGIN
+
+#if defined(OPDI_CORE)
 
 int opd_graph_function(void *graph, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs) {
     const opd_graph *called = (const opd_graph *)graph;
     return opd_graph_run(called, inputs, ninputs, outputs,
                          called ? OPDI_MIN(called->noutputs, OPD_TRANSFORM_OUTPUTS) : 1);
 }
+#endif
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>graphtext    graphs from text and by hand
 //----------------------------------------------------------------------------------------------------------------------
 
 //== reading the text ==================================================================================================
+
+#if defined(OPDI_CORE)
 
 typedef struct opdi_gparser {
     opd_graph *graph;
@@ -37624,6 +37983,7 @@ static int opdi_trace_check(const opd_graph *graph, opd_transform_fn fn, void *u
     opd_scope_close(&scope);
     return rc;
 }
+#endif
 
 OPDI_ONCE_END
 #endif   /* OPD_NO_GRAPHS */
@@ -37641,6 +38001,7 @@ OPDI_ONCE_END
 
 OPDI_ONCE_BEGIN
 
+#if defined(OPDI_CORE)
 #define OPDI_CHECK_INPUTS 256
 
 /* An input or an output as one side of a Jacobian, and where its directions are among those of its kind. */
@@ -38620,6 +38981,7 @@ int opd_gradgradcheck(opd_gradcheck_fn fn, void *user, opd_tensor *const *inputs
     opd_scope_close(&scope);
     return rc;
 }
+#endif
 OPDI_ONCE_END
 
 //----------------------------------------------------------------------------------------------------------------------
@@ -38631,6 +38993,8 @@ OPDI_ONCE_END
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_ONCE_BEGIN
+
+#if defined(OPDI_CORE)
 
 /* A trial: the operator with its arguments.  Their tensors, those in lists too, are numbered in their order. */
 typedef struct opdi_trial {
@@ -39475,6 +39839,7 @@ int opd_opcheck(opd_op *op, const opd_value *args, int nargs, const opd_opcheck_
     opdi_leave(thread, was);
     return rc;
 }
+#endif
 
 OPDI_ONCE_END
 
@@ -39486,6 +39851,8 @@ OPDI_ONCE_END
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_ONCE_BEGIN
+
+#if defined(OPDI_CORE)
 
 typedef struct opdi_picture {
     opdi_found vertices, storages;                /* nodes and (OPDI_LEAF) leaves; what nodes have saved lies there */
@@ -39695,6 +40062,7 @@ size_t opd_graph_dot(opd_tensor *const *tensors, int count, const opd_graph_opti
     if (rc && cap) { buf[0] = 0; }
     return rc ? 0 : picture.text.length;
 }
+#endif
 OPDI_ONCE_END
 #endif   /* OPD_NO_CHECKING */
 
@@ -39709,6 +40077,8 @@ OPDI_ONCE_END
 OPDI_COLD_BEGIN
 
 //== optimizers ========================================================================================================
+
+#if defined(OPDI_CORE)
 
 enum { OPDI_SGD, OPDI_ADAM, OPDI_ADAMW };
 #define OPDI_STATES 4
@@ -40413,6 +40783,7 @@ double opd_lr_one_cycle(int64_t step, const opd_one_cycle *cycle) {
     at = ((double)step - from) / (ends[k] - from);
     return cycle->linear ? rates[k] + (rates[k + 1] - rates[k]) * at : opdi_anneal_cosine(rates[k], rates[k + 1], at);
 }
+#endif
 OPDI_COLD_END
 #endif   /* OPD_NO_TRAINING */
 
@@ -40429,6 +40800,8 @@ OPDI_COLD_END
 //== sums and bits =====================================================================================================
 //
 //  zip's checksum and its compression (RFC 1951).  No error is recorded here: `wrong` says what there is to say.
+
+#if defined(OPDI_CORE)
 
 /* The tables of CRC-32, which takes eight bytes at a time. */
 typedef struct opdi_crc { uint32_t rows[8][256]; } opdi_crc;
@@ -40712,6 +41085,7 @@ static size_t opdi_bools(const void *data, size_t size) {
     while (i < size && at[i] <= 1) { i++; }
     return i;
 }
+#endif
 
 OPDI_COLD_BEGIN
 
@@ -40725,6 +41099,8 @@ OPDI_COLD_BEGIN
 #else
 #define OPDI_MAY_ALIAS
 #endif
+#if defined(OPDI_CORE)
+
 typedef struct OPDI_MAY_ALIAS opdi_dl_tensor {
     void *data;                  /* opaque on some devices; the first element is byte_offset further */
     int32_t device_type, device_id;
@@ -41560,12 +41936,15 @@ int opd_npy_save(const char *path, opd_tensor *tensor) {
     opdi_drop(hidden);
     return rc;
 }
+#endif
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>files        files of several tensors: safetensors, .npz; graphs saved and loaded
 //----------------------------------------------------------------------------------------------------------------------
 
 //== files of several tensors ==========================================================================================
+
+#if defined(OPDI_CORE)
 
 /* The dtypes of safetensors, in the order in which it sorts tensors; we do not have all of them. */
 static const struct { const char *name; int bits; opd_scalar_type dtype; } opdi_st_dtypes[] = {
@@ -42738,6 +43117,7 @@ opd_graph *opd_graph_load(const char *path) {
     return graph;
 }
 #endif   /* OPD_NO_GRAPHS */
+#endif
 
 OPDI_COLD_END
 #endif   /* OPD_NO_EXCHANGE */
@@ -42751,6 +43131,8 @@ OPDI_COLD_END
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_COLD_BEGIN
+
+#if defined(OPDI_CORE)
 
 typedef struct opdi_trace {
     struct opdi_trace *next, *parent;            /* in the order of their begins; the event around it */
@@ -43308,6 +43690,7 @@ int opd_profile_write_trace(const opd_profile *profile, const char *path) {
     if (file && fclose(file)) { bad = 1; }
     return bad ? opd_fail(opdi_errno_code(OPD_ERROR_ARGUMENT), "the trace file '%s' cannot be written", path) : 0;
 }
+#endif
 OPDI_COLD_END
 #endif   /* OPD_NO_PROFILER */
 
@@ -43319,6 +43702,8 @@ OPDI_COLD_END
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_COLD_BEGIN
+#if defined(OPDI_CORE)
+
 /* Ends a thread: reports and gives back what it forgot, and takes its state off the list. */
 OPD_UNUSED static void opdi_thread_end(void *arg) {
     opdi_thread *thread = (opdi_thread *)arg;
@@ -43367,10 +43752,15 @@ int opd_finish(void) {
     thread->scope_mark = 0;
     return failed;
 }
+#endif
 OPDI_COLD_END
 
+#if defined(OPDI_CORE)
 #if !defined(OPD_NO_THREADS)
 OPDI_COLD_BEGIN
+#if !defined(OPDI_OPERATORS)
+extern OPDI_SHARED opdi_mutex opdi_generator_lock;
+#endif
 static opdi_mutex *const opdi_fork_locks[] = {
     &opdi_registry.start, &opdi_registry.lock, &opdi_threads_lock, &opdi_log.lock, &opdi_key_lock,
 #if !defined(OPD_NO_CACHE)
@@ -43456,6 +43846,7 @@ static void opdi_fork_watch(void) { (void)pthread_atfork(opdi_fork_prepare, opdi
 #endif
 OPDI_COLD_END
 #endif
+#endif
 //----------------------------------------------------------------------------------------------------------------------
 //  >>leftout      what tools that are left out answer
 //
@@ -43464,6 +43855,11 @@ OPDI_COLD_END
 //  nothing.  Printed by tests/left_out.py: prototypes of the functions that stand in rooms that a macro leaves out.
 //----------------------------------------------------------------------------------------------------------------------
 
+OPDI_SHARED bool opdi_autocast_is_on(const opdi_thread *thread, int device);
+OPDI_SHARED bool opdi_autocast_eligible(const opd_tensor *tensor, int device);
+OPDI_SHARED int opdi_cast_device(const opd_tensor *tensor);
+OPDI_SHARED int opdi_tracer_kernel(opd_call *call);
+#if defined(OPDI_CORE)
 #if defined(OPDI_TOOLS_LESS)
 OPDI_ONCE_BEGIN
 #if defined(__GNUC__) && !defined(__TINYC__)
@@ -43474,7 +43870,7 @@ OPDI_ONCE_BEGIN
 //== what the rooms that are always there ask of them ==================================================================
 
 #if defined(OPD_NO_AUTOCAST)                      /* no region is ever open */
-static bool opdi_autocast_is_on(const opdi_thread *thread, int device) {
+OPDI_SHARED bool opdi_autocast_is_on(const opdi_thread *thread, int device) {
     return (thread->state.allow & OPD_BIT_OF(OPD_F_AUTOCAST)) != 0;
 }
 static int opdi_autocast_kernel(opd_call *call) { /* one that a program has registered */
@@ -43487,8 +43883,8 @@ static int opdi_autocast_of_fakes(opd_call *call) {
 }
 static opdi_kernel *opdi_autocast_policy(const opd_op *op, int device) { return NULL; }
 static int opdi_check_policy(opd_autocast policy) { return 0; }
-static bool opdi_autocast_eligible(const opd_tensor *tensor, int device) { return false; }
-static int opdi_cast_device(const opd_tensor *tensor) { return OPD_CPU; }
+OPDI_SHARED bool opdi_autocast_eligible(const opd_tensor *tensor, int device) { return false; }
+OPDI_SHARED int opdi_cast_device(const opd_tensor *tensor) { return OPD_CPU; }
 #endif
 #if defined(OPD_NO_TRANSFORMS)                    /* no layer is ever open */
 static int opdi_function_layer(opd_context *ctx) { return -1; }
@@ -43499,7 +43895,7 @@ static int opdi_grad_batched(opd_tensor *const *outputs, int count, opd_tensor *
 }
 #endif
 #if defined(OPD_NO_GRAPHS)                        /* nothing is ever recorded */
-static int opdi_tracer_kernel(opd_call *call) { return -1; }
+OPDI_SHARED int opdi_tracer_kernel(opd_call *call) { return -1; }
 static struct opdi_gnode *opdi_trace_begin(opd_call *call, int64_t *waiting) { return NULL; }
 static int opdi_trace_done(opd_call *call, struct opdi_gnode *node, int64_t waiting, int rc) { return rc; }
 static int opdi_trace_later(struct opdi_tracer *tracer, opd_node *node, struct opdi_packer *packer) { return 0; }
@@ -43921,6 +44317,7 @@ int opd_profile_write_trace(const opd_profile *profile, const char *path) {
 #endif
 OPDI_ONCE_END
 #endif
+#endif
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>operators    the cards: everything about one operator in one place
@@ -43929,6 +44326,9 @@ OPDI_ONCE_END
 //  all cards is printed by tests/wrappers.py from the comments in >>api:op:...: a card that is not in
 //  the list is an unused function, a name in it without a card does not compile.
 //----------------------------------------------------------------------------------------------------------------------
+
+#endif
+#if defined(OPDI_OPERATORS)
 
 #define OPDI_OP(name) static void opdi_card_##name(opd_op_desc *op)
 
@@ -44322,7 +44722,9 @@ static opd_tensor *opdi_written(opd_call *call) {
     if (opdi_check_internal_overlap(self) || opd_return_tensor(call, self)) { return NULL; }
     return self;
 }
-static int opdi_fill_Scalar_kernel(opd_call *call) { return opdi_made(opdi_written(call), opd_arg_value(call, 1)); }
+OPDI_SHARED int opdi_fill_Scalar_kernel(opd_call *call) {
+    return opdi_made(opdi_written(call), opd_arg_value(call, 1));
+}
 static int opdi_zero_kernel(opd_call *call) { return opdi_made(opdi_written(call), opd_value_int(0)); }
 static int opdi_fill_Tensor_kernel(opd_call *call) {
     opd_tensor *value = opd_arg_tensor(call, 1), *out;
@@ -45947,7 +46349,7 @@ static int opdi_alias_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     return opdi_return_view(call, self, opdi_sizes(self), opdi_strides(self), self->ndim, 0);
 }
-static int opdi_detach_kernel(opd_call *call) {
+OPDI_SHARED int opdi_detach_kernel(opd_call *call) {
     if (opdi_alias_kernel(call)) { return -1; }
     opdi_view_untie(call->rets[0].u.t);
     return 0;
@@ -46049,7 +46451,7 @@ static int opdi_as_strided_kernel(opd_call *call) {
 }
 /* The gradient of as_strided.  The values kept are sizes and strides of self, those of the result, and the offset
    between the two. */
-static int opdi_as_strided_bw(opd_backward_call *bw) {
+OPDI_SHARED int opdi_as_strided_bw(opd_backward_call *bw) {
     opd_value values[4];
     int i;
     for (i = 0; i < 4; i++) { values[i] = opd_bw_value(bw, i); }
@@ -46275,7 +46677,7 @@ static int opdi_copy_into(opd_tensor *dst, const opd_tensor *src) {
     if (src->backend == OPD_META) { return opd_fail(OPD_ERROR_ARGUMENT, "Cannot copy out of meta tensor; no data!"); }
     return opdi_copy(dst, src);
 }
-static int opdi_copy__kernel(opd_call *call) {
+OPDI_SHARED int opdi_copy__kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *src = opd_arg_tensor(call, 1);
     int rc;
     if (self != src && opdi_check_internal_overlap(self)) { return -1; }
@@ -47666,7 +48068,8 @@ OPDI_OP(rot90) {
 
 /* Gives tensor other sizes and strides of its storage, at an offset from its first element, all known to stay
    inside. */
-static int opdi_redescribe(opd_tensor *tensor, const int64_t *sizes, const int64_t *strides, int ndim, int64_t offset) {
+OPDI_SHARED int opdi_redescribe(opd_tensor *tensor, const int64_t *sizes, const int64_t *strides, int ndim, int64_t
+                                offset) {
     int64_t numel = opdi_count(sizes, ndim, opd_dtype_size((opd_scalar_type)tensor->dtype)), *dims;
     opdi_meta *meta = tensor->meta;
     if (numel < 0) { return -1; }
@@ -47725,7 +48128,7 @@ static int opdi_as_strided__kernel(opd_call *call) {
     if (!value || opdi_redescribe(self, sizes.data, strides.data, (int)sizes.n, offset - own)) { return -1; }
     return opd_return_tensor(call, self);
 }
-static int opdi_detach__kernel(opd_call *call) { return opd_return_tensor(call, opd_arg_tensor(call, 0)); }
+OPDI_SHARED int opdi_detach__kernel(opd_call *call) { return opd_return_tensor(call, opd_arg_tensor(call, 0)); }
 static int opdi_detach__autograd(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     if (self->flags & OPDI_IS_VIEW) {
@@ -48359,7 +48762,7 @@ OPDI_COLD_END
 
 #endif
 #if !defined(OPD_NO_OPERATORS)
-#if defined(OPDI_MAIN_PASS)
+#if defined(OPDI_OPERATORS)
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:pointwise the formulas' loops and the generic kernel
@@ -48421,7 +48824,7 @@ OPDI_LOOP_TEXT void OPDI_LOOP(blocks)(void *const *data, int64_t count, const op
     }
 }
 #endif
-#if defined(OPDI_MAIN_PASS)
+#if defined(OPDI_OPERATORS)
 /* A row's formula as a function of one element, which its loops are compiled with. */
 #define OPDI_LOOP_FORMULA(name, formula) \
     OPDI_LOOP_TEXT OPD_T OPDI_LOOP(at_##name)(OPD_UNUSED OPD_T x, OPD_UNUSED OPD_T y, OPD_UNUSED OPD_T z, \
@@ -48465,7 +48868,8 @@ OPDI_LOOP_TEXT void OPDI_LOOP(blocks)(void *const *data, int64_t count, const op
 #define OPDI_LOOP_F32(name, inputs, kind, formula) OPDI_LOOP_F32_##kind(name, inputs, formula)
 #define OPDI_LOOP_F64(name, inputs, kind, formula) OPDI_LOOP_F64_##kind(name, inputs, formula)      /* and int64_t */
 
-#undef OPDI_MAIN_PASS                             /* this file again: the helpers and the loops' text */
+#undef OPDI_MAIN_PASS
+#undef OPDI_OPERATORS                             /* this file again: the helpers and the loops' text */
 #define OPD_FORMULA_QUALIFIERS static inline
 #define OPD_ADD(x, y) ((x) + (y))
 #define OPD_SUB(x, y) ((x) - (y))
@@ -48541,6 +48945,7 @@ OPD_FORMULAS_INT(OPDI_LOOP_F64)
 #undef OPD_SMALLEST
 #undef OPD_FORMULA_QUALIFIERS
 #define OPDI_MAIN_PASS
+#define OPDI_OPERATORS
 #undef OPD_ADD
 #undef OPD_SUB
 #undef OPD_MUL
@@ -48889,7 +49294,7 @@ static int opdi_device_run(opd_tensor *const *ops, int nops, int formula, opd_sc
     return opdi_backend_rc(backend->desc.pointwise(backend->desc.user, ops[0]->storage->index, &pointwise),
                            ops[0]->backend, "pointwise");
 }
-static int opdi_copy_by_formula(opd_tensor *dst, const opd_tensor *src) {
+OPDI_SHARED int opdi_copy_by_formula(opd_tensor *dst, const opd_tensor *src) {
     opd_tensor *ops[2];
     ops[0] = dst;
     ops[1] = (opd_tensor *)(uintptr_t)src;
@@ -52651,7 +53056,7 @@ static void OPDI_TYPED(fold_var)(opdi_folded *folded, const void *px, int64_t co
     (void)at;
 }
 #endif
-#if defined(OPDI_MAIN_PASS)
+#if defined(OPDI_OPERATORS)
 OPDI_COLD_BEGIN
 static void opdi_finish_var(opdi_folded *folded, const opdi_reduce *reduce) {
     const double n = (double)folded->n - reduce->number;
@@ -53640,7 +54045,7 @@ static void OPDI_TYPED(fold_lse)(opdi_folded *folded, const void *px, int64_t co
     }
 }
 #endif
-#if defined(OPDI_MAIN_PASS)
+#if defined(OPDI_OPERATORS)
 static void opdi_join_lse(opdi_folded *folded, const opdi_folded *with, const opdi_reduce *reduce) {
     (void)reduce;
     if (with->f > folded->f) {
@@ -54635,7 +55040,7 @@ static void OPDI_TYPED(line_cummax)(const opdi_lines *lines, const opdi_piece *p
     memcpy(tmp + 8, &at, sizeof at);
 }
 #endif
-#if defined(OPDI_MAIN_PASS)
+#if defined(OPDI_OPERATORS)
 static const opdi_line_fn opdi_line_cummax[3] = {opdi_line_cummax_f32, opdi_line_cummax_f64, opdi_line_cummax_i64};
 /* Values and indices of lines of `len` elements (0: one, the dim reduced), by a line function. */
 static int opdi_lines_select(opd_call *call, const opdi_line_fn *fns, int64_t dim_arg, int64_t len, bool reduce,
@@ -56249,9 +56654,9 @@ OPDI_COLD_END
 OPDI_LOOPS_END
 #endif
 #endif   /* OPD_NO_OPERATORS */
-#if defined(OPDI_MAIN_PASS)
+#if defined(OPDI_OPERATORS)
 #if defined(OPD_NO_OPERATORS)
-static int opdi_copy_by_formula(opd_tensor *dst, const opd_tensor *src) {
+OPDI_SHARED int opdi_copy_by_formula(opd_tensor *dst, const opd_tensor *src) {
     (void)dst;
     (void)src;
     return opd_fail(OPD_ERROR_NOT_FOUND, "copies between devices are left out: OPD_NO_OPERATORS was defined");
@@ -56270,7 +56675,7 @@ static opd_tensor *opdi_plus(opd_tensor *a, opd_tensor *b) { return !a ? b : !b 
 OPDI_LOOPS_BEGIN
 #endif
 #if !defined(OPD_NO_OP_DISTANCE)
-#if defined(OPDI_MAIN_PASS)
+#if defined(OPDI_OPERATORS)
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:distance  distances between rows
@@ -56382,7 +56787,7 @@ static void OPDI_TYPED(distances_back)(void *ctx, int64_t begin, int64_t end) {
     }
 }
 #endif
-#if defined(OPDI_MAIN_PASS)
+#if defined(OPDI_OPERATORS)
 OPDI_COLD_BEGIN
 /* Distances between the last two dims of input and output (NULL: pairs of input) to out, or given grad and delta the
    gradient of input. */
@@ -56741,7 +57146,7 @@ OPDI_COLD_END
 #endif
 #endif   /* OPD_NO_OP_DISTANCE */
 #if !defined(OPD_NO_OP_FFT)
-#if defined(OPDI_MAIN_PASS)
+#if defined(OPDI_OPERATORS)
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:fft       discrete Fourier transforms
@@ -57222,7 +57627,7 @@ OPDI_COLD_END
 #endif
 #endif   /* OPD_NO_OP_FFT */
 #if !defined(OPD_NO_OP_CONV)
-#if defined(OPDI_MAIN_PASS)
+#if defined(OPDI_OPERATORS)
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:conv      convolution
@@ -57603,7 +58008,7 @@ static void OPDI_TYPED(shift_sum)(const opdi_shift *shift, int64_t element, int6
     }
 }
 #endif
-#if defined(OPDI_MAIN_PASS)
+#if defined(OPDI_OPERATORS)
 OPDI_COLD_BEGIN
 /* Computes gw [groups, og, cg * kh * kw], the gradient of the weight, from gy and x: parts of the batch apart, and
    then their sum.  0, 1 when the convolution does not suit this way, or -1 with an error. */
@@ -58436,7 +58841,7 @@ OPDI_COLD_END
 #endif
 #endif   /* OPD_NO_OP_CONV */
 #if !defined(OPD_NO_OP_POOL)
-#if defined(OPDI_MAIN_PASS)
+#if defined(OPDI_OPERATORS)
 OPDI_COLD_BEGIN
 
 //----------------------------------------------------------------------------------------------------------------------
@@ -58571,7 +58976,7 @@ static int OPDI_TYPED(max_pool_backward)(const opdi_windows *windows, const OPDI
 }
 #endif
 #endif
-#if defined(OPDI_MAIN_PASS)
+#if defined(OPDI_OPERATORS)
 
 enum { OPDI_POOL_MAX, OPDI_POOL_AVG, OPDI_POOL_MAX_BACKWARD, OPDI_POOL_AVG_BACKWARD };
 typedef struct opdi_pool_job { opdi_windows *windows; int what; } opdi_pool_job;
@@ -59379,7 +59784,7 @@ OPDI_COLD_END
 #endif
 #endif   /* OPD_NO_OP_POOL */
 #if !defined(OPD_NO_OP_RESAMPLE)
-#if defined(OPDI_MAIN_PASS)
+#if defined(OPDI_OPERATORS)
 OPDI_COLD_BEGIN
 
 //----------------------------------------------------------------------------------------------------------------------
@@ -59711,7 +60116,7 @@ static void OPDI_TYPED(upsample)(const opdi_upsample *upsample, const OPDI_T *x,
     }
 }
 #endif
-#if defined(OPDI_MAIN_PASS)
+#if defined(OPDI_OPERATORS)
 static void opdi_upsample_range(void *ctx, int64_t begin, int64_t end) {
     const opdi_upsample *upsample = (const opdi_upsample *)ctx;
     const int64_t count = upsample->in[0] * upsample->in[1], rows = upsample->out[0] * upsample->out[1],
@@ -60126,7 +60531,7 @@ static void OPDI_TYPED(grid_back)(void *ctx, int64_t begin, int64_t end) {
     }
 }
 #endif
-#if defined(OPDI_MAIN_PASS)
+#if defined(OPDI_OPERATORS)
 OPDI_COLD_BEGIN
 /* Reads input, grid and how to sample from argument `at` on into *other; dims: how many the input must have.  0, or
    -1 with an error. */
@@ -60468,7 +60873,7 @@ OPDI_COLD_END
 #endif
 #endif   /* OPD_NO_OP_RESAMPLE */
 #if !defined(OPD_NO_OPERATORS)
-#if defined(OPDI_MAIN_PASS)
+#if defined(OPDI_OPERATORS)
 
 OPDI_COLD_BEGIN
 
@@ -60563,7 +60968,7 @@ OPDI_COLD_END
 #endif
 #endif
 #if !defined(OPD_NO_OP_NORM)
-#if defined(OPDI_MAIN_PASS)
+#if defined(OPDI_OPERATORS)
 
 //== rows of numbers: sums that do not depend on anything but the row ==================================================
 
@@ -60786,7 +61191,7 @@ static void OPDI_TYPED(norm_batch_backward)(void *ctx, int64_t begin, int64_t en
     }
 }
 #endif
-#if defined(OPDI_MAIN_PASS)
+#if defined(OPDI_OPERATORS)
 
 OPDI_COLD_BEGIN
 /* A tensor argument in the dtype loops work in, NULL for None (*bad on failure). */
@@ -61961,7 +62366,7 @@ OPDI_COLD_END
 #endif
 #endif   /* OPD_NO_OP_NORM */
 #if !defined(OPD_NO_OP_LOSS)
-#if defined(OPDI_MAIN_PASS)
+#if defined(OPDI_OPERATORS)
 OPDI_COLD_BEGIN
 
 //----------------------------------------------------------------------------------------------------------------------
@@ -63222,7 +63627,7 @@ OPDI_COLD_END
 #endif
 #endif   /* OPD_NO_OP_LOSS */
 #if !defined(OPD_NO_OP_INDEX)
-#if defined(OPDI_MAIN_PASS)
+#if defined(OPDI_OPERATORS)
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:index     by indices: gather, scatter, rows, masks
@@ -63444,7 +63849,7 @@ static void OPDI_TYPED(indexed_fold)(const opdi_indexed *indexed, const opdi_ind
     }
 }
 #endif
-#if defined(OPDI_MAIN_PASS)
+#if defined(OPDI_OPERATORS)
 /* Adds count elements of second to first, both of compute type `type`. */
 static void opdi_indexed_sum(int type, void *first, const void *second, int64_t count) {
     void *data[3];
@@ -66469,7 +66874,7 @@ static void OPDI_TYPED(bags)(void *ctx, int64_t begin, int64_t end) {
     }
 }
 #endif
-#if defined(OPDI_MAIN_PASS)
+#if defined(OPDI_OPERATORS)
 OPDI_COLD_BEGIN
 /* Checks an embedding_bag: weight [n, d], indices (input) and offsets of one dim, the mode, and factors, which are
    per_sample_weights or NULL.  last: include_last_offset.  0, or -1 with an error. */
@@ -67580,7 +67985,7 @@ OPDI_COLD_END
 #endif
 #endif   /* OPD_NO_OP_INDEX */
 #if !defined(OPD_NO_OP_TRAIN)
-#if defined(OPDI_MAIN_PASS)
+#if defined(OPDI_OPERATORS)
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:train     steps of optimizers, and what a gradient scaler does
@@ -67713,7 +68118,7 @@ static void OPDI_TYPED(unscale)(void *const *data, int64_t count, const opdi_par
     if (bad) { OPDI_STORE(params->zero, 1); }
 }
 #endif
-#if defined(OPDI_MAIN_PASS)
+#if defined(OPDI_OPERATORS)
 OPDI_COLD_BEGIN
 
 /* The lists of a step: parameters, gradients, and state; absent ones have no tensors. */
@@ -68073,7 +68478,7 @@ OPDI_COLD_END
 
 #endif
 #endif   /* OPD_NO_OP_TRAIN */
-#if defined(OPDI_MAIN_PASS)
+#if defined(OPDI_OPERATORS)
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>builtins     the list of all cards, and their registration
@@ -68374,7 +68779,7 @@ OPDI_LOOPS_END
 
 /* Opens the library of the built-in operators, before any library block runs.  0, or -1 with an error; the next use
    then tries again. */
-static int opdi_register_builtins(void) {
+OPDI_SHARED int opdi_register_builtins(void) {
     opd_library *aten = opd_library_open(OPD_DEF, "aten", NULL, "opdispatch.h", __LINE__);
     opd_library *all = aten ? opd_library_open(OPD_IMPL, "_", NULL, "opdispatch.h", __LINE__) : NULL;
     const char *show = getenv("OPD_SHOW_DISPATCH_TRACE");
@@ -68397,7 +68802,7 @@ static int opdi_family_at(int i, int *first) {
     return family;
 }
 /* The macro that left an operator out, or the one that it is a form of; NULL where none did. */
-static const char *opdi_left_out(const char *name) {
+OPDI_SHARED const char *opdi_left_out(const char *name) {
     int i, first;
     for (i = 0; i < OPD_OP_COUNT; i++) {
         const int family = opdi_family_at(i, &first);
@@ -68410,7 +68815,7 @@ static const char *opdi_left_out(const char *name) {
 
 /* Registers card i and its derived forms; nothing when its family is left out.  0, or -1 with an error: then they
    go on waiting. */
-static int opdi_register_card(int i) {
+OPDI_SHARED int opdi_register_card(int i) {
     opd_library *aten = opdi_registry.aten;
     const opdi_registration *before = aten->registrations;
     const char *const name = opdi_builtin_name(i);
@@ -68445,6 +68850,7 @@ static int opdi_register_card(int i) {
 //----------------------------------------------------------------------------------------------------------------------
 
 #undef OPDI_MAIN_PASS
+#undef OPDI_OPERATORS
 OPDI_LOOPS_BEGIN
 #define OPDI_IS_NAN(x) ((x) != (x))
 #define OPDI_LOWEST (-INFINITY)
@@ -68561,11 +68967,12 @@ OPDI_LOOPS_BEGIN
 #undef OPDI_TIMES
 OPDI_LOOPS_END
 #define OPDI_MAIN_PASS
+#define OPDI_OPERATORS
 #if defined(OPDI_LESS) && defined(__GNUC__) && !defined(__TINYC__)
 #pragma GCC diagnostic pop
 #endif
 
-#endif /* OPDISPATCH_IMPLEMENTATION */
+#endif /* OPDI_OPERATORS */
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>wrappers     the typed functions of the built-in operators
@@ -68573,7 +68980,7 @@ OPDI_LOOPS_END
 //  Printed by tests/wrappers.py; in the implementation, and in each plug-in for itself.
 //----------------------------------------------------------------------------------------------------------------------
 
-#if (defined(OPDI_MAIN_PASS) || defined(OPDISPATCH_PLUGIN)) && !defined(OPDISPATCH_WRAPPERS)
+#if (defined(OPDI_CORE) || defined(OPDISPATCH_PLUGIN)) && !defined(OPDISPATCH_WRAPPERS)
 #define OPDISPATCH_WRAPPERS
 #include <stdarg.h>
 
@@ -68730,7 +69137,7 @@ opd_op *opd_op_builtin(opd_op_id id) {
     return (unsigned)id < (unsigned)OPD_OP_COUNT ? opd_find_quiet(opd_builtin_names[id]) : NULL;
 }
 #else
-static const char *opdi_builtin_name(int i) { return opd_builtin_names[i]; }
+OPDI_SHARED const char *opdi_builtin_name(int i) { return opd_builtin_names[i]; }
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -73934,6 +74341,7 @@ OPDI_ONCE_END
 #endif
 #endif /* OPDISPATCH_WRAPPERS */
 #undef OPDI_MAIN_PASS
+#undef OPDI_OPERATORS
 
 /*
    This software is available under two licences: choose whichever you prefer.

@@ -1150,13 +1150,14 @@ static double text_of(const char *object) {
 #define CORE_ALONE \
     "-O2 -DOPD_NO_OPERATORS -DOPD_NO_TRANSFORMS -DOPD_NO_GRAPHS -DOPD_NO_CHECKING -DOPD_NO_TRAINING " \
     "-DOPD_NO_EXCHANGE -DOPD_NO_PROFILER -DOPD_NO_AUTOCAST -DOPD_NO_PLUGINS"
-/* The declarations, the whole, without operators, the core alone; the size of what comes out. */
+/* The declarations, the whole, its two parts, without operators, the core alone; the size of what comes out. */
 static void bench_compile(void) {
     static const char file[] = __FILE__;
     static const struct { const char *compiler, *options; double most; bool whole; const char *name; } builds[] = {
         {"gcc", "", 35, false, NULL}, {"g++", "", 55, false, NULL}, {"clang", "", 0, false, NULL},
         {"gcc", "-O0", 3.5, true, NULL}, {"gcc", "-O2", 10, true, NULL},
         {"gcc", "-O2 -DOPD_NO_OPERATORS", 0, true, NULL}, {"gcc", CORE_ALONE, 3.5, true, "-O2, the core alone"},
+        {"gcc", "-O2 -DOPDISPATCH_PART=1", 6, true, NULL}, {"gcc", "-O2 -DOPDISPATCH_PART=2", 6, true, NULL},
         {"clang", "-O0", 0, true, NULL}, {"clang", "-O2", 15, true, NULL},
         {"clang", "-O2 -DOPD_NO_OPERATORS", 0, true, NULL}, {"clang", CORE_ALONE, 0, true, "-O2, the core alone"}};
     char header[300], object[] = "/tmp/opd_bench_XXXXXX";

@@ -7,7 +7,7 @@
 set -u
 
 names='macros_visible symbols symbols_cxx included_twice other_places beside_dlpack two_files cxx_with_c_implementation
-cxx_implementation steps static_in_two_files no_threads no_simd no_cache no_everything core_alone families wrong_arguments tools fast_math
+cxx_implementation steps static_in_two_files no_threads no_simd no_cache no_everything core_alone families wrong_arguments tools parts fast_math
 std11_c_implementation std11_c_declarations std11_cxx_implementation std11_cxx_declarations'
 [ -n "${RUN_AGAIN:-}" ] || names="contents rooms calls_up pragmas includes macro_names foreign_names function_length macro_functions line_length dialect short_names wrappers left_out recipes build_lines tcc $names"
 
@@ -484,6 +484,28 @@ check_tools() {
     sed "/OPDISPATCH_IMPLEMENTATION/d; s,\.\./opdispatch.h,$header," "$root/examples/plugin_host.c" >"$tmp/host.c"
     fails $CC -O0 "$tmp/host.c" "$tmp/tools.o" -o "$tmp/host" $lib
     "$tmp/host" "$tmp/plugin.so" 2>&1 | grep -q 'tensor(\[1\., 2\., 3\.\])' || echo 'no plug-in is loaded'
+}
+# The two parts compile without a warning, have each public function once, no variable twice, and make a program.
+check_parts() {
+    for part in 1 2; do
+        quiet $CC $strict_c $optimised -DOPDISPATCH_PART=$part $inc -c "$tmp/implementation.c" -o "$tmp/part$part.o"
+        quiet $CXX $strict_cxx -O0 -DOPDISPATCH_PART=$part $inc -c "$tmp/implementation.c" -o "$tmp/part_cxx$part.o"
+        quiet $CC -fsyntax-only -Wall -Wextra -DOPD_NO_THREADS -DOPD_NO_SIMD -DOPD_NO_CACHE -DOPD_NO_PLUGINS \
+            -DOPDISPATCH_PART=$part $inc "$tmp/implementation.c"
+        quiet $CC -fsyntax-only -Wall -Wextra -DOPD_NO_OPERATORS -DOPD_NO_GRAPHS -DOPD_NO_TRANSFORMS \
+            -DOPDISPATCH_PART=$part $inc "$tmp/implementation.c"
+        nm "$tmp/part$part.o" | awk 'NF == 3 && $2 ~ /[bBdD]/ && $3 !~ /\./ { print $3 }' | sort -u >"$tmp/variables$part"
+    done
+    comm -12 "$tmp/variables1" "$tmp/variables2" | sed 's/$/: both parts have a variable of this name/'
+    ld -r "$tmp/part1.o" "$tmp/part2.o" -o "$tmp/parts.o" 2>&1 | head -n 3
+    nm -g "$tmp/parts.o" | awk '$2 ~ /^[TDBRSC]$/ && $3 !~ /^opdi_/ { print $3 }' | sort -u >"$tmp/got"
+    prototypes | diff - "$tmp/got" | sed -n 's/^[<>]/not in the parts or not in the header:/p' | head -n 12
+    readelf -sW "$tmp/parts.o" | awk '$5 == "GLOBAL" && $6 != "HIDDEN" && $7 != "UND" && $8 ~ /^opdi_/ { print $8 ": not hidden" }'
+    build_run parts $CC -O0 $inc "$tmp/main.c" "$tmp/use.c" "$tmp/part1.o" "$tmp/part2.o"
+    build_run parts_cxx $CXX -x c++ -std=c++11 -O0 $inc "$tmp/main.c" "$tmp/use.c" -x none "$tmp/part_cxx1.o" "$tmp/part_cxx2.o"
+    for wrong in '-DOPDISPATCH_PART=3' '-DOPDISPATCH_PART=1 -DOPD_STATIC'; do
+        $CC $wrong -fsyntax-only $inc "$tmp/implementation.c" 2>&1 | grep -q 'error.*OPDISPATCH_PART' || echo "$wrong is taken"
+    done
 }
 # What no operator takes does not compile, neither as C nor as C++ (a pointer is not true), and is said in a few lines.
 check_wrong_arguments() {
