@@ -19611,6 +19611,13 @@ uint64_t opd_generator_take(opd_generator *generator, int64_t words, uint64_t *k
 #else
 #define OPDI_IVDEP
 #endif
+/* A loop, and the function of one element that it calls, are compiled into the function of each kernel; without
+   optimisation kernels share the loop. */
+#if defined(__OPTIMIZE__)
+#define OPDI_LOOP_TEXT OPDI_ALWAYS
+#else
+#define OPDI_LOOP_TEXT static inline
+#endif
 
 #define OPDI_ITER_OPS 9                           /* operands of an iteration */
 #define OPDI_BLOCK 512                            /* elements converted at a time */
@@ -19657,16 +19664,31 @@ static inline int32_t opdi_to_i32(double x) {
 
 /* A conversion of n contiguous elements. */
 typedef void (*opdi_convert)(void *dst, const void *src, int64_t count);
-#define OPDI_CONVERT(name, D, S, expr) static OPDI_CONVERT_BODY(name, D, S, expr)
-#define OPDI_CONVERT_BODY(name, D, S, expr)                                                     \
-    void name(void *dst, const void *src, int64_t count) {                               \
-        D *to = (D *)dst; const S *from = (const S *)src; int64_t i = 0; int j;                 \
-        for (; i + 32 <= count; i += 32) {                                                      \
-            OPDI_IVDEP                                                                          \
-            for (j = 0; j < 32; j++) { S x = from[i + j]; to[i + j] = (expr); }                 \
-        }                                                                                       \
-        for (; i < count; i++) { S x = from[i]; to[i] = (expr); }                               \
+/* count elements of from_size bytes become elements of to_size bytes, as `one` does with one of them. */
+OPDI_LOOP_TEXT void opdi_convert_each(void *dst, int64_t to_size, const void *src, int64_t from_size, int64_t count,
+                                      void (*one)(void *to, const void *from)) {
+    char *to = (char *)dst;
+    const char *from = (const char *)src;
+    int64_t i = 0;
+    for (; i + 32 <= count; i += 32) {
+        OPDI_IVDEP
+        for (int j = 0; j < 32; j++) {
+            one(to + (i + j) * to_size, from + (i + j) * from_size);
+        }
     }
+    for (; i < count; i++) {
+        one(to + i * to_size, from + i * from_size);
+    }
+}
+/* Define the conversion of one element, x as expr, and functions with the loop over it. */
+#define OPDI_CONVERT_ONE(name, D, S, expr) \
+    OPDI_LOOP_TEXT void name##_one(void *to, const void *from) { const S x = *(const S *)from; *(D *)to = (expr); }
+#define OPDI_CONVERT_LOOP(name, one, D, S) \
+    static void name(void *dst, const void *src, int64_t count) { \
+        opdi_convert_each(dst, (int64_t)sizeof(D), src, (int64_t)sizeof(S), count, one); }
+#define OPDI_CONVERT(name, D, S, expr) \
+    OPDI_CONVERT_ONE(name, D, S, expr) \
+    OPDI_CONVERT_LOOP(name, name##_one, D, S)
 /* opdi_cvt_<to>_<from> */
 OPDI_CONVERT(opdi_cvt_f32_u8, float, uint8_t, (float)x)
 OPDI_CONVERT(opdi_cvt_f32_i32, float, int32_t, (float)x)
@@ -19692,28 +19714,24 @@ OPDI_CONVERT(opdi_cvt_i32_i64, int32_t, int64_t, OPDI_WRAP_i32(x))
 OPDI_CONVERT(opdi_cvt_b_i64, uint8_t, int64_t, (uint8_t)(x != 0))
 /* Half precision is worth the wider registers. */
 #if defined(OPDI_X86)
-#define OPDI_CONVERT_WIDE(name, D, S, expr)                                                     \
-    OPDI_ALWAYS OPDI_CONVERT_BODY(name##_body, D, S, expr)                                      \
-    OPDI_AVX2 static void name##_avx2(void *dest, const void *source,                                                 \
-                                      int64_t count) { name##_body(dest, source, count); }                            \
-    OPDI_COLD static void name(void *dest, const void *source, int64_t count) {                 \
-        if (opdi_cpu_level() > 0) { name##_avx2(dest, source, count); } else { name##_body(dest, source, count); } \
-    }
-#define OPDI_CONVERT_WIDEST(name, D, S, expr)                                                   \
-    OPDI_ALWAYS OPDI_CONVERT_BODY(name##_body, D, S, expr)                                      \
-    OPDI_AVX2 static void name##_avx2(void *dest, const void *source,                                                 \
-                                      int64_t count) { name##_body(dest, source, count); }                            \
-    OPDI_AVX512 static void name##_avx512(void *dest, const void *source,                                             \
-                                          int64_t count) { name##_body(dest, source, count); }                        \
-    OPDI_COLD static void name(void *dest, const void *source, int64_t count) {                 \
-        const int level = opdi_cpu_level();                                                     \
-        if (level > 1) { name##_avx512(dest, source, count); }                                  \
-        else if (level > 0) { name##_avx2(dest, source, count); }                               \
-        else { name##_body(dest, source, count); }                                              \
-    }
+#define OPDI_CONVERT_WIDE(name, D, S, expr) \
+    OPDI_CONVERT_ONE(name, D, S, expr) \
+    OPDI_AVX2 OPDI_CONVERT_LOOP(name##_avx2, name##_one, D, S) \
+    OPDI_COLD static void name(void *dst, const void *src, int64_t count) { \
+        if (opdi_cpu_level() > 0) { name##_avx2(dst, src, count); } \
+        else { opdi_convert_each(dst, (int64_t)sizeof(D), src, (int64_t)sizeof(S), count, name##_one); } }
+#define OPDI_CONVERT_WIDEST(name, D, S, expr) \
+    OPDI_CONVERT_ONE(name, D, S, expr) \
+    OPDI_AVX2 OPDI_CONVERT_LOOP(name##_avx2, name##_one, D, S) \
+    OPDI_AVX512 OPDI_CONVERT_LOOP(name##_avx512, name##_one, D, S) \
+    OPDI_COLD static void name(void *dst, const void *src, int64_t count) { \
+        const int level = opdi_cpu_level(); \
+        if (level > 1) { name##_avx512(dst, src, count); } \
+        else if (level > 0) { name##_avx2(dst, src, count); } \
+        else { opdi_convert_each(dst, (int64_t)sizeof(D), src, (int64_t)sizeof(S), count, name##_one); } }
 #else
-#define OPDI_CONVERT_WIDE(name, D, S, expr) static OPDI_CONVERT_BODY(name, D, S, expr)
-#define OPDI_CONVERT_WIDEST OPDI_CONVERT_WIDE
+#define OPDI_CONVERT_WIDE OPDI_CONVERT
+#define OPDI_CONVERT_WIDEST OPDI_CONVERT
 #endif
 OPDI_CONVERT_WIDE(opdi_cvt_f32_f16, float, uint16_t, opdi_f16_to_f32(x))
 OPDI_CONVERT_WIDE(opdi_cvt_f16_f32, uint16_t, float, opdi_f32_to_f16(x))
@@ -19735,15 +19753,18 @@ OPDI_CONVERT(opdi_cvt_i16_f64, int16_t, double, OPDI_WRAP_i16(opdi_to_i32(x)))
 OPDI_CONVERT(opdi_cvt_i8_i64, int8_t, int64_t, OPDI_WRAP_i8(x))
 OPDI_CONVERT(opdi_cvt_i16_i64, int16_t, int64_t, OPDI_WRAP_i16(x))
 /* Two steps through float, as c10::Half and c10::BFloat16 convert. */
-#define OPDI_CONVERT_VIA(name, first, second, from_size, to_size)                               \
-    static void name(void *dst, const void *src, int64_t count) {                               \
-        float block[64]; int64_t i, m;                                                          \
-        for (i = 0; i < count; i += m) {                                                        \
-            m = OPDI_MIN(count - i, (int64_t)64);                                               \
-            first(block, (const char *)src + i * from_size, m);                                 \
-            second((char *)dst + i * to_size, block, m);                                        \
-        }                                                                                       \
+static void opdi_convert_via(void *dst, int64_t to_size, const void *src, int64_t from_size, int64_t count,
+                             opdi_convert first, opdi_convert second) {
+    float block[64];
+    for (int64_t i = 0, n; i < count; i += n) {
+        n = OPDI_MIN(count - i, (int64_t)64);
+        first(block, (const char *)src + i * from_size, n);
+        second((char *)dst + i * to_size, block, n);
     }
+}
+#define OPDI_CONVERT_VIA(name, first, second, from_size, to_size) \
+    static void name(void *dst, const void *src, int64_t count) { \
+        opdi_convert_via(dst, to_size, src, from_size, count, first, second); }
 OPDI_CONVERT_VIA(opdi_cvt_f64_f16, opdi_cvt_f32_f16, opdi_cvt_f64_f32, 2, 8)
 OPDI_CONVERT_VIA(opdi_cvt_f64_bf16, opdi_cvt_f32_bf16, opdi_cvt_f64_f32, 2, 8)
 OPDI_CONVERT_VIA(opdi_cvt_f16_f64, opdi_cvt_f32_f64, opdi_cvt_f16_f32, 8, 2)
@@ -48781,12 +48802,6 @@ static inline int64_t opdi_wrap_sub(int64_t x, int64_t y) { return (int64_t)((ui
 static inline int64_t opdi_wrap_mul(int64_t x, int64_t y) { return (int64_t)((uint64_t)x * (uint64_t)y); }
 //== loops: opdi_<type>_<formula> ======================================================================================
 
-/* Text of loops is compiled into each formula's function; without optimisation all share it, and call the formula. */
-#if defined(__OPTIMIZE__)
-#define OPDI_LOOP_TEXT OPDI_ALWAYS
-#else
-#define OPDI_LOOP_TEXT static inline
-#endif
 #endif
 #if defined(OPDI_LOOP)   /* once for each type, where this file includes itself below */
 /* A formula of one element; what a formula has not is whatever: inputs y and z, numbers a, b and c. */
