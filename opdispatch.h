@@ -95,8 +95,8 @@
        in >>api:op:reduce, as a comment
          sumsq: the sum of squares over dims
        in >>op:reduce
-         OPDI_FOLD_SUM(opdi_fold_sumsq_f32, float, double, f, (double)x * (double)x)
-         OPDI_FOLD_SUM(opdi_fold_sumsq_f64, double, double, f, x * x)
+         OPDI_FOLD_SUM(opdi_fold_sumsq_f32, float, (double)x * (double)x)
+         OPDI_FOLD_SUM(opdi_fold_sumsq_f64, double, x * x)
          static const opdi_fold opdi_the_sumsq = {
              {opdi_fold_sumsq_f32, opdi_fold_sumsq_f64, NULL}, {NULL, NULL, NULL}, opdi_join_sum, NULL, {0, 0, 0, 0},
              {OPDI_OUT_F_OR_I, OPDI_OUT_NONE}, "sumsq_cpu"};
@@ -52645,17 +52645,33 @@ static void opdi_fold_sum_f32(opdi_folded *folded, const void *x, int64_t count,
 #endif
     folded->f += opdi_sum_f32_plain((const float *)x, count);
 }
-/* 16 sums side by side over x[i] -> expr, in type A. */
-#define OPDI_FOLD_SUM(name, type, A, field, expr)                                                           \
-    static void name(opdi_folded *folded, const void *px, int64_t count, int64_t at, const opdi_reduce *reduce) { \
-        const type *xp = (const type *)px; A a[16] = {0}; int64_t i = 0; int j;                             \
-        (void)at; (void)reduce;                                                                             \
-        for (; i + 16 <= count; i += 16) { for (j = 0; j < 16; j++) { const type x = xp[i + j]; a[j] += (A)(expr); } } \
-        for (; i < count; i++) { const type x = xp[i]; a[i & 15] += (A)(expr); }                            \
-        for (j = 8; j > 0; j >>= 1) { for (i = 0; i < j; i++) { a[i] += a[i + j]; } }                       \
-        folded->field += a[0];                                                                              \
+/* The sum of term(x) over x, contiguous elements of `size` bytes: 16 sums side by side. */
+OPDI_LOOP_TEXT double opdi_sum_terms(const void *data, int64_t size, int64_t count, const opdi_reduce *reduce,
+                                     double (*term)(const void *x, const opdi_reduce *reduce)) {
+    const char *x = (const char *)data;
+    double sums[16] = {0};
+    int64_t i = 0;
+    for (; i + 16 <= count; i += 16) {
+        for (int j = 0; j < 16; j++) {
+            sums[j] += term(x + (i + j) * size, reduce);
+        }
     }
-OPDI_FOLD_SUM(opdi_fold_sum_f64, double, double, f, x)
+    for (; i < count; i++) {
+        sums[i & 15] += term(x + i * size, reduce);
+    }
+    for (int j = 8; j > 0; j >>= 1) {
+        for (i = 0; i < j; i++) { sums[i] += sums[i + j]; }
+    }
+    return sums[0];
+}
+/* Defines a fold that adds up expr of x. */
+#define OPDI_FOLD_SUM(name, type, expr) \
+    OPDI_LOOP_TEXT double name##_term(const void *data, OPD_UNUSED const opdi_reduce *reduce) { \
+        const type x = *(const type *)data; return (double)(expr); } \
+    static void name(opdi_folded *folded, const void *data, int64_t count, OPD_UNUSED int64_t at, \
+                     const opdi_reduce *reduce) { \
+        folded->f += opdi_sum_terms(data, (int64_t)sizeof(type), count, reduce, name##_term); }
+OPDI_FOLD_SUM(opdi_fold_sum_f64, double, x)
 static void opdi_fold_sum_i64(opdi_folded *folded, const void *px, int64_t count, int64_t at,
                               const opdi_reduce *reduce) {
     const int64_t *places = (const int64_t *)px;
@@ -52772,8 +52788,8 @@ OPDI_OP(sum_dim_IntList) {
 }
 
 OPDI_COLD_END
-OPDI_FOLD_SUM(opdi_fold_nansum_f32, float, double, f, x == x ? x : 0)
-OPDI_FOLD_SUM(opdi_fold_nansum_f64, double, double, f, x == x ? x : 0)
+OPDI_FOLD_SUM(opdi_fold_nansum_f32, float, x == x ? x : 0)
+OPDI_FOLD_SUM(opdi_fold_nansum_f64, double, x == x ? x : 0)
 OPDI_COLD_BEGIN
 static const opdi_fold opdi_the_nansum = {
     /* step */ {opdi_fold_nansum_f32, opdi_fold_nansum_f64, opdi_fold_sum_i64},
@@ -53792,12 +53808,12 @@ OPDI_OP(count_nonzero) {
 //== norms =============================================================================================================
 OPDI_COLD_END
 
-OPDI_FOLD_SUM(opdi_fold_abs_f32, float, double, f, x < 0 ? -x : x)
-OPDI_FOLD_SUM(opdi_fold_abs_f64, double, double, f, x < 0 ? -x : x)
-OPDI_FOLD_SUM(opdi_fold_square_f32, float, double, f, (double)x * (double)x)
-OPDI_FOLD_SUM(opdi_fold_square_f64, double, double, f, x * x)
-OPDI_FOLD_SUM(opdi_fold_power_f32, float, double, f, pow(fabs((double)x), reduce->number))
-OPDI_FOLD_SUM(opdi_fold_power_f64, double, double, f, pow(fabs(x), reduce->number))
+OPDI_FOLD_SUM(opdi_fold_abs_f32, float, fabs((double)x))
+OPDI_FOLD_SUM(opdi_fold_abs_f64, double, fabs(x))
+OPDI_FOLD_SUM(opdi_fold_square_f32, float, (double)x * (double)x)
+OPDI_FOLD_SUM(opdi_fold_square_f64, double, x * x)
+OPDI_FOLD_SUM(opdi_fold_power_f32, float, pow(fabs((double)x), reduce->number))
+OPDI_FOLD_SUM(opdi_fold_power_f64, double, pow(fabs(x), reduce->number))
 /* |x| through the extremes, a block at a time */
 #define OPDI_FOLD_ABS_EXTREME(name, type, fold)                                                             \
     static void name(opdi_folded *folded, const void *px, int64_t count, int64_t at, const opdi_reduce *reduce) { \
