@@ -6628,6 +6628,10 @@ extern char **environ;
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-function"
 #endif
+#if defined(OPDISPATCH_PART) && defined(__clang__)
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wpragma-clang-attribute"      /* cold regions without a function */
+#endif
 
 #if defined(OPD_MALLOC) != defined(OPD_FREE)
 #error "define OPD_MALLOC(size) and OPD_FREE(pointer) both or neither"
@@ -6887,7 +6891,7 @@ static inline opdi_thread *opdi_self(void) {
 
 #if defined(OPDI_CORE)
 
-OPDI_SHARED uint64_t opdi_epoch = 1;                   /* moves on when something is taken out of use */
+OPDI_SHARED uint64_t opdi_epoch = 1;              /* moves on when something is taken out of use */
 #else
 extern OPDI_SHARED uint64_t opdi_epoch;
 #endif
@@ -6988,7 +6992,6 @@ OPDI_COLD_BEGIN
 
 //== threads ===========================================================================================================
 
-OPDI_SHARED opdi_thread *opdi_thread_make(void);
 #if defined(OPDI_CORE)
 
 static opdi_mutex opdi_threads_lock = OPDI_MUTEX_INIT;
@@ -68999,6 +69002,9 @@ OPDI_LOOPS_BEGIN
 OPDI_LOOPS_END
 #define OPDI_MAIN_PASS
 #define OPDI_OPERATORS
+#if defined(OPDISPATCH_PART) && defined(__clang__)
+#pragma clang diagnostic pop
+#endif
 #if defined(OPDI_LESS) && defined(__GNUC__) && !defined(__TINYC__)
 #pragma GCC diagnostic pop
 #endif

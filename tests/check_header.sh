@@ -489,6 +489,7 @@ check_tools() {
 check_parts() {
     for part in 1 2; do
         quiet $CC $strict_c $optimised -DOPDISPATCH_PART=$part $inc -c "$tmp/implementation.c" -o "$tmp/part$part.o"
+        quiet $CC $strict_c -O1 -fsyntax-only -DOPDISPATCH_PART=$part $inc "$tmp/implementation.c"
         quiet $CXX $strict_cxx -O0 -DOPDISPATCH_PART=$part $inc -c "$tmp/implementation.c" -o "$tmp/part_cxx$part.o"
         quiet $CC -fsyntax-only -Wall -Wextra -DOPD_NO_THREADS -DOPD_NO_SIMD -DOPD_NO_CACHE -DOPD_NO_PLUGINS \
             -DOPDISPATCH_PART=$part $inc "$tmp/implementation.c"
