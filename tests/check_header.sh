@@ -202,7 +202,7 @@ check_line_length() {
     awk 'length($0) > 120 && !/https?:\/\// { print FILENAME ":" FNR " has " length($0) " columns" }' "$header" \
         "$root/opdispatch_cuda.cu" | head -n 8
 }
-# The manual's house style, as far as text shows it: braces, one statement a line, the form of comments.
+# The manual's house style, as far as text shows it: braces, one statement a line, declarations at first use, comments.
 check_dialect() {
     if ! command -v python3 >/dev/null 2>&1; then echo 'SKIP: no python3'; return; fi
     python3 "$root/tests/dialect.py" "$header" | head -n 8

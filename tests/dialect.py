@@ -4,8 +4,9 @@
 usage: python3 tests/dialect.py [--names PERCENT] [FILE]
 
 In the implementation: bodies of if, else, for, while and do have braces; one statement stands on a line; a block that
-does not end on its head's line has lines of its own; comments are /* text */.  On one line may stand: a block or a
-function of one statement, `case X: statement; break;`, structs and initialisers, the fields of a card (op->x = ...;).
+does not end on its head's line has lines of its own; comments are /* text */; what a statement of a block gives its
+first value is declared there, and counters in the head of their for.  On one line may stand: a block or a function of
+one statement, `case X: statement; break;`, structs and initialisers, the fields of a card (op->x = ...;).
 With --names: that names of one letter are at most so many percent of all names, in the whole file; else its rooms.
 """
 import argparse
@@ -23,6 +24,9 @@ long register return short signed sizeof static struct switch true typedef union
 catch delete explicit friend namespace new operator private protected public template this throw try typename using
 virtual static_cast reinterpret_cast const_cast decltype constexpr noexcept nullptr int8_t int16_t int32_t int64_t
 uint8_t uint16_t uint32_t uint64_t size_t ptrdiff_t intptr_t uintptr_t va_list FILE _Generic _Static_assert'''.split())
+
+TYPES = set('''bool char const double float int long short signed struct unsigned void int8_t int16_t int32_t int64_t
+uint8_t uint16_t uint32_t uint64_t size_t ptrdiff_t intptr_t uintptr_t FILE'''.split())
 
 
 class Source:
@@ -127,6 +131,80 @@ def statements(tokens):
             yield line, 'two statements'
 
 
+def declared(tokens, k):
+    """The names that the statement at k declares without a value."""
+    at, names = k, []
+    while tokens[at][0] in TYPES or (at == k and tokens[at][0] not in WORDS) or tokens[at - 1][0] in ('const', 'struct'):
+        at += 1
+    if at == k:
+        return []
+    while True:
+        while tokens[at][0] == '*':
+            at += 1
+        if not re.match(r'[A-Za-z_]', tokens[at][0]) or tokens[at + 1][0] not in '=,;[':
+            return names
+        if tokens[at + 1][0] in ',;':
+            names.append(tokens[at][0])
+        at = value_end(tokens, at)
+        if tokens[at][0] != ',':
+            return names
+        at += 1
+
+
+def value_end(tokens, k):
+    """The , or ; or } behind the expression at k."""
+    while tokens[k][0] not in ',;}':
+        k = past(tokens, k) if tokens[k][0] in '([{' else k + 1
+    return k
+
+
+def is_plain(tokens, k):
+    """Whether `name = value;` stands at k, with no other assignment or comma behind it."""
+    end = value_end(tokens, k + 2)
+    return tokens[end][0] == ';' and not any(
+        tokens[i][0] == '=' and tokens[i + 1][0] != '=' and tokens[i - 1][0] not in '=!<>' for i in range(k + 2, end))
+
+
+def is_late(tokens, name, k):
+    """Whether name, declared without a value at k, is first mentioned by a plain assignment in the same block, or only in
+    loops whose heads write it.  What a label or a case could jump over may stay, and what is only written."""
+    end = k                                            # the block's
+    while end < len(tokens) and tokens[end][0] != '}':
+        end = past(tokens, end) if tokens[end][0] in '([{' else end + 1
+    uses = [i for i in range(k, end) if tokens[i][0] == name and tokens[i - 1][0] not in ('.', '->', 'goto')][1:]
+    if len(uses) < 2:
+        return False
+    first = uses[0]
+    if tokens[first - 1][0] in ';}{' and tokens[first + 1][0] == '=' and tokens[first + 2][0] != '=':
+        depth = sum((t[0] == '{') - (t[0] == '}') for t in tokens[k:first])
+        jumps = any(tokens[i][0] in ('case', 'default') or (tokens[i][0] == ':' and tokens[i - 2][0] in ';{}')
+                    for i in range(first, end))
+        return depth == 0 and not jumps and is_plain(tokens, first) and uses[1] > value_end(tokens, first)
+    loop = 0                                           # the end of the last for that writes it
+    for i in uses:
+        if i > loop:
+            if [t[0] for t in tokens[i - 2:i + 2]] != ['for', '(', name, '='] or not is_plain(tokens, i):
+                return False
+            loop = past(tokens, past(tokens, i - 1))
+        elif tokens[i - 1][0] == '&' and tokens[i - 2][0] in '(,=' and tokens[i + 1][0] != '->':
+            return False
+    return True
+
+
+def first_uses(tokens):
+    """Lines of declarations without a value that could stand at the first use."""
+    blocks = []                                        # whether each { that is open begins code
+    for k, (t, at, line, _) in enumerate(tokens):
+        if t == '{':
+            blocks.append(is_code(tokens, k, bool(blocks) and blocks[-1]))
+        elif t == '}' and blocks:
+            blocks.pop()
+        elif blocks and blocks[-1] and tokens[k - 1][0] in ';{}' and re.match(r'[A-Za-z]', t):
+            for name in declared(tokens, k):
+                if is_late(tokens, name, k):
+                    yield line, name + ' is declared before its first use'
+
+
 def comments(text, first):
     """Lines of // comments that are neither banners nor sections, with the text below those."""
     kept = False
@@ -173,7 +251,7 @@ def main():
         source = Source(text)
         plain = Source(without_directives(text))
         tokens = plain.tokens(begin, end)
-        found = list(braces(tokens, False)) + list(statements(tokens))
+        found = list(braces(tokens, False)) + list(statements(tokens)) + list(first_uses(tokens))
         for m in DIRECTIVE.finditer(text, begin, end):
             head = re.match(r'\s*#\s*define\s+\w+(\([^)]*\))?', m.group())
             if head:
