@@ -19835,7 +19835,7 @@ static void opdi_iter_coalesce(opdi_iter *iter) {
         }
         if (join) {
             if (iter->sizes[last] == 1) {
-                for (int k = 0; k < iter->nops; k++) { iter->op[k].stride[last] = iter->op[k].stride[dim];}
+                for (int k = 0; k < iter->nops; k++) { iter->op[k].stride[last] = iter->op[k].stride[dim]; }
             }
             iter->sizes[last] *= iter->sizes[dim];
             continue;
@@ -64571,7 +64571,7 @@ static int opdi_masked_select_backward(opd_backward_call *bw) {
     int shift = ndim - (int)own.n;
     for (dim = 0; dim < shift; dim++) { sizes[dim] = dim; }
     for (ndim = shift, dim = 0; dim < (int)own.n && grad; dim++) {
-        if (own.data[dim] == 1 && opdi_sizes(grad)[dim + shift] != 1) {sizes[ndim++] = dim + shift; }
+        if (own.data[dim] == 1 && opdi_sizes(grad)[dim + shift] != 1) { sizes[ndim++] = dim + shift; }
     }
     if (ndim && grad) { grad = opdi_o_reshape(opdi_o_sum_dims(grad, sizes, ndim, true), own.data, own.n); }
     return opd_bw_return(bw, 0, grad);

@@ -119,10 +119,14 @@ def statements(tokens):
         elif t == '{':
             stack.append((is_code(tokens, k, code) and depth == 0, line, bool(follows) and follows != '}'))
             depth, stack[-1:] = 0, [stack[-1] + (depth,)]
+            if stack[-1][0] and tokens[k + 1][1] == at + 1:
+                yield line, 'no space behind {'
         elif t == '}' and stack:
             was, opened, filled, depth = stack.pop()
             if was and filled and opened != line and not table:
                 yield opened, 'a block of several lines begins on the line of its head'
+            if was and k and tokens[k - 1][1] + len(tokens[k - 1][0]) == at:
+                yield line, 'no space in front of }'
             if was and opened != line and k and tokens[k - 1][3] == line:
                 yield line, 'a block of several lines ends on the line of a statement'
             if was and follows and not table and follows not in ('else', 'while', '}', ';', ',', ')'):
