@@ -8686,7 +8686,7 @@ static int opdi_type_order(const opdi_type *type, const opdi_type *other, bool b
     for (int k = 0; k < 2; k++) {
         const opdi_type *next = k == 0 ? type : other;
         heads[k] = next->kind == OPDI_TYPE_VAR ? "" : next->kind == OPDI_TYPE_CLASS ? "__" : opdi_type_head(next, "[");
-        for (rank[k] = 0; rank[k] < 24 && strcmp(kinds[rank[k]], heads[k]) != 0; rank[k]++) {}
+        for (rank[k] = 0; rank[k] < 24 && strcmp(kinds[rank[k]], heads[k]) != 0; rank[k]++) { }
     }
     if (by_kind && rank[0] != rank[1]) { return rank[0] - rank[1]; }
     int order = strcmp(opdi_type_head(type, NULL), opdi_type_head(other, NULL));
@@ -8729,7 +8729,7 @@ static int opdi_parse_alias_set(opdi_parser *parser, const char *const **out) {
         else if (wildcard) { break; }                 /* and the caller meets a word where it wants ")" */
         else if (opdi_lex_expect(&parser->lx, OPDI_TOKEN_IDENT, &tok) < 0) { return -1; }
         else if ((name = opdi_arena_copy(parser->arena, tok.text, (size_t)tok.length)) == NULL) { return -1; }
-        for (i = 0; i < count && strcmp(names[i], name) != 0; i++) {}
+        for (i = 0; i < count && strcmp(names[i], name) != 0; i++) { }
         if (i == OPDI_MAX_ALIAS_SETS) { return opdi_syntax_error(&parser->lx, &parser->lx.cur, "too many alias sets"); }
         if (i == count) { names[count++] = name; }
     } while (opdi_lex_next_if(&parser->lx, '|'));
@@ -9727,7 +9727,7 @@ static void opdi_write_default(opdi_writer *writer, const opdi_arg *arg) {
 static bool opdi_alias_same_sets(const opdi_alias *alias) {
     int k;
     for (int i = 0; i < alias->nbefore; i++) {
-        for (k = 0; k < alias->nafter && strcmp(alias->before[i], alias->after[k]) != 0; k++) {}
+        for (k = 0; k < alias->nafter && strcmp(alias->before[i], alias->after[k]) != 0; k++) { }
         if (k == alias->nafter) { return false; }
     }
     return alias->nbefore == alias->nafter;
@@ -9895,7 +9895,7 @@ static opdi_marks opdi_marks_of(const opdi_type *type) {
 
 static bool opdi_has_set(const char *const *sets, int count, const char *name) {
     int i;
-    for (i = 0; i < count && strcmp(sets[i], name) != 0; i++) {}
+    for (i = 0; i < count && strcmp(sets[i], name) != 0; i++) { }
     return i < count;
 }
 
@@ -10213,7 +10213,7 @@ static bool opdi_type_has_memory(const opdi_type *type) {
     if (type->kind != OPDI_TYPE_OPTIONAL && type->kind != OPDI_TYPE_UNION && type->kind != OPDI_TYPE_TUPLE) {
         return opdi_type_is_any(type);
     }
-    for (i = 0; i < type->nelems && !opdi_type_has_memory(type->elems[i]); i++) {}
+    for (i = 0; i < type->nelems && !opdi_type_has_memory(type->elems[i]); i++) { }
     return i < type->nelems;
 }
 
@@ -10221,7 +10221,7 @@ static bool opdi_type_has_memory(const opdi_type *type) {
 static bool opdi_types_meet(const opdi_type *type, const opdi_type *other) {
     int i;
     if (type->kind == OPDI_TYPE_OPTIONAL || type->kind == OPDI_TYPE_UNION) {
-        for (i = 0; i < type->nelems && !opdi_types_meet(type->elems[i], other); i++) {}
+        for (i = 0; i < type->nelems && !opdi_types_meet(type->elems[i], other); i++) { }
         return i < type->nelems;
     }
     if (other->kind == OPDI_TYPE_OPTIONAL || other->kind == OPDI_TYPE_UNION) { return opdi_types_meet(other, type); }
@@ -10264,7 +10264,7 @@ static bool opdi_places_share(const opd_schema *schema, int first, int second) {
     const opdi_alias *alias = opdi_marks_of(arg->type).sets, *other = opdi_marks_of(next->type).sets;
     int i;
     if (alias == NULL || other == NULL || !opdi_types_meet(arg->type, next->type)) { return false; }
-    for (i = 0; i < alias->nafter && !opdi_has_set(other->after, other->nafter, alias->after[i]); i++) {}
+    for (i = 0; i < alias->nafter && !opdi_has_set(other->after, other->nafter, alias->after[i]); i++) { }
     return i < alias->nafter;
 }
 
@@ -29261,7 +29261,7 @@ static int opdi_derived_list(opd_call *call) {
     }
     if (opdi_check_apart(out.data, got.u.tensors, got.n) || !(list = opdi_scope_tensors(got.n + 1))) { return -1; }
     for (int32_t k = 0; k < got.n; k++) {         /* a view of what is written before it */
-        for (j = 0; j < k && !opdi_same_memory(got.u.tensors[k], out.data[j]); j++) {}
+        for (j = 0; j < k && !opdi_same_memory(got.u.tensors[k], out.data[j]); j++) { }
         list[k] = j < k ? opd_clone(got.u.tensors[k]) : got.u.tensors[k];
         if (!list[k]) { return -1; }
     }
