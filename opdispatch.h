@@ -60561,7 +60561,7 @@ static int opdi_native_layer_norm_backward_backward(opd_backward_call *bw) {
     second.GW = opd_bw_grad(bw, 1);
     second.GB = opd_bw_grad(bw, 2);
     for (int i = 0; i < input->ndim; i++) {
-        if (i < input->ndim - shape.n) { second.sum[second.nsum++] = i;} else { second.dims[second.ndims++] = i; }
+        if (i < input->ndim - shape.n) { second.sum[second.nsum++] = i; } else { second.dims[second.ndims++] = i; }
     }
     if (opdi_norm_twice(&second, &dg, &dx, &dw)) { return -1; }
     if (dg) { OPDI_GIVE(0, dg); }
