@@ -164,8 +164,8 @@
      OPD_NO_CHECKING  no gradcheck, opcheck, pictures of graphs    OPD_NO_PROFILER, OPD_NO_AUTOCAST
                       Their functions fail and say so; what frees or closes does nothing.  All of them and
                       OPD_NO_OPERATORS leave the core: schemas, dispatcher, tensors, autograd.
-     OPDISPATCH_PART  1 or 2: one half of the implementation.  The file that has it is compiled twice, side by side:
-                      cc -O2 -DOPDISPATCH_PART=1 -c impl.c -o half1.o & cc -O2 -DOPDISPATCH_PART=2 -c impl.c -o half2.o
+     OPDISPATCH_PART  1 or 2: half of the implementation.  The file that has it is compiled twice, side by side, with
+                      -DOPDISPATCH_PART=1 and =2, by one compiler with the same options, and both objects are linked
      OPDISPATCH_FILE  "name.h" of a copy under another name: the implementation includes itself
      Environment: OPD_NUM_THREADS, OPD_CPU_LEVEL (0 plain C, 1 AVX2, 2 AVX-512), OPD_SHOW_DISPATCH_TRACE=1; for what is
      compiled at run time CC, CXX, XDG_CACHE_HOME, OPD_INCLUDE, OPD_VERBOSE.
@@ -7261,13 +7261,16 @@ static inline size_t opdi_large_bytes(size_t count) {
     size_t step = (size_t)1 << (opdi_top_bit((uint64_t)count - 1) - 3);
     return (count + step - 1) & ~(step - 1);
 }
+
 OPDI_SHARED void *opdi_raw_alloc(size_t size);
 OPDI_SHARED void opdi_raw_free(void *memory, size_t size);
 OPDI_SHARED void opdi_live_flush(opdi_thread *thread);
 OPDI_SHARED void *opdi_out_of_memory(size_t count);
 OPDI_SHARED bool opdi_fail_now(void);
+#if !defined(OPD_NO_CACHE)
 OPDI_SHARED void *opdi_large_take(size_t rounded);
 OPDI_SHARED bool opdi_large_give(void *memory, size_t rounded);
+#endif
 OPDI_SHARED void *opdi_alloc_filled(opdi_thread *thread, size_t n);
 #if defined(OPDI_CORE)
 
@@ -11862,6 +11865,7 @@ static bool opdi_is_autocast_slot(int slot) {
 #define OPDI_OPTAG_NUMBERS (1u << 22)
 #define OPDI_OPTAG_OUT_CORE (1u << 21)
 #define OPDI_OPTAG_OUT_DYNAMIC (1u << 20)
+
 OPDI_SHARED int opdi_hidden_fallback(opd_call *call);
 OPDI_SHARED void opdi_library_undo(opd_library *lib, const opdi_registration *keep);
 #if defined(OPDI_CORE)
@@ -20396,6 +20400,7 @@ typedef struct opdi_backend {
     opd_plugin *plugin;                           /* where its functions are; pinned */
     opd_memory memory[OPDI_MAX_DEVICE_INDEX + 1];
 } opdi_backend;
+
 OPDI_SHARED opdi_backend *opdi_backend_of(int type);
 OPDI_SHARED int opdi_backend_rc(int rc, int type, const char *what);
 OPDI_SHARED int opdi_copy__kernel(opd_call *call);
