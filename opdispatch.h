@@ -278,8 +278,8 @@
      >>api:host        the table through which plug-ins call
      >>platform        allocation, atomics, threads, errors, log, arenas
      >>values          half precision, dtypes, devices, what a tensor is
-     >>schema          lexer, parser, printer, alias sets, argument binding
-     >>schemas         schemas compared, who may share memory with whom, arguments bound
+     >>schema          lexer, parser, printer, alias sets
+     >>schemas         schemas compared, who may share memory with whom
      >>keys            dispatch keys, alias keys, key sets
      >>registry        operators, kernels, computed tables, libraries, listeners
      >>scopes          who owns what: references to tensors, tensors that are gone, scopes
@@ -310,7 +310,7 @@
      >>opcheck         whether an operator does what its schema and registrations say
      >>pictures        the backward graph as Graphviz DOT
      >>training        optimizers, the gradient scaler, clipping, learning rates
-     >>exchange        DLPack, .npy, .npz, safetensors, saved graphs
+     >>exchange        DLPack, .npy, and how files are read and written
      >>files           files of several tensors: safetensors, .npz; graphs saved and loaded
      >>profiler        records of events, the table, the trace file
      >>fork            a thread or the program ends, or the program forks
@@ -7006,7 +7006,6 @@ static void opdi_report_pending(opdi_thread *thread) {
     }
 }
 
-
 #if !defined(OPD_NO_THREADS)
 static pthread_key_t opdi_thread_key;
 static pthread_once_t opdi_thread_once = PTHREAD_ONCE_INIT;
@@ -7706,9 +7705,8 @@ static int64_t opdi_found_add(opdi_found *found, uintptr_t p) {
 //----------------------------------------------------------------------------------------------------------------------
 //  >>values       half precision, dtypes, devices, what a tensor is
 //
-//  What a dtype is and which one two of them meet in (c10/core/ScalarType.h), devices by name (c10/core/Device.cpp) and
-//  tensors as text, character by character as torch/_tensor_str.py writes them.  Reads elements where they lie and
-//  allocates nothing; knows no operators.
+//  What a dtype is and which one two of them meet in (c10/core/ScalarType.h), devices by name (c10/core/Device.cpp),
+//  the structs of tensors and storages.  Reads elements where they lie and allocates nothing; knows no operators.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== half precision ====================================================================================================
@@ -8032,7 +8030,6 @@ static inline bool opdi_same_memory(const opd_tensor *first, const opd_tensor *s
 
 //== elements ==========================================================================================================
 
-
 OPDI_SHARED double opdi_element_f64(const opd_tensor *tensor, int64_t offset);
 OPDI_SHARED int64_t opdi_f64_to_i64(double d);
 OPDI_SHARED int64_t opdi_element_i64(const opd_tensor *tensor, int64_t offset);
@@ -8077,7 +8074,7 @@ OPDI_SHARED int64_t opdi_element_i64(const opd_tensor *tensor, int64_t offset) {
 #endif
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>schema       lexer, parser, printer, alias sets, argument binding
+//  >>schema       lexer, parser, printer, alias sets
 //
 //  Text of an operator declaration to opd_schema and back (torch/csrc/jit/frontend/function_schema_parser.cpp,
 //  aten/src/ATen/core/function_schema.cpp).  Uses the platform only.
@@ -9873,7 +9870,7 @@ OPD_API size_t opd_schema_print(const opd_schema *schema, char *buf, size_t cap)
 #endif
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>schemas      schemas compared, who may share memory with whom, arguments bound
+//  >>schemas      schemas compared, who may share memory with whom
 //
 //  What is asked about a schema once it is parsed: whether two agree, whether callers of an old one may call a new
 //  one, what an annotation says of aliases.
@@ -11139,6 +11136,9 @@ OPDI_SHARED opdi_register opdi_registry = {
 extern OPDI_SHARED opdi_register opdi_registry;
 #endif
 
+OPDI_SHARED int opdi_autograd_fallback(opd_call *call);
+OPDI_SHARED int opdi_batched_kernel(opd_call *call);
+OPDI_SHARED bool opdi_autocast_is_on(const opdi_thread *thread, int device);
 OPDI_SHARED int opdi_detach__kernel(opd_call *call);
 OPDI_SHARED int opdi_register_builtins(void);
 OPDI_SHARED const char *opdi_builtin_name(int i);
@@ -11152,11 +11152,8 @@ static opdi_kernel *opdi_autocast_policy(const opd_op *op, int device);
 static int opdi_autocast_kernel(opd_call *call);
 static int opdi_autocast_of_fakes(opd_call *call);
 static int opdi_check_policy(opd_autocast policy);
-OPDI_SHARED bool opdi_autocast_is_on(const opdi_thread *thread, int device);
 static int opdi_autograd_kernel(opd_call *call);
-OPDI_SHARED int opdi_autograd_fallback(opd_call *call);
 static int opdi_autograd_registered(opd_call *call);
-OPDI_SHARED int opdi_batched_kernel(opd_call *call);
 static int opdi_autograd_inplace_kernel(opd_call *call);
 static int opdi_autograd_out_kernel(opd_call *call);
 static int opdi_version_kernel(opd_call *call);
@@ -14184,7 +14181,6 @@ int opd_autograd_register(opd_library *lib, const char *name, opd_backward_fn ba
     return opdi_library_error(lib);
 }
 
-
 /* Defines the operator of a desc, by its schema or by a name and the signature of its C function; NULL
    with an error. */
 static opd_op *opdi_define_schema(opd_library *lib, const opd_op_desc *desc, const opd_def_options *options) {
@@ -15485,9 +15481,9 @@ opd_device opd_arg_device(const opd_call *call, int i, opd_device if_none) {
 
 //== results ===========================================================================================================
 
+OPDI_COLD_BEGIN
 /* Frees the block in which a list, string or complex result travels (its header is in front of what the value points
    to), and drops the tensors in it. */
-OPDI_COLD_BEGIN
 static void opdi_ret_block_free(opd_value *value) {
     if (value->tag == OPD_TAG_TENSORS) {
         for (int32_t i = 0; i < value->n; i++) {
@@ -15499,9 +15495,9 @@ static void opdi_ret_block_free(opd_value *value) {
 }
 OPDI_COLD_END
 
+OPDI_COLD_BEGIN
 /* Returns the bytes that a copy of what value points to takes, contents of lists included; -1 when tensors are inside,
    or it is nested too deep. */
-OPDI_COLD_BEGIN
 static int64_t opdi_value_bytes(const opd_value *value, int depth) {
     const int64_t count = value->n;
     int64_t sum = count * (int64_t)sizeof(opd_value), one;
@@ -16024,9 +16020,8 @@ OPDI_ONCE_END
 //----------------------------------------------------------------------------------------------------------------------
 //  >>tensors      storage, sizes and strides, tangents beside storages, results of kernels
 //
-//  A tensor is one block: header, sizes, strides, storage header, few data; more data are a block of their own.  Its
-//  references are counted; the block goes when the last tensor that looks at the storage goes.  Uses the dispatcher; of
-//  autograd it knows that a tensor may have a node to let go of.
+//  A tensor is one block: header, sizes, strides, storage header, few data; more data are a block of their own.  Uses
+//  the dispatcher, and >>scopes, where who holds one is counted; of autograd it knows that a tensor may be a view.
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_SHARED int opdi_device_copy(opd_tensor *dst, const opd_tensor *src);
@@ -16184,8 +16179,8 @@ OPDI_SHARED int opdi_batch_copy(opd_tensor *dst, const opd_tensor *src);
 OPDI_SHARED void opdi_view_of(opd_tensor *view, opd_tensor *tensor);
 OPDI_SHARED opd_tensor *opdi_view_of_many(opd_tensor *view);
 OPDI_SHARED void opdi_view_untie(opd_tensor *view);
-OPDI_SHARED opd_tensor *opdi_view(opd_tensor *tensor, const int64_t *sizes, const int64_t *strides, int ndim, int64_t
-                                  offset);
+OPDI_SHARED opd_tensor *opdi_view(opd_tensor *tensor, const int64_t *sizes, const int64_t *strides, int ndim,
+                                  int64_t offset);
 OPDI_SHARED const opd_tensor *opdi_item_of(const opd_tensor *tensor, opd_tensor *one, double *room /*[2]*/);
 OPDI_SHARED opdi_meta *opdi_meta_of(opd_tensor *tensor);
 OPDI_SHARED int opdi_family_new(opd_tensor *tensor);
@@ -16362,8 +16357,8 @@ OPDI_SHARED void opdi_view_untie(opd_tensor *view) {
 }
 /* Returns a view of tensor, as view operators do: sizes and strides, at an offset (elements) from tensor's first
    element, which are known to stay inside.  It belongs to the innermost scope; NULL with an error. */
-OPDI_SHARED opd_tensor *opdi_view(opd_tensor *tensor, const int64_t *sizes, const int64_t *strides, int ndim, int64_t
-                                  offset) {
+OPDI_SHARED opd_tensor *opdi_view(opd_tensor *tensor, const int64_t *sizes, const int64_t *strides, int ndim,
+                                  int64_t offset) {
     opd_tensor *view = opdi_tensor_on(tensor->storage,
                                       tensor->data
                                       ? tensor->data + offset * (int64_t)opd_dtype_size((opd_scalar_type)tensor->dtype)
@@ -17114,8 +17109,8 @@ OPDI_COLD_END
 
 //== results of kernels ================================================================================================
 
-/* True if more than one element of tensor may lie at one address: a stride is zero, or strides do not nest. */
 OPDI_COLD_BEGIN
+/* True if more than one element of tensor may lie at one address: a stride is zero, or strides do not nest. */
 OPDI_SHARED bool opdi_overlaps_itself(const opd_tensor *tensor) {
     const int64_t *sizes = tensor->dims, *strides = tensor->dims + tensor->ndim;
     int64_t reach = 0, last = -1;
@@ -19324,7 +19319,6 @@ OPD_UNUSED static void opdi_fill_normal_f64(int64_t count, double *out, uint64_t
 //  A generator is a key and a count of 32-bit words used; a call takes its words under a lock and fills its result from
 //  there, so that numbers depend neither on threads nor on the device.
 
-
 OPDI_COLD_BEGIN
 struct opd_generator { uint64_t seed, used; };
 OPDI_SHARED opdi_mutex opdi_generator_lock = OPDI_MUTEX_INIT;
@@ -20408,7 +20402,6 @@ OPDI_SHARED int opdi_fill_Scalar_kernel(opd_call *call);
 OPDI_SHARED bool opdi_device_fill(opd_tensor *tensor, opd_value value, int *rc);
 OPDI_SHARED int opdi_copy_by_formula(opd_tensor *dst, const opd_tensor *src);
 OPDI_SHARED bool opdi_like(const opd_tensor *first, const opd_tensor *second);
-OPDI_SHARED int opdi_device_copy(opd_tensor *dst, const opd_tensor *src);
 OPDI_SHARED opd_tensor *opdi_on_host(opd_tensor *tensor);
 #if defined(OPDI_CORE)
 
@@ -21051,7 +21044,6 @@ static int opdi_device_call(opd_op *op, const opd_value *args, int nargs) {
     return tensor ? 0 : -1;
 }
 
-
 /* Fills tensor by the device's own fill_; false if it has none. */
 OPDI_SHARED bool opdi_device_fill(opd_tensor *tensor, opd_value value, int *rc) {
     static opd_op *op;
@@ -21063,8 +21055,7 @@ OPDI_SHARED bool opdi_device_fill(opd_tensor *tensor, opd_value value, int *rc) 
     return true;
 }
 
-/* Copies src to dst within one device, by the backend's function for formulas; src may be a number on the host.
-   0 or -1. */
+/* True if both have the same dtype and sizes and are contiguous. */
 OPDI_SHARED bool opdi_like(const opd_tensor *first, const opd_tensor *second) {
     return first->dtype == second->dtype && opdi_has_sizes(first, second->dims, second->ndim) &&
         (first->flags & second->flags & OPDI_CONTIGUOUS);
@@ -22851,7 +22842,7 @@ static inline void opdi_layer_set(opdi_thread *thread, opdi_layer *layer) {
     else { thread->state.include &= ~OPDI_FRONT_BIT; }
 }
 
-//== The stack of layers ===============================================================================================
+//== the stack of layers ===============================================================================================
 
 /* Enters a new innermost layer; it belongs to the scope.  NULL with an error. */
 static opdi_layer *opdi_layer_push(opdi_layer_kind kind, int64_t size, opd_randomness randomness) {
@@ -23341,7 +23332,6 @@ static inline void opdi_frame_leave(opdi_thread *thread, const opdi_frame *frame
     if (thread->top != frame->mark) { opdi_scope_unwind(thread, frame->mark); }
 }
 
-
 /* Releases a kept value, whatever it is; objects are left to the node. */
 static void opdi_kept_gone(const opd_node *node, opd_value *value) {
     opd_value old = *value;
@@ -23427,7 +23417,6 @@ static void opdi_node_describe(opd_node *node, opd_tensor *const *outs) {
     }
     node->flags = (uint8_t)(even ? node->flags | OPDI_NODE_EVEN : node->flags & ~OPDI_NODE_EVEN);
 }
-
 
 static int opdi_anomaly;                          /* OPD_ANOMALY_*: see opd_anomaly_set */
 static int opdi_trace_node(opd_node *node);
@@ -26620,9 +26609,9 @@ static int opdi_run_formula(opdi_engine *engine, opd_node *node, opd_tensor **gr
     return rc;
 }
 
+OPDI_COLD_BEGIN
 /* Adds to the pending error in which node it occurred, and in anomaly mode reports where that was
    recorded; returns -1. */
-OPDI_COLD_BEGIN
 OPDI_NOINLINE static int opdi_node_failed(const opd_node *node) {
     const opdi_card *card = opdi_node_card(node);
     (void)opdi_fail_more(card ? " [in %s of %s]" : " [in %s]", node->formula->name, card ? card->op->name : "");
@@ -26712,9 +26701,9 @@ static void opdi_engine_end(opdi_engine *engine) {
     if (engine->gatherings) { opdi_gatherings_drop(engine); }
 }
 
+OPDI_COLD_BEGIN
 /* Returns the gradient of root i, a reference: the one given, checked, or a one for a single element.  NULL
    with an error. */
-OPDI_COLD_BEGIN
 static opd_tensor *opdi_root_grad(const opd_tensor *tensor, opd_tensor *given, int i) {
     if (given) {
         char first[256], second[256];
@@ -26795,8 +26784,8 @@ static int opdi_engine_start(opdi_engine *engine, opd_tensor *const *outputs, in
     return 0;
 }
 
-/* Notes which gradients the caller asks for, by tensors or by edges; 0, or -1 with an error. */
 OPDI_COLD_BEGIN
+/* Notes which gradients the caller asks for, by tensors or by edges; 0, or -1 with an error. */
 static int opdi_captures_make(opdi_engine *engine, opd_tensor *const *inputs, const opd_edge *edges, int count) {
     engine->restricted = true;
     engine->captures = (opdi_capture *)opdi_alloc((size_t)count * sizeof *engine->captures);
@@ -27705,7 +27694,6 @@ static void opdi_extra_free(opdi_extra *extra) {
 }
 
 //== running hooks =====================================================================================================
-
 
 /* Checks the gradient that a hook puts in place of another: same dtype, place and sizes; 0, or -1 with an error. */
 static int opdi_hook_check(const opdi_hook *hook, const opd_tensor *was, const opd_tensor *now) {
@@ -29368,7 +29356,7 @@ OPDI_COLD_END
 //----------------------------------------------------------------------------------------------------------------------
 //  >>printing     tensors as text
 //
-//  torch/_tensor_str.py with its default options.
+//  Character by character as torch/_tensor_str.py writes them with its default options.
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_COLD_BEGIN
@@ -30809,7 +30797,6 @@ static int opdi_autograd_out_kernel(opd_call *call) {
 #endif
 
 OPDI_COLD_BEGIN
-OPDI_SHARED int opdi_autograd_fallback(opd_call *call);
 #if defined(OPDI_CORE)
 
 OPDI_SHARED int opdi_autograd_fallback(opd_call *call) {
@@ -30837,7 +30824,6 @@ OPDI_COLD_BEGIN
 
 //== regions ===========================================================================================================
 
-OPDI_SHARED bool opdi_autocast_is_on(const opdi_thread *thread, int device);
 #if defined(OPDI_CORE)
 
 /* The state of autocast that the regions around a call make: for each device whether it is on, and its dtype. */
@@ -31465,9 +31451,8 @@ OPDI_SHARED opd_tensor *opdi_batch_pad(opd_tensor *value, int ndim);
 OPDI_SHARED int opdi_batch_align(opd_call *call, opd_value *args, int ndim, bool zero_dim);
 OPDI_SHARED int opdi_batch_empty(opd_call *call);
 OPDI_SHARED int opdi_batch_unfit(opd_call *call);
-OPDI_SHARED int opdi_batch_copy(opd_tensor *dst, const opd_tensor *src);
-OPDI_SHARED int opdi_redescribe(opd_tensor *tensor, const int64_t *sizes, const int64_t *strides, int ndim, int64_t
-                                offset);
+OPDI_SHARED int opdi_redescribe(opd_tensor *tensor, const int64_t *sizes, const int64_t *strides, int ndim,
+                                int64_t offset);
 OPDI_SHARED int opdi_batch_ask(opd_call *call);
 OPDI_SHARED int opdi_batch_dynamic(opd_call *call);
 OPDI_SHARED int opdi_batch_item(opd_call *call);
@@ -31483,7 +31468,6 @@ OPDI_SHARED int opdi_batch_fold_1d(opd_call *call);
 OPDI_SHARED int opdi_batch_fold_2d(opd_call *call);
 OPDI_SHARED int opdi_batch_fold_3d(opd_call *call);
 OPDI_SHARED opd_tensor *opdi_batch_channels(opd_tensor *tensor, int dim);
-OPDI_SHARED int opdi_batched_kernel(opd_call *call);
 #if defined(OPDI_CORE)
 
 /* Runs the call once more when the layers are done with it: below them, or (`back`) on the tape of a vmap layer.
@@ -34778,7 +34762,6 @@ static void opdi_graph_changed(opd_graph *graph) {
     graph->plan = NULL;
     graph->counted = false;
 }
-
 
 void opd_graph_free(opd_graph *graph) {
     if (!graph) { return; }
@@ -40040,7 +40023,7 @@ OPDI_COLD_END
 
 #if !defined(OPD_NO_EXCHANGE)
 //----------------------------------------------------------------------------------------------------------------------
-//  >>exchange     DLPack, .npy, .npz, safetensors, saved graphs
+//  >>exchange     DLPack, .npy, and how files are read and written
 //
 //  Tensors and graphs from and for other programs.  Files are read where they are mapped, and nothing of them is
 //  believed before it is checked against what there is; what is written is there whole or not at all.  Uses tensors,
@@ -43027,7 +43010,6 @@ OPDI_COLD_END
 //  nothing.  Printed by tests/left_out.py: prototypes of the functions that stand in rooms that a macro leaves out.
 //----------------------------------------------------------------------------------------------------------------------
 
-OPDI_SHARED bool opdi_autocast_is_on(const opdi_thread *thread, int device);
 OPDI_SHARED bool opdi_autocast_eligible(const opd_tensor *tensor, int device);
 OPDI_SHARED int opdi_cast_device(const opd_tensor *tensor);
 OPDI_SHARED int opdi_tracer_kernel(opd_call *call);
@@ -45061,7 +45043,6 @@ static void opdi_geometry_insert(opdi_geometry *geometry, int dim, int64_t size,
 static int opdi_return_geometry(opd_call *call, opd_tensor *tensor, const opdi_geometry *geometry, int64_t offset) {
     return opdi_return_view(call, tensor, geometry->sizes, geometry->strides, geometry->ndim, offset);
 }
-
 
 //== view, reshape =====================================================================================================
 
@@ -47202,8 +47183,8 @@ OPDI_OP(rot90) {
 
 /* Gives tensor other sizes and strides of its storage, at an offset from its first element, all known to stay
    inside. */
-OPDI_SHARED int opdi_redescribe(opd_tensor *tensor, const int64_t *sizes, const int64_t *strides, int ndim, int64_t
-                                offset) {
+OPDI_SHARED int opdi_redescribe(opd_tensor *tensor, const int64_t *sizes, const int64_t *strides, int ndim,
+                                int64_t offset) {
     int64_t numel = opdi_count(sizes, ndim, opd_dtype_size((opd_scalar_type)tensor->dtype));
     opdi_meta *meta = tensor->meta;
     if (numel < 0) { return -1; }
@@ -48419,6 +48400,8 @@ static int opdi_device_run(opd_tensor *const *ops, int nops, int formula, opd_sc
     return opdi_backend_rc(backend->desc.pointwise(backend->desc.user, ops[0]->storage->index, &pointwise),
                            ops[0]->backend, "pointwise");
 }
+/* Copies src to dst within one device, by the backend's function for formulas; src may be a number on the host.
+   0 or -1. */
 OPDI_SHARED int opdi_copy_by_formula(opd_tensor *dst, const opd_tensor *src) {
     opd_tensor *ops[2];
     ops[0] = dst;
@@ -51272,7 +51255,6 @@ OPDI_OP(ldexp_Tensor) {
 }
 
 OPDI_COLD_END
-
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:reduce    sums, products, extremes, variances, norms over dims
