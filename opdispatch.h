@@ -11331,7 +11331,7 @@ OPDI_NOINLINE static void opdi_start(void) {
     opdi_thread *thread = opdi_self();
     char message[sizeof thread->message];
     opd_code failed = OPD_OK;
-    /* or a block looks something up */
+    /* it is amid this: a card or a library block looks something up */
     if (thread->error != OPD_OK || OPDI_LOAD(&opdi_registry.starter) == thread) { return; }
     opdi_lock(&opdi_registry.start);
     OPDI_STORE(&opdi_registry.starter, thread);
@@ -42612,6 +42612,7 @@ static const char *opdi_profile_why(const opd_profile *profile) {
 opd_profile *opd_profiler_end(void) {
     opdi_lock(&opdi_profiler.lock);
     opd_profile *profile = opdi_profiler.running;
+    /* of one thread, and that has not ended */
     bool elsewhere = profile && !opd_observer_remove(profile->handle) && OPDI_ACQUIRE(&profile->refs) > 1;
     if (!elsewhere) { opdi_profiler.running = NULL; }
     opdi_unlock(&opdi_profiler.lock);
