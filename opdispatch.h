@@ -229,6 +229,8 @@
      says what the room is, what it uses and what it does not know.  //== begins a section of it, with the text below
      it.  A room uses those above; calls into those below are counted, and get no more.  The card of an operator stands
      with its kernels.
+     Parts (parts): in the core's rooms functions and variables stand between #if defined(OPDI_CORE) and its end; one
+     that kernels and operators call is OPDI_SHARED instead of static, with a prototype in front.
      Macros: text before macros; one that defines a function is short and shows the function's name where it is used.
      Kernels for several types are text that the file includes again (see >>typed).
      Errors: what can fail is checked where it happens, and frees what it had; messages say what was expected and got.
