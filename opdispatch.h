@@ -2564,6 +2564,8 @@ inline opd_value opd_v(opd_generator *generator) { return opd_value_generator(ge
 inline opd_value opd_v(opd_value value) { return value; }
 inline opd_value opd_v(decltype(nullptr)) { return opd_value_none(); }
 opd_value opd_v(const volatile void *) = delete;    /* no tensor, and not true */
+template <class R, class... A> opd_value opd_v(R (*)(A...)) = delete;          /* nor is a function */
+template <class T, class C> opd_value opd_v(T C::*) = delete;
 opd_value opd_v(...) = delete;                      /* nothing that an operator takes */
 template <class... A> inline opd_tensor *opd_call_cpp(opd_op *op, A... a) {
     const opd_value values[] = {opd_v(a)..., opd_value_none()};
@@ -43052,7 +43054,9 @@ static int opdi_grad_batched(opd_tensor *const *outputs, int count, opd_tensor *
 }
 #endif
 #if defined(OPD_NO_GRAPHS)                        /* nothing is ever recorded */
-OPDI_SHARED int opdi_tracer_kernel(opd_call *call) { return -1; }
+OPDI_SHARED int opdi_tracer_kernel(opd_call *call) {
+    return opd_redispatch(call, opd_keyset_and(call->keys, opd_keyset_below(OPD_F_TRACER)));
+}
 static struct opdi_gnode *opdi_trace_begin(opd_call *call, int64_t *waiting) { return NULL; }
 static int opdi_trace_done(opd_call *call, struct opdi_gnode *node, int64_t waiting, int rc) { return rc; }
 static int opdi_trace_later(struct opdi_tracer *tracer, opd_node *node, struct opdi_packer *packer) { return 0; }

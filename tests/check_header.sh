@@ -460,6 +460,9 @@ int main(void) {
     (void)opd_dual_unpack(opd_exp(opd_dual_new(opd_detach(x), opd_detach(x))), &grad);
     if (!grad || opd_data_f32(grad)[1] < 2.7f || opd_data_f32(grad)[1] > 2.8f) { return 3; }
     if (opd_dual_level_end(level)) { return 4; }
+    opd_key_guard traced = opd_keys_include(opd_keyset_make(OPD_BIT_OF(OPD_F_TRACER), 0));
+    if (!opd_add(x, x)) { puts(opd_error_message()); return 6; }                     /* as without a graph */
+    opd_keys_restore(traced);
     if (ask_tools()) { return 5; }
     opd_scope_close(&scope);
     return opd_finish();
@@ -510,7 +513,8 @@ check_parts() {
 }
 # What no operator takes does not compile, neither as C nor as C++ (a pointer is not true), and is said in a few lines.
 check_wrong_arguments() {
-    for wrong in 'opd_add(t, s)' 'OPD_CALL(op, s)' 'OPD_CALL(op, t, f)' 'OPD_CALL(op, c)' 'OPD_V(f)' 'opd_sum(op)'; do
+    for wrong in 'opd_add(t, s)' 'OPD_CALL(op, s)' 'OPD_CALL(op, t, f)' 'OPD_CALL(op, c)' 'OPD_V(f)' 'opd_sum(op)' \
+                 'OPD_CALL(op, opd_sum)'; do
         printf '#include "opdispatch.h"\ntypedef struct S { int a; } S;\n' >"$tmp/wrong.c"
         echo 'void f(opd_op *op, opd_tensor *t, const opd_tensor *c, float *f, S s);' >>"$tmp/wrong.c"
         echo "void f(opd_op *op, opd_tensor *t, const opd_tensor *c, float *f, S s) {" >>"$tmp/wrong.c"
