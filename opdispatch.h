@@ -7949,7 +7949,7 @@ typedef struct opdi_foreign {
 #define OPDI_WRAPPED 1u          /* a number in a Tensor slot: yields in type promotion */
 #define OPDI_REQUIRES_GRAD 2u    /* a leaf that wants a gradient, or a result that has a grad_fn */
 #define OPDI_IS_VIEW 4u          /* a differentiable view: has an opdi_view_record */
-#define OPDI_SAVED_BY_OWN 8u     /* its grad_fn's node holds it: see opdi_tensor_drop */
+#define OPDI_SAVED_BY_OWN 8u     /* its grad_fn's node holds it: see opdi_drop_last */
 #define OPDI_WEAK_NODE 32u       /* grad_fn is not held: only its own node still holds the tensor */
 #define OPDI_CONTIGUOUS 16u      /* row-major without gaps (kept up to date) */
 #define OPDI_BATCHED 64u         /* one example of many: has an opdi_batched */
@@ -10636,9 +10636,7 @@ static opd_key opdi_key_find(const char *name) {
 #undef OPDI_IS
     return OPD_KEY_INVALID;
 }
-OPDI_COLD_END
 
-OPDI_COLD_BEGIN
 static int opdi_lower(char letter) { return letter >= 'A' && letter <= 'Z' ? letter - 'A' + 'a' : letter; }
 
 /* Edit distance of two names, ignoring case; `most` + 1 when it is more than `most`, which is at most 3.  For "did you
@@ -15497,9 +15495,7 @@ static void opdi_ret_block_free(opd_value *value) {
     opdi_block *block = (opdi_block *)(uintptr_t)value->u.object - 1;
     opdi_free(block, block->bytes);
 }
-OPDI_COLD_END
 
-OPDI_COLD_BEGIN
 /* Returns the bytes that a copy of what value points to takes, contents of lists included; -1 when tensors are inside,
    or it is nested too deep. */
 static int64_t opdi_value_bytes(const opd_value *value, int depth) {
@@ -27095,9 +27091,6 @@ int opd_tensor_set_grad(opd_tensor *tensor, opd_tensor *grad) {
     return 0;
 }
 #endif
-OPDI_COLD_END
-
-OPDI_COLD_BEGIN
 
 //== nodes from outside ================================================================================================
 //
@@ -63713,8 +63706,7 @@ OPDI_OP(index_fill_int_Tensor) {
     op->inplace = "index_fill_.int_Tensor"; op->out = "index_fill.int_Tensor_out";
     op->cases = "[3,4], 1, [1]i4, []";
 }
-OPDI_COLD_END
-OPDI_COLD_BEGIN
+
 /* index_reduce: folds slice i of source into slice index[i] of self along dim, by prod, mean, amax or amin. */
 static int opdi_index_reduce_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 2), *src = opd_arg_tensor(call, 3);
