@@ -2256,7 +2256,7 @@ typedef enum opd_opcheck_test {
     OPD_OPCHECK_VMAP = 16, OPD_OPCHECK_MEMORY = 32, OPD_OPCHECK_ALL = 63
 } opd_opcheck_test;
 typedef struct opd_opcheck_options {
-    unsigned tests;                    /* OPD_OPCHECK_*; 0: all */
+    unsigned tests;                    /* OPD_OPCHECK_*; 0: all whose tools are not left out */
     double atol, rtol;                 /* of results and gradients; both 0: by dtype, as torch.testing.assert_close */
     uint64_t seed;                     /* of the default generator before each call of a random operator; afterwards
                                           generators are where they were */
@@ -38993,11 +38993,21 @@ static int opdi_opcheck_tell(const opd_opcheck_options *options, opdi_text *repo
     (void)opd_error_rewind(mark);
     return 0;
 }
+/* The sub-tests whose tools are not left out. */
+enum {
+    OPDI_OPCHECK_HERE = OPD_OPCHECK_ALL
+#if defined(OPD_NO_GRAPHS)
+                        & ~OPD_OPCHECK_TRACE
+#endif
+#if defined(OPD_NO_TRANSFORMS)
+                        & ~OPD_OPCHECK_VMAP
+#endif
+};
 /* Runs all sub-tests on the caller's tensors, then those of fakes and traces with other sizes.  0, or -1
    with an error. */
 static int opdi_opcheck_all(opdi_trial *trial, const opd_opcheck_options *options) {
     const int mark = opd_error_mark();
-    const unsigned tests = options->tests ? options->tests : (unsigned)OPD_OPCHECK_ALL;
+    const unsigned tests = options->tests ? options->tests : (unsigned)OPDI_OPCHECK_HERE;
     opdi_text report = opdi_text_of(options->report, options->report_cap);
     int64_t sizes[OPDI_TRIAL_SIZES + 1];
     for (int which = 0; which < 6; which++) {

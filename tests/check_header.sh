@@ -478,6 +478,24 @@ check_tools() {
     quiet $CC $strict_c -O0 $flags $inc -c "$tmp/implementation.c" -o "$tmp/tools.o"
     same_symbols "$tmp/tools.o"
     build_run tools $CC -O0 $inc "$tmp/tools.c" "$tmp/tools.o"
+    cat >"$tmp/opcheck.c" <<'END'
+#include "opdispatch.h"
+#include <stdio.h>
+int main(void) {
+    opd_scope scope = opd_scope_open();
+    int64_t size = 3;
+    opd_value x = opd_value_tensor(opd_ones(opd_ints_of(&size, 1), OPD_FLOAT32));
+    opd_opcheck_options options = {0};
+    options.tests = OPD_OPCHECK_VMAP;
+    if (opd_opcheck(opd_find("aten::exp"), &x, 1, NULL)) { puts(opd_error_message()); return 1; }
+    if (!opd_opcheck(opd_find("aten::exp"), &x, 1, &options)) { puts("vmap is checked without vmap"); return 2; }
+    opd_error_clear();
+    opd_scope_close(&scope);
+    return opd_finish();
+}
+END
+    quiet $CC $strict_c -O0 -DOPD_NO_GRAPHS -DOPD_NO_TRANSFORMS $inc -c "$tmp/implementation.c" -o "$tmp/opcheck.o"
+    build_run opcheck $CC -O0 $inc "$tmp/opcheck.c" "$tmp/opcheck.o"
     quiet $CXX $strict_cxx -O0 $flags $inc -c "$tmp/implementation.c" -o "$tmp/tools_cxx.o"
     build_run tools_cxx $CXX -x c++ -std=c++11 -O0 $inc "$tmp/tools.c" -x none "$tmp/tools_cxx.o"
     quiet $CC $strict_c -O0 -DOPD_NO_OPERATORS $flags $inc -c "$tmp/implementation.c" -o "$tmp/core_tools.o"
