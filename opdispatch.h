@@ -6658,6 +6658,22 @@ extern char **environ;
 #if defined(OPDI_SANITIZED) && !defined(OPD_NO_CACHE)
 #define OPD_NO_CACHE
 #endif
+/* Parts that see another memory or other locks do not link: one defines this function, the other calls it. */
+#if defined(OPDISPATCH_PART)
+#if defined(OPD_NO_THREADS) && defined(OPD_NO_CACHE)
+#define OPDI_PARTS_FIT opdi_parts_without_threads_and_cache
+#elif defined(OPD_NO_THREADS)
+#define OPDI_PARTS_FIT opdi_parts_without_threads
+#elif defined(OPD_NO_CACHE)
+#define OPDI_PARTS_FIT opdi_parts_without_cache
+#else
+#define OPDI_PARTS_FIT opdi_parts_whole
+#endif
+OPDI_SHARED void OPDI_PARTS_FIT(void);
+#if defined(OPDI_CORE)
+OPDI_SHARED void OPDI_PARTS_FIT(void) { }
+#endif
+#endif
 
 #if defined(__GNUC__) && !defined(__TINYC__)
 #define OPDI_LIKELY(x) __builtin_expect(!!(x), 1)
@@ -67639,6 +67655,9 @@ OPDI_SHARED int opdi_register_builtins(void) {
     opd_library *aten = opd_library_open(OPD_DEF, "aten", NULL, "opdispatch.h", __LINE__);
     opd_library *all = aten ? opd_library_open(OPD_IMPL, "_", NULL, "opdispatch.h", __LINE__) : NULL;
     const char *show = getenv("OPD_SHOW_DISPATCH_TRACE");
+#if defined(OPDI_PARTS_FIT)
+    OPDI_PARTS_FIT();
+#endif
     if (show && *show && strcmp(show, "0") != 0) { (void)opd_dispatch_trace_set(true); }
     if (!all || opdi_register_fallbacks(all)) {
         opd_library_close(all);

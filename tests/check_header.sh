@@ -525,6 +525,9 @@ check_parts() {
     readelf -sW "$tmp/parts.o" | awk '$5 == "GLOBAL" && $6 != "HIDDEN" && $7 != "UND" && $8 ~ /^opdi_/ { print $8 ": not hidden" }'
     build_run parts $CC -O0 $inc "$tmp/main.c" "$tmp/use.c" "$tmp/part1.o" "$tmp/part2.o"
     build_run parts_cxx $CXX -x c++ -std=c++11 -O0 $inc "$tmp/main.c" "$tmp/use.c" -x none "$tmp/part_cxx1.o" "$tmp/part_cxx2.o"
+    $CC -O0 -w -DOPDISPATCH_PART=2 -DOPD_NO_THREADS $inc -c "$tmp/implementation.c" -o "$tmp/part2.o"
+    $CC -O0 $inc "$tmp/main.c" "$tmp/use.c" "$tmp/part1.o" "$tmp/part2.o" -o "$tmp/parts" $lib 2>&1 |
+        grep -q opdi_parts_without_threads || echo 'parts that do not fit are linked'
     for wrong in '-DOPDISPATCH_PART=3' '-DOPDISPATCH_PART=1 -DOPD_STATIC'; do
         $CC $wrong -fsyntax-only $inc "$tmp/implementation.c" 2>&1 | grep -q 'error.*OPDISPATCH_PART' || echo "$wrong is taken"
     done
