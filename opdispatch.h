@@ -2538,7 +2538,7 @@ OPD_API opd_plugin *opd_load_inline(const char *name, const char *source, const 
 #define OPD_USE_LIBRARY(id) opd_block_use_##id()
 
 /* OPD_CALL(op, a, b, 3) wraps C values and yields the first result; OPD_CALL_N(op, rets, a, b) fills an array and
-   yields 0 or -1.  Up to 16 arguments. */
+   yields 0 or -1.  Up to 16 arguments.  None is NULL in C and nullptr in C++, where NULL is the number 0. */
 #define OPD_CAT(a, b) OPD_CAT_(a, b)
 #define OPD_CAT_(a, b) a##b
 #define OPD_COUNT(...) OPD_COUNT_(__VA_ARGS__, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
@@ -16312,7 +16312,8 @@ static opd_tensor *opdi_batch_wrap(opd_tensor *value, int dim, int level);
 static opd_tensor *opdi_batch_clone(const opd_tensor *tensor);
 static int opdi_traced_copy(opd_tensor *v, const opd_tensor *tensor);
 static opd_tensor *opdi_shallow_copy(const opd_tensor *tensor) {
-    const opdi_batched *batched = OPDI_UNLIKELY(tensor->flags & OPDI_BATCHED) ? opdi_batched_of(tensor) : NULL;
+    const unsigned flags = OPDI_LOAD(&tensor->flags);       /* of a view that another thread brings up to date */
+    const opdi_batched *batched = OPDI_UNLIKELY(flags & OPDI_BATCHED) ? opdi_batched_of(tensor) : NULL;
     opd_tensor *copy = batched ? opdi_batch_wrap(batched->value, batched->dim, batched->level)
         : opdi_tensor_on(tensor->storage, tensor->data, tensor->dims, tensor->dims + tensor->ndim, tensor->ndim,
                          (opd_scalar_type)tensor->dtype, tensor->backend);
@@ -16322,7 +16323,7 @@ static opd_tensor *opdi_shallow_copy(const opd_tensor *tensor) {
         opdi_drop(copy);
         return NULL;
     }
-    if (OPDI_UNLIKELY(tensor->flags & OPDI_TRACED) && opdi_traced_copy(copy, tensor)) {
+    if (OPDI_UNLIKELY(flags & OPDI_TRACED) && opdi_traced_copy(copy, tensor)) {
         opdi_drop(copy);
         return NULL;
     }
@@ -23400,7 +23401,7 @@ static void opdi_node_release(opd_node *node) {
 /* Brings the history of tensor up to date if it is a view; 0, or -1 with an error. */
 static int opdi_view_refresh(opd_tensor *tensor);
 static inline int opdi_refresh(opd_tensor *tensor) {
-    return OPDI_UNLIKELY(tensor->flags & OPDI_IS_VIEW) ? opdi_view_refresh(tensor) : 0;
+    return OPDI_UNLIKELY(OPDI_LOAD(&tensor->flags) & OPDI_IS_VIEW) ? opdi_view_refresh(tensor) : 0;
 }
 
 /* Points the empty edge edge to the history of tensor, if tensor requires grad.  tensor must have been refreshed. */
