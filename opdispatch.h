@@ -162,8 +162,9 @@
      OPD_NO_TRANSFORMS  no vmap and derivatives of functions       OPD_NO_GRAPHS     no recording of graphs
      OPD_NO_TRAINING  no optimizers, scaler, learning rates        OPD_NO_EXCHANGE   no DLPack, no files
      OPD_NO_CHECKING  no gradcheck, opcheck, pictures of graphs    OPD_NO_PROFILER, OPD_NO_AUTOCAST
-                      Their functions fail and say so; what frees or closes does nothing.  All of them and
-                      OPD_NO_OPERATORS leave the core: schemas, dispatcher, tensors, autograd.
+                      Their functions fail and say so; what frees, ends or closes does nothing, and registering
+                      for autocast, as libraries do, succeeds.  All of them and OPD_NO_OPERATORS leave the core:
+                      schemas, dispatcher, tensors, autograd.
      OPDISPATCH_PART  1 or 2: half of the implementation.  The file that has it is compiled twice, side by side, with
                       -DOPDISPATCH_PART=1 and =2, by one compiler with the same options, and both objects are linked
      OPDISPATCH_FILE  "name.h" of a copy under another name: the implementation includes itself

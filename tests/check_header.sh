@@ -7,7 +7,8 @@
 set -u
 
 names='macros_visible symbols symbols_cxx included_twice other_places beside_dlpack two_files cxx_with_c_implementation
-cxx_implementation steps static_in_two_files no_threads no_simd no_cache no_everything core_alone families wrong_arguments tools parts fast_math
+cxx_implementation steps static_in_two_files no_threads no_simd no_cache no_everything core_alone families
+wrong_arguments tools parts fast_math
 std11_c_implementation std11_c_declarations std11_cxx_implementation std11_cxx_declarations'
 [ -n "${RUN_AGAIN:-}" ] || names="contents rooms calls_up pragmas includes macro_names foreign_names function_length macro_functions line_length dialect short_names wrappers left_out recipes build_lines tcc $names"
 
@@ -525,27 +526,33 @@ check_parts() {
     readelf -sW "$tmp/parts.o" | awk '$5 == "GLOBAL" && $6 != "HIDDEN" && $7 != "UND" && $8 ~ /^opdi_/ { print $8 ": not hidden" }'
     build_run parts $CC -O0 $inc "$tmp/main.c" "$tmp/use.c" "$tmp/part1.o" "$tmp/part2.o"
     build_run parts_cxx $CXX -x c++ -std=c++11 -O0 $inc "$tmp/main.c" "$tmp/use.c" -x none "$tmp/part_cxx1.o" "$tmp/part_cxx2.o"
-    $CC -O0 -w -DOPDISPATCH_PART=2 -DOPD_NO_THREADS $inc -c "$tmp/implementation.c" -o "$tmp/part2.o"
-    $CC -O0 $inc "$tmp/main.c" "$tmp/use.c" "$tmp/part1.o" "$tmp/part2.o" -o "$tmp/parts" $lib 2>&1 |
-        grep -q opdi_parts_without_threads || echo 'parts that do not fit are linked'
+    for without in THREADS CACHE; do
+        $CC -O0 -w -DOPDISPATCH_PART=2 -DOPD_NO_$without $inc -c "$tmp/implementation.c" -o "$tmp/part2.o"
+        $CC -O0 $inc "$tmp/main.c" "$tmp/use.c" "$tmp/part1.o" "$tmp/part2.o" -o "$tmp/parts" $lib 2>&1 |
+            grep -qi "opdi_parts_without_$without" || echo "parts with and without $without are linked"
+    done
     for wrong in '-DOPDISPATCH_PART=3' '-DOPDISPATCH_PART=1 -DOPD_STATIC'; do
         $CC $wrong -fsyntax-only $inc "$tmp/implementation.c" 2>&1 | grep -q 'error.*OPDISPATCH_PART' || echo "$wrong is taken"
     done
 }
 # What no operator takes does not compile, neither as C nor as C++ (a pointer is not true), and is said in a few lines.
 check_wrong_arguments() {
-    for wrong in 'opd_add(t, s)' 'OPD_CALL(op, s)' 'OPD_CALL(op, t, f)' 'OPD_CALL(op, c)' 'OPD_V(f)' 'opd_sum(op)' \
-                 'OPD_CALL(op, opd_sum)'; do
+    for call in 'right OPD_CALL(op, t, 1, 0.5, "text", OPD_V(2))' 'wrong opd_add(t, s)' 'wrong OPD_CALL(op, s)' \
+        'wrong OPD_CALL(op, t, f)' 'wrong OPD_CALL(op, c)' 'wrong OPD_V(f)' 'wrong opd_sum(op)' 'wrong OPD_CALL(op, opd_sum)'; do
         printf '#include "opdispatch.h"\ntypedef struct S { int a; } S;\n' >"$tmp/wrong.c"
         echo 'void f(opd_op *op, opd_tensor *t, const opd_tensor *c, float *f, S s);' >>"$tmp/wrong.c"
         echo "void f(opd_op *op, opd_tensor *t, const opd_tensor *c, float *f, S s) {" >>"$tmp/wrong.c"
-        echo "    (void)op; (void)t; (void)c; (void)f; (void)s; (void)$wrong;" >>"$tmp/wrong.c"
+        echo "    (void)op; (void)t; (void)c; (void)f; (void)s; (void)${call#* };" >>"$tmp/wrong.c"
         echo '}' >>"$tmp/wrong.c"
-        $CC -std=c11 -Werror -fsyntax-only $inc "$tmp/wrong.c" >"$tmp/wrong.txt" 2>&1 && echo "C takes $wrong"
-        $CXX -x c++ -std=c++11 -fsyntax-only $inc "$tmp/wrong.c" >"$tmp/wrong.txt" 2>&1 && echo "C++ takes $wrong"
+        taken=wrong
+        $CC -std=c11 -Werror -fsyntax-only $inc "$tmp/wrong.c" >"$tmp/wrong.txt" 2>&1 && taken=right
+        [ $taken = "${call%% *}" ] || echo "C: $call"
+        taken=wrong
+        $CXX -x c++ -std=c++11 -fsyntax-only $inc "$tmp/wrong.c" >"$tmp/wrong.txt" 2>&1 && taken=right
+        [ $taken = "${call%% *}" ] || echo "C++: $call"
         case $($CXX --version) in
             *clang*) ;;                               # lists all that it might have been
-            *) [ "$(wc -l <"$tmp/wrong.txt")" -le 14 ] || echo "$wrong: $(wc -l <"$tmp/wrong.txt") lines of error" ;;
+            *) [ "$(wc -l <"$tmp/wrong.txt")" -le 14 ] || echo "$call: $(wc -l <"$tmp/wrong.txt") lines of error" ;;
         esac
     done
 }
