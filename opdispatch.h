@@ -314,6 +314,7 @@
      >>pictures        the backward graph as Graphviz DOT
      >>training        optimizers, the gradient scaler, clipping, learning rates
      >>exchange        DLPack, .npy, and how files are read and written
+     >>pickles         pickles read as data: what torch.save writes
      >>files           files of several tensors: safetensors, .npz; graphs saved and loaded
      >>profiler        records of events, the table, the trace file
      >>fork            a thread or the program ends, or the program forks
@@ -41172,6 +41173,395 @@ int opd_npy_save(const char *path, opd_tensor *tensor) {
     opdi_drop(hidden);
     return rc;
 }
+#endif
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>pickles      pickles read as data: what torch.save writes
+//
+//  A pickle is a program for a machine with a stack (Python's pickletools says what each opcode does).  Here it builds
+//  a tree and nothing else: of all classes and functions a short list has a meaning, any other is an error that names
+//  it.  Knows bytes and errors, no tensors.
+//----------------------------------------------------------------------------------------------------------------------
+
+#if !defined(OPD_NO_EXCHANGE)
+#if defined(OPDI_CORE)
+
+/* What a node of the tree is. */
+enum {
+    OPDI_PICKLE_NONE, OPDI_PICKLE_BOOL, OPDI_PICKLE_INT, OPDI_PICKLE_FLOAT, OPDI_PICKLE_TEXT,
+    OPDI_PICKLE_LIST, OPDI_PICKLE_TUPLE, OPDI_PICKLE_DICT,     /* of items; a dict's are a key and a value by turns */
+    OPDI_PICKLE_GLOBAL,          /* value: an index of opdi_pickle_globals */
+    OPDI_PICKLE_STORAGE,         /* items: what the persistent id says behind 'storage' */
+    OPDI_PICKLE_TENSOR           /* items: storage, offset, sizes, strides; value: its element type's global */
+};
+typedef struct opdi_pickle_node {
+    int kind;
+    uint32_t first, last;        /* items: indices of opdi_pickle.items, 0: none */
+    int64_t value;               /* of a bool or int; of a text its bytes; of what has items their number */
+    double number;
+    size_t text;                 /* where a text is in the data */
+} opdi_pickle_node;
+typedef struct opdi_pickle_item { uint32_t node, next; } opdi_pickle_item;
+/* The machine.  A node is an index of nodes, an item one of items; neither uses 0. */
+typedef struct opdi_pickle {
+    const opdi_source *source;
+    size_t at;
+    opdi_string nodes, items;    /* opdi_pickle_node[], opdi_pickle_item[] */
+    opdi_string stack, marks;    /* uint32_t[]: nodes; heights of the stack */
+    opdi_string memo;            /* uint32_t[]: nodes by number, 0: none */
+} opdi_pickle;
+
+/* What a pickle may name, and what calling it gives. */
+enum {
+    OPDI_GLOBAL_DICT,            /* a dict, from nothing or pairs */
+    OPDI_GLOBAL_LIST,            /* the list or tuple that it is called with; sets and sizes too */
+    OPDI_GLOBAL_TENSOR,          /* _rebuild_tensor_v2(storage, offset, sizes, strides, requires_grad, hooks) */
+    OPDI_GLOBAL_PARAMETER,       /* _rebuild_parameter(tensor, requires_grad, hooks): its tensor */
+    OPDI_GLOBAL_FIRST,           /* its first argument, such as a device's name */
+    OPDI_GLOBAL_WORD             /* is not called: a dtype, or a storage's class */
+};
+static const struct { const char *module, *name; int call; opd_scalar_type dtype; } opdi_pickle_globals[] = {
+    {"collections", "OrderedDict", OPDI_GLOBAL_DICT, OPD_DTYPE_NONE},
+    {"torch._utils", "_rebuild_tensor_v2", OPDI_GLOBAL_TENSOR, OPD_DTYPE_NONE},
+    {"torch._utils", "_rebuild_tensor", OPDI_GLOBAL_TENSOR, OPD_DTYPE_NONE},
+    {"torch._utils", "_rebuild_parameter", OPDI_GLOBAL_PARAMETER, OPD_DTYPE_NONE},
+    {"torch", "Size", OPDI_GLOBAL_LIST, OPD_DTYPE_NONE},
+    {"builtins", "set", OPDI_GLOBAL_LIST, OPD_DTYPE_NONE}, {"__builtin__", "set", OPDI_GLOBAL_LIST, OPD_DTYPE_NONE},
+    {"torch", "device", OPDI_GLOBAL_FIRST, OPD_DTYPE_NONE},
+    {"torch", "FloatStorage", OPDI_GLOBAL_WORD, OPD_FLOAT32}, {"torch", "DoubleStorage", OPDI_GLOBAL_WORD, OPD_FLOAT64},
+    {"torch", "HalfStorage", OPDI_GLOBAL_WORD, OPD_FLOAT16},
+    {"torch", "BFloat16Storage", OPDI_GLOBAL_WORD, OPD_BFLOAT16},
+    {"torch", "LongStorage", OPDI_GLOBAL_WORD, OPD_INT64}, {"torch", "IntStorage", OPDI_GLOBAL_WORD, OPD_INT32},
+    {"torch", "ShortStorage", OPDI_GLOBAL_WORD, OPD_INT16}, {"torch", "CharStorage", OPDI_GLOBAL_WORD, OPD_INT8},
+    {"torch", "ByteStorage", OPDI_GLOBAL_WORD, OPD_UINT8}, {"torch", "BoolStorage", OPDI_GLOBAL_WORD, OPD_BOOL},
+    {"torch", "ComplexFloatStorage", OPDI_GLOBAL_WORD, OPD_COMPLEX64},
+    {"torch", "ComplexDoubleStorage", OPDI_GLOBAL_WORD, OPD_COMPLEX128},
+    {"torch", "float32", OPDI_GLOBAL_WORD, OPD_FLOAT32}, {"torch", "float64", OPDI_GLOBAL_WORD, OPD_FLOAT64},
+    {"torch", "float16", OPDI_GLOBAL_WORD, OPD_FLOAT16}, {"torch", "bfloat16", OPDI_GLOBAL_WORD, OPD_BFLOAT16},
+    {"torch", "int64", OPDI_GLOBAL_WORD, OPD_INT64}, {"torch", "int32", OPDI_GLOBAL_WORD, OPD_INT32},
+    {"torch", "int16", OPDI_GLOBAL_WORD, OPD_INT16}, {"torch", "int8", OPDI_GLOBAL_WORD, OPD_INT8},
+    {"torch", "uint8", OPDI_GLOBAL_WORD, OPD_UINT8}, {"torch", "bool", OPDI_GLOBAL_WORD, OPD_BOOL},
+    {"torch", "complex64", OPDI_GLOBAL_WORD, OPD_COMPLEX64}, {"torch", "complex128", OPDI_GLOBAL_WORD, OPD_COMPLEX128}};
+enum { OPDI_PICKLE_GLOBALS = sizeof opdi_pickle_globals / sizeof opdi_pickle_globals[0] };
+
+static opdi_pickle_node *opdi_pickle_at(const opdi_pickle *pickle, uint32_t node) {
+    return (opdi_pickle_node *)(void *)pickle->nodes.data + node;
+}
+static opdi_pickle_item *opdi_pickle_item_at(const opdi_pickle *pickle, uint32_t item) {
+    return (opdi_pickle_item *)(void *)pickle->items.data + item;
+}
+/* Returns the i-th item of a node, or 0. */
+static uint32_t opdi_pickle_get(const opdi_pickle *pickle, uint32_t node, int64_t i) {
+    uint32_t item = opdi_pickle_at(pickle, node)->first;
+    for (; item && i > 0; i--) { item = opdi_pickle_item_at(pickle, item)->next; }
+    return item ? opdi_pickle_item_at(pickle, item)->node : 0;
+}
+static bool opdi_pickle_is(const opdi_pickle *pickle, uint32_t node, int kind) {
+    return node && opdi_pickle_at(pickle, node)->kind == kind;
+}
+/* Puts a node on the stack; 0, or -1 without memory. */
+static int opdi_pickle_push(opdi_pickle *pickle, uint32_t node) {
+    opdi_string_add_n(&pickle->stack, (const char *)(const void *)&node, sizeof node);
+    return pickle->stack.failed ? -1 : 0;
+}
+/* Takes the last node off the stack, not below the last mark; 0 with an error. */
+static uint32_t opdi_pickle_pop(opdi_pickle *pickle) {
+    const size_t height = pickle->stack.length / sizeof(uint32_t), marks = pickle->marks.length / sizeof(uint32_t);
+    const uint32_t floor = marks ? ((const uint32_t *)(void *)pickle->marks.data)[marks - 1] : 0;
+    if (height <= floor) {
+        (void)opdi_bad(pickle->source, pickle->at, "the pickle takes from an empty stack");
+        return 0;
+    }
+    pickle->stack.length -= sizeof(uint32_t);
+    return ((const uint32_t *)(void *)pickle->stack.data)[height - 1];
+}
+/* Makes a node and puts it on the stack; 0 without memory. */
+static uint32_t opdi_pickle_new(opdi_pickle *pickle, int kind, int64_t value) {
+    const size_t node = pickle->nodes.length / sizeof(opdi_pickle_node);
+    opdi_pickle_node fresh;
+    memset(&fresh, 0, sizeof fresh);
+    fresh.kind = kind;
+    fresh.value = value;
+    opdi_string_add_n(&pickle->nodes, (const char *)(const void *)&fresh, sizeof fresh);
+    return node > UINT32_MAX || pickle->nodes.failed || opdi_pickle_push(pickle, (uint32_t)node) ? 0 : (uint32_t)node;
+}
+/* Appends one node to the items of another; 0, or -1 without memory. */
+static int opdi_pickle_add(opdi_pickle *pickle, uint32_t to, uint32_t node) {
+    const opdi_pickle_item item = {node, 0};
+    const uint32_t at = (uint32_t)(pickle->items.length / sizeof item);
+    opdi_string_add_n(&pickle->items, (const char *)(const void *)&item, sizeof item);
+    if (pickle->items.failed) { return -1; }
+    opdi_pickle_node *const list = opdi_pickle_at(pickle, to);
+    if (list->last) { opdi_pickle_item_at(pickle, list->last)->next = at; } else { list->first = at; }
+    list->last = at;
+    list->value++;
+    return 0;
+}
+/* Returns `count` bytes of the pickle and goes past them; NULL with an error where it ends before. */
+static const unsigned char *opdi_pickle_take(opdi_pickle *pickle, uint64_t count) {
+    if (count > pickle->source->length - pickle->at) {
+        (void)opdi_bad(pickle->source, pickle->at, "the pickle ends within an opcode");
+        return NULL;
+    }
+    pickle->at += (size_t)count;
+    return pickle->source->data + pickle->at - count;
+}
+/* Reads a number of `bytes` bytes, little-endian; an error is recorded and gives 0. */
+static uint64_t opdi_pickle_number(opdi_pickle *pickle, int bytes) {
+    const unsigned char *at = opdi_pickle_take(pickle, (uint64_t)bytes);
+    uint64_t value = 0;
+    for (int i = bytes; at && i-- > 0;) { value = value << 8 | at[i]; }
+    return value;
+}
+/* Reads a text of `count` bytes, or (count < 0) up to the end of the line; 0, or -1 with an error. */
+static int opdi_pickle_text(opdi_pickle *pickle, int64_t count) {
+    const size_t begin = pickle->at;
+    if (count < 0) {
+        const void *end = memchr(pickle->source->data + begin, '\n', pickle->source->length - begin);
+        if (!end) { return opdi_bad(pickle->source, begin, "the pickle ends within a line"); }
+        count = (int64_t)((const unsigned char *)end - pickle->source->data - begin);
+        pickle->at++;
+    }
+    if (!opd_ok() || !opdi_pickle_take(pickle, (uint64_t)count)) { return -1; }
+    const uint32_t node = opdi_pickle_new(pickle, OPDI_PICKLE_TEXT, count);
+    if (!node) { return -1; }
+    opdi_pickle_at(pickle, node)->text = begin;
+    return 0;
+}
+/* Puts what a module's name means on the stack; 0, or -1 with an error that names what has no meaning here. */
+static int opdi_pickle_global(opdi_pickle *pickle) {
+    const uint32_t name = opdi_pickle_pop(pickle), module = name ? opdi_pickle_pop(pickle) : 0;
+    int k;
+    if (!module) { return -1; }
+    if (!opdi_pickle_is(pickle, name, OPDI_PICKLE_TEXT) || !opdi_pickle_is(pickle, module, OPDI_PICKLE_TEXT)) {
+        return opdi_bad(pickle->source, pickle->at, "the name of a class is no text");
+    }
+    const opdi_pickle_node *texts[2] = {opdi_pickle_at(pickle, module), opdi_pickle_at(pickle, name)};
+    const char *const data = (const char *)pickle->source->data;
+    for (k = 0; k < OPDI_PICKLE_GLOBALS; k++) {
+        const char *const words[2] = {opdi_pickle_globals[k].module, opdi_pickle_globals[k].name};
+        int same = 0;
+        for (int i = 0; i < 2; i++) {
+            same += strlen(words[i]) == (size_t)texts[i]->value &&
+                memcmp(words[i], data + texts[i]->text, (size_t)texts[i]->value) == 0;
+        }
+        if (same == 2) { return opdi_pickle_new(pickle, OPDI_PICKLE_GLOBAL, k) ? 0 : -1; }
+    }
+    return opdi_bad(pickle->source, pickle->at, "the pickle asks for %.*s.%.*s, which is not one of those that are data",
+                    (int)OPDI_MIN(texts[0]->value, 100), data + texts[0]->text,
+                    (int)OPDI_MIN(texts[1]->value, 100), data + texts[1]->text);
+}
+/* Makes a list, tuple or dict of what is on the stack above the last mark; kind 0: appends it to what is below. */
+static int opdi_pickle_gather(opdi_pickle *pickle, int kind) {
+    const size_t marks = pickle->marks.length / sizeof(uint32_t);
+    if (!marks) { return opdi_bad(pickle->source, pickle->at, "the pickle has no mark here"); }
+    const size_t floor = ((const uint32_t *)(void *)pickle->marks.data)[marks - 1];
+    const size_t height = pickle->stack.length / sizeof(uint32_t);
+    pickle->marks.length -= sizeof(uint32_t);
+    if (!kind && (!floor || pickle->stack.length <= floor * sizeof(uint32_t) - 1)) {
+        return opdi_bad(pickle->source, pickle->at, "the pickle appends to nothing");
+    }
+    const uint32_t to = kind ? opdi_pickle_new(pickle, kind, 0)
+        : ((const uint32_t *)(void *)pickle->stack.data)[floor - 1];
+    if (!to) { return -1; }
+    const int its = opdi_pickle_at(pickle, to)->kind;
+    if (its != OPDI_PICKLE_LIST && its != OPDI_PICKLE_DICT && its != OPDI_PICKLE_TUPLE) {
+        return opdi_bad(pickle->source, pickle->at, "the pickle appends to what is no list or dict");
+    }
+    if (its == OPDI_PICKLE_DICT && (height - floor) % 2) {
+        return opdi_bad(pickle->source, pickle->at, "a key without a value");
+    }
+    for (size_t i = floor; i < height; i++) {
+        if (opdi_pickle_add(pickle, to, ((const uint32_t *)(void *)pickle->stack.data)[i])) { return -1; }
+    }
+    pickle->stack.length = floor * sizeof(uint32_t);
+    return kind ? opdi_pickle_push(pickle, to) : 0;
+}
+/* Makes a list, tuple or dict of the last `count` on the stack; 0, or -1 with an error. */
+static int opdi_pickle_tuple(opdi_pickle *pickle, int kind, int count) {
+    uint32_t parts[4];
+    for (int i = count; i-- > 0;) { if ((parts[i] = opdi_pickle_pop(pickle)) == 0) { return -1; } }
+    const uint32_t to = opdi_pickle_new(pickle, kind, 0);
+    for (int i = 0; to && i < count; i++) { if (opdi_pickle_add(pickle, to, parts[i])) { return -1; } }
+    return to ? 0 : -1;
+}
+/* Appends the last one or two on the stack to the list or dict below; 0, or -1 with an error. */
+static int opdi_pickle_append(opdi_pickle *pickle, int kind, int count) {
+    uint32_t parts[2];
+    for (int i = count; i-- > 0;) { if ((parts[i] = opdi_pickle_pop(pickle)) == 0) { return -1; } }
+    const uint32_t to = opdi_pickle_pop(pickle);
+    if (!to) { return -1; }
+    if (!opdi_pickle_is(pickle, to, kind)) { return opdi_bad(pickle->source, pickle->at, "this is no list or dict"); }
+    for (int i = 0; i < count; i++) { if (opdi_pickle_add(pickle, to, parts[i])) { return -1; } }
+    return opdi_pickle_push(pickle, to);
+}
+/* Calls what is second on the stack with the tuple on top; 0, or -1 with an error. */
+static int opdi_pickle_call(opdi_pickle *pickle) {
+    const uint32_t args = opdi_pickle_pop(pickle), what = args ? opdi_pickle_pop(pickle) : 0;
+    if (!what) { return -1; }
+    if (!opdi_pickle_is(pickle, what, OPDI_PICKLE_GLOBAL) || !opdi_pickle_is(pickle, args, OPDI_PICKLE_TUPLE)) {
+        return opdi_bad(pickle->source, pickle->at, "the pickle calls what cannot be called");
+    }
+    const int64_t count = opdi_pickle_at(pickle, args)->value;
+    const uint32_t first = opdi_pickle_get(pickle, args, 0);
+    switch (opdi_pickle_globals[opdi_pickle_at(pickle, what)->value].call) {
+    case OPDI_GLOBAL_DICT: {
+        const uint32_t dict = opdi_pickle_new(pickle, OPDI_PICKLE_DICT, 0);
+        for (int64_t i = 0; dict && first && i < opdi_pickle_at(pickle, first)->value; i++) {
+            const uint32_t pair = opdi_pickle_get(pickle, first, i);
+            if (!pair || opdi_pickle_at(pickle, pair)->value != 2 || !opdi_pickle_at(pickle, pair)->first) { break; }
+            if (opdi_pickle_add(pickle, dict, opdi_pickle_get(pickle, pair, 0)) ||
+                opdi_pickle_add(pickle, dict, opdi_pickle_get(pickle, pair, 1))) { return -1; }
+        }
+        return dict ? 0 : -1;
+    }
+    case OPDI_GLOBAL_TENSOR: {
+        if (count < 4 || !opdi_pickle_is(pickle, first, OPDI_PICKLE_STORAGE)) {
+            return opdi_bad(pickle->source, pickle->at, "a tensor that is not made of a storage");
+        }
+        const uint32_t tensor = opdi_pickle_new(pickle, OPDI_PICKLE_TENSOR, 0);
+        for (int64_t i = 0; tensor && i < 4; i++) {
+            if (opdi_pickle_add(pickle, tensor, opdi_pickle_get(pickle, args, i))) { return -1; }
+        }
+        return tensor ? 0 : -1;
+    }
+    case OPDI_GLOBAL_WORD:
+        return opdi_bad(pickle->source, pickle->at, "the pickle calls what cannot be called");
+    case OPDI_GLOBAL_LIST: case OPDI_GLOBAL_PARAMETER: case OPDI_GLOBAL_FIRST: default:
+        if (first) { return opdi_pickle_push(pickle, first); }
+        return opdi_pickle_new(pickle, OPDI_PICKLE_LIST, 0) ? 0 : -1;
+    }
+}
+/* Takes the tuple on the stack as the name of a storage: ('storage', class, key, device, elements). */
+static int opdi_pickle_storage(opdi_pickle *pickle) {
+    const uint32_t name = opdi_pickle_pop(pickle);
+    if (!name) { return -1; }
+    const uint32_t what = opdi_pickle_is(pickle, name, OPDI_PICKLE_TUPLE) ? opdi_pickle_get(pickle, name, 0) : 0;
+    const uint32_t type = what ? opdi_pickle_get(pickle, name, 1) : 0, key = what ? opdi_pickle_get(pickle, name, 2) : 0;
+    const uint32_t elements = what ? opdi_pickle_get(pickle, name, 4) : 0;
+    if (!opdi_pickle_is(pickle, what, OPDI_PICKLE_TEXT) || opdi_pickle_at(pickle, what)->value != 7 ||
+        memcmp(pickle->source->data + opdi_pickle_at(pickle, what)->text, "storage", 7) != 0 ||
+        !opdi_pickle_is(pickle, type, OPDI_PICKLE_GLOBAL) || !opdi_pickle_is(pickle, key, OPDI_PICKLE_TEXT) ||
+        !opdi_pickle_is(pickle, elements, OPDI_PICKLE_INT) || opdi_pickle_at(pickle, elements)->value < 0) {
+        return opdi_bad(pickle->source, pickle->at, "a persistent id that is no storage");
+    }
+    const uint32_t storage = opdi_pickle_new(pickle, OPDI_PICKLE_STORAGE, 0);
+    if (!storage || opdi_pickle_add(pickle, storage, type) || opdi_pickle_add(pickle, storage, key) ||
+        opdi_pickle_add(pickle, storage, elements)) { return -1; }
+    return 0;
+}
+/* Keeps what is on top of the stack under a number; 0, or -1 with an error. */
+static int opdi_pickle_keep(opdi_pickle *pickle, uint64_t number) {
+    const uint32_t none = 0, node = opdi_pickle_pop(pickle);
+    if (!node || opdi_pickle_push(pickle, node)) { return -1; }
+    if (number > pickle->source->length) {
+        return opdi_bad(pickle->source, pickle->at, "a memo of %llu entries in a pickle of %llu bytes",
+                        (unsigned long long)number, (unsigned long long)pickle->source->length);
+    }
+    while (pickle->memo.length <= number * sizeof none && !pickle->memo.failed) {
+        opdi_string_add_n(&pickle->memo, (const char *)(const void *)&none, sizeof none);
+    }
+    if (pickle->memo.failed) { return -1; }
+    ((uint32_t *)(void *)pickle->memo.data)[number] = node;
+    return 0;
+}
+static int opdi_pickle_recall(opdi_pickle *pickle, uint64_t number) {
+    const uint32_t node = number < pickle->memo.length / sizeof(uint32_t)
+        ? ((const uint32_t *)(void *)pickle->memo.data)[number] : 0;
+    if (!node) { return opdi_bad(pickle->source, pickle->at, "the pickle has kept nothing as %llu",
+                                 (unsigned long long)number); }
+    return opdi_pickle_push(pickle, node);
+}
+/* Reads an integer of `bytes` bytes in two's complement; what needs more than 64 bits is an error. */
+static int opdi_pickle_long(opdi_pickle *pickle, uint64_t bytes) {
+    if (!opd_ok()) { return -1; }
+    if (bytes > 8) { return opdi_bad(pickle->source, pickle->at, "an integer of %llu bytes", (unsigned long long)bytes); }
+    uint64_t value = opdi_pickle_number(pickle, (int)bytes);
+    if (bytes && bytes < 8 && value >> (8 * bytes - 1)) { value |= ~UINT64_C(0) << (8 * bytes); }
+    return opd_ok() && opdi_pickle_new(pickle, OPDI_PICKLE_INT, (int64_t)value) ? 0 : -1;
+}
+static int opdi_pickle_float(opdi_pickle *pickle) {
+    const unsigned char *at = opdi_pickle_take(pickle, 8);
+    uint64_t bits = 0;
+    for (int i = 0; at && i < 8; i++) { bits = bits << 8 | at[i]; }
+    const uint32_t node = at ? opdi_pickle_new(pickle, OPDI_PICKLE_FLOAT, 0) : 0;
+    if (!node) { return -1; }
+    memcpy(&opdi_pickle_at(pickle, node)->number, &bits, sizeof bits);
+    return 0;
+}
+/* Runs one opcode; 0, 1 at the end, -1 with an error. */
+static int opdi_pickle_step(opdi_pickle *pickle) {
+    const size_t begin = pickle->at;
+    const unsigned char *code = opdi_pickle_take(pickle, 1);
+    const uint32_t height = (uint32_t)(pickle->stack.length / sizeof(uint32_t));
+    if (!code) { return -1; }
+    switch (*code) {
+    case 0x80: return opdi_pickle_take(pickle, 1) ? 0 : -1;                    /* PROTO */
+    case 0x95: return opdi_pickle_take(pickle, 8) ? 0 : -1;                    /* FRAME */
+    case '.': return 1;
+    case '(':
+        opdi_string_add_n(&pickle->marks, (const char *)(const void *)&height, sizeof height);
+        return pickle->marks.failed ? -1 : 0;
+    case '0': return opdi_pickle_pop(pickle) ? 0 : -1;
+    case 'N': return opdi_pickle_new(pickle, OPDI_PICKLE_NONE, 0) ? 0 : -1;
+    case 0x88: return opdi_pickle_new(pickle, OPDI_PICKLE_BOOL, 1) ? 0 : -1;
+    case 0x89: return opdi_pickle_new(pickle, OPDI_PICKLE_BOOL, 0) ? 0 : -1;
+    case 'K': return opdi_pickle_new(pickle, OPDI_PICKLE_INT, (int64_t)opdi_pickle_number(pickle, 1)) ? 0 : -1;
+    case 'M': return opdi_pickle_new(pickle, OPDI_PICKLE_INT, (int64_t)opdi_pickle_number(pickle, 2)) ? 0 : -1;
+    case 'J': return opdi_pickle_long(pickle, 4);
+    case 0x8a: return opdi_pickle_long(pickle, opdi_pickle_number(pickle, 1));
+    case 0x8b: return opdi_pickle_long(pickle, opdi_pickle_number(pickle, 4));
+    case 'G': return opdi_pickle_float(pickle);
+    case 'X': case 'T': case 'B': return opdi_pickle_text(pickle, (int64_t)opdi_pickle_number(pickle, 4));
+    case 0x8c: case 'U': case 'C': return opdi_pickle_text(pickle, (int64_t)opdi_pickle_number(pickle, 1));
+    case 0x8d: return opdi_pickle_text(pickle, (int64_t)(opdi_pickle_number(pickle, 8) & INT64_MAX));
+    case ')': return opdi_pickle_new(pickle, OPDI_PICKLE_TUPLE, 0) ? 0 : -1;
+    case ']': case 0x8f: return opdi_pickle_new(pickle, OPDI_PICKLE_LIST, 0) ? 0 : -1;
+    case '}': return opdi_pickle_new(pickle, OPDI_PICKLE_DICT, 0) ? 0 : -1;
+    case 0x85: case 0x86: case 0x87: return opdi_pickle_tuple(pickle, OPDI_PICKLE_TUPLE, *code - 0x84);
+    case 't': return opdi_pickle_gather(pickle, OPDI_PICKLE_TUPLE);
+    case 'l': case 0x91: return opdi_pickle_gather(pickle, OPDI_PICKLE_LIST);
+    case 'd': return opdi_pickle_gather(pickle, OPDI_PICKLE_DICT);
+    case 'e': case 'u': case 0x90: return opdi_pickle_gather(pickle, 0);
+    case 'a': return opdi_pickle_append(pickle, OPDI_PICKLE_LIST, 1);
+    case 's': return opdi_pickle_append(pickle, OPDI_PICKLE_DICT, 2);
+    case 'q': return opdi_pickle_keep(pickle, opdi_pickle_number(pickle, 1));
+    case 'r': return opdi_pickle_keep(pickle, opdi_pickle_number(pickle, 4));
+    case 0x94: return opdi_pickle_keep(pickle, pickle->memo.length / sizeof(uint32_t));
+    case 'h': return opdi_pickle_recall(pickle, opdi_pickle_number(pickle, 1));
+    case 'j': return opdi_pickle_recall(pickle, opdi_pickle_number(pickle, 4));
+    case 'c': return opdi_pickle_text(pickle, -1) || opdi_pickle_text(pickle, -1) || opdi_pickle_global(pickle) ? -1 : 0;
+    case 0x93: return opdi_pickle_global(pickle);
+    case 'R': return opdi_pickle_call(pickle);
+    case 'Q': return opdi_pickle_storage(pickle);
+    case 'b':                                      /* BUILD: attributes of a dict, such as _metadata */
+        return opdi_pickle_pop(pickle) ? 0 : -1;
+    default: return opdi_bad(pickle->source, begin, "an opcode \\x%02x that torch.save does not write", *code);
+    }
+}
+static void opdi_pickle_free(opdi_pickle *pickle) {
+    opdi_string_free(&pickle->nodes);
+    opdi_string_free(&pickle->items);
+    opdi_string_free(&pickle->stack);
+    opdi_string_free(&pickle->marks);
+    opdi_string_free(&pickle->memo);
+}
+/* Reads one pickle from source on, at *at, which is set behind it.  Returns the node that it is, in a tree that
+   opdi_pickle_free gives back whatever happens; 0 with an error. */
+static uint32_t opdi_pickle_read(opdi_pickle *pickle, const opdi_source *source, size_t *at) {
+    static const opdi_pickle_node nothing = {0, 0, 0, 0, 0, 0};
+    int rc = 0;
+    memset(pickle, 0, sizeof *pickle);
+    pickle->source = source;
+    pickle->at = *at;
+    opdi_string_add_n(&pickle->nodes, (const char *)(const void *)&nothing, sizeof nothing);
+    opdi_string_add_n(&pickle->items, (const char *)(const void *)&nothing, sizeof(opdi_pickle_item));
+    if (pickle->nodes.failed || pickle->items.failed) { return 0; }
+    while (rc == 0 && opd_ok()) { rc = opdi_pickle_step(pickle); }
+    *at = pickle->at;
+    return rc == 1 && opd_ok() ? opdi_pickle_pop(pickle) : 0;
+}
+#endif
 #endif
 
 //----------------------------------------------------------------------------------------------------------------------
