@@ -1515,6 +1515,9 @@ OPD_API int64_t opd_tensor_file_find(const opd_tensor_file *file, const char *na
    is one only now. */
 OPD_API opd_tensor *opd_tensor_file_at(const opd_tensor_file *file, int64_t i);
 OPD_API opd_tensor *opd_tensor_file_get(const opd_tensor_file *file, const char *name);
+/* What an entry of a checkpoint is: a tensor (of the innermost scope), int, float, bool, None or text, which lives as
+   long as the file is open.  0, or -1 with an error. */
+OPD_API int opd_tensor_file_value(const opd_tensor_file *file, const char *name, opd_value *value);
 /* The strings of a safetensors file's __metadata__: by key, NULL: not there; the i-th key, NULL beyond the last. */
 OPD_API const char *opd_tensor_file_metadata(const opd_tensor_file *file, const char *key);
 OPD_API const char *opd_tensor_file_metadata_key(const opd_tensor_file *file, int64_t i);
@@ -41458,7 +41461,7 @@ static int opdi_pickle_keep(opdi_pickle *pickle, uint64_t number) {
         return opdi_bad(pickle->source, pickle->at, "a memo of %llu entries in a pickle of %llu bytes",
                         (unsigned long long)number, (unsigned long long)pickle->source->length);
     }
-    while (pickle->memo.length <= number * sizeof none && !pickle->memo.failed) {
+    while (pickle->memo.length <= (size_t)number * sizeof none && !pickle->memo.failed) {
         opdi_string_add_n(&pickle->memo, (const char *)(const void *)&none, sizeof none);
     }
     if (pickle->memo.failed) { return -1; }
@@ -41591,18 +41594,23 @@ typedef struct opdi_named {
     uint64_t full;               /* zip: bytes when unpacked, checksum, how it is packed, flags */
     uint32_t crc;
     uint16_t method, flags;
+    opd_value value;             /* checkpoint: what is no tensor; text: where it is in the file's text, as an int */
+    int64_t member;              /* checkpoint: of which storage a tensor is part, -1: a value */
 } opdi_named;
 typedef struct opdi_sorted { const char *name; size_t begin, end; int64_t place; } opdi_sorted;
 struct opd_tensor_file {
     opdi_bulk *bytes;
     opdi_source source;
-    bool zip;
+    bool zip, checkpoint;
     int64_t count, nmeta;
     size_t path_bytes;
     opdi_string text;            /* names, keys and values, each with its zero */
     opdi_string entries, dims;   /* opdi_named[n]; int64_t */
     opdi_string meta;            /* size_t[nmeta][2]: a key and a value in the text */
     opdi_sorted *sorted;         /* n, by name */
+    opdi_string members;         /* checkpoint: opdi_named[], the entries of the zip, or storages */
+    opd_tensor **storages;       /* checkpoint: the bytes of each member that is one, references; NULL: it is none */
+    int64_t nstorages;
 };
 static opdi_named *opdi_named_of(const opd_tensor_file *file, int64_t i) {
     return (opdi_named *)(void *)file->entries.data + i;
@@ -41616,6 +41624,17 @@ static int opdi_named_add(opd_tensor_file *file, const opdi_named *named) {
     return file->entries.failed ? -1 : 0;
 }
 
+static int64_t opdi_tensor_file_find(const opd_tensor_file *file, const char *name, size_t length) {
+    int64_t low = 0, high = file->count;
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        const char *its = file->sorted[middle].name;
+        const int order = strncmp(its, name, length);
+        if (order == 0 && !its[length]) { return file->sorted[middle].place; }
+        if (order < 0) { low = middle + 1; } else { high = middle; }
+    }
+    return -1;
+}
 static int opdi_by_place(const void *first, const void *second) {
     const opdi_sorted *sorted = (const opdi_sorted *)first, *other = (const opdi_sorted *)second;
     return sorted->begin != other->begin ? (sorted->begin < other->begin ? -1 : 1) : sorted->end != other->end
@@ -41920,8 +41939,8 @@ static int opdi_st_parse(opd_tensor_file *file) {
 
 /* True for a zip file.  No header of safetensors is so long that it begins with PK. */
 static bool opdi_is_zip(const opdi_source *source) {
-    return source->length > 4 && source->data[0] == 'P' && source->data[1] == 'K' &&
-        (source->data[4] || source->data[2] == 5);
+    return source->length >= 8 && source->data[0] == 'P' && source->data[1] == 'K' &&
+        (source->data[2] == 5 || opdi_le64(source->data) > OPDI_ST_HEADER);
 }
 /* Returns where the last of "data_offsets":[begin,end] ends, by a quick look that opdi_st_parse checks later. */
 static uint64_t opdi_st_told(const opdi_source *source) {
@@ -42088,60 +42107,331 @@ static int opdi_zip_parse(opd_tensor_file *file) {
     return opdi_named_check(file, 0, begin, false);
 }
 
-/* Returns the array of an entry, which is unpacked first if it is packed; a reference, or NULL with an error. */
-static opd_tensor *opdi_zip_read(const opd_tensor_file *file, const opdi_named *named) {
+/* Finds the bytes of an entry: source is set to them; *own is memory for those that were packed, or NULL.  check: that
+   the sum is right.  0, or -1 with an error. */
+static int opdi_zip_bytes(const opd_tensor_file *file, const opdi_named *named, bool check, opdi_source *source,
+                          unsigned char **own) {
     const size_t packed = named->end - named->data;
-    opdi_source source = file->source;
-    opdi_inflate *state = NULL;
-    unsigned char *own = NULL;
-    opd_tensor *tensor = NULL;
     opdi_crc crc;
-    source.entry = file->text.data + named->name;
-    if (named->flags & 1) {
-        (void)opdi_bad(&source, named->begin, "it is encrypted");
-        return NULL;
-    }
+    *source = file->source;
+    *own = NULL;
+    source->entry = file->text.data + named->name;
+    if (named->flags & 1) { return opdi_bad(source, named->begin, "it is encrypted"); }
     if (named->method != 0 && named->method != 8) {
-        (void)opdi_bad(&source, named->begin, "packed by method %d: stored (0) and deflated (8) can be read",
-                       (int)named->method);
-        return NULL;
+        return opdi_bad(source, named->begin, "packed by method %d: stored (0) and deflated (8) can be read",
+                        (int)named->method);
     }
     /* no more can be */
     if (named->full > SIZE_MAX / 2 || (named->method ? named->full / 1032 > packed : named->full != packed)) {
-        (void)opdi_bad(&source, named->begin, "%llu bytes cannot be packed in %llu", (unsigned long long)named->full,
-                       (unsigned long long)packed);
-        return NULL;
+        return opdi_bad(source, named->begin, "%llu bytes cannot be packed in %llu", (unsigned long long)named->full,
+                        (unsigned long long)packed);
     }
-    source.data += named->data;
-    source.length = (size_t)named->full;
+    source->data += named->data;
+    source->length = (size_t)named->full;
     if (named->method) {
-        own = (unsigned char *)opdi_alloc(source.length);
-        state = own ? (opdi_inflate *)opdi_alloc(sizeof *state) : NULL;
-        if (!state) {
-            opdi_free(own, source.length);
-            return NULL;
-        }
-        const char *wrong = opdi_inflate_all(state, source.data, packed, own, source.length);
-        if (wrong) { (void)opdi_bad(&source, (size_t)(state->at_in - file->source.data), "%s", wrong); }
+        *own = (unsigned char *)opdi_alloc(source->length);
+        opdi_inflate *state = *own ? (opdi_inflate *)opdi_alloc(sizeof *state) : NULL;
+        const char *wrong = state ? opdi_inflate_all(state, source->data, packed, *own, source->length) : NULL;
+        if (wrong) { (void)opdi_bad(source, (size_t)(state->at_in - file->source.data), "%s", wrong); }
         opdi_free(state, sizeof *state);
-        source.data = own;
+        source->data = *own;
     }
-    if (opd_ok()) {
+    if (opd_ok() && check) {
         opdi_crc_init(&crc);
-        if (opdi_crc_add(&crc, 0, source.data, source.length) != named->crc) {
-            (void)opdi_bad(&source, OPDI_NOWHERE, "Bad CRC-32");
+        if (opdi_crc_add(&crc, 0, source->data, source->length) != named->crc) {
+            (void)opdi_bad(source, OPDI_NOWHERE, "Bad CRC-32");
         }
-        else { tensor = opdi_npy_read(&source); }
     }
-    if (own) { opdi_free(own, source.length); }
+    if (opd_ok()) { return 0; }
+    opdi_free(*own, source->length);
+    *own = NULL;
+    return -1;
+}
+/* Returns the array of an entry, which is unpacked first if it is packed; a reference, or NULL with an error. */
+static opd_tensor *opdi_zip_read(const opd_tensor_file *file, const opdi_named *named) {
+    opdi_source source;
+    unsigned char *own;
+    if (opdi_zip_bytes(file, named, true, &source, &own)) { return NULL; }
+    opd_tensor *tensor = opdi_npy_read(&source);
+    opdi_free(own, source.length);
     return tensor;
 }
 
+//== checkpoints: what torch.save writes ===============================================================================
+//
+// A zip file with a pickle, data.pkl, of nested dicts, lists and tuples, and the bytes of each storage beside it.  What
+// is at the ends of the tree becomes an entry under the names on the way there: "model/0.weight", "epoch".
+
+typedef struct opdi_checkpoint_walk {
+    opd_tensor_file *file;
+    const opdi_source *pickled;  /* the bytes of data.pkl */
+    opdi_pickle pickle;
+    opdi_string path, names;     /* names: the file's text when the walk is done */
+    const char *root;            /* "archive/", which all names of the zip begin with */
+    size_t root_bytes;
+    int64_t steps;
+} opdi_checkpoint_walk;
+#define OPDI_CHECKPOINT_DEPTH 100
+#define OPDI_CHECKPOINT_STEPS 20000000
+
+static opdi_named *opdi_member_of(const opd_tensor_file *file, int64_t i) {
+    return (opdi_named *)(void *)file->members.data + i;
+}
+/* Returns the member that holds the storage with this key: by name ROOT/data/KEY; -1 with an error. */
+static int64_t opdi_checkpoint_member(opdi_checkpoint_walk *walk, uint32_t key) {
+    const opdi_pickle_node *node = opdi_pickle_at(&walk->pickle, key);
+    opdi_string name = {NULL, 0, 0, false};
+    opdi_string_add_n(&name, walk->root, walk->root_bytes);
+    opdi_string_add(&name, "data/");
+    opdi_string_add_n(&name, (const char *)walk->pickled->data + node->text, (size_t)node->value);
+    int64_t i = name.failed ? -1 : opdi_tensor_file_find(walk->file, name.data, name.length);
+    if (i < 0 && opd_ok()) {
+        (void)opdi_bad(&walk->file->source, OPDI_NOWHERE, "the storage '%.100s' is not in the file", name.data);
+    }
+    opdi_string_free(&name);
+    return i;
+}
+/* Reads the numbers of a list or tuple into dims; returns how many, -1 with an error. */
+static int opdi_checkpoint_dims(opdi_checkpoint_walk *walk, uint32_t list) {
+    const opdi_pickle_node *node = opdi_pickle_at(&walk->pickle, list);
+    if (node->kind != OPDI_PICKLE_TUPLE && node->kind != OPDI_PICKLE_LIST) {
+        return opdi_bad(walk->pickled, OPDI_NOWHERE, "sizes or strides that are no tuple");
+    }
+    if (node->value > OPD_MAX_DIMS) {
+        return opdi_bad(walk->pickled, OPDI_NOWHERE, "a tensor of %lld dims, %d are allowed", (long long)node->value,
+                        OPD_MAX_DIMS);
+    }
+    for (uint32_t item = node->first; item; item = opdi_pickle_item_at(&walk->pickle, item)->next) {
+        const opdi_pickle_node *size = opdi_pickle_at(&walk->pickle, opdi_pickle_item_at(&walk->pickle, item)->node);
+        if (size->kind != OPDI_PICKLE_INT || size->value < 0) {
+            return opdi_bad(walk->pickled, OPDI_NOWHERE, "a size or stride that is no number from 0 on");
+        }
+        opdi_string_add_n(&walk->file->dims, (const char *)(const void *)&size->value, sizeof size->value);
+    }
+    return walk->file->dims.failed ? -1 : (int)node->value;
+}
+/* Sets named to the tensor of a node, checked against its storage; 0, or -1 with an error. */
+static int opdi_checkpoint_tensor(opdi_checkpoint_walk *walk, uint32_t node, opdi_named *named) {
+    const opdi_pickle *pickle = &walk->pickle;
+    const uint32_t storage = opdi_pickle_get(pickle, node, 0), offset = opdi_pickle_get(pickle, node, 1);
+    const uint32_t word = opdi_pickle_get(pickle, storage, 0);
+    const int64_t elements = opdi_pickle_at(pickle, opdi_pickle_get(pickle, storage, 2))->value;
+    const opd_scalar_type dtype = opdi_pickle_globals[opdi_pickle_at(pickle, word)->value].dtype;
+    if (dtype == OPD_DTYPE_NONE) { return opdi_bad(walk->pickled, OPDI_NOWHERE, "a storage of a dtype that is not there"); }
+    if (!opdi_pickle_is(pickle, offset, OPDI_PICKLE_INT)) {
+        return opdi_bad(walk->pickled, OPDI_NOWHERE, "a tensor's offset that is no number");
+    }
+    const int64_t at = opdi_pickle_at(pickle, offset)->value, size = (int64_t)opd_dtype_size(dtype);
+    named->row = (int)dtype;
+    named->dims = walk->file->dims.length / sizeof(int64_t);
+    if ((named->member = opdi_checkpoint_member(walk, opdi_pickle_get(pickle, storage, 1))) < 0 ||
+        (named->ndim = opdi_checkpoint_dims(walk, opdi_pickle_get(pickle, node, 2))) < 0) {
+        return -1;
+    }
+    const int strides = opdi_checkpoint_dims(walk, opdi_pickle_get(pickle, node, 3));
+    if (strides != named->ndim) {
+        return opd_ok() ? opdi_bad(walk->pickled, OPDI_NOWHERE, "a tensor of %d sizes and %d strides", named->ndim, strides)
+            : -1;
+    }
+    const int64_t *dims = (const int64_t *)(void *)walk->file->dims.data + named->dims;
+    const int64_t reach = opdi_extent(dims, dims + named->ndim, named->ndim);
+    const uint64_t bytes = opdi_named_of(walk->file, named->member)->full;
+    if (elements > INT64_MAX / 16 || (uint64_t)(elements * size) > bytes || reach < 0 || at < 0 || at > elements ||
+        reach > elements - at) {
+        return opdi_bad(walk->pickled, OPDI_NOWHERE,
+                        "the tensor '%.200s' reaches beyond its storage of %lld elements in %llu bytes",
+                        walk->path.length ? walk->path.data : "", (long long)elements, (unsigned long long)bytes);
+    }
+    named->data = (size_t)(at * size);
+    return 0;
+}
+/* Sets named to a value that is no tensor; 0, or -1 with an error. */
+static int opdi_checkpoint_value(opdi_checkpoint_walk *walk, const opdi_pickle_node *node, opdi_named *named) {
+    opdi_string *const text = &walk->names;
+    named->member = -1;
+    switch (node->kind) {
+    case OPDI_PICKLE_BOOL: named->value = opd_value_bool(node->value != 0); return 0;
+    case OPDI_PICKLE_INT: named->value = opd_value_int(node->value); return 0;
+    case OPDI_PICKLE_FLOAT: named->value = opd_value_float(node->number); return 0;
+    case OPDI_PICKLE_TEXT: case OPDI_PICKLE_GLOBAL: {
+        const char *word = node->kind == OPDI_PICKLE_TEXT ? (const char *)walk->pickled->data + node->text
+            : opdi_pickle_globals[node->value].name;
+        const size_t length = node->kind == OPDI_PICKLE_TEXT ? (size_t)node->value : strlen(word);
+        named->value = opd_value_int((int64_t)text->length);
+        named->value.tag = OPD_TAG_STR;
+        opdi_string_add_n(text, word, length);
+        opdi_string_add_n(text, "", 1);
+        return text->failed ? -1 : 0;
+    }
+    default: named->value = opd_value_none(); return 0;
+    }
+}
+static int opdi_checkpoint_below(opdi_checkpoint_walk *walk, uint32_t node, int depth);
+/* Appends '/' and the key to the path and walks what is there; 0, or -1 with an error. */
+static int opdi_checkpoint_step(opdi_checkpoint_walk *walk, const opdi_pickle_node *key, int64_t i, uint32_t node,
+                                int depth) {
+    const size_t was = walk->path.length;
+    char number[32];
+    if (was) { opdi_string_add(&walk->path, "/"); }
+    if (key && key->kind == OPDI_PICKLE_TEXT) {
+        opdi_string_add_n(&walk->path, (const char *)walk->pickled->data + key->text, (size_t)key->value);
+    } else if (!key || key->kind == OPDI_PICKLE_INT) {
+        (void)snprintf(number, sizeof number, "%lld", (long long)(key ? key->value : i));
+        opdi_string_add(&walk->path, number);
+    } else {
+        return opdi_bad(walk->pickled, OPDI_NOWHERE, "a dict's key that is neither text nor an integer");
+    }
+    if (walk->path.failed || opdi_checkpoint_below(walk, node, depth + 1)) { return -1; }
+    walk->path.length = was;
+    if (walk->path.data) { walk->path.data[was] = 0; }
+    return 0;
+}
+/* Adds an entry for each end of the tree below a node; 0, or -1 with an error. */
+static int opdi_checkpoint_below(opdi_checkpoint_walk *walk, uint32_t node, int depth) {
+    const int kind = opdi_pickle_at(&walk->pickle, node)->kind;
+    const bool dict = kind == OPDI_PICKLE_DICT;
+    opdi_named named;
+    if (depth > OPDI_CHECKPOINT_DEPTH || ++walk->steps > OPDI_CHECKPOINT_STEPS) {
+        return opdi_bad(walk->pickled, OPDI_NOWHERE, depth > OPDI_CHECKPOINT_DEPTH
+                        ? "dicts and lists within each other more than 100 deep" : "more than 20,000,000 values");
+    }
+    if (dict || kind == OPDI_PICKLE_LIST || kind == OPDI_PICKLE_TUPLE) {
+        uint32_t item = opdi_pickle_at(&walk->pickle, node)->first;
+        for (int64_t i = 0; item; i++) {
+            const opdi_pickle_item *first = opdi_pickle_item_at(&walk->pickle, item);
+            const opdi_pickle_item *second = dict ? opdi_pickle_item_at(&walk->pickle, first->next) : first;
+            const opdi_pickle_node *key = dict ? opdi_pickle_at(&walk->pickle, first->node) : NULL;
+            if (opdi_checkpoint_step(walk, key, i, second->node, depth)) { return -1; }
+            item = second->next;
+        }
+        return 0;
+    }
+    memset(&named, 0, sizeof named);
+    named.where = OPDI_NOWHERE;
+    if (kind == OPDI_PICKLE_STORAGE) { return opdi_bad(walk->pickled, OPDI_NOWHERE, "a storage without a tensor"); }
+    if (kind == OPDI_PICKLE_TENSOR ? opdi_checkpoint_tensor(walk, node, &named)
+        : opdi_checkpoint_value(walk, opdi_pickle_at(&walk->pickle, node), &named)) { return -1; }
+    named.name = walk->names.length;
+    opdi_string_add_n(&walk->names, walk->path.length ? walk->path.data : "", walk->path.length);
+    opdi_string_add_n(&walk->names, "", 1);
+    opdi_string_add_n(&walk->file->members, (const char *)(const void *)&named, sizeof named);
+    return walk->names.failed || walk->file->members.failed ? -1 : 0;
+}
+/* Makes the bytes of a member a tensor of uint8: over the file's memory where elements are aligned there and nothing is
+   packed, else a copy.  A reference, or NULL with an error. */
+static opd_tensor *opdi_checkpoint_storage(opd_tensor_file *file, const opdi_named *member) {
+    opdi_source source;
+    unsigned char *own;
+    if (opdi_zip_bytes(file, member, member->method != 0, &source, &own)) { return NULL; }
+    const int64_t bytes = (int64_t)source.length;
+    opd_tensor *tensor;
+    if (!own && (uintptr_t)source.data % sizeof(double) == 0) {
+        opdi_ref_up(&file->bytes->refs);
+        tensor = opdi_tensor_wrap(file->bytes->data + member->data, opd_ints_of(&bytes, 1), NULL, OPD_UINT8,
+                                  opdi_bulk_let_go, file->bytes);
+        if (!tensor) { opdi_bulk_drop(file->bytes); }
+        return tensor;
+    }
+    tensor = opdi_tensor_make(&bytes, NULL, 1, OPD_UINT8, 0);
+    if (tensor && bytes) { memcpy(tensor->data, source.data, source.length); }
+    opdi_free(own, source.length);
+    return tensor;
+}
+/* Makes the storages that the new entries look at; 0, or -1 with an error. */
+static int opdi_checkpoint_storages(opd_tensor_file *file) {
+    const int64_t count = (int64_t)(file->members.length / sizeof(opdi_named));
+    file->storages = (opd_tensor **)opdi_alloc((size_t)file->count * sizeof *file->storages);
+    if (!file->storages) { return -1; }
+    memset(file->storages, 0, (size_t)file->count * sizeof *file->storages);
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t member = opdi_member_of(file, i)->member;
+        if (member < 0 || file->storages[member]) { continue; }
+        file->storages[member] = opdi_checkpoint_storage(file, opdi_named_of(file, member));
+        if (!file->storages[member]) { return -1; }
+    }
+    return 0;
+}
+/* Puts the tree's entries in the place of the zip's; 0, or -1 with an error. */
+static int opdi_checkpoint_settle(opd_tensor_file *file, opdi_string *names) {
+    const opdi_string members = file->entries, text = file->text;
+    const size_t sorted = (size_t)file->count * sizeof *file->sorted;
+    opdi_free(file->sorted, file->sorted ? sorted : 0);
+    file->sorted = NULL;
+    file->nstorages = file->count;
+    file->count = (int64_t)(file->members.length / sizeof(opdi_named));
+    file->entries = file->members;
+    file->members = members;
+    file->text = *names;
+    *names = text;
+    if (file->count && (file->sorted = (opdi_sorted *)opdi_alloc((size_t)file->count * sizeof *file->sorted)) == NULL) {
+        return -1;
+    }
+    for (int64_t i = 0; i < file->count; i++) {
+        file->sorted[i].name = opdi_named_name(file, i);
+        file->sorted[i].place = i;
+    }
+    const opdi_sorted *same = opdi_same_names(file->sorted, file->count);
+    if (!same) { return 0; }
+    file->source.entry = same->name;
+    return opdi_bad(&file->source, OPDI_NOWHERE, "there are two of that name");
+}
+/* Reads the pickle that entry i of a zip file is, and what it says of the others; 0, or -1 with an error. */
+static int opdi_checkpoint_parse(opd_tensor_file *file, int64_t i) {
+    opdi_checkpoint_walk walk;
+    opdi_source source;
+    unsigned char *own;
+    size_t at = 0;
+    if (opdi_zip_bytes(file, opdi_named_of(file, i), true, &source, &own)) { return -1; }
+    memset(&walk, 0, sizeof walk);
+    file->checkpoint = true;
+    walk.file = file;
+    walk.pickled = &source;
+    walk.root = opdi_named_name(file, i);
+    walk.root_bytes = (size_t)(strchr(walk.root, '/') + 1 - walk.root);
+    const uint32_t tree = opdi_pickle_read(&walk.pickle, &source, &at);
+    int rc = tree && opdi_checkpoint_below(&walk, tree, 0) == 0 && opdi_checkpoint_storages(file) == 0 &&
+        opdi_checkpoint_settle(file, &walk.names) == 0 ? 0 : -1;
+    opdi_pickle_free(&walk.pickle);
+    opdi_string_free(&walk.path);
+    opdi_string_free(&walk.names);
+    opdi_free(own, source.length);
+    return rc;
+}
+/* Returns the entry of a zip file that is a checkpoint's pickle, ROOT/data.pkl; -1: there is none. */
+static int64_t opdi_checkpoint_find(const opd_tensor_file *file) {
+    for (int64_t i = 0; i < file->count; i++) {
+        const char *slash = strchr(opdi_named_name(file, i), '/');
+        if (slash && strcmp(slash, "/data.pkl") == 0) { return i; }
+    }
+    return -1;
+}
+/* Returns a tensor of a checkpoint, over the storage that others may look at too; NULL with an error. */
+static opd_tensor *opdi_checkpoint_read(const opd_tensor_file *file, const opdi_named *named) {
+    const int64_t *dims = (const int64_t *)(void *)file->dims.data + named->dims;
+    const opd_scalar_type dtype = (opd_scalar_type)named->row;
+    opdi_source source = file->source;
+    source.entry = file->text.data + named->name;
+    if (named->member < 0) {
+        (void)opdi_bad(&source, OPDI_NOWHERE, "this is no tensor: opd_tensor_file_value reads it");
+        return NULL;
+    }
+    const opd_tensor *bytes = file->storages[named->member];
+    if (opdi_bools_check(&source, OPDI_NOWHERE, dtype, bytes->data, (size_t)bytes->numel)) { return NULL; }
+    opd_tensor *tensor = opdi_tensor_on(bytes->storage, bytes->data ? bytes->data + named->data : NULL, dims,
+                                        dims + named->ndim, named->ndim, dtype, opdi_place_of(bytes));
+    if (!tensor) { return NULL; }
+    opdi_ref_up(&bytes->storage->refs);
+    return opdi_own(tensor);
+}
 //== open files ========================================================================================================
 
 void opd_tensor_file_close(opd_tensor_file *file) {
     if (!file) { return; }
     if (file->sorted) { opdi_free(file->sorted, (size_t)file->count * sizeof *file->sorted); }
+    const int64_t storages = file->storages ? file->nstorages ? file->nstorages : file->count : 0;
+    for (int64_t i = 0; i < storages; i++) { if (file->storages[i]) { opdi_drop(file->storages[i]); } }
+    opdi_free(file->storages, (size_t)storages * sizeof *file->storages);
+    opdi_string_free(&file->members);
     opdi_string_free(&file->text);
     opdi_string_free(&file->entries);
     opdi_string_free(&file->dims);
@@ -42167,6 +42457,8 @@ static opd_tensor_file *opdi_tensor_file(opdi_bulk *bytes, const opdi_source *so
         rc = opdi_bad(&file->source, 0, "a .npy file, of one tensor: opd_npy_load reads it");
     } else {
         rc = opdi_is_zip(&file->source) ? opdi_zip_parse(file) : opdi_st_parse(file);
+        const int64_t pickle = rc == 0 && file->zip ? opdi_checkpoint_find(file) : -1;
+        if (pickle >= 0) { rc = opdi_checkpoint_parse(file, pickle); }
     }
     if (rc == 0) { return file; }
     opd_tensor_file_close(file);
@@ -42198,17 +42490,6 @@ opd_tensor_file *opd_tensor_file_parse(void *data, size_t size, void (*deleter)(
 int64_t opd_tensor_file_count(const opd_tensor_file *file) { return file ? file->count : 0; }
 const char *opd_tensor_file_name(const opd_tensor_file *file, int64_t i) {
     return file && i >= 0 && i < file->count ? opdi_named_name(file, i) : NULL;
-}
-static int64_t opdi_tensor_file_find(const opd_tensor_file *file, const char *name, size_t length) {
-    int64_t low = 0, high = file->count;
-    while (low < high) {
-        const int64_t middle = low + (high - low) / 2;
-        const char *its = file->sorted[middle].name;
-        const int order = strncmp(its, name, length);
-        if (order == 0 && !its[length]) { return file->sorted[middle].place; }
-        if (order < 0) { low = middle + 1; } else { high = middle; }
-    }
-    return -1;
 }
 int64_t opd_tensor_file_find(const opd_tensor_file *file, const char *name) {
     const size_t length = name ? strlen(name) : 0;
@@ -42260,6 +42541,7 @@ opd_tensor *opd_tensor_file_at(const opd_tensor_file *file, int64_t i) {
                        (long long)opd_tensor_file_count(file));
         return NULL;
     }
+    if (file->checkpoint) { return opdi_checkpoint_read(file, opdi_named_of(file, i)); }
     if (!file->zip) { return opdi_st_read(file, opdi_named_of(file, i)); }
     opd_tensor *tensor = opdi_zip_read(file, opdi_named_of(file, i));
     return tensor ? opdi_own(tensor) : NULL;
@@ -42270,6 +42552,23 @@ opd_tensor *opd_tensor_file_get(const opd_tensor_file *file, const char *name) {
     (void)opd_fail(OPD_ERROR_NOT_FOUND, "opd_tensor_file_get: %.500s has no tensor '%.300s'",
                    file ? file->source.path : "NULL", name ? name : "NULL");
     return NULL;
+}
+int opd_tensor_file_value(const opd_tensor_file *file, const char *name, opd_value *value) {
+    const int64_t i = opd_tensor_file_find(file, name);
+    *value = opd_value_none();
+    if (!opd_ok()) { return -1; }
+    if (i < 0) {
+        return opd_fail(OPD_ERROR_NOT_FOUND, "opd_tensor_file_value: %.500s has no entry '%.300s'",
+                        file ? file->source.path : "NULL", name ? name : "NULL");
+    }
+    const opdi_named *named = opdi_named_of(file, i);
+    if (!file->checkpoint || named->member >= 0) {
+        *value = opd_value_tensor(opd_tensor_file_at(file, i));
+        return opd_ok() ? 0 : -1;
+    }
+    *value = named->value;
+    if (value->tag == OPD_TAG_STR) { *value = opd_value_str(file->text.data + named->value.u.i); }
+    return 0;
 }
 
 //== writing files of several tensors ==================================================================================
