@@ -42167,7 +42167,7 @@ typedef struct opdi_checkpoint_walk {
     const opdi_source *pickled;  /* the bytes of data.pkl */
     opdi_pickle pickle;
     opdi_string path, names;     /* names: the file's text when the walk is done */
-    const char *root;            /* "archive/", which all names of the zip begin with */
+    const char *root, *folder;   /* "archive/" and "data/", what names of storages in a zip begin with; else empty */
     size_t root_bytes;
     int64_t steps;
 } opdi_checkpoint_walk;
@@ -42177,12 +42177,12 @@ typedef struct opdi_checkpoint_walk {
 static opdi_named *opdi_member_of(const opd_tensor_file *file, int64_t i) {
     return (opdi_named *)(void *)file->members.data + i;
 }
-/* Returns the member that holds the storage with this key: by name ROOT/data/KEY; -1 with an error. */
+/* Returns the member that holds the storage with this key, -1 with an error. */
 static int64_t opdi_checkpoint_member(opdi_checkpoint_walk *walk, uint32_t key) {
     const opdi_pickle_node *node = opdi_pickle_at(&walk->pickle, key);
     opdi_string name = {NULL, 0, 0, false};
     opdi_string_add_n(&name, walk->root, walk->root_bytes);
-    opdi_string_add(&name, "data/");
+    opdi_string_add(&name, walk->folder);
     opdi_string_add_n(&name, (const char *)walk->pickled->data + node->text, (size_t)node->value);
     int64_t i = name.failed ? -1 : opdi_tensor_file_find(walk->file, name.data, name.length);
     if (i < 0 && opd_ok()) {
@@ -42375,6 +42375,15 @@ static int opdi_checkpoint_settle(opd_tensor_file *file, opdi_string *names) {
     file->source.entry = same->name;
     return opdi_bad(&file->source, OPDI_NOWHERE, "there are two of that name");
 }
+/* Makes the file's entries of a tree, and gives back what the walk holds; 0, or -1 with an error. */
+static int opdi_checkpoint_finish(opdi_checkpoint_walk *walk, uint32_t tree) {
+    const int rc = tree && opdi_checkpoint_below(walk, tree, 0) == 0 && opdi_checkpoint_storages(walk->file) == 0 &&
+        opdi_checkpoint_settle(walk->file, &walk->names) == 0 ? 0 : -1;
+    opdi_pickle_free(&walk->pickle);
+    opdi_string_free(&walk->path);
+    opdi_string_free(&walk->names);
+    return rc;
+}
 /* Reads the pickle that entry i of a zip file is, and what it says of the others; 0, or -1 with an error. */
 static int opdi_checkpoint_parse(opd_tensor_file *file, int64_t i) {
     opdi_checkpoint_walk walk;
@@ -42388,14 +42397,79 @@ static int opdi_checkpoint_parse(opd_tensor_file *file, int64_t i) {
     walk.pickled = &source;
     walk.root = opdi_named_name(file, i);
     walk.root_bytes = (size_t)(strchr(walk.root, '/') + 1 - walk.root);
+    walk.folder = "data/";
     const uint32_t tree = opdi_pickle_read(&walk.pickle, &source, &at);
-    int rc = tree && opdi_checkpoint_below(&walk, tree, 0) == 0 && opdi_checkpoint_storages(file) == 0 &&
-        opdi_checkpoint_settle(file, &walk.names) == 0 ? 0 : -1;
-    opdi_pickle_free(&walk.pickle);
-    opdi_string_free(&walk.path);
-    opdi_string_free(&walk.names);
+    const int rc = opdi_checkpoint_finish(&walk, tree);
     opdi_free(own, source.length);
     return rc;
+}
+/* True for what torch.save wrote before 1.6: pickles one after another, the bytes of storages behind them. */
+static bool opdi_is_legacy(const opdi_source *source) {
+    static const unsigned char magic[] = {0x80, 2, 0x8a, 10, 0x6c, 0xfc, 0x9c, 0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19,
+                                          '.'};
+    return source->length > sizeof magic && memcmp(source->data, magic, sizeof magic) == 0;
+}
+/* Adds the storage with this key, whose number of elements and bytes are at *at; 0, or -1 with an error. */
+static int opdi_legacy_storage(opdi_checkpoint_walk *walk, const opdi_pickle_node *key, const unsigned char *text,
+                               size_t *at) {
+    const opdi_source *source = &walk->file->source;
+    const size_t nodes = walk->pickle.nodes.length / sizeof(opdi_pickle_node);
+    uint32_t found = 0;
+    opdi_named named;
+    for (uint32_t i = 1; i < nodes && !found; i++) {
+        if (!opdi_pickle_is(&walk->pickle, i, OPDI_PICKLE_STORAGE)) { continue; }
+        const opdi_pickle_node *its = opdi_pickle_at(&walk->pickle, opdi_pickle_get(&walk->pickle, i, 1));
+        if (its->value == key->value && memcmp(source->data + its->text, text, (size_t)key->value) == 0) { found = i; }
+    }
+    if (!found || source->length - *at < 8) {
+        return opdi_bad(source, *at, found ? "the file ends in front of a storage" : "a storage that no tensor has");
+    }
+    const uint32_t word = opdi_pickle_get(&walk->pickle, found, 0);
+    const uint64_t size = opd_dtype_size(opdi_pickle_globals[opdi_pickle_at(&walk->pickle, word)->value].dtype);
+    const uint64_t elements = opdi_le64(source->data + *at);
+    *at += 8;
+    if (elements > (source->length - *at) / OPDI_MAX(size, 1)) {
+        return opdi_bad(source, *at, "the file ends within a storage of %llu elements", (unsigned long long)elements);
+    }
+    memset(&named, 0, sizeof named);
+    named.name = walk->file->text.length;
+    opdi_string_add_n(&walk->file->text, (const char *)text, (size_t)key->value);
+    opdi_string_add_n(&walk->file->text, "", 1);
+    named.where = named.begin = named.data = *at;
+    named.full = elements * size;
+    named.end = *at += (size_t)named.full;
+    return walk->file->text.failed || opdi_named_add(walk->file, &named) ? -1 : 0;
+}
+/* Reads such a file; 0, or -1 with an error. */
+static int opdi_legacy_parse(opd_tensor_file *file) {
+    opdi_checkpoint_walk walk;
+    opdi_pickle other;
+    size_t at = 15;
+    memset(&walk, 0, sizeof walk);
+    walk.file = file;
+    walk.pickled = &file->source;
+    walk.root = walk.folder = "";
+    file->checkpoint = true;
+    int rc = opdi_text_reserve(file, file->source.length);
+    for (int i = 0; i < 2 && rc == 0; i++) {       /* the protocol's number, and sizes of types */
+        rc = opdi_pickle_read(&other, &file->source, &at) ? 0 : -1;
+        opdi_pickle_free(&other);
+    }
+    const uint32_t tree = rc == 0 ? opdi_pickle_read(&walk.pickle, &file->source, &at) : 0;
+    const uint32_t keys = tree ? opdi_pickle_read(&other, &file->source, &at) : 0;
+    for (uint32_t item = keys ? opdi_pickle_at(&other, keys)->first : 0; item && rc == 0;) {
+        const opdi_pickle_item *its = opdi_pickle_item_at(&other, item);
+        const opdi_pickle_node *key = opdi_pickle_at(&other, its->node);
+        if (key->kind != OPDI_PICKLE_TEXT) { rc = opdi_bad(&file->source, at, "the key of a storage is no text"); }
+        else { rc = opdi_legacy_storage(&walk, key, file->source.data + key->text, &at); }
+        item = its->next;
+    }
+    if (tree) { opdi_pickle_free(&other); }
+    if (rc || !keys || opdi_named_check(file, 0, file->source.length, false)) {
+        opdi_pickle_free(&walk.pickle);
+        return -1;
+    }
+    return opdi_checkpoint_finish(&walk, tree);
 }
 /* Returns the entry of a zip file that is a checkpoint's pickle, ROOT/data.pkl; -1: there is none. */
 static int64_t opdi_checkpoint_find(const opd_tensor_file *file) {
@@ -42456,7 +42530,8 @@ static opd_tensor_file *opdi_tensor_file(opdi_bulk *bytes, const opdi_source *so
     if (file->source.length >= 6 && memcmp(file->source.data, "\x93NUMPY", 6) == 0) {
         rc = opdi_bad(&file->source, 0, "a .npy file, of one tensor: opd_npy_load reads it");
     } else {
-        rc = opdi_is_zip(&file->source) ? opdi_zip_parse(file) : opdi_st_parse(file);
+        rc = opdi_is_zip(&file->source) ? opdi_zip_parse(file) : opdi_is_legacy(&file->source) ? opdi_legacy_parse(file)
+            : opdi_st_parse(file);
         const int64_t pickle = rc == 0 && file->zip ? opdi_checkpoint_find(file) : -1;
         if (pickle >= 0) { rc = opdi_checkpoint_parse(file, pickle); }
     }
