@@ -1494,11 +1494,14 @@ OPD_API opd_tensor *opd_npy_parse(const void *data, size_t size);
    never half a file; the new one has the old one's permissions.  0, or -1 with an error. */
 OPD_API int opd_npy_save(const char *path, opd_tensor *tensor);
 
-/* Files of several tensors by name, .npz and .safetensors; which of the two, the contents tell.  Opening maps the file
-   and reads its directory, no tensor.  Tensors of a safetensors file look at the map, which lives as long as they do;
-   what is written into them never reaches the file, which nobody should shorten so long.  Those of an .npz (stored or
-   deflated, zip64) are read, and their checksums tested.  NULL with an error that names file, byte and entry.  Any
-   thread, several at a time. */
+/* Files of several tensors by name: .safetensors, .npz, and what torch.save writes (.pt, .pth, also the stream of
+   PyTorch before 1.6); which of them, the contents tell.  Opening maps the file and reads its directory, no tensor.
+   Tensors of safetensors and checkpoints look at the map, which lives as long as they do, those of a checkpoint over
+   one storage where they were over one; what is written into them never reaches the file, which nobody should shorten
+   so long.  Those of an .npz (stored or deflated, zip64) are read, and their checksums tested.  A checkpoint's dicts,
+   lists and tuples give names by path: "model/0.weight", "optimizer/state/0/step".  Its pickle is data: what names a
+   class or function beyond tensors, sizes, dtypes and devices is an error, and nothing is run.  NULL with an error that
+   names file, byte and entry.  Any thread, several at a time. */
 typedef struct opd_tensor_file opd_tensor_file;
 OPD_API opd_tensor_file *opd_tensor_file_open(const char *path);
 /* Opens a file of tensors that lies in memory, taken over as opd_tensor_wrap does: deleter runs when the file is closed
@@ -6201,7 +6204,8 @@ typedef void (*opd_deleter)(void *data, void *user);
     X(uint64_t, opd_generator_take, 3, (opd_generator *, int64_t, uint64_t *)) \
     V(opd_generator_give_back, 3, (opd_generator *, uint64_t, int64_t)) \
     X(int, opd_tensor_record_stream, 2, (opd_tensor *, opd_stream)) \
-    X(opd_scope, opd_scope_open_at, 1, (const char *))
+    X(opd_scope, opd_scope_open_at, 1, (const char *)) \
+    X(int, opd_tensor_file_value, 3, (const opd_tensor_file *, const char *, opd_value *))
 
 #define OPD_X0() (void)
 #define OPD_X1(a) (a x0)
@@ -41186,7 +41190,6 @@ int opd_npy_save(const char *path, opd_tensor *tensor) {
 //  it.  Knows bytes and errors, no tensors.
 //----------------------------------------------------------------------------------------------------------------------
 
-#if !defined(OPD_NO_EXCHANGE)
 #if defined(OPDI_CORE)
 
 /* What a node of the tree is. */
@@ -41322,7 +41325,7 @@ static int opdi_pickle_text(opdi_pickle *pickle, int64_t count) {
     if (count < 0) {
         const void *end = memchr(pickle->source->data + begin, '\n', pickle->source->length - begin);
         if (!end) { return opdi_bad(pickle->source, begin, "the pickle ends within a line"); }
-        count = (int64_t)((const unsigned char *)end - pickle->source->data - begin);
+        count = (int64_t)((size_t)((const unsigned char *)end - pickle->source->data) - begin);
         pickle->at++;
     }
     if (!opd_ok() || !opdi_pickle_take(pickle, (uint64_t)count)) { return -1; }
@@ -41334,14 +41337,13 @@ static int opdi_pickle_text(opdi_pickle *pickle, int64_t count) {
 /* Puts what a module's name means on the stack; 0, or -1 with an error that names what has no meaning here. */
 static int opdi_pickle_global(opdi_pickle *pickle) {
     const uint32_t name = opdi_pickle_pop(pickle), module = name ? opdi_pickle_pop(pickle) : 0;
-    int k;
     if (!module) { return -1; }
     if (!opdi_pickle_is(pickle, name, OPDI_PICKLE_TEXT) || !opdi_pickle_is(pickle, module, OPDI_PICKLE_TEXT)) {
         return opdi_bad(pickle->source, pickle->at, "the name of a class is no text");
     }
     const opdi_pickle_node *texts[2] = {opdi_pickle_at(pickle, module), opdi_pickle_at(pickle, name)};
     const char *const data = (const char *)pickle->source->data;
-    for (k = 0; k < OPDI_PICKLE_GLOBALS; k++) {
+    for (int k = 0; k < OPDI_PICKLE_GLOBALS; k++) {
         const char *const words[2] = {opdi_pickle_globals[k].module, opdi_pickle_globals[k].name};
         int same = 0;
         for (int i = 0; i < 2; i++) {
@@ -41350,8 +41352,8 @@ static int opdi_pickle_global(opdi_pickle *pickle) {
         }
         if (same == 2) { return opdi_pickle_new(pickle, OPDI_PICKLE_GLOBAL, k) ? 0 : -1; }
     }
-    return opdi_bad(pickle->source, pickle->at, "the pickle asks for %.*s.%.*s, which is not one of those that are data",
-                    (int)OPDI_MIN(texts[0]->value, 100), data + texts[0]->text,
+    return opdi_bad(pickle->source, pickle->at, "the pickle asks for %.*s.%.*s, which is not one of those that are "
+                    "data", (int)OPDI_MIN(texts[0]->value, 100), data + texts[0]->text,
                     (int)OPDI_MIN(texts[1]->value, 100), data + texts[1]->text);
 }
 /* Makes a list, tuple or dict of what is on the stack above the last mark; kind 0: appends it to what is below. */
@@ -41440,7 +41442,8 @@ static int opdi_pickle_storage(opdi_pickle *pickle) {
     const uint32_t name = opdi_pickle_pop(pickle);
     if (!name) { return -1; }
     const uint32_t what = opdi_pickle_is(pickle, name, OPDI_PICKLE_TUPLE) ? opdi_pickle_get(pickle, name, 0) : 0;
-    const uint32_t type = what ? opdi_pickle_get(pickle, name, 1) : 0, key = what ? opdi_pickle_get(pickle, name, 2) : 0;
+    const uint32_t type = what ? opdi_pickle_get(pickle, name, 1) : 0;
+    const uint32_t key = what ? opdi_pickle_get(pickle, name, 2) : 0;
     const uint32_t elements = what ? opdi_pickle_get(pickle, name, 4) : 0;
     if (!opdi_pickle_is(pickle, what, OPDI_PICKLE_TEXT) || opdi_pickle_at(pickle, what)->value != 7 ||
         memcmp(pickle->source->data + opdi_pickle_at(pickle, what)->text, "storage", 7) != 0 ||
@@ -41471,14 +41474,17 @@ static int opdi_pickle_keep(opdi_pickle *pickle, uint64_t number) {
 static int opdi_pickle_recall(opdi_pickle *pickle, uint64_t number) {
     const uint32_t node = number < pickle->memo.length / sizeof(uint32_t)
         ? ((const uint32_t *)(void *)pickle->memo.data)[number] : 0;
-    if (!node) { return opdi_bad(pickle->source, pickle->at, "the pickle has kept nothing as %llu",
-                                 (unsigned long long)number); }
+    if (!node) {
+        return opdi_bad(pickle->source, pickle->at, "the pickle has kept nothing as %llu", (unsigned long long)number);
+    }
     return opdi_pickle_push(pickle, node);
 }
 /* Reads an integer of `bytes` bytes in two's complement; what needs more than 64 bits is an error. */
 static int opdi_pickle_long(opdi_pickle *pickle, uint64_t bytes) {
     if (!opd_ok()) { return -1; }
-    if (bytes > 8) { return opdi_bad(pickle->source, pickle->at, "an integer of %llu bytes", (unsigned long long)bytes); }
+    if (bytes > 8) {
+        return opdi_bad(pickle->source, pickle->at, "an integer of %llu bytes", (unsigned long long)bytes);
+    }
     uint64_t value = opdi_pickle_number(pickle, (int)bytes);
     if (bytes && bytes < 8 && value >> (8 * bytes - 1)) { value |= ~UINT64_C(0) << (8 * bytes); }
     return opd_ok() && opdi_pickle_new(pickle, OPDI_PICKLE_INT, (int64_t)value) ? 0 : -1;
@@ -41533,7 +41539,8 @@ static int opdi_pickle_step(opdi_pickle *pickle) {
     case 0x94: return opdi_pickle_keep(pickle, pickle->memo.length / sizeof(uint32_t));
     case 'h': return opdi_pickle_recall(pickle, opdi_pickle_number(pickle, 1));
     case 'j': return opdi_pickle_recall(pickle, opdi_pickle_number(pickle, 4));
-    case 'c': return opdi_pickle_text(pickle, -1) || opdi_pickle_text(pickle, -1) || opdi_pickle_global(pickle) ? -1 : 0;
+    case 'c':
+        return opdi_pickle_text(pickle, -1) || opdi_pickle_text(pickle, -1) || opdi_pickle_global(pickle) ? -1 : 0;
     case 0x93: return opdi_pickle_global(pickle);
     case 'R': return opdi_pickle_call(pickle);
     case 'Q': return opdi_pickle_storage(pickle);
@@ -41564,7 +41571,6 @@ static uint32_t opdi_pickle_read(opdi_pickle *pickle, const opdi_source *source,
     *at = pickle->at;
     return rc == 1 && opd_ok() ? opdi_pickle_pop(pickle) : 0;
 }
-#endif
 #endif
 
 //----------------------------------------------------------------------------------------------------------------------
@@ -42217,7 +42223,9 @@ static int opdi_checkpoint_tensor(opdi_checkpoint_walk *walk, uint32_t node, opd
     const uint32_t word = opdi_pickle_get(pickle, storage, 0);
     const int64_t elements = opdi_pickle_at(pickle, opdi_pickle_get(pickle, storage, 2))->value;
     const opd_scalar_type dtype = opdi_pickle_globals[opdi_pickle_at(pickle, word)->value].dtype;
-    if (dtype == OPD_DTYPE_NONE) { return opdi_bad(walk->pickled, OPDI_NOWHERE, "a storage of a dtype that is not there"); }
+    if (dtype == OPD_DTYPE_NONE) {
+        return opdi_bad(walk->pickled, OPDI_NOWHERE, "a storage of a dtype that is not there");
+    }
     if (!opdi_pickle_is(pickle, offset, OPDI_PICKLE_INT)) {
         return opdi_bad(walk->pickled, OPDI_NOWHERE, "a tensor's offset that is no number");
     }
@@ -42230,8 +42238,8 @@ static int opdi_checkpoint_tensor(opdi_checkpoint_walk *walk, uint32_t node, opd
     }
     const int strides = opdi_checkpoint_dims(walk, opdi_pickle_get(pickle, node, 3));
     if (strides != named->ndim) {
-        return opd_ok() ? opdi_bad(walk->pickled, OPDI_NOWHERE, "a tensor of %d sizes and %d strides", named->ndim, strides)
-            : -1;
+        return !opd_ok() ? -1
+            : opdi_bad(walk->pickled, OPDI_NOWHERE, "a tensor of %d sizes and %d strides", named->ndim, strides);
     }
     const int64_t *dims = (const int64_t *)(void *)walk->file->dims.data + named->dims;
     const int64_t reach = opdi_extent(dims, dims + named->ndim, named->ndim);
@@ -44219,6 +44227,9 @@ opd_tensor *opd_tensor_file_at(const opd_tensor_file *file, int64_t i) {
 }
 opd_tensor *opd_tensor_file_get(const opd_tensor_file *file, const char *name) {
     return (opd_tensor *)opdi_null_without(__func__, "OPD_NO_EXCHANGE");
+}
+int opd_tensor_file_value(const opd_tensor_file *file, const char *name, opd_value *value) {
+    return opdi_without(__func__, "OPD_NO_EXCHANGE");
 }
 int opd_safetensors_save(const char *path, const char *const *names, opd_tensors tensors,
                          const char *const *metadata) {
