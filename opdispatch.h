@@ -161,7 +161,8 @@
                       (losses go too), LOSS, INDEX, TRAIN.  Who calls what is left out is told so by an error.
      OPD_NO_TRANSFORMS  no vmap and derivatives of functions       OPD_NO_GRAPHS     no recording of graphs
      OPD_NO_TRAINING  no optimizers, scaler, learning rates        OPD_NO_EXCHANGE   no DLPack, no files
-     OPD_NO_CHECKING  no gradcheck, opcheck, pictures of graphs    OPD_NO_PROFILER, OPD_NO_AUTOCAST
+     OPD_NO_CHECKING  no gradcheck, opcheck, pictures of graphs    OPD_NO_MODULES    no named parameters
+     OPD_NO_PROFILER, OPD_NO_AUTOCAST
                       Their functions fail and say so; what frees, ends or closes does nothing, and registering
                       for autocast, as libraries do, succeeds.  All of them and OPD_NO_OPERATORS leave the core:
                       schemas, dispatcher, tensors, autograd.
@@ -255,6 +256,7 @@
      >>api:graphs      recording operators into a graph, printing and running it
      >>api:checking    gradients against finite differences, opcheck, pictures of graphs
      >>api:training    optimizers, the gradient scaler, clipping, learning rates
+     >>api:modules     named parameters and buffers
      >>api:observers   who is told of calls; the profiler
      >>api:plug        library blocks
      >>api:load        plug-ins, and compiling at run time
@@ -316,6 +318,7 @@
      >>exchange        DLPack, .npy, and how files are read and written
      >>pickles         pickles read as data: what torch.save writes
      >>files           files of several tensors: safetensors, .npz; graphs saved and loaded
+     >>modules         named parameters and buffers
      >>profiler        records of events, the table, the trace file
      >>fork            a thread or the program ends, or the program forks
      >>leftout         what tools that are left out answer
@@ -2378,6 +2381,36 @@ typedef struct opd_one_cycle {
 /* pct_start 0.3, div_factor 25, final_div_factor 1e4, cosine, two phases */
 OPD_API opd_one_cycle opd_one_cycle_defaults(double max_lr, int64_t total_steps);
 OPD_API double opd_lr_one_cycle(int64_t step, const opd_one_cycle *cycle);
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>api:modules    named parameters and buffers
+//----------------------------------------------------------------------------------------------------------------------
+
+/* A collection of tensors under dotted names ("0.weight"), in the order in which they were added: what a network has
+   besides its formula, and what files of weights, exported programs and optimizers are about.  One thread at a time
+   while it changes, any number that read. */
+typedef struct opd_module opd_module;
+typedef enum opd_module_kind {
+    OPD_MODULE_PARAMETER,        /* trained: a leaf */
+    OPD_MODULE_BUFFER,           /* saved with the parameters, not trained: running means */
+    OPD_MODULE_CONSTANT          /* neither: what is computed or comes with the program */
+} opd_module_kind;
+OPD_API opd_module *opd_module_new(void);                                     /* empty; NULL with an error */
+OPD_API opd_module *opd_module_keep(opd_module *module);                      /* one owner more; returns module */
+OPD_API void opd_module_free(opd_module *module);                             /* one owner less; NULL: nothing */
+/* Adds a tensor, which the module holds, at the end; requires_grad stays as it is.  set puts another one in its place.
+   0, or -1 with an error: the name is taken, is none (set), or is empty; a parameter is no leaf. */
+OPD_API int opd_module_add(opd_module *module, const char *name, opd_tensor *tensor, opd_module_kind kind);
+OPD_API int opd_module_set(opd_module *module, const char *name, opd_tensor *tensor);
+/* The tensor of that name, borrowed; NULL with an error that names it when there is none. */
+OPD_API opd_tensor *opd_module_get(const opd_module *module, const char *name);
+/* The index of that name; -1, without an error: there is none. */
+OPD_API int64_t opd_module_find(const opd_module *module, const char *name);
+OPD_API int64_t opd_module_count(const opd_module *module);
+/* Name, tensor (borrowed) and kind of the i-th; beyond the last NULL, NULL and OPD_MODULE_CONSTANT. */
+OPD_API const char *opd_module_name(const opd_module *module, int64_t i);
+OPD_API opd_tensor *opd_module_at(const opd_module *module, int64_t i);
+OPD_API opd_module_kind opd_module_kind_at(const opd_module *module, int64_t i);
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>api:observers  who is told of calls; the profiler
@@ -6205,7 +6238,18 @@ typedef void (*opd_deleter)(void *data, void *user);
     V(opd_generator_give_back, 3, (opd_generator *, uint64_t, int64_t)) \
     X(int, opd_tensor_record_stream, 2, (opd_tensor *, opd_stream)) \
     X(opd_scope, opd_scope_open_at, 1, (const char *)) \
-    X(int, opd_tensor_file_value, 3, (const opd_tensor_file *, const char *, opd_value *))
+    X(int, opd_tensor_file_value, 3, (const opd_tensor_file *, const char *, opd_value *)) \
+    X(opd_module *, opd_module_new, 0, ()) \
+    X(opd_module *, opd_module_keep, 1, (opd_module *)) \
+    V(opd_module_free, 1, (opd_module *)) \
+    X(int, opd_module_add, 4, (opd_module *, const char *, opd_tensor *, opd_module_kind)) \
+    X(int, opd_module_set, 3, (opd_module *, const char *, opd_tensor *)) \
+    X(opd_tensor *, opd_module_get, 2, (const opd_module *, const char *)) \
+    X(int64_t, opd_module_find, 2, (const opd_module *, const char *)) \
+    X(int64_t, opd_module_count, 1, (const opd_module *)) \
+    X(const char *, opd_module_name, 2, (const opd_module *, int64_t)) \
+    X(opd_tensor *, opd_module_at, 2, (const opd_module *, int64_t)) \
+    X(opd_module_kind, opd_module_kind_at, 2, (const opd_module *, int64_t))
 
 #define OPD_X0() (void)
 #define OPD_X1(a) (a x0)
@@ -6630,7 +6674,7 @@ extern char **environ;
 #define OPD_NO_OP_LOSS
 #endif
 #if defined(OPD_NO_TRANSFORMS) || defined(OPD_NO_GRAPHS) || defined(OPD_NO_CHECKING) || defined(OPD_NO_TRAINING) || \
-    defined(OPD_NO_EXCHANGE) || defined(OPD_NO_PROFILER) || defined(OPD_NO_AUTOCAST)
+    defined(OPD_NO_EXCHANGE) || defined(OPD_NO_MODULES) || defined(OPD_NO_PROFILER) || defined(OPD_NO_AUTOCAST)
 #define OPDI_TOOLS_LESS
 #endif
 #if defined(OPD_NO_OP_POOL) || defined(OPD_NO_OP_RESAMPLE) || defined(OPD_NO_OP_LOSS) || \
@@ -43094,6 +43138,159 @@ opd_graph *opd_graph_load(const char *path) {
 OPDI_COLD_END
 #endif   /* OPD_NO_EXCHANGE */
 
+#if !defined(OPD_NO_MODULES)
+//----------------------------------------------------------------------------------------------------------------------
+//  >>modules      named parameters and buffers
+//
+//  A list of tensors with names, and a table that finds them.  Knows of a tensor whether it is a leaf and nothing else.
+//----------------------------------------------------------------------------------------------------------------------
+
+OPDI_COLD_BEGIN
+
+//== the collection ====================================================================================================
+
+#if defined(OPDI_CORE)
+
+typedef struct opdi_module_item {
+    char *name;
+    size_t bytes;                /* of the name, with its zero */
+    opd_tensor *tensor;          /* a reference */
+    opd_module_kind kind;
+} opdi_module_item;
+struct opd_module {
+    int32_t refs;
+    int64_t count, cap;
+    opdi_module_item *items;     /* [cap] */
+    int64_t *table;              /* [2 * cap] places of items by the hash of their names, -1: free */
+};
+
+opd_module *opd_module_new(void) {
+    opd_module *module = opd_ok() ? (opd_module *)opdi_alloc(sizeof *module) : NULL;
+    if (!module) { return NULL; }
+    memset(module, 0, sizeof *module);
+    module->refs = 1;
+    return module;
+}
+opd_module *opd_module_keep(opd_module *module) {
+    if (module) { opdi_ref_up(&module->refs); }
+    return module;
+}
+static void opdi_module_lists_free(opd_module *module) {
+    opdi_free(module->items, (size_t)module->cap * sizeof *module->items);
+    opdi_free(module->table, (size_t)(2 * module->cap) * sizeof *module->table);
+}
+void opd_module_free(opd_module *module) {
+    if (!module || opdi_ref_down(&module->refs)) { return; }
+    for (int64_t i = 0; i < module->count; i++) {
+        opd_release(module->items[i].tensor);
+        opdi_free(module->items[i].name, module->items[i].bytes);
+    }
+    opdi_module_lists_free(module);
+    opdi_free(module, sizeof *module);
+}
+/* Returns where in the table a name is, or would be. */
+static int64_t opdi_module_slot(const opd_module *module, const char *name) {
+    const uint64_t mask = (uint64_t)(2 * module->cap - 1);
+    uint64_t slot = opdi_schema_mix_text(UINT64_C(0xcbf29ce484222325), name);
+    for (slot = (slot ^ slot >> 29) & mask;
+         module->table[slot] >= 0 && strcmp(module->items[module->table[slot]].name, name) != 0;
+         slot = (slot + 1) & mask) { }
+    return (int64_t)slot;
+}
+/* Makes room for twice as many; 0, or -1 with the module as it was. */
+static int opdi_module_grow(opd_module *module) {
+    opd_module big = *module;
+    big.cap = module->cap ? 2 * module->cap : 16;
+    big.items = (opdi_module_item *)opdi_alloc((size_t)big.cap * sizeof *big.items);
+    big.table = big.items ? (int64_t *)opdi_alloc((size_t)(2 * big.cap) * sizeof *big.table) : NULL;
+    if (!big.table) {
+        opdi_free(big.items, (size_t)big.cap * sizeof *big.items);
+        return -1;
+    }
+    for (int64_t i = 0; i < 2 * big.cap; i++) { big.table[i] = -1; }
+    for (int64_t i = 0; i < big.count; i++) {
+        big.items[i] = module->items[i];
+        big.table[opdi_module_slot(&big, big.items[i].name)] = i;
+    }
+    opdi_module_lists_free(module);
+    module->cap = big.cap;
+    module->items = big.items;
+    module->table = big.table;
+    return 0;
+}
+int64_t opd_module_find(const opd_module *module, const char *name) {
+    return module && name && module->cap ? module->table[opdi_module_slot(module, name)] : -1;
+}
+static int opdi_null_module(const opd_module *module, const char *function) {
+    return module ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "%s: the module is NULL", function);
+}
+/* Checks that a tensor can stand under a name of that kind; 0, or -1 with an error. */
+static int opdi_module_check(const char *name, const opd_tensor *tensor, opd_module_kind kind, const char *function) {
+    if (opdi_null_tensor(tensor, function)) { return -1; }
+    if ((int)kind < OPD_MODULE_PARAMETER || kind > OPD_MODULE_CONSTANT) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: there is no kind %d", function, (int)kind);
+    }
+    if (kind == OPD_MODULE_PARAMETER && tensor->grad_fn) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: cannot assign a non-leaf Tensor to parameter '%.300s'", function,
+                        name);
+    }
+    return 0;
+}
+int opd_module_add(opd_module *module, const char *name, opd_tensor *tensor, opd_module_kind kind) {
+    if (!opd_ok() || opdi_null_module(module, "opd_module_add")) { return -1; }
+    if (!name || !*name) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_module_add: the name is %s", name ? "empty" : "NULL");
+    }
+    if (opdi_module_check(name, tensor, kind, "opd_module_add")) { return -1; }
+    if (opd_module_find(module, name) >= 0) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_module_add: there is a '%.300s' already", name);
+    }
+    if (module->count == module->cap && opdi_module_grow(module)) { return -1; }
+    opdi_module_item item;
+    item.bytes = strlen(name) + 1;
+    if (!(item.name = (char *)opdi_alloc(item.bytes))) { return -1; }
+    memcpy(item.name, name, item.bytes);
+    item.tensor = opd_keep(tensor);
+    item.kind = kind;
+    module->table[opdi_module_slot(module, name)] = module->count;
+    module->items[module->count++] = item;
+    return 0;
+}
+/* Returns the place of a name; -1 with an error that names it. */
+static int64_t opdi_module_place(const opd_module *module, const char *name, const char *function) {
+    if (opdi_null_module(module, function)) { return -1; }
+    const int64_t i = opd_module_find(module, name);
+    if (i < 0) {
+        (void)opd_fail(OPD_ERROR_NOT_FOUND, "%s: the module has no '%.300s'", function, name ? name : "NULL");
+    }
+    return i;
+}
+int opd_module_set(opd_module *module, const char *name, opd_tensor *tensor) {
+    const int64_t i = opd_ok() ? opdi_module_place(module, name, "opd_module_set") : -1;
+    if (i < 0 || opdi_module_check(name, tensor, module->items[i].kind, "opd_module_set")) { return -1; }
+    opd_tensor *was = module->items[i].tensor;
+    module->items[i].tensor = opd_keep(tensor);
+    opd_release(was);
+    return 0;
+}
+opd_tensor *opd_module_get(const opd_module *module, const char *name) {
+    const int64_t i = opdi_module_place(module, name, "opd_module_get");
+    return i < 0 ? NULL : module->items[i].tensor;
+}
+int64_t opd_module_count(const opd_module *module) { return module ? module->count : 0; }
+const char *opd_module_name(const opd_module *module, int64_t i) {
+    return module && i >= 0 && i < module->count ? module->items[i].name : NULL;
+}
+opd_tensor *opd_module_at(const opd_module *module, int64_t i) {
+    return module && i >= 0 && i < module->count ? module->items[i].tensor : NULL;
+}
+opd_module_kind opd_module_kind_at(const opd_module *module, int64_t i) {
+    return module && i >= 0 && i < module->count ? module->items[i].kind : OPD_MODULE_CONSTANT;
+}
+#endif
+OPDI_COLD_END
+#endif   /* OPD_NO_MODULES */
+
 #if !defined(OPD_NO_PROFILER)
 //----------------------------------------------------------------------------------------------------------------------
 //  >>profiler     records of events, the table, the trace file
@@ -44248,6 +44445,37 @@ opd_graph *opd_graph_from_bytes(const void *data, size_t size) {
 }
 opd_graph *opd_graph_load(const char *path) {
     return (opd_graph *)opdi_null_without(__func__, "OPD_NO_EXCHANGE or OPD_NO_GRAPHS");
+}
+#endif
+#if defined(OPD_NO_MODULES)
+opd_module *opd_module_new(void) { return (opd_module *)opdi_null_without(__func__, "OPD_NO_MODULES"); }
+opd_module *opd_module_keep(opd_module *module) { return (opd_module *)opdi_null_without(__func__, "OPD_NO_MODULES"); }
+void opd_module_free(opd_module *module) { }
+int64_t opd_module_find(const opd_module *module, const char *name) { return opdi_without(__func__, "OPD_NO_MODULES"); }
+int opd_module_add(opd_module *module, const char *name, opd_tensor *tensor, opd_module_kind kind) {
+    return opdi_without(__func__, "OPD_NO_MODULES");
+}
+int opd_module_set(opd_module *module, const char *name, opd_tensor *tensor) {
+    return opdi_without(__func__, "OPD_NO_MODULES");
+}
+opd_tensor *opd_module_get(const opd_module *module, const char *name) {
+    return (opd_tensor *)opdi_null_without(__func__, "OPD_NO_MODULES");
+}
+int64_t opd_module_count(const opd_module *module) {
+    (void)opdi_without(__func__, "OPD_NO_MODULES");
+    return 0;
+}
+const char *opd_module_name(const opd_module *module, int64_t i) {
+    return (const char *)opdi_null_without(__func__, "OPD_NO_MODULES");
+}
+opd_tensor *opd_module_at(const opd_module *module, int64_t i) {
+    return (opd_tensor *)opdi_null_without(__func__, "OPD_NO_MODULES");
+}
+opd_module_kind opd_module_kind_at(const opd_module *module, int64_t i) {
+    opd_module_kind none;
+    memset(&none, 0, sizeof none);
+    (void)opdi_without(__func__, "OPD_NO_MODULES");
+    return none;
 }
 #endif
 #if defined(OPD_NO_PROFILER)

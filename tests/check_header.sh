@@ -117,7 +117,7 @@ check_contents() {
 check_pragmas() {
     for with in WHOLE STATIC NO_THREADS NO_SIMD NO_CACHE NO_PLUGINS NO_OPERATORS NO_OP_CONV NO_OP_POOL NO_OP_RESAMPLE \
         NO_OP_DISTANCE NO_OP_FFT NO_OP_NORM NO_OP_LOSS NO_OP_INDEX NO_OP_TRAIN NO_TRANSFORMS NO_GRAPHS NO_CHECKING \
-        NO_TRAINING NO_EXCHANGE NO_PROFILER NO_AUTOCAST; do
+        NO_TRAINING NO_EXCHANGE NO_MODULES NO_PROFILER NO_AUTOCAST; do
         $CC -O2 -E $inc -DOPD_$with "$tmp/implementation.c" 2>/dev/null |
             awk -v with=$with '/pragma GCC push_options|pragma clang attribute push|pragma clang optimize off/ { n++; m++ }
                  /pragma GCC pop_options|pragma clang attribute pop|pragma clang optimize on/ { n-- }
@@ -390,7 +390,7 @@ check_families() {
 # Without a tool the rest compiles without a warning, in C and in C++.  Without all of them, with operators and without,
 # it works: all functions are there, those of the tools say what left them out, and what frees or closes is harmless;
 # plug-ins are loaded.
-tools='TRANSFORMS GRAPHS CHECKING TRAINING EXCHANGE PROFILER AUTOCAST'
+tools='TRANSFORMS GRAPHS CHECKING TRAINING EXCHANGE MODULES PROFILER AUTOCAST'
 cat >"$tmp/ask_tools.h" <<'TEXT'
 static int says(const char *function, const char *macro) {
     char text[200];
@@ -425,6 +425,7 @@ static int ask_tools(void) {
     wrong += opd_gradcheck_defaults().fast_mode || says("gradcheck_defaults", "CHECKING");
     wrong += opd_adam_new(&x, 1, NULL) || says("adam_new", "TRAINING");
     wrong += opd_lr_step(1, 1, 1, 1) > 0 || says("lr_step", "TRAINING");
+    wrong += opd_module_new() || says("module_new", "MODULES");
     wrong += opd_npy_load("x") || says("npy_load", "EXCHANGE");
     wrong += opd_tensor_file_find(NULL, "x") != -1 || says("tensor_file_find", "EXCHANGE");
     wrong += opd_profiler_begin(NULL) != -1 || says("profiler_begin", "PROFILER");
