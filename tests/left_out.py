@@ -16,7 +16,8 @@ BEGIN, END = '//== printed by tests/left_out.py\n', '//== end of what left_out.p
 # Macros whose functions are there in another way: operators have lists of cards, loading says why it fails.
 OTHERS = re.compile(r'OPD_NO_(OPERATORS|OP_\w+|PLUGINS)$')
 # What says that a function failed, by its type; a pointer is NULL, a struct is all zero.
-ANSWERS = {'int': '-1', 'int64_t': '-1', 'size_t': '0', 'double': 'NAN', 'opd_scalar_type': 'OPD_DTYPE_NONE'}
+ANSWERS = {'int': '-1', 'int64_t': '-1', 'size_t': '0', 'double': 'NAN', 'opd_scalar_type': 'OPD_DTYPE_NONE',
+           'opd_json_kind': 'OPD_JSON_NONE'}
 # Numbers of parts: of nothing, none.
 COUNTS = 'opd_graph_ninputs', 'opd_graph_noutputs', 'opd_graph_count', 'opd_tensor_file_count', 'opd_module_count'
 # What files of operators call, whether a program ever opens a region or not: as outside of regions.
