@@ -4,10 +4,14 @@
     python3 make_checkpoints.py >checkpoints.txt        made with PyTorch 2.15.0
 
 Each file is a line `file NAME BYTES`, its bytes, then for each value a line `PATH kind value` with the text up to the
-end of the line, and `end`; or `bad TEXT`: what the error has to say.
+end of the line, and `end`; or `bad TEXT`: what the error has to say.  The kind strange is an entry that cannot be read,
+with what the error says.
 """
 import io
-from collections import OrderedDict
+import pickle
+import struct
+import zipfile
+from collections import Counter, OrderedDict
 
 import torch
 
@@ -33,9 +37,21 @@ VALUES = {
     'training': {'model': layer.state_dict(), 'optimizer': optimizer.state_dict(), 'epoch': 3},
     'one': torch.arange(5),
     'parameter': {'p': torch.nn.Parameter(base[:3])},
+    'other': {'set': {3}, 'count': Counter('aab'), 'complex': 1.5 - 2j, 'gpu': torch.device('cuda', 1), 'ascii': b'abc'},
+    'strange': {'sparse': torch.eye(2).to_sparse(), 'meta': torch.empty(2, device='meta'), 'next': 7,
+                'lazy': torch.ones(2, dtype=torch.complex64).conj(), 'minus': torch.ones(2)._neg_view(),
+                'quantized': torch.quantize_per_tensor(torch.ones(2), 0.1, 3, torch.quint8), 'bytes': b'\xff'},
 }
-BAD = {'module': (layer, 'torch.nn.modules.linear.Linear'), 'sparse': ({'x': torch.eye(2).to_sparse()}, '_rebuild_sparse'),
-       'wide': ({'x': 2 ** 70}, 'an integer of 9 bytes'), 'function': ({'f': print}, 'print, which is not')}
+VALUES['other']['marked'] = torch.nn.Parameter(base[:3])
+VALUES['other']['marked'].mark = 'x'
+VALUES['strange'].update((t, torch.zeros(2).to(getattr(torch, t))) for t in ('uint16', 'uint64', 'float8_e5m2', 'complex32'))
+STRANGE = {'sparse': '_rebuild_sparse_tensor, which is not read here', 'meta': '_rebuild_meta_tensor_no_storage, which',
+           'lazy': 'conjugated or negated', 'minus': 'conjugated or negated', 'quantized': '_rebuild_qtensor, which is not',
+           'bytes': '_codecs.encode, which', 'uint16': 'the dtype uint16 is not there', 'uint64': 'the dtype uint64',
+           'float8_e5m2': 'the dtype float8_e5m2', 'complex32': 'the dtype complex32'}
+BAD = {'module': (layer, 'torch.nn.modules.linear.Linear'), 'wide': ({'x': 2 ** 70}, 'an integer of 9 bytes'),
+       'function': ({'f': print}, 'print, which is not'), 'key': ({1.5: 2}, "a dict's key that is neither"),
+       'zero': ({'a\0b': 2}, "a dict's key with a zero byte")}
 
 
 def number(x):
@@ -46,12 +62,14 @@ def show(path, x, out):
     if isinstance(x, dict):
         for k, v in x.items():
             show(path + [str(k)], v, out)
-    elif isinstance(x, (list, tuple)):
+    elif isinstance(x, (list, tuple, set)):
         for i, v in enumerate(x):
             show(path + [str(i)], v, out)
     else:
         kind, text = 'none', ''
-        if isinstance(x, torch.Tensor):
+        if path[-1:] and path[-1] in STRANGE:
+            kind, text = 'strange', STRANGE[path[-1]]
+        elif isinstance(x, torch.Tensor):
             parts = torch.view_as_real(x.detach()).flatten() if x.is_complex() else x.detach().flatten()
             kind = 'tensor'
             text = '%s [%s] %s' % (str(x.dtype)[6:], ','.join(map(str, x.shape)), ','.join(number(v) for v in parts.tolist()))
@@ -61,15 +79,21 @@ def show(path, x, out):
             kind, text = 'int', str(x)
         elif isinstance(x, float):
             kind, text = 'float', x.hex()
+        elif isinstance(x, complex):
+            kind, text = 'complex', '%s,%s' % (x.real.hex(), x.imag.hex())
         elif x is not None:
-            kind, text = 'text', str(x).replace('torch.', '')
+            kind, text = 'text', x.decode() if isinstance(x, bytes) else str(x).replace('torch.', '')
         out.append('%s|%s|%s' % ('/'.join(path), kind, text))
 
 
 def file(name, value, **options):
     f = io.BytesIO()
     torch.save(value, f, **options)
-    data = f.getvalue().hex()
+    put(name, f.getvalue())
+
+
+def put(name, data):
+    data = data.hex()
     print('file %s %d' % (name, len(data) // 2))
     for i in range(0, len(data), 120):
         print(data[i:i + 120])
@@ -77,6 +101,8 @@ def file(name, value, **options):
 
 for kind, options in (('', {}), ('_old', {'_use_new_zipfile_serialization': False}), ('_4', {'pickle_protocol': 4})):
     for name, value in VALUES.items():
+        if kind and name in ('strange', 'other'):
+            continue
         file(name + kind, value, **options)
         out = []
         show([], value, out)
@@ -84,3 +110,94 @@ for kind, options in (('', {}), ('_old', {'_use_new_zipfile_serialization': Fals
     for name, (value, text) in BAD.items():
         file(name + kind, value, **options)
         print('bad ' + text)
+
+
+# Files that no torch.save has written.
+def packed(entries, method=zipfile.ZIP_STORED):
+    f = io.BytesIO()
+    with zipfile.ZipFile(f, 'w', method) as z:
+        for name, data in entries.items():
+            z.writestr(zipfile.ZipInfo('archive/' + name), data, method)
+    return f.getvalue()
+
+
+def entries_of(value):
+    f = io.BytesIO()
+    torch.save(value, f)
+    z = zipfile.ZipFile(f)
+    return OrderedDict((n.split('/', 1)[1], z.read(n)) for n in z.namelist())
+
+
+def turned(data, width):
+    return b''.join(data[i:i + width][::-1] for i in range(0, len(data), width))
+
+
+big = {'f': base[:3], 'h': base[:3].half(), 'l': torch.tensor([1, -2]), 'c': torch.tensor([1 + 2j, 3 - 4j]), 'u': base[:4].byte(),
+       'b': torch.tensor([True, False])}
+entries = entries_of(big)
+entries['byteorder'] = b'big'
+for i, width in enumerate([4, 2, 8, 4, 1, 1]):
+    entries['data/%d' % i] = turned(entries['data/%d' % i], width)
+data = packed(entries)
+for k, v in torch.load(io.BytesIO(data), weights_only=True).items():
+    assert torch.equal(v, big[k]) or k == 'c'
+put('big', data)
+out = []
+show([], big, out)
+print('\n'.join(out + ['end']))
+put('packed', packed(entries_of(big), zipfile.ZIP_DEFLATED))
+print('\n'.join(out + ['end']))
+packed_up = entries_of({'..': {'..': {'etc': 1}}})
+put('up', packed(packed_up))
+print('../../etc|int|1\nend')
+del packed_up['data.pkl']
+
+
+def bad(name, entries, text, change=None, method=zipfile.ZIP_STORED):
+    data = packed(entries, method)
+    put(name, change(data) if change else data)
+    print('bad ' + text)
+
+
+def pickled(x):
+    return {'data.pkl': pickle.dumps(x, 2)}
+
+
+loop = []
+loop.append(loop)
+deep = 1
+for i in range(150):
+    deep = [deep]
+wide = [1] * 4
+for i in range(20):
+    wide = [wide] * 4
+long, key = {'x': 1}, 'y' * 5000
+for i in range(90):
+    long = {key: long, 'z': long}
+bad('loop', pickled({'x': loop}), 'within each other more than 100 deep')
+bad('deep', pickled(deep), 'within each other more than 100 deep')
+bad('wide', pickled(wide), 'so much from a pickle of')
+bad('long', pickled(long), 'so much from a pickle of')
+bad('memo', {'data.pkl': b'\x80\x02]r' + struct.pack('<I', 1 << 30) + b'.'}, 'a memo of 1073741824 entries after')
+bad('blank', {'data.pkl': b''}, 'the pickle ends within an opcode')
+bad('bomb', {'data.pkl': b'\x80\x02](' + b'N' * 500000 + b'e.'}, 'bytes packed in', method=zipfile.ZIP_DEFLATED)
+bad('order', dict(entries_of(base), byteorder=b'middle'), 'a byte order that is neither')
+one = entries_of(base[:6].clone())
+bad('short', dict(one, **{'data/0': one['data/0'][:-1]}), 'reaches beyond its storage of 6 elements in 23 bytes')
+bad('negative', dict(one, **{'data.pkl': one['data.pkl'].replace(b'QK\x00', b'QJ\xff\xff\xff\xff')}), 'reaches beyond')
+bad('none', {'data.pkl': one['data.pkl']}, "the storage 'archive/data/0' is not in the file")
+bad('class', dict(one, **{'data.pkl': one['data.pkl'].replace(b'ctorch\nFloatStorage', b'ctorch\nSize')}),
+    'a storage of torch.Size, which is no class')
+bad('script', {'data.pkl': b'\x80\x02c__torch__.M\nNet\n)\x81.'}, 'this is a TorchScript program')
+
+
+def one_in_another(data):
+    """The entry 'archive/data/0' has the header and the bytes of 'archive/data/1' among its own."""
+    at = data.index(b'PK\x01\x02')
+    first = bytearray(data)
+    struct.pack_into('<II', first, at + 20, 100, 100)
+    return bytes(first)
+
+
+bad('overlap', OrderedDict([('data/0', one['data/0']), ('data/1', one['data/0']), ('data.pkl', one['data.pkl'])]),
+    'there is other data up to byte', one_in_another)
