@@ -86,6 +86,7 @@ static int try_case(const opd_op *op, const char *text, bool parts) {
     opd_graph_free(g);
     return 1;
 }
+/* Without parts, derivatives that read what a composite operator made are refused: those are not counted. */
 static void walk(bool parts, bool with_hooks, int most_refused) {
     /* sizes that depend on numbers; an output that is not what its input gives, so that two formulas differ */
     static const char *const others[] = {"masked_select", "masked_scatter", "cumprod_backward", NULL};
@@ -102,7 +103,7 @@ static void walk(bool parts, bool with_hooks, int most_refused) {
                            text, parts ? ", parts" : "", hooked ? ", hooks" : "");
             one = try_case(op, text, parts);
             right += one == 1;
-            refused += one == 0;
+            refused += one == 0 && (parts || !card->composite);
             if (one == 0 && getenv("OPD_VERBOSE")) { printf("%s refused\n", what); }
         }
     }
@@ -110,8 +111,8 @@ static void walk(bool parts, bool with_hooks, int most_refused) {
     CHECK(right > 500);
     CHECK(refused <= most_refused);
 }
-TEST(of_operators) { walk(false, false, 60); }
+TEST(of_operators) { walk(false, false, 8); }
 TEST(of_their_parts) { walk(true, false, 0); }
-TEST(with_saved_tensor_hooks) { walk(false, true, 60); }
+TEST(with_saved_tensor_hooks) { walk(false, true, 8); }
 TEST(of_their_parts_with_saved_tensor_hooks) { walk(true, true, 0); }
 CHECK_MAIN()
