@@ -2,6 +2,7 @@
    from a file, cut off everywhere, damaged everywhere, and without memory at each allocation. */
 #include "../opdispatch.h"
 #include "check.h"
+#include "python.h"
 #include <unistd.h>
 
 static FILE *golden;
@@ -223,5 +224,163 @@ TEST(without_memory) {
         free(bytes);
     }
     fclose(golden);
+}
+
+//-- written here ------------------------------------------------------------------------------------------------------
+
+static char folder[] = "/tmp/opd_checkpoints_XXXXXX";
+static const char *in_folder(const char *name) {
+    static char path[100];
+    if (strchr(folder, 'X')) { CHECK(mkdtemp(folder) != NULL); }
+    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
+    return path;
+}
+static void forget(const char *name) {
+    (void)remove(in_folder(name));
+    (void)rmdir(folder);
+    memcpy(folder + sizeof folder - 7, "XXXXXX", 6);
+}
+typedef struct paths { const char *names[40]; opd_value values[40]; int count; } paths;
+static void put(paths *to, const char *name, opd_value value) {
+    to->names[to->count] = name;
+    to->values[to->count++] = value;
+}
+/* What checkpoints.py expects. */
+static void put_all(paths *to) {
+    static const opd_scalar_type dtypes[] = {OPD_UINT8, OPD_INT8, OPD_INT16, OPD_INT32, OPD_INT64, OPD_FLOAT16,
+        OPD_BFLOAT16, OPD_FLOAT32, OPD_FLOAT64, OPD_COMPLEX64, OPD_COMPLEX128, OPD_BOOL};
+    static const char *const types[] = {"types/uint8", "types/int8", "types/int16", "types/int32", "types/int64",
+        "types/float16", "types/bfloat16", "types/float32", "types/float64", "types/complex64", "types/complex128",
+        "types/bool"};
+    static const int64_t ints[] = {1, -2, 300, (int64_t)1 << 40}, first[] = {0, 1, 1}, cube[] = {1, 2, 2, 2};
+    static const double floats[] = {0.5, INFINITY};
+    const int64_t two[] = {2, 3}, four[] = {4, 6}, none[] = {0, 3}, three = 3;
+    opd_tensor *base = opd_arange(OPD_V(24), OPD_FLOAT32), *ones = opd_ones(opd_ints_of(two, 2), OPD_FLOAT32);
+    opd_tensor *last = opd_empty_full(opd_ints_of(cube, 4), OPD_NONE, OPD_NONE, OPD_NONE, OPD_NONE,
+                                      opd_value_int(2));
+    to->count = 0;
+    put(to, "model/0.weight", opd_value_tensor(opd_tensor_set_requires_grad(ones, true)));
+    put(to, "model/0.bias", opd_value_tensor(opd_slice(base, 0, OPD_V(3), OPD_V(9), 2)));
+    put(to, "optimizer/state/{0}/step", opd_value_int(4));
+    put(to, "model/turned", opd_value_tensor(opd_t(opd_view(base, opd_ints_of(four, 2)))));
+    put(to, "model/wide", opd_value_tensor(opd_expand(opd_select(base, 0, 5), opd_ints_of(two, 2))));
+    put(to, "model/last", opd_value_tensor(opd_zero_(last)));
+    put(to, "model/none", opd_value_tensor(opd_zeros(opd_ints_of(none, 2), OPD_FLOAT32)));
+    put(to, "optimizer/state/{-3}/x", opd_value_float(0.25));
+    put(to, "optimizer/param_groups/[0]/betas/(0)", opd_value_float(0.9));
+    put(to, "optimizer/param_groups/[0]/betas/(1)", opd_value_float(0.999));
+    put(to, "optimizer/param_groups/[0]/params/[]", opd_value_none());
+    put(to, "optimizer/param_groups/[1]/lr", opd_value_float(-1e300));
+    put(to, "epoch", opd_value_int(-7));
+    put(to, "name", opd_value_str("h\xc3\xa9llo"));
+    put(to, "flag", opd_value_bool(true));
+    put(to, "nothing", opd_value_none());
+    put(to, "low", opd_value_int(INT64_MIN));
+    put(to, "numbers/[0]", opd_value_ints(ints, 4));
+    put(to, "numbers/[1]", opd_value_floats(floats, 2));
+    put(to, "empty/{}", opd_value_none());
+    put(to, "bits", opd_value_tensor(opd_view_dtype(opd_slice(base, 0, OPD_V(0), OPD_V(4), 1), OPD_INT32)));
+    for (int i = 0; i < 12; i++) {
+        put(to, types[i], opd_value_tensor(opd_to_dtype(opd_tensor_from(first, opd_ints_of(&three, 1), OPD_INT64), dtypes[i])));
+    }
+}
+TEST(what_is_written_is_read) {
+    paths all;
+    OPD_SCOPE {
+        put_all(&all);
+        CHECK_INT(opd_checkpoint_file_save(in_folder("values.pt"), all.names, all.values, all.count), 0);
+        opd_tensor_file *file = opd_tensor_file_open(in_folder("values.pt"));
+        opd_value value;
+        CHECK_INT(opd_tensor_file_count(file), all.count - 2 + 3 + 1);   /* without empty ones, lists by item */
+        CHECK_STR(opd_tensor_file_name(file, 6), "optimizer/state/0/step");
+        for (int i = 0; i < all.count; i++) {
+            if (strpbrk(all.names[i], "[{(")) { continue; }
+            CHECK_INT(opd_tensor_file_value(file, all.names[i], &value), 0);
+            CHECK_INT(value.tag, all.values[i].tag);
+            if (value.tag != OPD_TAG_TENSOR) { continue; }
+            const opd_tensor *one = value.u.t, *other = all.values[i].u.t;
+            CHECK(opd_dtype(one) == opd_dtype(other) && opd_ndim(one) == opd_ndim(other));
+            for (int d = 0; d < opd_ndim(one); d++) {
+                CHECK(opd_sizes(one)[d] == opd_sizes(other)[d] && opd_strides(one)[d] == opd_strides(other)[d]);
+            }
+            CHECK(opd_numel(one) == 0 || opd_equal(value.u.t, all.values[i].u.t).u.i ||
+                  opd_dtype_is_complex(opd_dtype(one)));
+            opd_error_clear();
+        }
+        CHECK(opd_data(opd_tensor_file_get(file, "bits")) == opd_data(opd_select(opd_t(opd_tensor_file_get(file, "model/turned")), 0, 0)));
+        CHECK_INT(opd_tensor_file_value(file, "numbers/0/3", &value), 0);
+        CHECK(value.tag == OPD_TAG_INT && value.u.i == (int64_t)1 << 40);
+        CHECK_INT(opd_tensor_file_value(file, "numbers/1/1", &value), 0);
+        CHECK(value.tag == OPD_TAG_FLOAT && isinf(value.u.d));
+        opd_tensor_file_close(file);
+        value = opd_value_tensor(opd_ones(opd_ints_of(NULL, 0), OPD_INT64));
+        const char *whole = "";
+        CHECK_INT(opd_checkpoint_file_save(in_folder("values.pt"), &whole, &value, 1), 0);
+        file = opd_tensor_file_open(in_folder("values.pt"));
+        CHECK_INT(opd_item_i64(opd_tensor_file_get(file, "")), 1);
+        opd_tensor_file_close(file);
+        CHECK_INT(opd_checkpoint_file_save(in_folder("values.pt"), NULL, NULL, 0), 0);
+        file = opd_tensor_file_open(in_folder("values.pt"));
+        CHECK(file && opd_tensor_file_count(file) == 0);
+        opd_tensor_file_close(file);
+    }
+    forget("values.pt");
+}
+TEST(what_pytorch_says_of_it) {
+    char said[1000] = "", arguments[200];
+    paths all;
+    OPD_SCOPE {
+        put_all(&all);
+        CHECK_INT(opd_checkpoint_file_save(in_folder("values.pt"), all.names, all.values, all.count), 0);
+    }
+    (void)snprintf(arguments, sizeof arguments, "values '%s'", in_folder("values.pt"));
+    const int status = python("checkpoints.py", "torch", arguments, said, sizeof said);
+    forget("values.pt");
+    if (status == 77) { SKIP("no python3 with torch"); }
+    if (status) { printf("%s\n", said); }
+    CHECK_INT(status, 0);
+    CHECK(strstr(said, "checked: 1 files") != NULL);
+}
+TEST(what_cannot_be_written) {
+    static const struct { const char *first, *second, *text; } bad[] = {
+        {"a", "a", "two values 'a' in one"}, {"a/b", "a", "two values 'a' in one"},
+        {"a", "a/b", "goes through what is a value"}, {"a/b", "a/[0]", "another kind of collection"},
+        {"a/[1]", "b", "names item 1, where the next one is 0"}, {"a/[0]", "a/[0]", "the path 'a/[0]'"},
+        {"a/{-}", "b", "brackets without a number"}, {"a/{}", "b", "says that nothing is there"},
+        {"a/{}/c", "b", "says that nothing is there"}, {"", "b", "goes through what is a value"},
+        {"a/{1}", "a/{01}", "two values '{"}, {"b\xff", "c", "is not UTF-8"}, {"a", NULL, "a path is NULL"}};
+    opd_value values[2] = {opd_value_int(1), opd_value_int(2)};
+    OPD_SCOPE {
+        for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+            const char *names[2] = {bad[i].first, bad[i].second};
+            CHECK_INT(opd_checkpoint_file_save(in_folder("values.pt"), names, values, 2), -1);
+            CHECK_ERROR(OPD_ERROR_FILE, bad[i].text);
+        }
+        char deep[400] = "x";
+        const char *names[2] = {"a", deep};
+        for (int i = 0; i < 100; i++) { (void)strcat(deep, "/x"); }
+        CHECK_INT(opd_checkpoint_file_save(in_folder("values.pt"), names, values, 2), -1);
+        CHECK_ERROR(OPD_ERROR_FILE, "more than 100 parts");
+        values[0] = opd_value_tensor(opd_empty_full(opd_ints_of(NULL, 0), OPD_NONE, OPD_NONE, opd_value_device(opd_device_of(OPD_META, -1)),
+                                                    OPD_NONE, OPD_NONE));
+        CHECK_INT(opd_checkpoint_file_save(in_folder("values.pt"), names, values, 1), -1);
+        CHECK_ERROR(OPD_ERROR_ARGUMENT, "no memory");
+        CHECK_INT(opd_checkpoint_file_save(NULL, names, values, 1), -1);
+        CHECK_ERROR(OPD_ERROR_ARGUMENT, "the path is NULL");
+        CHECK_INT(opd_checkpoint_file_save("/nowhere/at all", names, values + 1, 1), -1);
+        CHECK_ERROR(OPD_ERROR_FILE, "cannot be written");
+    }
+    CHECK(fopen(in_folder("values.pt"), "rb") == NULL);
+    forget("values.pt");
+}
+static int write_one(void *arg) {
+    paths *all = (paths *)arg;
+    put_all(all);
+    return opd_ok() ? opd_checkpoint_file_save(in_folder("values.pt"), all->names, all->values, all->count) : -1;
+}
+TEST(writing_without_memory) {
+    paths all;
+    CHECK(check_allocations_at(write_one, &all, "saving", 400, true, __FILE__, __LINE__) > 20);
+    forget("values.pt");
 }
 CHECK_MAIN()

@@ -29,6 +29,7 @@ typedef struct DLManagedTensorVersioned {
 
 #include "inside.h"
 #include "check.h"
+#include "python.h"
 #include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -1190,27 +1191,10 @@ TEST(files_read_by_threads) {
 
 //-- the other direction: exchange.py -------------------------------------------------------------------------------
 
-/* Runs exchange.py with a Python that has the package; its last line in `said`.  Its exit status, 77: there is none. */
-static int python(const char *package, const char *what, const char *with, char *said, size_t cap) {
-    const char *const named = getenv("OPD_PYTHON");
-    const char *const pythons[] = {named ? named : "python3", "python3", "/usr/bin/python3"};
-    const char *slash = strrchr(__FILE__, '/');
-    char command[1000], text[400];
-    int i;
-    for (i = 0; i < 3; i++) {
-        FILE *f;
-        int status;
-        snprintf(command, sizeof command, "%s -c 'import %s' 2>/dev/null", pythons[i], package);
-        if (system(command)) { continue; }
-        snprintf(command, sizeof command, "%s %.*sexchange.py %s '%s' 2>&1", pythons[i],
-                 slash ? (int)(slash - __FILE__ + 1) : 0, __FILE__, what, with);
-        f = popen(command, "r");
-        while (f && fgets(text, sizeof text, f)) { snprintf(said, cap, "%s", text); }
-        status = f ? pclose(f) : -1;
-        said[strcspn(said, "\n")] = 0;
-        return status;
-    }
-    return 77;
+static int exchange(const char *package, const char *what, const char *with, char *said, size_t cap) {
+    char arguments[700];
+    snprintf(arguments, sizeof arguments, "%s '%s'", what, with);
+    return python("exchange.py", package, arguments, said, cap);
 }
 TEST(files_read_by_numpy_and_safetensors) {
     static const opd_scalar_type dtypes[] = {OPD_UINT8, OPD_INT8, OPD_INT16, OPD_INT32, OPD_INT64, OPD_FLOAT16,
@@ -1259,8 +1243,8 @@ TEST(files_read_by_numpy_and_safetensors) {
         some[n++] = names[i];
     }
     CHECK_INT(opd_safetensors_save(in_folder("all.safetensors"), some, opd_tensors_of(few, 13), metadata), 0);
-    status = python("safetensors, numpy", "files", folder(), said, sizeof said);
-    if (status == 77) { status = python("numpy", "files", folder(), said, sizeof said); }
+    status = exchange("safetensors, numpy", "files", folder(), said, sizeof said);
+    if (status == 77) { status = exchange("numpy", "files", folder(), said, sizeof said); }
     if (status == 77) { SKIP("no python3 with numpy"); }
     if (status) { printf("%s\n", said); }
     CHECK_INT(status, 0);
@@ -1271,13 +1255,13 @@ TEST(dlpack_with_python) {
     const char *cc = getenv("CC"), *slash = strrchr(__FILE__, '/'), *library = in_folder("shared.so");
     char said[400] = "", command[1000];
     int status, i;
-    if (python("numpy", "", "", said, sizeof said) == 77) { SKIP("no python3 with numpy"); }
+    if (exchange("numpy", "", "", said, sizeof said) == 77) { SKIP("no python3 with numpy"); }
     snprintf(command, sizeof command, "printf '#define OPDISPATCH_IMPLEMENTATION\n#include \"opdispatch.h\"\n' | "
              "%s -x c -O0 -shared -fPIC -I%.*s.. - -o '%s' -lm -lpthread", cc ? cc : "cc",
              slash ? (int)(slash - __FILE__ + 1) : 2, slash ? __FILE__ : "./", library);
     CHECK_OR_RETURN(system(command) == 0);
     for (i = 0; i < 2; i++) {                                 /* PyTorch may come with an older NumPy */
-        status = python(i ? "torch, numpy" : "numpy", "dlpack", library, said, sizeof said);
+        status = exchange(i ? "torch, numpy" : "numpy", "dlpack", library, said, sizeof said);
         if (i && status == 77) { break; }
         if (status) { printf("%s\n", said); }
         CHECK_INT(status, 0);

@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+"""What test_checkpoints.c and test_modules.c cannot see by themselves: whether PyTorch takes what we write.
+
+    python3 checkpoints.py values FILE ...      reads the files that test_checkpoints.c has written
+
+Prints "checked: ..." and ends with 0; ends with 77 where a package is missing, naming it.
+"""
+import sys
+import zipfile
+
+try:
+    import torch
+except ImportError:
+    print('no torch')
+    sys.exit(77)
+if tuple(int(n) for n in torch.__version__.split('.')[:2]) < (2, 1):
+    print('torch %s is too old' % torch.__version__)
+    sys.exit(77)
+
+
+def load(name, **options):
+    return torch.load(name, weights_only=True, **options)
+
+
+def values(name):
+    base = torch.arange(24, dtype=torch.float32)
+    for options in {}, {'mmap': True}:
+        v = load(name, **options)
+        m = v['model']
+        assert list(v) == ['model', 'optimizer', 'epoch', 'name', 'flag', 'nothing', 'low', 'numbers', 'empty', 'bits', 'types']
+        assert list(m) == ['0.weight', '0.bias', 'turned', 'wide', 'last', 'none']
+        assert torch.equal(m['0.weight'], torch.ones(2, 3)) and m['0.weight'].requires_grad and not m['0.bias'].requires_grad
+        assert torch.equal(m['0.bias'], base[3:9:2])
+        assert torch.equal(m['turned'], base.view(4, 6).t()) and m['turned'].stride() == (1, 6)
+        assert torch.equal(m['wide'], base[5].expand(2, 3)) and m['wide'].stride() == (0, 0)
+        assert m['last'].shape == (1, 2, 2, 2) and m['last'].is_contiguous(memory_format=torch.channels_last)
+        assert m['none'].shape == (0, 3)
+        where = {m[k].untyped_storage().data_ptr() for k in ('0.bias', 'turned', 'wide')}
+        assert len(where | {v['bits'].untyped_storage().data_ptr()}) == 1
+        m['0.bias'].fill_(-1)
+        assert m['turned'][3, 0] == -1
+        assert v['optimizer'] == {'state': {0: {'step': 4}, -3: {'x': 0.25}},
+                                  'param_groups': [{'betas': (0.9, 0.999), 'params': []}, {'lr': -1e300}]}
+        assert v['epoch'] == -7 and v['name'] == 'h\u00e9llo' and v['flag'] is True and v['nothing'] is None
+        assert v['low'] == -2 ** 63 and v['numbers'] == [[1, -2, 300, 2 ** 40], [0.5, float('inf')]] and v['empty'] == {}
+        assert v['bits'].dtype == torch.int32 and v['bits'][1] == 0x3f800000
+        for k, t in v['types'].items():
+            assert str(t.dtype) == 'torch.' + k and torch.equal(t, torch.tensor([0, 1, 1]).to(t.dtype)), k
+        assert len(v['types']) == 12
+    assert zipfile.ZipFile(name).testzip() is None
+
+
+if __name__ == '__main__':
+    for name in sys.argv[2:]:
+        globals()[sys.argv[1]](name)
+    print('checked: %d files by torch %s' % (len(sys.argv) - 2, torch.__version__))

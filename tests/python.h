@@ -1,0 +1,33 @@
+/* python.h: what other programs say of the files that tests write, or how they go on from them.
+
+   A script beside the tests (exchange.py, checkpoints.py) is run by the Python that OPD_PYTHON names, python3, or
+   /usr/bin/python3: the first that has the package. */
+#ifndef OPD_TESTS_PYTHON_H
+#define OPD_TESTS_PYTHON_H
+
+#include "check.h"
+
+/* Runs `script ARGUMENTS`; its last line in `said`.  Its exit status, 77: no Python has the package. */
+OPD_UNUSED static int python(const char *script, const char *package, const char *arguments, char *said, size_t cap) {
+    const char *const named = getenv("OPD_PYTHON");
+    const char *const pythons[] = {named ? named : "python3", "python3", "/usr/bin/python3"};
+    const char *slash = strrchr(__FILE__, '/');
+    char command[1500], text[1000];
+    int i;
+    for (i = 0; i < 3; i++) {
+        FILE *f;
+        int status;
+        snprintf(command, sizeof command, "%s -c 'import %s' 2>/dev/null", pythons[i], package);
+        if (system(command)) { continue; }
+        snprintf(command, sizeof command, "%s %.*s%s %s 2>&1", pythons[i], slash ? (int)(slash - __FILE__ + 1) : 0, __FILE__,
+                 script, arguments);
+        f = popen(command, "r");
+        while (f && fgets(text, sizeof text, f)) { snprintf(said, cap, "%s", text); }
+        status = f ? pclose(f) : -1;
+        said[strcspn(said, "\n")] = 0;
+        return status;
+    }
+    return 77;
+}
+
+#endif
