@@ -231,7 +231,7 @@ TEST(without_memory) {
 static char folder[] = "/tmp/opd_checkpoints_XXXXXX";
 static const char *in_folder(const char *name) {
     static char path[100];
-    if (strchr(folder, 'X')) { CHECK(mkdtemp(folder) != NULL); }
+    if (strstr(folder, "XXXXXX")) { CHECK(mkdtemp(folder) != NULL); }
     (void)snprintf(path, sizeof path, "%s/%s", folder, name);
     return path;
 }
