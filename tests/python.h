@@ -19,13 +19,14 @@ OPD_UNUSED static int python(const char *script, const char *package, const char
         int status;
         snprintf(command, sizeof command, "%s -c 'import %s' 2>/dev/null", pythons[i], package);
         if (system(command)) { continue; }
-        snprintf(command, sizeof command, "%s %.*s%s %s 2>&1", pythons[i], slash ? (int)(slash - __FILE__ + 1) : 0, __FILE__,
-                 script, arguments);
+        snprintf(command, sizeof command, "%s %.*s%s %s 2>&1", pythons[i], slash ? (int)(slash - __FILE__ + 1) : 0,
+                 __FILE__, script, arguments);
         f = popen(command, "r");
         while (f && fgets(text, sizeof text, f)) { snprintf(said, cap, "%s", text); }
         status = f ? pclose(f) : -1;
+        status = status > 255 ? status / 256 : status;
         said[strcspn(said, "\n")] = 0;
-        return status;
+        if (status != 77) { return status; }                  /* another one may have what this one lacks */
     }
     return 77;
 }
