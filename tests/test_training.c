@@ -616,4 +616,94 @@ TEST(a_cycle_with_a_phase_without_steps) {
     }
 }
 
+//-- groups ------------------------------------------------------------------------------------------------------------
+
+static opd_tensor *group_leaf(double value) {
+    const int64_t three = 3;
+    return opd_tensor_set_requires_grad(opd_full(opd_ints_of(&three, 1), opd_value_float(value), OPD_FLOAT32), true);
+}
+static double first_of(opd_tensor *tensor) { return opd_item_f64(opd_select(opd_detach(tensor), 0, 0)); }
+
+TEST(groups_have_options_of_their_own) {
+    OPD_SCOPE {
+        opd_tensor *p[] = {group_leaf(1), group_leaf(2), group_leaf(3), group_leaf(4)}, *extra = group_leaf(5);
+        opd_optimizer *sgd = opd_sgd_new(p, 4, NULL), *adam = opd_adamw_new(p, 1, NULL);
+        CHECK_INT(opd_optimizer_groups(sgd), 1);
+        CHECK_INT(opd_optimizer_groups(NULL), 0);
+        CHECK_INT(opd_optimizer_set_option(sgd, 0, "lr", 0.5), 0);
+        opd_tensor *moved[] = {p[3], p[1]};
+        CHECK_INT(opd_optimizer_move_group(sgd, moved, 2), 1);
+        CHECK_INT(opd_optimizer_add_group(sgd, &extra, 1), 2);
+        CHECK_INT(opd_optimizer_groups(sgd), 3);
+        CHECK_INT(opd_optimizer_group_size(sgd, 0), 2);
+        CHECK_INT(opd_optimizer_group_size(sgd, 1), 2);
+        CHECK(opd_optimizer_param(sgd, 0) == p[0] && opd_optimizer_param(sgd, 1) == p[2] && opd_optimizer_param(sgd, 2) == p[3]);
+        CHECK(opd_optimizer_param(sgd, 3) == p[1] && opd_optimizer_param(sgd, 4) == extra && !opd_optimizer_param(sgd, 5));
+        CHECK_NEAR(opd_optimizer_option(sgd, 1, "lr"), 0.5, 0);
+        CHECK_INT(opd_optimizer_set_option(sgd, 1, "lr", 0.25), 0);
+        CHECK_INT(opd_optimizer_set_option(sgd, 2, "momentum", 0.5), 0);
+        CHECK_INT(opd_optimizer_set_option(sgd, 0, "weight_decay", 0.5), 0);
+        for (int step = 0; step < 2; step++) {
+            opd_optimizer_zero_grad(sgd);
+            opd_tensor *sum = opd_sum(opd_add(opd_add(opd_add(p[0], p[1]), opd_add(p[2], p[3])), extra));
+            CHECK_INT(opd_backward(sum), 0);
+            CHECK_INT(opd_optimizer_step(sgd), 0);
+        }
+        CHECK_NEAR(first_of(p[0]), (1 - 0.5 * 1.5) - 0.5 * (1 + 0.5 * 0.25), 1e-6);
+        CHECK_NEAR(first_of(p[1]), 2 - 2 * 0.25, 1e-6);
+        CHECK_NEAR(first_of(p[3]), 4 - 2 * 0.25, 1e-6);
+        CHECK_NEAR(first_of(extra), 5 - 0.5 - 0.5 * 1.5, 1e-6);
+        CHECK_NEAR(first_of(opd_optimizer_state(sgd, 4, "momentum_buffer")), 1.5, 0);
+        CHECK(opd_optimizer_state(sgd, 3, "momentum_buffer") == NULL);
+        CHECK_ERROR(OPD_ERROR_ARGUMENT, "no 'momentum_buffer' of parameter 3");
+        CHECK_INT(opd_optimizer_move_group(sgd, &extra, 1), 3);   /* with its state; group 2 is empty now */
+        CHECK_NEAR(first_of(opd_optimizer_state(sgd, 4, "momentum_buffer")), 1.5, 0);
+        CHECK_INT(opd_optimizer_group_size(sgd, 2), 0);
+        CHECK_INT(opd_optimizer_step(sgd), 0);
+        CHECK_INT(opd_optimizer_forget(sgd, 4), 0);
+        CHECK(opd_optimizer_state(sgd, 4, "momentum_buffer") == NULL);
+        CHECK_INT(opd_optimizer_set_lr(sgd, 1), 0);
+        CHECK_NEAR(opd_optimizer_option(sgd, 3, "lr"), 1, 0);
+        CHECK_STR(opd_optimizer_name(sgd), "SGD");
+        CHECK_STR(opd_optimizer_name(adam), "AdamW");
+        CHECK_NEAR(opd_optimizer_option(adam, 0, "beta2"), 0.999, 0);
+        CHECK_INT(opd_optimizer_set_option(adam, 0, "amsgrad", 1), 0);
+        CHECK_NEAR(opd_optimizer_option(adam, 0, "amsgrad"), 1, 0);
+        CHECK_INT(opd_optimizer_set_option(adam, 0, "beta1", 1), -1);
+        CHECK_ERROR(OPD_ERROR_ARGUMENT, "Invalid beta parameter at index 0: 1");
+        CHECK_INT(opd_optimizer_set_option(adam, 0, "momentum", 1), -1);
+        CHECK_ERROR(OPD_ERROR_ARGUMENT, "AdamW has no option 'momentum'");
+        CHECK(isnan(opd_optimizer_option(adam, 1, "lr")));
+        CHECK_ERROR(OPD_ERROR_INDEX, "there is no group 1 of 1");
+        CHECK_INT(opd_optimizer_add_group(sgd, p, 1), -1);
+        CHECK_ERROR(OPD_ERROR_ARGUMENT, "appear in more than one parameter group");
+        opd_tensor *twice[] = {p[0], p[0]}, *other = group_leaf(1);
+        CHECK_INT(opd_optimizer_move_group(sgd, twice, 2), -1);
+        CHECK_ERROR(OPD_ERROR_ARGUMENT, "parameter 1 is in no group, or is given twice");
+        CHECK_INT(opd_optimizer_move_group(sgd, &other, 1), -1);
+        CHECK_ERROR(OPD_ERROR_ARGUMENT, "parameter 0 is in no group");
+        CHECK_INT(opd_optimizer_move_group(sgd, p, 0), -1);
+        CHECK_ERROR(OPD_ERROR_ARGUMENT, "empty parameter list");
+        CHECK_INT(opd_optimizer_forget(sgd, 7), -1);
+        CHECK_ERROR(OPD_ERROR_INDEX, "there is no parameter 7");
+        opd_optimizer_free(sgd);
+        opd_optimizer_free(adam);
+    }
+}
+/* A momentum that begins later begins as PyTorch's does: the buffer is the first gradient. */
+TEST(momentum_that_begins_later) {
+    OPD_SCOPE {
+        opd_tensor *p = group_leaf(1);
+        opd_optimizer *sgd = opd_sgd_new(&p, 1, NULL);
+        for (int step = 0; step < 2; step++) {
+            opd_optimizer_zero_grad(sgd);
+            opd_backward(opd_sum(opd_mul_Scalar(p, OPD_V(2))));
+            CHECK_INT(opd_optimizer_step(sgd), 0);
+            CHECK_INT(opd_optimizer_set_option(sgd, 0, "momentum", 0.9), 0);
+            CHECK_INT(opd_optimizer_set_option(sgd, 0, "dampening", 0.5), 0);
+        }
+        CHECK_NEAR(first_of(opd_optimizer_state(sgd, 0, "momentum_buffer")), 2, 0);
+        opd_optimizer_free(sgd);
+    }
+}
 CHECK_MAIN()
