@@ -116,7 +116,7 @@ check_contents() {
 # What a pragma begins for a region another one ends, in every configuration: else it holds for all that follows.
 check_pragmas() {
     for with in WHOLE STATIC NO_THREADS NO_SIMD NO_CACHE NO_PLUGINS NO_OPERATORS NO_OP_CONV NO_OP_POOL NO_OP_RESAMPLE \
-        NO_OP_DISTANCE NO_OP_FFT NO_OP_NORM NO_OP_LOSS NO_OP_INDEX NO_OP_TRAIN NO_TRANSFORMS NO_GRAPHS NO_CHECKING \
+        NO_OP_DISTANCE NO_OP_FFT NO_OP_NORM NO_OP_SEQUENCE NO_OP_LOSS NO_OP_INDEX NO_OP_TRAIN NO_TRANSFORMS NO_GRAPHS NO_CHECKING \
         NO_TRAINING NO_EXCHANGE NO_MODULES NO_PROFILER NO_AUTOCAST; do
         $CC -O2 -E $inc -DOPD_$with "$tmp/implementation.c" 2>/dev/null |
             awk -v with=$with '/pragma GCC push_options|pragma clang attribute push|pragma clang optimize off/ { n++; m++ }

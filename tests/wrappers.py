@@ -225,10 +225,11 @@ def direct(schema, types):
     """The lines that call with an array of the arguments' values."""
     _, call, letter = results(schema)
     values = [t[1] + '(' + a[1] + ')' if t[1] else a[1] for t, a in zip(types, schema.args)]
-    rets = 'rets, ' if call == 'opd_call_tensors' else 'NULL, ' if call == 'opd_call_all' else ''
+    rets = ['rets'] if call == 'opd_call_tensors' else ['NULL'] if call == 'opd_call_all' else []
     lines = wrapped('    const opd_value args[%d] = {' % len(types), values, '};', 30)
-    return lines + ['    return %s(opd_op_typed(&op, "aten::%s", "%s"), %sargs, %d);' %
-                    (call, schema.name, letter + ''.join(t[2] for t in types), rets, len(types))]
+    op = 'opd_op_typed(&op, "aten::%s", "%s")' % (schema.name, letter + ''.join(t[2] for t in types))
+    first = '    return %s(' % call
+    return lines + wrapped(first, [op] + rets + ['args', '%d' % len(types)], ');', 8)
 
 
 def given(schema, types):
