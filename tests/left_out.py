@@ -19,7 +19,8 @@ OTHERS = re.compile(r'OPD_NO_(OPERATORS|OP_\w+|PLUGINS)$')
 ANSWERS = {'int': '-1', 'int64_t': '-1', 'size_t': '0', 'double': 'NAN', 'opd_scalar_type': 'OPD_DTYPE_NONE',
            'opd_json_kind': 'OPD_JSON_NONE'}
 # Numbers of parts: of nothing, none.
-COUNTS = 'opd_graph_ninputs', 'opd_graph_noutputs', 'opd_graph_count', 'opd_tensor_file_count', 'opd_module_count'
+COUNTS = ('opd_graph_ninputs', 'opd_graph_noutputs', 'opd_graph_count', 'opd_tensor_file_count', 'opd_module_count',
+          'opd_program_ninputs', 'opd_program_noutputs')
 # What files of operators call, whether a program ever opens a region or not: as outside of regions.
 OUTSIDE = {
     'opd_autocast_register': '0', 'opd_autocast_support': '0',
