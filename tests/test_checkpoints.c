@@ -226,6 +226,71 @@ TEST(without_memory) {
     fclose(golden);
 }
 
+//-- trainings of PyTorch that go on here --------------------------------------------------------------------------------
+
+static opd_tensor *loss_of(const opd_module *net, opd_tensor *x) {
+    x = opd_tanh(opd_linear_full(x, opd_module_get(net, "one.weight"), opd_module_get(net, "one.bias")));
+    x = opd_tanh(opd_linear_full(x, opd_module_get(net, "two.weight"), opd_module_get(net, "two.bias")));
+    return opd_sum(opd_square(x));
+}
+static opd_optimizer *optimizer_of(const char *name, const opd_module *net) {
+    opd_optimizer *optimizer;
+    if (strncmp(name, "go_on_SGD", 9) == 0) {
+        opd_sgd_options options = opd_sgd_defaults();
+        options.momentum = 0.5;
+        return opd_module_sgd(net, NULL, &options);
+    }
+    if (strcmp(name, "go_on_Adam") == 0) { return opd_module_adam(net, NULL, NULL); }
+    optimizer = opd_module_adamw(net, "two.*", NULL);
+    opd_tensor *params[2];
+    CHECK_INT(opd_module_parameters(net, "one.*", params, 2), 2);
+    CHECK_INT(opd_optimizer_add_group(optimizer, params, 2), 1);
+    return optimizer;
+}
+TEST(trainings_go_on) {
+    char name[100];
+    int trainings = 0;
+    if (!open_golden()) { return; }
+    while (next_file(name)) {
+        while (strcmp(line, "end") != 0 && strncmp(line, "bad ", 4) != 0) { (void)next_line(); }
+        if (strncmp(name, "go_on", 5) == 0) {
+            OPD_SCOPE {
+                opd_tensor_file *file = opd_tensor_file_parse(bytes, size, NULL, NULL);
+                opd_module *net = opd_module_new();
+                const char *const names[] = {"one.weight", "one.bias", "two.weight", "two.bias"};
+                const int64_t sizes[][2] = {{4, 3}, {4, 0}, {2, 4}, {2, 0}};
+                trainings++;
+                for (int i = 0; i < 4; i++) {
+                    opd_tensor *tensor = opd_zeros(opd_ints_of(sizes[i], 2 - i % 2), OPD_FLOAT32);
+                    CHECK_INT(opd_module_add(net, names[i], opd_tensor_set_requires_grad(tensor, true), OPD_MODULE_PARAMETER), 0);
+                }
+                opd_optimizer *optimizer = optimizer_of(name, net);
+                CHECK_INT(opd_training_load(file, net, optimizer), 0);
+                CHECK_OK();
+                for (int step = 0; step < 3; step++) {
+                    opd_optimizer_zero_grad(optimizer);
+                    CHECK_INT(opd_backward(loss_of(net, opd_tensor_file_get(file, "x"))), 0);
+                    CHECK_INT(opd_optimizer_step(optimizer), 0);
+                }
+                for (int i = 0; i < 4; i++) {
+                    char path[40];
+                    (void)snprintf(path, sizeof path, "after/%s", names[i]);
+                    opd_tensor *want = opd_tensor_file_get(file, path);
+                    const double off = opd_item_f64(opd_max(opd_abs(opd_sub(opd_detach(opd_module_at(net, i)), want))));
+                    if (off > 2e-6) { printf("%s %s\n", name, path); }
+                    CHECK_NEAR(off, 0, 2e-6);
+                }
+                opd_optimizer_free(optimizer);
+                opd_module_free(net);
+                opd_tensor_file_close(file);
+            }
+        }
+        free(bytes);
+    }
+    fclose(golden);
+    CHECK_INT(trainings, 4);
+}
+
 //-- written here ------------------------------------------------------------------------------------------------------
 
 static char folder[] = "/tmp/opd_checkpoints_XXXXXX";

@@ -112,6 +112,33 @@ for kind, options in (('', {}), ('_old', {'_use_new_zipfile_serialization': Fals
         print('bad ' + text)
 
 
+# A training that goes on: after three steps, and in 'after' after three more, on x.
+def go_on(name, make):
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(OrderedDict([('one', torch.nn.Linear(3, 4)), ('two', torch.nn.Linear(4, 2))]))
+    optimizer, x = make(net), torch.randn(5, 3)
+    for step in range(6):
+        if step == 3:
+            saved = {k: {n: t.clone() for n, t in net.state_dict().items()} for k in ('model',)}
+            f = io.BytesIO()
+            torch.save(optimizer.state_dict(), f)
+            saved.update(optimizer=torch.load(io.BytesIO(f.getvalue())), x=x)
+        optimizer.zero_grad()
+        torch.tanh(net.two(torch.tanh(net.one(x)))).square().sum().backward()
+        optimizer.step()
+    saved['after'] = net.state_dict()
+    file(name, saved)
+    out = []
+    show([], saved, out)
+    print('\n'.join(out + ['end']))
+
+
+go_on('go_on_SGD', lambda net: torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9, dampening=0.25, weight_decay=0.01))
+go_on('go_on_SGD_plain', lambda net: torch.optim.SGD(net.parameters(), lr=0.1))
+go_on('go_on_Adam', lambda net: torch.optim.Adam(net.parameters(), lr=0.05, betas=(0.8, 0.99), amsgrad=True))
+go_on('go_on_AdamW', lambda net: torch.optim.AdamW([{'params': net.two.parameters(), 'lr': 0.01},
+                                                    {'params': net.one.parameters(), 'weight_decay': 0.5}], lr=0.05))
+
 # Files that no torch.save has written.
 def packed(entries, method=zipfile.ZIP_STORED):
     f = io.BytesIO()
