@@ -152,7 +152,7 @@ TEST(autocast_of_fakes) {
 
 /* What decides sizes, or gives a number. */
 static bool data_decide(const opd_op *op) {
-    static const char *const list[] = {"nonzero", "masked_select", "item", "_local_scalar_dense", "equal", "repeat_interleave.Tensor",
+    static const char *const list[] = {"nonzero", "masked_select", "item", "is_nonzero", "_local_scalar_dense", "equal", "repeat_interleave.Tensor",
                                        "repeat_interleave.self_Tensor", "resize_as_", "allclose", "_unique2", "unique_dim",
                                        "unique_consecutive", "unique_dim_consecutive", "bincount", NULL};
     return named(op, list) || strcmp(opd_op_name(op), "aten::where") == 0;
