@@ -2,6 +2,7 @@
 """What test_checkpoints.c and test_modules.c cannot see by themselves: whether PyTorch takes what we write.
 
     python3 checkpoints.py values FILE ...      reads the files that test_checkpoints.c has written
+    python3 checkpoints.py train FOLDER         goes on with the trainings that test_modules.c has begun, and begins some
 
 Prints "checked: ..." and ends with 0; ends with 77 where a package is missing, naming it.
 """
@@ -48,6 +49,64 @@ def values(name):
             assert str(t.dtype) == 'torch.' + k and torch.equal(t, torch.tensor([0, 1, 1]).to(t.dtype)), k
         assert len(v['types']) == 12
     assert zipfile.ZipFile(name).testzip() is None
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.one, self.two = torch.nn.Linear(3, 4), torch.nn.Linear(4, 2)
+        self.norm = torch.nn.Module()
+        self.norm.register_buffer('running_mean', torch.ones(3))
+        self.norm.register_buffer('num_batches_tracked', torch.tensor(7))
+
+    def loss(self, x):
+        return (torch.tanh(self.two(torch.tanh(self.one(x)))) - 0.5).square().sum()
+
+
+def optimizers(net, plain):
+    weights, biases = [net.one.weight, net.two.weight], [net.one.bias, net.two.bias]
+    sgd = {} if plain else {'lr': 0.1, 'momentum': 0.9, 'nesterov': True, 'weight_decay': 0.01}
+    adam = {} if plain else {'lr': 0.05, 'amsgrad': True, 'betas': (0.8, 0.999)}
+    return {'sgd': lambda: torch.optim.SGD(net.parameters(), **sgd), 'adam': lambda: torch.optim.Adam(net.parameters(), **adam),
+            'adamw': lambda: torch.optim.AdamW([{'params': weights}, {'params': biases, 'weight_decay': 0.0}],
+                                               weight_decay=0.1, **adam)}
+
+
+def steps(net, optimizer, x):
+    for i in range(5):
+        optimizer.zero_grad()
+        net.loss(x).backward()
+        optimizer.step()
+
+
+def state(module):
+    return {k: v.clone() for k, v in module.state_dict().items()}
+
+
+def train(folder):
+    for kind in 'sgd', 'adam', 'adamw':
+        saved, after = load('%s/%s.pt' % (folder, kind)), load('%s/%s_10.pt' % (folder, kind))
+        net = Net()
+        optimizer = optimizers(net, True)[kind]()
+        net.load_state_dict(saved['model'])
+        optimizer.load_state_dict(saved['optimizer'])
+        steps(net, optimizer, saved['x'])
+        for k, v in net.state_dict().items():
+            assert torch.allclose(v, after['model'][k], rtol=0, atol=2e-6), (kind, k, v, after['model'][k])
+        for one, other in zip(optimizer.state_dict()['param_groups'], after['optimizer']['param_groups']):
+            assert {k: v for k, v in one.items() if k != 'fused'} == {k: v for k, v in other.items() if k != 'fused'}, (one, other)
+        for i, its in optimizer.state_dict()['state'].items():
+            for k, v in its.items():
+                assert torch.allclose(v, after['optimizer']['state'][i][k], rtol=1e-5, atol=2e-6), (kind, i, k)
+        net = Net()
+        optimizer = optimizers(net, False)[kind]()
+        steps(net, optimizer, saved['x'])
+        saved = {'model': state(net), 'optimizer': optimizer.state_dict(), 'epoch': 5}
+        torch.save(saved, '%s/%s_torch.pt' % (folder, kind))
+        steps(net, optimizer, load('%s/%s.pt' % (folder, kind))['x'])
+        saved = load('%s/%s_torch.pt' % (folder, kind))
+        saved['after'] = state(net)
+        torch.save(saved, '%s/%s_torch.pt' % (folder, kind))
 
 
 if __name__ == '__main__':
