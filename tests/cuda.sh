@@ -17,6 +17,8 @@ only=${1:-}
 [ "$only" != cuda ] || only=
 root=$(cd "$(dirname "$0")/.." && pwd)
 CC=${CC:-cc}; CXX=${CXX:-c++}
+quick_c=$CC quick=$CXX                    # of the emulation: clang takes two fifths of g++'s time for it
+if command -v clang++ >/dev/null 2>&1; then quick_c=clang quick=clang++; fi
 own=
 if [ -z "${RUN_TMP:-}" ]; then RUN_TMP=$(mktemp -d "${TMPDIR:-/tmp}/opd_cuda.XXXXXX"); own=yes; fi
 tmp=$RUN_TMP/cuda; mkdir -p "$tmp"
@@ -39,8 +41,8 @@ emulated() {
     aligned='-fsanitize=alignment -fno-sanitize-recover=alignment'
     emulated_lib="$lib -fsanitize=alignment"
     [ -x "$tmp/emulated" ] || {
-        quiet $CXX -std=c++17 -O0 $aligned -I"$root/tests/cuda" -I"$root" -x c++ -c "$root/opdispatch_cuda.cu" -o "$tmp/emulated.o"
-        quiet $CC "$tmp/tests.o" "$tmp/implementation.o" "$tmp/emulated.o" -o "$tmp/emulated" $emulated_lib
+        quiet $quick -std=c++17 -O0 $aligned -I"$root/tests/cuda" -I"$root" -x c++ -c "$root/opdispatch_cuda.cu" -o "$tmp/emulated.o"
+        quiet $quick_c "$tmp/tests.o" "$tmp/implementation.o" "$tmp/emulated.o" -o "$tmp/emulated" $emulated_lib
     }
 }
 # ran PROGRAM ARGUMENTS...: nothing when all its cases pass, with at least one that did
@@ -98,7 +100,7 @@ check_cuda_emulated_unusable() {
     OPD_EMU_CONTEXT=2 OPD_TEST_UNUSABLE='cannot use cuda:0 at all: out of memory' ran "$tmp/emulated" cannot_be_used
     OPD_EMU_CONTEXT=46 OPD_TEST_UNUSABLE='busy or unavailable' ran "$tmp/emulated" cannot_be_used
     printf '#include "opdispatch.h"\n#include <stdio.h>\nint main(void) { printf("%%g\\n", opd_item_f64(opd_sum(opd_ones(OPD_INTS(4), OPD_FLOAT32)))); return opd_finish(); }\n' >"$tmp/cpu.c"
-    quiet $CC -O0 -I"$root" "$tmp/cpu.c" "$tmp/implementation.o" "$tmp/emulated.o" -o "$tmp/cpu" $emulated_lib
+    quiet $quick_c -O0 -I"$root" "$tmp/cpu.c" "$tmp/implementation.o" "$tmp/emulated.o" -o "$tmp/cpu" $emulated_lib
     for how in OPD_EMU_CONTEXT=2 OPD_EMU_CONTEXT=46 OPD_EMU_DEVICES=-802 OPD_EMU_DEVICES=0; do
         cpu=$(env $how "$tmp/cpu" 2>&1; echo "status $?")
         [ "$cpu" = '4
@@ -110,7 +112,7 @@ check_cuda_emulated_compiled_for_older() { emulated; OPD_EMU_COMPILED=75 ran "$t
 # What first_gpu_run.sh does and says, with the emulation for a GPU; and without any.
 check_cuda_emulated_first_run() {
     emulated
-    CC="$CC" COMPANION=$tmp/emulated.o LIBS=$emulated_lib OUT=$tmp/first_run QUICK=1 \
+    CC="$quick_c" COMPANION=$tmp/emulated.o LIBS=$emulated_lib OUT=$tmp/first_run QUICK=1 \
         SKIP='machine code tests example digits memcheck racecheck synccheck bench ncu' sh "$root/tests/first_gpu_run.sh" >"$tmp/first_run.log" 2>&1 ||
         { echo "status $?"; cat "$tmp/first_run.log"; }
     for name in build convolution overlap capture debug first copies threads; do
@@ -130,15 +132,15 @@ check_cuda_first_run_without_gpu() {
 }
 check_cuda_emulated_sanitized() {
     flags='-g -O0 -DOPD_NO_CACHE -fsanitize=address'
-    quiet $CC $flags -I"$root" "$root/tests/test_cuda.c" -c -o "$tmp/s_tests.o"
-    quiet $CC $flags -I"$root" -c "$tmp/implementation.c" -o "$tmp/s_implementation.o"
-    quiet $CXX $flags -std=c++17 -I"$root/tests/cuda" -I"$root" -x c++ -c "$root/opdispatch_cuda.cu" -o "$tmp/s_emulated.o"
-    quiet $CXX $flags "$tmp/s_tests.o" "$tmp/s_implementation.o" "$tmp/s_emulated.o" -o "$tmp/sanitized" $lib
+    quiet $quick_c $flags -I"$root" "$root/tests/test_cuda.c" -c -o "$tmp/s_tests.o"
+    quiet $quick_c $flags -I"$root" -c "$tmp/implementation.c" -o "$tmp/s_implementation.o"
+    quiet $quick $flags -std=c++17 -I"$root/tests/cuda" -I"$root" -x c++ -c "$root/opdispatch_cuda.cu" -o "$tmp/s_emulated.o"
+    quiet $quick $flags "$tmp/s_tests.o" "$tmp/s_implementation.o" "$tmp/s_emulated.o" -o "$tmp/sanitized" $lib
     OPD_CUDA_NO_CACHE=1 ran "$tmp/sanitized"
 }
 check_cuda_emulated_plugin() {
     implementation; tests_object
-    quiet $CXX -std=c++17 -O0 -shared -fPIC -DOPDISPATCH_PLUGIN -I"$root/tests/cuda" -I"$root" -x c++ "$root/opdispatch_cuda.cu" \
+    quiet $quick -std=c++17 -O0 -shared -fPIC -DOPDISPATCH_PLUGIN -I"$root/tests/cuda" -I"$root" -x c++ "$root/opdispatch_cuda.cu" \
         -o "$tmp/emulated.so"
     quiet $CC "$tmp/tests.o" "$tmp/implementation.o" -o "$tmp/alone" $lib
     OPD_TEST_PLUGIN=$tmp/emulated.so ran "$tmp/alone"
@@ -146,14 +148,14 @@ check_cuda_emulated_plugin() {
 check_cuda_emulated_example() {
     emulated
     sed 's|\([a-z_]*\)<<<\([^>]*\)>>>(|opd_emu_call(\1, \2)(|; s|"../opdispatch.h"|"opdispatch.h"|' "$root/examples/cuda_op.cu" >"$tmp/cuda_op.cpp"
-    quiet $CXX -std=c++17 -I"$root/tests/cuda" -I"$root" "$tmp/cuda_op.cpp" "$tmp/implementation.o" "$tmp/emulated.o" -o "$tmp/cuda_op" $emulated_lib
+    quiet $quick -std=c++17 -I"$root/tests/cuda" -I"$root" "$tmp/cuda_op.cpp" "$tmp/implementation.o" "$tmp/emulated.o" -o "$tmp/cuda_op" $emulated_lib
     quiet_out=$("$tmp/cuda_op" 2>&1) || quiet_out="status $?: $quiet_out"
     case $quiet_out in status*) printf '%s\n' "$quiet_out" ;; *'cuda: the sum is '*'result 0.0e+00'*|*'cuda: the sum is '*'result '*e-0[678]*) ;; *) printf '%s\n' "$quiet_out" ;; esac
 }
 check_cuda_emulated_digits() {            # a network trained there and here: the same losses and accuracies
     emulated
     sed 's|^#define OPDISPATCH_IMPLEMENTATION$||' "$root/examples/digits.c" >"$tmp/digits.c"
-    quiet $CC -O0 -I"$root/examples" "$tmp/digits.c" "$tmp/implementation.o" "$tmp/emulated.o" -o "$tmp/digits" $emulated_lib
+    quiet $quick_c -O0 -I"$root/examples" "$tmp/digits.c" "$tmp/implementation.o" "$tmp/emulated.o" -o "$tmp/digits" $emulated_lib
     for device in cpu cuda; do
         "$tmp/digits" --plain --epochs 1 --data "$root/examples/data/digits.txt" --device $device 2>&1 |
             grep -e loss -e accuracy >"$tmp/digits.$device"
@@ -182,7 +184,9 @@ check_cuda_linked() {                    # as the companion's first comment says
 check_cuda_plugin() {
     no_nvcc && return
     implementation; tests_object
-    quiet "$NVCC" -O3 -arch="$arch" -shared -Xcompiler -fPIC -DOPDISPATCH_PLUGIN -I"$root" "$root/opdispatch_cuda.cu" \
+    # Unoptimised without a GPU, where only its loading is tried.
+    optimise='-O0 -Xcicc -O0 -Xptxas -O0'; ! command -v nvidia-smi >/dev/null 2>&1 || optimise=-O3
+    quiet "$NVCC" $optimise -arch="$arch" -shared -Xcompiler -fPIC -DOPDISPATCH_PLUGIN -I"$root" "$root/opdispatch_cuda.cu" \
         -o "$tmp/opdispatch_cuda.so" -lcublas -lcublasLt
     quiet $CC "$tmp/tests.o" "$tmp/implementation.o" -o "$tmp/alone" $lib
     OPD_TEST_PLUGIN=$tmp/opdispatch_cuda.so LD_LIBRARY_PATH=$toolkit/lib64 ran "$tmp/alone"
