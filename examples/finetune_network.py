@@ -1,0 +1,76 @@
+"""The network of finetune.c, made and read back by PyTorch.  Needs PyTorch 2.6 or later.
+
+    python3 examples/finetune_network.py --make              trains it on the digits 0 to 3, and writes
+                                                             examples/data/four_digits.pt2
+    python3 examples/finetune_network.py --check FILE N      loads what finetune saved: N of the 359 images that are
+                                                             held out must be right, as finetune said
+"""
+import argparse, os, sys
+import torch
+from torch import nn
+
+here = os.path.dirname(os.path.abspath(__file__))
+PROGRAM = os.path.join(here, 'data', 'four_digits.pt2')
+
+
+class Network(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.features = nn.Sequential(nn.Conv2d(1, 8, 3, padding=1), nn.ReLU(),
+                                      nn.Conv2d(8, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2))
+        self.head = nn.Sequential(nn.Linear(256, 32), nn.ReLU(), nn.Linear(32, 10))
+
+    def forward(self, images):
+        return self.head(self.features(images).flatten(1))
+
+
+def digits():
+    """Images (1797, 1, 8, 8) in 0..1 and their labels; every fifth is held out."""
+    rows = [line.split() for line in open(os.path.join(here, 'data', 'digits.txt')) if not line.startswith('#')]
+    images = torch.tensor([[int(c, 17) / 16 for c in pixels] for pixels, _ in rows]).reshape(-1, 1, 8, 8)
+    labels = torch.tensor([int(label) for _, label in rows])
+    held_out = torch.arange(len(rows)) % 5 == 4
+    return images, labels, held_out
+
+
+def right(network, images, labels):
+    with torch.no_grad():
+        return int((network(images).argmax(1) == labels).sum())
+
+
+def make():
+    torch.manual_seed(0)
+    images, labels, held_out = digits()
+    four = labels < 4
+    train, test = four & ~held_out, four & held_out
+    network = Network()
+    adam = torch.optim.Adam(network.parameters(), lr=2e-3)
+    for epoch in range(15):
+        for part in torch.randperm(int(train.sum())).split(64):
+            adam.zero_grad()
+            loss = nn.functional.cross_entropy(network(images[train][part]), labels[train][part])
+            loss.backward()
+            adam.step()
+    print(f'of the digits 0 to 3: {right(network, images[test], labels[test])} of {int(test.sum())}; '
+          f'of all ten: {right(network, images[held_out], labels[held_out])} of {int(held_out.sum())}')
+    program = torch.export.export(network, (images[:2].clone(),), dynamic_shapes=({0: torch.export.Dim('batch')},))
+    torch.export.save(program, PROGRAM)
+
+
+def check(path, expected):
+    images, labels, held_out = digits()
+    network = Network()
+    network.load_state_dict(torch.load(path, weights_only=True))
+    found = right(network, images[held_out], labels[held_out])
+    print(f'{path}: {found} of {int(held_out.sum())}')
+    return 0 if found == expected else f'finetune said {expected}'
+
+
+parser = argparse.ArgumentParser(description='The network of finetune.c.')
+parser.add_argument('--make', action='store_true', help='train it on four digits and write ' + PROGRAM)
+parser.add_argument('--check', nargs=2, metavar=('FILE', 'N'), help='load FILE: N images must be right')
+args = parser.parse_args()
+if args.make:
+    make()
+if args.check:
+    sys.exit(check(args.check[0], int(args.check[1])))

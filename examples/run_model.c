@@ -1,0 +1,349 @@
+/* Shows and runs what PyTorch wrote: checkpoints of torch.save.
+   cc -O2 examples/run_model.c -o run_model -lm && ./run_model MODEL --list
+   ci: --help */
+#define OPDISPATCH_IMPLEMENTATION
+#include "../opdispatch.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct options {
+    const char *model, *inputs, *outputs, *method, *trace;
+    bool list, profile, cost;
+    int repeat;
+} options;
+
+static int usage(FILE *to, int status) {
+    fprintf(to,
+            "usage: run_model MODEL [--list] [--inputs FILE] [--outputs FILE] [--method NAME]\n"
+            "                       [--profile [TRACE]] [--cost] [--repeat N]\n"
+            "  MODEL           what PyTorch wrote: an exported program (.pt2), TorchScript or a checkpoint (.pt, .pth);\n"
+            "                  which of them, its contents tell; also .safetensors and .npz\n"
+            "  --list          what is in it: inputs, outputs, parameters, operators and those that are missing;\n"
+            "                  of a checkpoint a line `path dtype [sizes]` for each tensor, `path = value` for the rest\n"
+            "  --inputs FILE   an exported program: .npz with in0, in1, ... in the order of its inputs\n"
+            "                  TorchScript: .json with \"in\", a list of arguments: numbers, strings, true, false, null,\n"
+            "                  {\"tensor\": key} of the .npz beside it, {\"list\": [...]}, {\"tuple\": [...]},\n"
+            "                  {\"dict\": [[key, value], ...]}, {\"namedtuple\": name, \"v\": [...]}\n"
+            "  --outputs FILE  where the results go: .npz with out0, ..., in_after0, ... and buf_after.NAME, or .json\n"
+            "                  with \"out\" and an .npz beside it; of a checkpoint all tensors by path, one alone `tensor`\n"
+            "                  bfloat16, which NumPy does not have, is its bits in int16, under NAME.bf16\n"
+            "                  (of a checkpoint under NAME, too)\n"
+            "  --method NAME   of TorchScript (forward), or the program of an archive with several (the first)\n"
+            "  --profile       a table of where the time goes; TRACE: a file for ui.perfetto.dev\n"
+            "  --cost          operators, floating-point operations, bytes and peak memory of one run\n"
+            "  --repeat N      runs N times, and prints the first, the median and the least time\n"
+            "  exit status     0, or 1 with one line that says what is wrong and where\n");
+    return status;
+}
+
+//-- text ---------------------------------------------------------------------------------------------------------
+
+/* Prints a float as Python does: the shortest text that reads back as the same number, with a point. */
+static void print_float(FILE *to, double v) {
+    char text[40];
+    for (int digits = 1; digits <= 17; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, v);
+        if (strtod(text, NULL) == v || v != v) { break; }
+    }
+    const char *exponent = strchr(text, 'e');
+    if (exponent && atoi(exponent + 1) > 0 && atoi(exponent + 1) < 16) { snprintf(text, sizeof text, "%.1f", v); }
+    if (!strpbrk(text, ".einf")) { strcat(text, ".0"); }
+    fputs(text, to);
+}
+
+/* float32 [2, 3] */
+static void print_type(FILE *to, const opd_tensor *tensor) {
+    fprintf(to, "%s [", opd_dtype_name(opd_dtype(tensor)));
+    for (int i = 0; i < opd_ndim(tensor); i++) { fprintf(to, "%s%lld", i ? ", " : "", (long long)opd_size(tensor, i)); }
+    fprintf(to, "]");
+}
+
+/* A value of a checkpoint as Python prints it. */
+static void print_plain(FILE *to, const opd_value *value) {
+    switch (value->tag) {
+    case OPD_TAG_INT: fprintf(to, "%lld", (long long)value->u.i); break;
+    case OPD_TAG_BOOL: fputs(value->u.i ? "True" : "False", to); break;
+    case OPD_TAG_FLOAT: print_float(to, value->u.d); break;
+    case OPD_TAG_STR: fputs(value->u.s, to); break;
+    case OPD_TAG_NONE: fputs("None", to); break;
+    default: fputs("?", to); break;
+    }
+}
+
+//-- tensors that are written -------------------------------------------------------------------------------------
+
+/* Tensors by name, on their way into one .npz. */
+typedef struct results {
+    char **names;
+    opd_tensor **tensors;
+    int count, cap;
+    bool plain;                          /* bits of bfloat16 also without .bf16 behind the name */
+} results;
+
+static int results_put(results *all, const char *name, const char *suffix, opd_tensor *tensor) {
+    const size_t length = strlen(name) + strlen(suffix) + 1;
+    if (all->count == all->cap) {
+        const size_t cap = all->cap ? 2 * (size_t)all->cap : 64;
+        char **names = (char **)realloc(all->names, cap * sizeof *names);
+        if (names) { all->names = names; }
+        opd_tensor **tensors = (opd_tensor **)realloc(all->tensors, cap * sizeof *tensors);
+        if (tensors) { all->tensors = tensors; }
+        if (!names || !tensors) { return opd_fail(OPD_ERROR_MEMORY, "out of memory"); }
+        all->cap = (int)cap;
+    }
+    char *copy = (char *)malloc(length);
+    if (!copy || !tensor) { free(copy); return opd_ok() ? opd_fail(OPD_ERROR_MEMORY, "out of memory") : -1; }
+    snprintf(copy, length, "%s%s", name, suffix);
+    all->names[all->count] = copy;
+    all->tensors[all->count++] = tensor;
+    return 0;
+}
+/* NumPy has no bfloat16: its bits. */
+static int results_add(results *all, const char *name, opd_tensor *tensor) {
+    if (!tensor) { return -1; }
+    tensor = opd_detach(tensor);
+    if (opd_dtype(tensor) != OPD_BFLOAT16) { return results_put(all, name, "", tensor); }
+    tensor = opd_view_dtype(opd_contiguous(tensor), OPD_INT16);
+    return all->plain && results_put(all, name, "", tensor) ? -1 : results_put(all, name, ".bf16", tensor);
+}
+static int results_write(results *all, const char *path) {
+    int rc = opd_ok() ? opd_npz_save(path, (const char *const *)all->names, opd_tensors_of(all->tensors, all->count)) : -1;
+    for (int i = 0; i < all->count; i++) { free(all->names[i]); }
+    free(all->names);
+    free(all->tensors);
+    return rc;
+}
+
+//-- values as trees of JSON --------------------------------------------------------------------------------------
+
+static opd_value tree_value(const opd_json *json, int64_t at, const opd_tensor_file *tensors);
+
+/* The kind of list that holds what is in it: of one kind of number, of tensors, or of anything. */
+static opd_tag list_kind(const opd_json *json, int64_t list) {
+    opd_tag kind = OPD_TAG_NONE;
+    for (int64_t e = opd_json_first(json, list); e >= 0; e = opd_json_next(json, e)) {
+        opd_tag is = OPD_TAG_LIST;
+        switch (opd_json_kind_of(json, e)) {
+        case OPD_JSON_INT: is = OPD_TAG_INTS; break;
+        case OPD_JSON_FLOAT: is = OPD_TAG_FLOATS; break;
+        case OPD_JSON_BOOL: is = OPD_TAG_BOOLS; break;
+        case OPD_JSON_OBJECT: is = opd_json_get(json, e, "tensor") >= 0 ? OPD_TAG_TENSORS : OPD_TAG_LIST; break;
+        default: break;
+        }
+        if (kind != OPD_TAG_NONE && kind != is) { return OPD_TAG_LIST; }
+        kind = is;
+    }
+    return kind == OPD_TAG_NONE ? OPD_TAG_LIST : kind;
+}
+
+static opd_value tree_list(const opd_json *json, int64_t list, const opd_tensor_file *tensors) {
+    opd_value value = opd_list_new(list_kind(json, list));
+    for (int64_t e = opd_json_first(json, list); e >= 0 && opd_ok(); e = opd_json_next(json, e)) {
+        opd_list_append(value, tree_value(json, e, tensors));
+    }
+    return value;
+}
+static opd_value tree_tuple(const opd_json *json, int64_t list, const opd_tensor_file *tensors) {
+    enum { MOST = 256 };
+    opd_value parts[MOST];
+    int n = 0;
+    for (int64_t e = opd_json_first(json, list); e >= 0 && n < MOST && opd_ok(); e = opd_json_next(json, e)) {
+        parts[n++] = tree_value(json, e, tensors);
+    }
+    return opd_tuple_new(parts, n);
+}
+static opd_value tree_dict(const opd_json *json, int64_t list, const opd_tensor_file *tensors) {
+    opd_value value = opd_dict_new();
+    for (int64_t e = opd_json_first(json, list); e >= 0 && opd_ok(); e = opd_json_next(json, e)) {
+        const int64_t key = opd_json_first(json, e);
+        opd_dict_set(value, tree_value(json, key, tensors), tree_value(json, opd_json_next(json, key), tensors));
+    }
+    return value;
+}
+
+/* {"tensor": "in0"}: of the file beside, as it is or as the bits of bfloat16. */
+static opd_value tree_tensor(const char *key, const opd_tensor_file *tensors) {
+    char bits[256];
+    snprintf(bits, sizeof bits, "%s.bf16", key);
+    if (opd_tensor_file_find(tensors, bits) < 0) { return opd_value_tensor(opd_tensor_file_get(tensors, key)); }
+    return opd_value_tensor(opd_view_dtype(opd_tensor_file_get(tensors, bits), OPD_BFLOAT16));
+}
+
+/* A value that belongs to the innermost scope. */
+static opd_value tree_value(const opd_json *json, int64_t at, const opd_tensor_file *tensors) {
+    int64_t line, column, part;
+    switch (opd_json_kind_of(json, at)) {
+    case OPD_JSON_NULL: return opd_value_none();
+    case OPD_JSON_BOOL: return opd_value_bool(opd_json_bool(json, at, false));
+    case OPD_JSON_INT: return opd_value_int(opd_json_int(json, at, 0));
+    case OPD_JSON_FLOAT: return opd_value_float(opd_json_float(json, at, 0));
+    case OPD_JSON_TEXT: return opd_string_new(opd_json_text(json, at, ""), -1);
+    default: break;
+    }
+    if ((part = opd_json_get(json, at, "tensor")) >= 0) { return tree_tensor(opd_json_text(json, part, ""), tensors); }
+    if ((part = opd_json_get(json, at, "list")) >= 0) { return tree_list(json, part, tensors); }
+    if ((part = opd_json_get(json, at, "tuple")) >= 0) { return tree_tuple(json, part, tensors); }
+    if ((part = opd_json_get(json, at, "v")) >= 0) { return tree_tuple(json, part, tensors); }
+    if ((part = opd_json_get(json, at, "dict")) >= 0) { return tree_dict(json, part, tensors); }
+    opd_json_place(json, at, &line, &column);
+    opd_fail(OPD_ERROR_ARGUMENT, "line %lld, byte %lld: this is no value (see --help)", (long long)line, (long long)column);
+    return opd_value_none();
+}
+
+static void write_text(FILE *to, const char *text, int64_t length) {
+    putc('"', to);
+    for (int64_t i = 0; i < length; i++) {
+        const unsigned char c = (unsigned char)text[i];
+        if (c == '"' || c == '\\') { fprintf(to, "\\%c", c); }
+        else if (c < 0x20) { fprintf(to, "\\u%04x", c); }
+        else { putc(c, to); }
+    }
+    putc('"', to);
+}
+
+/* Infinities and NaN are written as Python's json writes them. */
+static void write_float(FILE *to, double v) {
+    if (v != v) { fputs("NaN", to); }
+    else if (v - v != 0) { fputs(v > 0 ? "Infinity" : "-Infinity", to); }
+    else { print_float(to, v); }
+}
+
+static void write_tree(FILE *to, opd_value value, const char *path, results *tensors);
+
+/* {"list": [...]}: the elements of a list or tuple, by their path */
+static void write_parts(FILE *to, const char *kind, opd_value value, const char *path, results *tensors) {
+    const int64_t count = opd_list_count(value);
+    fprintf(to, "{\"%s\": [", kind);
+    for (int64_t i = 0; i < count && opd_ok(); i++) {
+        char below[256];
+        snprintf(below, sizeof below, "%s.%lld", path, (long long)i);
+        if (i) { fputs(", ", to); }
+        write_tree(to, opd_list_at(value, i), below, tensors);
+    }
+    fputs("]}", to);
+}
+static void write_dict(FILE *to, opd_value value, const char *path, results *tensors) {
+    const int64_t count = opd_list_count(value);
+    fputs("{\"dict\": [", to);
+    for (int64_t i = 0; i < count && opd_ok(); i++) {
+        char key[256], below[256];
+        snprintf(key, sizeof key, "%s.key%lld", path, (long long)i);
+        snprintf(below, sizeof below, "%s.%lld", path, (long long)i);
+        fputs(i ? ", [" : "[", to);
+        write_tree(to, opd_dict_key_at(value, i), key, tensors);
+        fputs(", ", to);
+        write_tree(to, opd_dict_value_at(value, i), below, tensors);
+        fputs("]", to);
+    }
+    fputs("]}", to);
+}
+static void write_cell(FILE *to, opd_value value, const char *path, results *tensors) {
+    int64_t length;
+    const char *text;
+    switch (opd_value_cell(value)) {
+    case OPD_CELL_STR:
+        text = opd_string_text(&value, &length);
+        write_text(to, text, length);
+        break;
+    case OPD_CELL_DICT: write_dict(to, value, path, tensors); break;
+    case OPD_CELL_TUPLE: write_parts(to, "tuple", value, path, tensors); break;
+    case OPD_CELL_LIST: write_parts(to, "list", value, path, tensors); break;
+    default: opd_fail(OPD_ERROR_ARGUMENT, "%s: an object or a complex number, which JSON does not have", path);
+    }
+}
+static void write_tree(FILE *to, opd_value value, const char *path, results *tensors) {
+    switch (value.tag) {
+    case OPD_TAG_TENSOR:
+        fputs("{\"tensor\": ", to);
+        write_text(to, path, (int64_t)strlen(path));
+        fputs("}", to);
+        results_add(tensors, path, value.u.t);
+        break;
+    case OPD_TAG_INT: fprintf(to, "%lld", (long long)value.u.i); break;
+    case OPD_TAG_BOOL: fputs(value.u.i ? "true" : "false", to); break;
+    case OPD_TAG_FLOAT: write_float(to, value.u.d); break;
+    case OPD_TAG_NONE: fputs("null", to); break;
+    case OPD_TAG_STR: write_text(to, value.u.s, (int64_t)strlen(value.u.s)); break;
+    case OPD_TAG_CELL: write_cell(to, value, path, tensors); break;
+    default: write_parts(to, "list", value, path, tensors); break;
+    }
+}
+
+/* x.json -> x.npz */
+static void beside(const char *path, char *buf, size_t cap) {
+    const char *dot = strrchr(path, '.'), *slash = strrchr(path, '/');
+    const int length = dot && (!slash || dot > slash) ? (int)(dot - path) : (int)strlen(path);
+    snprintf(buf, cap, "%.*s.npz", length, path);
+}
+
+//-- checkpoints --------------------------------------------------------------------------------------------------
+
+static int checkpoint_list(const opd_tensor_file *file) {
+    for (int64_t i = 0; i < opd_tensor_file_count(file); i++) {
+        OPD_SCOPED;
+        const char *name = opd_tensor_file_name(file, i);
+        opd_value value;
+        if (opd_tensor_file_value(file, name, &value)) {
+            if (opd_error_code() == OPD_ERROR_MEMORY) { return -1; }
+            printf("%s: %s\n", name, opd_error_message());   /* a dtype that is not there, say */
+            opd_error_clear();
+            continue;
+        }
+        fputs(name, stdout);
+        if (value.tag == OPD_TAG_TENSOR) {
+            putchar(' ');
+            print_type(stdout, value.u.t);
+        } else {
+            fputs(" = ", stdout);
+            print_plain(stdout, &value);
+        }
+        putchar('\n');
+    }
+    return 0;
+}
+
+static int checkpoint_write(const opd_tensor_file *file, const char *path) {
+    results all = {.plain = true};
+    for (int64_t i = 0; i < opd_tensor_file_count(file) && opd_ok(); i++) {
+        const char *name = opd_tensor_file_name(file, i);
+        opd_value value;
+        if (opd_tensor_file_value(file, name, &value) == 0 && value.tag == OPD_TAG_TENSOR) {
+            results_add(&all, *name ? name : "tensor", value.u.t);
+        }
+    }
+    return results_write(&all, path);
+}
+
+static int checkpoint(const options *o) {
+    opd_tensor_file *file = opd_tensor_file_open(o->model);
+    if (!file) { return -1; }
+    int rc = o->inputs ? opd_fail(OPD_ERROR_ARGUMENT, "%s is a checkpoint: it takes no inputs", o->model) : 0;
+    if (rc == 0 && (o->list || !o->outputs)) { rc = checkpoint_list(file); }
+    if (rc == 0 && o->outputs) { rc = checkpoint_write(file, o->outputs); }
+    opd_tensor_file_close(file);
+    return rc;
+}
+
+int main(int argc, char **argv) {
+    options o = {0};
+    o.model = argc > 1 ? argv[1] : NULL;
+    for (int i = 2; i < argc; i++) {
+        const bool more = i + 1 < argc;
+        if (strcmp(argv[i], "--list") == 0) { o.list = true; }
+        else if (strcmp(argv[i], "--inputs") == 0 && more) { o.inputs = argv[++i]; }
+        else if (strcmp(argv[i], "--outputs") == 0 && more) { o.outputs = argv[++i]; }
+        else if (strcmp(argv[i], "--method") == 0 && more) { o.method = argv[++i]; }
+        else if (strcmp(argv[i], "--repeat") == 0 && more) { o.repeat = atoi(argv[++i]); }
+        else if (strcmp(argv[i], "--cost") == 0) { o.cost = true; }
+        else if (strcmp(argv[i], "--profile") == 0) {
+            o.profile = true;
+            if (more && argv[i + 1][0] != '-') { o.trace = argv[++i]; }
+        }
+        else { fprintf(stderr, "run_model: '%s' is not understood\n", argv[i]); return usage(stderr, 2); }
+    }
+    if (!o.model) { return usage(stderr, 2); }
+    if (strcmp(o.model, "--help") == 0 || strcmp(o.model, "-h") == 0) { return usage(stdout, 0); }
+    OPD_SCOPE { checkpoint(&o); }
+    return opd_finish();
+}
