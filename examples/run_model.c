@@ -6,6 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#if defined(__unix__) || defined(__APPLE__)
+#include <unistd.h>
+#define IS_TERMINAL isatty(2)
+#else
+#define IS_TERMINAL 0
+#endif
 
 typedef struct options {
     const char *model, *inputs, *outputs, *method, *trace;
@@ -323,6 +330,194 @@ static int checkpoint(const options *o) {
     if (rc == 0 && o->outputs) { rc = checkpoint_write(file, o->outputs); }
     opd_tensor_file_close(file);
     return rc;
+}
+
+//-- runs that are measured ---------------------------------------------------------------------------------------
+
+static double now(void) {
+    struct timespec t;
+    timespec_get(&t, TIME_UTC);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+static int by_size(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Runs N times more, and says how long it takes.  What it writes, it writes every time. */
+static int repeated(const options *o, int (*once)(void *state), void *state) {
+    double *times = (double *)malloc((size_t)o->repeat * sizeof *times), shown = now();
+    int rc = times ? 0 : opd_fail(OPD_ERROR_MEMORY, "out of memory");
+    for (int i = 0; i < o->repeat && rc == 0; i++) {
+        OPD_SCOPED;
+        const double start = now();
+        rc = once(state);
+        times[i] = now() - start;
+        if (IS_TERMINAL && now() - shown > 0.2) {
+            fprintf(stderr, "\r%d of %d", i + 1, o->repeat);
+            shown = now();
+        }
+    }
+    if (IS_TERMINAL) { fprintf(stderr, "\r                    \r"); }
+    if (rc == 0) {
+        const double first = times[0];
+        qsort(times, (size_t)o->repeat, sizeof *times, by_size);
+        printf("%d runs: the first %.3f ms, median %.3f ms, the least %.3f ms\n", o->repeat, 1e3 * first,
+               1e3 * times[o->repeat / 2], 1e3 * times[0]);
+    }
+    free(times);
+    return rc;
+}
+
+static int profiled(const options *o, int (*once)(void *state), void *state) {
+    opd_profiler_options options = {.order = OPD_PROFILE_BY_SELF};
+    if (opd_profiler_begin(&options)) { return -1; }
+    int rc = once(state);
+    opd_profile *profile = opd_profiler_end();
+    if (!profile) { return -1; }
+    opd_profile_print(profile);
+    if (o->trace && opd_profile_write_trace(profile, o->trace) == 0) { printf("%s: open it in ui.perfetto.dev\n", o->trace); }
+    opd_profile_free(profile);
+    return rc;
+}
+
+static int costed(int (*once)(void *state), void *state) {
+    opd_cost *cost = opd_cost_begin();
+    int rc = once(state);
+    opd_cost_end(cost);
+    size_t length = opd_cost_print(cost, NULL, 0);
+    char *text = (char *)malloc(length + 1);
+    if (text) {
+        opd_cost_print(cost, text, length + 1);
+        fputs(text, stdout);
+    }
+    free(text);
+    opd_cost_free(cost);
+    return rc;
+}
+
+/* The run whose results are written, and those after it. */
+static int first(const options *o, int (*once)(void *state), void *state) {
+    return o->profile ? profiled(o, once, state) : once(state);
+}
+static int again(const options *o, int (*once)(void *state), void *state) {
+    int rc = 0;
+    OPD_SCOPE {
+        if (o->cost) { rc = costed(once, state); }
+        if (rc == 0 && o->repeat > 0) { rc = repeated(o, once, state); }
+    }
+    return rc;
+}
+
+//-- exported programs --------------------------------------------------------------------------------------------
+
+static void list_module(const opd_module *module) {
+    static const char *const kinds[] = {"parameter", "buffer", "constant"};
+    for (int64_t i = 0; i < opd_module_count(module); i++) {
+        const opd_tensor *tensor = opd_module_at(module, i);
+        printf("%s %s ", kinds[opd_module_kind_at(module, i)], opd_module_name(module, i));
+        print_type(stdout, tensor);
+        puts(opd_module_kind_at(module, i) == OPD_MODULE_PARAMETER && !opd_tensor_requires_grad(tensor) ? " (fixed)" : "");
+    }
+}
+
+static void program_list(const opd_program *program) {
+    const char *missing;
+    int64_t count;
+    printf("program %s\n", opd_program_name(program));
+    for (int i = 1; opd_program_file_name(program, i); i++) {
+        if (i == 1) { printf("the file has %s", opd_program_file_name(program, 0)); }
+        printf(", %s", opd_program_file_name(program, i));
+        if (!opd_program_file_name(program, i + 1)) { puts(": --method NAME"); }
+    }
+    for (int i = 0; i < opd_program_ninputs(program); i++) {
+        char sizes[256] = "";
+        opd_value fixed;
+        printf("input %s", opd_program_input_name(program, i));
+        if (opd_program_input_constant(program, i, &fixed) == 1) {
+            fputs(" = ", stdout);
+            print_plain(stdout, &fixed);
+        } else if (opd_program_input_sizes(program, i, sizes, sizeof sizes)) { printf(" %s", sizes); }
+        putchar('\n');
+    }
+    for (int i = 0; i < opd_program_noutputs(program); i++) { printf("output %s\n", opd_program_output_name(program, i)); }
+    list_module(opd_program_module(program));
+    for (int64_t i = 0; opd_program_operator(program, i, &count, &missing); i++) {
+        const char *name = opd_program_operator(program, i, NULL, NULL);
+        printf("%s %s %lld\n", missing ? "missing" : "operator", name, (long long)count);
+        if (missing) { printf("    %s\n", missing); }
+    }
+    for (int64_t i = 0; opd_program_note(program, i); i++) { printf("note: %s\n", opd_program_note(program, i)); }
+}
+
+/* in0, in1, ... of the file, in the order of the inputs that are not fixed; 0, or -1 with an error */
+static int program_inputs(const opd_program *program, const char *path, opd_value *inputs) {
+    opd_tensor_file *file = opd_tensor_file_open(path);
+    for (int i = 0; i < opd_program_ninputs(program) && file && opd_ok(); i++) {
+        char key[32], bits[40];
+        if (opd_program_input_constant(program, i, &inputs[i]) == 1) { continue; }
+        snprintf(key, sizeof key, "in%d", i);
+        snprintf(bits, sizeof bits, "in%d.bf16", i);
+        if (opd_tensor_file_find(file, key) < 0 && opd_tensor_file_find(file, bits) < 0) {
+            opd_fail(OPD_ERROR_ARGUMENT, "%s has no %s, the input '%s'", path, key, opd_program_input_name(program, i));
+        } else { inputs[i] = tree_tensor(key, file); }
+    }
+    opd_tensor_file_close(file);
+    return opd_ok() ? 0 : -1;
+}
+
+typedef struct run {
+    const options *o;
+    const opd_program *program;
+    opd_value *inputs, *outputs;         /* of the program */
+    int ninputs, noutputs;
+} run;
+
+static int program_once(void *state) {
+    run *r = (run *)state;
+    int n = opd_program_run(r->program, r->inputs, r->ninputs, r->outputs, r->noutputs);
+    return n < 0 ? -1 : 0;
+}
+
+/* out0, ..., in_after0, ... and buf_after.NAME */
+static int program_write(const run *r, const char *path) {
+    const opd_module *module = opd_program_module(r->program);
+    results all = {0};
+    char key[600];
+    for (int i = 0; i < r->noutputs && opd_ok(); i++) {
+        const opd_value *v = &r->outputs[i];
+        snprintf(key, sizeof key, "out%d", i);
+        if (v->tag == OPD_TAG_TENSOR) { results_add(&all, key, v->u.t); }
+        else if (v->tag == OPD_TAG_INT) { results_add(&all, key, opd_scalar_tensor(*v, OPD_INT64)); }
+        else if (v->tag == OPD_TAG_FLOAT) { results_add(&all, key, opd_scalar_tensor(*v, OPD_FLOAT64)); }
+        else if (v->tag == OPD_TAG_BOOL) { results_add(&all, key, opd_scalar_tensor(*v, OPD_BOOL)); }
+    }
+    for (int i = 0; i < r->ninputs && opd_ok(); i++) {
+        snprintf(key, sizeof key, "in_after%d", i);
+        if (r->inputs[i].tag == OPD_TAG_TENSOR) { results_add(&all, key, r->inputs[i].u.t); }
+    }
+    for (int64_t i = 0; i < opd_module_count(module) && opd_ok(); i++) {
+        if (opd_module_kind_at(module, i) == OPD_MODULE_PARAMETER) { continue; }
+        snprintf(key, sizeof key, "buf_after.%s", opd_module_name(module, i));
+        results_add(&all, key, opd_module_at(module, i));
+    }
+    return results_write(&all, path);
+}
+
+static int program(const options *o) {
+    opd_program *loaded = opd_program_load(o->model, o->method);
+    if (!loaded) { return -1; }
+    const int nin = opd_program_ninputs(loaded), nout = opd_program_noutputs(loaded);
+    run r = {o, loaded, (opd_value *)calloc((size_t)nin + 1, sizeof(opd_value)),
+             (opd_value *)calloc((size_t)nout + 1, sizeof(opd_value)), nin, nout};
+    if (!r.inputs || !r.outputs) { opd_fail(OPD_ERROR_MEMORY, "out of memory"); }
+    if (o->list || !o->inputs) { program_list(loaded); }
+    if (o->inputs && opd_ok() && program_inputs(loaded, o->inputs, r.inputs) == 0 && first(o, program_once, &r) == 0 &&
+        (!o->outputs || program_write(&r, o->outputs) == 0)) { again(o, program_once, &r); }
+    free(r.inputs);
+    free(r.outputs);
+    opd_program_free(loaded);
+    return opd_ok() ? 0 : -1;
 }
 
 int main(int argc, char **argv) {
