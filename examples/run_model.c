@@ -1,6 +1,8 @@
-/* Shows and runs what PyTorch wrote: checkpoints of torch.save.
-   cc -O2 examples/run_model.c -o run_model -lm && ./run_model MODEL --list
-   ci: --help */
+/* Shows and runs what PyTorch wrote: exported programs (.pt2) and checkpoints (.pt, .pth).
+   cc -O2 examples/run_model.c -o run_model -lm && ./run_model examples/data/four_digits.pt2 --list
+   ci: examples/data/four_digits.pt2 --list
+
+   ./run_model --help says how inputs are given and where results go. */
 #define OPDISPATCH_IMPLEMENTATION
 #include "../opdispatch.h"
 #include <stdio.h>
@@ -539,6 +541,13 @@ int main(int argc, char **argv) {
     }
     if (!o.model) { return usage(stderr, 2); }
     if (strcmp(o.model, "--help") == 0 || strcmp(o.model, "-h") == 0) { return usage(stdout, 0); }
-    OPD_SCOPE { checkpoint(&o); }
+    opd_grad_mode_set(false);
+    OPD_SCOPE {
+        switch (opd_file_kind_of(o.model)) {
+        case OPD_FILE_PROGRAM: program(&o); break;
+        case OPD_FILE_CHECKPOINT: case OPD_FILE_SAFETENSORS: case OPD_FILE_NPZ: checkpoint(&o); break;
+        default: if (opd_ok()) { opd_fail(OPD_ERROR_FILE, "%s: nothing that PyTorch writes", o.model); }
+        }
+    }
     return opd_finish();
 }

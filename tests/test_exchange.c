@@ -793,6 +793,28 @@ TEST(npz_round_trip) {
         opd_tensor_file_close(f);
     }
 }
+TEST(kinds_of_files) {
+    const int64_t sizes[] = {2, 2};
+    const char *name = "a", *path = in_folder("kind");
+    opd_tensor *t = opd_randn(ints(sizes, 2), OPD_FLOAT32);
+    opd_value value = opd_value_tensor(t);
+    CHECK_INT(opd_npy_save(path, t), 0);
+    CHECK_INT(opd_file_kind_of(path), OPD_FILE_NPY);
+    CHECK_INT(opd_npz_save(path, &name, opd_tensors_of(&t, 1)), 0);
+    CHECK_INT(opd_file_kind_of(path), OPD_FILE_NPZ);
+    CHECK_INT(opd_safetensors_save(path, &name, opd_tensors_of(&t, 1), NULL), 0);
+    CHECK_INT(opd_file_kind_of(path), OPD_FILE_SAFETENSORS);
+    CHECK_INT(opd_checkpoint_file_save(path, &name, &value, 1), 0);
+    CHECK_INT(opd_file_kind_of(path), OPD_FILE_CHECKPOINT);
+    CHECK_OK();
+    write_file(path, "some text, and no more", 22);
+    CHECK_INT(opd_file_kind_of(path), OPD_FILE_NONE);
+    write_file(path, "", 0);
+    CHECK_INT(opd_file_kind_of(path), OPD_FILE_NONE);
+    CHECK_OK();
+    CHECK_INT(opd_file_kind_of(in_folder("none")), OPD_FILE_NONE);
+    CHECK_ERROR(OPD_ERROR_FILE, "opd_file_kind_of");
+}
 TEST(many_tensors) {
     enum { MANY = 70000 };                                    /* more than a zip file's 16 bits count */
     static char text[MANY][8];
