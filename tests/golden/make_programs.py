@@ -1,0 +1,307 @@
+#!/usr/bin/env python3
+"""Makes tests/golden/programs: exported programs, with what they must give.  Needs torch 2.6 or later and NumPy.
+
+usage: python3 tests/golden/make_programs.py
+
+NAME.pt2 is what torch.export.save writes, NAME.core.pt2 the same after run_decompositions().  NAME.npz has the flat inputs
+as in0, in1, ..., the flat outputs as out0, ...; a key with .bf16 has bfloat16 as int16 bits; after.NAME what a buffer is
+after the run, in_after0 what an input is.  Where it has `losses`: those of ten steps of training on `target`, by the
+optimizer that `adam` says (0: SGD with momentum), and trained.NAME the parameters then.
+"""
+import copy
+import os
+import warnings
+
+import numpy as np
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+import torch.utils._pytree as pytree
+from torch._higher_order_ops.map import map as over_slices
+from torch._higher_order_ops.scan import scan
+from torch._higher_order_ops.while_loop import while_loop
+from torch.export import Dim, export
+from torch.export.pt2_archive._package import package_pt2
+
+warnings.filterwarnings('ignore')
+HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'programs')
+
+
+def put(arrays, name, value):
+    if not isinstance(value, torch.Tensor):
+        arrays[name] = np.array(value)
+    elif value.dtype == torch.bfloat16:
+        arrays[name + '.bf16'] = value.detach().view(torch.int16).numpy().copy()
+    else:
+        arrays[name] = value.detach().numpy().copy()
+
+
+def train(arrays, model, args, adam):
+    """Ten steps on a fixed target."""
+    parameters = [p for p in model.parameters() if p.requires_grad]
+    optimizer = torch.optim.Adam(parameters, lr=1e-2) if adam else torch.optim.SGD(parameters, lr=5e-2, momentum=0.9)
+    with torch.no_grad():
+        target = torch.randn_like(copy.deepcopy(model)(*args))
+    losses = []
+    for _ in range(10):
+        optimizer.zero_grad()
+        loss = F.mse_loss(model(*args), target)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    put(arrays, 'target', target)
+    put(arrays, 'adam', int(adam))
+    arrays['losses'] = np.array(losses)
+    for name, parameter in model.named_parameters():
+        put(arrays, 'trained.' + name, parameter)
+
+
+def make(name, model, args, kwargs=None, sizes=None, run=None, core=False, adam=None, training=False):
+    """Exports model on args; run: the inputs that it is run with, of other sizes."""
+    kwargs = kwargs or {}
+    model.train(training)
+    program = export(copy.deepcopy(model), args, kwargs, dynamic_shapes=sizes)
+    torch.export.save(program, os.path.join(HERE, name + '.pt2'))
+    if core:
+        torch.export.save(program.run_decompositions(), os.path.join(HERE, name + '.core.pt2'))
+    arrays = {}
+    if adam is not None:
+        train(arrays, copy.deepcopy(model), args, adam)
+    inputs = pytree.tree_map(lambda x: x.clone() if isinstance(x, torch.Tensor) else x, (run or args, kwargs))
+    leaves = pytree.tree_leaves(inputs)
+    for i, leaf in enumerate(leaves):
+        if isinstance(leaf, torch.Tensor):
+            put(arrays, 'in%d' % i, leaf)
+    before = {n: b.clone() for n, b in model.named_buffers()}
+    outputs = pytree.tree_leaves(model(*inputs[0], **inputs[1]))
+    for i, leaf in enumerate(outputs):
+        if leaf is not None:
+            put(arrays, 'out%d' % i, leaf)
+    for n, buffer in model.named_buffers():
+        if not torch.equal(buffer, before[n]):
+            put(arrays, 'after.' + n, buffer)
+    for i, leaf in enumerate(leaves):
+        if isinstance(leaf, torch.Tensor) and not np.array_equal(leaf.float().numpy(), arrays.get(
+                'in%d' % i, leaf.float().numpy()).astype(np.float32) if leaf.dtype != torch.bfloat16 else leaf.float().numpy()):
+            put(arrays, 'in_after%d' % i, leaf)
+    np.savez(os.path.join(HERE, name + '.npz'), **arrays)
+
+
+class Mlp(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Linear(6, 8), nn.Linear(8, 3)
+
+    def forward(self, x):
+        return self.b(torch.relu(self.a(x)))
+
+
+class Conv(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8)
+        self.c, self.d = nn.Conv2d(8, 8, 3, stride=2, groups=4, bias=False), nn.ConvTranspose2d(8, 4, 2, stride=2)
+        self.e, self.drop = nn.Linear(4, 5), nn.Dropout(0.0)
+
+    def forward(self, x):
+        x = F.max_pool2d(self.d(F.silu(self.c(F.gelu(self.b(self.a(x)))))), 2)
+        x = F.interpolate(x, scale_factor=2, mode='bilinear')
+        return self.e(self.drop(x.mean((2, 3))))
+
+
+class Branch(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Linear(4, 4), nn.Linear(4, 4)
+
+    def forward(self, x):
+        return torch.cond(x.sum() > 0, lambda x: self.a(x).relu(), lambda x: self.b(x).sin(), (x,))
+
+
+class BranchOnSize(nn.Module):
+    def forward(self, x):
+        return torch.cond(x.shape[0] > 4, lambda x: x * 2, lambda x: x - 1, (x,))
+
+
+class Loop(nn.Module):
+    def forward(self, x):
+        return while_loop(lambda i, a: i < 5, lambda i, a: (i + 1, a * 1.5 + x), (torch.zeros((), dtype=torch.int64), x))
+
+
+class Map(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Linear(4, 4)
+
+    def forward(self, xs, y):
+        return over_slices(lambda x, y: self.a(x) + y, xs, y)
+
+
+class Scan(nn.Module):
+    def forward(self, xs, carry):
+        def step(carry, x):
+            new = carry * 0.5 + x
+            return new, torch.sin(new)
+        return scan(step, carry, xs)
+
+
+class State(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Linear(4, 3)
+        self.register_buffer('count', torch.zeros((), dtype=torch.int64))
+        self.register_buffer('mean', torch.zeros(3))
+
+    def forward(self, x, out):
+        self.count += 1
+        y = self.a(x)
+        self.mean.mul_(0.9).add_(y.detach().mean(0), alpha=0.1)
+        out.add_(1)
+        return y + self.count
+
+
+class Tied(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.e, self.l = nn.Embedding(20, 8), nn.Linear(8, 20, bias=False)
+        self.l.weight = self.e.weight
+
+    def forward(self, i):
+        return self.l(torch.tanh(self.e(i)))
+
+
+class Strides(nn.Module):
+    """Weights with strides and an offset of their own, a constant, a buffer that is not saved."""
+
+    def __init__(self):
+        super().__init__()
+        self.w = nn.Parameter(torch.randn(6, 10).t())
+        self.register_buffer('v', torch.arange(12.)[3:9].view(2, 3))
+        self.c = nn.Conv2d(3, 4, 3).to(memory_format=torch.channels_last)
+        self.k = torch.randn(6)
+        self.register_buffer('other', torch.ones(6) * 2, persistent=False)
+
+    def forward(self, x, image):
+        return x @ self.w + self.k * self.other, self.c(image), self.v.sum()
+
+
+class Tree(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Linear(4, 4)
+
+    def forward(self, d, *, scale=1.0, opt=None):
+        x = self.a(d['a']) + d['b'][0] * scale
+        return {'y': x, 'z': [x.sum(), x.shape[0]], 'none': opt}
+
+
+class Sizes(nn.Module):
+    def forward(self, x, y):
+        b, t, c = x.shape
+        return (x.reshape(b * t, c)[1:].mean(0), torch.cat([x, y], 1).reshape(-1),
+                torch.full((t // 2, b + 2), 1.5), torch.arange(max(b, t)), x.new_zeros(b ** 2))
+
+
+class Fours(nn.Module):
+    def forward(self, x):
+        return x.view(-1, 4).sum(1)
+
+
+class Modes(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Linear(4, 4)
+
+    def forward(self, x):
+        with torch.no_grad():
+            a = self.a(x)
+        with torch.autocast('cpu', dtype=torch.bfloat16):
+            b = self.a(x)
+        return a + b.float()
+
+
+class Numbers(nn.Module):
+    def forward(self, x, n: int, f: float, b: bool):
+        return x * n + f if b else x
+
+
+class SizeAsInput(nn.Module):
+    def forward(self, x, n):
+        return x[:n] * n, n * 2
+
+
+class Item(nn.Module):
+    def forward(self, x, n):
+        k = n.item()
+        torch._check(k >= 2)
+        torch._check(k <= 8)
+        return x[:k].sum(), torch.zeros(k + 1), x * k
+
+
+class Heads(nn.Module):
+    """Boxes with a score above a threshold, best first."""
+
+    def forward(self, boxes, scores):
+        keep = (scores > 0.3).nonzero().squeeze(1)
+        order = scores[keep].argsort(descending=True)
+        return boxes[keep][order], scores[keep][order]
+
+
+class Clicks(nn.Module):
+    """Bags of features beside dense ones."""
+
+    def __init__(self):
+        super().__init__()
+        self.e = nn.EmbeddingBag(30, 8, mode='sum')
+        self.a, self.b = nn.Linear(5, 8), nn.Linear(16, 1)
+
+    def forward(self, dense, i, offsets):
+        return torch.sigmoid(self.b(torch.cat([torch.relu(self.a(dense)), self.e(i, offsets)], 1)))
+
+
+class Quantized(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer('w', torch.randint(-127, 127, (5, 6), dtype=torch.int8))
+        self.register_buffer('scale', torch.rand(5, 1) / 100)
+
+    def forward(self, x):
+        return F.linear(x, self.w.to(x.dtype) * self.scale)
+
+
+def main():
+    os.makedirs(HERE, exist_ok=True)
+    torch.manual_seed(0)
+    batch = Dim('batch', min=1, max=64)
+    make('mlp', Mlp(), (torch.randn(4, 6),), core=True, adam=False)
+    make('mlp_bf16', Mlp().bfloat16(), (torch.randn(4, 6).bfloat16(),))
+    make('conv', Conv(), (torch.randn(2, 3, 16, 16),), sizes={'x': {0: batch}}, run=(torch.randn(5, 3, 16, 16),), core=True)
+    make('conv_training', Conv(), (torch.randn(4, 3, 16, 16),), core=True, adam=True, training=True)
+    make('branch', Branch(), (torch.ones(3, 4) + torch.randn(3, 4) / 10,), core=True, adam=False)
+    make('branch_other', Branch(), (-torch.ones(3, 4),))
+    make('branch_on_size', BranchOnSize(), (torch.randn(6, 2),), sizes={'x': {0: Dim('n', max=20)}}, run=(torch.randn(3, 2),))
+    make('loop', Loop(), (torch.randn(3),))
+    make('map', Map(), (torch.randn(3, 2, 4), torch.randn(4)), adam=True)
+    make('scan', Scan(), (torch.randn(5, 3), torch.randn(3)))
+    make('state', State(), (torch.randn(2, 4), torch.zeros(3)), core=True)
+    make('tied', Tied(), (torch.randint(0, 20, (3, 5)),), adam=True)
+    make('strides', Strides(), (torch.randn(2, 10), torch.randn(1, 3, 5, 5)))
+    make('tree', Tree(), ({'a': torch.randn(2, 4), 'b': [torch.randn(4)]},), {'scale': 2.0, 'opt': None})
+    sizes = {0: Dim('rows', max=16), 1: Dim('columns', max=32)}
+    make('sizes', Sizes(), (torch.randn(4, 6, 5), torch.randn(4, 6, 5)), sizes={'x': sizes, 'y': sizes},
+         run=(torch.randn(5, 10, 5), torch.randn(5, 10, 5)), core=True)
+    make('fours', Fours(), (torch.randn(12),), sizes={'x': {0: 4 * Dim('q', min=1, max=8)}}, run=(torch.randn(20),))
+    make('modes', Modes(), (torch.randn(2, 4),))
+    make('numbers', Numbers(), (torch.randn(3), 2, 0.5, True))
+    make('size_as_input', SizeAsInput(), (torch.randn(8), 3), sizes={'x': None, 'n': Dim.DYNAMIC}, run=(torch.randn(8), 5))
+    make('item', Item(), (torch.randn(8), torch.tensor(3)), core=True)
+    make('heads', Heads(), (torch.randn(12, 4), torch.rand(12)), core=True)
+    make('clicks', Clicks(), (torch.randn(3, 5), torch.randint(0, 30, (7,)), torch.tensor([0, 2, 5])), adam=False)
+    make('quantized', Quantized(), (torch.randn(2, 6),))
+    first, second = nn.Linear(3, 2).eval(), nn.Linear(2, 4).eval()
+    package_pt2(os.path.join(HERE, 'two.pt2'), exported_programs={'first': export(first, (torch.randn(1, 3),)),
+                                                                   'second': export(second, (torch.randn(1, 2),))})
+
+
+if __name__ == '__main__':
+    main()
