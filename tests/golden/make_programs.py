@@ -70,8 +70,9 @@ def make(name, model, args, kwargs=None, sizes=None, run=None, core=False, adam=
     inputs = pytree.tree_map(lambda x: x.clone() if isinstance(x, torch.Tensor) else x, (run or args, kwargs))
     leaves = pytree.tree_leaves(inputs)
     for i, leaf in enumerate(leaves):
-        if isinstance(leaf, torch.Tensor):
+        if leaf is not None:
             put(arrays, 'in%d' % i, leaf)
+    given = [leaf.clone() if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
     before = {n: b.clone() for n, b in model.named_buffers()}
     outputs = pytree.tree_leaves(model(*inputs[0], **inputs[1]))
     for i, leaf in enumerate(outputs):
@@ -81,8 +82,7 @@ def make(name, model, args, kwargs=None, sizes=None, run=None, core=False, adam=
         if not torch.equal(buffer, before[n]):
             put(arrays, 'after.' + n, buffer)
     for i, leaf in enumerate(leaves):
-        if isinstance(leaf, torch.Tensor) and not np.array_equal(leaf.float().numpy(), arrays.get(
-                'in%d' % i, leaf.float().numpy()).astype(np.float32) if leaf.dtype != torch.bfloat16 else leaf.float().numpy()):
+        if isinstance(leaf, torch.Tensor) and not torch.equal(leaf, given[i]):
             put(arrays, 'in_after%d' % i, leaf)
     np.savez(os.path.join(HERE, name + '.npz'), **arrays)
 
@@ -99,7 +99,7 @@ class Mlp(nn.Module):
 class Conv(nn.Module):
     def __init__(self):
         super().__init__()
-        self.a, self.b = nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8)
+        self.a, self.b = nn.Conv2d(3, 8, 3, padding=1, bias=False), nn.BatchNorm2d(8)
         self.c, self.d = nn.Conv2d(8, 8, 3, stride=2, groups=4, bias=False), nn.ConvTranspose2d(8, 4, 2, stride=2)
         self.e, self.drop = nn.Linear(4, 5), nn.Dropout(0.0)
 
@@ -199,7 +199,7 @@ class Sizes(nn.Module):
     def forward(self, x, y):
         b, t, c = x.shape
         return (x.reshape(b * t, c)[1:].mean(0), torch.cat([x, y], 1).reshape(-1),
-                torch.full((t // 2, b + 2), 1.5), torch.arange(max(b, t)), x.new_zeros(b ** 2))
+                torch.full((t + 1, b + 2), 1.5), torch.arange(max(b, t)), x.new_zeros(b ** 2))
 
 
 class Fours(nn.Module):

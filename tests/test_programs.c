@@ -1,0 +1,396 @@
+/* Exported programs: golden/programs, made by golden/make_programs.py.  Each is run and compared, some are trained step by
+   step as PyTorch trained them; what is wrong with inputs is said; files are cut off and damaged. */
+#include "../opdispatch.h"
+#include "check.h"
+
+static char path[1100];
+/* The path of a golden file. */
+static const char *golden(const char *name, const char *end) {
+    const char *const slash = strrchr(__FILE__, '/');
+    (void)snprintf(path, sizeof path, "%.*sgolden/programs/%s%s", slash ? (int)(slash - __FILE__ + 1) : 0, __FILE__, name, end);
+    return path;
+}
+static opd_tensor *array(const opd_tensor_file *file, const char *key) {
+    char name[200];
+    (void)snprintf(name, sizeof name, "%s.bf16", key);
+    if (opd_tensor_file_find(file, name) >= 0) { return opd_view_dtype(opd_tensor_file_get(file, name), OPD_BFLOAT16); }
+    return opd_tensor_file_find(file, key) >= 0 ? opd_tensor_file_get(file, key) : NULL;
+}
+/* Compares by the largest value; exact where numbers are integers. */
+static void check_close(const char *what, opd_tensor *got, opd_tensor *want, double tolerance) {
+    int same = opd_ndim(got) == opd_ndim(want) && opd_dtype(got) == opd_dtype(want);
+    for (int i = 0; same && i < opd_ndim(got); i++) { same = opd_size(got, i) == opd_size(want, i); }
+    CHECK(same);
+    if (!same || opd_numel(got) == 0) { return; }
+    opd_tensor *a = opd_to_dtype(opd_detach(got), OPD_FLOAT64), *b = opd_to_dtype(opd_detach(want), OPD_FLOAT64);
+    const double most = opd_item_f64(opd_max(opd_abs(b))), off = opd_item_f64(opd_max(opd_abs(opd_sub(a, b))));
+    const int floating = opd_dtype_is_floating(opd_dtype(got)), half = opd_dtype(got) == OPD_BFLOAT16;
+    if (!(off <= (floating ? (half ? 4e-2 : tolerance) * (most > 0 ? most : 1) : 0))) {
+        printf("%s differs by %g of %g\n", what, off, most);
+        CHECK(!"another result");
+    }
+    CHECK(opd_ok());
+}
+/* Fills the inputs of a program from a file; how many. */
+static int fill(const opd_program *program, const opd_tensor_file *file, opd_value *inputs) {
+    const int count = opd_program_ninputs(program);
+    for (int i = 0; i < count; i++) {
+        char key[20], type[200];
+        (void)snprintf(key, sizeof key, "in%d", i);
+        (void)opd_program_input_type(program, i, type, sizeof type);
+        inputs[i] = opd_value_default();
+        if (opd_program_input_constant(program, i, NULL)) { continue; }
+        opd_tensor *const tensor = array(file, key);
+        CHECK(tensor != NULL);
+        inputs[i] = strcmp(type, "int") == 0 ? opd_value_int(opd_item_i64(tensor)) : opd_value_tensor(opd_clone(tensor));
+    }
+    return count;
+}
+static int complete(const opd_program *program) {
+    const char *missing = NULL;
+    for (int64_t i = 0; opd_program_operator(program, i, NULL, &missing); i++) {
+        if (missing) { return 0; }
+    }
+    return 1;
+}
+static void run_one(const char *name, const char *arrays) {
+    opd_program *program = opd_program_load(golden(name, ".pt2"), NULL);
+    opd_tensor_file *file = opd_tensor_file_open(golden(arrays, ".npz"));
+    opd_value inputs[16], outputs[16];
+    CHECK(program && file);
+    if (!program || !file) { printf("%s: %s\n", name, opd_error_message()); return; }
+    CHECK(complete(program));
+    if (!complete(program)) { printf("%s calls an operator that is not there\n", name); }
+    const int count = fill(program, file, inputs);
+    OPD_NO_GRAD {
+        CHECK_INT(opd_program_run(program, inputs, count, outputs, 16), opd_program_noutputs(program));
+    }
+    if (!opd_ok()) { printf("%s: %s\n", name, opd_error_message()); opd_error_clear(); }
+    else {
+        char key[40], what[200];
+        for (int i = 0; i < opd_program_noutputs(program); i++) {
+            (void)snprintf(key, sizeof key, "out%d", i);
+            (void)snprintf(what, sizeof what, "%s %s", name, key);
+            opd_tensor *const want = array(file, key);
+            if (!want) { CHECK_INT(outputs[i].tag, OPD_TAG_NONE); }
+            else if (outputs[i].tag == OPD_TAG_INT) { CHECK_INT(outputs[i].u.i, opd_item_i64(want)); }
+            else {
+                CHECK_INT(outputs[i].tag, OPD_TAG_TENSOR);
+                check_close(what, outputs[i].u.t, want, 1e-5);
+            }
+        }
+        for (int64_t i = 0; i < opd_tensor_file_count(file); i++) {
+            const char *const its = opd_tensor_file_name(file, i);
+            if (strncmp(its, "after.", 6) == 0) {
+                CHECK(opd_program_writes(program));
+                check_close(its, opd_module_get(opd_program_module(program), its + 6), opd_tensor_file_at(file, i), 1e-5);
+            } else if (strncmp(its, "in_after", 8) == 0) {
+                check_close(its, inputs[atoi(its + 8)].u.t, opd_tensor_file_at(file, i), 1e-5);
+            }
+        }
+    }
+    opd_tensor_file_close(file);
+    opd_program_free(program);
+}
+static const char *const names[] = {
+    "mlp", "mlp_bf16", "conv", "conv_training", "branch", "branch_other", "branch_on_size", "loop", "map", "scan", "state",
+    "tied", "strides", "tree", "sizes", "fours", "modes", "numbers", "size_as_input", "item", "heads", "clicks", "quantized"};
+static const char *const cores[] = {"mlp", "conv", "conv_training", "branch", "state", "sizes", "item", "heads"};
+TEST(programs_give_what_pytorch_gives) {
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        OPD_SCOPE { run_one(names[i], names[i]); }
+    }
+}
+TEST(programs_in_the_core_form_give_the_same) {
+    for (size_t i = 0; i < sizeof cores / sizeof *cores; i++) {
+        char name[100];
+        (void)snprintf(name, sizeof name, "%s.core", cores[i]);
+        OPD_SCOPE { run_one(name, cores[i]); }
+    }
+}
+
+/* Trains as the maker did, and compares each loss and what the parameters are then. */
+static void train_one(const char *name, const char *arrays) {
+    opd_program *program = opd_program_load(golden(name, ".pt2"), NULL);
+    opd_tensor_file *file = opd_tensor_file_open(golden(arrays, ".npz"));
+    CHECK(program && file);
+    if (!program || !file) { return; }
+    opd_module *const module = opd_program_module(program);
+    opd_tensor *params[64], *losses = array(file, "losses"), *target = array(file, "target");
+    opd_value inputs[16], outputs[16];
+    int count = 0;
+    for (int64_t i = 0; i < opd_module_count(module); i++) {
+        opd_tensor *const param = opd_module_at(module, i);
+        int seen = 0;
+        for (int k = 0; k < count; k++) { seen |= params[k] == param; }
+        if (!seen && opd_module_kind_at(module, i) == OPD_MODULE_PARAMETER) { params[count++] = param; }
+    }
+    opd_sgd_options sgd = opd_sgd_defaults();
+    opd_adam_options adam = opd_adam_defaults();
+    sgd.lr = 5e-2;
+    sgd.momentum = 0.9;
+    adam.lr = 1e-2;
+    opd_optimizer *optimizer = opd_item_i64(array(file, "adam")) ? opd_adam_new(params, count, &adam)
+        : opd_sgd_new(params, count, &sgd);
+    const int ninputs = fill(program, file, inputs);
+    for (int64_t step = 0; step < opd_numel(losses); step++) {
+        OPD_SCOPE {
+            opd_optimizer_zero_grad(optimizer);
+            CHECK(opd_program_run(program, inputs, ninputs, outputs, 16) > 0);
+            opd_tensor *const off = opd_ok() ? opd_sub(outputs[0].u.t, target) : NULL;
+            opd_tensor *const loss = opd_mean(opd_mul(off, off));
+            opd_backward(loss);
+            opd_optimizer_step(optimizer);
+            const double got = opd_ok() ? opd_item_f64(opd_detach(loss)) : 0;
+            const double want = opd_item_f64(opd_select(losses, 0, step));
+            if (!opd_ok() || fabs(got - want) > 1e-4 * want) {
+                printf("%s step %d: loss %.7g, not %.7g %s\n", name, (int)step, got, want, opd_error_message());
+                CHECK(!"another loss");
+                opd_error_clear();
+            }
+        }
+    }
+    for (int64_t i = 0; i < opd_tensor_file_count(file); i++) {
+        const char *const its = opd_tensor_file_name(file, i);
+        if (strncmp(its, "trained.", 8) == 0) {
+            check_close(its, opd_module_get(module, its + 8), opd_tensor_file_at(file, i), 1e-3);
+        }
+    }
+    opd_optimizer_free(optimizer);
+    opd_tensor_file_close(file);
+    opd_program_free(program);
+}
+TEST(programs_train_step_by_step_as_in_pytorch) {
+    static const char *const trained[] = {"mlp", "mlp.core", "conv_training", "conv_training.core", "branch",
+                                          "branch.core", "map", "tied", "clicks"};
+    for (size_t i = 0; i < sizeof trained / sizeof *trained; i++) {
+        char arrays[100];
+        (void)snprintf(arrays, sizeof arrays, "%.*s", (int)strcspn(trained[i], "."), trained[i]);
+        OPD_SCOPE { train_one(trained[i], arrays); }
+    }
+}
+/* What is written into a module is never in its file. */
+TEST(programs_files_stay_as_they_are) {
+    for (int round = 0; round < 2; round++) {
+        opd_program *program = opd_program_load(golden("state", ".pt2"), NULL);
+        OPD_SCOPE {
+            opd_value inputs[2] = {opd_value_none(), opd_value_none()}, output;
+            inputs[0] = opd_value_tensor(opd_ones(OPD_INTS(2, 4), OPD_FLOAT32));
+            inputs[1] = opd_value_tensor(opd_zeros(OPD_INTS(3), OPD_FLOAT32));
+            CHECK_INT(opd_item_i64(opd_module_get(opd_program_module(program), "count")), 0);
+            OPD_NO_GRAD { CHECK_INT(opd_program_run(program, inputs, 2, &output, 1), 1); }
+            CHECK_INT(opd_item_i64(opd_module_get(opd_program_module(program), "count")), 1);
+        }
+        opd_program_free(program);
+    }
+}
+TEST(programs_tell_what_they_are) {
+    char text[300];
+    const char *missing;
+    int64_t count;
+    opd_program *program = opd_program_load(golden("tree", ".pt2"), NULL);
+    CHECK_STR(opd_program_name(program), "model");
+    CHECK_INT(opd_program_ninputs(program), 4);
+    CHECK_STR(opd_program_input_name(program, 0), "d.a");
+    CHECK_STR(opd_program_input_name(program, 1), "d.b.0");
+    CHECK_STR(opd_program_input_name(program, 2), "scale");
+    CHECK_STR(opd_program_output_name(program, 0), "y");
+    CHECK_STR(opd_program_output_name(program, 2), "z.1");
+    CHECK_INT(opd_program_find_output(program, "none"), 3);
+    CHECK_INT(opd_program_find_input(program, "x"), -1);
+    CHECK(!opd_program_input_name(program, 4) && !opd_program_output_name(program, -1));
+    CHECK_INT((int)opd_program_input_type(program, 0, text, sizeof text), 14);
+    CHECK_STR(text, "float32 [2, 4]");
+    (void)opd_program_input_type(program, 2, text, sizeof text);
+    CHECK_STR(text, "2");
+    CHECK(!opd_program_writes(program));
+    CHECK_STR(opd_program_operator(program, 0, &count, &missing), "aten::linear");
+    CHECK_INT(count, 1);
+    CHECK(!missing);
+    CHECK_INT(opd_module_count(opd_program_module(program)), 2);
+    CHECK(opd_program_print(program, text, sizeof text) > 200);
+    CHECK(strncmp(text, "graph(%p_a_weight", 17) == 0);
+    opd_program_free(program);
+    program = opd_program_load(golden("conv", ".pt2"), NULL);
+    (void)opd_program_input_type(program, 0, text, sizeof text);
+    CHECK(strncmp(text, "float32 [s", 10) == 0 && strstr(text, "..64, 3, 16, 16]"));
+    CHECK(opd_program_note(program, 0) && strstr(opd_program_note(program, 0), "batch_norm"));
+    opd_program_free(program);
+    program = opd_program_load(golden("tied", ".pt2"), NULL);
+    CHECK(opd_module_get(opd_program_module(program), "e.weight") == opd_module_get(opd_program_module(program), "l.weight"));
+    opd_program_free(program);
+    CHECK(opd_ok());
+}
+TEST(programs_of_one_file) {
+    opd_program *program = opd_program_load(golden("two", ".pt2"), "second");
+    CHECK_STR(opd_program_file_name(program, 0), "first");
+    CHECK_STR(opd_program_file_name(program, 1), "second");
+    CHECK(!opd_program_file_name(program, 2));
+    CHECK_INT(opd_size(opd_module_get(opd_program_module(program), "weight"), 0), 4);
+    opd_program_free(program);
+    program = opd_program_load(golden("two", ".pt2"), NULL);
+    CHECK_STR(opd_program_name(program), "first");
+    opd_program_free(program);
+    CHECK(!opd_program_load(golden("two", ".pt2"), "third"));
+    CHECK(strstr(opd_error_message(), "no program 'third'") != NULL);
+    opd_error_clear();
+}
+TEST(programs_run_by_name) {
+    opd_program *program = opd_program_load(golden("tree", ".pt2"), NULL);
+    static const char *const its[] = {"d.b.0", "d.a"}, *const wrong[] = {"d.b.0", "e"};
+    opd_value inputs[2], outputs[4];
+    OPD_SCOPE {
+        inputs[0] = opd_value_tensor(opd_ones(OPD_INTS(4), OPD_FLOAT32));
+        inputs[1] = opd_value_tensor(opd_ones(OPD_INTS(2, 4), OPD_FLOAT32));
+        CHECK_INT(opd_program_run_named(program, its, inputs, 2, outputs, 4), 4);
+        CHECK_INT(outputs[0].tag, OPD_TAG_TENSOR);
+        CHECK_INT(outputs[2].u.i, 2);
+        CHECK_INT(opd_program_run_named(program, its, inputs, 1, outputs, 4), -1);
+        CHECK(strstr(opd_error_message(), "'d.a' is missing") != NULL);
+        opd_error_clear();
+        CHECK_INT(opd_program_run_named(program, wrong, inputs, 2, outputs, 4), -1);
+        CHECK(strstr(opd_error_message(), "no input 'e'") != NULL);
+        opd_error_clear();
+    }
+    opd_program_free(program);
+}
+static void refused(const opd_program *program, const opd_value *inputs, int count, const char *says) {
+    opd_value outputs[8];
+    CHECK_INT(opd_program_run(program, inputs, count, outputs, 8), -1);
+    if (!strstr(opd_error_message(), says)) {
+        printf("%s, not: %s\n", opd_error_message(), says);
+        CHECK(!"another error");
+    }
+    opd_error_clear();
+}
+TEST(programs_check_their_inputs) {
+    opd_value inputs[4];
+    opd_program *program = opd_program_load(golden("sizes", ".pt2"), NULL);
+    OPD_SCOPE {
+        inputs[0] = inputs[1] = opd_value_tensor(opd_ones(OPD_INTS(4, 33, 5), OPD_FLOAT32));
+        refused(program, inputs, 2, "input 0, 'x', has size 33 at dim 1, where the program takes");
+        inputs[0] = opd_value_tensor(opd_ones(OPD_INTS(4, 6, 7), OPD_FLOAT32));
+        refused(program, inputs, 2, "input 0, 'x', has size 7 at dim 2, where the program wants 5");
+        inputs[0] = opd_value_tensor(opd_ones(OPD_INTS(4, 6, 5), OPD_FLOAT32));
+        inputs[1] = opd_value_tensor(opd_ones(OPD_INTS(4, 7, 5), OPD_FLOAT32));
+        refused(program, inputs, 2, "input 1, 'y', has size 7 at dim 1, where the program wants the same");
+        inputs[1] = opd_value_tensor(opd_ones(OPD_INTS(4, 6), OPD_FLOAT32));
+        refused(program, inputs, 2, "has 2 dims, where the program wants 3");
+        refused(program, inputs, 1, "expected 2 inputs but got 1");
+        inputs[1] = opd_value_int(3);
+        refused(program, inputs, 2, "input 1, 'y', is no tensor");
+    }
+    opd_program_free(program);
+    program = opd_program_load(golden("fours", ".pt2"), NULL);
+    OPD_SCOPE {
+        inputs[0] = opd_value_tensor(opd_ones(OPD_INTS(10), OPD_FLOAT32));
+        refused(program, inputs, 1, "wants a multiple");
+        inputs[0] = opd_value_tensor(opd_ones(OPD_INTS(36), OPD_FLOAT32));
+        refused(program, inputs, 1, "has size 36 at dim 0");
+    }
+    opd_program_free(program);
+    program = opd_program_load(golden("numbers", ".pt2"), NULL);
+    OPD_SCOPE {
+        opd_value output;
+        inputs[0] = opd_value_tensor(opd_ones(OPD_INTS(3), OPD_FLOAT32));
+        inputs[1] = opd_value_int(3);
+        inputs[2] = opd_value_float(0.5);
+        inputs[3] = opd_value_bool(true);
+        refused(program, inputs, 4, "input 1, 'n', is another value than 2");
+        CHECK_INT(opd_program_run(program, inputs, 1, &output, 1), 1);
+    }
+    opd_program_free(program);
+    program = opd_program_load(golden("item", ".pt2"), NULL);
+    OPD_SCOPE {
+        inputs[0] = opd_value_tensor(opd_ones(OPD_INTS(8), OPD_FLOAT32));
+        inputs[1] = opd_value_tensor(opd_full(opd_ints_of(NULL, 0), opd_value_int(9), OPD_INT64));
+        refused(program, inputs, 2, "Runtime assertion failed for expression u0 <= 8");
+    }
+    opd_program_free(program);
+}
+/* A program is a function like others: under vmap and derivatives of functions, in a trace, on shapes alone. */
+TEST(programs_under_transforms) {
+    opd_program *program = opd_program_load(golden("branch_on_size", ".pt2"), NULL), *mlp = opd_program_load(golden("mlp", ".pt2"), NULL);
+    OPD_SCOPE {
+        opd_tensor *x = opd_randn(OPD_INTS(5, 4, 6), OPD_FLOAT32), *batched[1], *single[1], *one;
+        CHECK_INT(opd_vmap(opd_program_function, mlp, &x, 1, NULL, batched), 1);
+        for (int64_t i = 0; i < 5; i++) {
+            one = opd_select(x, 0, i);
+            CHECK_INT(opd_program_function(mlp, &one, 1, single), 1);
+            check_close("vmap", opd_select(batched[0], 0, i), single[0], 1e-5);
+        }
+        CHECK(opd_ok());
+    }
+    OPD_SCOPE {
+        OPD_FAKE_MODE {
+            opd_tensor *x = opd_ones(OPD_INTS(4, 6), OPD_FLOAT32), *out[1];
+            CHECK_INT(opd_program_function(mlp, &x, 1, out), 1);
+            CHECK_INT(opd_size(out[0], 1), 3);
+        }
+    }
+    opd_program_free(program);
+    opd_program_free(mlp);
+}
+
+static unsigned char *bytes;
+static size_t size;
+static void read_bytes(const char *name) {
+    FILE *file = fopen(golden(name, ".pt2"), "rb");
+    CHECK(file != NULL);
+    fseek(file, 0, SEEK_END);
+    size = (size_t)ftell(file);
+    rewind(file);
+    bytes = (unsigned char *)malloc(size);
+    CHECK_INT((long)fread(bytes, 1, size, file), (long)size);
+    fclose(file);
+}
+/* Loads a file and runs it on ones, whatever comes of it. */
+static int load_and_run(void *user) {
+    opd_program *program = opd_program_parse(bytes, size, NULL);
+    opd_value inputs[2], outputs[4];
+    int rc;
+    (void)user;
+    if (!program) { return -1; }
+    inputs[0] = opd_value_tensor(opd_ones(OPD_INTS(3, 4), OPD_FLOAT32));
+    inputs[1] = opd_value_tensor(opd_ones(OPD_INTS(3), OPD_FLOAT32));
+    rc = opd_ok() ? opd_program_run(program, inputs, opd_program_ninputs(program) < 2 ? 1 : 2, outputs, 4) : -1;
+    opd_program_free(program);
+    return rc;
+}
+TEST(programs_cut_off_and_damaged) {
+    read_bytes("branch");
+    unsigned char *const whole = bytes;
+    const size_t all = size;
+    uint64_t seed = 1;
+    for (size_t n = 0; n < all; n += 61) {
+        bytes = (unsigned char *)malloc(n + 1);
+        memcpy(bytes, whole, n);
+        size = n;
+        OPD_SCOPE { CHECK_INT(load_and_run(NULL), -1); }
+        CHECK(!opd_ok());
+        opd_error_clear();
+        free(bytes);
+    }
+    for (int k = 0; k < 400; k++) {
+        bytes = (unsigned char *)malloc(all);
+        memcpy(bytes, whole, all);
+        size = all;
+        for (int i = 0; i < 3; i++) {
+            seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
+            bytes[(seed >> 33) % all] = (unsigned char)(seed >> 20);
+        }
+        OPD_SCOPE { (void)load_and_run(NULL); }
+        opd_error_clear();
+        free(bytes);
+    }
+    free(whole);
+}
+TEST(programs_without_memory) {
+    read_bytes("branch");
+    CHECK(check_allocations_at(load_and_run, NULL, "branch", 600, false, __FILE__, __LINE__) > 20);
+    free(bytes);
+    read_bytes("state.core");
+    CHECK(check_allocations_at(load_and_run, NULL, "state", 300, false, __FILE__, __LINE__) > 20);
+    free(bytes);
+}
+CHECK_MAIN()
