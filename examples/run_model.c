@@ -439,7 +439,7 @@ static void program_list(const opd_program *program) {
         if (opd_program_input_constant(program, i, &fixed) == 1) {
             fputs(" = ", stdout);
             print_plain(stdout, &fixed);
-        } else if (opd_program_input_sizes(program, i, sizes, sizeof sizes)) { printf(" %s", sizes); }
+        } else if (opd_program_input_type(program, i, sizes, sizeof sizes)) { printf(" %s", sizes); }
         putchar('\n');
     }
     for (int i = 0; i < opd_program_noutputs(program); i++) { printf("output %s\n", opd_program_output_name(program, i)); }
