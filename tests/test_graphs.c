@@ -630,6 +630,7 @@ TEST(random_steps) {
         "aten::view", "aten::add_", "aten::mm", "aten::softmax", "aten::max", "aten::clone", "nothing", "aten::zeros"};
     static const char *const words[] = {"Tensor", "int", "float", "bool", "Scalar", "Tensor?", "", "x", "y.1", "2", "a"};
     int round, ran = 0, unfinished = 0;
+    rng = 1;
     for (round = 0; round < 400; round++) {
         opd_graph *g = opd_graph_new(), *h;
         opd_graph_value *v[300], *args[6], *res[6];
@@ -685,6 +686,8 @@ TEST(random_steps) {
         CHECK_INT(opd_graph_run(h, in, nin, same_out, 8), k);
         for (i = 0; i < k; i++) { CHECK((!out[i] && !same_out[i]) || same(out[i], same_out[i])); }
         opd_error_clear();
+        opd_graph_free(h);
+        h = opd_graph_load(path());               /* a run may have written into its constants */
         if (opd_graph_cse(h) >= 0 && opd_graph_fold(h) >= 0 && opd_graph_dce(h) >= 0) {
             for (i = 0; i < nin; i++) { in[i] = numbers(opd_ints_of(two_three, 2)); }
             if (k > 0) { CHECK_INT(opd_graph_run(h, in, nin, same_out, 8), k); }
@@ -1277,11 +1280,10 @@ TEST(texts_that_are_no_graph) {
         {"graph(%x : Float(2, strides=[1, 1])):\n  return (%x)\n", "more strides than sizes"},
         {"graph(%x : Float(2, 2, strides=[1])):\n  return (%x)\n", "2 sizes and 1 strides"},
         {"graph(%x : Float(" STARS_32 STARS_32 "*)):\n  return (%x)\n", "more than 64 dims"},
-        {"graph(%x):\n  %y : int = prim::Constant[value=1]()\n  return (%y)\n", "an output that is no tensor"},
         {"graph(%x):\n  %1x = aten::exp(%x)\n  return (%x)\n", "%1x is no name"},
         {"graph(%x):\n  return (%x)\nmore", "line 3 of the graph: text behind the graph"},
         {"graph(%x):\n  %l : int[] = prim::ListConstruct(%x)\n  return (%x)\n", "element 0 of the list is not of its type"},
-        {"graph(%x):\n  %y = prim::If(%x)\n  return (%x)\n", "prim::If is not known here"},
+        {"graph(%x):\n  %y = prim::If(%x)\n  return (%x)\n", "expected 'block0('"},
         {"graph(%x : wrong):\n  return (%x)\n", "expected a type"}, {"graph(%x", "expected ','"}};
     size_t i;
     for (i = 0; i < sizeof bad / sizeof bad[0]; i++) {
