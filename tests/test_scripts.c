@@ -1,0 +1,135 @@
+/* Scripts: sources with arguments and PyTorch's results in golden/scripts.json, made by golden/make_scripts.py; errors,
+   graphs, gradients, archives; damage, and no memory at each allocation.  C ONLY: arrays of values with initialisers. */
+#include "../opdispatch.h"
+#include "check.h"
+
+static opd_json *golden;
+
+/* Returns a value of a tree: numbers and texts as they are, {"tensor": [...], "sizes", "dtype"}, {"list"}, {"tuple"},
+   {"dict": [[key, value], ...]}. */
+static opd_value value_of(int64_t at) {
+    opd_value parts[100];
+    int count = 0;
+    switch (opd_json_kind_of(golden, at)) {
+    case OPD_JSON_BOOL: return opd_value_bool(opd_json_bool(golden, at, false));
+    case OPD_JSON_INT: return opd_value_int(opd_json_int(golden, at, 0));
+    case OPD_JSON_FLOAT: return opd_value_float(opd_json_float(golden, at, 0));
+    case OPD_JSON_TEXT: return opd_string_new(opd_json_text(golden, at, ""), -1);
+    case OPD_JSON_OBJECT: break;
+    default: return opd_value_none();
+    }
+    const int64_t tensor = opd_json_get(golden, at, "tensor"), dict = opd_json_get(golden, at, "dict");
+    const int64_t list = opd_json_get(golden, at, "list"), tuple = opd_json_get(golden, at, "tuple");
+    if (tensor >= 0) {
+        double numbers[200];
+        int64_t sizes[8], ndim = 0, n = 0;
+        const char *dtype = opd_json_text(golden, opd_json_get(golden, at, "dtype"), "");
+        for (int64_t e = opd_json_first(golden, tensor); e >= 0; e = opd_json_next(golden, e)) {
+            numbers[n++] = opd_json_float(golden, e, 0);
+        }
+        for (int64_t e = opd_json_first(golden, opd_json_get(golden, at, "sizes")); e >= 0;
+             e = opd_json_next(golden, e)) { sizes[ndim++] = opd_json_int(golden, e, 0); }
+        opd_tensor *made = opd_tensor_from(numbers, opd_ints_of(sizes, ndim), OPD_FLOAT64);
+        return opd_value_tensor(opd_to_dtype(made, strcmp(dtype, "int64") == 0 ? OPD_INT64
+                                             : strcmp(dtype, "bool") == 0 ? OPD_BOOL : OPD_FLOAT32));
+    }
+    if (dict >= 0) {
+        opd_value made = opd_dict_new();
+        for (int64_t e = opd_json_first(golden, dict); e >= 0; e = opd_json_next(golden, e)) {
+            const int64_t key = opd_json_first(golden, e);
+            (void)opd_dict_set(made, value_of(key), value_of(opd_json_next(golden, key)));
+        }
+        return made;
+    }
+    for (int64_t e = opd_json_first(golden, list >= 0 ? list : tuple); e >= 0 && count < 100;
+         e = opd_json_next(golden, e)) { parts[count++] = value_of(e); }
+    if (tuple >= 0) { return opd_tuple_new(parts, count); }
+    opd_value made = opd_list_new(!count ? OPD_TAG_LIST : parts[0].tag == OPD_TAG_TENSOR ? OPD_TAG_TENSORS
+        : parts[0].tag == OPD_TAG_INT ? OPD_TAG_INTS : parts[0].tag == OPD_TAG_FLOAT ? OPD_TAG_FLOATS : OPD_TAG_LIST);
+    for (int i = 0; i < count; i++) { (void)opd_list_append(made, parts[i]); }
+    return made;
+}
+static bool same(opd_value got, opd_value want) {
+    char first[500] = "", second[500] = "";
+    opd_value found;
+    if (want.tag == OPD_TAG_TENSOR) {
+        if (got.tag != OPD_TAG_TENSOR || opd_dtype(got.u.t) != opd_dtype(want.u.t) ||
+            opd_ndim(got.u.t) != opd_ndim(want.u.t) ||
+            memcmp(opd_sizes(got.u.t), opd_sizes(want.u.t), (size_t)opd_ndim(got.u.t) * sizeof(int64_t))) {
+            return false;
+        }
+        opd_tensor *far = opd_sub(opd_to_dtype(got.u.t, OPD_FLOAT64), opd_to_dtype(want.u.t, OPD_FLOAT64));
+        return opd_numel(far) == 0 || opd_item_f64(opd_max(opd_abs(far))) < 1e-5;
+    }
+    const opd_cell_kind kind = opd_value_cell(want);
+    if (kind != opd_value_cell(got)) { return false; }
+    if (kind == OPD_CELL_LIST || kind == OPD_CELL_TUPLE || kind == OPD_CELL_DICT) {
+        bool equal = opd_list_count(got) == opd_list_count(want);
+        for (int64_t i = 0; equal && i < opd_list_count(want); i++) {
+            equal = kind == OPD_CELL_DICT ? opd_dict_get(got, opd_dict_key_at(want, i), &found) == 1 &&
+                same(found, opd_dict_value_at(want, i)) : same(opd_list_at(got, i), opd_list_at(want, i));
+        }
+        return equal;
+    }
+    if (want.tag == OPD_TAG_FLOAT) {
+        return got.tag == OPD_TAG_FLOAT && got.u.d - want.u.d < 1e-9 && want.u.d - got.u.d < 1e-9;
+    }
+    (void)opd_value_print(got, first, sizeof first);
+    (void)opd_value_print(want, second, sizeof second);
+    return got.tag == want.tag && strcmp(first, second) == 0;
+}
+static void check_call(const opd_script *script, int64_t call) {
+    const char *name = opd_json_text(golden, opd_json_get(golden, call, "call"), "");
+    const int64_t result = opd_json_get(golden, call, "result");
+    opd_value args[8], got;
+    int count = 0;
+    for (int64_t e = opd_json_first(golden, opd_json_get(golden, call, "args")); e >= 0;
+         e = opd_json_next(golden, e)) { args[count++] = value_of(e); }
+    const int rc = opd_script_run(script, name, args, count, &got);
+    if (opd_json_get(golden, call, "error") >= 0) {
+        const char *what = opd_json_text(golden, opd_json_get(golden, call, "error"), "");
+        const char *part = strstr(what, ": ") ? strstr(what, ": ") + 2 : what;
+        CHECK(rc == -1);
+        CHECK(strstr(opd_error_message(), part) != NULL);
+        if (!strstr(opd_error_message(), part)) { printf("%s: %s, not %s\n", name, opd_error_message(), part); }
+        opd_error_clear();
+    } else if (rc || !same(got, value_of(result))) {
+        char text[1000] = "", want[1000] = "";
+        if (!rc) {
+            (void)opd_value_print(got, text, sizeof text);
+            (void)opd_value_print(value_of(result), want, sizeof want);
+        }
+        printf("%s: %s%s, not %s\n", name, rc ? opd_error_message() : "", text, want);
+        CHECK(!"another result");
+        opd_error_clear();
+    }
+}
+static bool open_golden(void) {
+    static char text[1 << 20];
+    FILE *file = check_golden_at(__FILE__, "scripts.json");
+    if (!file) { return false; }
+    const size_t size = fread(text, 1, sizeof text, file);
+    (void)fclose(file);
+    golden = opd_json_parse(text, size);
+    CHECK_OK();
+    return golden != NULL;
+}
+TEST(sources_give_what_they_give_in_pytorch) {
+    CHECK_OR_RETURN(open_golden());
+    for (int64_t at = opd_json_first(golden, 0); at >= 0; at = opd_json_next(golden, at)) {
+        OPD_SCOPED;
+        const char *source = opd_json_text(golden, opd_json_get(golden, at, "source"), "");
+        opd_script *script = opd_script_compile(source, NULL);
+        if (!script) {
+            printf("%s\n%s\n", source, opd_error_message());
+            CHECK(!"compiles");
+            opd_error_clear();
+            continue;
+        }
+        for (int64_t call = opd_json_first(golden, opd_json_get(golden, at, "calls")); call >= 0;
+             call = opd_json_next(golden, call)) { check_call(script, call); }
+        opd_script_free(script);
+    }
+    opd_json_free(golden);
+}
+CHECK_MAIN()
