@@ -1,4 +1,4 @@
-/* Shows and runs what PyTorch wrote: exported programs (.pt2) and checkpoints (.pt, .pth).
+/* Shows and runs what PyTorch wrote: exported programs (.pt2), TorchScript and checkpoints (.pt).
    cc -O2 examples/run_model.c -o run_model -lm && ./run_model examples/data/four_digits.pt2 --list
    ci: examples/data/four_digits.pt2 --list
 
@@ -220,10 +220,13 @@ static void write_float(FILE *to, double v) {
 
 static void write_tree(FILE *to, opd_value value, const char *path, results *tensors);
 
-/* {"list": [...]}: the elements of a list or tuple, by their path */
+/* {"list": [...]}: the elements of a list or tuple, by their path; {"namedtuple": "Point", "v": [...]} */
 static void write_parts(FILE *to, const char *kind, opd_value value, const char *path, results *tensors) {
     const int64_t count = opd_list_count(value);
-    fprintf(to, "{\"%s\": [", kind);
+    const char *class = opd_value_cell(value) == OPD_CELL_TUPLE ? opd_object_class(value) : NULL;
+    const char *dot = class ? strrchr(class, '.') : NULL;
+    if (class) { fprintf(to, "{\"namedtuple\": \"%s\", \"v\": [", dot ? dot + 1 : class); }
+    else { fprintf(to, "{\"%s\": [", kind); }
     for (int64_t i = 0; i < count && opd_ok(); i++) {
         char below[256];
         snprintf(below, sizeof below, "%s.%lld", path, (long long)i);
@@ -452,6 +455,16 @@ static void program_list(const opd_program *program) {
     for (int64_t i = 0; opd_program_note(program, i); i++) { printf("note: %s\n", opd_program_note(program, i)); }
 }
 
+/* A number that the program takes comes as a tensor without dimensions. */
+static opd_value as_declared(const opd_program *program, int i, opd_value value) {
+    char type[256] = "";
+    opd_program_input_type(program, i, type, sizeof type);
+    if (value.tag != OPD_TAG_TENSOR) { return value; }
+    if (strcmp(type, "int") == 0) { return opd_value_int(opd_item_i64(value.u.t)); }
+    if (strcmp(type, "float") == 0) { return opd_value_float(opd_item_f64(value.u.t)); }
+    if (strcmp(type, "bool") == 0) { return opd_value_bool(opd_item_i64(value.u.t) != 0); }
+    return value;
+}
 /* in0, in1, ... of the file, in the order of the inputs that are not fixed; 0, or -1 with an error */
 static int program_inputs(const opd_program *program, const char *path, opd_value *inputs) {
     opd_tensor_file *file = opd_tensor_file_open(path);
@@ -462,7 +475,7 @@ static int program_inputs(const opd_program *program, const char *path, opd_valu
         snprintf(bits, sizeof bits, "in%d.bf16", i);
         if (opd_tensor_file_find(file, key) < 0 && opd_tensor_file_find(file, bits) < 0) {
             opd_fail(OPD_ERROR_ARGUMENT, "%s has no %s, the input '%s'", path, key, opd_program_input_name(program, i));
-        } else { inputs[i] = tree_tensor(key, file); }
+        } else { inputs[i] = as_declared(program, i, tree_tensor(key, file)); }
     }
     opd_tensor_file_close(file);
     return opd_ok() ? 0 : -1;
@@ -522,6 +535,83 @@ static int program(const options *o) {
     return opd_ok() ? 0 : -1;
 }
 
+//-- TorchScript --------------------------------------------------------------------------------------------------
+
+typedef struct script_run {
+    const opd_script *script;
+    const char *method;
+    opd_value *args, result;
+    int nargs;
+} script_run;
+
+static int script_once(void *state) {
+    script_run *r = (script_run *)state;
+    return opd_script_run(r->script, r->method, r->args, r->nargs, &r->result);
+}
+
+static void script_list(const opd_script *script) {
+    char type[512];
+    for (int i = 0; i < opd_script_count(script) && opd_ok(); i++) {
+        const char *name = opd_script_name(script, i);
+        const int n = opd_script_nargs(script, name);
+        printf("method %s(", name);
+        for (int k = 0; k < n && opd_ok(); k++) {
+            opd_script_arg_type(script, name, k, type, sizeof type);
+            printf("%s%s: %s", k ? ", " : "", opd_script_arg_name(script, name, k), type);
+        }
+        opd_script_arg_type(script, name, -1, type, sizeof type);
+        printf(") -> %s\n", type);
+    }
+    if (opd_script_module(script)) { list_module(opd_script_module(script)); }
+}
+
+/* {"in": [...]} -> arguments, in memory of the caller's; 0, or -1 with an error */
+static int script_inputs(const char *path, script_run *r) {
+    char npz[1024];
+    beside(path, npz, sizeof npz);
+    opd_json *json = opd_json_load(path);
+    FILE *there = json ? fopen(npz, "rb") : NULL;                          /* none: no tensor is among them */
+    opd_tensor_file *tensors = there ? opd_tensor_file_open(npz) : NULL;
+    const int64_t in = opd_json_get(json, 0, "in");
+    if (there) { fclose(there); }
+    if (json && opd_ok() && opd_json_kind_of(json, in) != OPD_JSON_LIST) {
+        opd_fail(OPD_ERROR_FILE, "%s has no list \"in\"", path);
+    }
+    r->args = (opd_value *)calloc((size_t)opd_json_count(json, in) + 1, sizeof *r->args);
+    for (int64_t e = opd_json_first(json, in); e >= 0 && r->args && opd_ok(); e = opd_json_next(json, e)) {
+        r->args[r->nargs++] = tree_value(json, e, tensors);
+    }
+    opd_tensor_file_close(tensors);
+    opd_json_free(json);
+    return opd_ok() && r->args ? 0 : -1;
+}
+
+/* {"out": tree} and the tensors beside it */
+static int script_write(const script_run *r, const char *path) {
+    char npz[1024];
+    results all = {0};
+    FILE *to = fopen(path, "w");
+    if (!to) { return opd_fail(OPD_ERROR_FILE, "%s cannot be written", path); }
+    fputs("{\"out\": ", to);
+    write_tree(to, r->result, "out", &all);
+    fputs("}\n", to);
+    if (fclose(to)) { opd_fail(OPD_ERROR_FILE, "%s cannot be written", path); }
+    beside(path, npz, sizeof npz);
+    return results_write(&all, npz);
+}
+
+static int script(const options *o) {
+    opd_script *loaded = opd_script_load(o->model);
+    script_run r = {loaded, o->method, NULL, opd_value_none(), 0};
+    if (!loaded) { return -1; }
+    if (o->list || !o->inputs) { script_list(loaded); }
+    if (o->inputs && opd_ok() && script_inputs(o->inputs, &r) == 0 && first(o, script_once, &r) == 0 &&
+        (!o->outputs || script_write(&r, o->outputs) == 0)) { again(o, script_once, &r); }
+    free(r.args);
+    opd_script_free(loaded);
+    return opd_ok() ? 0 : -1;
+}
+
 int main(int argc, char **argv) {
     options o = {0};
     o.model = argc > 1 ? argv[1] : NULL;
@@ -545,6 +635,7 @@ int main(int argc, char **argv) {
     OPD_SCOPE {
         switch (opd_file_kind_of(o.model)) {
         case OPD_FILE_PROGRAM: program(&o); break;
+        case OPD_FILE_SCRIPT: script(&o); break;
         case OPD_FILE_CHECKPOINT: case OPD_FILE_SAFETENSORS: case OPD_FILE_NPZ: checkpoint(&o); break;
         default: if (opd_ok()) { opd_fail(OPD_ERROR_FILE, "%s: nothing that PyTorch writes", o.model); }
         }
