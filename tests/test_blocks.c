@@ -33,7 +33,7 @@ TEST(cells_are_made_read_and_printed) {
         parts[0] = opd_string_new("text", -1);
         parts[1] = opd_value_float(0.1);
         parts[2] = opd_dict_new();
-        CHECK_INT(opd_dict_set(parts[2], opd_value_int(3), opd_value_ints(OPD_INTS(1, 2).data, 2)), 0);
+        CHECK_INT(opd_dict_set(parts[2], opd_value_int(3), opd_value_of_ints(OPD_INTS(1, 2))), 0);
         CHECK(prints(opd_tuple_new(parts, 3), "(text, 0.10000000000000001, {3: [1, 2]})"));
         CHECK(prints(opd_tuple_new(parts, 1), "(text,)"));
         CHECK(prints(opd_value_float(-0.0), "0."));
