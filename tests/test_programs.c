@@ -2,6 +2,8 @@
    step as PyTorch trained them; what is wrong with inputs is said; files are cut off and damaged. */
 #include "../opdispatch.h"
 #include "check.h"
+#include "python.h"
+#include <unistd.h>
 
 static char path[1100];
 /* The path of a golden file. */
@@ -330,6 +332,78 @@ TEST(programs_under_transforms) {
     }
     opd_program_free(program);
     opd_program_free(mlp);
+}
+
+/* Two layers and what operators have as arguments: lists, None, dtypes, numbers, a constant, a list of results. */
+static int layers(void *user, opd_tensor *const *in, int count, opd_tensor **out) {
+    opd_tensor *x = opd_relu(opd_add(opd_linear(in[5], in[0]), in[1]));
+    opd_tensor *y = opd_addmm(in[3], x, opd_t(in[2]));
+    (void)user; (void)count;
+    static const float three[] = {1, 2, 4};
+    const opd_tensors parts = opd_chunk(y, 2);
+    if (parts.n != 2) { return -1; }
+    out[0] = opd_mul(opd_cat(OPD_TENSORS(parts.data[1], parts.data[0])), opd_tensor_from(three, OPD_INTS(3), OPD_FLOAT32));
+    out[0] = opd_add_Scalar(out[0], opd_value_float(1.5));
+    out[1] = opd_mul(opd_softmax(y, 1), in[4]);
+    out[2] = opd_sum(opd_to_dtype(opd_permute(y, OPD_INTS(1, 0)), OPD_FLOAT64));
+    return 3;
+}
+static char saved[300];
+static const char *in_folder(const char *name) {
+    (void)snprintf(saved, sizeof saved, "/tmp/opd_programs_%ld_%s", (long)getpid(), name);
+    return saved;
+}
+TEST(programs_are_written) {
+    static const char *const names[] = {"a.weight", "a.bias", "b.weight", "b.bias", "scale", "x"};
+    static const char *const arrays[] = {"in0", "out0", "out1", "out2"};
+    char said[1000] = "", arguments[700], program_path[300];
+    (void)snprintf(program_path, sizeof program_path, "%s", in_folder("saved.pt2"));
+    OPD_SCOPE {
+        opd_tensor *in[6], *out[3];
+        opd_module *module = opd_module_new();
+        opd_trace_options options;
+        memset(&options, 0, sizeof options);
+        options.names = names;
+        options.nnames = 6;
+        in[0] = opd_randn(OPD_INTS(8, 6), OPD_FLOAT32);
+        in[1] = opd_randn(OPD_INTS(8), OPD_FLOAT32);
+        in[2] = opd_randn(OPD_INTS(3, 8), OPD_FLOAT32);
+        in[3] = opd_randn(OPD_INTS(3), OPD_FLOAT32);
+        in[4] = opd_ones(OPD_INTS(3), OPD_FLOAT32);
+        in[5] = opd_randn(OPD_INTS(4, 6), OPD_FLOAT32);
+        for (int i = 0; i < 5; i++) {
+            if (i < 4) { opd_tensor_set_requires_grad(in[i], true); }
+            CHECK_INT(opd_module_add(module, names[i], in[i], i < 4 ? OPD_MODULE_PARAMETER : OPD_MODULE_BUFFER), 0);
+        }
+        opd_graph *graph = opd_graph_trace(layers, NULL, in, 6, &options);
+        CHECK_INT(opd_program_save(graph, module, program_path), 0);
+        CHECK_INT(layers(NULL, in, 6, out), 3);
+        opd_program *program = opd_program_load(program_path, NULL);
+        CHECK(program != NULL);
+        CHECK_STR(opd_program_input_name(program, 0), "x");
+        CHECK_INT(opd_module_count(opd_program_module(program)), 6);
+        CHECK(opd_tensor_requires_grad(opd_module_get(opd_program_module(program), "b.weight")));
+        opd_value input = opd_value_tensor(in[5]), results[3];
+        CHECK_INT(opd_program_run(program, &input, 1, results, 3), 3);
+        for (int i = 0; i < 3 && opd_ok(); i++) { check_close("what was saved", results[i].u.t, out[i], 1e-6); }
+        CHECK_INT(opd_npz_save(in_folder("saved.npz"), arrays,
+                               OPD_TENSORS(in[5], opd_detach(out[0]), opd_detach(out[1]), opd_detach(out[2]))), 0);
+        opd_program_free(program);
+        CHECK_INT(opd_program_save(NULL, module, program_path), -1);
+        opd_error_clear();
+        CHECK_INT(opd_program_save(graph, module, "/nowhere/at/all.pt2"), -1);
+        opd_error_clear();
+        opd_graph_free(graph);
+        opd_module_free(module);
+    }
+    (void)snprintf(arguments, sizeof arguments, "'%s' '%s'", program_path, in_folder("saved.npz"));
+    const int status = python("programs.py", "torch", arguments, said, sizeof said);
+    remove(program_path);
+    remove(in_folder("saved.npz"));
+    if (status == 77) { SKIP("no python3 with torch 2.8 or later"); }
+    if (status) { printf("%s\n", said); }
+    CHECK_INT(status, 0);
+    CHECK(strstr(said, "checked: 3 outputs, 4 parameters") != NULL);
 }
 
 static unsigned char *bytes;

@@ -1,0 +1,39 @@
+#!/usr/bin/env python3
+"""What test_programs.c cannot see by itself: whether PyTorch takes the exported programs that we write.
+
+    python3 programs.py FILE.pt2 FILE.npz      loads the program, runs it on in0, ... and compares with out0, ...
+
+Prints "checked: ..." and ends with 0; ends with 77 where a package is missing or too old, naming it.
+"""
+import sys
+
+try:
+    import numpy
+    import torch
+except ImportError as e:
+    print(e)
+    sys.exit(77)
+if tuple(int(n) for n in torch.__version__.split('.')[:2]) < (2, 8):
+    print('torch %s is too old' % torch.__version__)
+    sys.exit(77)
+
+
+def main(path, arrays):
+    arrays = numpy.load(arrays)
+    program = torch.export.load(path)
+    module = program.module()
+    inputs = [torch.from_numpy(arrays['in%d' % i]) for i in range(sum(n.startswith('in') for n in arrays.files))]
+    outputs = module(*inputs)
+    outputs = outputs if isinstance(outputs, (list, tuple)) else [outputs]
+    for i, output in enumerate(outputs):
+        want = torch.from_numpy(arrays['out%d' % i])
+        assert output.dtype == want.dtype and output.shape == want.shape, i
+        torch.testing.assert_close(output.detach(), want, rtol=1e-4, atol=1e-5)
+    loss = sum(output.float().sum() for output in outputs)
+    loss.backward()
+    assert all(p.grad is not None for p in module.parameters())
+    print('checked: %d outputs, %d parameters' % (len(outputs), len(list(module.parameters()))))
+
+
+if __name__ == '__main__':
+    main(*sys.argv[1:])
