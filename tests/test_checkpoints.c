@@ -51,7 +51,7 @@ static void check_numbers(const char *path, opd_tensor *tensor, const char *numb
     CHECK_INT(opd_numel(flat), count);
 }
 /* Compares one entry with its line: path|kind|value. */
-static void check_entry(opd_tensor_file *file, int64_t i) {
+static void compare_entry(opd_tensor_file *file, int64_t i) {
     char sizes[200], text[300], *kind = strchr(line, '|'), *value;
     opd_value got;
     *kind++ = 0;
@@ -136,9 +136,9 @@ TEST(what_torch_save_writes) {
                 for (; strcmp(line, "end") != 0; i++, (void)next_line()) {
                     char was[sizeof line];
                     memcpy(was, line, sizeof line);
-                    if (file) { check_entry(file, i); }
+                    if (file) { compare_entry(file, i); }
                     memcpy(line, was, sizeof line);
-                    if (again) { check_entry(again, i); }
+                    if (again) { compare_entry(again, i); }
                 }
                 CHECK_INT(opd_tensor_file_count(file), i);
             }
