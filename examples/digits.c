@@ -1,10 +1,11 @@
 /* Trains a small convolutional network on 1,797 handwritten digits, with an operator of its own in it.
    cc -O2 examples/digits.c -o digits -lm && ./digits
-   ci: --epochs 2 --plain
+   ci: --epochs 2 --plain --save $tmp/digits.pt
 
    The network: two 3x3 convolutions of 16 and 32 filters, each followed by digits::bias_relu (defined below), 2x2 max
    pooling, and two linear layers; Adam.  Every fifth image (index mod 5 = 4) is held out for the test.
-   The same seed gives the same output at any number of threads ($OPD_NUM_THREADS).
+   The same seed gives the same output at any number of threads ($OPD_NUM_THREADS).  --save writes network, optimizer and
+   epoch as PyTorch has them in a checkpoint, --resume goes on from one.
 
    On a GPU (opdispatch_cuda.cu says how to build the companion, as a part of the program or to be loaded):
    ./digits --device cuda --load ./opdispatch_cuda.so */
@@ -21,7 +22,7 @@
 #define IS_TERMINAL 0
 #endif
 
-enum { IMAGES = 1797, PIXELS = 64, CLASSES = 10, BATCH = 64, PARAMETERS = 8 };
+enum { IMAGES = 1797, PIXELS = 64, CLASSES = 10, BATCH = 64 };
 
 //-- an operator of our own: max(x + bias, 0) over channels, in one pass ------------------------------------------
 
@@ -140,39 +141,66 @@ static void batch_of(const digit_set *set, const int *which, int n, opd_tensor *
 //-- the network --------------------------------------------------------------------------------------------------
 
 typedef struct network {
-    opd_tensor *p[PARAMETERS];           /* conv1, bias1, conv2, bias2, linear1, bias3, linear2, bias4 */
-    opd_optimizer *adam;                 /* holds them */
+    opd_module *parameters;
+    opd_optimizer *adam;
 } network;
 
-/* Uniform in +-1/sqrt(fan_in), as PyTorch starts its layers. */
-static opd_tensor *parameter(opd_ints sizes, int fan_in) {
-    double bound = 1.0 / sqrt((double)fan_in);
-    opd_tensor *t = opd_mul_Scalar(opd_sub_Scalar(opd_rand(sizes, OPD_FLOAT32), OPD_V(0.5)), OPD_V(2 * bound));
-    return opd_tensor_set_requires_grad(opd_to_device(t, device, OPD_FLOAT32), true);
+/* Adds a layer's weight of these sizes and its bias, uniform in +-1/sqrt(fan_in), as PyTorch starts its layers. */
+static void add_layer(opd_module *parameters, const char *name, opd_ints sizes) {
+    char full[40];
+    int64_t fan_in, fan_out;
+    opd_tensor *weight = opd_tensor_new(sizes, OPD_FLOAT32), *bias = opd_tensor_new(OPD_INTS(sizes.data[0]), OPD_FLOAT32);
+    opd_init_kaiming_uniform_(weight, sqrt(5), false, "leaky_relu");
+    opd_init_fans(weight, &fan_in, &fan_out);
+    opd_init_uniform_(bias, -1 / sqrt((double)fan_in), 1 / sqrt((double)fan_in));
+    snprintf(full, sizeof full, "%s.weight", name);
+    opd_module_add(parameters, full, opd_tensor_set_requires_grad(weight, true), OPD_MODULE_PARAMETER);
+    snprintf(full, sizeof full, "%s.bias", name);
+    opd_module_add(parameters, full, opd_tensor_set_requires_grad(bias, true), OPD_MODULE_PARAMETER);
 }
 
 static void network_make(network *net) {
+    net->parameters = opd_module_new();
     OPD_SCOPE {
-        opd_tensor *p[PARAMETERS] = {
-            parameter(OPD_INTS(16, 1, 3, 3), 9), parameter(OPD_INTS(16), 9),
-            parameter(OPD_INTS(32, 16, 3, 3), 144), parameter(OPD_INTS(32), 144),
-            parameter(OPD_INTS(64, 512), 512), parameter(OPD_INTS(64), 512),
-            parameter(OPD_INTS(CLASSES, 64), 64), parameter(OPD_INTS(CLASSES), 64),
-        };
-        memcpy(net->p, p, sizeof p);
-        net->adam = opd_adam_new(p, PARAMETERS, NULL);
+        add_layer(net->parameters, "conv1", OPD_INTS(16, 1, 3, 3));
+        add_layer(net->parameters, "conv2", OPD_INTS(32, 16, 3, 3));
+        add_layer(net->parameters, "linear1", OPD_INTS(64, 512));
+        add_layer(net->parameters, "linear2", OPD_INTS(CLASSES, 64));
+        opd_module_to(net->parameters, &device, OPD_DTYPE_NONE);
+        net->adam = opd_module_adam(net->parameters, NULL, NULL);
     }
+}
+static void network_free(network *net) {
+    opd_optimizer_free(net->adam);
+    opd_module_free(net->parameters);
+}
+
+/* Goes on from a file that network_save has written; returns how many epochs it has seen, -1 with an error. */
+static int network_resume(network *net, const char *path) {
+    double epoch = 0;
+    opd_tensor_file *file = opd_tensor_file_open(path);
+    int rc = file ? opd_training_load(file, net->parameters, net->adam) : -1;
+    if (rc == 0) { rc = opd_tensor_file_number(file, "epoch", &epoch); }
+    opd_tensor_file_close(file);
+    return rc ? -1 : (int)epoch;
+}
+static int network_save(const network *net, const char *path, int epoch) {
+    const char *name = "epoch";
+    const opd_value value = opd_value_int(epoch);
+    return opd_training_save(path, net->parameters, net->adam, &name, &value, 1);
 }
 
 /* (n, 1, 8, 8) -> (n, 10) */
 static opd_tensor *forward(const network *net, opd_tensor *x) {
     static opd_op *conv;
-    x = OPD_CALL(OPD_OP(&conv, "aten::conv2d"), x, net->p[0], OPD_NONE, 1, 1);
-    x = bias_relu(x, net->p[1]);
-    x = OPD_CALL(conv, x, net->p[2], OPD_NONE, 1, 1);
-    x = opd_max_pool2d(bias_relu(x, net->p[3]), OPD_INTS(2, 2));
-    x = opd_relu(opd_linear_full(opd_flatten_full(x, 1, -1), net->p[4], net->p[5]));
-    return opd_linear_full(x, net->p[6], net->p[7]);
+    const opd_module *p = net->parameters;
+    x = OPD_CALL(OPD_OP(&conv, "aten::conv2d"), x, opd_module_get(p, "conv1.weight"), OPD_NONE, 1, 1);
+    x = bias_relu(x, opd_module_get(p, "conv1.bias"));
+    x = OPD_CALL(conv, x, opd_module_get(p, "conv2.weight"), OPD_NONE, 1, 1);
+    x = opd_max_pool2d(bias_relu(x, opd_module_get(p, "conv2.bias")), OPD_INTS(2, 2));
+    x = opd_flatten_full(x, 1, -1);
+    x = opd_relu(opd_linear_full(x, opd_module_get(p, "linear1.weight"), opd_module_get(p, "linear1.bias")));
+    return opd_linear_full(x, opd_module_get(p, "linear2.weight"), opd_module_get(p, "linear2.bias"));
 }
 
 //-- training and testing -----------------------------------------------------------------------------------------
@@ -281,12 +309,14 @@ static void draw_digits(const digit_set *set, const int *which, int n, const int
 
 static int usage(FILE *to, int status) {
     fprintf(to, "usage: digits [--epochs N] [--seed N] [--data FILE] [--plain]\n"
-                "              [--device NAME] [--load FILE]\n"
+                "              [--save FILE] [--resume FILE] [--device NAME] [--load FILE]\n"
                 "  Trains a small convolutional network on 8x8 images of handwritten digits and tests it on every fifth one.\n"
                 "  --epochs N   passes over the training images (30)\n"
                 "  --seed N     of the first weights and of the order of the images (0)\n"
                 "  --data FILE  the images (examples/data/digits.txt)\n"
                 "  --plain      one line an epoch, no progress bar that moves (the default when the output is no terminal)\n"
+                "  --save FILE  writes the trained network, the optimizer and the epoch (.pt or .safetensors)\n"
+                "  --resume F   goes on from such a file, by --epochs more\n"
                 "  --device D   where it trains: cpu (the default), cuda\n"
                 "  --load FILE  a plug-in that brings the device: opdispatch_cuda.so\n");
     return status;
@@ -296,9 +326,9 @@ int main(int argc, char **argv) {
     static digit_set set;
     static network net;
     static int train[IMAGES], test[IMAGES], predicted[IMAGES];
-    const char *data = "examples/data/digits.txt";
+    const char *data = "examples/data/digits.txt", *save = NULL, *resume = NULL;
     progress p = {0};
-    int epochs = 30, ntrain = 0, ntest = 0;
+    int epochs = 30, seen = 0, ntrain = 0, ntest = 0;
     unsigned long long seed = 0;
     p.live = IS_TERMINAL;
     device = opd_device_of(OPD_CPU, -1);
@@ -309,6 +339,8 @@ int main(int argc, char **argv) {
         else if (strcmp(argv[i], "--epochs") == 0 && more) { epochs = atoi(argv[++i]); }
         else if (strcmp(argv[i], "--seed") == 0 && more) { seed = strtoull(argv[++i], NULL, 10); }
         else if (strcmp(argv[i], "--data") == 0 && more) { data = argv[++i]; }
+        else if (strcmp(argv[i], "--save") == 0 && more) { save = argv[++i]; }
+        else if (strcmp(argv[i], "--resume") == 0 && more) { resume = argv[++i]; }
         else if (strcmp(argv[i], "--device") == 0 && more) {
             if (opd_device_parse(argv[++i], &device) < 0) { return opd_finish(); }
         }
@@ -320,17 +352,19 @@ int main(int argc, char **argv) {
     for (int i = 0; i < IMAGES; i++) { if (i % 5 == 4) { test[ntest++] = i; } else { train[ntrain++] = i; } }
     opd_manual_seed(seed);
     network_make(&net);
-    for (int e = 1; e <= epochs && opd_ok(); e++) {
-        p.epoch = e; p.epochs = epochs; p.done = p.right = 0; p.loss = 0; p.all = ntrain;
+    if (resume) { seen = network_resume(&net, resume); }
+    for (int e = seen + 1; e <= seen + epochs && opd_ok(); e++) {
+        p.epoch = e; p.epochs = seen + epochs; p.done = p.right = 0; p.loss = 0; p.all = ntrain;
         train_epoch(&net, &set, train, ntrain, &p);
         show_progress(&p, true);
     }
+    if (save && opd_ok()) { network_save(&net, save, seen + epochs); }
     int right = predict(&net, &set, test, ntest, predicted);
     if (opd_ok()) {
         printf("\ntest accuracy %.2f%% (%d of %d)\n", 100.0 * right / ntest, right, ntest);
         print_confusion(&set, test, ntest, predicted);
         draw_digits(&set, test, ntest, predicted);
     }
-    opd_optimizer_free(net.adam);
+    network_free(&net);
     return opd_finish();
 }

@@ -57,19 +57,20 @@ static void batch_of(const digit_set *set, const int *which, int n, opd_tensor *
     }
 }
 
-/* Uniform in +-1/sqrt(fan_in), as PyTorch starts its layers. */
-static opd_tensor *parameter(opd_ints sizes, int fan_in) {
-    double bound = 1.0 / sqrt((double)fan_in);
-    opd_tensor *t = opd_mul_Scalar(opd_sub_Scalar(opd_rand(sizes, OPD_FLOAT32), OPD_V(0.5)), OPD_V(2 * bound));
-    return opd_keep(opd_tensor_set_requires_grad(t, true));
+/* Adds a parameter, uniform in +-1/sqrt(fan_in), as PyTorch starts its layers. */
+static void add(opd_module *net, const char *name, opd_ints sizes, int fan_in) {
+    opd_tensor *t = opd_init_uniform_(opd_tensor_new(sizes, OPD_FLOAT32), -1 / sqrt(fan_in), 1 / sqrt(fan_in));
+    opd_module_add(net, name, opd_tensor_set_requires_grad(t, true), OPD_MODULE_PARAMETER);
 }
-static void parameters_make(opd_tensor **p) {
+static opd_module *net_make(void) {
+    opd_module *net = opd_module_new();
     OPD_SCOPE {
-        p[0] = parameter(OPD_INTS(16, 1, 3, 3), 9); p[1] = parameter(OPD_INTS(16), 9);
-        p[2] = parameter(OPD_INTS(32, 16, 3, 3), 144); p[3] = parameter(OPD_INTS(32), 144);
-        p[4] = parameter(OPD_INTS(64, 512), 512); p[5] = parameter(OPD_INTS(64), 512);
-        p[6] = parameter(OPD_INTS(CLASSES, 64), 64); p[7] = parameter(OPD_INTS(CLASSES), 64);
+        add(net, "conv1.weight", OPD_INTS(16, 1, 3, 3), 9); add(net, "conv1.bias", OPD_INTS(16), 9);
+        add(net, "conv2.weight", OPD_INTS(32, 16, 3, 3), 144); add(net, "conv2.bias", OPD_INTS(32), 144);
+        add(net, "linear1.weight", OPD_INTS(64, 512), 512); add(net, "linear1.bias", OPD_INTS(64), 512);
+        add(net, "linear2.weight", OPD_INTS(CLASSES, 64), 64); add(net, "linear2.bias", OPD_INTS(CLASSES), 64);
     }
+    return net;
 }
 /* (n, 1, 8, 8) -> (n, 10) */
 static opd_tensor *forward(opd_tensor *const *p, opd_tensor *x) {
@@ -117,8 +118,9 @@ static outcome train(const digit_set *set, const precision *how, int epochs, uns
     options.enabled = how->scaled;                /* off, it passes everything on */
     scaler = opd_scaler_new(&options);
     opd_manual_seed(seed);
-    parameters_make(p);
-    adam = opd_adam_new(p, PARAMETERS, NULL);
+    opd_module *net = net_make();
+    opd_module_parameters(net, NULL, p, PARAMETERS);
+    adam = opd_module_adam(net, NULL, NULL);
     for (int e = 0; e < epochs && opd_ok(); e++) {
         OPD_SCOPE {
             const int64_t *perm = opd_data_i64(opd_randperm(ntrain, OPD_INT64));
@@ -146,7 +148,7 @@ static outcome train(const digit_set *set, const precision *how, int epochs, uns
     o.scale = opd_scaler_get(scaler).scale;
     opd_scaler_free(scaler);
     opd_optimizer_free(adam);
-    for (int i = 0; i < PARAMETERS; i++) { opd_release(p[i]); }
+    opd_module_free(net);
     return o;
 }
 
