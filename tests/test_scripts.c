@@ -132,4 +132,61 @@ TEST(sources_give_what_they_give_in_pytorch) {
     }
     opd_json_free(golden);
 }
+static const char control[] =
+    "def gate(x: Tensor) -> Tensor:\n    if bool(x.sum() > 0):\n        return x * 2\n    else:\n        return -x\n"
+    "def loop(x: Tensor, n: int = 3) -> Tensor:\n    for i in range(n):\n        x = gate(x) + i\n    return x\n";
+TEST(a_source_is_saved_and_runs_again) {
+    OPD_SCOPED;
+    opd_value args[] = {opd_value_tensor(opd_ones(OPD_INTS(2), OPD_FLOAT32)), opd_value_int(2)}, first, second;
+    bool missing = true;
+    opd_script *script = opd_script_compile(control, "control.py");
+    CHECK_OR_RETURN(script != NULL);
+    CHECK_INT(opd_script_count(script), 2);
+    CHECK_INT(opd_script_nargs(script, "loop"), 2);
+    CHECK_STR(opd_script_arg_name(script, "loop", 1), "n");
+    CHECK(opd_script_operator(script, 0, NULL, &missing) != NULL && !missing);
+    CHECK_INT(opd_script_save(script, "/tmp/opd_script_saved.pt"), 0);
+    CHECK_INT(opd_script_run(script, NULL, args, 2, &first), 0);
+    opd_script_free(script);
+    script = opd_script_load("/tmp/opd_script_saved.pt");
+    CHECK_OK();
+    CHECK_OR_RETURN(script != NULL);
+    CHECK_INT(opd_script_run(script, "forward", args, 2, &second), 0);
+    CHECK(same(second, first));
+    CHECK_INT(opd_script_run(script, "gate", args, 1, &second), 0);
+    CHECK_NEAR(opd_item_f64(opd_sum(second.u.t)), 4, 0);
+    opd_script_free(script);
+    (void)remove("/tmp/opd_script_saved.pt");
+}
+TEST(gradients_flow_through_branches_and_loops) {
+    OPD_SCOPED;
+    opd_tensor *x = opd_tensor_set_requires_grad(opd_ones(OPD_INTS(2), OPD_FLOAT32), true);
+    opd_value args[] = {opd_value_tensor(x)}, out;
+    opd_script *script = opd_script_compile(control, NULL);
+    CHECK_OR_RETURN(script != NULL);
+    CHECK_INT(opd_script_run(script, "loop", args, 1, &out), 0);
+    opd_backward(opd_sum(out.u.t));
+    CHECK_OK();
+    CHECK_NEAR(opd_item_f64(opd_sum(opd_tensor_grad(x))), 16, 0);
+    char text[4000];
+    (void)opd_graph_print(opd_script_graph(script, "loop"), text, sizeof text);
+    CHECK(strstr(text, "prim::Loop(") != NULL && strstr(text, "prim::If(") != NULL && strstr(text, "block1():") != NULL);
+    opd_script_free(script);
+}
+TEST(errors_show_the_line) {
+    static const char *const wrong[][2] = {
+        {"def f(x: Tensor) -> Tensor:\n    return y\n", "undefined value y"},
+        {"def f(x: Tensor) -> int:\n    return x.foo()\n", "has no attribute or method 'foo'"},
+        {"def f(x: Tensor) -> str:\n    return x\n", "annotated as having type str"},
+        {"def f(x: int) -> int:\n    if x > 0:\n        x = 2.5\n    return x\n", "previously had type int"},
+        {"def f(x: int) -> int:\n    return f(x)\n", "called recursively"},
+        {"def f(x: int) -> int:\n  return (x\n", "expected"},
+        {"def f(x: int)\n    return x\n", "expected : but found"},
+        {"def f(x: Optional[int]) -> int:\n    return x + 1\n", "Arguments for call are not valid"}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        CHECK(opd_script_compile(wrong[i][0], NULL) == NULL);
+        CHECK(strstr(opd_error_message(), "<--- HERE") != NULL && strstr(opd_error_message(), "line ") != NULL);
+        CHECK_ERROR(OPD_ERROR_SCHEMA, wrong[i][1]);
+    }
+}
 CHECK_MAIN()
