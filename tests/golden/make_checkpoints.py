@@ -41,6 +41,7 @@ VALUES = {
     'strange': {'sparse': torch.eye(2).to_sparse(), 'meta': torch.empty(2, device='meta'), 'next': 7,
                 'lazy': torch.ones(2, dtype=torch.complex64).conj(), 'minus': torch.ones(2)._neg_view(),
                 'quantized': torch.quantize_per_tensor(torch.ones(2), 0.1, 3, torch.quint8), 'bytes': b'\xff'},
+    'wide': {'x': 2 ** 70},
 }
 VALUES['other']['marked'] = torch.nn.Parameter(base[:3])
 VALUES['other']['marked'].mark = 'x'
@@ -49,8 +50,7 @@ STRANGE = {'sparse': '_rebuild_sparse_tensor, which is not read here', 'meta': '
            'lazy': 'conjugated or negated', 'minus': 'conjugated or negated', 'quantized': '_rebuild_qtensor, which is not',
            'bytes': '_codecs.encode, which', 'uint16': 'the dtype uint16 is not there', 'uint64': 'the dtype uint64',
            'float8_e5m2': 'the dtype float8_e5m2', 'complex32': 'the dtype complex32'}
-BAD = {'module': (layer, 'torch.nn.modules.linear.Linear'), 'wide': ({'x': 2 ** 70}, 'an integer of 9 bytes'),
-       'function': ({'f': print}, 'print, which is not'), 'key': ({1.5: 2}, "a dict's key that is neither"),
+BAD = {'module': (layer, 'torch.nn.modules.linear.Linear'), 'function': ({'f': print}, 'print, which is not'), 'key': ({1.5: 2}, "a dict's key that is neither"),
        'zero': ({'a\0b': 2}, "a dict's key with a zero byte")}
 
 
@@ -75,6 +75,8 @@ def show(path, x, out):
             text = '%s [%s] %s' % (str(x.dtype)[6:], ','.join(map(str, x.shape)), ','.join(number(v) for v in parts.tolist()))
         elif isinstance(x, bool):
             kind, text = 'bool', str(int(x))
+        elif isinstance(x, int) and x.bit_length() > 63:
+            kind, text = 'strange', 'an integer of more than 64 bits'
         elif isinstance(x, int):
             kind, text = 'int', str(x)
         elif isinstance(x, float):
