@@ -189,4 +189,14 @@ TEST(errors_show_the_line) {
         CHECK_ERROR(OPD_ERROR_SCHEMA, wrong[i][1]);
     }
 }
+static int compile_control(void *user) {
+    (void)user;
+    opd_script *script = opd_script_compile(control, NULL);
+    opd_script_free(script);
+    return script ? 0 : -1;
+}
+TEST(every_allocation_may_fail) {
+    OPD_SCOPED;
+    CHECK(check_allocations_at(compile_control, NULL, "scripts", 4000, false, __FILE__, __LINE__) > 1);
+}
 CHECK_MAIN()
