@@ -47,6 +47,8 @@ static const int64_t numbers[] = {1, 1, 1, 1};
 static const char *const names[] = {"a", "b", "c", NULL};
 static opd_graph *a_graph;
 static opd_scaler *a_scaler;
+static opd_module *a_module;
+static opd_value results[64];
 static opd_derivative *a_derivative, *another;
 static opd_tensor **no_outputs() { return outputs; }
 TENSORS(opd_tensor *, next_tensor())
@@ -72,6 +74,9 @@ GIVEN(opd_overloads *, opd_overloads_find("aten::exp"))
 GIVEN(const opd_graph *, a_graph)
 GIVEN(opd_graph *, a_graph)
 GIVEN(opd_scaler *, a_scaler)
+GIVEN(opd_value *, results)
+GIVEN(opd_module *, a_module)
+GIVEN(const opd_module *, a_module)
 GIVEN(opd_derivative *, a_derivative)
 FOREIGN(opd_call *)
 FOREIGN(const opd_call *)
@@ -80,6 +85,10 @@ FOREIGN(opd_jvp_call *)
 FOREIGN(opd_context *)
 FOREIGN(const opd_context *)
 FOREIGN(opd_optimizer *)
+FOREIGN(const opd_optimizer *)
+FOREIGN(const opd_program *)
+FOREIGN(const opd_script *)
+FOREIGN(void *)
 FOREIGN(const opd_schema *)                       /* says what a schema says, whatever the tensor is */
 FOREIGN(const opd_autograd_function *)
 
@@ -94,7 +103,8 @@ template <class A, class... B> struct sums<A, B...> {
 /* What is no reading of a tensor, and what is not called with one that does not work: it says so another way. */
 static const char *const others[] = {
     "opd_tensor_wrap_on", "opd_graph_function", "opd_gradgradcheck", "opd_call_at", "opd_call_keywords",
-    "opd_overloads_resolve", "opd_overloads_call", NULL
+    "opd_overloads_resolve", "opd_overloads_call", "opd_string_text", "opd_tuple_new", "opd_checkpoint_file_save",
+    "opd_module_set", NULL
 };
 
 static opd_tensor *make_dead() {
@@ -132,13 +142,44 @@ TEST(every_function_that_takes_a_tensor) {
     opd_tensor *x = opd_ones(OPD_INTS(1), OPD_FLOAT32), *y = NULL;
     a_graph = opd_graph_trace(identity, NULL, &x, 1, NULL);
     a_scaler = opd_scaler_new(NULL);
+    a_module = opd_module_new();
+    CHECK_INT(opd_module_add(a_module, "a", x, OPD_MODULE_BUFFER), 0);
     CHECK_INT(opd_vjp(identity, NULL, &x, 1, NULL, &y, &a_derivative), 1);
     CHECK_OK();
 #define PROBE(R, name, n, types) probe(#name, name);
 #define PROBE_V(name, n, types) probe(#name, name);
     OPD_HOST_FUNCTIONS(PROBE, PROBE_V)
+    opd_module_free(a_module);
     opd_scaler_free(a_scaler);
     opd_graph_free(a_graph);
+}
+
+//-- values that hold a tensor -----------------------------------------------------------------------------------------
+
+static void says_gone(int line) {
+    if (opd_ok() || !strstr(opd_error_message(), "is gone: the scope that begins at ")) {
+        printf("line %d: %s\n", line, opd_ok() ? "no error" : opd_error_message());
+        CHECK(!"says that a tensor is gone");
+    }
+    opd_error_clear();
+}
+TEST(values_that_hold_a_tensor) {
+    const char *name = "a";
+    opd_tensor *gone = make_dead();
+    opd_value value = opd_value_tensor(gone), list = opd_list_new(OPD_TAG_TENSORS), dict = opd_dict_new();
+    (void)opd_tuple_new(&value, 1); says_gone(__LINE__);
+    (void)opd_value_keep(value); says_gone(__LINE__);
+    (void)opd_value_keep(opd_value_tensors(&gone, 1)); says_gone(__LINE__);
+    (void)opd_list_append(list, value); says_gone(__LINE__);
+    CHECK_INT(opd_list_count(list), 0);
+    (void)opd_dict_set(dict, opd_value_int(1), value); says_gone(__LINE__);
+    (void)opd_dict_set(dict, value, opd_value_int(1)); says_gone(__LINE__);
+    CHECK_INT(opd_list_count(dict), 0);
+    (void)opd_checkpoint_file_save("/nowhere/at/all", &name, &value, 1); says_gone(__LINE__);
+    opd_module *module = opd_module_new();
+    CHECK_INT(opd_module_add(module, name, opd_ones(OPD_INTS(1), OPD_FLOAT32), OPD_MODULE_BUFFER), 0);
+    CHECK_INT(opd_module_set(module, name, gone), -1); says_gone(__LINE__);
+    opd_module_free(module);
 }
 
 //-- every operator, in every tensor argument --------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 /* What pieces of code in README.md and the pages take from the program around them. */
 #include "opdispatch.h"
+#include <math.h>
 #include <stdio.h>
 
 extern opd_library *lib;
