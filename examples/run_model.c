@@ -563,6 +563,11 @@ static void script_list(const opd_script *script) {
         printf(") -> %s\n", type);
     }
     if (opd_script_module(script)) { list_module(opd_script_module(script)); }
+    int64_t count;
+    bool missing;
+    for (int64_t i = 0; opd_script_operator(script, i, &count, &missing); i++) {
+        printf("%s %s %lld\n", missing ? "missing" : "operator", opd_script_operator(script, i, NULL, NULL), (long long)count);
+    }
 }
 
 /* {"in": [...]} -> arguments, in memory of the caller's; 0, or -1 with an error */
