@@ -25,6 +25,8 @@ static const struct { const char *name; double bytes; } growth_more[] = {
     /* products of whole numbers and of halves: operands and result in numbers of the compute type, 8 bytes or 4 */
     {"mm", 14.5}, {"bmm", 19}, {"addmm", 21}, {"addmm_", 1.5}, {"baddbmm", 23.5}, {"baddbmm_", 24.5},
     {"addbmm", 14.5}, {"addbmm_", 14.5}, {"mv", 12.5}, {"addmv", 12.5}, {"addmv_", 12.5}, {"dot", 17}, {"vdot", 17},
+    /* scores of a block of rows with all keys, and the output, in numbers of the compute type */
+    {"_scaled_dot_product_flash_attention_for_cpu", 5},
     /* a key and a place for each element, and room to merge them */
     {"sort", 17}, {"mode", 17},
     /* sums in halves of most of the places are made in float32, as PyTorch makes them; means need counts; lists of
