@@ -1052,4 +1052,21 @@ TEST(every_operator_on_the_device) {
     CHECK(dev.current == 0 && dev.open == 0);
 }
 
+/* native_batch_norm writes its running statistics, and its schema does not say so. */
+TEST(what_no_schema_says_is_written_comes_back) {
+    opd_tensor *x, *mean, *var, *rets[3];
+    dev_on(true);
+    x = to(opd_arange(opd_value_float(8), OPD_FLOAT32), unit(1));
+    x = opd_view(x, OPD_INTS(4, 2));
+    mean = to(opd_zeros(OPD_INTS(2), OPD_FLOAT32), unit(1));
+    var = to(opd_ones(OPD_INTS(2), OPD_FLOAT32), unit(1));
+    CHECK_INT(opd_tensor_version(mean), 0);
+    CHECK_INT(opd_native_batch_norm(rets, x, NULL, NULL, mean, var, true, 0.5, 1e-5), 0);
+    CHECK_OK();
+    CHECK_NEAR(opd_item_f64(opd_sum(here(mean))), 3.5, 1e-5);
+    CHECK_NEAR(opd_item_f64(opd_sum(here(var))), 1 + 20 / 3., 1e-5);
+    CHECK_INT(opd_tensor_version(mean), 1);
+    CHECK_INT(opd_tensor_version(x), 0);
+}
+
 CHECK_MAIN()
