@@ -86,7 +86,7 @@ TEST(json_errors_say_line_and_column) {
         {"", "line 1, column 1"}, {"{\n  \"a\": 1,\n  \"b\" 2}", "line 3, column 7"}, {"[1, 2,]", "line 1, column 7"},
         {"{\"a\": 1,}", "line 1, column 9"}, {"[1 2]", "line 1, column 4"}, {"nul", "line 1, column 1"},
         {"[01]", "begins with 0"}, {"[-]", "a value"}, {"[1.]", "a digit"}, {"[1e]", "a digit"}, {"[.5]", "a value"}, {"[+1]", "a value"},
-        {"[NaN]", "a value"}, {"[Infinity]", "a value"}, {"\"\t\"", "control character"}, {"\"\xff\"", "UTF-8"}, {"\"\xed\xa0\x80\"", "UTF-8"},
+        {"[Nan]", "a value"}, {"[infinity]", "a value"}, {"[-Inf]", "a value"}, {"\"\t\"", "control character"}, {"\"\xff\"", "UTF-8"}, {"\"\xed\xa0\x80\"", "UTF-8"},
         {"\"\\x\"", "an escape"}, {"\"\\u12\"", "hexadecimal"}, {"\"\\ud800\"", "surrogate"}, {"\"\\ud800\\u0041\"", "surrogate"}, {"\"\\udc00\"", "surrogate"},
         {"\"\\u0000\"", "zero byte"}, {"\"abc", "ends within a string"}, {"[1] x", "the end of the text"}, {"{1: 2}", "a name in quotes"},
         {"[", "a value"}, {"{", "a name in quotes"}, {"{\"a\"", "':'"}, {"'a'", "a value"}, {"truefalse", "the end of the text"}, {"[1}", "',' or ']'"}};
