@@ -31,6 +31,7 @@ static opd_value value_of(int64_t at) {
              e = opd_json_next(golden, e)) { sizes[ndim++] = opd_json_int(golden, e, 0); }
         opd_tensor *made = opd_tensor_from(numbers, opd_ints_of(sizes, ndim), OPD_FLOAT64);
         return opd_value_tensor(opd_to_dtype(made, strcmp(dtype, "int64") == 0 ? OPD_INT64
+                                             : strcmp(dtype, "float64") == 0 ? OPD_FLOAT64
                                              : strcmp(dtype, "bool") == 0 ? OPD_BOOL : OPD_FLOAT32));
     }
     if (dict >= 0) {

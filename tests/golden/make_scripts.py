@@ -298,6 +298,55 @@ def fstring(n: int, s: str) -> str:
     return f"{n}: {s}/{n + 1}"
 """, ("isinst", 4), ("isinst", "q"), ("listcomp", [x, v]), ("rng",), ("fstring", 3, "k"))
 
+case("""
+def losses(x: Tensor, t: Tensor):
+    p = torch.sigmoid(x)
+    return (F.binary_cross_entropy(p, torch.ones_like(x), reduction='sum'), F.kl_div(F.log_softmax(x, 1), p),
+            F.smooth_l1_loss(x, p, beta=0.5), F.huber_loss(x, p, 'none', 0.3), F.mse_loss(x, p, reduction='none'),
+            F.margin_ranking_loss(x[:, 0], x[:, 1], torch.ones(2), 0.5), F.triplet_margin_loss(x, p, x * 2),
+            F.binary_cross_entropy_with_logits(x, p, pos_weight=torch.ones(3) * 2), F.l1_loss(x, p, False),
+            F.cross_entropy(x, t, torch.arange(3.), ignore_index=1), F.nll_loss(x, t, reduction='sum'))
+def activations(x: Tensor):
+    y = x[None]
+    return (F.softmax(y), F.log_softmax(x), F.softmin(x, 1), F.softmax(x[0]), F.tanhshrink(x), F.celu(x, 2.),
+            F.logsigmoid(x), F.hardtanh(x, -0.5, 0.5), F.adaptive_max_pool1d(x, 2), F.instance_norm(y),
+            F.adaptive_max_pool2d(y, (2, 2)), F.glu(torch.cat([x, x], 1)), F.rms_norm(x, [3]), F.normalize(x))
+def images(x: Tensor):
+    y = x[None, None]
+    return (F.interpolate(y, scale_factor=2.0), F.interpolate(y, size=[3, 4]), F.unfold(y, 2), F.fold(F.unfold(y, 2),
+            [2, 3], 2), F.interpolate(y, size=(3, 4), mode='bilinear', align_corners=True),
+            F.grid_sample(y, torch.zeros(1, 2, 2, 2), align_corners=True), F.embedding(torch.tensor([1, 0]), x, -1))
+def bad(x: Tensor):
+    return F.mse_loss(x, x, reduction='most')
+""", ("losses", x, torch.tensor([2, 0])), ("activations", x), ("images", x), ("bad", x))
+case("""
+def casts(x: Tensor):
+    y = x.to("cpu").to(torch.device("cpu"), torch.float64).cpu()
+    return x.long(), x.double(), x.type(torch.int64), x.to(y), y.float(), x.max(dim=1).values, x.sort(1).indices
+def remainder(x: float):
+    return math.remainder(x, 4.0), math.fmod(x, 4.0), x % 4.0
+def joined(d: Dict[str, List[int]]) -> Dict[str, List[int]]:
+    d["b"] = [9]
+    d["b"] += [5]
+    d["b"][0] += 1
+    return d
+""", ("casts", x), ("remainder", 7.0), ("remainder", -6.5), ("joined", {"a": [1]}))
+case("""
+class Acc(object):
+    def __init__(self, start: int):
+        self.total = start
+    @property
+    def double(self) -> int:
+        return self.total * 2
+    @staticmethod
+    def triple(n: int) -> int:
+        return n * 3
+def members(n: int):
+    a = Acc(n)
+    a.total += 1
+    return a.double + Acc.triple(4), a.double
+""", ("members", 5))
+
 MODULES = {}
 def module_of(source):
     """The source as a module: torch.jit.script wants to read its lines."""
