@@ -174,6 +174,38 @@ TEST(gradients_flow_through_branches_and_loops) {
     CHECK(strstr(text, "prim::Loop(") != NULL && strstr(text, "prim::If(") != NULL && strstr(text, "block1():") != NULL);
     opd_script_free(script);
 }
+/* A function of numbers does not take a tensor where PyTorch has a function of tensors by that name. */
+TEST(tensors_become_no_numbers_unasked) {
+    static const char *const names[] = {"lgamma", "angle", "sqrt", "floor", "exp", "erf", "tanh", "__and__", "neg"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        OPD_SCOPED;
+        char source[200];
+        opd_value args[] = {opd_value_tensor(opd_ones(OPD_INTS(1), OPD_FLOAT32))}, result;
+        (void)snprintf(source, sizeof source, "def f(x: Tensor):\n    return torch.%s(%s)\n", names[i],
+                       strcmp(names[i], "__and__") == 0 ? "x > 0, x > 1" : "x");
+        opd_script *script = opd_script_compile(source, NULL);
+        CHECK(script != NULL);
+        CHECK(opd_script_run(script, "f", args, 1, &result) || result.tag == OPD_TAG_TENSOR);
+        if (!opd_ok()) { CHECK(strstr(opd_error_message(), "there is no function") != NULL); }
+        opd_error_clear();
+        opd_script_free(script);
+    }
+}
+TEST(grad_mode_is_as_before_when_a_run_fails) {
+    OPD_SCOPED;
+    opd_value args[] = {opd_value_tensor(opd_ones(OPD_INTS(2), OPD_FLOAT32)), opd_value_int(1)}, result;
+    opd_script *script = opd_script_compile("def f(x: Tensor, n: int):\n    with torch.no_grad():\n        if n > 0:\n"
+                                            "            raise ValueError('no')\n        x = x * 2\n    return x\n",
+                                            NULL);
+    CHECK_OR_RETURN(script != NULL);
+    CHECK_INT(opd_script_run(script, "f", args, 2, &result), -1);
+    opd_error_clear();
+    CHECK(opd_grad_mode_enabled());
+    args[1] = opd_value_int(0);
+    CHECK_INT(opd_script_run(script, "f", args, 2, &result), 0);
+    CHECK(opd_grad_mode_enabled());
+    opd_script_free(script);
+}
 TEST(errors_show_the_line) {
     static const char *const wrong[][2] = {
         {"def f(x: Tensor) -> Tensor:\n    return y\n", "undefined value y"},
