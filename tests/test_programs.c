@@ -374,6 +374,30 @@ TEST(programs_under_transforms) {
     opd_program_free(mlp);
 }
 
+TEST(programs_take_views_and_say_what_is_wrong_with_others) {
+    opd_program *program = opd_program_load(golden("mlp", ".pt2"), NULL);
+    OPD_SCOPE {
+        opd_tensor *x = opd_ones(OPD_INTS(4, 6), OPD_FLOAT32), *want[1], *got[1];
+        opd_tensor *views[2];
+        views[0] = opd_t(opd_ones(OPD_INTS(6, 4), OPD_FLOAT32));
+        views[1] = opd_expand(opd_ones(OPD_INTS(1, 1), OPD_FLOAT32), OPD_INTS(4, 6));
+        CHECK_INT(opd_program_function(program, &x, 1, want), 1);
+        for (int i = 0; i < 2; i++) {
+            CHECK_INT(opd_program_function(program, &views[i], 1, got), 1);
+            check_close("a view", got[0], want[0], 1e-6);
+        }
+        opd_tensor *wrong = opd_ones(OPD_INTS(4, 6), OPD_FLOAT64);
+        CHECK_INT(opd_program_function(program, &wrong, 1, got), -1);
+        CHECK(strstr(opd_error_message(), "in the graph's node %linear") != NULL);
+        opd_error_clear();
+        opd_graph *const graph = (opd_graph *)(uintptr_t)opd_program_graph(program);
+        CHECK(opd_graph_dce(graph) >= 0 && opd_graph_cse(graph) >= 0 && opd_graph_fold(graph) >= 0);
+        CHECK_INT(opd_program_function(program, &x, 1, got), 1);
+        check_close("after the passes", got[0], want[0], 0);
+    }
+    opd_program_free(program);
+}
+
 /* What a cond gives where its predicate is another one for each example, and gradients. */
 static int sum_of(void *program, opd_tensor *const *in, int count, opd_tensor **out) {
     opd_tensor *made[4];
