@@ -96,12 +96,52 @@ static void run_one(const char *name, const char *arrays) {
 }
 static const char *const names[] = {
     "mlp", "mlp_bf16", "conv", "conv_training", "branch", "branch_other", "branch_on_size", "loop", "map", "scan", "state",
-    "tied", "strides", "tree", "sizes", "fours", "modes", "numbers", "size_as_input", "item", "heads", "clicks", "quantized"};
+    "tied", "strides", "tree", "sizes", "fours", "modes", "numbers", "size_as_input", "item", "heads", "clicks", "quantized",
+    "effects"};
 static const char *const cores[] = {"mlp", "conv", "conv_training", "branch", "state", "sizes", "item", "heads"};
 TEST(programs_give_what_pytorch_gives) {
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         OPD_SCOPE { run_one(names[i], names[i]); }
     }
+}
+/* Golden files by make_old_programs.py. */
+static const char *const olds[] = {
+    "2_2_state", "2_2_sizes", "2_2_tied", "2_2_branch", "2_2_flag", "2_5_state", "2_5_sizes", "2_5_tied", "2_5_branch",
+    "2_5_flag", "2_8_state", "2_8_sizes"};
+TEST(programs_that_older_versions_wrote) {
+    for (size_t i = 0; i < sizeof olds / sizeof *olds; i++) {
+        char name[100];
+        (void)snprintf(name, sizeof name, "torch_%s", olds[i]);
+        OPD_SCOPE { run_one(name, name); }
+    }
+    for (size_t i = 0; i < 3; i++) {
+        static const char *const states[] = {"torch_2_2_state", "torch_2_5_state", "torch_2_8_state"};
+        opd_program *program = opd_program_load(golden(states[i], ".pt2"), NULL);
+        opd_module *const module = opd_program_module(program);
+        CHECK_STR(opd_program_name(program), "model");
+        CHECK_STR(opd_program_file_name(program, 0), "model");
+        CHECK(!opd_program_file_name(program, 1));
+        CHECK(opd_tensor_requires_grad(opd_module_get(module, "line.weight")));
+        CHECK_INT(opd_module_kind_at(module, opd_module_find(module, "sum")), OPD_MODULE_BUFFER);
+        if (i) { CHECK_INT(opd_module_kind_at(module, opd_module_find(module, "shift")), OPD_MODULE_CONSTANT); }
+        opd_program_free(program);
+    }
+    opd_program *sizes = opd_program_load(golden("torch_2_5_sizes", ".pt2"), NULL);
+    OPD_SCOPE {
+        opd_value inputs[2], outputs[4];
+        char type[100];
+        CHECK(opd_program_input_type(sizes, 0, type, sizeof type) > 0);
+        CHECK_STR(type, "float32 [s0=3..64, 3]");
+        inputs[0] = opd_value_tensor(opd_ones(OPD_INTS(2, 3), OPD_FLOAT32));
+        inputs[1] = opd_value_tensor(opd_ones(OPD_INTS(2, 3), OPD_FLOAT32));
+        CHECK_INT(opd_program_run(sizes, inputs, 2, outputs, 4), -1);
+        CHECK(strstr(opd_error_message(), "takes s0 from 3 to 64") != NULL);
+        opd_error_clear();
+    }
+    opd_program_free(sizes);
+    opd_program *none = opd_program_load(golden("torch_2_5_state", ".pt2"), "other");
+    CHECK(!none);
+    opd_error_clear();
 }
 TEST(programs_in_the_core_form_give_the_same) {
     for (size_t i = 0; i < sizeof cores / sizeof *cores; i++) {
@@ -334,6 +374,94 @@ TEST(programs_under_transforms) {
     opd_program_free(mlp);
 }
 
+TEST(programs_take_views_and_say_what_is_wrong_with_others) {
+    opd_program *program = opd_program_load(golden("mlp", ".pt2"), NULL);
+    OPD_SCOPE {
+        opd_tensor *x = opd_ones(OPD_INTS(4, 6), OPD_FLOAT32), *want[1], *got[1];
+        opd_tensor *views[2];
+        views[0] = opd_t(opd_ones(OPD_INTS(6, 4), OPD_FLOAT32));
+        views[1] = opd_expand(opd_ones(OPD_INTS(1, 1), OPD_FLOAT32), OPD_INTS(4, 6));
+        CHECK_INT(opd_program_function(program, &x, 1, want), 1);
+        for (int i = 0; i < 2; i++) {
+            CHECK_INT(opd_program_function(program, &views[i], 1, got), 1);
+            check_close("a view", got[0], want[0], 1e-6);
+        }
+        opd_tensor *wrong = opd_ones(OPD_INTS(4, 6), OPD_FLOAT64);
+        CHECK_INT(opd_program_function(program, &wrong, 1, got), -1);
+        CHECK(strstr(opd_error_message(), "in the graph's node %linear") != NULL);
+        opd_error_clear();
+        opd_graph *const graph = (opd_graph *)(uintptr_t)opd_program_graph(program);
+        CHECK(opd_graph_dce(graph) >= 0 && opd_graph_cse(graph) >= 0 && opd_graph_fold(graph) >= 0);
+        CHECK_INT(opd_program_function(program, &x, 1, got), 1);
+        check_close("after the passes", got[0], want[0], 0);
+    }
+    opd_program_free(program);
+}
+
+/* What a cond gives where its predicate is another one for each example, and gradients. */
+static int sum_of(void *program, opd_tensor *const *in, int count, opd_tensor **out) {
+    opd_tensor *made[4];
+    const int n = opd_program_function(program, in, count, made);
+    if (n != 1) { return -1; }
+    out[0] = opd_sum(made[0]);
+    return 1;
+}
+static int gradient_of(void *program, opd_tensor *const *in, int count, opd_tensor **out) {
+    opd_tensor *wrt = in[0];
+    (void)count;
+    return opd_grad(sum_of, program, &wrt, 1, NULL, out) < 0 ? -1 : 1;
+}
+TEST(programs_with_a_condition_for_each_example) {
+    opd_program *program = opd_program_load(golden("branch", ".pt2"), NULL);
+    OPD_SCOPE {
+        opd_manual_seed(3);
+        opd_tensor *x = opd_randn(OPD_INTS(6, 3, 4), OPD_FLOAT32), *batched[1], *single[1], *slopes[1], *slope[1];
+        int above = 0;
+        CHECK_INT(opd_vmap(opd_program_function, program, &x, 1, NULL, batched), 1);
+        CHECK_INT(opd_vmap(gradient_of, program, &x, 1, NULL, slopes), 1);
+        for (int64_t i = 0; i < 6 && opd_ok(); i++) {
+            opd_tensor *one = opd_select(x, 0, i);
+            above += opd_item_f64(opd_sum(one)) > 0;
+            CHECK_INT(opd_program_function(program, &one, 1, single), 1);
+            check_close("vmap of cond", opd_select(batched[0], 0, i), single[0], 1e-5);
+            CHECK_INT(gradient_of(program, &one, 1, slope), 1);
+            check_close("vmap of cond's gradient", opd_select(slopes[0], 0, i), slope[0], 1e-5);
+        }
+        CHECK(above > 0 && above < 6);
+        CHECK(opd_ok());
+    }
+    opd_program_free(program);
+}
+TEST(programs_with_conditions_and_loops_that_are_fake) {
+    static const char *const fakes[] = {"branch", "loop", "torch_2_5_branch"};
+    for (size_t i = 0; i < sizeof fakes / sizeof *fakes; i++) {
+        opd_program *program = opd_program_load(golden(fakes[i], ".pt2"), NULL);
+        opd_tensor_file *file = opd_tensor_file_open(golden(fakes[i], ".npz"));
+        OPD_SCOPE {
+            opd_value inputs[16], outputs[16];
+            const int count = fill(program, file, inputs);
+            OPD_FAKE_MODE {
+                for (int k = 0; k < count; k++) {
+                    if (inputs[k].tag == OPD_TAG_TENSOR) { inputs[k].u.t = opd_fake_tensor(inputs[k].u.t); }
+                }
+                CHECK_INT(opd_program_run(program, inputs, count, outputs, 16), opd_program_noutputs(program));
+                for (int k = 0; k < opd_program_noutputs(program) && opd_ok(); k++) {
+                    char key[20];
+                    (void)snprintf(key, sizeof key, "out%d", k);
+                    const int64_t at = opd_tensor_file_find(file, key);
+                    if (outputs[k].tag != OPD_TAG_TENSOR || at < 0) { continue; }
+                    opd_tensor *const want = opd_tensor_file_at(file, at);
+                    CHECK_INT(opd_ndim(outputs[k].u.t), opd_ndim(want));
+                    for (int d = 0; d < opd_ndim(want); d++) { CHECK_INT(opd_size(outputs[k].u.t, d), opd_size(want, d)); }
+                }
+            }
+            CHECK(opd_ok());
+        }
+        opd_tensor_file_close(file);
+        opd_program_free(program);
+    }
+}
+
 /* Two layers and what operators have as arguments: lists, None, dtypes, numbers, a constant, a list of results. */
 static int layers(void *user, opd_tensor *const *in, int count, opd_tensor **out) {
     opd_tensor *x = opd_relu(opd_add(opd_linear(in[5], in[0]), in[1]));
@@ -418,6 +546,17 @@ static void read_bytes(const char *name) {
     CHECK_INT((long)fread(bytes, 1, size, file), (long)size);
     fclose(file);
 }
+/* Ones of the sizes that an input has, 3 where these differ between runs. */
+static opd_tensor *ones_for(const opd_program *program, int i) {
+    char type[200] = "";
+    int64_t sizes[8];
+    int count = 0;
+    (void)opd_program_input_type(program, i, type, sizeof type);
+    for (const char *at = strchr(type, '['); at && count < 8; at = strchr(at + 1, ',')) {
+        sizes[count++] = at[1 + (*at == ',')] >= '0' && at[1 + (*at == ',')] <= '9' ? atoi(at + 1) % 16 : 3;
+    }
+    return opd_ones(opd_ints_of(sizes, count), strncmp(type, "int64", 5) == 0 ? OPD_INT64 : OPD_FLOAT32);
+}
 /* Loads a file and runs it on ones, whatever comes of it. */
 static int load_and_run(void *user) {
     opd_program *program = opd_program_parse(bytes, size, NULL);
@@ -425,14 +564,13 @@ static int load_and_run(void *user) {
     int rc;
     (void)user;
     if (!program) { return -1; }
-    inputs[0] = opd_value_tensor(opd_ones(OPD_INTS(3, 4), OPD_FLOAT32));
-    inputs[1] = opd_value_tensor(opd_ones(OPD_INTS(3), OPD_FLOAT32));
+    for (int i = 0; i < 2; i++) { inputs[i] = opd_value_tensor(ones_for(program, i)); }
     rc = opd_ok() ? opd_program_run(program, inputs, opd_program_ninputs(program) < 2 ? 1 : 2, outputs, 4) : -1;
     opd_program_free(program);
     return rc;
 }
-TEST(programs_cut_off_and_damaged) {
-    read_bytes("branch");
+static void cut_off_and_damage(const char *name) {
+    read_bytes(name);
     unsigned char *const whole = bytes;
     const size_t all = size;
     uint64_t seed = 1;
@@ -459,9 +597,21 @@ TEST(programs_cut_off_and_damaged) {
     }
     free(whole);
 }
+TEST(programs_cut_off_and_damaged) {
+    cut_off_and_damage("branch");
+    cut_off_and_damage("effects");
+}
+TEST(programs_of_older_versions_cut_off_and_damaged) {
+    cut_off_and_damage("torch_2_5_branch");
+    cut_off_and_damage("torch_2_8_state");
+    cut_off_and_damage("torch_2_5_tied");
+}
 TEST(programs_without_memory) {
     read_bytes("branch");
     CHECK(check_allocations_at(load_and_run, NULL, "branch", 600, false, __FILE__, __LINE__) > 20);
+    free(bytes);
+    read_bytes("torch_2_5_state");
+    CHECK(check_allocations_at(load_and_run, NULL, "an older state", 400, false, __FILE__, __LINE__) > 20);
     free(bytes);
     read_bytes("state.core");
     CHECK(check_allocations_at(load_and_run, NULL, "state", 300, false, __FILE__, __LINE__) > 20);

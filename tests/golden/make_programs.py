@@ -17,6 +17,7 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 import torch.utils._pytree as pytree
+from torch._higher_order_ops import effects
 from torch._higher_order_ops.map import map as over_slices
 from torch._higher_order_ops.scan import scan
 from torch._higher_order_ops.while_loop import while_loop
@@ -116,6 +117,16 @@ class Branch(nn.Module):
 
     def forward(self, x):
         return torch.cond(x.sum() > 0, lambda x: self.a(x).relu(), lambda x: self.b(x).sin(), (x,))
+
+
+class Effects(nn.Module):
+    """An operator that keeps its place, as what prints has, is called with a token once it is decomposed."""
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Linear(3, 3)
+
+    def forward(self, x):
+        return torch.relu(self.a(x)) + torch.relu(-x)
 
 
 class BranchOnSize(nn.Module):
@@ -301,6 +312,10 @@ def main():
     first, second = nn.Linear(3, 2).eval(), nn.Linear(2, 4).eval()
     package_pt2(os.path.join(HERE, 'two.pt2'), exported_programs={'first': export(first, (torch.randn(1, 3),)),
                                                                    'second': export(second, (torch.randn(1, 2),))})
+    effects._register_effectful_op(torch.ops.aten.relu.default, effects._EffectType.ORDERED)
+    effectful, x = Effects(), torch.randn(2, 3)
+    torch.export.save(export(effectful, (x,)).run_decompositions({}), os.path.join(HERE, 'effects.pt2'))
+    np.savez(os.path.join(HERE, 'effects.npz'), in0=x.numpy(), out0=effectful(x).detach().numpy())
 
 
 if __name__ == '__main__':
