@@ -343,4 +343,30 @@ TEST(dims_of_an_example) {
         opd_error_clear();
     }
 }
+FN(weights, opd_safe_softmax(in[0], -1))
+FN(distances, opd_euclidean_dist(in[0], in[0]))
+FN(lengths, opd_norm_dim(in[0], opd_value_float(2), OPD_INTS(-1), false))
+/* The gradient of the sum of fn's results over the examples of x, mapped or one by one. */
+static opd_tensor *gradient_of(opd_transform_fn fn, opd_tensor *x, bool one_by_one) {
+    opd_tensor *leaf = opd_tensor_set_requires_grad(opd_clone(x), true), *sum = NULL, *example, *y;
+    int64_t i;
+    if (!one_by_one) { sum = opd_sum(mapped(fn, 1, leaf, 0, NULL, 0, NULL)); }
+    for (i = 0; one_by_one && i < opd_size(x, 0); i++) {
+        example = opd_select(leaf, 0, i);
+        y = fn(NULL, &example, 1, &y) == 1 ? opd_sum(y) : NULL;
+        sum = sum ? opd_add(sum, y) : y;
+    }
+    return opd_backward(sum) == 0 ? opd_tensor_grad(leaf) : NULL;
+}
+/* A derivative taken around vmap is the operator's own where its parts have none: at a row of -inf, at two equal points,
+   at a row of zeros. */
+TEST(derivatives_around_examples) {
+    static const struct { opd_transform_fn fn; double value; } points[] = {{weights, -INFINITY}, {distances, 1}, {lengths, 0}};
+    size_t i;
+    for (i = 0; i < sizeof points / sizeof *points; i++) {
+        opd_tensor *x = opd_full(OPD_INTS(3, 2, 4), opd_value_float(points[i].value), OPD_FLOAT32);
+        CHECK(same(gradient_of(points[i].fn, x, false), gradient_of(points[i].fn, x, true)));
+        CHECK(same(gradient_of(points[i].fn, x, true), opd_zeros_like(x)));
+    }
+}
 CHECK_MAIN()
