@@ -17,6 +17,14 @@ static const struct { const char *name; double bytes; } growth_more[] = {
     {"adaptive_max_pool2d_backward", 3.5}, {"adaptive_max_pool3d", 4}, {"adaptive_max_pool3d_backward", 3.5},
     {"upsample_nearest2d", 3.5}, {"upsample_nearest2d_backward", 8}, {"upsample_bilinear2d", 3.5},
     {"upsample_bilinear2d_backward", 8}, {"grid_sampler_2d", 3.5}, {"grid_sampler_2d_backward", 8},
+    /* the same, and where each line looks, and how much: of lines alone, a list as long as what goes in */
+    {"upsample_nearest1d", 4.5}, {"_upsample_nearest_exact1d", 4.5}, {"upsample_linear1d", 4.5},
+    {"upsample_nearest1d_backward", 15}, {"_upsample_nearest_exact1d_backward", 15}, {"upsample_linear1d_backward", 21},
+    {"_upsample_nearest_exact2d", 4.5}, {"_upsample_nearest_exact2d_backward", 8}, {"upsample_bicubic2d", 4.5},
+    {"upsample_bicubic2d_backward", 12}, {"_upsample_bilinear2d_aa", 16}, {"_upsample_bilinear2d_aa_backward", 10},
+    {"_upsample_bicubic2d_aa", 16}, {"_upsample_bicubic2d_aa_backward", 10}, {"upsample_nearest3d", 4.5},
+    {"upsample_nearest3d_backward", 11}, {"_upsample_nearest_exact3d", 4.5},
+    {"_upsample_nearest_exact3d_backward", 11}, {"upsample_trilinear3d", 4.5}, {"upsample_trilinear3d_backward", 13},
     /* the same: rows are read once for each of the other rows */
     {"_cdist_forward", 10}, {"_cdist_backward", 11.5}, {"_pdist_forward", 6.5}, {"_pdist_backward", 1.5},
     {"searchsorted", 8}, {"bucketize", 8},

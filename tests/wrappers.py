@@ -66,8 +66,19 @@ TAKES = {
 # Optional arguments that are an opd_value, though their type would be as well.
 VALUES = {
     ('nansum', 'dim'), ('nanmean', 'dim'), ('linalg_vector_norm', 'dim'), ('convolution_backward', 'bias_sizes'),
-    ('upsample_nearest2d.vec', 'output_size'), ('upsample_bilinear2d.vec', 'output_size'),
     ('searchsorted.Tensor', 'side'), ('searchsorted.Tensor', 'sorter'),
+    ('upsample_nearest1d.vec', 'output_size'),
+    ('upsample_nearest2d.vec', 'output_size'),
+    ('upsample_nearest3d.vec', 'output_size'),
+    ('_upsample_nearest_exact1d.vec', 'output_size'),
+    ('_upsample_nearest_exact2d.vec', 'output_size'),
+    ('_upsample_nearest_exact3d.vec', 'output_size'),
+    ('upsample_linear1d.vec', 'output_size'),
+    ('upsample_bilinear2d.vec', 'output_size'),
+    ('upsample_trilinear3d.vec', 'output_size'),
+    ('upsample_bicubic2d.vec', 'output_size'),
+    ('_upsample_bilinear2d_aa.vec', 'output_size'),
+    ('_upsample_bicubic2d_aa.vec', 'output_size'),
 }
 
 # Functions that call by themselves, a few nanoseconds faster: those that are called most, and those that formulas of the
