@@ -351,6 +351,38 @@ TEST(upsampling_by_nothing_and_by_two) {
     ARE(CALL("aten::upsample_nearest2d", x, OPD_INTS(1, 8), OPD_NONE, 0.5), 0, 0, 1, 1, 2, 2, 3, 3);
     ARE(CALL("aten::upsample_bilinear2d", x, OPD_INTS(2, 4), false, OPD_NONE, 0.5), 0, 1, 2, 3, 0, 1, 2, 3);
 }
+TEST(upsampling_in_other_ways) {
+    opd_tensor *line = opd_view(counted(4), OPD_INTS(1, 1, 4)), *plane = opd_expand(opd_view(line, OPD_INTS(1, 1, 1, 4)),
+                                                                                 OPD_INTS(1, 1, 2, 4));
+    ARE(CALL("aten::_upsample_nearest_exact1d", line, OPD_INTS(3)), 0, 2, 3);
+    ARE(CALL("aten::upsample_nearest1d", line, OPD_INTS(3)), 0, 1, 2);
+    ARE(CALL("aten::upsample_nearest1d", line, OPD_INTS(4), 0.5), 0, 2, 3, 3);
+    ARE(CALL("aten::upsample_linear1d", line, OPD_INTS(8), false), 0, .25, .75, 1.25, 1.75, 2.25, 2.75, 3);
+    ARE(CALL("aten::_upsample_nearest_exact2d", plane, OPD_INTS(2, 3)), 0, 2, 3, 0, 2, 3);
+    ARE(CALL("aten::upsample_bicubic2d", plane, OPD_INTS(2, 2), false), .40625, 2.59375, .40625, 2.59375);
+    ARE(opd_mul_Scalar(CALL("aten::_upsample_bilinear2d_aa", plane, OPD_INTS(1, 2), false), opd_value_int(7)), 5, 16);
+    plane = opd_unsqueeze(plane, 2);
+    ARE(CALL("aten::upsample_trilinear3d", plane, OPD_INTS(1, 1, 3), true), 0, 1.5, 3);
+    ARE(CALL("aten::upsample_nearest3d", plane, OPD_INTS(1, 1, 3)), 0, 1, 2);
+    ARE(CALL("aten::_upsample_nearest_exact3d", plane, OPD_INTS(1, 1, 3)), 0, 2, 3);
+}
+/* Examples of one and of two steps, packed, end as each does alone. */
+TEST(packed_sequences) {
+    const int64_t numbers[] = {2, 1}, wrong[] = {1, 2};
+    const float data[] = {1, 2, 3}, weight[] = {.5f};
+    opd_tensor *sizes = opd_tensor_from(numbers, OPD_INTS(2), OPD_INT64), *w[2], *packed[2], *first[2],
+        *x = opd_tensor_from(data, OPD_INTS(3, 1), OPD_FLOAT32), *h = opd_zeros(OPD_INTS(1, 2, 1), OPD_FLOAT32);
+    w[0] = w[1] = opd_tensor_from(weight, OPD_INTS(1, 1), OPD_FLOAT32);
+    CHECK_OR_RETURN(opd_rnn_relu_data(packed, x, sizes, h, opd_tensors_of(w, 2), false, 1, 0, false, false) == 0);
+    ARE(packed[0], .5, 1, 1.75);
+    ARE(packed[1], 1.75, 1);
+    w[0] = opd_tensor_from(wrong, OPD_INTS(2), OPD_INT64);
+    CHECK(opd_rnn_relu_data(first, x, w[0], h, opd_tensors_of(w, 2), false, 1, 0, false, false) != 0);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "never grow");
+    CHECK(opd_rnn_relu_data(first, opd_zeros(OPD_INTS(4, 1), OPD_FLOAT32), sizes, h, opd_tensors_of(w + 1, 1), false, 1,
+                            0, false, false) != 0);
+    CHECK_ERROR(OPD_ERROR_SHAPE, "as batch_sizes says");
+}
 TEST(batches_and_powers) {
     opd_tensor *b = opd_ones(OPD_INTS(1, 2, 2), OPD_FLOAT32);
     CHECK(CALL("aten::baddbmm", opd_ones(OPD_INTS(2), OPD_INT64), b, b) == NULL);

@@ -259,7 +259,7 @@ def given(schema, types):
     return wrapped(first, ['&op', '"aten::%s"' % schema.name, '"%s"' % letters] + rets + parts, ');', len(first))
 
 
-MOST = 16                                                        # OPD_GIVEN_MAX
+MOST = 20                                                        # OPD_GIVEN_MAX
 FAMILY = {}                                                      # the room of each operator
 
 
