@@ -382,6 +382,11 @@ TEST(packed_sequences) {
     CHECK(opd_rnn_relu_data(first, opd_zeros(OPD_INTS(4, 1), OPD_FLOAT32), sizes, h, opd_tensors_of(w + 1, 1), false, 1,
                             0, false, false) != 0);
     CHECK_ERROR(OPD_ERROR_SHAPE, "as batch_sizes says");
+    w[0] = w[1] = opd_ones(OPD_INTS(3, 1), OPD_FLOAT32);
+    CHECK(opd_rnn_relu_data(first, x, sizes, h, opd_tensors_of(w, 2), false, 1, 0, false, false) != 0);
+    CHECK_ERROR(OPD_ERROR_SHAPE, "does not fit weights of 3 rows");
+    CHECK(CALL("aten::rnn_tanh_cell", x, x, w[0], w[1]) == NULL);
+    CHECK_ERROR(OPD_ERROR_SHAPE, "does not fit weights of 3 rows");
 }
 TEST(batches_and_powers) {
     opd_tensor *b = opd_ones(OPD_INTS(1, 2, 2), OPD_FLOAT32);
