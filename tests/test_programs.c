@@ -534,6 +534,224 @@ TEST(programs_are_written) {
     CHECK(strstr(said, "checked: 3 outputs, 4 parameters") != NULL);
 }
 
+static int same_values(const opd_value *x, const opd_value *y) {
+    if (x->tag != y->tag) { return 0; }
+    if (x->tag == OPD_TAG_INT) { return x->u.i == y->u.i; }
+    return x->tag != OPD_TAG_TENSOR || (int)opd_equal(opd_nan_to_num(x->u.t), opd_nan_to_num(y->u.t)).u.i;
+}
+/* How many of a module's tensors are others than those before them. */
+static int distinct(const opd_module *module) {
+    int count = 0;
+    for (int64_t i = 0; i < opd_module_count(module); i++) {
+        int seen = 0;
+        for (int64_t k = 0; k < i; k++) { seen |= opd_module_at(module, k) == opd_module_at(module, i); }
+        count += !seen;
+    }
+    return count;
+}
+static void check_modules(const char *name, const opd_module *module, const opd_module *other) {
+    CHECK_INT((int)opd_module_count(module), (int)opd_module_count(other));
+    CHECK_INT(distinct(module), distinct(other));
+    for (int64_t i = 0; i < opd_module_count(module) && i < opd_module_count(other); i++) {
+        const opd_value x = opd_value_tensor(opd_module_at(module, i)), y = opd_value_tensor(opd_module_at(other, i));
+        CHECK_STR(opd_module_name(other, i), opd_module_name(module, i));
+        CHECK_INT(opd_module_kind_at(other, i), opd_module_kind_at(module, i));
+        CHECK_INT(opd_tensor_requires_grad(y.u.t), opd_tensor_requires_grad(x.u.t));
+        if (!same_values(&x, &y)) {
+            printf("%s: %s is another one\n", name, opd_module_name(module, i));
+            CHECK(!"other tensors");
+        }
+    }
+}
+/* Changes the parameters as training does, saves, loads, and compares what both give. */
+static void save_and_compare(const char *name, const char *arrays) {
+    static char text[2][200000];
+    char program_path[300], type[2][200];
+    (void)snprintf(program_path, sizeof program_path, "%s", in_folder("again.pt2"));
+    opd_program *program = opd_program_load(golden(name, ".pt2"), NULL);
+    opd_tensor_file *file = opd_tensor_file_open(golden(arrays, ".npz"));
+    opd_module *const module = opd_program_module(program);
+    opd_value inputs[16], outputs[16], others[16];
+    for (int64_t i = 0; i < opd_module_count(module); i++) {
+        opd_tensor *const tensor = opd_module_at(module, i);
+        if (opd_module_kind_at(module, i) == OPD_MODULE_PARAMETER) { (void)opd_mul_Scalar_(tensor, opd_value_float(1.25)); }
+    }
+    CHECK_INT(opd_program_save(opd_program_graph(program), module, program_path), 0);
+    opd_program *again = opd_program_load(program_path, NULL);
+    CHECK(again != NULL);
+    if (!again) { printf("%s: %s\n", name, opd_error_message()); }
+    else {
+        check_modules(name, module, opd_program_module(again));
+        (void)opd_program_print(program, text[0], sizeof text[0]);
+        (void)opd_program_print(again, text[1], sizeof text[1]);
+        CHECK_STR(text[1], text[0]);
+        const int count = fill(program, file, inputs), noutputs = opd_program_noutputs(program);
+        for (int i = 0; i < count; i++) {
+            for (int k = 0; k < 2; k++) { (void)opd_program_input_type(k ? again : program, i, type[k], sizeof type[k]); }
+            CHECK_STR(type[1], type[0]);
+            CHECK_STR(opd_program_input_name(again, i), opd_program_input_name(program, i));
+        }
+        CHECK_INT(opd_program_run(program, inputs, count, outputs, 16), noutputs);
+        CHECK_INT(fill(again, file, inputs), count);
+        CHECK_INT(opd_program_run(again, inputs, count, others, 16), noutputs);
+        for (int i = 0; i < noutputs; i++) {
+            CHECK(same_values(&outputs[i], &others[i]));
+            CHECK_STR(opd_program_output_name(again, i), opd_program_output_name(program, i));
+        }
+        check_modules(name, module, opd_program_module(again));
+    }
+    CHECK(opd_ok());
+    opd_tensor_file_close(file);
+    opd_program_free(again);
+    opd_program_free(program);
+    remove(program_path);
+}
+TEST(programs_are_saved_as_they_were_loaded) {
+    char name[100];
+    OPD_NO_GRAD {
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+            OPD_SCOPE { save_and_compare(names[i], names[i]); }
+        }
+        for (size_t i = 0; i < sizeof cores / sizeof *cores; i++) {
+            (void)snprintf(name, sizeof name, "%s.core", cores[i]);
+            OPD_SCOPE { save_and_compare(name, cores[i]); }
+        }
+        for (size_t i = 5; i < sizeof olds / sizeof *olds; i++) {
+            (void)snprintf(name, sizeof name, "torch_%s", olds[i]);
+            OPD_SCOPE { save_and_compare(name, name); }
+        }
+    }
+}
+/* Tensors that look at parts of one memory still do when they are loaded again, here the second at every other number of
+   the first. */
+TEST(programs_keep_what_shares_memory) {
+    char program_path[300];
+    (void)snprintf(program_path, sizeof program_path, "%s", in_folder("shared.pt2"));
+    opd_program *program = opd_program_load(golden("mlp", ".pt2"), NULL);
+    opd_module *const module = opd_program_module(program);
+    OPD_SCOPE {
+        opd_tensor *const weight = opd_module_at(module, 0), *const bias = opd_module_at(module, 1);
+        const int64_t rows = opd_size(weight, 0), columns = opd_size(weight, 1);
+        CHECK_INT(opd_ndim(weight), 2);
+        CHECK_INT(opd_size(bias, 0), rows);
+        opd_tensor *const all = opd_arange(opd_value_int(rows * columns + 20), OPD_FLOAT32);
+        opd_tensor *const block = opd_as_strided_full(all, OPD_INTS(rows, columns), OPD_INTS(1, rows), opd_value_int(3));
+        opd_tensor *const line = opd_as_strided_full(all, OPD_INTS(rows), OPD_INTS(2), opd_value_int(8));
+        CHECK_INT(opd_module_set(module, opd_module_name(module, 0), block), 0);
+        CHECK_INT(opd_module_set(module, opd_module_name(module, 1), line), 0);
+        CHECK_INT(opd_program_save(opd_program_graph(program), module, program_path), 0);
+        opd_program *again = opd_program_load(program_path, NULL);
+        CHECK(again != NULL);
+        opd_module *const its = opd_program_module(again);
+        check_modules("shared", module, its);
+        OPD_NO_GRAD { (void)opd_zero_(opd_module_at(its, 0)); }
+        CHECK_INT(opd_item_i64(opd_count_nonzero(opd_module_at(its, 1))), 0);
+        opd_program_free(again);
+    }
+    opd_program_free(program);
+    remove(program_path);
+}
+TEST(programs_of_several_files_in_one) {
+    char program_path[300];
+    (void)snprintf(program_path, sizeof program_path, "%s", in_folder("several.pt2"));
+    opd_program *programs[3], *again;
+    programs[0] = opd_program_load(golden("two", ".pt2"), "first");
+    programs[1] = opd_program_load(golden("two", ".pt2"), "second");
+    programs[2] = opd_program_load(golden("tied", ".pt2"), NULL);
+    OPD_SCOPE {
+        const char *const said[] = {NULL, "another", NULL}, *const same[] = {"a", "a", NULL}, *const bad[] = {"a/b", NULL, NULL};
+        CHECK_INT(opd_program_save_all(programs, said, 3, program_path), 0);
+        const char *const wanted[] = {"first", "another", "model"};
+        for (int i = 0; i < 3; i++) {
+            again = opd_program_load(program_path, wanted[i]);
+            CHECK(again != NULL);
+            check_modules(wanted[i], opd_program_module(programs[i]), opd_program_module(again));
+            opd_program_free(again);
+        }
+        CHECK_INT(opd_program_save_all(programs, same, 3, program_path), -1);
+        CHECK(strstr(opd_error_message(), "program 1 has the name of one before") != NULL);
+        opd_error_clear();
+        CHECK_INT(opd_program_save_all(programs, bad, 3, program_path), -1);
+        CHECK(strstr(opd_error_message(), "program 0 has no name") != NULL);
+        opd_error_clear();
+        again = opd_program_load(program_path, "another");       /* what failed has written nothing */
+        CHECK(again != NULL);
+        opd_program_free(again);
+    }
+    for (int i = 0; i < 3; i++) { opd_program_free(programs[i]); }
+    remove(program_path);
+}
+static void check_not_saved(const opd_program *program, const opd_module *module, const char *why) {
+    CHECK_INT(opd_program_save(opd_program_graph(program), module, in_folder("none.pt2")), -1);
+    CHECK(strstr(opd_error_message(), why) != NULL);
+    if (!strstr(opd_error_message(), why)) { printf("%s\n", opd_error_message()); }
+    opd_error_clear();
+    FILE *const file = fopen(in_folder("none.pt2"), "rb");
+    CHECK(!file);
+    if (file) { fclose(file); }
+}
+TEST(programs_that_cannot_be_saved) {
+    opd_program *program = opd_program_load(golden("mlp", ".pt2"), NULL);
+    opd_program *old = opd_program_load(golden("torch_2_2_state", ".pt2"), NULL);
+    opd_module *const module = opd_program_module(program);
+    OPD_SCOPE {
+        opd_module *empty = opd_module_new();
+        const char *const name = opd_module_name(module, 0);
+        check_not_saved(program, empty, "the module has no '");
+        check_not_saved(old, opd_program_module(old), "before torch 2.5, which is not written");
+        opd_tensor *const was = opd_module_at(module, 0);
+        CHECK_INT(opd_module_add(empty, name, opd_to_dtype(opd_detach(was), OPD_FLOAT64), OPD_MODULE_PARAMETER), 0);
+        check_not_saved(program, empty, "has another dtype than the program was exported with");
+        CHECK_INT(opd_module_set(empty, name, opd_zeros(OPD_INTS(1, 2), OPD_FLOAT32)), 0);
+        check_not_saved(program, empty, "has another size than the program was exported with");
+        CHECK_INT(opd_module_set(empty, name, opd_zeros(OPD_INTS(1, 2), OPD_COMPLEX128)), 0);
+        check_not_saved(program, empty, "has another dtype");
+        opd_module_free(empty);
+    }
+    opd_program_free(old);
+    opd_program_free(program);
+}
+/* Trained here, run by PyTorch, with other sizes than it was exported with. */
+TEST(programs_trained_here_run_in_pytorch) {
+    static const char *const keys[] = {"in0", "in1", "out0", "out1", "out2"};
+    char said[1000] = "", arguments[700], program_path[300];
+    (void)snprintf(program_path, sizeof program_path, "%s", in_folder("trained.pt2"));
+    opd_program *program = opd_program_load(golden("conv", ".pt2"), NULL);
+    opd_module *const module = opd_program_module(program);
+    OPD_SCOPE {
+        opd_tensor *params[32], *const x = opd_randn(OPD_INTS(7, 3, 16, 16), OPD_FLOAT32);
+        const int count = opd_module_parameters(module, NULL, params, 32);
+        opd_sgd_options sgd = opd_sgd_defaults();
+        opd_value input = opd_value_tensor(x), output;
+        opd_tensor *arrays[2];
+        sgd.lr = 1e-2;
+        opd_optimizer *optimizer = opd_sgd_new(params, count, &sgd);
+        for (int step = 0; step < 3; step++) {
+            opd_optimizer_zero_grad(optimizer);
+            CHECK_INT(opd_program_run(program, &input, 1, &output, 1), 1);
+            opd_backward(opd_mean(opd_mul(output.u.t, output.u.t)));
+            opd_optimizer_step(optimizer);
+        }
+        opd_optimizer_free(optimizer);
+        CHECK_INT(opd_program_save(opd_program_graph(program), module, program_path), 0);
+        CHECK_INT(opd_program_run(program, &input, 1, &output, 1), 1);
+        arrays[0] = x;
+        arrays[1] = opd_detach(output.u.t);
+        const char *const both[] = {keys[0], keys[2]};
+        CHECK_INT(opd_npz_save(in_folder("trained.npz"), both, opd_tensors_of(arrays, 2)), 0);
+        CHECK(opd_ok());
+    }
+    opd_program_free(program);
+    (void)snprintf(arguments, sizeof arguments, "'%s' '%s'", program_path, in_folder("trained.npz"));
+    const int status = python("programs.py", "torch", arguments, said, sizeof said);
+    remove(program_path);
+    remove(in_folder("trained.npz"));
+    if (status == 77) { SKIP("no python3 with torch 2.8 or later"); }
+    if (status) { printf("%s\n", said); }
+    CHECK_INT(status, 0);
+    CHECK(strstr(said, "checked: 1 outputs") != NULL);
+}
+
 static unsigned char *bytes;
 static size_t size;
 static void read_bytes(const char *name) {
@@ -615,6 +833,24 @@ TEST(programs_without_memory) {
     free(bytes);
     read_bytes("state.core");
     CHECK(check_allocations_at(load_and_run, NULL, "state", 300, false, __FILE__, __LINE__) > 20);
+    free(bytes);
+}
+/* Loads a file, saves it, and loads what was saved. */
+static int load_and_save(void *user) {
+    opd_program *program = opd_program_parse(bytes, size, NULL);
+    (void)user;
+    if (!program) { return -1; }
+    const int rc = opd_program_save(opd_program_graph(program), opd_program_module(program), in_folder("memory.pt2"));
+    opd_program_free(program);
+    remove(in_folder("memory.pt2"));
+    return rc;
+}
+TEST(programs_saved_without_memory) {
+    read_bytes("tied");
+    CHECK(check_allocations_at(load_and_save, NULL, "tied", 300, false, __FILE__, __LINE__) > 20);
+    free(bytes);
+    read_bytes("torch_2_5_sizes");
+    CHECK(check_allocations_at(load_and_save, NULL, "sizes", 300, false, __FILE__, __LINE__) > 20);
     free(bytes);
 }
 CHECK_MAIN()
