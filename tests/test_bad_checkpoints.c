@@ -3,11 +3,12 @@
 #include "../opdispatch.h"
 #include "check.h"
 #include <time.h>
+#include <unistd.h>
 
 //-- making files ------------------------------------------------------------------------------------------------------
 
 static unsigned char *made;
-static size_t length, room;
+static size_t length, room, made_at;
 static void put(const void *bytes, size_t count) {
     while (length + count > room) { made = (unsigned char *)realloc(made, room = 2 * room + 1000); }
     memcpy(made + length, bytes, count);
@@ -82,7 +83,7 @@ static opd_tensor_file *open_pickle(void) {
     parts[0].bytes = length;
     parts[1].begin = length;
     PUT("abcd");
-    const size_t start = zip(parts, 2);
+    const size_t start = made_at = zip(parts, 2);
     return opd_tensor_file_parse(made + start, length - start, NULL, NULL);
 }
 static void begin_pickle(void) {
@@ -265,6 +266,85 @@ TEST(what_is_odd_is_read) {
         CHECK(value.tag == OPD_TAG_STR && value.n == 2 && value.u.s[1] == 'y');
         opd_tensor_file_close(file);
     }
+}
+/* Where several entries have one name, asking for it is an error, by whatever function; each is there by its place. */
+TEST(names_of_several) {
+    static const char *const names[] = {"1", "a/b", "8", "r/3"};
+    const int64_t first[] = {0, 2, 4, 9};
+    opd_value value;
+    double number;
+    OPD_SCOPE {
+        begin_pickle();                            /* 1, '1'; 'a/b', 'a': {'b'}; 8, '8'; 'r': [0, ... 8], 'r/3' */
+        PUT("}(K\1K\nX\1\0\0\0" "1K\13X\3\0\0\0a/bK\14X\1\0\0\0a}X\1\0\0\0bK\15sK\10K\16X\1\0\0\0" "8K\17"
+            "X\1\0\0\0r](K\0K\1K\2K\3K\4K\5K\6K\7K\10eX\3\0\0\0r/3K\20X\4\0\0\0r/03K\21u.");
+        opd_tensor_file *file = open_pickle();
+        CHECK_INT(opd_tensor_file_count(file), 17);
+        for (int i = 0; i < 4; i++) {
+            CHECK_INT(opd_tensor_file_find(file, names[i]), -1);
+            CHECK_ERROR(OPD_ERROR_FILE, "2 entries have this name");
+            CHECK_INT(opd_tensor_file_value(file, names[i], &value), -1);
+            CHECK_ERROR(OPD_ERROR_FILE, "2 entries have this name");
+            CHECK_INT(opd_tensor_file_number(file, names[i], &number), -1);
+            CHECK_ERROR(OPD_ERROR_FILE, "2 entries have this name");
+            CHECK(opd_tensor_file_get(file, names[i]) == NULL);
+            CHECK_ERROR(OPD_ERROR_FILE, "2 entries have this name");
+            CHECK_STR(opd_tensor_file_name(file, first[i]), names[i]);
+        }
+        for (int i = 0; i < 6; i++) {
+            CHECK_INT(opd_tensor_file_value_at(file, i, &value), 0);
+            CHECK(value.tag == OPD_TAG_INT && value.u.i == 10 + i);
+        }
+        for (int i = 6; i < 15; i++) {
+            CHECK_INT(opd_tensor_file_value_at(file, i, &value), 0);
+            CHECK(value.tag == OPD_TAG_INT && value.u.i == i - 6);
+        }
+        CHECK_INT(opd_tensor_file_find(file, "r/4"), 10);
+        CHECK_INT(opd_tensor_file_find(file, "r/03"), 16);
+        CHECK_INT(opd_tensor_file_find(file, "r/9"), -1);
+        CHECK_INT(opd_tensor_file_find(file, "r/"), -1);
+        CHECK_INT(opd_tensor_file_find(file, "r/-1"), -1);
+        CHECK_INT(opd_tensor_file_find(file, "r"), -1);
+        CHECK_OK();
+        CHECK_INT(opd_tensor_file_value_at(file, 17, &value), -1);
+        CHECK_ERROR(OPD_ERROR_INDEX, "no entry 17 of 17");
+        opd_tensor_file_close(file);
+    }
+}
+/* Tensors of one name do not fill a module; what is data and cannot be read does not stand in its way. */
+TEST(modules_of_odd_files) {
+    char path[] = "/tmp/opd_odd_XXXXXX";
+    const int fd = mkstemp(path);
+    OPD_SCOPE {
+        begin_pickle();
+        PUT("}(K\1");
+        put_tensor("K\4\x85K\1\x85\x89}tR");
+        PUT("X\1\0\0\0" "1");
+        put_tensor("K\3\x85K\1\x85\x89}tRu.");
+        opd_tensor_file *file = open_pickle();
+        opd_module *module = opd_module_new();
+        const int64_t four = 4;
+        opd_module_add(module, "1", opd_zeros(opd_ints_of(&four, 1), OPD_UINT8), OPD_MODULE_BUFFER);
+        CHECK_INT(opd_tensor_file_count(file), 2);
+        CHECK_INT(opd_module_load(module, file, NULL), -1);
+        CHECK_ERROR(OPD_ERROR_FILE, "2 entries have this name");
+        opd_tensor_file_close(file);
+        opd_module_free(module);
+        begin_pickle();
+        PUT("}(X\4\0\0\0seed\x8a\x09\1\2\3\4\5\6\7\x88\0X\1\0\0\0n](K\0K\1K\2K\3K\4K\5K\6K\7K\10eX\1\0\0\0w");
+        put_tensor("K\4\x85K\1\x85\x89}tRu.");
+        file = open_pickle();
+        CHECK_INT(opd_tensor_file_count(file), 11);
+        FILE *out = fdopen(fd, "wb");
+        CHECK(out && fwrite(made + made_at, 1, length - made_at, out) == length - made_at);
+        if (out) { fclose(out); }
+        opd_tensor_file_close(file);
+        module = opd_module_open(path, NULL);
+        CHECK_INT(opd_module_count(module), 1);
+        CHECK_STR(opd_module_name(module, 0), "w");
+        opd_module_free(module);
+        CHECK_OK();
+    }
+    remove(path);
 }
 /* The stream of PyTorch before 1.6, of {'a': tensor([1., 2.])}, in every protocol in which there is one. */
 TEST(old_streams_of_all_protocols) {

@@ -11,8 +11,9 @@ import io
 import pickle
 import struct
 import zipfile
-from collections import Counter, OrderedDict
+from collections import Counter, OrderedDict, defaultdict
 
+import numpy as np
 import torch
 
 base = torch.arange(24, dtype=torch.float32)
@@ -42,6 +43,17 @@ VALUES = {
                 'lazy': torch.ones(2, dtype=torch.complex64).conj(), 'minus': torch.ones(2)._neg_view(),
                 'quantized': torch.quantize_per_tensor(torch.ones(2), 0.1, 3, torch.quint8), 'bytes': b'\xff'},
     'wide': {'x': 2 ** 70},
+    'keys': {None: 1, True: 2, 1.5: 3, (1, 2): 4, ("it's", ('a', None), 1e22): 5, 'a\0b': 6, -0.0: 7, 1e-5: 8, 123456.75: 9, (): 10,
+             ('\n',): 11, '': {'x': 12}, float('inf'): 13, torch.float32: 14, 1e16: 15, 0.1: 16, (1e100, -2): 17},
+    'lists': {'long': list(range(120)), 'mixed': (1, 2.5, None, True, 5, 6, 7, -8), 'seven': [1] * 7, 'texts': [1] * 8 + ['x'],
+              '0': {'11': [0.25] * 12}, 'next': 3},
+    'top': list(range(12)),
+    'numpy': {'best': np.float64(0.1), 'f4': np.float32(1.5), 'f2': np.float16(-0.25), 'i8': np.int64(-2 ** 62), 'i2': np.int16(-300),
+              'u8': np.uint64(7), 'i1': np.int8(-1), 'yes': np.bool_(True), 'c16': np.complex128(1 - 2j), 'c8': np.complex64(3j),
+              'nan': np.float64('inf'), 'most': np.uint64(2 ** 64 - 1), 'array': np.arange(3), 'word': np.str_('abc'),
+              'day': np.datetime64('2020-01-01'), 'far': np.array([2.5], '>f8').view(np.dtype('>f8'))[0],
+              'counts': defaultdict(list, a=[1]), 'ints': defaultdict(int, b=2), 'range': range(2, 7), 'slice': slice(1, None),
+              'type': float, 'next': 7},
 }
 VALUES['other']['marked'] = torch.nn.Parameter(base[:3])
 VALUES['other']['marked'].mark = 'x'
@@ -49,9 +61,10 @@ VALUES['strange'].update((t, torch.zeros(2).to(getattr(torch, t))) for t in ('ui
 STRANGE = {'sparse': '_rebuild_sparse_tensor, which is not read here', 'meta': '_rebuild_meta_tensor_no_storage, which',
            'lazy': 'conjugated or negated', 'minus': 'conjugated or negated', 'quantized': '_rebuild_qtensor, which is not',
            'bytes': '_codecs.encode, which', 'uint16': 'the dtype uint16 is not there', 'uint64': 'the dtype uint64',
-           'float8_e5m2': 'the dtype float8_e5m2', 'complex32': 'the dtype complex32'}
-BAD = {'module': (layer, 'torch.nn.modules.linear.Linear'), 'function': ({'f': print}, 'print, which is not'), 'key': ({1.5: 2}, "a dict's key that is neither"),
-       'zero': ({'a\0b': 2}, "a dict's key with a zero byte")}
+           'float8_e5m2': 'the dtype float8_e5m2', 'complex32': 'the dtype complex32', 'array': 'an array of NumPy',
+           'most': 'more than 64 bits', 'word': 'multiarray.scalar, which is not', 'day': 'multiarray.scalar, which is not'}
+BAD = {'module': (layer, 'torch.nn.modules.linear.Linear'), 'function': ({'f': print}, 'print, which is not'),
+       'layer': ({'m': 1, 'l': torch.nn.ReLU()}, 'torch.nn.modules.activation.ReLU, which is not')}
 
 
 def number(x):
@@ -61,12 +74,13 @@ def number(x):
 def show(path, x, out):
     if isinstance(x, dict):
         for k, v in x.items():
-            show(path + [str(k)], v, out)
+            show(path + [str(k).replace('\0', '\\x00')], v, out)
     elif isinstance(x, (list, tuple, set)):
         for i, v in enumerate(x):
             show(path + [str(i)], v, out)
     else:
         kind, text = 'none', ''
+        x = x.item() if isinstance(x, np.generic) else x
         if path[-1:] and path[-1] in STRANGE:
             kind, text = 'strange', STRANGE[path[-1]]
         elif isinstance(x, torch.Tensor):
@@ -84,7 +98,7 @@ def show(path, x, out):
         elif isinstance(x, complex):
             kind, text = 'complex', '%s,%s' % (x.real.hex(), x.imag.hex())
         elif x is not None:
-            kind, text = 'text', x.decode() if isinstance(x, bytes) else str(x).replace('torch.', '')
+            kind, text = 'text', x.decode() if isinstance(x, bytes) else x.__name__ if x is float else str(x).replace('torch.', '')
         out.append('%s|%s|%s' % ('/'.join(path), kind, text))
 
 
@@ -103,7 +117,7 @@ def put(name, data):
 
 for kind, options in (('', {}), ('_old', {'_use_new_zipfile_serialization': False}), ('_4', {'pickle_protocol': 4})):
     for name, value in VALUES.items():
-        if kind and name in ('strange', 'other'):
+        if kind == '_old' and name == 'numpy' or kind and name in ('strange', 'other'):
             continue
         file(name + kind, value, **options)
         out = []
@@ -174,6 +188,12 @@ put('big', data)
 out = []
 show([], big, out)
 print('\n'.join(out + ['end']))
+put('numpy_1', packed(OrderedDict((k, v.replace(b'numpy._core', b'numpy.core')) for k, v in entries_of(VALUES['numpy']).items())))
+numbers = []
+show([], VALUES['numpy'], numbers)
+print('\n'.join(numbers + ['end']))
+put('behind', packed(entries_of(3)) + b'and more' * 20)
+print('|int|3\nend')
 put('packed', packed(entries_of(big), zipfile.ZIP_DEFLATED))
 print('\n'.join(out + ['end']))
 packed_up = entries_of({'..': {'..': {'etc': 1}}})
@@ -213,6 +233,8 @@ bad('bomb', {'data.pkl': b'\x80\x02](' + b'N' * 500000 + b'e.'}, 'bytes packed i
 bad('order', dict(entries_of(base), byteorder=b'middle'), 'a byte order that is neither')
 one = entries_of(base[:6].clone())
 bad('short', dict(one, **{'data/0': one['data/0'][:-1]}), 'reaches beyond its storage of 6 elements in 23 bytes')
+bad('longer', dict(one, **{'data/0': one['data/0'] + bytes(4)}), "the tensor '' has a storage of 6 elements, which takes 28 bytes")
+bad('far_longer', dict(one, **{'data/0': one['data/0'] + bytes(100000)}), 'which takes 100024 bytes', method=zipfile.ZIP_DEFLATED)
 bad('negative', dict(one, **{'data.pkl': one['data.pkl'].replace(b'QK\x00', b'QJ\xff\xff\xff\xff')}), 'reaches beyond')
 bad('none', {'data.pkl': one['data.pkl']}, "the storage 'archive/data/0' is not in the file")
 bad('class', dict(one, **{'data.pkl': one['data.pkl'].replace(b'ctorch\nFloatStorage', b'ctorch\nSize')}),
