@@ -520,6 +520,24 @@ TEST(peak_of_what_is_alive) {
     opd_cost_free(cost);
     opd_release(h);
 }
+/* What asks for a tensor's device, dtype and layout is told what the fake stands for. */
+TEST(questions_about_what_a_fake_stands_for) {
+    opd_tensor *real = floats(2, 3);
+    const opd_value none = opd_value_none(), strided = opd_value_int(0), cpu = opd_value_device(opd_device_of(OPD_CPU, -1));
+    OPD_FAKE_MODE {
+        opd_tensor *const both[] = {real, opd_add(real, real)};
+        for (int i = 0; i < 2; i++) {
+            CHECK_INT(opd_assert_tensor_metadata_full(both[i], OPD_INTS(2, 3), OPD_INTS(3, 1), opd_value_int(OPD_FLOAT32),
+                                                      cpu, strided), 0);
+            CHECK_INT(opd_assert_tensor_metadata_full(both[i], OPD_INTS(2, 3), OPD_INTS(3, 1), none,
+                                                      opd_value_device(opd_device_of(OPD_META, -1)), none), -1);
+            CHECK_ERROR(OPD_ERROR_ARGUMENT, "Tensor device mismatch! Expected: meta, Got: cpu");
+            CHECK_INT(opd_assert_tensor_metadata_full(both[i], OPD_INTS(2, 3), OPD_INTS(3, 1),
+                                                      opd_value_int(OPD_FLOAT64), cpu, none), -1);
+            CHECK_ERROR(OPD_ERROR_DTYPE, "Tensor dtype mismatch! Expected: Double, Got: Float");
+        }
+    }
+}
 
 static int step(opd_tensor *w) {
     opd_fake_block b = opd_fake_begin();

@@ -95,7 +95,7 @@ static void run_one(const char *name, const char *arrays) {
     opd_program_free(program);
 }
 static const char *const names[] = {
-    "mlp", "mlp_bf16", "conv", "conv_training", "branch", "branch_other", "branch_on_size", "loop", "map", "scan", "state",
+    "mlp", "mlp_bf16", "conv", "conv_training", "branch", "branch_other", "branch_on_size", "loop", "until", "map", "scan", "state",
     "tied", "strides", "tree", "sizes", "fours", "modes", "numbers", "size_as_input", "item", "heads", "clicks", "quantized",
     "effects"};
 static const char *const cores[] = {"mlp", "conv", "conv_training", "branch", "state", "sizes", "item", "heads"};
@@ -432,8 +432,76 @@ TEST(programs_with_a_condition_for_each_example) {
     }
     opd_program_free(program);
 }
+static int last_sum_of(void *program, opd_tensor *const *in, int count, opd_tensor **out) {
+    opd_tensor *made[2];
+    if (opd_program_function(program, in, count, made) != 2) { return -1; }
+    out[0] = opd_sum(made[1]);
+    return 1;
+}
+static int gradient_of_loop(void *program, opd_tensor *const *in, int count, opd_tensor **out) {
+    opd_tensor *wrt = in[0];
+    (void)count;
+    return opd_grad(last_sum_of, program, &wrt, 1, NULL, out) < 0 ? -1 : 1;
+}
+static int batch_of_loops(void *program, opd_tensor *const *in, int count, opd_tensor **out) {
+    return opd_vmap(opd_program_function, program, in, count, NULL, out);
+}
+/* A loop that goes on as long as one example wants it. */
+TEST(programs_with_a_loop_for_each_example) {
+    static const float scales[] = {0, 1, 2, 3, 9, 20};
+    opd_program *program = opd_program_load(golden("until", ".pt2"), NULL);
+    OPD_SCOPE {
+        opd_manual_seed(3);
+        opd_tensor *x = opd_rand(OPD_INTS(6, 4), OPD_FLOAT32), *batched[2], *single[2], *slopes[1], *slope[1], *inner[2];
+        int64_t most = 0, least = 1000;
+        x = opd_mul(x, opd_tensor_from(scales, OPD_INTS(6, 1), OPD_FLOAT32));
+        CHECK_INT(opd_vmap(opd_program_function, program, &x, 1, NULL, batched), 2);
+        CHECK_INT(opd_vmap(gradient_of_loop, program, &x, 1, NULL, slopes), 1);
+        for (int64_t i = 0; i < 6 && opd_ok(); i++) {
+            opd_tensor *one = opd_select(x, 0, i);
+            CHECK_INT(opd_program_function(program, &one, 1, single), 2);
+            const int64_t rounds = opd_item_i64(single[0]);
+            most = rounds > most ? rounds : most;
+            least = rounds < least ? rounds : least;
+            CHECK_INT(opd_item_i64(opd_select(batched[0], 0, i)), rounds);
+            check_close("vmap of a loop", opd_select(batched[1], 0, i), single[1], 1e-5);
+            CHECK_INT(gradient_of_loop(program, &one, 1, slope), 1);
+            check_close("vmap of a loop's gradient", opd_select(slopes[0], 0, i), slope[0], 1e-5);
+        }
+        CHECK_INT(least, 0);
+        CHECK(most >= 3);
+        opd_tensor *pairs = opd_reshape(x, OPD_INTS(3, 2, 4));
+        CHECK_INT(opd_vmap(batch_of_loops, program, &pairs, 1, NULL, inner), 2);
+        check_close("vmap of vmap of a loop", opd_reshape(inner[1], OPD_INTS(6, 4)), batched[1], 1e-6);
+        CHECK(opd_ok());
+    }
+    opd_program_free(program);
+}
+/* The typed functions of operators that give nothing, as the asserts of programs. */
+TEST(typed_functions_that_give_nothing) {
+    OPD_SCOPE {
+        opd_tensor *const weight = opd_ones(OPD_INTS(2), OPD_FLOAT32), *const slope = opd_ones(OPD_INTS(2), OPD_FLOAT32);
+        opd_tensor *const found = opd_zeros(OPD_INTS(1), OPD_FLOAT32);
+        opd_tensor *const scale = opd_full(OPD_INTS(1), opd_value_float(0.5), OPD_FLOAT32);
+        CHECK_INT(opd_assert_tensor_metadata(weight, OPD_INTS(2), OPD_INTS(1), OPD_FLOAT32), 0);
+        CHECK_INT(opd_assert_async(weight), -1);  /* not one value */
+        opd_error_clear();
+        CHECK_INT(opd_assert_async_msg(scale, "why"), 0);
+        CHECK_INT(opd_assert_scalar(opd_value_int(1), "why"), 0);
+        CHECK_INT(opd_assert_scalar(opd_value_int(0), "why"), -1);
+        CHECK_ERROR(OPD_ERROR_ARGUMENT, "why");
+        CHECK_INT(opd_sym_constrain_range(opd_value_int(3)), 0);
+        CHECK_INT(opd_sym_constrain_range_for_size(opd_value_int(3)), 0);
+        CHECK_INT(opd_amp_unscale_(OPD_TENSORS(slope), found, scale), 0);
+        CHECK(opd_item_f64(opd_sum(slope)) == 1);
+        CHECK_INT(opd_fused_sgd_(OPD_TENSORS(weight), OPD_TENSORS(slope), opd_tensors_of(NULL, 0), 0, 0, 1, 0, false, false,
+                                 false), 0);
+        CHECK(opd_item_f64(opd_sum(weight)) == 1);
+        CHECK(opd_ok());
+    }
+}
 TEST(programs_with_conditions_and_loops_that_are_fake) {
-    static const char *const fakes[] = {"branch", "loop", "torch_2_5_branch"};
+    static const char *const fakes[] = {"branch", "loop", "until", "torch_2_5_branch"};
     for (size_t i = 0; i < sizeof fakes / sizeof *fakes; i++) {
         opd_program *program = opd_program_load(golden(fakes[i], ".pt2"), NULL);
         opd_tensor_file *file = opd_tensor_file_open(golden(fakes[i], ".npz"));

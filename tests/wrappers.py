@@ -174,7 +174,7 @@ def results(schema):
     returns = schema.returns
     tensors = split_arguments(returns[1:-1]) if returns.startswith('(') else [returns]
     if returns == '()':
-        return 'int ', 'opd_call_all', 'N'
+        return 'int ', 'opd_call_all', 'v'
     if len(tensors) > 1:
         return 'int ', 'opd_call_tensors', 'N'
     if tensors[0].endswith('[]') and tensors[0].startswith('Tensor'):

@@ -139,6 +139,17 @@ class Loop(nn.Module):
         return while_loop(lambda i, a: i < 5, lambda i, a: (i + 1, a * 1.5 + x), (torch.zeros((), dtype=torch.int64), x))
 
 
+class Until(nn.Module):
+    """How often it goes on depends on the values."""
+    def __init__(self):
+        super().__init__()
+        self.step = nn.Parameter(torch.rand(4))
+
+    def forward(self, x):
+        return while_loop(lambda n, a: a.sum() < 10, lambda n, a: (n + 1, a * 1.5 + self.step),
+                          (torch.zeros((), dtype=torch.int64), x))
+
+
 class Map(nn.Module):
     def __init__(self):
         super().__init__()
@@ -292,6 +303,7 @@ def main():
     make('branch_other', Branch(), (-torch.ones(3, 4),))
     make('branch_on_size', BranchOnSize(), (torch.randn(6, 2),), sizes={'x': {0: Dim('n', max=20)}}, run=(torch.randn(3, 2),))
     make('loop', Loop(), (torch.randn(3),))
+    make('until', Until(), (torch.rand(4),))
     make('map', Map(), (torch.randn(3, 2, 4), torch.randn(4)), adam=True)
     make('scan', Scan(), (torch.randn(5, 3), torch.randn(3)))
     make('state', State(), (torch.randn(2, 4), torch.zeros(3)), core=True)
