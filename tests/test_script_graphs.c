@@ -1,0 +1,66 @@
+/* Graphs of scripts print as PyTorch prints them: the functions of golden/script_graphs.py, and what PyTorch says of
+   them in golden/script_graphs.txt, made by golden/make_script_graphs.py: nodes, their order, names and numbers of
+   values, places. */
+#include "../opdispatch.h"
+#include "check.h"
+
+static char source[50000], wanted[200000];
+
+static void read_golden(const char *name, char *text, size_t cap) {
+    FILE *file = check_golden_at(__FILE__, name);
+    const size_t length = file ? fread(text, 1, cap - 1, file) : 0;
+    text[length] = 0;
+    CHECK(length > 0 && length < cap - 1);
+    if (file) { fclose(file); }
+}
+/* Takes away places where PyTorch names one in a text of its own. */
+static void strip_line(char *line) {
+    char *const place = strstr(line, " # ");
+    if (place) { *place = 0; }
+}
+/* True if both texts are equal, line by line. */
+static bool same_graph(const char *name, const char *got, const char *want, size_t length) {
+    char first[2000], second[2000];
+    const char *const end = want + length;
+    while (want < end && *got) {
+        const int ours = (int)strcspn(got, "\n"), theirs = (int)strcspn(want, "\n");
+        (void)snprintf(first, sizeof first, "%.*s", ours, got);
+        (void)snprintf(second, sizeof second, "%.*s", theirs, want);
+        if (strstr(second, "# <string>")) {
+            strip_line(first);
+            strip_line(second);
+        }
+        if (strcmp(first, second) != 0) {
+            printf("%s: '%s', not '%s'\n", name, first, second);
+            return false;
+        }
+        got += ours + (got[ours] == '\n');
+        want += theirs + (want[theirs] == '\n');
+    }
+    return want >= end && !*got;
+}
+
+TEST(functions_print_as_pytorch_prints_them) {
+    static char text[50000];
+    read_golden("script_graphs.py", source, sizeof source);
+    read_golden("script_graphs.txt", wanted, sizeof wanted);
+    opd_script *script = opd_script_compile(source, "script_graphs.py");
+    int count = 0;
+    CHECK(script != NULL);
+    for (char *at = strstr(wanted, "== "); script && at; ) {
+        char name[100];
+        char *const next = strstr(at + 3, "\n== ");
+        const char *const body = strchr(at, '\n') + 1, *const end = next ? next + 1 : at + strlen(at);
+        (void)snprintf(name, sizeof name, "%.*s", (int)strcspn(at + 3, "\n"), at + 3);
+        const opd_graph *graph = opd_script_graph(script, name);
+        CHECK(graph != NULL);
+        if (graph) { CHECK(opd_graph_print(graph, text, sizeof text) < sizeof text); }
+        CHECK(graph && same_graph(name, text, body, (size_t)(end - body)));
+        count++;
+        at = next ? next + 1 : NULL;
+    }
+    CHECK(count > 60);
+    opd_script_free(script);
+}
+
+CHECK_MAIN()
