@@ -5,6 +5,7 @@
    ./run_model --help says how inputs are given and where results go. */
 #define OPDISPATCH_IMPLEMENTATION
 #include "../opdispatch.h"
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,43 +23,59 @@ typedef struct options {
     int repeat;
 } options;
 
-static int usage(FILE *to, int status) {
-    fprintf(to,
-            "usage: run_model MODEL [--list] [--inputs FILE] [--outputs FILE] [--method NAME]\n"
-            "                       [--profile [TRACE]] [--cost] [--repeat N]\n"
-            "  MODEL           what PyTorch wrote: an exported program (.pt2), TorchScript or a checkpoint (.pt, .pth);\n"
-            "                  which of them, its contents tell; also .safetensors and .npz\n"
-            "  --list          what is in it: inputs, outputs, parameters, operators and those that are missing;\n"
-            "                  of a checkpoint a line `path dtype [sizes]` for each tensor, `path = value` for the rest\n"
-            "  --inputs FILE   an exported program: .npz with in0, in1, ... in the order of its inputs\n"
-            "                  TorchScript: .json with \"in\", a list of arguments: numbers, strings, true, false, null,\n"
-            "                  {\"tensor\": key} of the .npz beside it, {\"list\": [...]}, {\"tuple\": [...]},\n"
-            "                  {\"dict\": [[key, value], ...]}, {\"namedtuple\": name, \"v\": [...]}\n"
-            "  --outputs FILE  where the results go: .npz with out0, ..., in_after0, ... and buf_after.NAME, or .json\n"
-            "                  with \"out\" and an .npz beside it; of a checkpoint all tensors by path, one alone `tensor`\n"
-            "                  bfloat16, which NumPy does not have, is its bits in int16, under NAME.bf16\n"
-            "                  (of a checkpoint under NAME, too)\n"
-            "  --method NAME   of TorchScript (forward), or the program of an archive with several (the first)\n"
-            "  --profile       a table of where the time goes; TRACE: a file for ui.perfetto.dev\n"
-            "  --cost          operators, floating-point operations, bytes and peak memory of one run\n"
-            "  --repeat N      runs N times, and prints the first, the median and the least time\n"
-            "  exit status     0, or 1 with one line that says what is wrong and where\n");
-    return status;
+static void usage(void) {
+    fputs("usage: run_model MODEL [--list] [--inputs FILE] [--outputs FILE] [--method NAME]\n"
+          "                       [--profile [TRACE]] [--cost] [--repeat N]\n"
+          "  MODEL           what PyTorch wrote: an exported program (.pt2), TorchScript or a checkpoint (.pt, .pth);\n"
+          "                  which of them, its contents tell; also .safetensors and .npz\n"
+          "  --list          what is in it: inputs, outputs, parameters, operators and those that are missing;\n"
+          "                  of a checkpoint a line `path dtype [sizes]` for each tensor, `path = value` for the rest\n"
+          "  --inputs FILE   an exported program: .npz with in0, in1, ... in the order of its inputs\n"
+          "                  TorchScript: .json with \"in\", a list of arguments: numbers, strings, true, false, null,\n"
+          "                  {\"tensor\": key} of the .npz beside it, {\"list\": [...]}, {\"tuple\": [...]},\n"
+          "                  {\"dict\": [[key, value], ...]}, {\"namedtuple\": name, \"v\": [...]}\n"
+          "  --outputs FILE  where the results go: .npz with out0, ..., in_after0, ... and buf_after.NAME, or .json\n"
+          "                  with \"out\" and an .npz beside it; of a checkpoint all tensors by path, one alone `tensor`\n"
+          "                  bfloat16, which NumPy does not have, is its bits in int16, under NAME.bf16\n"
+          "                  (of a checkpoint under NAME, too)\n"
+          "  --method NAME   of TorchScript (forward), or the program of an archive with several (the first)\n"
+          "  --profile       a table of where the time goes; TRACE: a file for ui.perfetto.dev\n"
+          "  --cost          operators, floating-point operations, bytes and peak memory of one run\n"
+          "  --repeat N      runs N times, and prints the first, the median and the least time\n"
+          "  Without --inputs a model that takes none is run where something is asked of a run; others are listed.\n"
+          "  exit status     0, or 1 with one line that says what is wrong and where\n", stdout);
 }
 
 //-- text ---------------------------------------------------------------------------------------------------------
 
-/* Prints a float as Python does: the shortest text that reads back as the same number, with a point. */
-static void print_float(FILE *to, double v) {
-    char text[40];
+/* Writes a float as Python does: the shortest text that reads back as the same number, with a point. */
+static void float_text(double v, char text[40]) {
     for (int digits = 1; digits <= 17; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, v);
+        snprintf(text, 40, "%.*g", digits, v);
         if (strtod(text, NULL) == v || v != v) { break; }
     }
     const char *exponent = strchr(text, 'e');
-    if (exponent && atoi(exponent + 1) > 0 && atoi(exponent + 1) < 16) { snprintf(text, sizeof text, "%.1f", v); }
+    if (v != v) { strcpy(text, "nan"); }           /* without a sign */
+    if (exponent && atoi(exponent + 1) > 0 && atoi(exponent + 1) < 16) { snprintf(text, 40, "%.1f", v); }
     if (!strpbrk(text, ".einf")) { strcat(text, ".0"); }
+}
+static void print_float(FILE *to, double v) {
+    char text[40];
+    float_text(v, text);
     fputs(text, to);
+}
+
+/* (1.5-2j), 2j */
+static void print_complex(FILE *to, const double *pair) {
+    const bool imaginary = pair[0] == 0 && !signbit(pair[0]);
+    char text[2][40];
+    for (int i = 0; i < 2; i++) {
+        float_text(pair[i], text[i]);
+        const size_t length = strlen(text[i]);
+        if (length > 2 && strcmp(text[i] + length - 2, ".0") == 0) { text[i][length - 2] = 0; }
+    }
+    if (imaginary) { fprintf(to, "%sj", text[1]); }
+    else { fprintf(to, "(%s%s%sj)", text[0], text[1][0] == '-' ? "" : "+", text[1]); }
 }
 
 /* float32 [2, 3] */
@@ -76,6 +93,7 @@ static void print_plain(FILE *to, const opd_value *value) {
     case OPD_TAG_FLOAT: print_float(to, value->u.d); break;
     case OPD_TAG_STR: fputs(value->u.s, to); break;
     case OPD_TAG_NONE: fputs("None", to); break;
+    case OPD_TAG_COMPLEX: print_complex(to, value->u.c); break;
     default: fputs("?", to); break;
     }
 }
@@ -296,7 +314,8 @@ static int checkpoint_list(const opd_tensor_file *file) {
         OPD_SCOPED;
         const char *name = opd_tensor_file_name(file, i);
         opd_value value;
-        if (opd_tensor_file_value(file, name, &value)) {
+        if (!name) { return -1; }
+        if (opd_tensor_file_value_at(file, i, &value)) {
             if (opd_error_code() == OPD_ERROR_MEMORY) { return -1; }
             printf("%s: %s\n", name, opd_error_message());   /* a dtype that is not there, say */
             opd_error_clear();
@@ -315,23 +334,32 @@ static int checkpoint_list(const opd_tensor_file *file) {
     return 0;
 }
 
+/* Writes the tensors, and says on stderr which of them cannot be read. */
 static int checkpoint_write(const opd_tensor_file *file, const char *path) {
     results all = {.plain = true};
     for (int64_t i = 0; i < opd_tensor_file_count(file) && opd_ok(); i++) {
-        const char *name = opd_tensor_file_name(file, i);
         opd_value value;
-        if (opd_tensor_file_value(file, name, &value) == 0 && value.tag == OPD_TAG_TENSOR) {
-            results_add(&all, *name ? name : "tensor", value.u.t);
+        if (opd_tensor_file_value_at(file, i, &value) == 0) {
+            if (value.tag != OPD_TAG_TENSOR) { continue; }
+            const char *name = opd_tensor_file_name(file, i);
+            if (name) { results_add(&all, *name ? name : "tensor", value.u.t); }
+        } else if (opd_error_code() != OPD_ERROR_MEMORY) {
+            fprintf(stderr, "left out: %s\n", opd_error_message());
+            opd_error_clear();
         }
     }
     return results_write(&all, path);
 }
 
 static int checkpoint(const options *o) {
+    const char *const not_for_it = o->inputs ? "--inputs" : o->method ? "--method" : o->profile ? "--profile"
+        : o->cost ? "--cost" : o->repeat ? "--repeat" : NULL;
+    if (not_for_it) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s has tensors and nothing that runs: %s means nothing there", o->model, not_for_it);
+    }
     opd_tensor_file *file = opd_tensor_file_open(o->model);
     if (!file) { return -1; }
-    int rc = o->inputs ? opd_fail(OPD_ERROR_ARGUMENT, "%s is a checkpoint: it takes no inputs", o->model) : 0;
-    if (rc == 0 && (o->list || !o->outputs)) { rc = checkpoint_list(file); }
+    int rc = o->list || !o->outputs ? checkpoint_list(file) : 0;
     if (rc == 0 && o->outputs) { rc = checkpoint_write(file, o->outputs); }
     opd_tensor_file_close(file);
     return rc;
@@ -401,6 +429,14 @@ static int costed(int (*once)(void *state), void *state) {
     return rc;
 }
 
+/* Whether to run: inputs are there, or something is asked of a run that takes none; -1 with an error. */
+static int runs(const options *o, int ninputs) {
+    if (o->inputs) { return 1; }
+    if (!o->outputs && !o->profile && !o->cost && !o->repeat) { return 0; }
+    return ninputs == 0 ? 1
+        : opd_fail(OPD_ERROR_ARGUMENT, "%s takes %d input%s: --inputs FILE says which (see --help)", o->model, ninputs,
+                   ninputs == 1 ? "" : "s");
+}
 /* The run whose results are written, and those after it. */
 static int first(const options *o, int (*once)(void *state), void *state) {
     return o->profile ? profiled(o, once, state) : once(state);
@@ -526,8 +562,11 @@ static int program(const options *o) {
     run r = {o, loaded, (opd_value *)calloc((size_t)nin + 1, sizeof(opd_value)),
              (opd_value *)calloc((size_t)nout + 1, sizeof(opd_value)), nin, nout};
     if (!r.inputs || !r.outputs) { opd_fail(OPD_ERROR_MEMORY, "out of memory"); }
-    if (o->list || !o->inputs) { program_list(loaded); }
-    if (o->inputs && opd_ok() && program_inputs(loaded, o->inputs, r.inputs) == 0 && first(o, program_once, &r) == 0 &&
+    int needed = 0;
+    for (int i = 0; i < nin; i++) { needed += opd_program_input_constant(loaded, i, &r.inputs[i]) != 1; }
+    const int run_it = opd_ok() ? runs(o, needed) : -1;
+    if (run_it >= 0 && (o->list || !run_it)) { program_list(loaded); }
+    if (run_it > 0 && opd_ok() && (!o->inputs || program_inputs(loaded, o->inputs, r.inputs) == 0) && first(o, program_once, &r) == 0 &&
         (!o->outputs || program_write(&r, o->outputs) == 0)) { again(o, program_once, &r); }
     free(r.inputs);
     free(r.outputs);
@@ -602,40 +641,59 @@ static int script_write(const script_run *r, const char *path) {
     fputs("}\n", to);
     if (fclose(to)) { opd_fail(OPD_ERROR_FILE, "%s cannot be written", path); }
     beside(path, npz, sizeof npz);
-    return results_write(&all, npz);
+    if (results_write(&all, npz) == 0) { return 0; }
+    remove(path);                        /* rather none than a part */
+    return -1;
 }
 
 static int script(const options *o) {
     opd_script *loaded = opd_script_load(o->model);
     script_run r = {loaded, o->method, NULL, opd_value_none(), 0};
     if (!loaded) { return -1; }
-    if (o->list || !o->inputs) { script_list(loaded); }
-    if (o->inputs && opd_ok() && script_inputs(o->inputs, &r) == 0 && first(o, script_once, &r) == 0 &&
+    const int needed = runs(o, 0) > 0 ? opd_script_nargs(loaded, o->method) : 0, run_it = opd_ok() ? runs(o, needed) : -1;
+    if (run_it >= 0 && (o->list || !run_it)) { script_list(loaded); }
+    if (run_it > 0 && opd_ok() && (!o->inputs || script_inputs(o->inputs, &r) == 0) && first(o, script_once, &r) == 0 &&
         (!o->outputs || script_write(&r, o->outputs) == 0)) { again(o, script_once, &r); }
     free(r.args);
     opd_script_free(loaded);
     return opd_ok() ? 0 : -1;
 }
 
+/* Reads the command line; 0, or -1 with an error. */
+static int read_options(int argc, char **argv, options *o) {
+    for (int i = 1; i < argc; i++) {
+        static const char *const names[] = {"--inputs", "--outputs", "--method", "--repeat"};
+        const char *value = NULL, **const values[] = {&o->inputs, &o->outputs, &o->method, &value};
+        int k = 0;
+        while (k < 4 && strcmp(argv[i], names[k]) != 0) { k++; }
+        if (k < 4 && (i + 1 == argc || argv[i + 1][0] == '-')) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "%s needs something behind it (see --help)", names[k]);
+        }
+        if (k < 4) {
+            *values[k] = argv[++i];
+            if (k == 3 && ((o->repeat = atoi(value)) <= 0 || o->repeat > 100000000)) {
+                return opd_fail(OPD_ERROR_ARGUMENT, "--repeat needs a number from 1 on, not '%s'", value);
+            }
+        } else if (strcmp(argv[i], "--list") == 0) { o->list = true; }
+        else if (strcmp(argv[i], "--cost") == 0) { o->cost = true; }
+        else if (strcmp(argv[i], "--profile") == 0) {
+            o->profile = true;
+            if (o->model && i + 1 < argc && argv[i + 1][0] != '-') { o->trace = argv[++i]; }
+        } else if (argv[i][0] != '-' && !o->model) { o->model = argv[i]; }
+        else { return opd_fail(OPD_ERROR_ARGUMENT, "'%s' is not understood (see --help)", argv[i]); }
+    }
+    return o->model ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "which model? (see --help)");
+}
+
 int main(int argc, char **argv) {
     options o = {0};
-    o.model = argc > 1 ? argv[1] : NULL;
-    for (int i = 2; i < argc; i++) {
-        const bool more = i + 1 < argc;
-        if (strcmp(argv[i], "--list") == 0) { o.list = true; }
-        else if (strcmp(argv[i], "--inputs") == 0 && more) { o.inputs = argv[++i]; }
-        else if (strcmp(argv[i], "--outputs") == 0 && more) { o.outputs = argv[++i]; }
-        else if (strcmp(argv[i], "--method") == 0 && more) { o.method = argv[++i]; }
-        else if (strcmp(argv[i], "--repeat") == 0 && more) { o.repeat = atoi(argv[++i]); }
-        else if (strcmp(argv[i], "--cost") == 0) { o.cost = true; }
-        else if (strcmp(argv[i], "--profile") == 0) {
-            o.profile = true;
-            if (more && argv[i + 1][0] != '-') { o.trace = argv[++i]; }
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+            usage();
+            return 0;
         }
-        else { fprintf(stderr, "run_model: '%s' is not understood\n", argv[i]); return usage(stderr, 2); }
     }
-    if (!o.model) { return usage(stderr, 2); }
-    if (strcmp(o.model, "--help") == 0 || strcmp(o.model, "-h") == 0) { return usage(stdout, 0); }
+    if (read_options(argc, argv, &o)) { return opd_finish(); }
     opd_grad_mode_set(false);
     OPD_SCOPE {
         switch (opd_file_kind_of(o.model)) {

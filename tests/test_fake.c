@@ -539,6 +539,35 @@ TEST(questions_about_what_a_fake_stands_for) {
     }
 }
 
+/* What a program does to its buffers: a real tensor stands for its fake, also where a fake is written into it. */
+TEST(writes_into_real_tensors) {
+    OPD_SCOPE {
+        opd_tensor *real = floats(2, 3);
+        const float was = opd_data_f32(real)[0];
+        opd_fake_block b = opd_fake_begin();
+        opd_tensor *other = opd_ones(opd_ints_of(opd_sizes(real), 2), OPD_FLOAT32);
+        CHECK(opd_add_(real, other) != NULL);
+        CHECK_OK();
+        opd_fake_end(&b);
+        CHECK_NEAR(opd_data_f32(real)[0], was, 0);
+    }
+}
+/* An assert about a device asks for that which a fake stands for. */
+TEST(asserts_about_devices) {
+    OPD_SCOPE {
+        opd_tensor *real = floats(2, 3);
+        opd_op *op = opd_find("aten::_assert_tensor_metadata");
+        opd_fake_block b = opd_fake_begin();
+        opd_value args[] = {opd_value_tensor(real), opd_value_none(), opd_value_none(), opd_value_int(OPD_FLOAT32),
+                            opd_value_device(opd_device_of(OPD_CPU, -1)), opd_value_none()};
+        CHECK_INT(opd_call_all(op, NULL, args, 6), 0);
+        args[4] = opd_value_device(opd_device_of(OPD_META, -1));
+        CHECK_INT(opd_call_all(op, NULL, args, 6), -1);
+        CHECK_ERROR(OPD_ERROR_ARGUMENT, "device mismatch! Expected: meta, Got: cpu");
+        opd_fake_end(&b);
+    }
+}
+
 static int step(opd_tensor *w) {
     opd_fake_block b = opd_fake_begin();
     opd_tensor *p = opd_fake_tensor(w);
