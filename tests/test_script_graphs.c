@@ -1,6 +1,6 @@
-/* Graphs of scripts print as PyTorch prints them: the functions of golden/script_graphs.py, and what PyTorch says of
-   them in golden/script_graphs.txt, made by golden/make_script_graphs.py: nodes, their order, names and numbers of
-   values, places. */
+/* Graphs of scripts, and tensors, print as PyTorch prints them: the functions of golden/script_graphs.py, and what
+   PyTorch says of them in golden/script_graphs.txt, made by golden/make_script_graphs.py: nodes, their order, names and
+   numbers of values, places. */
 #include "../opdispatch.h"
 #include "check.h"
 
@@ -63,4 +63,24 @@ TEST(functions_print_as_pytorch_prints_them) {
     opd_script_free(script);
 }
 
+/* Texts of torch.jit's print. */
+static void check_print(opd_tensor *tensor, const char *want) {
+    char text[2000];
+    (void)opd_value_print(opd_value_tensor(tensor), text, sizeof text);
+    CHECK_STR(text, want);
+}
+TEST(tensors_print_as_libtorch_writes_them) {
+    const double mixed[] = {1.5, -2.25, 1234567.5, 0.5}, tiny[] = {1.5e-6, -2.5e-6};
+    OPD_SCOPED;
+    check_print(opd_full(opd_ints_of(NULL, 0), OPD_V(0.1), OPD_FLOAT32), "0.10000000149011612\n[ CPUFloatType{} ]");
+    check_print(opd_arange(OPD_V(3), OPD_INT64), " 0\n 1\n 2\n[ CPULongType{3} ]");
+    check_print(opd_zeros(OPD_INTS(2, 0), OPD_FLOAT32), "[ CPUFloatType{2,0} ]");
+    check_print(opd_tensor_from(mixed, OPD_INTS(2), OPD_FLOAT64), " 1.5000\n-2.2500\n[ CPUDoubleType{2} ]");
+    check_print(opd_tensor_from(mixed, OPD_INTS(2, 2), OPD_FLOAT64),
+                " 1.5000e+00 -2.2500e+00\n 1.2346e+06  5.0000e-01\n[ CPUDoubleType{2,2} ]");
+    check_print(opd_tensor_from(tiny, OPD_INTS(1, 2), OPD_FLOAT64),
+                "1e-06 *\n 1.5000 -2.5000\n[ CPUDoubleType{1,2} ]");
+    check_print(opd_reshape(opd_arange(OPD_V(8), OPD_FLOAT32), OPD_INTS(2, 2, 2)),
+                "(1,.,.) = \n 0  1\n  2  3\n\n(2,.,.) = \n 4  5\n  6  7\n[ CPUFloatType{2,2,2} ]");
+}
 CHECK_MAIN()
