@@ -97,8 +97,8 @@ static void run_one(const char *name, const char *arrays) {
 static const char *const names[] = {
     "mlp", "mlp_bf16", "conv", "conv_training", "branch", "branch_other", "branch_on_size", "loop", "until", "map", "scan", "state",
     "tied", "strides", "tree", "sizes", "fours", "modes", "numbers", "size_as_input", "item", "heads", "clicks", "quantized",
-    "effects"};
-static const char *const cores[] = {"mlp", "conv", "conv_training", "branch", "state", "sizes", "item", "heads"};
+    "effects", "associative", "hints"};
+static const char *const cores[] = {"associative", "mlp", "conv", "conv_training", "branch", "state", "sizes", "item", "heads"};
 TEST(programs_give_what_pytorch_gives) {
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         OPD_SCOPE { run_one(names[i], names[i]); }
@@ -476,6 +476,74 @@ TEST(programs_with_a_loop_for_each_example) {
         CHECK(opd_ok());
     }
     opd_program_free(program);
+}
+/* The weight's gradient through copies that operators write into is that of the program with the operators alone. */
+static void gradient_of_writers(void) {
+    opd_tensor *grads[2] = {NULL, NULL};
+    opd_program *programs[2];
+    for (int core = 0; core < 2; core++) {
+        opd_program *program = programs[core] = opd_program_load(golden(core ? "writers.core" : "writers", ".pt2"), NULL);
+        opd_tensor *const weight = opd_module_get(opd_program_module(program), "a.weight");
+        opd_value inputs[2], outputs[5];
+        inputs[0] = opd_value_tensor(opd_to_dtype(opd_reshape(opd_arange(opd_value_int(12), OPD_FLOAT32), OPD_INTS(3, 4)),
+                                                  OPD_FLOAT32));
+        inputs[1] = opd_value_tensor(opd_ones(OPD_INTS(4), OPD_FLOAT32));
+        CHECK_INT(opd_program_run(program, inputs, 2, outputs, 5), 5);
+        CHECK_INT(opd_backward(opd_add(opd_sum(opd_mul(outputs[0].u.t, outputs[0].u.t)), opd_sum(outputs[1].u.t))), 0);
+        grads[core] = opd_tensor_grad(weight);
+        CHECK(grads[core] != NULL);
+    }
+    if (grads[0] && grads[1]) { check_close("gradient of what is written", grads[1], grads[0], 1e-6); }
+    for (int core = 0; core < 2; core++) { opd_program_free(programs[core]); }
+}
+static int scale_kernel(opd_call *call) {
+    (void)opd_mul_Scalar_(opd_arg_tensor(call, 0), opd_value_float(opd_arg_float(call, 1)));
+    return opd_ok() ? 0 : -1;
+}
+static int bump_kernel(opd_call *call) {
+    opd_tensor *const x = opd_add_(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1));
+    return opd_return_tensor(call, opd_mul_Scalar(x, opd_value_float(2)));
+}
+static int many_kernel(opd_call *call) {
+    const opd_tensors list = opd_arg_tensors(call, 0);
+    for (int64_t i = 0; i < list.n; i++) {
+        (void)opd_mul_Scalar_(list.data[i], opd_value_float(opd_arg_float(call, 1)));
+    }
+    if (opd_arg_tensor(call, 2)) { (void)opd_sub_Scalar_(opd_arg_tensor(call, 2), opd_value_int(1)); }
+    return opd_ok() ? 0 : -1;
+}
+/* A program's own operators that write: as they are, and as auto_functionalized_v2 calls them. */
+TEST(programs_with_operators_that_write) {
+    for (int round = 0; round < 2; round++) {     /* without the operators, then with them */
+        opd_library *library = round ? opd_library_open(OPD_DEF, "writers", NULL, __FILE__, __LINE__) : NULL;
+        if (library) {
+            CHECK_INT(opd_def(library, "scale_(Tensor(a!) x, float by) -> ()"), 0);
+            CHECK_INT(opd_def(library, "bump(Tensor(a!) x, Tensor y, Tensor? z=None) -> Tensor"), 0);
+            CHECK_INT(opd_def(library, "many(Tensor(a!)[] xs, float by, Tensor(b!)? other=None) -> ()"), 0);
+            CHECK_INT(opd_impl(library, "scale_", scale_kernel), 0);
+            CHECK_INT(opd_impl(library, "bump", bump_kernel), 0);
+            CHECK_INT(opd_impl(library, "many", many_kernel), 0);
+        }
+        for (int core = 0; core < 2; core++) {
+            const char *const name = core ? "writers.core" : "writers";
+            if (round) {
+                OPD_SCOPE { run_one(name, "writers"); }
+                continue;
+            }
+            opd_program *program = opd_program_load(golden(name, ".pt2"), NULL);
+            CHECK(program && !complete(program));
+            OPD_SCOPE {
+                opd_value inputs[2], outputs[5];
+                inputs[0] = opd_value_tensor(opd_ones(OPD_INTS(3, 4), OPD_FLOAT32));
+                inputs[1] = opd_value_tensor(opd_ones(OPD_INTS(4), OPD_FLOAT32));
+                CHECK_INT(opd_program_run(program, inputs, 2, outputs, 5), -1);
+                CHECK_ERROR(OPD_ERROR_NOT_FOUND, "there is no operator writers::scale_");
+            }
+            opd_program_free(program);
+        }
+        if (round) { OPD_SCOPE { gradient_of_writers(); } }
+        opd_library_close(library);
+    }
 }
 /* The typed functions of operators that give nothing, as the asserts of programs. */
 TEST(typed_functions_that_give_nothing) {

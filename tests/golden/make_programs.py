@@ -11,6 +11,7 @@ optimizer that `adam` says (0: SGD with momentum), and trained.NAME the paramete
 import copy
 import os
 import warnings
+from typing import List, Optional
 
 import numpy as np
 import torch
@@ -18,6 +19,8 @@ import torch.nn as nn
 import torch.nn.functional as F
 import torch.utils._pytree as pytree
 from torch._higher_order_ops import effects
+from torch._higher_order_ops.associative_scan import associative_scan
+from torch._higher_order_ops.hints_wrap import hints_wrapper
 from torch._higher_order_ops.map import map as over_slices
 from torch._higher_order_ops.scan import scan
 from torch._higher_order_ops.while_loop import while_loop
@@ -148,6 +151,71 @@ class Until(nn.Module):
     def forward(self, x):
         return while_loop(lambda n, a: a.sum() < 10, lambda n, a: (n + 1, a * 1.5 + self.step),
                           (torch.zeros((), dtype=torch.int64), x))
+
+
+class Associative(nn.Module):
+    """Exported with torch.vmap, and as one node."""
+    def forward(self, x):
+        def combine(a, b):
+            return a[0] * b[0], a[1] * b[0] + b[1]
+        return (associative_scan(lambda a, b: a + b, x, dim=0, combine_mode='generic'),
+                *associative_scan(combine, (x.sigmoid(), x), dim=1, combine_mode='pointwise', reverse=True))
+
+
+class Hints(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return hints_wrapper(lambda x, w: torch.relu(x @ w), (x, self.a.weight), {}, {'outer': True})
+
+
+@torch.library.custom_op('writers::scale_', mutates_args={'x'})
+def scale_(x: torch.Tensor, by: float) -> None:
+    x.mul_(by)
+
+
+@torch.library.custom_op('writers::bump', mutates_args={'x'})
+def bump(x: torch.Tensor, y: torch.Tensor, z: Optional[torch.Tensor] = None) -> torch.Tensor:
+    x.add_(y)
+    return x * 2
+
+
+@bump.register_fake
+def _(x, y, z=None):
+    return torch.empty_like(x)
+
+
+@torch.library.custom_op('writers::many', mutates_args={'xs', 'other'})
+def many(xs: List[torch.Tensor], by: float, other: Optional[torch.Tensor] = None) -> None:
+    for x in xs:
+        x.mul_(by)
+    if other is not None:
+        other.sub_(1)
+
+
+class Writers(nn.Module):
+    """Operators that write into tensors, parts of tensors, lists, buffers and inputs."""
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Linear(4, 4)
+        self.register_buffer('sum', torch.zeros(4))
+
+    def forward(self, x, y):
+        ops = torch.ops.writers
+        a = self.a(x).clone()
+        ops.scale_(a, 2.0)
+        b = ops.bump(a, x)
+        ops.scale_(a[1:], 3.0)
+        ops.scale_(a[:, 1], 0.5)
+        c, d = x.clone(), x.clone()
+        ops.many([c, d[:2]], 4.0)
+        ops.many([c], 0.25, d)
+        ops.scale_(y, 2.0)
+        self.sum.add_(y)
+        ops.scale_(self.sum, 3.0)
+        return a, b, c, d, self.sum + 1
 
 
 class Map(nn.Module):
@@ -304,6 +372,9 @@ def main():
     make('branch_on_size', BranchOnSize(), (torch.randn(6, 2),), sizes={'x': {0: Dim('n', max=20)}}, run=(torch.randn(3, 2),))
     make('loop', Loop(), (torch.randn(3),))
     make('until', Until(), (torch.rand(4),))
+    make('associative', Associative(), (torch.randn(5, 3),), core=True)
+    make('hints', Hints(), (torch.randn(3, 4),))
+    make('writers', Writers(), (torch.randn(3, 4), torch.randn(4)), core=True)
     make('map', Map(), (torch.randn(3, 2, 4), torch.randn(4)), adam=True)
     make('scan', Scan(), (torch.randn(5, 3), torch.randn(3)))
     make('state', State(), (torch.randn(2, 4), torch.zeros(3)), core=True)
