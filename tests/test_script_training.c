@@ -177,4 +177,20 @@ TEST(the_profiler_sees_what_runs) {
     opd_profile_free(profile);
     opd_script_free(script);
 }
+/* Numbers that were traced are numbers again where PyTorch has them so: second operands of sums and products. */
+TEST(traced_numbers_yield_in_promotion) {
+    OPD_SCOPED;
+    static const opd_scalar_type want[] = {OPD_FLOAT32, OPD_FLOAT32, OPD_FLOAT32, OPD_FLOAT32, OPD_FLOAT32, OPD_INT64,
+                                           OPD_FLOAT16, OPD_FLOAT64, OPD_FLOAT64, OPD_FLOAT32};
+    opd_script *script = load("numbers");
+    opd_value x = opd_value_tensor(opd_ones(OPD_INTS(3), OPD_FLOAT32)), results;
+    CHECK_OR_RETURN(script != NULL);
+    CHECK_INT(opd_script_run(script, NULL, &x, 1, &results), 0);
+    CHECK_INT(opd_list_count(results), 10);
+    for (int i = 0; opd_ok() && i < 10; i++) {
+        CHECK_STR(opd_dtype_name(opd_dtype(opd_list_at(results, i).u.t)), opd_dtype_name(want[i]));
+    }
+    CHECK_NEAR(opd_item_f64(opd_list_at(results, 0).u.t), -1.5, 1e-6);
+    opd_script_free(script);
+}
 CHECK_MAIN()

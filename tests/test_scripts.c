@@ -222,6 +222,31 @@ TEST(errors_show_the_line) {
         CHECK_ERROR(OPD_ERROR_SCHEMA, wrong[i][1]);
     }
 }
+/* tolist() gives what is written on its left, as numbers and lists of lists. */
+TEST(tensors_become_lists) {
+    OPD_SCOPED;
+    static const char source[] =
+        "def whole(x: Tensor) -> List[int]:\n    a: List[int] = x.tolist()\n    return a\n"
+        "def rows(x: Tensor) -> Tuple[List[List[float]], float]:\n    a: List[List[float]] = x.tolist()\n"
+        "    b = annotate(float, x[1, 0].tolist())\n    return a, b\n";
+    opd_script *script = opd_script_compile(source, NULL);
+    opd_value x = opd_value_tensor(opd_arange(opd_value_int(4), OPD_INT64)), result;
+    char text[200];
+    CHECK_OR_RETURN(script != NULL);
+    CHECK_INT(opd_script_run(script, "whole", &x, 1, &result), 0);
+    CHECK_STR((opd_value_print(result, text, sizeof text), text), "[0, 1, 2, 3]");
+    x = opd_value_tensor(opd_reshape(x.u.t, OPD_INTS(2, 2)));
+    CHECK_INT(opd_script_run(script, "whole", &x, 1, &result), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "dimension must match for tolist()");
+    CHECK_INT(opd_script_run(script, "rows", &x, 1, &result), -1);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "element type must match for tolist(): Float vs Long");
+    x = opd_value_tensor(opd_to_dtype(x.u.t, OPD_FLOAT32));
+    CHECK_INT(opd_script_run(script, "rows", &x, 1, &result), 0);
+    CHECK_STR((opd_value_print(result, text, sizeof text), text), "([[0., 1.], [2., 3.]], 2.)");
+    opd_script_free(script);
+    CHECK(opd_script_compile("def f(x: Tensor):\n    return x.tolist()\n", NULL) == NULL);
+    CHECK_ERROR(OPD_ERROR_SCHEMA, "Expected type hint for result of tolist()");
+}
 static int compile_control(void *user) {
     (void)user;
     opd_script *script = opd_script_compile(control, NULL);

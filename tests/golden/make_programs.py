@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes tests/golden/programs: exported programs, with what they must give.  Needs torch 2.6 or later and NumPy.
 
-usage: python3 tests/golden/make_programs.py
+usage: python3 tests/golden/make_programs.py; then tests/golden/plain_paths.py on what it writes
 
 NAME.pt2 is what torch.export.save writes, NAME.core.pt2 the same after run_decompositions().  NAME.npz has the flat inputs
 as in0, in1, ..., the flat outputs as out0, ...; a key with .bf16 has bfloat16 as int16 bits; after.NAME what a buffer is

@@ -1,6 +1,6 @@
 """Writes scripts/*.pt, archives of torch.jit.save, and script_training.json: the losses of ten steps in PyTorch, the
 buffers behind them, and the losses of the first step under autocast and of each example by itself.
-    python3 tests/golden/make_script_training.py"""
+    python3 tests/golden/make_script_training.py, then tests/golden/plain_paths.py on the archives"""
 import json, os, warnings
 import torch
 import torch.nn as nn
@@ -88,3 +88,15 @@ for name, model, how, optimizer in [("conv", Conv, "script", "sgd"), ("lstm", Ls
                 "buffers": {k: b.double().sum().item() for k, b in made.named_buffers()},
                 "parameters": {k: p.double().sum().item() for k, p in made.named_parameters()}})
 json.dump(out, open(os.path.join(here, "script_training.json"), "w"), indent=0)
+
+class Numbers(nn.Module):
+    """Numbers that become constants without dims when they are traced, and tensors that are no numbers."""
+    def forward(self, x):
+        s, d = x.sum(), torch.tensor(2.0, dtype=torch.float64)
+        return (s * -0.5, s + 1, s - 0.25, s / 3, x.long().sum() * 0.5, x.long().sum() * 3, x.half().sum() * 0.5,
+                d * s, s * d, x * 0.5)
+
+# numbers.pt, and the dtypes of what it gives when it is loaded, which test_scripts.c has
+torch.jit.save(torch.jit.trace(Numbers(), torch.ones(3), check_trace=False), os.path.join(here, "scripts", "numbers.pt"))
+loaded = torch.jit.load(os.path.join(here, "scripts", "numbers.pt"))
+print([str(y.dtype) for y in [loaded(torch.ones(3)) for _ in range(3)][-1]])
