@@ -388,6 +388,62 @@ TEST(packed_sequences) {
     CHECK(CALL("aten::rnn_tanh_cell", x, x, w[0], w[1]) == NULL);
     CHECK_ERROR(OPD_ERROR_SHAPE, "does not fit weights of 3 rows");
 }
+/* Rounded to few numbers and read back; the gradient goes straight through where the number was within range. */
+TEST(fake_quantisation) {
+    const float data[] = {-2, -.26f, .04f, .26f, 0, 3}, scales[] = {.5f, .25f}, rows[] = {.5f, -1, .25f, 2, .1f, -.3f};
+    const int32_t zeros[] = {0, 1};
+    opd_tensor *x = floats(data, 6), *scale = floats(scales, 2), *zero = opd_tensor_from(zeros, OPD_INTS(2), OPD_INT32);
+    opd_data_f32(x)[4] = NAN;
+    (void)opd_tensor_set_requires_grad(x, true);
+    opd_tensor *y = opd_fake_quantize_per_tensor_affine(x, .1, 3, -8, 7);
+    ARE(y, -1.1, -.3, 0, .3, -1.1, .4);
+    CHECK_OR_RETURN(opd_backward(opd_sum(y)) == 0);
+    ARE(opd_tensor_grad(x), 0, 1, 1, 1, 0, 0);
+    opd_tensor *m = opd_tensor_from(rows, OPD_INTS(2, 3), OPD_FLOAT32);
+    (void)opd_tensor_set_requires_grad(m, true);
+    y = opd_fake_quantize_per_channel_affine(m, scale, zero, 0, -2, 3);
+    ARE(y, .5, -1, 0, .5, 0, -.25);
+    CHECK_OR_RETURN(opd_backward(opd_sum(y)) == 0);
+    ARE(opd_tensor_grad(m), 1, 1, 1, 0, 1, 1);
+    scale = opd_mul_Scalar(opd_narrow(scale, 0, 0, 1), opd_value_float(.4));
+    ARE(CALL("aten::fake_quantize_per_tensor_affine.tensor_qparams", m, scale, opd_narrow(zero, 0, 1, 1), 0, 15),
+        .4, -.2, .2, 2, 0, -.2);
+    CHECK(opd_fake_quantize_per_tensor_affine(x, .1, 8, -8, 7) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "`zero_point` must be between");
+    CHECK(opd_fake_quantize_per_channel_affine(m, opd_narrow(scale, 0, 0, 1), zero, 0, -2, 3) == NULL);
+    CHECK_ERROR(OPD_ERROR_SHAPE, "same dimensions");
+}
+TEST(pools_and_grids_of_other_kinds) {
+    const float theta[] = {1, 0, .5f, 0, 2, 0}, values[] = {5, 7}, place[] = {0, .5f, -.25f}, samples[] = {.9f, .1f};
+    const int64_t at[] = {3, 1}, far_off[] = {4, 1};
+    opd_tensor *list[2], *index = opd_tensor_from(at, OPD_INTS(1, 1, 2), OPD_INT64), *rets[2],
+        *x = opd_tensor_from(values, OPD_INTS(1, 1, 2), OPD_FLOAT32);
+    ARE(opd_affine_grid_generator(opd_tensor_from(theta, OPD_INTS(1, 2, 3), OPD_FLOAT32), OPD_INTS(1, 1, 2, 2), false),
+        0, -1, 1, -1, 0, 1, 1, 1);
+    ARE(opd_max_unpool2d(x, index, OPD_INTS(2, 2)), 0, 7, 0, 5);
+    CHECK(opd_max_unpool2d(x, opd_tensor_from(far_off, OPD_INTS(1, 1, 2), OPD_INT64), OPD_INTS(2, 2)) == NULL);
+    CHECK_ERROR(OPD_ERROR_INDEX, "out of bounds");
+    ARE(opd_grid_sampler(opd_view(counted(8), OPD_INTS(1, 1, 2, 2, 2)),
+                         opd_tensor_from(place, OPD_INTS(1, 1, 1, 1, 3), OPD_FLOAT32), 0, 0, true), 3.5);
+    ARE(opd_channel_shuffle(opd_view(counted(4), OPD_INTS(1, 4, 1)), 2), 0, 2, 1, 3);
+    CHECK_OR_RETURN(opd_fractional_max_pool2d(rets, opd_view(counted(16), OPD_INTS(1, 4, 4)), OPD_INTS(2, 2),
+        OPD_INTS(2, 2), opd_tensor_from(samples, OPD_INTS(1, 1, 2), OPD_FLOAT32)) == 0);
+    ARE(rets[0], 5, 7, 13, 15);
+    ARE(opd_to_dtype(rets[1], OPD_FLOAT32), 5, 7, 13, 15);
+    list[0] = floats(values, 2);
+    list[1] = opd_ones(OPD_INTS(0), OPD_FLOAT32);
+    ARE(opd_block_diag(opd_tensors_of(list, 2)), 5, 7, 0, 0);
+}
+TEST(losses_of_margins_and_products_of_three) {
+    const float first[] = {.1f, .5f, .9f}, second[] = {.1f, .2f, .4f, .8f};
+    const int64_t one = 1, labels[] = {3, 0, -1, 1};
+    opd_tensor *x = floats(first, 3), *y = floats(second, 4);
+    ARE(opd_multi_margin_loss(x, opd_tensor_from(&one, OPD_INTS(1), OPD_INT64)), 2 / 3.);
+    ARE(opd_multilabel_margin_loss(y, opd_tensor_from(labels, OPD_INTS(4), OPD_INT64)), .85);
+    ARE(opd_bilinear_full(counted(2), opd_ones(OPD_INTS(2), OPD_FLOAT32), opd_view(counted(4), OPD_INTS(1, 2, 2)), NULL),
+        5);
+    ARE(CALL("aten::rrelu", opd_neg(x), .2, .4), -.03, -.15, -.27);
+}
 TEST(batches_and_powers) {
     opd_tensor *b = opd_ones(OPD_INTS(1, 2, 2), OPD_FLOAT32);
     CHECK(CALL("aten::baddbmm", opd_ones(OPD_INTS(2), OPD_INT64), b, b) == NULL);
