@@ -28,7 +28,8 @@ def values(name):
     for options in {}, {'mmap': True}:
         v = load(name, **options)
         m = v['model']
-        assert list(v) == ['model', 'optimizer', 'epoch', 'name', 'flag', 'nothing', 'low', 'numbers', 'empty', 'bits', 'types']
+        assert list(v) == ['model', 'optimizer', 'epoch', 'name', 'flag', 'nothing', 'low', 'numbers', 'empty', 'part', 'bits',
+                           'types']
         assert list(m) == ['0.weight', '0.bias', 'turned', 'wide', 'last', 'none']
         assert torch.equal(m['0.weight'], torch.ones(2, 3)) and m['0.weight'].requires_grad and not m['0.bias'].requires_grad
         assert torch.equal(m['0.bias'], base[3:9:2])
@@ -44,6 +45,7 @@ def values(name):
                                   'param_groups': [{'betas': (0.9, 0.999), 'params': []}, {'lr': -1e300}]}
         assert v['epoch'] == -7 and v['name'] == 'h\u00e9llo' and v['flag'] is True and v['nothing'] is None
         assert v['low'] == -2 ** 63 and v['numbers'] == [[1, -2, 300, 2 ** 40], [0.5, float('inf')]] and v['empty'] == {}
+        assert v['part'].tolist() == [0x03020100, 0x07060504]        # of a storage of ten bytes
         assert v['bits'].dtype == torch.int32 and v['bits'][1] == 0x3f800000
         for k, t in v['types'].items():
             assert str(t.dtype) == 'torch.' + k and torch.equal(t, torch.tensor([0, 1, 1]).to(t.dtype)), k

@@ -344,6 +344,8 @@ static void put_all(paths *to) {
     put(to, "numbers/[0]", opd_value_ints(ints, 4));
     put(to, "numbers/[1]", opd_value_floats(floats, 2));
     put(to, "empty/{}", opd_value_none());
+    put(to, "part", opd_value_tensor(opd_view_dtype(opd_slice(opd_arange(OPD_V(10), OPD_UINT8), 0, OPD_V(0), OPD_V(8), 1),
+                                                    OPD_INT32)));
     put(to, "bits", opd_value_tensor(opd_view_dtype(opd_slice(base, 0, OPD_V(0), OPD_V(4), 1), OPD_INT32)));
     for (int i = 0; i < 12; i++) {
         put(to, types[i], opd_value_tensor(opd_to_dtype(opd_tensor_from(first, opd_ints_of(&three, 1), OPD_INT64), dtypes[i])));
