@@ -193,4 +193,44 @@ TEST(traced_numbers_yield_in_promotion) {
     CHECK_NEAR(opd_item_f64(opd_list_at(results, 0).u.t), -1.5, 1e-6);
     opd_script_free(script);
 }
+/* Writes what forward gives for ones. */
+static void said(const opd_script *script, char *text, size_t cap) {
+    opd_value arg = opd_value_tensor(opd_ones(OPD_INTS(2, 2), OPD_FLOAT32)), result;
+    CHECK(opd_script_run(script, NULL, &arg, 1, &result) == 0);
+    CHECK(opd_value_print(result, text, cap) < cap);
+}
+static void save_again(opd_script **script) {
+    const char *path = "/tmp/opd_script_saved_again.pt";
+    CHECK(opd_script_save(*script, path) == 0);
+    opd_script_free(*script);
+    *script = opd_script_load(path);
+    CHECK(*script != NULL);
+    (void)remove(path);
+}
+/* Attributes of all kinds, changed by a run and by training, come back; what is shared stays so. */
+TEST(loaded_archives_are_saved_again) {
+    char first[6000], second[6000];
+    OPD_SCOPED;
+    opd_script *script = load("attributes"), *other = load("attributes");
+    CHECK(script && other);
+    said(script, first, sizeof first);
+    said(other, second, sizeof second);
+    CHECK_STR(first, second);
+    opd_tensor *weight = opd_module_get(opd_script_module(script), "first.lin.weight");
+    opd_tensor *theirs = opd_module_get(opd_script_module(other), "first.lin.weight");
+    opd_data_f32(weight)[1] = opd_data_f32(theirs)[1] = 2.5f;
+    save_again(&script);
+    weight = opd_module_get(opd_script_module(script), "first.lin.weight");
+    CHECK(opd_data_f32(weight)[1] == 2.5f && opd_tensor_requires_grad(weight));
+    CHECK(opd_data_f32(weight) == opd_data_f32(opd_module_get(opd_script_module(script), "shared.weight")));
+    said(script, first, sizeof first);
+    said(other, second, sizeof second);
+    CHECK_STR(first, second);
+    save_again(&script);
+    said(script, first, sizeof first);
+    said(other, second, sizeof second);
+    CHECK_STR(first, second);
+    opd_script_free(script);
+    opd_script_free(other);
+}
 CHECK_MAIN()
