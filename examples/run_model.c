@@ -192,6 +192,7 @@ static opd_value tree_dict(const opd_json *json, int64_t list, const opd_tensor_
 /* {"tensor": "in0"}: of the file beside, as it is or as the bits of bfloat16. */
 static opd_value tree_tensor(const char *key, const opd_tensor_file *tensors) {
     char bits[256];
+    if (!tensors) { opd_fail(OPD_ERROR_ARGUMENT, "the tensor '%s' is asked for, and there is no .npz beside the .json", key); }
     snprintf(bits, sizeof bits, "%s.bf16", key);
     if (opd_tensor_file_find(tensors, bits) < 0) { return opd_value_tensor(opd_tensor_file_get(tensors, key)); }
     return opd_value_tensor(opd_view_dtype(opd_tensor_file_get(tensors, bits), OPD_BFLOAT16));
@@ -634,13 +635,16 @@ static int script_inputs(const char *path, script_run *r) {
 static int script_write(const script_run *r, const char *path) {
     char npz[1024];
     results all = {0};
+    beside(path, npz, sizeof npz);
+    if (strcmp(path, npz) == 0) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: what TorchScript gives is a .json and an .npz beside it: name the .json", path);
+    }
     FILE *to = fopen(path, "w");
     if (!to) { return opd_fail(OPD_ERROR_FILE, "%s cannot be written", path); }
     fputs("{\"out\": ", to);
     write_tree(to, r->result, "out", &all);
     fputs("}\n", to);
     if (fclose(to)) { opd_fail(OPD_ERROR_FILE, "%s cannot be written", path); }
-    beside(path, npz, sizeof npz);
     if (results_write(&all, npz) == 0) { return 0; }
     remove(path);                        /* rather none than a part */
     return -1;
@@ -651,7 +655,8 @@ static int script(const options *o) {
     script_run r = {loaded, o->method, NULL, opd_value_none(), 0};
     if (!loaded) { return -1; }
     const int needed = runs(o, 0) > 0 ? opd_script_nargs(loaded, o->method) : 0, run_it = opd_ok() ? runs(o, needed) : -1;
-    if (run_it >= 0 && (o->list || !run_it)) { script_list(loaded); }
+    if (o->method && opd_ok()) { opd_script_nargs(loaded, o->method); }     /* there is such a method */
+    if (run_it >= 0 && opd_ok() && (o->list || !run_it)) { script_list(loaded); }
     if (run_it > 0 && opd_ok() && (!o->inputs || script_inputs(o->inputs, &r) == 0) && first(o, script_once, &r) == 0 &&
         (!o->outputs || script_write(&r, o->outputs) == 0)) { again(o, script_once, &r); }
     free(r.args);
