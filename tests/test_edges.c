@@ -437,12 +437,16 @@ TEST(pools_and_grids_of_other_kinds) {
 TEST(losses_of_margins_and_products_of_three) {
     const float first[] = {.1f, .5f, .9f}, second[] = {.1f, .2f, .4f, .8f};
     const int64_t one = 1, labels[] = {3, 0, -1, 1};
-    opd_tensor *x = floats(first, 3), *y = floats(second, 4);
+    opd_tensor *x = floats(first, 3), *y = floats(second, 4), *rets[2];
     ARE(opd_multi_margin_loss(x, opd_tensor_from(&one, OPD_INTS(1), OPD_INT64)), 2 / 3.);
     ARE(opd_multilabel_margin_loss(y, opd_tensor_from(labels, OPD_INTS(4), OPD_INT64)), .85);
     ARE(opd_bilinear_full(counted(2), opd_ones(OPD_INTS(2), OPD_FLOAT32), opd_view(counted(4), OPD_INTS(1, 2, 2)), NULL),
         5);
     ARE(CALL("aten::rrelu", opd_neg(x), .2, .4), -.03, -.15, -.27);
+    CHECK_OR_RETURN(opd_rrelu_with_noise_functional_full(rets, opd_neg(x), x, opd_value_float(.5), opd_value_float(.5), true,
+                                                         NULL) == 0);
+    ARE(rets[0], -.05, -.25, -.45);
+    ARE(rets[1], .5, .5, .5);
 }
 TEST(batches_and_powers) {
     opd_tensor *b = opd_ones(OPD_INTS(1, 2, 2), OPD_FLOAT32);

@@ -2,7 +2,7 @@
 """Writes samples.txt: what PyTorch answers to the sample cases of the operators' cards.
 
     OPD_LIST_CASES=1 ./test_golden > cases.txt       (each line: operator, tab, case)
-    python3 make_samples.py cases.txt > samples.txt  (needs PyTorch; made with 1.13)
+    python3 make_samples.py cases.txt > samples.txt  (needs PyTorch; made with 1.13, and what that does not have with 2.15)
 
 The inputs are those of tests/cases.h, made again here: float32, multiples of 1/64.  A line of samples.txt is
 operator | case | result | result ..., where a result is dtype, [sizes] and the elements.  Written for this test; it
