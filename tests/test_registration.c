@@ -1094,7 +1094,7 @@ TEST(tags_of_built_in_operators) {
         {"dynamic_output_shape", OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE},
         {"nondeterministic_seeded", OPD_OPTAG_NONDETERMINISTIC_SEEDED}};
     static const char newer[] = " aten::squeeze_.dims aten::squeeze_copy.dims aten::resize_as_ "
-                                "aten::scaled_dot_product_attention ";
+                                "aten::scaled_dot_product_attention aten::rrelu_with_noise_functional ";
     static char text[1 << 15];
     static opd_op *ops[4000];
     FILE *f = check_golden("tags.txt");
