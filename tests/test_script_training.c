@@ -233,4 +233,17 @@ TEST(loaded_archives_are_saved_again) {
     opd_script_free(script);
     opd_script_free(other);
 }
+/* A module behind an interface is run as what it is. */
+TEST(interfaces_stand_for_modules) {
+    char text[200];
+    OPD_SCOPED;
+    opd_script *script = load("interface");
+    CHECK_OR_RETURN(script != NULL);
+    said(script, text, sizeof text);
+    CHECK_STR(text, " 6  6\n 6  6\n[ CPUFloatType{2,2} ]");
+    save_again(&script);
+    said(script, text, sizeof text);
+    CHECK_STR(text, " 6  6\n 6  6\n[ CPUFloatType{2,2} ]");
+    opd_script_free(script);
+}
 CHECK_MAIN()

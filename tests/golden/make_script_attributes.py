@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes scripts/attributes.pt: a module with attributes of all kinds, which its forward changes.
+"""Writes scripts/attributes.pt: a module with attributes of all kinds, which its forward changes; and interface.pt: one
+with a module that it knows by an interface.
 
 usage: make_script_attributes.py (with PyTorch 2)
 """
@@ -56,6 +57,29 @@ class Attributes(torch.nn.Module):
                 self.ts, self.dl, self.name, self.f, self.n, self.b, self.big, self.buf, self.p, self.c)
 
 
+@torch.jit.interface
+class Interface(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        pass
+
+
+class More(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + 1
+
+
+class Proxy(torch.nn.Module):
+    proxy: Interface
+
+    def __init__(self):
+        super().__init__()
+        self.proxy = More()
+
+    def forward(self, x: torch.Tensor):
+        return self.proxy.forward(x) * 3
+
+
 torch.manual_seed(0)
 here = os.path.dirname(os.path.abspath(__file__))
 torch.jit.script(Attributes()).save(os.path.join(here, "scripts", "attributes.pt"))
+torch.jit.script(Proxy()).save(os.path.join(here, "scripts", "interface.pt"))
