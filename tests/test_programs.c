@@ -351,6 +351,29 @@ TEST(programs_check_their_inputs) {
     opd_program_free(program);
 }
 /* A program is a function like others: under vmap and derivatives of functions, in a trace, on shapes alone. */
+TEST(programs_check_their_numbers) {
+    opd_program *program = opd_program_load(golden("size_as_input", ".pt2"), NULL);
+    OPD_SCOPE {
+        opd_value inputs[2], outputs[2];
+        inputs[0] = opd_value_tensor(opd_ones(OPD_INTS(8), OPD_FLOAT32));
+        const opd_value good[] = {opd_value_int(3), opd_value_tensor(opd_full(OPD_INTS(1), opd_value_int(3), OPD_INT32))};
+        const opd_value bad[] = {opd_value_float(3), opd_value_tensor(opd_full(OPD_INTS(1), opd_value_int(3), OPD_FLOAT32)),
+                                 opd_value_str("3"), opd_value_none(), opd_value_tensor(opd_ones(OPD_INTS(2), OPD_INT64))};
+        for (int i = 0; i < 2; i++) {
+            inputs[1] = good[i];
+            CHECK_INT(opd_program_run(program, inputs, 2, outputs, 2), opd_program_noutputs(program));
+        }
+        for (int i = 0; i < 5; i++) {
+            inputs[1] = bad[i];
+            CHECK_INT(opd_program_run(program, inputs, 2, outputs, 2), -1);
+            CHECK_ERROR(OPD_ERROR_ARGUMENT, "input 1, 'n', is no int");
+        }
+        inputs[1] = opd_value_int(99);
+        CHECK_INT(opd_program_run(program, inputs, 2, outputs, 2), -1);
+        CHECK_ERROR(OPD_ERROR_ARGUMENT, "input 1, 'n', is 99, where the program takes");
+    }
+    opd_program_free(program);
+}
 TEST(programs_under_transforms) {
     opd_program *program = opd_program_load(golden("branch_on_size", ".pt2"), NULL), *mlp = opd_program_load(golden("mlp", ".pt2"), NULL);
     OPD_SCOPE {
