@@ -15,12 +15,20 @@ extern "C" {
 #endif
 extern size_t inside_most;       /* more bytes at once are not to be had, as if memory had run out */
 extern bool inside_tight;        /* every piece of a schema is an allocation */
+extern int64_t inside_mallocs;   /* calls of malloc */
 #if defined(OPDISPATCH_IMPLEMENTATION)
 size_t inside_most = SIZE_MAX;
 bool inside_tight;
-#define OPD_MALLOC(size) ((size) > inside_most ? NULL : malloc(size))
+int64_t inside_mallocs;
+#if defined(__GNUC__) && !defined(__TINYC__)
+#define INSIDE_COUNT(counter) ((void)__atomic_add_fetch(&(counter), 1, __ATOMIC_RELAXED))
+#else
+#define INSIDE_COUNT(counter) ((void)++(counter))
+#endif
+#define OPD_MALLOC(size) (INSIDE_COUNT(inside_mallocs), (size) > inside_most ? NULL : malloc(size))
 #define OPD_FREE(pointer) free(pointer)
 #define OPDI_ARENA_TIGHT inside_tight
+#define OPDI_PLANNING 1          /* under sanitizers, too */
 #endif
 #if defined(__cplusplus)
 }
@@ -97,6 +105,51 @@ const char *inside_inflate(const unsigned char *in, size_t n, unsigned char *out
     opdi_crc_init(&table);
     if (!wrong) { *crc = opdi_crc_add(&table, 0, out, length); }
     return wrong;
+}
+#endif
+
+/* graphs: bytes of the memory that the next run finds its values in; 0: each has its own */
+INSIDE(int64_t, planned_bytes, (const opd_graph *graph), graph->memory ? graph->memory->bytes : 0)
+INSIDE(const opd_graph *, program_graph, (const opd_program *program), program->graph)
+/* The largest sum of bytes of the values that are alive behind a step of a run on tensors; -1 with an error. */
+int64_t inside_most_alive(const opd_graph *graph, opd_tensor *const *inputs);
+#if defined(OPDISPATCH_IMPLEMENTATION)
+static int64_t inside_alive(const opd_graph *graph, const opdi_gplan *plan, const opd_value *values) {
+    const opdi_storage *seen[256];
+    int64_t sum = 0;
+    int count = 0;
+    for (int32_t k = 0; k < plan->nowned; k++) {
+        const opd_value *value = &values[plan->owned[k]];
+        const opdi_storage *storage = value->tag == OPD_TAG_TENSOR ? value->u.t->storage : NULL;
+        bool other = storage == NULL;
+        for (int i = 0; i < graph->ninputs && !other; i++) { other = values[i].u.t->storage == storage; }
+        for (int i = 0; i < count && !other; i++) { other = seen[i] == storage; }
+        if (!other && count < 256) { seen[count++] = storage; }
+        if (!other) { sum += storage->bytes; }
+    }
+    return sum;
+}
+int64_t inside_most_alive(const opd_graph *graph, opd_tensor *const *inputs) {
+    const opdi_gplan *const plan = opdi_graph_plan(graph);
+    opd_value *const values = plan ? (opd_value *)malloc(((size_t)plan->nslots + 1) * sizeof *values + plan->scratch + 16) : NULL;
+    int64_t most = 0;
+    if (!values) { return -1; }
+    memcpy(values, plan->start, (size_t)plan->nslots * sizeof *values);
+    for (int i = 0; i < graph->ninputs; i++) { values[i] = opd_value_tensor(inputs[i]); }
+    for (const opdi_gstep *step = plan->steps; step && step != plan->steps + plan->nsteps;) {
+        const int32_t *const slots = plan->slots + step->slots;
+        opdi_gstep alone = *step;
+        alone.ndrop = 0;
+        if (step->code == OPDI_STEP_OP) { if (opdi_graph_step(opdi_self(), &alone, slots, values)) { break; } }
+        else if (!opdi_graph_other(opdi_self(), plan, &alone, values, (char *)(values + plan->nslots))) { break; }
+        const int64_t sum = inside_alive(graph, plan, values);
+        most = sum > most ? sum : most;
+        for (int32_t i = 0; i < step->ndrop; i++) { opdi_graph_let_go(&values[slots[step->nin + step->nout + i]]); }
+        step++;
+    }
+    for (int32_t i = 0; i < plan->nowned; i++) { opdi_graph_let_go(&values[plan->owned[i]]); }
+    free(values);
+    return opd_ok() ? most : -1;
 }
 #endif
 
