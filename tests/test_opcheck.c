@@ -14,7 +14,8 @@ static bool undefined_results(const opd_op *op) {
 /* ATen's schemas do not say that these give back the argument, or what looks at its memory. */
 static bool aliases_unsaid(const opd_op *op) {
     static const char *const list[] = {"_unsafe_view", "unsafe_split", "unsafe_split_with_sizes", "unsafe_chunk", "conj_physical",
-                                       "atleast_1d", "atleast_2d", "atleast_3d", "dropout", "feature_dropout", NULL};
+                                       "atleast_1d", "atleast_2d", "atleast_3d", "dropout", "feature_dropout", "alpha_dropout",
+                                       "feature_alpha_dropout", NULL};
     return named(op, list);
 }
 /* These have to do with strides and not with elements. */
