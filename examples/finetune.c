@@ -143,7 +143,8 @@ static int finetune(const settings *s, const digit_set *set) {
     for (int i = 0; i < IMAGES; i++) { if (i % 5 == 4) { held_out[ntest++] = i; } else { train[ntrain++] = i; } }
     opd_program *program = opd_program_load(s->model, NULL);
     opd_optimizer *adam = NULL;
-    if (program) {
+    /* saved before it is trained, too: a file that cannot be written is said at once */
+    if (program && (!s->out || opd_module_save(opd_program_module(program), s->out) == 0)) {
         int sum = test(program, set, held_out, ntest, right, all);
         draw("as PyTorch trained it on the digits 0 to 3", right, all, sum, ntest);
         adam = optimizer_of(opd_program_module(program));
