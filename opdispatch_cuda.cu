@@ -3147,6 +3147,8 @@ static const opdi_cu_row opdi_cu_rows_reductions[] = {
     {"sum", opdi_cu_sum_all}, {"sum.dim_IntList", opdi_cu_sum_dim}, {"nansum", opdi_cu_nansum},
     {"mean", opdi_cu_mean_all}, {"mean.dim", opdi_cu_mean_dim}, {"prod", opdi_cu_prod_all},
     {"prod.dim_int", opdi_cu_prod_dim}, {"trace", opdi_cu_trace},
+    {"_assert_async", opd_cpu_fallback}, {"_assert_async.msg", opd_cpu_fallback},
+    {"_functional_assert_async.msg", opd_cpu_fallback},
     {"var.correction", opdi_cu_var}, {"std.correction", opdi_cu_std}, {"var_mean.correction", opdi_cu_var_mean},
     {"std_mean.correction", opdi_cu_std_mean},
     {"amax", opdi_cu_amax}, {"amin", opdi_cu_amin}, {"max", opdi_cu_max_all}, {"min", opdi_cu_min_all},
@@ -4087,6 +4089,9 @@ static const opdi_cu_row opdi_cu_rows_softmax[] = {
     {"native_layer_norm", opdi_cu_layer_norm}, {"native_layer_norm_backward", opdi_cu_layer_norm_backward},
     {"native_group_norm", opdi_cu_group_norm}, {"native_group_norm_backward", opdi_cu_group_norm_backward},
     {"native_batch_norm", opdi_cu_batch_norm}, {"native_batch_norm_backward", opdi_cu_batch_norm_backward},
+    {"_native_batch_norm_legit", opdi_cu_batch_norm},
+    /* programs exported for the CPU call this by its name */
+    {"_scaled_dot_product_flash_attention_for_cpu", opd_cpu_fallback},
     {NULL, NULL}};
 
 //----------------------------------------------------------------------------------------------------------------------
@@ -7033,6 +7038,17 @@ static const opdi_cu_row opdi_cu_rows_resampling[] = {
     {"upsample_nearest2d", opdi_cu_upsample_nearest}, {"upsample_nearest2d_backward", opdi_cu_upsample_nearest_back},
     {"upsample_bilinear2d", opdi_cu_upsample_bilinear},
     {"upsample_bilinear2d_backward", opdi_cu_upsample_bilinear_back},
+    /* the other forms are the CPU's, there and back again */
+    {"upsample_nearest1d", opd_cpu_fallback}, {"upsample_nearest1d_backward", opd_cpu_fallback},
+    {"upsample_nearest3d", opd_cpu_fallback}, {"upsample_nearest3d_backward", opd_cpu_fallback},
+    {"_upsample_nearest_exact1d", opd_cpu_fallback}, {"_upsample_nearest_exact1d_backward", opd_cpu_fallback},
+    {"_upsample_nearest_exact2d", opd_cpu_fallback}, {"_upsample_nearest_exact2d_backward", opd_cpu_fallback},
+    {"_upsample_nearest_exact3d", opd_cpu_fallback}, {"_upsample_nearest_exact3d_backward", opd_cpu_fallback},
+    {"upsample_linear1d", opd_cpu_fallback}, {"upsample_linear1d_backward", opd_cpu_fallback},
+    {"upsample_trilinear3d", opd_cpu_fallback}, {"upsample_trilinear3d_backward", opd_cpu_fallback},
+    {"upsample_bicubic2d", opd_cpu_fallback}, {"upsample_bicubic2d_backward", opd_cpu_fallback},
+    {"_upsample_bilinear2d_aa", opd_cpu_fallback}, {"_upsample_bilinear2d_aa_backward", opd_cpu_fallback},
+    {"_upsample_bicubic2d_aa", opd_cpu_fallback}, {"_upsample_bicubic2d_aa_backward", opd_cpu_fallback},
     {NULL, NULL}};
 
 //----------------------------------------------------------------------------------------------------------------------

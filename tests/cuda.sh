@@ -161,7 +161,17 @@ check_cuda_emulated_digits() {            # a network trained there and here: th
             grep -e loss -e accuracy >"$tmp/digits.$device"
     done
     [ -s "$tmp/digits.cpu" ] || echo 'it did not train'
-    quiet diff "$tmp/digits.cpu" "$tmp/digits.cuda"
+    # numbers may differ by rounding: losses by 0.002, accuracies by 0.5 %
+    paste -d' ' "$tmp/digits.cpu" "$tmp/digits.cuda" | awk '{
+        n = 0
+        for (i = 1; i <= NF; i++) { if ($i == "loss" || $i == "accuracy") { kind[++n] = $i; at[n] = $(i + 1) + 0 } }
+        if (n == 0 || n % 2) { print "no pair of numbers: " $0 }
+        for (i = 1; i <= n / 2; i++) {
+            apart = at[i] - at[i + n / 2]
+            if (apart < 0) { apart = -apart }
+            if (kind[i] != kind[i + n / 2] || apart > (kind[i] == "loss" ? 0.002 : 0.5)) { print }
+        }
+    }'
 }
 check_cuda_without_companion() {
     implementation; tests_object
