@@ -35,7 +35,7 @@ static void let_go(int at) {
 static int look(opd_call *call) {
     opd_tensor *const self = opd_arg_tensor(call, 0);
     const int what = way;
-    way = NOTHING;
+    if (what != NOTHING) { way = NOTHING; }              /* threads only read it */
     if (what == FAIL) { return opd_fail(OPD_ERROR_USER, "looked away"); }
     if (what == KEEP) { keep(self); }
     if (what == KEEP_VIEW) { keep(opd_alias(self)); }
