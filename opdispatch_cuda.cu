@@ -3111,7 +3111,12 @@ static int opdi_cu_equal(opd_call *call) {
 
 //== norms, logsumexp ==================================================================================================
 
+/* Whether argument i has complex numbers, which kernels that compute in a real type leave to the CPU. */
+static bool opdi_cu_is_complex(opd_call *call, int i) {
+    return opd_dtype_is_complex(opd_dtype(opd_arg_tensor(call, i)));
+}
 static int opdi_cu_norm_of(opd_call *call, opd_ints dims) {
+    if (opdi_cu_is_complex(call, 0)) { return opd_cpu_fallback(call); }
     opd_tensor *x = opd_arg_tensor(call, 0), *y;
     const opd_value v = opd_call_args(call)[1];
     const double p = v.tag == OPD_TAG_NONE ? 2.0 : v.tag == OPD_TAG_FLOAT ? v.u.d : (double)v.u.i;
@@ -5117,6 +5122,7 @@ static int opdi_cu_gather_kernel(opd_call *call) {
 }
 /* scatter(self, dim, index, src or value), and folds of it, in the compute type. */
 static int opdi_cu_scatter_how(opd_call *call, int how) {
+    if (how != OPDI_CU_SCATTER && opdi_cu_is_complex(call, 0)) { return opd_cpu_fallback(call); }
     opd_tensor *index = opd_arg_tensor(call, 2), *out = opd_result_update(call), *src, *desk = out;
     opd_scalar_type t = opd_dtype(out);
     const int dim = opdi_cu_dim(opd_arg_int(call, 1), out);
@@ -5186,6 +5192,7 @@ static int opdi_cu_reduce_into(const opd_call *call, opd_tensor *out, int dim, o
     return opdi_cu_settle(out, desk);
 }
 static int opdi_cu_scatter_reduce_two_kernel(opd_call *call) {
+    if (opdi_cu_is_complex(call, 0)) { return opd_cpu_fallback(call); }
     opd_tensor *out = opd_result_update(call);
     return !out ? -1 : opdi_cu_reduce_into(call, out, opdi_cu_dim(opd_arg_int(call, 1), out), opd_arg_tensor(call, 2),
                                            opd_arg_tensor(call, 3), opd_arg_str(call, 4), opd_arg_bool(call, 5));
@@ -5199,6 +5206,7 @@ static opd_tensor *opdi_cu_spread(opd_tensor *index, int dim, const int64_t *siz
 }
 /* index_add, index_copy(self, dim, index, source, ...) */
 static int opdi_cu_index_add_kernel(opd_call *call) {
+    if (opdi_cu_is_complex(call, 0)) { return opd_cpu_fallback(call); }
     opd_tensor *src = opd_arg_tensor(call, 3), *out = opd_result_update(call), *desk, *index;
     const opd_scalar_type t = opdi_cu_compute_dtype(opd_dtype(out));
     const opd_value alpha = opd_arg_value(call, 4);
@@ -5804,12 +5812,14 @@ static int opdi_cu_list_put(const opd_call *call, opd_tensor *out, opd_tensors l
     return opdi_cu_settle(out, desk);
 }
 static int opdi_cu_index_put_kernel(opd_call *call) {
+    if (opd_arg_bool(call, 3) && opdi_cu_is_complex(call, 0)) { return opd_cpu_fallback(call); }
     opd_tensor *out = opd_result_update(call);
     return !out ? -1 : opdi_cu_list_put(call, out, opd_arg_tensors(call, 1), opd_arg_tensor(call, 2),
                                         opd_arg_bool(call, 3));
 }
 /* put(self, index, source, accumulate): self as one dim. */
 static int opdi_cu_put_kernel(opd_call *call) {
+    if (opd_arg_bool(call, 3) && opdi_cu_is_complex(call, 0)) { return opd_cpu_fallback(call); }
     opd_tensor *out = opd_result_update(call), *desk, *flat, *index, *src;
     desk = !out ? NULL : opd_is_contiguous(out) ? out : opdi_cu_desk_filled(out, opd_dtype(out));
     flat = desk ? opdi_cu_flat(desk) : NULL;
@@ -5820,6 +5830,7 @@ static int opdi_cu_put_kernel(opd_call *call) {
 }
 /* embedding_dense_backward(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq) */
 static int opdi_cu_embedding_backward_kernel(opd_call *call) {
+    if (opdi_cu_is_complex(call, 0)) { return opd_cpu_fallback(call); }
     opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *out, *desk;
     int64_t sizes[OPD_MAX_DIMS], skip = opd_arg_int(call, 3);
     opdi_cu_list p;
@@ -7350,6 +7361,56 @@ static const opdi_cu_row opdi_cu_rows_distances[] = {
     {"_pdist_forward", opdi_cu_pdist_kernel}, {"_pdist_backward", opdi_cu_pdist_backward_kernel},
     /* Fourier transforms are the CPU's, there and back again */
     {"_fft_r2c", opd_cpu_fallback}, {"_fft_c2r", opd_cpu_fallback}, {"_fft_c2c", opd_cpu_fallback},
+    {"_ctc_loss", opd_cpu_fallback}, {"_ctc_loss_backward", opd_cpu_fallback},
+    /* so are factorisations of matrices */
+    {"_linalg_check_errors", opd_cpu_fallback}, {"linalg_cholesky_ex", opd_cpu_fallback},
+    {"cholesky_solve", opd_cpu_fallback}, {"cholesky_inverse", opd_cpu_fallback},
+    {"linalg_solve_triangular", opd_cpu_fallback}, {"linalg_lu_factor_ex", opd_cpu_fallback},
+    {"lu_unpack", opd_cpu_fallback}, {"linalg_lu_solve", opd_cpu_fallback}, {"_linalg_solve_ex", opd_cpu_fallback},
+    {"linalg_inv_ex", opd_cpu_fallback}, {"_linalg_det", opd_cpu_fallback}, {"_linalg_slogdet", opd_cpu_fallback},
+    {"geqrf", opd_cpu_fallback}, {"linalg_householder_product", opd_cpu_fallback}, {"ormqr", opd_cpu_fallback},
+    {"linalg_qr", opd_cpu_fallback}, {"_linalg_eigh", opd_cpu_fallback}, {"_linalg_svd", opd_cpu_fallback},
+    /* so are special functions */
+    {"lgamma", opd_cpu_fallback}, {"digamma", opd_cpu_fallback}, {"polygamma", opd_cpu_fallback},
+    {"erfinv", opd_cpu_fallback}, {"special_ndtri", opd_cpu_fallback}, {"special_log_ndtr", opd_cpu_fallback},
+    {"special_erfcx", opd_cpu_fallback}, {"special_entr", opd_cpu_fallback}, {"i0", opd_cpu_fallback},
+    {"special_i0e", opd_cpu_fallback}, {"special_i1", opd_cpu_fallback}, {"special_i1e", opd_cpu_fallback},
+    {"special_modified_bessel_i0", opd_cpu_fallback}, {"special_modified_bessel_i1", opd_cpu_fallback},
+    {"special_modified_bessel_k0", opd_cpu_fallback}, {"special_modified_bessel_k1", opd_cpu_fallback},
+    {"special_scaled_modified_bessel_k0", opd_cpu_fallback}, {"special_scaled_modified_bessel_k1", opd_cpu_fallback},
+    {"special_bessel_j0", opd_cpu_fallback}, {"special_bessel_j1", opd_cpu_fallback},
+    {"special_bessel_y0", opd_cpu_fallback}, {"special_bessel_y1", opd_cpu_fallback},
+    {"special_spherical_bessel_j0", opd_cpu_fallback}, {"special_airy_ai", opd_cpu_fallback},
+    {"igamma", opd_cpu_fallback}, {"igammac", opd_cpu_fallback}, {"special_zeta", opd_cpu_fallback},
+    {"special_xlog1py", opd_cpu_fallback}, {"special_chebyshev_polynomial_t", opd_cpu_fallback},
+    {"special_chebyshev_polynomial_t.x_scalar", opd_cpu_fallback},
+    {"special_chebyshev_polynomial_t.n_scalar", opd_cpu_fallback}, {"special_chebyshev_polynomial_u", opd_cpu_fallback},
+    {"special_chebyshev_polynomial_u.x_scalar", opd_cpu_fallback},
+    {"special_chebyshev_polynomial_u.n_scalar", opd_cpu_fallback}, {"special_chebyshev_polynomial_v", opd_cpu_fallback},
+    {"special_chebyshev_polynomial_v.x_scalar", opd_cpu_fallback},
+    {"special_chebyshev_polynomial_v.n_scalar", opd_cpu_fallback}, {"special_chebyshev_polynomial_w", opd_cpu_fallback},
+    {"special_chebyshev_polynomial_w.x_scalar", opd_cpu_fallback},
+    {"special_chebyshev_polynomial_w.n_scalar", opd_cpu_fallback},
+    {"special_shifted_chebyshev_polynomial_t", opd_cpu_fallback},
+    {"special_shifted_chebyshev_polynomial_t.x_scalar", opd_cpu_fallback},
+    {"special_shifted_chebyshev_polynomial_t.n_scalar", opd_cpu_fallback},
+    {"special_shifted_chebyshev_polynomial_u", opd_cpu_fallback},
+    {"special_shifted_chebyshev_polynomial_u.x_scalar", opd_cpu_fallback},
+    {"special_shifted_chebyshev_polynomial_u.n_scalar", opd_cpu_fallback},
+    {"special_shifted_chebyshev_polynomial_v", opd_cpu_fallback},
+    {"special_shifted_chebyshev_polynomial_v.x_scalar", opd_cpu_fallback},
+    {"special_shifted_chebyshev_polynomial_v.n_scalar", opd_cpu_fallback},
+    {"special_shifted_chebyshev_polynomial_w", opd_cpu_fallback},
+    {"special_shifted_chebyshev_polynomial_w.x_scalar", opd_cpu_fallback},
+    {"special_shifted_chebyshev_polynomial_w.n_scalar", opd_cpu_fallback},
+    {"special_hermite_polynomial_h", opd_cpu_fallback}, {"special_hermite_polynomial_h.x_scalar", opd_cpu_fallback},
+    {"special_hermite_polynomial_h.n_scalar", opd_cpu_fallback}, {"special_hermite_polynomial_he", opd_cpu_fallback},
+    {"special_hermite_polynomial_he.x_scalar", opd_cpu_fallback},
+    {"special_hermite_polynomial_he.n_scalar", opd_cpu_fallback}, {"special_laguerre_polynomial_l", opd_cpu_fallback},
+    {"special_laguerre_polynomial_l.x_scalar", opd_cpu_fallback},
+    {"special_laguerre_polynomial_l.n_scalar", opd_cpu_fallback}, {"special_legendre_polynomial_p", opd_cpu_fallback},
+    {"special_legendre_polynomial_p.x_scalar", opd_cpu_fallback},
+    {"special_legendre_polynomial_p.n_scalar", opd_cpu_fallback},
     {NULL, NULL}};
 
 //----------------------------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
        [2,3]            a tensor of these sizes: of numbers between -2 and 2    [] has no dimensions
        [2,3]+ [2,3]u [2,3]g   positive; between 0 and 1; greater than 1
+       [3,3]d           square matrices whose diagonal is large: regular, with a positive determinant
        [2,3]i5 [2,3]b   int64 of 0 to 4; bool
        {[2],[2]}        a list of tensors        (1,2) (0.5,1.)  a list of numbers        (True,False) of bools
        2  1.5  True  None  'text'  float32       a dtype by its name
@@ -30,6 +31,9 @@ typedef struct op_case {
     case_list lists[OPD_MAX_ARGS];
     int seed;
     int first_seed;                               /* of the first tensor, less one: other numbers for another example */
+    const char *kinds;                            /* NULL; or of floating tensors in turn: C complex128, R float64 */
+    int nfloating;                                /* such tensors so far, and */
+    opd_tensor *floating[CASE_LIST];              /* the tensors */
     const char *at;                               /* the text that is left */
     const char *wrong;                            /* what could not be read; NULL: fine */
 } op_case;
@@ -74,13 +78,18 @@ static void case_put(opd_tensor *t, int64_t i, double v) {
     char *p = (char *)opd_data(t) + case_offset(t, i);
     switch (opd_dtype(t)) {
     case OPD_FLOAT32: *(float *)(void *)p = (float)v; break;
-    case OPD_FLOAT64: *(double *)(void *)p = v; break;
+    case OPD_FLOAT64: case OPD_COMPLEX128: *(double *)(void *)p = v; break;
     case OPD_FLOAT16: write_half(p, v, OPD_FLOAT16); break;
     case OPD_BFLOAT16: write_half(p, v, OPD_BFLOAT16); break;
     case OPD_INT64: *(int64_t *)(void *)p = (int64_t)v; break;
     case OPD_BOOL: *(bool *)(void *)p = v > 0; break;
     default: CHECK(!"a dtype that cases do not use");
     }
+}
+/* Writes the imaginary part of element i of a complex128 tensor that has this seed. */
+static void case_put_imaginary(opd_tensor *t, int64_t i, int seed) {
+    char *p = (char *)opd_data(t) + case_offset(t, i);
+    ((double *)(void *)p)[1] = floor((case_random(seed + 500, i) * 4 - 2) * 64) / 64;
 }
 OPD_UNUSED static double case_get(const opd_tensor *t, int64_t i) {
     const char *p = (const char *)opd_data(t) + case_offset(t, i);
@@ -138,13 +147,21 @@ static opd_tensor *case_read_tensor(op_case *c) {
         c->at = end;
         (void)case_next_if(c, ',');
     }
-    if (*c->at && strchr("+ugib", *c->at)) { kind = *c->at++; }
+    if (*c->at && strchr("+ugibd", *c->at)) { kind = *c->at++; }
     if (kind == 'i') { range = (int)strtol(c->at, &end, 10); c->at = end; dtype = OPD_INT64; }
     if (kind == 'b') { dtype = OPD_BOOL; }
+    if (c->kinds && kind != 'i' && kind != 'b') {
+        dtype = c->kinds[c->nfloating % (int)strlen(c->kinds)] == 'C' ? OPD_COMPLEX128 : OPD_FLOAT64;
+    }
     c->seed++;
     t = case_tensor(sizes, ndim, dtype, c->layout, c->meta);
     if (!t || c->meta) { return t; }
-    for (i = 0, n = opd_numel(t); i < n; i++) { case_put(t, i, case_number(c, kind, range, i)); }
+    for (i = 0, n = opd_numel(t); i < n; i++) {
+        double large = kind == 'd' && i / sizes[ndim - 1] % sizes[ndim - 1] == i % sizes[ndim - 1] ? 8 : 0;
+        case_put(t, i, case_number(c, kind, range, i) + large);
+        if (dtype == OPD_COMPLEX128) { case_put_imaginary(t, i, c->seed); }
+    }
+    if (c->kinds && kind != 'i' && kind != 'b' && c->nfloating < CASE_LIST) { c->floating[c->nfloating++] = t; }
     return t;
 }
 static bool case_word(op_case *c, const char *word) {
@@ -225,6 +242,7 @@ OPD_UNUSED static bool case_read_next(op_case *c, const char **text) {
     c->nargs = opd_schema_nargs(opd_op_schema(c->op));
     c->at = *text;
     c->wrong = NULL;
+    c->nfloating = 0;
     c->seed = 1 + c->first_seed;
     for (i = 0; i < OPD_MAX_ARGS; i++) { c->args[i] = opd_value_default(); }
     case_space(c);
@@ -276,9 +294,11 @@ OPD_UNUSED static bool constant_argument(const opd_op *op, const char *arg) {
     static const char *const losses[] = {"nll_loss_forward", "nll_loss2d_forward", "nll_loss", "nll_loss2d", "nll_loss_nd", "cross_entropy_loss",
                                          "nll_loss_backward", "nll_loss2d_backward", "binary_cross_entropy", "binary_cross_entropy_backward",
                                          "binary_cross_entropy_with_logits", NULL};
+    static const char *const gammas[] = {"igamma", "igammac", "special_gammainc", "special_gammaincc", "special_zeta", NULL};
     static const char *const args[] = {"running_mean", "running_var", "save_mean", "save_invstd", "mean", "rstd", "buffer", "total_weight", NULL};
     int i;
     if (named(op, losses) && (strcmp(arg, "weight") == 0 || strcmp(arg, "pos_weight") == 0)) { return true; }
+    if (named(op, gammas) && strcmp(arg, "self") == 0) { return true; }
     for (i = 0; args[i]; i++) { if (strcmp(args[i], arg) == 0) { return true; } }
     return strcmp(arg, "target") == 0 && strstr(opd_op_name(op), "margin_loss");
 }

@@ -7,10 +7,9 @@
 set -u
 
 names='macros_visible symbols symbols_cxx included_twice other_places beside_dlpack two_files cxx_with_c_implementation
-cxx_implementation steps static_in_two_files no_threads no_simd no_cache no_everything core_alone families
-wrong_arguments tools parts fast_math
+cxx_implementation steps no_everything wrong_arguments fast_math
 std11_c_implementation std11_c_declarations std11_cxx_implementation std11_cxx_declarations'
-[ -n "${RUN_AGAIN:-}" ] || names="contents rooms calls_up pragmas includes macro_names foreign_names function_length macro_functions line_length dialect short_names wrappers left_out recipes build_lines tcc $names"
+[ -n "${RUN_AGAIN:-}" ] || names="contents rooms calls_up pragmas includes macro_names foreign_names function_length macro_functions line_length dialect short_names wrappers left_out recipes build_lines tcc static_in_two_files no_threads no_simd no_cache core_alone families tools parts $names"
 
 if [ "${1:-}" = --list ]; then printf '%s\n' $names; exit 0; fi
 only=${1:-}
@@ -24,6 +23,10 @@ tmp=$RUN_TMP/header; mkdir -p "$tmp"
 strict_c='-std=c11 -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wundef -Wmissing-prototypes
 -Wstrict-prototypes -Wcast-qual'
 strict_cxx='-x c++ -std=c++11 -Wall -Wextra -Wshadow'
+# What makes programs where only their doing matters: clang takes a third of gcc's time for the implementation at -O0.
+# What is left out of the header is compiled by it, and $CC and $CXX say what they think of the text.
+quick_c=$CC quick_cxx=$CXX
+if command -v clang++ >/dev/null 2>&1; then quick_c=clang quick_cxx=clang++; fi
 
 #-- helpers ------------------------------------------------------------------------------------------------------------
 
@@ -88,7 +91,8 @@ build_run() {           # $1: name of the program; the rest: command that builds
     out=$(fails "$@" -o "$program" $lib)
     if [ -n "$out" ]; then printf '%s\n' "$out"; else fails "$program"; fi
 }
-# The implementation as C and as C++, once, with all warnings; gcc sees some of what it warns of only when it optimises.
+# The implementation as C and as C++, once, with all warnings; gcc sees some of what it warns of only when it optimises,
+# which is the same in both.
 optimised=-O1
 case $($CC --version 2>/dev/null) in *clang*) optimised=-O0 ;; esac
 implementation_object() {
@@ -97,7 +101,7 @@ implementation_object() {
 }
 implementation_object_cxx() {
     [ -f "$tmp/implementation_cxx.o" ] ||
-        quiet $CXX $strict_cxx $optimised $inc -c "$tmp/implementation.c" -o "$tmp/implementation_cxx.o" >"$tmp/warnings_cxx"
+        quiet $CXX $strict_cxx -O0 $inc -c "$tmp/implementation.c" -o "$tmp/implementation_cxx.o" >"$tmp/warnings_cxx"
 }
 
 #-- the checks ---------------------------------------------------------------------------------------------------------
@@ -116,7 +120,7 @@ check_contents() {
 # What a pragma begins for a region another one ends, in every configuration: else it holds for all that follows.
 check_pragmas() {
     for with in WHOLE STATIC NO_THREADS NO_SIMD NO_CACHE NO_PLUGINS NO_OPERATORS NO_OP_CONV NO_OP_POOL NO_OP_RESAMPLE \
-        NO_OP_DISTANCE NO_OP_FFT NO_OP_NORM NO_OP_SEQUENCE NO_OP_LOSS NO_OP_INDEX NO_OP_TRAIN NO_TRANSFORMS NO_GRAPHS NO_CHECKING \
+        NO_OP_DISTANCE NO_OP_FFT NO_OP_SOLVE NO_OP_SPECIAL NO_OP_NORM NO_OP_SEQUENCE NO_OP_LOSS NO_OP_INDEX NO_OP_TRAIN NO_TRANSFORMS NO_GRAPHS NO_CHECKING \
         NO_TRAINING NO_EXCHANGE NO_MODULES NO_PROFILER NO_AUTOCAST; do
         $CC -O2 -E $inc -DOPD_$with "$tmp/implementation.c" 2>/dev/null |
             awk -v with=$with '/pragma GCC push_options|pragma clang attribute push|pragma clang optimize off/ { n++; m++ }
@@ -257,16 +261,19 @@ check_cxx_with_c_implementation() {
     build_run cxx_with_c $CXX "$tmp/main_cxx.o" "$tmp/use_cxx.o" "$tmp/implementation.o"
 }
 check_cxx_implementation() {
-    build_run cxx_implementation $CXX -x c++ -std=c++11 -O0 $inc "$tmp/whole.c"
+    implementation_object_cxx
+    quiet $CXX -x c++ -std=c++11 -fsyntax-only $inc "$tmp/whole.c"
+    build_run cxx_implementation $CXX -x c++ -std=c++11 -O0 $inc "$tmp/main.c" "$tmp/use.c" -x none "$tmp/implementation_cxx.o"
 }
 check_static_in_two_files() {
     sed 's/use_library/use_again/' "$tmp/use_whole.c" >"$tmp/static_b.c"
     sed 's/^int main(void) { return/int use_again(void);\nint main(void) { return use_again() ||/' "$tmp/whole.c" >"$tmp/static_a.c"
-    for part in a b; do fails $CC -O0 -DOPD_STATIC $inc -c "$tmp/static_$part.c" -o "$tmp/static_$part.o"; done
-    build_run static_two $CC "$tmp/static_a.o" "$tmp/static_b.o"
+    fails $CC -fsyntax-only -DOPD_STATIC $inc "$tmp/static_a.c"
+    for part in a b; do fails $quick_c -O0 -DOPD_STATIC $inc -c "$tmp/static_$part.c" -o "$tmp/static_$part.o"; done
+    build_run static_two $quick_c "$tmp/static_a.o" "$tmp/static_b.o"
     exported "$tmp/static_b.o" | grep -v -x use_again | head -n 4 | sed 's/^/exported with OPD_STATIC: /'
 }
-# Every build line of the manual, with its own flags, on a program of ours.
+# Every build line of the manual, with its own flags, on a program of ours; -O2 is what examples are built with.
 check_build_lines() {
     first_comment | sed -n 's/^[ *]*\(\$ *\)\{0,1\}\(\(cc\|gcc\|clang\|tcc\|c++\|g++\|clang++\) .*\)/\2/p' |
         grep -E '\.(c|cpp|cc)( |$)' | sed 's/  *\(\/\*\|#\|(\).*//' >"$tmp/lines"
@@ -284,8 +291,9 @@ check_build_lines() {
             esac
         done
         case $compiler in *++) flags="-x c++ $flags" ;; esac
+        case $compiler in cc) compiler=$quick_c ;; c++) compiler=$quick_cxx ;; esac      # any compiler is meant
         cp "$tmp/whole.c" "$tmp/line.c"
-        out=$(fails $compiler $flags $inc "$tmp/line.c" -o "$tmp/line" $libs)
+        out=$(fails $compiler $flags -O0 $inc "$tmp/line.c" -o "$tmp/line" $libs)
         [ -n "$out" ] || out=$(fails "$tmp/line")
         [ -z "$out" ] || printf 'the line "%s %s": %s\n' "$compiler" "$rest" "$out"
     done <"$tmp/lines"
@@ -293,7 +301,7 @@ check_build_lines() {
 # The operators that the manual adds, added to a copy of the header as it says.
 check_recipes() {
     if ! command -v python3 >/dev/null 2>&1; then echo "SKIP: no python3"; return; fi
-    python3 "$root/tests/recipes.py" --cc "$CC" 2>&1 | head -n 12
+    python3 "$root/tests/recipes.py" --cc "$quick_c" 2>&1 | head -n 12
 }
 # Typed functions, cards and schemas say the same: of names alone everything is printed as it is here.
 check_wrappers() {
@@ -303,8 +311,8 @@ check_wrappers() {
     sed -e '/^\/\/  >>api:op:create/,/^\/\/  >>api:op_id/{/^ /d;s/^\(OPD_API [^(]*(\).*/\1int printed);/;}' \
         -e '/^\/\/== printed by tests\/wrappers/,/^\/\/== end of what/{/^\/\/==/!d;}' "$header" |
         awk '!/\(int printed\);$/ || last !~ /\(int printed\);$/ { print } { last = $0 }' >"$tmp/names/opdispatch.h"
-    python3 "$tmp/names/tests/wrappers.py" --write --cc "$CC"
-    cmp -s "$tmp/names/opdispatch.h" "$header" || python3 "$root/tests/wrappers.py" --cc "$CC"
+    python3 "$tmp/names/tests/wrappers.py" --write --cc "$quick_c"
+    cmp -s "$tmp/names/opdispatch.h" "$header" || python3 "$root/tests/wrappers.py" --cc "$quick_c"
     diff "$tmp/names/opdispatch.h" "$header" | head -n 4
 }
 # What is left out has a function that says so; it is printed from the rooms and the prototypes.
@@ -317,15 +325,22 @@ check_tcc() {
     out=$(fails tcc $inc "$tmp/whole.c" -o "$tmp/whole_tcc" -lm)
     if [ -n "$out" ]; then printf '%s\n' "$out"; else fails "$tmp/whole_tcc"; fi
 }
-without() {
+without() {             # $1: the compiler; the rest: what is left out
+    compiler=$1; shift
     flags=; for feature in "$@"; do flags="$flags -DOPD_NO_$feature"; done
-    quiet $CC -O0 -Wall -Wextra $flags $inc -c "$tmp/implementation.c" -o "$tmp/without.o"
-    build_run without $CC -O0 $flags $inc "$tmp/main.c" "$tmp/use.c" "$tmp/without.o"
+    quiet $compiler -O0 -Wall -Wextra $flags $inc -c "$tmp/implementation.c" -o "$tmp/without.o"
+    build_run without $compiler -O0 $flags $inc "$tmp/main.c" "$tmp/use.c" "$tmp/without.o"
+    [ "$compiler" = "$CC" ] || quiet $CC -fsyntax-only -Wall -Wextra $flags $inc "$tmp/implementation.c"
 }
-check_no_threads() { without THREADS; }
-check_no_simd() { without SIMD; }
-check_no_cache() { without CACHE; }
-check_no_everything() { without THREADS SIMD CACHE; }
+check_no_threads() { without $quick_c THREADS; }
+check_no_simd() { without $quick_c SIMD; }
+check_no_cache() { without $quick_c CACHE; }
+check_no_everything() { without $CC THREADS SIMD CACHE; }
+# says FLAGS...: what the compiler under test and its C++ one have to say of the implementation with these macros.
+says() {
+    [ "$quick_c" = "$CC" ] || quiet $CC $strict_c -fsyntax-only "$@" $inc "$tmp/implementation.c"
+    quiet $CXX $strict_cxx -fsyntax-only "$@" $inc "$tmp/implementation.c"
+}
 # Without the operators: one of one's own runs, and its formula; what is left out says so.
 cat >"$tmp/core.c" <<'TEXT'
 #include "opdispatch.h"
@@ -371,23 +386,24 @@ int main(void) {
 }
 TEXT
 check_core_alone() {
-    quiet $CC $strict_c -O0 -DOPD_NO_OPERATORS $inc -c "$tmp/implementation.c" -o "$tmp/core.o"
-    build_run core $CC -O0 $inc "$tmp/core.c" "$tmp/core.o"
-    quiet $CXX $strict_cxx -O0 -DOPD_NO_OPERATORS $inc -c "$tmp/implementation.c" -o "$tmp/core_cxx.o"
-    build_run core_cxx $CXX -x c++ -std=c++11 -O0 $inc "$tmp/core.c" -x none "$tmp/core_cxx.o"
+    quiet $quick_c $strict_c -O0 -DOPD_NO_OPERATORS $inc -c "$tmp/implementation.c" -o "$tmp/core.o"
+    build_run core $quick_c -O0 $inc "$tmp/core.c" "$tmp/core.o"
+    quiet $quick_cxx $strict_cxx -O0 -DOPD_NO_OPERATORS $inc -c "$tmp/implementation.c" -o "$tmp/core_cxx.o"
+    build_run core_cxx $quick_cxx -x c++ -std=c++11 -O0 $inc "$tmp/core.c" -x none "$tmp/core_cxx.o"
+    says -DOPD_NO_OPERATORS
 }
-# Without a family the rest compiles without a warning, in C and in C++; without all of them it works.
+# Without a family the rest compiles without a warning; without all of them in C++ too, and it works.
 check_families() {
     flags=
-    for family in CONV POOL RESAMPLE DISTANCE FFT NORM LOSS INDEX TRAIN; do
+    for family in CONV POOL RESAMPLE DISTANCE FFT SOLVE SPECIAL NORM LOSS INDEX TRAIN; do
         flags="$flags -DOPD_NO_OP_$family"
-        quiet $CC $strict_c -fsyntax-only "-DOPD_NO_OP_$family" $inc "$tmp/implementation.c"
-        quiet $CXX $strict_cxx -fsyntax-only "-DOPD_NO_OP_$family" $inc "$tmp/implementation.c"
+        quiet $quick_c $strict_c -fsyntax-only "-DOPD_NO_OP_$family" $inc "$tmp/implementation.c"
     done
-    quiet $CC $strict_c -O0 $flags $inc -c "$tmp/implementation.c" -o "$tmp/families.o"
-    build_run families $CC -O0 $inc "$tmp/main.c" "$tmp/use.c" "$tmp/families.o"
+    quiet $quick_c $strict_c -O0 $flags $inc -c "$tmp/implementation.c" -o "$tmp/families.o"
+    build_run families $quick_c -O0 $inc "$tmp/main.c" "$tmp/use.c" "$tmp/families.o"
+    says $flags
 }
-# Without a tool the rest compiles without a warning, in C and in C++.  Without all of them, with operators and without,
+# Without a tool the rest compiles without a warning; without all in C++ too.  Without all of them, with operators and without,
 # it works: all functions are there, those of the tools say what left them out, and what frees or closes is harmless;
 # plug-ins are loaded.
 tools='TRANSFORMS GRAPHS CHECKING TRAINING EXCHANGE MODULES PROFILER AUTOCAST'
@@ -474,12 +490,11 @@ check_tools() {
     flags=
     for tool in $tools; do
         flags="$flags -DOPD_NO_$tool"
-        quiet $CC $strict_c -fsyntax-only "-DOPD_NO_$tool" $inc "$tmp/implementation.c"
-        quiet $CXX $strict_cxx -fsyntax-only "-DOPD_NO_$tool" $inc "$tmp/implementation.c"
+        quiet $quick_c $strict_c -fsyntax-only "-DOPD_NO_$tool" $inc "$tmp/implementation.c"
     done
-    quiet $CC $strict_c -O0 $flags $inc -c "$tmp/implementation.c" -o "$tmp/tools.o"
+    quiet $quick_c $strict_c -O0 $flags $inc -c "$tmp/implementation.c" -o "$tmp/tools.o"
     same_symbols "$tmp/tools.o"
-    build_run tools $CC -O0 $inc "$tmp/tools.c" "$tmp/tools.o"
+    build_run tools $quick_c -O0 $inc "$tmp/tools.c" "$tmp/tools.o"
     cat >"$tmp/opcheck.c" <<'END'
 #include "opdispatch.h"
 #include <stdio.h>
@@ -496,27 +511,30 @@ int main(void) {
     return opd_finish();
 }
 END
-    quiet $CC $strict_c -O0 -DOPD_NO_GRAPHS -DOPD_NO_TRANSFORMS $inc -c "$tmp/implementation.c" -o "$tmp/opcheck.o"
-    build_run opcheck $CC -O0 $inc "$tmp/opcheck.c" "$tmp/opcheck.o"
-    quiet $CXX $strict_cxx -O0 $flags $inc -c "$tmp/implementation.c" -o "$tmp/tools_cxx.o"
-    build_run tools_cxx $CXX -x c++ -std=c++11 -O0 $inc "$tmp/tools.c" -x none "$tmp/tools_cxx.o"
-    quiet $CC $strict_c -O0 -DOPD_NO_OPERATORS $flags $inc -c "$tmp/implementation.c" -o "$tmp/core_tools.o"
-    build_run core_tools $CC -O0 -DTOOLS_LEFT_OUT $inc "$tmp/core.c" "$tmp/core_tools.o"
+    quiet $quick_c $strict_c -O0 -DOPD_NO_GRAPHS -DOPD_NO_TRANSFORMS $inc -c "$tmp/implementation.c" -o "$tmp/opcheck.o"
+    build_run opcheck $quick_c -O0 $inc "$tmp/opcheck.c" "$tmp/opcheck.o"
+    quiet $quick_cxx $strict_cxx -O0 $flags $inc -c "$tmp/implementation.c" -o "$tmp/tools_cxx.o"
+    build_run tools_cxx $quick_cxx -x c++ -std=c++11 -O0 $inc "$tmp/tools.c" -x none "$tmp/tools_cxx.o"
+    quiet $quick_c $strict_c -O0 -DOPD_NO_OPERATORS $flags $inc -c "$tmp/implementation.c" -o "$tmp/core_tools.o"
+    build_run core_tools $quick_c -O0 -DTOOLS_LEFT_OUT $inc "$tmp/core.c" "$tmp/core_tools.o"
+    says $flags
+    says -DOPD_NO_OPERATORS $flags
     [ "$(uname)" = Linux ] || return
-    fails $CC -O0 -shared -fPIC -DOPDISPATCH_PLUGIN "$root/examples/plugin.c" -o "$tmp/plugin.so"
+    fails $quick_c -O0 -shared -fPIC -DOPDISPATCH_PLUGIN "$root/examples/plugin.c" -o "$tmp/plugin.so"
     sed "/OPDISPATCH_IMPLEMENTATION/d; s,\.\./opdispatch.h,$header," "$root/examples/plugin_host.c" >"$tmp/host.c"
-    fails $CC -O0 "$tmp/host.c" "$tmp/tools.o" -o "$tmp/host" $lib
+    fails $quick_c -O0 "$tmp/host.c" "$tmp/tools.o" -o "$tmp/host" $lib
     "$tmp/host" "$tmp/plugin.so" 2>&1 | grep -q 'tensor(\[1\., 2\., 3\.\])' || echo 'no plug-in is loaded'
 }
 # The two parts compile without a warning, have each public function once, no variable twice, and make a program.
 check_parts() {
     for part in 1 2; do
-        quiet $CC $strict_c $optimised -DOPDISPATCH_PART=$part $inc -c "$tmp/implementation.c" -o "$tmp/part$part.o"
-        quiet $CC $strict_c -O1 -fsyntax-only -DOPDISPATCH_PART=$part $inc "$tmp/implementation.c"
-        quiet $CXX $strict_cxx -O0 -DOPDISPATCH_PART=$part $inc -c "$tmp/implementation.c" -o "$tmp/part_cxx$part.o"
-        quiet $CC -fsyntax-only -Wall -Wextra -DOPD_NO_THREADS -DOPD_NO_SIMD -DOPD_NO_CACHE -DOPD_NO_PLUGINS \
+        says -O1 -DOPDISPATCH_PART=$part
+        quiet $quick_c $strict_c -O0 -DOPDISPATCH_PART=$part $inc -c "$tmp/implementation.c" -o "$tmp/part$part.o"
+        quiet $quick_c $strict_c -O1 -fsyntax-only -DOPDISPATCH_PART=$part $inc "$tmp/implementation.c"
+        quiet $quick_cxx $strict_cxx -O0 -DOPDISPATCH_PART=$part $inc -c "$tmp/implementation.c" -o "$tmp/part_cxx$part.o"
+        quiet $quick_c -fsyntax-only -Wall -Wextra -DOPD_NO_THREADS -DOPD_NO_SIMD -DOPD_NO_CACHE -DOPD_NO_PLUGINS \
             -DOPDISPATCH_PART=$part $inc "$tmp/implementation.c"
-        quiet $CC -fsyntax-only -Wall -Wextra -DOPD_NO_OPERATORS -DOPD_NO_GRAPHS -DOPD_NO_TRANSFORMS \
+        quiet $quick_c -fsyntax-only -Wall -Wextra -DOPD_NO_OPERATORS -DOPD_NO_GRAPHS -DOPD_NO_TRANSFORMS \
             -DOPDISPATCH_PART=$part $inc "$tmp/implementation.c"
         nm "$tmp/part$part.o" | awk 'NF == 3 && $2 ~ /[bBdD]/ && $3 !~ /\./ { print $3 }' | sort -u >"$tmp/variables$part"
     done
@@ -525,15 +543,15 @@ check_parts() {
     nm -g "$tmp/parts.o" | awk '$2 ~ /^[TDBRSC]$/ && $3 !~ /^opdi_/ { print $3 }' | sort -u >"$tmp/got"
     prototypes | diff - "$tmp/got" | sed -n 's/^[<>]/not in the parts or not in the header:/p' | head -n 12
     readelf -sW "$tmp/parts.o" | awk '$5 == "GLOBAL" && $6 != "HIDDEN" && $7 != "UND" && $8 ~ /^opdi_/ { print $8 ": not hidden" }'
-    build_run parts $CC -O0 $inc "$tmp/main.c" "$tmp/use.c" "$tmp/part1.o" "$tmp/part2.o"
-    build_run parts_cxx $CXX -x c++ -std=c++11 -O0 $inc "$tmp/main.c" "$tmp/use.c" -x none "$tmp/part_cxx1.o" "$tmp/part_cxx2.o"
+    build_run parts $quick_c -O0 $inc "$tmp/main.c" "$tmp/use.c" "$tmp/part1.o" "$tmp/part2.o"
+    build_run parts_cxx $quick_cxx -x c++ -std=c++11 -O0 $inc "$tmp/main.c" "$tmp/use.c" -x none "$tmp/part_cxx1.o" "$tmp/part_cxx2.o"
     for without in THREADS CACHE; do
-        $CC -O0 -w -DOPDISPATCH_PART=2 -DOPD_NO_$without $inc -c "$tmp/implementation.c" -o "$tmp/part2.o"
-        $CC -O0 $inc "$tmp/main.c" "$tmp/use.c" "$tmp/part1.o" "$tmp/part2.o" -o "$tmp/parts" $lib 2>&1 |
+        $quick_c -O0 -w -DOPDISPATCH_PART=2 -DOPD_NO_$without $inc -c "$tmp/implementation.c" -o "$tmp/part2.o"
+        $quick_c -O0 $inc "$tmp/main.c" "$tmp/use.c" "$tmp/part1.o" "$tmp/part2.o" -o "$tmp/parts" $lib 2>&1 |
             grep -qi "opdi_parts_without_$without" || echo "parts with and without $without are linked"
     done
     for wrong in '-DOPDISPATCH_PART=3' '-DOPDISPATCH_PART=1 -DOPD_STATIC'; do
-        $CC $wrong -fsyntax-only $inc "$tmp/implementation.c" 2>&1 | grep -q 'error.*OPDISPATCH_PART' || echo "$wrong is taken"
+        $quick_c $wrong -fsyntax-only $inc "$tmp/implementation.c" 2>&1 | grep -q 'error.*OPDISPATCH_PART' || echo "$wrong is taken"
     done
 }
 # What no operator takes does not compile, neither as C nor as C++ (a pointer is not true), and is said in a few lines.
@@ -612,7 +630,7 @@ check_steps() {
 # What would give wrong numbers is refused; the declarations may be used with it.
 check_fast_math() {
     for flag in -ffast-math -Ofast -ffinite-math-only; do
-        $CC $flag -fsyntax-only $inc "$tmp/implementation.c" >"$tmp/fast" 2>&1 && echo "$flag is let through"
+        $CC $flag -E -o /dev/null $inc "$tmp/implementation.c" >"$tmp/fast" 2>&1 && echo "$flag is let through"
         grep -q 'error.*build this file without' "$tmp/fast" || echo "$flag: another error"
         quiet $CC $flag -fsyntax-only $inc "$tmp/declarations.c"
     done

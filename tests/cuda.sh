@@ -32,9 +32,9 @@ arch=${CUDA_ARCH:-sm_90}
 . "$root/tests/checks.sh"
 
 printf '#define OPDISPATCH_IMPLEMENTATION\n#include "opdispatch.h"\n' >"$tmp/implementation.c"
-# implementation FLAGS...: once for each set of flags
-implementation() { [ -f "$tmp/implementation.o" ] || quiet $CC -O0 -I"$root" -c "$tmp/implementation.c" -o "$tmp/implementation.o"; }
-tests_object() { [ -f "$tmp/tests.o" ] || quiet $CC -O0 -I"$root" -c "$root/tests/test_cuda.c" -o "$tmp/tests.o"; }
+# The implementation, once; what $CC makes of it the other tests show.
+implementation() { [ -f "$tmp/implementation.o" ] || quiet $quick_c -O0 -I"$root" -c "$tmp/implementation.c" -o "$tmp/implementation.o"; }
+tests_object() { [ -f "$tmp/tests.o" ] || quiet $quick_c -O0 -I"$root" -c "$root/tests/test_cuda.c" -o "$tmp/tests.o"; }
 # Addresses that are no multiple of what is loaded from them end the program, as on a GPU.
 emulated() {
     implementation; tests_object

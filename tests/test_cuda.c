@@ -678,6 +678,27 @@ TEST(indices_of_int32_on_the_gpu) {
     same_values(to_host(opd_index_select(u, 0, j)), opd_index_select(x, 0, i), 0);
     CHECK_OK();
 }
+/* Lengths and counts of packed sequences stay on the CPU, as in PyTorch. */
+TEST(sequences_are_packed_on_the_gpu) {
+    const int64_t three_two[] = {3, 2};
+    opd_tensor *x = opd_reshape(opd_arange(OPD_V(12), OPD_FLOAT32), OPD_INTS(3, 2, 2)), *lengths, *u, *here[2], *packed[2], *padded[2];
+    if (!there()) { SKIP("no GPU"); }
+    lengths = opd_tensor_from(three_two, OPD_INTS(2), OPD_INT64);
+    u = opd_tensor_set_requires_grad(to_gpu(x), true);
+    CHECK(!opd__pack_padded_sequence(here, x, lengths, false));
+    CHECK(!opd__pack_padded_sequence(packed, u, lengths, false));
+    same_values(to_host(packed[0]), here[0], 0);
+    same_values(packed[1], here[1], 0);
+    CHECK(!opd__pad_packed_sequence(padded, packed[0], packed[1], false, OPD_V(-1), 4));
+    CHECK(!opd__pad_packed_sequence(here, here[0], here[1], false, OPD_V(-1), 4));
+    same_values(to_host(padded[0]), here[0], 0);
+    same_values(padded[1], lengths, 0);
+    CHECK(!opd_backward(opd_sum(opd_square(padded[0]))));
+    u = to_host(opd_tensor_grad(u));
+    CHECK_NEAR(at(opd_flatten(u), 4), 8, 0);
+    CHECK_NEAR(at(opd_flatten(u), 10), 0, 0);         /* the second example has no third step */
+    CHECK_OK();
+}
 TEST(a_number_on_the_cpu_is_no_index) {
     static const struct { const char *name; int dim; } takes[] = {
         {"aten::index_select", 1}, {"aten::take", 0}, {"aten::embedding", 0}};

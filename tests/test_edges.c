@@ -616,3 +616,93 @@ TEST(second_derivatives_of_losses_beside_truth_values) {
     ARE(opd_tensor_grad(x), 2, 0, 2);
 }
 CHECK_MAIN()
+/* torch.ops.aten.ctc_loss.IntList(log_softmax(x, 2), [[0, 0], [1, 0]], [4, 3], [2, 1], 2), its mean, and what backward gives. */
+TEST(alignments_of_targets) {
+    static const double want[] = {-0.1798944, 0.0611821, 0.1187123, 0.04501529, -0.001323316, -0.04369197, -0.03153188, 0.06118214,
+                                  -0.02965026, 0.1193133, -0.124043, 0.004729701, -0.08870596, 0.1621636, -0.07345761, 0.1193133,
+                                  -0.1061907, -0.0131226, -0.1427455, 0.1621635, -0.01941806, 0, 0, 0};
+    static const int64_t labels[] = {0, 0, 1, 0}, beyond[] = {0, 3, 1, 0};
+    const double mean = 1.538484;
+    float values[24];
+    opd_tensor *x, *targets, *loss, *log_probs;
+    int i;
+    for (i = 0; i < 24; i++) { values[i] = (float)(i * 37 % 11) / 4 - 1; }
+    x = opd_tensor_set_requires_grad(opd_tensor_from(values, OPD_INTS(4, 2, 3), OPD_FLOAT32), true);
+    targets = opd_tensor_from(labels, OPD_INTS(2, 2), OPD_INT64);
+    log_probs = opd_log_softmax(x, 2);
+    loss = opd_ctc_loss_IntList_full(log_probs, targets, OPD_INTS(4, 3), OPD_INTS(2, 1), 2, 1, false);
+    are(loss, &mean, 1);
+    CHECK(opd_backward(loss) == 0);
+    are(opd_tensor_grad(x), want, 24);
+    targets = opd_tensor_from(beyond, OPD_INTS(2, 2), OPD_INT64);
+    CHECK(!opd_ctc_loss_IntList_full(log_probs, targets, OPD_INTS(4, 3), OPD_INTS(2, 1), 2, 1, false));
+    CHECK(strstr(opd_error_message(), "out of range"));
+    opd_error_clear();
+    CHECK(!opd_ctc_loss_IntList_full(log_probs, targets, OPD_INTS(5, 3), OPD_INTS(1, 1), 2, 1, false));
+    CHECK(strstr(opd_error_message(), "at most 4"));
+    opd_error_clear();
+}
+/* A NaN beside a chance of none gives NaN, as in PyTorch.  Targets are taken in any dtype. */
+TEST(alignments_with_nan_and_targets_of_any_dtype) {
+    const float put[] = {-0.5f, -1, -0.25f, -1.5f};
+    const float with_nan[] = {-(float)INFINITY, (float)NAN, -0.25f, -1.5f};
+    const int64_t one = 1;
+    opd_tensor *probs = opd_tensor_from(put, OPD_INTS(2, 1, 2), OPD_FLOAT32), *targets = opd_tensor_from(&one, OPD_INTS(1, 1), OPD_INT64);
+    opd_tensor *want = opd_ctc_loss_IntList(probs, targets, OPD_INTS(2), OPD_INTS(1));
+    CHECK_OK();
+    CHECK_NEAR(opd_item_f64(opd_ctc_loss_IntList(probs, opd_to_dtype(targets, OPD_UINT8), OPD_INTS(2), OPD_INTS(1))), opd_item_f64(want), 0);
+    CHECK_NEAR(opd_item_f64(opd_ctc_loss_IntList(probs, opd_to_dtype(targets, OPD_FLOAT32), OPD_INTS(2), OPD_INTS(1))), opd_item_f64(want), 0);
+    probs = opd_tensor_from(with_nan, OPD_INTS(2, 1, 2), OPD_FLOAT32);
+    CHECK(isnan(opd_item_f64(opd_ctc_loss_IntList(probs, targets, OPD_INTS(2), OPD_INTS(1)))));
+    CHECK_OK();
+}
+TEST(samples_that_have_no_derivative_or_integral) {
+    opd_tensor *x = counted(3), *truth = opd_gt_Scalar(x, opd_value_int(0)), *none;
+    const double unit[] = {0, 1};
+    const int64_t dim = -1;
+    CHECK(CALL("aten::gradient.array", opd_to_dtype(x, OPD_UINT8), opd_ints_of(&dim, 1)) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "torch.gradient does not support uint8 input.");
+    CHECK(CALL("aten::gradient.array", opd_select(x, 0, 1), opd_ints_of(&dim, 1)) == NULL);
+    CHECK_ERROR(OPD_ERROR_INDEX, "Dimension specified as -1 but tensor has no dimensions");
+    CHECK(CALL("aten::trapezoid.dx", x, opd_value_bool(true)) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "trapezoid: Currently, we only support dx as a real number.");
+    CHECK(CALL("aten::cumulative_trapezoid.dx", x, opd_value_complex(unit)) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "cumulative_trapezoid: Currently, we only support dx as a real number.");
+    CHECK(CALL("aten::trapezoid.dx", truth) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "received a bool input for `y`");
+    none = CALL("aten::trapezoid.dx", opd_zeros(OPD_INTS(2, 0), OPD_BOOL));
+    CHECK(none && opd_dtype(none) == OPD_BOOL && opd_numel(none) == 2 && opd_ndim(none) == 1);
+    none = CALL("aten::trapezoid.x", opd_zeros(OPD_INTS(0, 3), OPD_INT32), opd_zeros(OPD_INTS(0), OPD_FLOAT32), 0);
+    CHECK(none && opd_dtype(none) == OPD_INT32 && opd_numel(none) == 3);
+    CHECK_OK();
+}
+TEST(parts_and_weights_with_nan) {
+    const float parts[] = {0.5f, (float)NAN}, weights[] = {1, (float)NAN, 2};
+    CHECK(opd_quantile(counted(3), floats(parts, 2)) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "quantile() q values must be in the range [0, 1]");
+    CHECK(CALL("aten::cov", counted(3), 1, OPD_NONE, floats(weights, 3)) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "cov(): aweights cannot be negative");
+}
+TEST(fourier_transforms_over_no_dims) {
+    opd_tensor *y = opd_fft_fftn(opd_select(counted(4), 0, 3));
+    CHECK(y && opd_dtype(y) == OPD_COMPLEX64 && opd_ndim(y) == 0);
+    ARE(opd_view_as_real(y), 3, 0);
+    ARE(opd_view_as_real(CALL("aten::fft_ifftn", counted(2), OPD_NONE, opd_ints_of(NULL, 0))), 0, 0, 1, 0);
+}
+TEST(sets_and_histograms_that_are_refused) {
+    opd_tensor *x = counted(3), *truth = opd_gt_Scalar(x, opd_value_int(0)), *row = opd_zeros(OPD_INTS(2, 65), OPD_FLOAT32), *pair[2], *edges[65];
+    int i;
+    CHECK(opd_isin_Tensor_Tensor(x, truth) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "Unsupported input type encountered for isin(): Bool");
+    CHECK(opd_isin_Tensor_Scalar(x, opd_value_bool(true)) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "Unsupported input type encountered for isin(): Bool");
+    CHECK(opd_mvlgamma(truth, 1) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "The input tensor may not be a boolean tensor.");
+    CHECK(opd_histogram_bins_tensor(pair, x, counted(1)) != 0);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "bins must be > 0, but got 0 for dimension 0");
+    for (i = 0; i < 65; i++) { edges[i] = counted(2); }
+    CHECK(CALL("aten::_histogramdd_from_bin_tensors", row, opd_tensors_of(edges, 65)) == NULL);
+    CHECK_ERROR(OPD_ERROR_SHAPE, "65 columns are more than");
+    CHECK(opd_combinations_full(x, 65, false) == NULL);
+    CHECK_ERROR(OPD_ERROR_SHAPE, "r = 65 is more than");
+}

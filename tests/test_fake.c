@@ -154,7 +154,8 @@ TEST(autocast_of_fakes) {
 static bool data_decide(const opd_op *op) {
     static const char *const list[] = {"nonzero", "masked_select", "item", "is_nonzero", "_local_scalar_dense", "equal", "repeat_interleave.Tensor",
                                        "repeat_interleave.self_Tensor", "resize_as_", "allclose", "_unique2", "unique_dim",
-                                       "unique_consecutive", "unique_dim_consecutive", "bincount", NULL};
+                                       "unique_consecutive", "unique_dim_consecutive", "bincount", "combinations", "argwhere",
+                                       "nonzero_numpy", NULL};
     return named(op, list) || strcmp(opd_op_name(op), "aten::where") == 0;
 }
 static const char *differs(const opd_tensor *real, const opd_tensor *fake) {

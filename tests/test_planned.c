@@ -2,7 +2,7 @@
    values that escape in every way and are read while later runs use the memory around them.
    THREADED.  C ONLY: pthreads with C function types. */
 #include "inside.h"
-#include "check.h"
+#include "program_files.h"
 #include <math.h>
 #if !defined(OPD_NO_THREADS) && !defined(__TINYC__)
 #include <pthread.h>
@@ -228,35 +228,9 @@ TEST(peaks_are_the_largest_sum_alive) {
     opd_threads_set(threads);
 }
 
-static char path[1100];
-static const char *golden(const char *name, const char *end) {
-    const char *const slash = strrchr(__FILE__, '/');
-    (void)snprintf(path, sizeof path, "%.*sgolden/%s%s", slash ? (int)(slash - __FILE__ + 1) : 0, __FILE__, name, end);
-    return path;
-}
-static int fill(const opd_program *program, const opd_tensor_file *file, opd_value *inputs) {
-    const int count = opd_program_ninputs(program);
-    for (int i = 0; i < count; i++) {
-        char key[20], type[200];
-        (void)snprintf(key, sizeof key, "in%d", i);
-        (void)opd_program_input_type(program, i, type, sizeof type);
-        inputs[i] = opd_value_default();
-        if (opd_program_input_constant(program, i, NULL)) { continue; }
-        opd_tensor *tensor = opd_tensor_file_find(file, key) < 0 ? NULL : opd_tensor_file_get(file, key);
-        if (!tensor) {
-            (void)snprintf(key, sizeof key, "in%d.bf16", i);
-            tensor = opd_view_dtype(opd_tensor_file_get(file, key), OPD_BFLOAT16);
-        }
-        inputs[i] = strcmp(type, "int") == 0 ? opd_value_int(opd_item_i64(tensor)) : opd_value_tensor(opd_clone(tensor));
-    }
-    return count;
-}
 static void check_mallocs(const char *name, const char *arrays) {
-    char whole[200];
-    (void)snprintf(whole, sizeof whole, "programs/%s", name);
-    opd_program *program = opd_program_load(golden(whole, ".pt2"), NULL);
-    (void)snprintf(whole, sizeof whole, "programs/%s", arrays);
-    opd_tensor_file *file = opd_tensor_file_open(golden(whole, ".npz"));
+    opd_program *program = opd_program_load(golden(name, ".pt2"), NULL);
+    opd_tensor_file *file = opd_tensor_file_open(golden(arrays, ".npz"));
     opd_value inputs[16], outputs[16];
     CHECK_OR_RETURN(program && file);
     const int count = fill(program, file, inputs);
@@ -282,12 +256,58 @@ TEST(second_runs_of_programs_allocate_nothing) {
                                         "quantized", "effects"};
     static const char *const cores[] = {"mlp", "conv", "conv_training", "branch", "state", "sizes", "item", "heads"};
     const int threads = opd_threads();
-    opd_threads_set(1);                           /* helpers have caches of their own */
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) { OPD_SCOPE { check_mallocs(names[i], names[i]); } }
-    for (size_t i = 0; i < sizeof cores / sizeof *cores; i++) {
-        char name[100];
-        (void)snprintf(name, sizeof name, "%s.core", cores[i]);
-        OPD_SCOPE { check_mallocs(name, cores[i]); }
+    for (int count = 1; count <= 4; count *= 2) {
+        opd_threads_set(count);
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++) { OPD_SCOPE { check_mallocs(names[i], names[i]); } }
+        for (size_t i = 0; i < sizeof cores / sizeof *cores; i++) {
+            char name[100];
+            (void)snprintf(name, sizeof name, "%s.core", cores[i]);
+            OPD_SCOPE { check_mallocs(name, cores[i]); }
+        }
+    }
+    opd_threads_set(threads);
+}
+/* Kernels that work with memory of their own in every thread: convolutions of both kinds, products of batches, softmax over
+   columns, Fourier transforms, attention.  x: [8, 16, 24, 24]. */
+static int workers(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    opd_tensor *const weight = opd_narrow(opd_reshape(in[0], OPD_INTS(8, 16, 576)), 2, 0, 18);
+    opd_tensor *const small = opd_reshape(weight, OPD_INTS(16, 16, 3, 3)), *const wide = opd_cat(OPD_TENSORS(small, small));
+    opd_tensor *x = opd_relu(opd_conv2d(in[0], small));
+    x = opd_sigmoid(opd_narrow(opd_conv2d(x, wide), 1, 4, 16));
+    x = opd_reshape(opd_contiguous(x), OPD_INTS(8, 16, 400));
+    opd_tensor *const both = opd_bmm(x, opd_transpose(x, 1, 2)), *const soft = opd_softmax(x, 1);
+    opd_tensor *const seen = opd_scaled_dot_product_attention(opd_reshape(soft, OPD_INTS(8, 16, 40, 10)),
+                                                              opd_reshape(x, OPD_INTS(8, 16, 40, 10)),
+                                                              opd_reshape(x, OPD_INTS(8, 16, 40, 10)));
+    (void)user;
+    (void)n;
+    out[0] = opd_add(opd_sum(both), opd_sum(opd_abs(opd_view_as_real(opd_fft_r2c(seen, OPD_INTS(3), 0, true)))));
+    return opd_ok() ? 1 : -1;
+}
+TEST(second_runs_with_threads_allocate_nothing) {
+    const int threads = opd_threads();
+    for (int count = 1; count <= 4; count++) {
+        OPD_SCOPE {
+            OPD_NO_GRAD {
+                opd_tensor *x = opd_reshape(numbers(9216), OPD_INTS(8, 16, 24, 24)), *out[1], *want[1];
+                opd_graph *graph = opd_graph_trace(workers, NULL, &x, 1, NULL);
+                opd_threads_set(count);
+                CHECK_INT(workers(NULL, &x, 1, want), 1);
+                for (int i = 0; i < 12; i++) {
+                    const int64_t before = inside_mallocs;
+                    OPD_SCOPE {
+                        CHECK_INT(opd_graph_run(graph, &x, 1, out, 1), 1);
+                        CHECK(same(out[0], want[0]));
+                    }
+#if defined(CHECK_SANITIZED)
+                    (void)before;
+#else
+                    if (i) { CHECK_INT(inside_mallocs - before, 0); }
+#endif
+                }
+                opd_graph_free(graph);
+            }
+        }
     }
     opd_threads_set(threads);
 }

@@ -1,23 +1,10 @@
 /* Exported programs: golden/programs, made by golden/make_programs.py.  Each is run and compared, some are trained step by
    step as PyTorch trained them; what is wrong with inputs is said; files are cut off and damaged. */
 #include "../opdispatch.h"
-#include "check.h"
+#include "program_files.h"
 #include "python.h"
 #include <unistd.h>
 
-static char path[1100];
-/* The path of a golden file. */
-static const char *golden(const char *name, const char *end) {
-    const char *const slash = strrchr(__FILE__, '/');
-    (void)snprintf(path, sizeof path, "%.*sgolden/programs/%s%s", slash ? (int)(slash - __FILE__ + 1) : 0, __FILE__, name, end);
-    return path;
-}
-static opd_tensor *array(const opd_tensor_file *file, const char *key) {
-    char name[200];
-    (void)snprintf(name, sizeof name, "%s.bf16", key);
-    if (opd_tensor_file_find(file, name) >= 0) { return opd_view_dtype(opd_tensor_file_get(file, name), OPD_BFLOAT16); }
-    return opd_tensor_file_find(file, key) >= 0 ? opd_tensor_file_get(file, key) : NULL;
-}
 /* Compares by the largest value; exact where numbers are integers. */
 static void check_close(const char *what, opd_tensor *got, opd_tensor *want, double tolerance) {
     int same = opd_ndim(got) == opd_ndim(want) && opd_dtype(got) == opd_dtype(want);
@@ -32,21 +19,6 @@ static void check_close(const char *what, opd_tensor *got, opd_tensor *want, dou
         CHECK(!"another result");
     }
     CHECK(opd_ok());
-}
-/* Fills the inputs of a program from a file; how many. */
-static int fill(const opd_program *program, const opd_tensor_file *file, opd_value *inputs) {
-    const int count = opd_program_ninputs(program);
-    for (int i = 0; i < count; i++) {
-        char key[20], type[200];
-        (void)snprintf(key, sizeof key, "in%d", i);
-        (void)opd_program_input_type(program, i, type, sizeof type);
-        inputs[i] = opd_value_default();
-        if (opd_program_input_constant(program, i, NULL)) { continue; }
-        opd_tensor *const tensor = array(file, key);
-        CHECK(tensor != NULL);
-        inputs[i] = strcmp(type, "int") == 0 ? opd_value_int(opd_item_i64(tensor)) : opd_value_tensor(opd_clone(tensor));
-    }
-    return count;
 }
 static int complete(const opd_program *program) {
     const char *missing = NULL;
@@ -319,6 +291,10 @@ TEST(programs_check_their_inputs) {
         inputs[1] = opd_value_tensor(opd_ones(OPD_INTS(4, 6), OPD_FLOAT32));
         refused(program, inputs, 2, "has 2 dims, where the program wants 3");
         refused(program, inputs, 1, "expected 2 inputs but got 1");
+        inputs[1] = opd_value_tensor(opd_ones(OPD_INTS(4, 6, 5), OPD_INT64));
+        refused(program, inputs, 2, "input 1, 'y', is int64, where the program wants float32");
+        inputs[1] = opd_value_tensor(opd_ones(OPD_INTS(4, 6, 5), OPD_FLOAT64));
+        refused(program, inputs, 2, "input 1, 'y', is float64, where the program wants float32");
         inputs[1] = opd_value_int(3);
         refused(program, inputs, 2, "input 1, 'y', is no tensor");
     }
@@ -348,6 +324,27 @@ TEST(programs_check_their_inputs) {
         inputs[1] = opd_value_tensor(opd_full(opd_ints_of(NULL, 0), opd_value_int(9), OPD_INT64));
         refused(program, inputs, 2, "Runtime assertion failed for expression u0 <= 8");
     }
+    opd_program_free(program);
+}
+/* A program whose module was cast takes what it was cast to, and no other. */
+TEST(programs_that_were_cast_take_that_dtype) {
+    opd_program *program = opd_program_load(golden("mlp", ".pt2"), NULL);
+    opd_tensor_file *file = opd_tensor_file_open(golden("mlp", ".npz"));
+    OPD_SCOPE {
+        opd_value inputs[4], outputs[4];
+        const int count = fill(program, file, inputs);
+        opd_tensor *const x = inputs[0].u.t;
+        inputs[0] = opd_value_tensor(opd_to_dtype(x, OPD_FLOAT64));
+        refused(program, inputs, count, "is float64, where the program wants float32");
+        CHECK_INT(opd_module_to(opd_program_module(program), NULL, OPD_FLOAT64), 0);
+        CHECK(opd_program_run(program, inputs, count, outputs, 4) > 0);
+        CHECK(opd_ok() && opd_dtype(outputs[0].u.t) == OPD_FLOAT64);
+        inputs[0] = opd_value_tensor(opd_to_dtype(x, OPD_BFLOAT16));
+        refused(program, inputs, count, "is bfloat16, where the program wants float32");
+        inputs[0] = opd_value_tensor(opd_to_dtype(x, OPD_INT64));
+        refused(program, inputs, count, "is int64, where the program wants float32");
+    }
+    opd_tensor_file_close(file);
     opd_program_free(program);
 }
 /* A program is a function like others: under vmap and derivatives of functions, in a trace, on shapes alone. */
@@ -411,7 +408,7 @@ TEST(programs_take_views_and_say_what_is_wrong_with_others) {
         }
         opd_tensor *wrong = opd_ones(OPD_INTS(4, 6), OPD_FLOAT64);
         CHECK_INT(opd_program_function(program, &wrong, 1, got), -1);
-        CHECK(strstr(opd_error_message(), "in the graph's node %linear") != NULL);
+        CHECK(strstr(opd_error_message(), "input 0, 'x', is float64, where the program wants float32") != NULL);
         opd_error_clear();
         opd_graph *const graph = (opd_graph *)(uintptr_t)opd_program_graph(program);
         CHECK(opd_graph_dce(graph) >= 0 && opd_graph_cse(graph) >= 0 && opd_graph_fold(graph) >= 0);
@@ -1011,5 +1008,100 @@ TEST(programs_saved_without_memory) {
     read_bytes("torch_2_5_sizes");
     CHECK(check_allocations_at(load_and_save, NULL, "sizes", 300, false, __FILE__, __LINE__) > 20);
     free(bytes);
+}
+/* A size that stays open: two traces tell which. */
+static int opened(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    opd_tensor *const x = in[2];
+    const int64_t rows = opd_size(x, 0);
+    opd_tensor *const y = opd_relu(opd_linear_full(x, in[0], in[1])), *const parts = opd_reshape(y, OPD_INTS(rows * 3, 2));
+    (void)user;
+    (void)n;
+    out[0] = opd_add(parts, opd_arange(opd_value_int(2), OPD_FLOAT32));
+    out[1] = opd_add(opd_cat(OPD_TENSORS(y, y)), opd_sum(opd_zeros(OPD_INTS(rows + 1), OPD_FLOAT32)));
+    return opd_ok() ? 2 : -1;
+}
+static int other_sizes(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user;
+    (void)n;
+    out[0] = opd_size(in[0], 0) < 4 ? opd_relu(in[0]) : opd_tanh(in[0]);
+    return opd_ok() ? 1 : -1;
+}
+static int squares(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    const int64_t rows = opd_size(in[0], 0);
+    (void)user;
+    (void)n;
+    out[0] = opd_zeros(OPD_INTS(rows * rows), OPD_FLOAT32);
+    return opd_ok() ? 1 : -1;
+}
+TEST(sizes_stay_open_where_two_traces_differ) {
+    char file[1100], arguments[2300], said[1000] = "";
+    (void)snprintf(file, sizeof file, "%s", in_folder("open.pt2"));
+    int status = -1;
+    OPD_SCOPE {
+        opd_module *module = opd_module_new();
+        opd_tensor *in[3], *same[2], *out[2], *again[2];
+        in[0] = opd_randn(OPD_INTS(6, 4), OPD_FLOAT32);
+        in[1] = opd_randn(OPD_INTS(6), OPD_FLOAT32);
+        in[2] = opd_randn(OPD_INTS(5, 4), OPD_FLOAT32);
+        (void)opd_tensor_set_requires_grad(in[0], true);
+        (void)opd_tensor_set_requires_grad(in[1], true);
+        (void)opd_module_add(module, "weight", in[0], OPD_MODULE_PARAMETER);
+        (void)opd_module_add(module, "bias", in[1], OPD_MODULE_PARAMETER);
+        opd_graph *first = opd_graph_trace(opened, NULL, in, 3, NULL);
+        in[2] = opd_randn(OPD_INTS(8, 4), OPD_FLOAT32);
+        opd_graph *second = opd_graph_trace(opened, NULL, in, 3, NULL);
+        CHECK_INT(opd_program_save_open(first, second, module, file), 0);
+        opd_program *program = opd_program_load(file, NULL);
+        char type[100];
+        CHECK(program != NULL);
+        (void)opd_program_input_type(program, 0, type, sizeof type);
+        CHECK_STR(type, "float32 [s0, 4]");
+        for (int rows = 2; rows < 12 && opd_ok(); rows += 3) {
+            in[2] = opd_randn(OPD_INTS(rows, 4), OPD_FLOAT32);
+            CHECK_INT(opened(NULL, in, 3, out), 2);
+            CHECK_INT(opd_program_function(program, &in[2], 1, again), 2);
+            for (int i = 0; i < 2 && opd_ok(); i++) { check_close("open", again[i], out[i], 1e-6); }
+        }
+        CHECK_OK();
+        const char *const names_of[] = {"in0", "out0", "out1"};
+        opd_tensor *const tensors[] = {in[2], opd_detach(out[0]), opd_detach(out[1])};
+        CHECK_INT(opd_npz_save(in_folder("open.npz"), names_of, opd_tensors_of(tensors, 3)), 0);
+        (void)snprintf(arguments, sizeof arguments, "'%s' '%s'", file, in_folder("open.npz"));
+        status = python("programs.py", "torch", arguments, said, sizeof said);
+        opd_program_free(program);
+        CHECK_INT(opd_program_save_open(first, first, module, file), -1);
+        CHECK_ERROR(OPD_ERROR_ARGUMENT, "the traces have inputs of the same sizes");
+        opd_graph_free(first);
+        opd_graph_free(second);
+        same[0] = opd_ones(OPD_INTS(3), OPD_FLOAT32);
+        same[1] = opd_ones(OPD_INTS(5), OPD_FLOAT32);
+        static const opd_transform_fn wrong[] = {other_sizes, squares};
+        for (int i = 0; i < 2; i++) {
+            first = opd_graph_trace(wrong[i], NULL, &same[0], 1, NULL);
+            second = opd_graph_trace(wrong[i], NULL, &same[1], 1, NULL);
+            CHECK_INT(opd_program_save_open(first, second, NULL, file), -1);
+            if (i) { CHECK_ERROR(OPD_ERROR_ARGUMENT, "a size is 9 and 25 where the open one is 3 and 5"); }
+            else { CHECK_ERROR(OPD_ERROR_ARGUMENT, "the traces differ in more than sizes: the first calls aten::relu"); }
+            opd_graph_free(first);
+            opd_graph_free(second);
+        }
+        first = opd_graph_trace(other_sizes, NULL, &same[0], 1, NULL);
+        for (int i = 0; i < 3; i++) {              /* sizes of which a half tells nothing, and another number of dims */
+            same[1] = i == 2 ? opd_ones(OPD_INTS(3, 2), OPD_FLOAT32) : opd_ones(OPD_INTS(2 - i), OPD_FLOAT32);
+            second = opd_graph_trace(other_sizes, NULL, &same[1], 1, NULL);
+            CHECK_INT(opd_program_save_open(first, second, NULL, file), -1);
+            CHECK_ERROR(OPD_ERROR_ARGUMENT, i == 0 ? "sizes of 3 and 2 do not tell what depends on them"
+                        : i == 1 ? "sizes of 3 and 1 do not tell what depends on them" : "the traces have other inputs");
+            opd_graph_free(second);
+        }
+        opd_graph_free(first);
+        opd_module_free(module);
+    }
+    (void)remove(file);
+    (void)remove(in_folder("open.npz"));
+    if (status == 77) { SKIP("no python3 with torch 2.8 or later"); }
+    if (status) { printf("%s\n", said); }
+    CHECK_INT(status, 0);
+    CHECK(strstr(said, "checked: 2 outputs, 2 parameters") != NULL);
 }
 CHECK_MAIN()

@@ -247,6 +247,101 @@ TEST(tensors_become_lists) {
     CHECK(opd_script_compile("def f(x: Tensor):\n    return x.tolist()\n", NULL) == NULL);
     CHECK_ERROR(OPD_ERROR_SCHEMA, "Expected type hint for result of tolist()");
 }
+/* Loads an archive of golden/scripts; NULL with an error. */
+static opd_script *load_archive(const char *name) {
+    static uint8_t bytes[20000];
+    FILE *file = check_golden_at(__FILE__, name);
+    if (!file) { return NULL; }
+    const size_t size = fread(bytes, 1, sizeof bytes, file);
+    (void)fclose(file);
+    return opd_script_from_bytes(bytes, size);
+}
+/* Enums, hooks, futures in lists, and lists that grow in place: of make_script_kinds.py, with what PyTorch gives. */
+static void check_archive(const char *name, const char *want) {
+    const float numbers[] = {1, 2};
+    char text[1000];
+    opd_value x = opd_value_tensor(opd_tensor_from(numbers, OPD_INTS(2), OPD_FLOAT32)), result;
+    opd_script *script = load_archive(name);
+    for (int i = 0; i < 2; i++) {
+        CHECK_OR_RETURN(script != NULL);
+        CHECK_INT(opd_script_run(script, NULL, &x, 1, &result), 0);
+        CHECK_STR((opd_value_print(result, text, sizeof text), text), want);
+        CHECK_INT(opd_script_save(script, "/tmp/opd_script_kinds.pt"), 0);
+        opd_script_free(script);
+        script = i == 0 ? opd_script_load("/tmp/opd_script_kinds.pt") : NULL;
+    }
+    (void)remove("/tmp/opd_script_kinds.pt");
+}
+TEST(archives_with_enums_and_hooks_run_and_are_saved) {
+    OPD_SCOPED;
+    check_archive("scripts/enums.pt", "( 4\n 5\n[ CPUFloatType{2} ], [RED, GREEN], True, slow)");
+    check_archive("scripts/kinds.pt", "[ 0\n 0\n[ CPUFloatType{2} ],  2\n 4\n[ CPUFloatType{2} ],  4\n 8\n[ CPUFloatType{2} ], "
+                  "6\n[ CPUFloatType{} ]]");
+}
+TEST(enums_of_sources) {
+    OPD_SCOPED;
+    static const char source[] = "from enum import Enum\nclass Color(Enum):\n    RED = 1\n    GREEN = 2\n"
+        "def f(n: int) -> Tuple[int, str, bool]:\n    c = Color.RED if n == 1 else Color.GREEN\n"
+        "    total = 0\n    for k in Color:\n        total += k.value\n    return total, c.name, c != Color.RED\n";
+    opd_value n = opd_value_int(2), result;
+    char text[100];
+    opd_script *script = opd_script_compile(source, NULL);
+    CHECK_OR_RETURN(script != NULL);
+    CHECK_INT(opd_script_run(script, "f", &n, 1, &result), 0);
+    CHECK_STR((opd_value_print(result, text, sizeof text), text), "(3, GREEN, True)");
+    opd_script_free(script);
+    CHECK(opd_script_compile("class C(Enum):\n    A = 1\n    B = 'x'\n", NULL) == NULL);
+    CHECK_ERROR(OPD_ERROR_SCHEMA, "the values of an enum are of one type");
+    CHECK(opd_script_compile("class C(Enum):\n    A = [1]\n", NULL) == NULL);
+    CHECK_ERROR(OPD_ERROR_SCHEMA, "an enum's values are numbers or texts");
+    CHECK(opd_script_compile("class C(Enum):\n    A = 1\ndef f() -> int:\n    c = C.A\n    c.value = 3\n"
+                             "    return C.A.value\n", NULL) == NULL);
+    CHECK_ERROR(OPD_ERROR_SCHEMA, "a member of an enum cannot be changed");
+    CHECK(opd_script_compile("class C(Enum):\n    A = 1\ndef f() -> int:\n    return C(1).value\n", NULL) == NULL);
+    CHECK_ERROR(OPD_ERROR_SCHEMA, "cannot be called: write the member");
+}
+/* A member of an enum is one object for all who have it. */
+TEST(members_of_enums_cannot_be_changed) {
+    OPD_SCOPED;
+    opd_value member;
+    opd_script *script = opd_script_compile("class C(Enum):\n    A = 1\ndef f() -> C:\n    return C.A\n", NULL);
+    CHECK_OR_RETURN(script != NULL);
+    CHECK_INT(opd_script_run(script, "f", NULL, 0, &member), 0);
+    CHECK_INT(opd_object_set(member, "value", opd_value_int(2)), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "a member of an enum cannot be changed");
+    CHECK_INT(opd_object_get(member, "value").u.i, 1);
+    opd_script_free(script);
+}
+/* How many dims a convolution's result has is known, unless something in place gives it others.  Attributes that nobody
+   reads are not in the graph. */
+TEST(functions_that_are_called_are_simplified_without_harm) {
+    OPD_SCOPED;
+    static const char source[] =
+        "def known(x: Tensor, w: Tensor) -> int:\n    x = torch.conv2d(x, w)\n    return x.dim()\n"
+        "def written(x: Tensor, w: Tensor) -> int:\n    x = torch.conv2d(x, w)\n    x.unsqueeze_(0)\n"
+        "    return x.dim()\n"
+        "def dims(x: Tensor, w: Tensor) -> Tuple[int, int]:\n    return known(x, w), written(x, w)\n"
+        "class Pair:\n    def __init__(self, a: int):\n        self.a = a\n"
+        "def unread(n: int) -> int:\n    pair = Pair(n)\n    a = pair.a\n    return n\n";
+    opd_value args[] = {opd_value_tensor(opd_ones(OPD_INTS(1, 2, 3, 3), OPD_FLOAT32)),
+                        opd_value_tensor(opd_ones(OPD_INTS(1, 2, 2, 2), OPD_FLOAT32))}, result;
+    char text[2000];
+    opd_script *script = opd_script_compile(source, NULL);
+    CHECK_OR_RETURN(script != NULL);
+    CHECK_INT(opd_script_run(script, "dims", args, 2, &result), 0);
+    CHECK_STR((opd_value_print(result, text, sizeof text), text), "(4, 5)");
+    (void)opd_graph_print(opd_script_graph(script, "unread"), text, sizeof text);
+    CHECK(strstr(text, "prim::SetAttr") != NULL && strstr(text, "prim::GetAttr") == NULL);
+    opd_script_free(script);
+}
+static int load_and_run(void *user) {
+    const float numbers[] = {1, 2};
+    opd_value x = opd_value_tensor(opd_tensor_from(numbers, OPD_INTS(2), OPD_FLOAT32)), result;
+    opd_script *script = load_archive((const char *)user);
+    const int rc = script ? opd_script_run(script, NULL, &x, 1, &result) : -1;
+    opd_script_free(script);
+    return rc;
+}
 static int compile_control(void *user) {
     (void)user;
     opd_script *script = opd_script_compile(control, NULL);
@@ -256,5 +351,7 @@ static int compile_control(void *user) {
 TEST(every_allocation_may_fail) {
     OPD_SCOPED;
     CHECK(check_allocations_at(compile_control, NULL, "scripts", 4000, false, __FILE__, __LINE__) > 1);
+    CHECK(check_allocations_at(load_and_run, (void *)(uintptr_t)"scripts/enums.pt", "enums", 4000, false, __FILE__,
+                               __LINE__) > 1);
 }
 CHECK_MAIN()

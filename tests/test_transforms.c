@@ -783,7 +783,7 @@ static int apply(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
         if (args[i].tag == OPD_TAG_TENSORS) { args[i].u.tensors = lists[i]; }
     }
     if (args[0].tag == OPD_TAG_TENSOR && opd_schema_is_mutable(opd_op_schema(a->c->op))) { args[0].u.t = opd_clone(args[0].u.t); }
-    if (!args[0].u.t || opd_call_all((opd_op *)(uintptr_t)a->c->op, rets, args, a->c->nargs)) { return -1; }
+    if ((args[0].tag == OPD_TAG_TENSOR && !args[0].u.t) || opd_call_all((opd_op *)(uintptr_t)a->c->op, rets, args, a->c->nargs)) { return -1; }
     m = results_of(a->c->op, rets, r);
     if (m > 1 && first_result_only(a->c->op)) { m = 1; }
     for (i = 0; i < m; i++) {

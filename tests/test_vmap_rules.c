@@ -249,8 +249,8 @@ TEST(memory_runs_out_in_rules) {
     const int dims[4] = {OPD_NO_DIM, OPD_NO_DIM, 0, 0};
     opd_tensor *in[4], *out[OPD_TRANSFORM_OUTPUTS], *first[2];
     opd_vmap_options o;
-    int64_t n;
-    int rc, k;
+    int64_t n, seen;
+    int rc = -1, k;
     memset(&o, 0, sizeof o);
     o.in_dims = dims; o.nin_dims = 4;
     in[0] = numbers(OPD_INTS(2, 1, 3, 3)); in[1] = numbers(OPD_INTS(3, 2)); in[2] = numbers(OPD_INTS(3, 1, 4, 4));
@@ -258,13 +258,13 @@ TEST(memory_runs_out_in_rules) {
     CHECK_OR_RETURN(opd_vmap(gradients, NULL, in, 4, &o, out) == 2);
     for (k = 0; k < 2; k++) { first[k] = out[k]; }
     CHECK_INT(opd_ndim(first[0]), 5);
-    for (n = 1, rc = -1; rc < 0 && n < 5000; n++) {
+    for (n = 1, seen = 1; seen >= n - 1 && n < 5000; n++) {
         OPD_SCOPE {
             (void)opd_memory_fail_at(n, false);
             rc = opd_vmap(gradients, NULL, in, 4, &o, out);
-            (void)opd_memory_fail_at(0, false);
+            seen = opd_memory_fail_at(0, false);
             if (rc < 0) { CHECK(opd_error_code() == OPD_ERROR_MEMORY); opd_error_clear(); }
-            else { for (k = 0; k < 2; k++) { CHECK(same(out[k], first[k])); } }
+            else { for (k = 0; k < 2; k++) { CHECK(same(out[k], first[k])); } }      /* it can do without some */
             CHECK_INT(opd_transform_depth(), 0);
         }
     }

@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+"""Writes complex.txt: what PyTorch answers to the sample cases of the operators' cards when their tensors are complex.
+
+    OPD_LIST_CASES=1 ./test_golden > cases.txt       (each line: operator, tab, case)
+    python3 make_complex.py cases.txt > complex.txt  (needs PyTorch; made with 2.15)
+
+The inputs are those of tests/test_complex.c, made again here: complex128, parts that are multiples of 1/64.  A line is
+operator | case | kinds | result ... | grad ..., where kinds has a letter for each floating tensor of the case: C complex,
+R left real.  A result is dtype, [sizes] and the elements, complex ones as two numbers.  A gradient (of the floating tensors in their order, with the test's numbers as gradients of the results) is
+written likewise; "none" where there is none.  "!" stands for results that PyTorch refuses, and for gradients that it
+does not have.  A line that would be longer than SIZE is left out.
+"""
+import os
+import sys
+import warnings
+
+import torch
+
+sys.argv, argv = [sys.argv[0], os.devnull], sys.argv
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import make_samples as samples  # noqa: E402
+
+warnings.filterwarnings('ignore')
+SIZE = 4000                     # characters of a line, at most
+MORE = ('conv', '_conv')        # what PyTorch refuses in some forms only, and we do not
+REAL = ('aten::complex', 'aten::polar')     # make complex numbers of real ones
+WRONG = ('as_strided_scatter',)  # gradients that are PyTorch's mistake: those of self where src was written
+
+
+def parts(tensor, seed):
+    """Complex numbers: the given real parts, and imaginary ones of the test's own."""
+    imaginary = [int((samples.case_random(seed + 500, i) * 4 - 2) * 64 // 1) / 64 for i in range(tensor.numel())]
+    return torch.complex(tensor.double(), torch.tensor(imaginary, dtype=torch.float64).reshape(tensor.shape))
+
+
+class Case(samples.Case):
+    def __init__(self, text, kinds):
+        super().__init__(text)
+        self.kinds, self.inputs = kinds, []
+
+    def tensor(self):
+        tensor = super().tensor()
+        if not tensor.is_floating_point():
+            return tensor
+        kind = self.kinds[len(self.inputs) % len(self.kinds)]
+        tensor = parts(tensor, self.seed) if kind == 'C' else tensor.double()
+        self.inputs.append(tensor)
+        return tensor
+
+
+def number(v):
+    if isinstance(v, complex):
+        return number(v.real) + ' ' + number(v.imag)
+    return '%d' % v if isinstance(v, (int, bool)) else '%.9g' % v
+
+
+def show(r):
+    if isinstance(r, (list, tuple)):
+        return [t for x in r for t in show(x)]
+    if isinstance(r, torch.Tensor):
+        return ['%s [%s]%s' % (str(r.dtype)[6:], ','.join(map(str, r.shape)), ''.join(' ' + number(v) for v in r.reshape(-1).tolist()))]
+    if isinstance(r, (bool, int, float, complex)):
+        return ['number [] ' + number(r)]
+    return []
+
+
+def tensors_of(r):
+    if isinstance(r, (list, tuple)):
+        return [t for x in r for t in tensors_of(x)]
+    return [r] if isinstance(r, torch.Tensor) else []
+
+
+def gradients(op, text, kinds):
+    """The gradients of the floating inputs, as texts."""
+    case = Case(text, kinds)
+    args, kwargs = case.arguments(op._schema)
+    for tensor in case.inputs:
+        tensor.requires_grad_()
+    results = op(*args, **kwargs)
+    outs = [t for t in tensors_of(results) if t.requires_grad]
+    if not outs:
+        return ['none']
+    grads = []
+    for k, out in enumerate(outs):
+        real = torch.tensor([(samples.case_random(900 + k, i) * 128 // 1) / 64 - 1 for i in range(out.numel())],
+                            dtype=torch.float64).reshape(out.shape)
+        grads.append(parts(real, 900 + k).to(out.dtype) if out.is_complex() else real.to(out.dtype))
+    found = torch.autograd.grad(outs, case.inputs, grads, allow_unused=True)
+    return [t for g in found for t in (['none'] if g is None else show(g))]
+
+
+def sample(name, text, kinds):
+    base, overload = (name.split('::')[1].split('.') + ['default'])[:2]
+    try:
+        op = getattr(getattr(torch.ops.aten, base), overload)
+    except AttributeError:
+        return None
+    try:
+        case = Case(text, kinds)
+        args, kwargs = case.arguments(op._schema)
+    except Exception:
+        return None
+    if not case.inputs or (len(kinds) > 1 and len(case.inputs) < 2):
+        return None
+    try:
+        with torch.no_grad():
+            results = show(op(*args, **kwargs))
+    except Exception:
+        return None if base.startswith(MORE) else ['!']
+    if not results or sum(map(len, results)) > SIZE:
+        return None
+    try:
+        grads = gradients(op, text, kinds)
+    except Exception:
+        grads = ['!']
+    if sum(map(len, grads)) > SIZE or base in WRONG:
+        grads = ['!']
+    return results + ['grad'] + grads
+
+
+def main():
+    for line in open(argv[1]):
+        name, text = line.rstrip('\n').split('\t')
+        if any(r in name for r in samples.RANDOM) or (name == 'aten::full' and 'True' in text):
+            continue
+        for kinds in ('C', 'CR', 'RC') + (('R',) if name in REAL else ()):
+            found = sample(name, text, kinds)
+            if found:
+                print(' | '.join([name, text, kinds] + found))
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,348 @@
+/* Complex numbers: PyTorch's answers to the operators' sample cases with complex tensors, and the gradients by its
+   convention (golden/complex.txt, made by golden/make_complex.py); tangents against gradients. */
+#include "../opdispatch.h"
+#include "cases.h"
+
+static const char *where;
+static int refused, answered, refused_grads, grads_right, tangents_right;
+static bool shown(void) {
+    static int show = -1;
+    if (show < 0) { show = getenv("OPD_SHOW_REFUSED") != NULL; }
+    return show;
+}
+static bool wrong(const char *text, double have, double want) {
+    printf("    %s: %s", where, text);
+    if (have < want || have > want || isnan(have) != isnan(want)) { printf(" %.9g, not %.9g", have, want); }
+    printf("\n");
+    CHECK(!"the answer is PyTorch's");
+    return false;
+}
+static bool number_is(double have, double want) {
+    return (isnan(want) && isnan(have)) || (isinf(want) && isinf(have) && (want > 0) == (have > 0)) ||
+           fabs(want - have) <= 1e-6 * (1 + fabs(want));
+}
+/* Element i as its parts. */
+static void parts_of(const opd_tensor *t, int64_t i, double *parts) {
+    const double *p = (const double *)(const void *)((const char *)opd_data(t) + case_offset(t, i));
+    const float *f = (const float *)(const void *)p;
+    parts[0] = opd_dtype(t) == OPD_COMPLEX128 ? p[0] : opd_dtype(t) == OPD_COMPLEX64 ? f[0] : case_get(t, i);
+    parts[1] = opd_dtype(t) == OPD_COMPLEX128 ? p[1] : opd_dtype(t) == OPD_COMPLEX64 ? f[1] : 0;
+}
+/* One tensor against "dtype [sizes] elements". */
+static bool same_tensor(opd_tensor *t, const char *text) {
+    char dtype[16], *end;
+    double parts[2];
+    int d, used = 0;
+    if (sscanf(text, " %15s [%n", dtype, &used) != 1) { return wrong("the sample cannot be read", 0, 0); }
+    if (!t) { return wrong("no tensor", 0, 0); }
+    if (strcmp(dtype, opd_dtype_name(opd_dtype(t))) != 0) { return wrong(opd_dtype_name(opd_dtype(t)), 0, 0); }
+    text += used;
+    for (d = 0; *text != ']'; d++) {
+        int64_t size = strtoll(text, &end, 10);
+        if (d >= opd_ndim(t) || opd_sizes(t)[d] != size) { return wrong("size", d < opd_ndim(t) ? (double)opd_sizes(t)[d] : -1, (double)size); }
+        text = *end == ',' ? end + 1 : end;
+    }
+    if (d != opd_ndim(t)) { return wrong("dimensions", opd_ndim(t), d); }
+    text++;
+    for (int64_t i = 0; i < opd_numel(t); i++) {
+        parts_of(t, i, parts);
+        for (int k = 0; k < (opd_dtype_is_complex(opd_dtype(t)) ? 2 : 1); k++, text = end) {
+            double want = strtod(text, &end);
+            if (!number_is(parts[k], want) || end == text) { return wrong("element", parts[k], want); }
+        }
+    }
+    return true;
+}
+static bool same_number(const opd_value *v, const char *text) {
+    double want[2] = {0, 0};
+    double have = v->tag == OPD_TAG_FLOAT ? v->u.d : v->tag == OPD_TAG_COMPLEX ? v->u.c[0] : (double)v->u.i;
+    if (sscanf(text, " number [] %lf %lf", &want[0], &want[1]) < 1 || !number_is(have, want[0]) ||
+        !number_is(v->tag == OPD_TAG_COMPLEX ? v->u.c[1] : 0, want[1])) { return wrong("number", have, want[0]); }
+    return true;
+}
+/* Cuts the next of the texts between bars off; NULL at the end. */
+static char *next_text(char **rest) {
+    char *text = *rest, *end = text ? strstr(text, " | ") : NULL;
+    if (end) { *end = 0; }
+    *rest = end ? end + 3 : NULL;
+    return text;
+}
+static bool same_results(const op_case *c, const opd_value *rets, char **rest) {
+    for (int i = 0; i < opd_schema_nreturns(opd_op_schema(c->op)); i++) {
+        const int n = rets[i].tag == OPD_TAG_TENSORS ? rets[i].n : rets[i].tag == OPD_TAG_NONE ? 0 : 1;
+        for (int k = 0; k < n; k++) {
+            char *text = next_text(rest);
+            if (!text) { return wrong("more results", 0, 0); }
+            if (rets[i].tag == OPD_TAG_TENSOR ? !same_tensor(rets[i].u.t, text) : rets[i].tag == OPD_TAG_TENSORS
+                ? !same_tensor(rets[i].u.tensors[k], text) : !same_number(&rets[i], text)) { return false; }
+        }
+    }
+    return true;
+}
+
+/* Numbers like t, those of make_complex.py for seed. */
+static opd_tensor *weights_like(const opd_tensor *t, int seed) {
+    const opd_scalar_type dtype = opd_dtype_is_complex(opd_dtype(t)) ? OPD_COMPLEX128 : OPD_FLOAT64;
+    opd_tensor *weights = opd_tensor_new(opd_ints_of(opd_sizes(t), opd_ndim(t)), dtype);
+    for (int64_t i = 0; weights && i < opd_numel(t); i++) {
+        case_put(weights, i, floor(case_random(seed, i) * 128) / 64 - 1);
+        if (dtype == OPD_COMPLEX128) { case_put_imaginary(weights, i, seed); }
+    }
+    return weights && dtype != opd_dtype(t) ? opd_to_dtype(weights, opd_dtype(t)) : weights;
+}
+/* The real inner product: the sum of Re(conj(x) y). */
+static double inner(const opd_tensor *x, const opd_tensor *y) {
+    double sum = 0, first[2], second[2];
+    for (int64_t i = 0; i < opd_numel(x); i++) {
+        parts_of(x, i, first);
+        parts_of(y, i, second);
+        sum += first[0] * second[0] + first[1] * second[1];
+    }
+    return sum;
+}
+static bool note_refused(int *count, const char *what_was) {
+    if (shown()) { printf("refused %s: %s: %s\n", what_was, where, opd_error_message()); }
+    opd_error_clear();
+    ++*count;
+    return true;
+}
+static bool is_floating(const opd_tensor *t) { return opd_dtype_is_floating(opd_dtype(t)) || opd_dtype_is_complex(opd_dtype(t)); }
+
+/* Gradients of the case against the sample's; then <weights, J v> = <J* weights, v> for the tangents. */
+static bool check_gradients(op_case *c, const char *text, char *rest) {
+    opd_value rets[16];
+    opd_tensor *outs[MOST_RESULTS], *ends[MOST_RESULTS], *weights[MOST_RESULTS], *grads[CASE_LIST];
+    opd_backward_options allow;
+    int nouts, n = 0;
+    if (!rest || strncmp(rest, "!", 1) == 0 || strncmp(rest, "none", 4) == 0) { return true; }
+    if (!case_read_next(c, &text)) { return wrong("the case cannot be read again", 0, 0); }
+    for (int i = 0; i < c->nfloating; i++) { opd_tensor_set_requires_grad(c->floating[i], true); }
+    if (opd_call_all((opd_op *)(uintptr_t)c->op, rets, c->args, c->nargs)) { return note_refused(&refused_grads, "recording"); }
+    nouts = results_of(c->op, rets, outs);
+    for (int i = 0; i < nouts; i++) {
+        if (!opd_tensor_requires_grad(outs[i]) || !is_floating(outs[i])) { continue; }
+        ends[n] = outs[i];
+        weights[n] = weights_like(outs[i], 900 + n);
+        n++;
+    }
+    if (n == 0) { return wrong("no result requires a gradient", 0, 0); }
+    memset(&allow, 0, sizeof allow);
+    allow.grad_outputs = weights;
+    allow.allow_unused = true;
+    if (opd_autograd_grad(ends, n, c->floating, c->nfloating, &allow, grads)) { return note_refused(&refused_grads, "gradient"); }
+    for (int i = 0; i < c->nfloating; i++) {
+        char *want = next_text(&rest);
+        if (!want) { return wrong("fewer gradients", 0, 0); }
+        if (strcmp(want, "none") == 0 ? grads[i] && inner(grads[i], grads[i]) > 0 : grads[i] != NULL && !same_tensor(grads[i], want)) {
+            printf("    gradient %d\n", i);
+            return false;
+        }
+        if (strcmp(want, "none") != 0 && !grads[i]) { return wrong("no gradient", 0, 0); }
+    }
+    grads_right++;
+    return true;
+}
+static bool check_tangents(op_case *c, const char *text) {
+    opd_value rets[16];
+    opd_tensor *outs[MOST_RESULTS], *grads[CASE_LIST], *tangents[CASE_LIST], *weights[MOST_RESULTS], *ends[MOST_RESULTS], *tangent;
+    opd_backward_options allow;
+    double forward = 0, backward = 0;
+    int nouts, n = 0;
+    opd_scope scope;
+    if (!case_read_next(c, &text)) { return false; }
+    for (int i = 0; i < c->nfloating; i++) {
+        tangents[i] = weights_like(c->floating[i], 700 + i);
+        opd_tensor_set_requires_grad(c->floating[i], true);
+    }
+    if (opd_call_all((opd_op *)(uintptr_t)c->op, rets, c->args, c->nargs)) { return note_refused(&refused_grads, "recording"); }
+    nouts = results_of(c->op, rets, outs);
+    for (int i = 0; i < nouts; i++) {
+        if (opd_tensor_requires_grad(outs[i]) && is_floating(outs[i])) {
+            ends[n] = outs[i];
+            weights[n] = weights_like(outs[i], 900 + n);
+            n++;
+        }
+    }
+    if (n == 0) { return true; }
+    memset(&allow, 0, sizeof allow);
+    allow.grad_outputs = weights;
+    allow.allow_unused = true;
+    if (opd_autograd_grad(ends, n, c->floating, c->nfloating, &allow, grads)) { opd_error_clear(); return true; }
+    for (int i = 0; i < c->nfloating; i++) { if (grads[i]) { backward += inner(grads[i], tangents[i]); } }
+    if (opd_dual_level_begin()) { return false; }
+    scope = opd_scope_open();
+    for (int i = 0; i < c->nargs; i++) {
+        const int m = c->args[i].tag == OPD_TAG_TENSORS ? c->args[i].n : c->args[i].tag == OPD_TAG_TENSOR;
+        for (int k = 0; k < m; k++) {
+            opd_tensor **at = c->args[i].tag == OPD_TAG_TENSOR ? &c->args[i].u.t : &c->lists[i].tensors[k];
+            for (int j = 0; j < c->nfloating; j++) {
+                if (*at == c->floating[j]) { *at = opd_dual_new(opd_detach(*at), tangents[j]); break; }
+            }
+        }
+    }
+    if (opd_ok() && opd_call_all((opd_op *)(uintptr_t)c->op, rets, c->args, c->nargs) == 0) {
+        nouts = results_of(c->op, rets, outs);
+        n = 0;
+        for (int i = 0; i < nouts; i++) {
+            if (!is_floating(outs[i])) { continue; }
+            (void)opd_dual_unpack(outs[i], &tangent);
+            if (tangent) { forward += inner(weights_like(outs[i], 900 + n), tangent); }
+            n++;
+        }
+    }
+    if (!opd_ok()) { (void)note_refused(&refused_grads, "tangent"); forward = backward; }
+    else { tangents_right++; }
+    opd_scope_close(&scope);
+    opd_dual_level_end(0);
+    if (fabs(forward - backward) > 1e-6 * (1 + fabs(forward))) { return wrong("tangents and gradients", forward, backward); }
+    return true;
+}
+
+static bool check_sample(op_case *c, char *line) {
+    opd_value rets[16];
+    char name[100], text[400], *rest = line, *cut, *gradients;
+    const char *at = text;
+    where = line;
+    cut = next_text(&rest);
+    (void)snprintf(name, sizeof name, "%s", cut);
+    (void)snprintf(text, sizeof text, "%s", next_text(&rest));
+    c->kinds = next_text(&rest);
+    (void)snprintf(what, sizeof what, "%s | %s | %s", name, text, c->kinds);
+    where = what;
+    c->op = opd_find_quiet(name);
+    if (!c->op) { return wrong("the operator is gone", 0, 0); }
+    if (!case_read_next(c, &at)) { return wrong("the case cannot be read", 0, 0); }
+    const bool failed = opd_call_all((opd_op *)(uintptr_t)c->op, rets, c->args, c->nargs) != 0;
+    if (*rest == '!') {
+        const bool right = failed || !opd_ok();
+        if (right && shown()) { printf("both refuse %s: %s\n", what, opd_error_message()); }
+        opd_error_clear();
+        return right || wrong("answers what PyTorch refuses", 0, 0);
+    }
+    if (failed) { return note_refused(&refused, "forward"); }
+    gradients = strstr(rest, " | grad | ");
+    if (gradients) {
+        *gradients = 0;
+        gradients += strlen(" | grad | ");
+    }
+    if (!same_results(c, rets, &rest)) { return false; }
+    answered++;
+    if (!check_gradients(c, text, gradients)) { return false; }
+    return !gradients || *gradients == '!' || check_tangents(c, text);
+}
+
+TEST(samples_of_pytorch_with_complex_tensors) {
+    static char line[1 << 16];
+    static op_case c;
+    FILE *f = check_golden("complex.txt");
+    const char *only = getenv("OPD_ONLY");
+    CHECK_OR_RETURN(f != NULL);
+    answered = refused = refused_grads = grads_right = tangents_right = 0;
+    memset(&c, 0, sizeof c);
+    c.dtype = OPD_FLOAT64;
+    while (fgets(line, sizeof line, f)) {
+        opd_scope scope = opd_scope_open();
+        line[strcspn(line, "\n")] = 0;
+        if (!only || strstr(line, only)) { CHECK(check_sample(&c, line)); }
+        opd_scope_close(&scope);
+    }
+    (void)fclose(f);
+    if (shown()) {
+        printf("%d answered, %d refused; gradients: %d right, %d refused; %d tangents\n", answered, refused, grads_right, refused_grads,
+               tangents_right);
+    }
+    CHECK(answered > 700);
+    CHECK(refused < 30);
+    CHECK_INT(refused_grads, 0);
+}
+/* PyTorch's answers at branch cuts, at NaN and where squares overflow or vanish. */
+TEST(functions_at_their_edges) {
+    static const struct { const char *name; double in[2], want[2]; } edges[] = {
+        {"aten::log", {1, NAN}, {NAN, NAN}}, {"aten::log", {-2, -0.0}, {0.6931471805599453, -3.141592653589793}},
+        {"aten::sqrt", {-4, -0.0}, {0, -2}}, {"aten::sqrt", {1e200, 1e200}, {1.09868411346781e100, 4.550898605622274e99}},
+        {"aten::abs", {1e200, 1e200}, {1.4142135623730951e200, 0}}, {"aten::atan", {1e-200, 1}, {0.7853981633974483, 230.60508288968455}},
+        {"aten::atanh", {2, 0}, {0.5493061443340548, 1.5707963267948966}}, {"aten::exp", {-INFINITY, 1}, {0, 0}},
+        {"aten::acos", {2, -0.0}, {0, 1.3169578969248166}}, {"aten::tanh", {700, 1}, {1, 0}},
+        {"aten::reciprocal", {1e200, 1e200}, {5e-201, -5e-201}}, {"aten::log1p", {1e-200, 0}, {1e-200, 0}},
+        {"aten::atanh", {-0.999999999, 0}, {-10.708206522644144, 0}}, {"aten::atan", {0, 0.999999999}, {0, 10.708206522644144}},
+        {"aten::expm1", {1e-20, 0}, {1e-20, 0}}, {"aten::exp", {710, 0.7853981633974483}, {1.5796728482882015e+308, 1.5796728482882013e+308}},
+        {"aten::log", {1.5e308, 1.5e308}, {709.9482473405542, 0.7853981633974483}}};
+    for (size_t i = 0; i < sizeof edges / sizeof edges[0]; i++) {
+        opd_scope scope = opd_scope_open();
+        opd_tensor *x = opd_tensor_from(edges[i].in, opd_ints_of(NULL, 0), OPD_COMPLEX128);
+        opd_value arg = opd_value_tensor(x);
+        opd_tensor *y = opd_call_op((opd_op *)(uintptr_t)opd_find_quiet(edges[i].name), &arg, 1);
+        double have[2] = {0, 0};
+        CHECK(y != NULL);
+        if (y) { parts_of(y, 0, have); }
+        for (int k = 0; k < 2; k++) {
+            const double want = edges[i].want[k];
+            if (!(isnan(want) ? isnan(have[k]) : fabs(have[k] - want) <= 1e-14 * fabs(want))) {
+                printf("%s(%g, %g): %.17g, not %.17g\n", edges[i].name, edges[i].in[0], edges[i].in[1], have[k], want);
+                CHECK(!"the edge is right");
+            }
+        }
+        opd_scope_close(&scope);
+    }
+}
+static opd_tensor *pairs(const double *parts, int64_t count) {
+    return opd_tensor_from(parts, opd_ints_of(&count, 1), OPD_COMPLEX128);
+}
+/* Whether element i is that number. */
+static void is_number(const opd_tensor *t, int64_t i, double re, double im) {
+    double have[2] = {NAN, NAN};
+    CHECK(t != NULL);
+    if (t) { parts_of(t, i, have); }
+    CHECK_NEAR(have[0], re, 1e-12);
+    CHECK_NEAR(have[1], im, 1e-12);
+}
+static int vdot_of(void *user, opd_tensor *const *in, int nin, opd_tensor **out) {
+    (void)user;
+    (void)nin;
+    return (out[0] = opd_vdot(in[0], in[1])) ? 1 : -1;
+}
+TEST(imaginary_parts_are_not_lost) {
+    static const double ones[] = {0, 1, 0, 1}, some[] = {1, 2, 3, -1, 0.5, 1, 2, 2}, number[2] = {1, 2}, i_alone[2] = {0, 1};
+    const int64_t square[2] = {2, 2};
+    opd_tensor *x = pairs(ones, 2), *y = pairs(some, 4), *out, *in[2];
+    out = opd_to_dtype(x, OPD_BOOL);
+    CHECK(out && case_get(out, 0) > 0 && case_get(out, 1) > 0);
+    out = opd_prod_full(x, opd_value_dtype(OPD_FLOAT32));
+    is_number(out, 0, 0, 0);
+    out = opd_reshape(y, opd_ints_of(square, 2));
+    in[0] = in[1] = out;
+    CHECK(opd_vmap(vdot_of, NULL, in, 2, NULL, &out) == 1);
+    is_number(out, 0, 15, 0);
+    is_number(out, 1, 9.25, 0);
+    in[0] = opd_zeros(opd_ints_of(square, 1), OPD_FLOAT32);
+    in[1] = opd_to_dtype(in[0], OPD_COMPLEX128);
+    out = opd_addr_full(opd_ones_like(opd_reshape(y, opd_ints_of(square, 2))), in[1], in[1], opd_value_complex(i_alone), opd_value_int(1));
+    is_number(out, 3, 0, 1);
+    out = opd_complex(opd_neg(in[0]), opd_neg(in[0]));
+    CHECK(out && signbit(((const float *)opd_data(out))[0]) && signbit(((const float *)opd_data(out))[1]));
+    out = opd_isclose_full(opd_mul_Scalar(x, opd_value_float(NAN)), opd_mul_Scalar(x, opd_value_float(NAN)), 1e-5, 1e-8, true);
+    CHECK(out && case_get(out, 0) > 0);
+    y = pairs(some, 2);
+    (void)opd_tensor_set_requires_grad(x, true);
+    (void)opd_tensor_set_requires_grad(y, true);
+    CHECK(opd_backward(opd_sum(opd_real(opd_lerp_Scalar(x, y, opd_value_complex(number))))) == 0);
+    is_number(opd_tensor_grad(x), 0, 0, 2);
+    is_number(opd_tensor_grad(y), 0, 1, -2);
+    x = opd_zeros_like(opd_detach(x));
+    (void)opd_tensor_set_requires_grad(x, true);
+    CHECK(opd_backward(opd_sum(opd_angle(x))) == 0);
+    is_number(opd_tensor_grad(x), 0, 0, 0);
+}
+TEST(imaginary_parts_are_refused_by_real_numbers) {
+    static const double ones[] = {0, 1, 0, 1}, number[2] = {1, 2};
+    const int64_t square[2] = {2, 2};
+    opd_tensor *real = opd_ones(opd_ints_of(square, 2), OPD_FLOAT32);
+    const opd_value value = opd_value_complex(number);
+    CHECK(!opd_addmm_full(real, real, real, opd_value_int(1), value));
+    CHECK_ERROR(OPD_ERROR_DTYPE, "value cannot be converted to type float without overflow");
+    CHECK(!opd_addcmul_full(real, real, real, value));
+    CHECK_ERROR(OPD_ERROR_DTYPE, "value cannot be converted to type float without overflow");
+    CHECK(!opd_abs_(pairs(ones, 2)));
+    CHECK_ERROR(OPD_ERROR_DTYPE, "In-place abs");
+}
+CHECK_MAIN()

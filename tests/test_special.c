@@ -1,0 +1,103 @@
+/* Special functions: values as mpmath and PyTorch have them (golden/special.txt), dtypes, derivatives of any order. */
+#include "../opdispatch.h"
+#include "check.h"
+
+/* What aten::name gives at x, and y unless it is NULL, in dtype; polygamma's order comes first. */
+static double value_of(const char *name, double x, const double *y, opd_scalar_type dtype) {
+    char full[100];
+    double value = 0;
+    (void)snprintf(full, sizeof full, "aten::%s", name);
+    OPD_SCOPE {
+        opd_value args[2], got;
+        opd_op *op = opd_find(full);
+        const bool order = strcmp(name, "polygamma") == 0;
+        args[order] = opd_value_tensor(opd_full(opd_ints_of(NULL, 0), opd_value_float(x), dtype));
+        if (order) { args[0] = opd_value_int((int64_t)*y); }
+        else if (y) { args[1] = opd_value_tensor(opd_full(opd_ints_of(NULL, 0), opd_value_float(*y), dtype)); }
+        if (op && opd_call_all(op, &got, args, y ? 2 : 1) == 0) { value = opd_item_f64(got.u.t); }
+        CHECK(opd_ok());
+    }
+    return value;
+}
+static bool as_good(double have, double want, double limit, double least) {
+    if (isnan(want) || isnan(have)) { return isnan(want) && isnan(have); }
+    return have == want || fabs(have - want) <= limit * fabs(want) + least;
+}
+
+TEST(values_are_those_of_mpmath_and_pytorch) {
+    FILE *golden = check_golden("special.txt");
+    char line[400], name[100], first[40], second[40], third[40];
+    int count = 0, wrong = 0;
+    CHECK_OR_RETURN(golden != NULL);
+    while (fgets(line, sizeof line, golden)) {
+        char kind;
+        double error = 0, x, y, want, have, limit;
+        const int read = sscanf(line, "%c %99s %39s %39s %39s %lf", &kind, name, first, second, third, &error);
+        CHECK_OR_RETURN(read == (kind == '~' ? 6 : 5));
+        x = strtod(first, NULL);
+        y = strtod(second, NULL);
+        want = strtod(third, NULL);
+        limit = kind == '=' ? 1e-5 : error > 5e-14 ? 2 * error : 1e-13;
+        have = value_of(name, x, *second == '-' && !second[1] ? NULL : &y, OPD_FLOAT64);
+        count++;
+        if (!as_good(have, want, limit, kind == '=' ? 1e-14 : 0)) {
+            printf("float64 %s gives %.17g\n", line, have);
+            wrong++;
+        }
+        if (kind == '=' || fabs(want) > 3e38 || fabs(want) < 1e-37) { continue; }
+        have = value_of(name, x, *second == '-' && !second[1] ? NULL : &y, OPD_FLOAT32);
+        limit = strcmp(name, "special_ndtr") == 0 ? 5e-6 : 2 * 1.1920929e-7 + 2 * error;   /* that is composed */
+        if (!as_good(have, want, limit, 0)) {
+            printf("float32 %s gives %.9g\n", line, have);
+            wrong++;
+        }
+    }
+    (void)fclose(golden);
+    CHECK(count > 2500);
+    CHECK_INT(wrong, 0);
+}
+
+TEST(dtypes_are_those_of_pytorch) {
+    opd_tensor *whole = opd_full(OPD_INTS(3), OPD_V(4), OPD_INT64), *half = opd_full(OPD_INTS(3), OPD_V(0.5), OPD_BFLOAT16);
+    CHECK_INT(opd_dtype(opd_lgamma(whole)), OPD_FLOAT32);
+    CHECK_INT(opd_dtype(opd_special_legendre_polynomial_p(whole, whole)), OPD_FLOAT32);
+    CHECK_INT(opd_dtype(opd_mvlgamma(whole, 2)), OPD_FLOAT32);
+    CHECK_INT(opd_dtype(opd_erfinv(half)), OPD_BFLOAT16);
+    CHECK_INT(opd_dtype(opd_special_zeta_self_scalar(OPD_V(2.5), whole)), OPD_FLOAT32);
+    CHECK(opd_special_airy_ai(half) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "\"airy_ai_cpu\" not implemented for 'BFloat16'");
+    CHECK(opd_igamma(whole, whole) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "\"igamma_cpu\" not implemented for 'Long'");
+    CHECK(opd_i0(opd_full(OPD_INTS(3), OPD_V(1), OPD_COMPLEX64)) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "\"i0_vml_cpu\" not implemented for 'ComplexFloat'");
+    CHECK(opd_polygamma(-1, half) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "polygamma(n, x) does not support negative n.");
+    CHECK(opd_mvlgamma(half, 0) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "p has to be greater than or equal to 1");
+    CHECK(opd_polygamma_(whole, 1) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "result type Float can't be cast to the desired output type Long");
+}
+
+/* The gradient of y's sum with respect to x, recorded. */
+static opd_tensor *gradient(opd_tensor *y, opd_tensor *x) {
+    opd_tensor *sum = opd_sum(y), *grad = NULL;
+    opd_backward_options options;
+    memset(&options, 0, sizeof options);
+    options.create_graph = true;
+    (void)opd_autograd_grad(&sum, 1, &x, 1, &options, &grad);
+    return grad;
+}
+/* The third derivative of lgamma, and polygamma_ on a tape. */
+TEST(derivatives_have_any_order) {
+    opd_tensor *x = opd_full(OPD_INTS(1), OPD_V(2.5), OPD_FLOAT64), *grad, *y;
+    opd_tensor_set_requires_grad(x, true);
+    grad = opd_lgamma(x);
+    for (int i = 0; i < 3; i++) { grad = gradient(grad, x); }
+    CHECK_NEAR(opd_item_f64(grad), -0.23620405164172739, 1e-14);
+    y = opd_polygamma_(opd_mul(x, x), 1);
+    CHECK_NEAR(opd_item_f64(gradient(y, x)), 5 * opd_item_f64(opd_polygamma(2, opd_mul(x, x))), 1e-14);
+    CHECK(opd_igamma(x, x) == NULL);
+    CHECK(!opd_ok());
+    opd_error_clear();
+}
+CHECK_MAIN()
