@@ -16,6 +16,8 @@
      clamp clamp.Tensor clamp_min.Tensor clamp_max.Tensor fmin   gradients at a bound or a tie: 0 or halves, as in 2.15
      arange arange.start arange.start_step   fractions in int64: as many as in 2.15, which counts before it truncates
      aminmax                       of a number with keepdim: no dim, as in 2.15
+     stft.center istft             1.13 has no align_to_window; pairs of real numbers for complex ones are refused as in
+                                   2.15
      binary_cross_entropy.out      1.13 and 2.15 reduce into the tensor that they read
      scatter scatter_add           int32 indices, which 1.13 refuses, are taken as in 2.15
      gather.out nll_loss2d_backward native_group_norm   refused by 1.13, defined here (dtype or strides of out, empty)

@@ -1,0 +1,94 @@
+/* Signals: windows, transforms of pieces and back, their errors, as PyTorch 2.15 has them. */
+#include "check.h"
+
+#define CALL(name, ...) ({ static opd_op *op_; OPD_CALL(OPD_OP(&op_, name), __VA_ARGS__); })
+static opd_tensor *counted(int64_t count, opd_scalar_type dtype) {
+    return opd_arange_full(opd_value_int(count), opd_value_int(dtype), OPD_NONE, OPD_NONE, OPD_NONE);
+}
+/* The transform by stft.center of pieces of 8, 2 apart, with a window. */
+static opd_tensor *pieces_of(opd_tensor *signal, opd_tensor *window) {
+    return CALL("aten::stft.center", signal, 8, 2, 8, window, true, "reflect", false, OPD_NONE, true, OPD_NONE);
+}
+static opd_tensor *signal_of(opd_tensor *pieces, opd_tensor *window) {
+    return CALL("aten::istft", pieces, 8, 2, 8, window);
+}
+
+TEST(a_signal_comes_back) {
+    opd_tensor *signal = opd_sin(counted(20, OPD_FLOAT64)), *window = opd_hann_window(8, OPD_FLOAT64);
+    opd_tensor *back = signal_of(pieces_of(signal, window), window);
+    CHECK_OK();
+    CHECK_OR_RETURN(back && opd_numel(back) == 20);
+    CHECK(opd_item_f64(opd_amax(opd_abs(opd_sub(back, signal)), OPD_INTS(0), false)) < 1e-14);
+    back = signal_of(pieces_of(opd_stack_full(opd_tensors_of(&signal, 1), 0), window), window);
+    CHECK_INT(opd_ndim(back), 2);
+    CHECK(opd_item_f64(opd_amax(opd_abs(opd_sub(back, signal)), OPD_INTS(0, 1), false)) < 1e-14);
+}
+/* The derivative of a signal that comes back is that of the signal. */
+TEST(gradients_come_back) {
+    opd_tensor *signal = opd_sin(counted(20, OPD_FLOAT64)), *window = opd_hamming_window(8, OPD_FLOAT64), *grad;
+    opd_tensor_set_requires_grad(signal, true);
+    opd_tensor_set_requires_grad(window, true);
+    opd_backward(opd_sum(opd_square(signal_of(pieces_of(signal, window), window))));
+    CHECK_OK();
+    grad = opd_tensor_grad(signal);
+    CHECK(opd_item_f64(opd_amax(opd_abs(opd_sub(grad, opd_mul_Scalar(signal, OPD_V(2)))), OPD_INTS(0), false)) < 1e-13);
+    grad = opd_tensor_grad(window);                    /* a change of the window is undone */
+    CHECK(opd_item_f64(opd_amax(opd_abs(grad), OPD_INTS(0), false)) < 1e-13);
+}
+TEST(half_precision_rounds_each_step) {
+    static const double want[] = {0, 0.116943359375, 0.413330078125, 0.75, 0.9697265625, 0.9697265625, 0.75048828125,
+                                  0.413330078125, 0.11669921875};
+    opd_tensor *window = opd_hann_window(9, OPD_FLOAT16);
+    for (int64_t i = 0; i < 9; i++) { CHECK_NEAR(opd_item_f64(opd_select(window, 0, i)), want[i], 0); }
+}
+TEST(windows_that_cannot_be) {
+    CHECK(opd_hann_window(-1, OPD_FLOAT32) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "hann_window requires non-negative window_length, got window_length=-1");
+    CHECK(opd_kaiser_window(4, OPD_INT64) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "kaiser_window expects floating point dtypes, got: Long");
+    CHECK(opd_bartlett_window(4, OPD_COMPLEX64) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "not implemented for 'ComplexFloat'");
+    CHECK(opd_blackman_window(INT64_MAX, OPD_FLOAT32) == NULL);
+    CHECK(!opd_ok());
+    opd_error_clear();
+    CHECK(opd_fft_fftfreq(4, 1, OPD_INT64) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "fftfreq requires a floating point or complex dtype");
+}
+TEST(transforms_that_cannot_be) {
+    opd_tensor *signal = counted(20, OPD_FLOAT32), *ones = opd_ones(OPD_INTS(7), OPD_FLOAT32);
+    CHECK(CALL("aten::stft", signal, 8) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "stft requires the return_complex parameter be given for real inputs");
+    CHECK(CALL("aten::stft", signal, 30, OPD_NONE, OPD_NONE, OPD_NONE, false, OPD_NONE, true) == NULL);
+    CHECK_ERROR(OPD_ERROR_SHAPE, "stft(torch.FloatTensor[20], n_fft=30, hop_length=7, win_length=30, window=None, "
+                "normalized=0, onesided=None, return_complex=1, align_to_window=None) : expected 0 < n_fft < 20, but "
+                "got n_fft=30");
+    CHECK(CALL("aten::stft", signal, 8, 2, 8, ones, false, OPD_NONE, true) == NULL);
+    CHECK_ERROR(OPD_ERROR_SHAPE, "window=torch.FloatTensor{[7]}, normalized=0, onesided=None, return_complex=1, "
+                "align_to_window=None) : expected a 1D window tensor of size equal to win_length=8, but got window with "
+                "size [7]");
+    CHECK(CALL("aten::stft", signal, 8, 0, 8, OPD_NONE, false, OPD_NONE, true) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "expected hop_length > 0, but got hop_length=0");
+    CHECK(CALL("aten::stft", counted(20, OPD_INT64), 8, 2, 8, OPD_NONE, false, OPD_NONE, true) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "stft(torch.LongTensor[20], n_fft=8");
+    CHECK(CALL("aten::stft", signal, INT64_MIN, OPD_NONE, OPD_NONE, OPD_NONE, false, OPD_NONE, true) == NULL);
+    CHECK_ERROR(OPD_ERROR_SHAPE, "expected 0 < n_fft < 20");
+    CHECK(CALL("aten::stft.center", signal, 8, OPD_NONE, OPD_NONE, OPD_NONE, true, "reflect", false, OPD_NONE, true,
+               true) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "stft align_to_window should only be set when center = false.");
+}
+TEST(signals_that_cannot_come_back) {
+    opd_tensor *pieces = pieces_of(counted(20, OPD_FLOAT32), opd_ones(OPD_INTS(8), OPD_FLOAT32));
+    CHECK(CALL("aten::istft", counted(20, OPD_FLOAT32), 8) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "istft requires a complex-valued input tensor");
+    CHECK(CALL("aten::istft", pieces, 8, 9) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "istft(CPUComplexFloatType[5, 11], n_fft=8, hop_length=9, win_length=8, window=None, "
+                "center=1, normalized=0, onesided=None, length=None, return_complex=0) : expected 0 < hop_length <= "
+                "win_length");
+    CHECK(CALL("aten::istft", pieces, 8, 2, 8, opd_zeros(OPD_INTS(8), OPD_FLOAT32)) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "return_complex=0) window overlap add min: 1");
+    CHECK(CALL("aten::istft", pieces, 8, 2, 8, OPD_NONE, true, false, OPD_NONE, INT64_MAX) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "length is too large");
+    CHECK(CALL("aten::istft", opd_select(pieces, 0, 0), 8) == NULL);
+    CHECK_ERROR(OPD_ERROR_INDEX, "Dimension out of range");
+}
+CHECK_MAIN()
