@@ -652,6 +652,12 @@ TEST(alignments_with_nan_and_targets_of_any_dtype) {
     CHECK_OK();
     CHECK_NEAR(opd_item_f64(opd_ctc_loss_IntList(probs, opd_to_dtype(targets, OPD_UINT8), OPD_INTS(2), OPD_INTS(1))), opd_item_f64(want), 0);
     CHECK_NEAR(opd_item_f64(opd_ctc_loss_IntList(probs, opd_to_dtype(targets, OPD_FLOAT32), OPD_INTS(2), OPD_INTS(1))), opd_item_f64(want), 0);
+    opd_tensor *input = opd_mul_Scalar(targets, opd_value_int(2)), *target = opd_to_dtype(opd_flatten(targets), OPD_INT32);
+    CHECK_NEAR(opd_item_f64(opd_ctc_loss_Tensor(probs, targets, opd_flatten(input), target)), opd_item_f64(want), 0);
+    CHECK(!opd_ctc_loss_Tensor(probs, targets, opd_flatten(input), opd_to_dtype(target, OPD_FLOAT32)));
+    CHECK_ERROR(OPD_ERROR_DTYPE, "target_lengths must be integral");
+    CHECK(!opd_ctc_loss_Tensor(probs, targets, opd_to_device(opd_flatten(input), opd_device_of(OPD_META, 0), OPD_INT64), target));
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "has no data to read");
     probs = opd_tensor_from(with_nan, OPD_INTS(2, 1, 2), OPD_FLOAT32);
     CHECK(isnan(opd_item_f64(opd_ctc_loss_IntList(probs, targets, OPD_INTS(2), OPD_INTS(1)))));
     CHECK_OK();

@@ -278,6 +278,54 @@ TEST(archives_with_enums_and_hooks_run_and_are_saved) {
     check_archive("scripts/kinds.pt", "[ 0\n 0\n[ CPUFloatType{2} ],  2\n 4\n[ CPUFloatType{2} ],  4\n 8\n[ CPUFloatType{2} ], "
                   "6\n[ CPUFloatType{} ]]");
 }
+/* Of make_old_scripts.py, with what PyTorch gives: an archive's operators do what its version says. */
+TEST(archives_of_older_versions_do_what_they_did) {
+    OPD_SCOPED;
+    static const char same[] = "[ CPUFloatType{2} ],  3.5000\n 7.0000\n[ CPUFloatType{2} ],  0.5000\n 1.0000\n"
+        "[ CPUFloatType{2} ],  0.1429\n 0.1429\n[ CPUFloatType{2} ],  2\n 4\n[ CPULongType{2} ],  3\n 3\n";
+    static const char rest[] = "[ CPULongType{2} ],  2.5000\n[ CPUFloatType{1} ],  0.0000\n 0.5000\n 1.0000\n"
+        "[ CPUFloatType{3} ],   1\n 10\n[ CPUFloatType{2} ]]";
+    char text[1000];
+    (void)snprintf(text, sizeof text, "[ 3\n 7\n[ CPULongType{2} ], -1\n-1\n[ CPULongType{2} ],%s[ CPUFloatType{2} ],"
+                   "  3\n 3\n%s", strstr(same, "  3.5"), rest);
+    check_archive("scripts/version_3.pt", text);
+    (void)snprintf(text, sizeof text, "[ 3.5000\n 7.0000\n[ CPUFloatType{2} ], -1\n-1\n%s[ CPULongType{2} ],"
+                   "  3\n 3\n%s", same, rest);
+    check_archive("scripts/version_10.pt", text);
+}
+TEST(modules_are_chosen_by_number_and_by_name) {
+    OPD_SCOPED;
+    const float numbers[] = {1, 2};
+    char text[300];
+    opd_script *script = load_archive("scripts/choices.pt");
+    CHECK_OR_RETURN(script != NULL);
+    opd_value args[] = {opd_value_tensor(opd_tensor_from(numbers, OPD_INTS(2), OPD_FLOAT32)), opd_value_none(),
+                        opd_value_str("one")}, result;
+    CHECK_INT(opd_script_run(script, NULL, args, 1, &result), 0);
+    CHECK_STR((opd_value_print(result, text, sizeof text), text), " 1100\n 1460\n[ CPUFloatType{2} ]");
+    args[1] = opd_value_int(1);
+    args[2] = opd_value_str("two");
+    CHECK_INT(opd_script_run(script, NULL, args, 3, &result), 0);
+    CHECK_STR((opd_value_print(result, text, sizeof text), text), " 1001.0000\n 2001.5000\n[ CPUFloatType{2} ]");
+    args[1] = opd_value_int(3);
+    CHECK_INT(opd_script_run(script, NULL, args, 3, &result), -1);
+    CHECK_ERROR(OPD_ERROR_INDEX, "ModuleList has no module '3'");
+    args[1] = opd_value_int(0);
+    args[2] = opd_value_str("three");
+    CHECK_INT(opd_script_run(script, NULL, args, 3, &result), -1);
+    CHECK_ERROR(OPD_ERROR_INDEX, "ModuleDict has no module 'three'");
+    opd_script_free(script);
+}
+TEST(regions_of_autocast_in_archives) {
+    OPD_SCOPED;
+    check_archive("scripts/autocast.pt", "[15, 6, 15, 6]");
+    CHECK(!opd_autocast_enabled(OPD_CPU));
+}
+TEST(overloads_that_are_rarely_chosen) {
+    OPD_SCOPED;
+    check_archive("scripts/odds.pt", "[ 1\n 0\n 2\n[ CPUFloatType{3} ],  1\n 2\n[ CPULongType{2} ], 0\n[ CPUFloatType{} ],"
+                  " 2.2360680103302002\n[ CPUFloatType{} ], 1.0986123085021973\n[ CPUFloatType{} ]]");
+}
 TEST(enums_of_sources) {
     OPD_SCOPED;
     static const char source[] = "from enum import Enum\nclass Color(Enum):\n    RED = 1\n    GREEN = 2\n"

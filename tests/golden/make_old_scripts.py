@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""Writes archives of torch.jit.save that need what PyTorch 1.13 wrote: version_3.pt and version_10.pt, one module whose
+operators do what those versions of archives say; choices.pt, modules that a number or a name chooses; autocast.pt, a
+region inside; odds.pt, calls whose overloads are rarely chosen.  Prints what PyTorch gives for x = [1, 2], by the version
+that reads them: test_scripts.c has it.
+
+usage: make_old_scripts.py [read]        write with PyTorch 1.13, then "read" with a newer one
+"""
+import os
+import sys
+import warnings
+import zipfile
+from typing import List, Optional
+
+import torch
+from torch import Tensor, nn
+
+warnings.filterwarnings('ignore')
+HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'scripts')
+
+
+class Versions(nn.Module):
+    """Divisions, full, linspace and logspace, which changed with versions 4, 5, 8 and 9."""
+    def forward(self, x: Tensor) -> List[Tensor]:
+        i = (x * 7).to(torch.int64)
+        j = i.clone()
+        k = i.clone()
+        if i.sum() < 0:
+            k = k * 2
+        return [i / 2, i / j.neg(), i / 2.0, x / 2, x / i, torch.div(j, 3, rounding_mode='floor'),
+                torch.full([2], 3), torch.full([2], 3, dtype=torch.int64), torch.full([1], 2.5),
+                torch.linspace(0, 1, 3), torch.logspace(0, 1, 2)]
+
+
+@torch.jit.interface
+class Layer(nn.Module):
+    def forward(self, input: Tensor) -> Tensor:
+        pass
+
+
+class Choices(nn.Module):
+    """Modules chosen by a number and by a name."""
+    def __init__(self):
+        super().__init__()
+        self.list = nn.ModuleList([nn.ReLU(), nn.Hardtanh(-0.5, 1.5), nn.ReLU6()])
+        self.dict = nn.ModuleDict({'one': nn.Hardtanh(0.0, 1.25), 'two': nn.ReLU()})
+
+    def forward(self, x: Tensor, at: Optional[int] = None, name: str = 'one') -> Tensor:
+        out = torch.zeros_like(x)
+        if at is not None:
+            layer: Layer = self.list[at]
+            out = layer.forward(x)
+        else:
+            for i in range(len(self.list)):
+                each: Layer = self.list[i]
+                out = out * 10 + each.forward(x - i)
+        named: Layer = self.dict[name]
+        return out + 1000 * named.forward(x)
+
+
+class Autocast(nn.Module):
+    """A region that is on, and one that is off inside of it."""
+    def forward(self, x: Tensor) -> List[int]:
+        y = x.reshape([1, 2])
+        with torch.autocast('cpu', dtype=torch.bfloat16):
+            inside = y @ y.t()
+            with torch.autocast('cpu', enabled=False, dtype=torch.bfloat16):
+                off = y @ y.t()
+            again = y @ y.t()
+        after = y @ y.t()
+        return [inside.dtype, off.dtype, again.dtype, after.dtype]
+
+
+class Odds(nn.Module):
+    """index_put_ with tensors that are all there, as_tensor of a tensor, an empty list, norms of a number or a name."""
+    def forward(self, x: Tensor) -> List[Tensor]:
+        y = torch.zeros(3)
+        y.index_put_([torch.tensor([0, 2])], x, accumulate=True)
+        lengths = torch.as_tensor(x, dtype=torch.int64)
+        loss = nn.functional.ctc_loss(torch.zeros(2, 1, 3).log_softmax(2), torch.tensor([[1]]), lengths[1:], lengths[:1])
+        return [y, lengths, x.new_zeros([]), torch.norm(x, p=2), loss]
+
+
+def archive(name, module, version=None):
+    path = os.path.join(HERE, name)
+    torch.jit.save(torch.jit.script(module), path)
+    if not version:
+        return
+    with zipfile.ZipFile(path) as old:
+        entries = [(entry.filename, old.read(entry.filename)) for entry in old.infolist()]
+    with zipfile.ZipFile(path, 'w') as new:
+        for entry, data in entries:
+            new.writestr(entry, b'%d\n' % version if entry.endswith('/version') else data)
+
+
+if sys.argv[1:] != ['read']:
+    assert torch.__version__.startswith('1.13'), 'this is written with PyTorch 1.13'
+    archive('version_3.pt', Versions(), 3)
+    archive('version_10.pt', Versions(), 10)
+    archive('choices.pt', Choices())
+    archive('autocast.pt', Autocast())
+    archive('odds.pt', Odds())
+for name in ['version_3.pt', 'version_10.pt', 'choices.pt', 'autocast.pt', 'odds.pt']:
+    module = torch.jit.load(os.path.join(HERE, name))
+    print(name, module(torch.tensor([1., 2.])))
+    if name == 'choices.pt':
+        print(module(torch.tensor([1., 2.]), 1, 'two'))
