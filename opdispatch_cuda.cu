@@ -7382,6 +7382,7 @@ static const opdi_cu_row opdi_cu_rows_distances[] = {
     {"special_bessel_y0", opd_cpu_fallback}, {"special_bessel_y1", opd_cpu_fallback},
     {"special_spherical_bessel_j0", opd_cpu_fallback}, {"special_airy_ai", opd_cpu_fallback},
     {"igamma", opd_cpu_fallback}, {"igammac", opd_cpu_fallback}, {"special_zeta", opd_cpu_fallback},
+    {"_standard_gamma_grad", opd_cpu_fallback},
     {"special_xlog1py", opd_cpu_fallback}, {"special_chebyshev_polynomial_t", opd_cpu_fallback},
     {"special_chebyshev_polynomial_t.x_scalar", opd_cpu_fallback},
     {"special_chebyshev_polynomial_t.n_scalar", opd_cpu_fallback}, {"special_chebyshev_polynomial_u", opd_cpu_fallback},

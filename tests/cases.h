@@ -286,7 +286,9 @@ OPD_UNUSED static bool is_random(const opd_op *op) {
     const char *name = opd_op_name(op);
     return strstr(name, "rand") || strstr(name, "bernoulli") || strstr(name, "dropout") || strstr(name, "normal_") ||
            strstr(name, "::normal") || strstr(name, "multinomial") || strstr(name, "uniform") || strstr(name, "exponential") ||
-           strstr(name, "empty") || strstr(name, "poisson") || strstr(name, "new_empty") || strstr(name, "rrelu");
+           strstr(name, "empty") || strstr(name, "poisson") || strstr(name, "new_empty") || strstr(name, "rrelu") ||
+           strstr(name, "binomial") || strstr(name, "geometric") || strstr(name, "cauchy") || strstr(name, "log_normal") ||
+           strstr(name, "_sample_dirichlet") || (strstr(name, "_standard_gamma") && !strstr(name, "_grad"));
 }
 
 /* Arguments without a derivative in ATen, and operators of which only the first result has one. */
@@ -296,7 +298,9 @@ OPD_UNUSED static bool constant_argument(const opd_op *op, const char *arg) {
                                          "binary_cross_entropy_with_logits", NULL};
     static const char *const gammas[] = {"igamma", "igammac", "special_gammainc", "special_gammaincc", "special_zeta", NULL};
     static const char *const args[] = {"running_mean", "running_var", "save_mean", "save_invstd", "mean", "rstd", "buffer", "total_weight", NULL};
+    static const char *const never[] = {"binomial", "_standard_gamma_grad", "_sample_dirichlet", "_dirichlet_grad", NULL};
     int i;
+    if (named(op, never)) { return true; }
     if (named(op, losses) && (strcmp(arg, "weight") == 0 || strcmp(arg, "pos_weight") == 0)) { return true; }
     if (named(op, gammas) && strcmp(arg, "self") == 0) { return true; }
     for (i = 0; args[i]; i++) { if (strcmp(args[i], arg) == 0) { return true; } }

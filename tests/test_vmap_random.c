@@ -158,7 +158,11 @@ DRAW(normal_, opd_normal_full_(x, 0, 1, g))
 DRAW(bernoulli_, opd_bernoulli_full_(x, 0.5, g))
 DRAW(exponential_, opd_exponential_full_(x, 1, g))
 DRAW(uniform_, opd_uniform_full_(x, 0, 1, g))
-static const draw writes[] = {ROW(random_), ROW(random_to_), ROW(random_from_), ROW(normal_), ROW(bernoulli_), ROW(exponential_), ROW(uniform_)};
+DRAW(geometric_, opd_geometric_full_(x, 0.01, g))
+DRAW(cauchy_, opd_cauchy_full_(x, 0, 1, g))
+DRAW(log_normal_, opd_log_normal_full_(x, 0, 1, g))
+static const draw writes[] = {ROW(random_), ROW(random_to_), ROW(random_from_), ROW(normal_), ROW(bernoulli_), ROW(exponential_), ROW(uniform_),
+                              ROW(geometric_), ROW(cauchy_), ROW(log_normal_)};
 TEST(draws_in_place) {
     int i, p, own;
     for (i = 0; i < COUNT(writes); i++) {
@@ -222,7 +226,8 @@ TEST(bernoulli_in_place_with_probabilities) {
 
 DRAW(normal_both, opd_normal_Tensor_Tensor_full(x, y, g))
 DRAW(bernoulli_both, opd_bernoulli_Tensor_full(x, opd_mul_Scalar(y, OPD_V(0.5)), g))
-static const draw binaries[] = {ROW(normal_both), ROW(bernoulli_both)};
+DRAW(binomial, opd_binomial_full(opd_mul_Scalar(x, OPD_V(1000)), opd_mul_Scalar(y, OPD_V(0.5)), g))
+static const draw binaries[] = {ROW(normal_both), ROW(bernoulli_both), ROW(binomial)};
 TEST(draws_of_two_tensors) {
     int i, p, q;
     for (i = 0; i < COUNT(binaries); i++) {
@@ -249,7 +254,14 @@ DRAW(normal_mean, opd_normal_Tensor_float_full(x, 1, g))
 DRAW(bernoulli, opd_bernoulli_full(opd_sub_Scalar(x, OPD_V(0.5)), g))
 DRAW(bernoulli_number, opd_bernoulli_p_full(x, 0.5, g))
 DRAW(normal_functional, opd_normal_functional_full(x, 0, 1, g))
-static const draw unaries[] = {ROW(normal_std), ROW(normal_mean), ROW(bernoulli), ROW(bernoulli_number), ROW(normal_functional)};
+DRAW(poisson, opd_poisson_full(opd_mul_Scalar(x, OPD_V(1000)), g))
+DRAW(standard_gamma, opd_standard_gamma_full(x, g))
+DRAW(geometric, opd_geometric_full(x, 0.01, g))
+DRAW(exponential, opd_exponential_full(x, 1, g))
+DRAW(cauchy, opd_cauchy_full(x, 0, 1, g))
+DRAW(log_normal, opd_log_normal_full(x, 0, 1, g))
+static const draw unaries[] = {ROW(normal_std), ROW(normal_mean), ROW(bernoulli), ROW(bernoulli_number), ROW(normal_functional), ROW(poisson),
+                               ROW(standard_gamma), ROW(geometric), ROW(exponential), ROW(cauchy), ROW(log_normal)};
 TEST(draws_of_one_tensor) {
     int i, p, own;
     for (i = 0; i < COUNT(unaries); i++) {

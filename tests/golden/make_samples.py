@@ -14,7 +14,8 @@ import torch
 
 DTYPES = {'uint8': 0, 'int8': 1, 'int16': 2, 'int32': 3, 'int64': 4, 'float16': 5, 'float32': 6, 'float64': 7, 'complex64': 9,
           'complex128': 10, 'bool': 11, 'bfloat16': 15}
-RANDOM = ('rand', 'bernoulli', 'dropout', 'normal_', '::normal', 'multinomial', 'uniform', 'exponential', 'empty', 'poisson', 'rrelu', 'random')
+RANDOM = ('rand', 'bernoulli', 'dropout', 'normal_', '::normal', 'multinomial', 'uniform', 'exponential', 'empty', 'poisson', 'rrelu', 'random',
+          'binomial', 'geometric', 'cauchy', 'log_normal', '::_standard_gamma', 'dirichlet')
 
 
 def case_random(seed, i):

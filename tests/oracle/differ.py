@@ -31,7 +31,7 @@ NUMBER = {torch.uint8: 0, torch.int8: 1, torch.int16: 2, torch.int32: 3, torch.i
 OF_NUMBER = {v: k for k, v in NUMBER.items()}
 NAMES = {str(d).replace('torch.', ''): d for d in NUMBER}
 TOLERANCE = {torch.float32: 2e-5, torch.float64: 1e-9, torch.bfloat16: 2e-2, torch.float16: 4e-3, torch.complex64: 2e-5, torch.complex128: 1e-9}
-RANDOM = re.compile(r'rand|bernoulli|dropout|normal_|::normal|multinomial|uniform|exponential|poisson|empty|rrelu|geometric|cauchy|gumbel')
+RANDOM = re.compile(r'rand|bernoulli|dropout|normal_|::normal|multinomial|uniform|exponential|poisson|empty|rrelu|geometric|cauchy|gumbel|binomial|log_normal|_standard_gamma$|_sample_dirichlet')
 
 SPECIAL = [math.inf, -math.inf, math.nan, 0.0, -0.0, 1e30, -1e30, 88.8, -104.0, 1e-40]
 
