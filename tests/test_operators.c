@@ -240,7 +240,8 @@ static bool singular(const subject *s, opd_tensor *const *out, int n, int layout
 static bool narrowable(const subject *s, opd_tensor *const *in, int i) {
     static const char *const regular[] = {"_linalg_det", "_linalg_slogdet", "_linalg_solve_ex", "_lu_with_info", "det", "inverse", "linalg_det",
         "linalg_inv", "linalg_inv_ex", "linalg_lu", "linalg_lu_factor", "linalg_lu_factor_ex", "linalg_slogdet", "linalg_solve",
-        "linalg_solve_ex", "logdet", "slogdet", "_linalg_svd", "linalg_svdvals", "linalg_qr", "qr", NULL};
+        "linalg_solve_ex", "logdet", "slogdet", "_linalg_svd", "linalg_svdvals", "linalg_qr", "qr", "svd", "nuclear_norm",
+        "linalg_matrix_norm", "linalg_norm", "linalg_cond", "linalg_pinv", "pinverse", "linalg_lstsq", NULL};
     return opd_ndim(in[i]) > 0 && opd_size(in[i], 0) > 1 && !(i == 0 && opd_ndim(in[i]) == 2 && named(s->op, regular));
 }
 /* The result takes the place of the first argument. */
