@@ -91,7 +91,9 @@ static void case_put_imaginary(opd_tensor *t, int64_t i, int seed) {
     char *p = (char *)opd_data(t) + case_offset(t, i);
     ((double *)(void *)p)[1] = floor((case_random(seed + 500, i) * 4 - 2) * 64) / 64;
 }
+/* Element i of t as it is read; 0 for complex numbers. */
 OPD_UNUSED static double case_get(const opd_tensor *t, int64_t i) {
+    if (opd_is_neg(t)) { return -case_get(opd__neg_view((opd_tensor *)(uintptr_t)t), i); }
     const char *p = (const char *)opd_data(t) + case_offset(t, i);
     switch (opd_dtype(t)) {
     case OPD_FLOAT32: return (double)*(const float *)(const void *)p;

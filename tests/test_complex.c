@@ -17,6 +17,7 @@ static bool wrong(const char *text, double have, double want) {
     CHECK(!"the answer is PyTorch's");
     return false;
 }
+static bool is_floating(const opd_tensor *t) { return opd_dtype_is_floating(opd_dtype(t)) || opd_dtype_is_complex(opd_dtype(t)); }
 static bool number_is(double have, double want) {
     return (isnan(want) && isnan(have)) || (isinf(want) && isinf(have) && (want > 0) == (have > 0)) ||
            fabs(want - have) <= 1e-6 * (1 + fabs(want));
@@ -60,6 +61,26 @@ static bool same_number(const opd_value *v, const char *text) {
         !number_is(v->tag == OPD_TAG_COMPLEX ? v->u.c[1] : 0, want[1])) { return wrong("number", have, want[0]); }
     return true;
 }
+/* Makes every floating argument one that is computed when it is read: complex ones conjugated, real ones and every other
+   complex one negated. */
+static bool lazily;
+static opd_tensor *lazy_of(opd_tensor *t, int i) {
+    if (t && opd_dtype_is_complex(opd_dtype(t))) {
+        t = opd_conj(opd_conj_physical(t));
+        CHECK(opd_is_conj(t));
+        if (i % 2 == 0) { return t; }
+    }
+    return t && is_floating(t) ? opd__neg_view(opd_neg(t)) : t;
+}
+static void make_lazy(op_case *c) {
+    for (int i = 0; lazily && i < c->nargs; i++) {
+        if (c->args[i].tag == OPD_TAG_TENSOR) { c->args[i].u.t = lazy_of(c->args[i].u.t, i); }
+        for (int k = 0; c->args[i].tag == OPD_TAG_TENSORS && k < c->args[i].n; k++) {
+            c->lists[i].tensors[k] = lazy_of(c->lists[i].tensors[k], i + k);
+        }
+    }
+}
+static opd_tensor *read_of(opd_tensor *t) { return t ? opd_resolve_neg(opd_resolve_conj(t)) : t; }
 /* Cuts the next of the texts between bars off; NULL at the end. */
 static char *next_text(char **rest) {
     char *text = *rest, *end = text ? strstr(text, " | ") : NULL;
@@ -73,8 +94,8 @@ static bool same_results(const op_case *c, const opd_value *rets, char **rest) {
         for (int k = 0; k < n; k++) {
             char *text = next_text(rest);
             if (!text) { return wrong("more results", 0, 0); }
-            if (rets[i].tag == OPD_TAG_TENSOR ? !same_tensor(rets[i].u.t, text) : rets[i].tag == OPD_TAG_TENSORS
-                ? !same_tensor(rets[i].u.tensors[k], text) : !same_number(&rets[i], text)) { return false; }
+            if (rets[i].tag == OPD_TAG_TENSOR ? !same_tensor(read_of(rets[i].u.t), text) : rets[i].tag == OPD_TAG_TENSORS
+                ? !same_tensor(read_of(rets[i].u.tensors[k]), text) : !same_number(&rets[i], text)) { return false; }
         }
     }
     return true;
@@ -106,8 +127,6 @@ static bool note_refused(int *count, const char *what_was) {
     ++*count;
     return true;
 }
-static bool is_floating(const opd_tensor *t) { return opd_dtype_is_floating(opd_dtype(t)) || opd_dtype_is_complex(opd_dtype(t)); }
-
 /* Gradients of the case against the sample's; then <weights, J v> = <J* weights, v> for the tangents. */
 static bool check_gradients(op_case *c, const char *text, char *rest) {
     opd_value rets[16];
@@ -117,6 +136,7 @@ static bool check_gradients(op_case *c, const char *text, char *rest) {
     if (!rest || strncmp(rest, "!", 1) == 0 || strncmp(rest, "none", 4) == 0) { return true; }
     if (!case_read_next(c, &text)) { return wrong("the case cannot be read again", 0, 0); }
     for (int i = 0; i < c->nfloating; i++) { opd_tensor_set_requires_grad(c->floating[i], true); }
+    make_lazy(c);
     if (opd_call_all((opd_op *)(uintptr_t)c->op, rets, c->args, c->nargs)) { return note_refused(&refused_grads, "recording"); }
     nouts = results_of(c->op, rets, outs);
     for (int i = 0; i < nouts; i++) {
@@ -180,13 +200,14 @@ static bool check_tangents(op_case *c, const char *text) {
             }
         }
     }
+    make_lazy(c);
     if (opd_ok() && opd_call_all((opd_op *)(uintptr_t)c->op, rets, c->args, c->nargs) == 0) {
         nouts = results_of(c->op, rets, outs);
         n = 0;
         for (int i = 0; i < nouts; i++) {
             if (!is_floating(outs[i])) { continue; }
             (void)opd_dual_unpack(outs[i], &tangent);
-            if (tangent) { forward += inner(weights_like(outs[i], 900 + n), tangent); }
+            if (tangent) { forward += inner(weights_like(outs[i], 900 + n), read_of(tangent)); }
             n++;
         }
     }
@@ -212,6 +233,7 @@ static bool check_sample(op_case *c, char *line) {
     c->op = opd_find_quiet(name);
     if (!c->op) { return wrong("the operator is gone", 0, 0); }
     if (!case_read_next(c, &at)) { return wrong("the case cannot be read", 0, 0); }
+    make_lazy(c);
     const bool failed = opd_call_all((opd_op *)(uintptr_t)c->op, rets, c->args, c->nargs) != 0;
     if (*rest == '!') {
         const bool right = failed || !opd_ok();
@@ -231,7 +253,7 @@ static bool check_sample(op_case *c, char *line) {
     return !gradients || *gradients == '!' || check_tangents(c, text);
 }
 
-TEST(samples_of_pytorch_with_complex_tensors) {
+static void check_samples(void) {
     static char line[1 << 16];
     static op_case c;
     FILE *f = check_golden("complex.txt");
@@ -254,6 +276,12 @@ TEST(samples_of_pytorch_with_complex_tensors) {
     CHECK(answered > 700);
     CHECK(refused < 30);
     CHECK_INT(refused_grads, 0);
+}
+TEST(samples_of_pytorch_with_complex_tensors) { check_samples(); }
+TEST(samples_with_tensors_that_are_computed_when_they_are_read) {
+    lazily = true;
+    check_samples();
+    lazily = false;
 }
 /* PyTorch's answers at branch cuts, at NaN and where squares overflow or vanish. */
 TEST(functions_at_their_edges) {
@@ -344,5 +372,68 @@ TEST(imaginary_parts_are_refused_by_real_numbers) {
     CHECK_ERROR(OPD_ERROR_DTYPE, "value cannot be converted to type float without overflow");
     CHECK(!opd_abs_(pairs(ones, 2)));
     CHECK_ERROR(OPD_ERROR_DTYPE, "In-place abs");
+}
+/* conj and imag look at the same memory; PyTorch's is_conj, is_neg and values of the same calls. */
+TEST(conjugates_are_views) {
+    static const double numbers[] = {1, 2, -3, 4, 5, -6, 0, 1};
+    const int64_t square[2] = {2, 2};
+    double parts[2];
+    opd_tensor *x = opd_tensor_from(numbers, opd_ints_of(square, 2), OPD_COMPLEX128), *y = opd_conj(x), *z = opd_imag(y);
+    CHECK(opd_is_conj(y) && !opd_is_neg(y) && !opd_is_conj(x) && opd_is_neg(z) && !opd_is_neg(opd_real(y)));
+    CHECK(opd_is_conj(opd_t(y)) && opd_is_conj(opd_select(y, 0, 1)) && opd_is_conj(opd_detach(y)) && opd_is_conj(opd_contiguous(y)));
+    CHECK(!opd_is_conj(opd_clone(y)) && !opd_is_conj(opd_contiguous(opd_t(y))) && !opd_is_conj(opd_empty_like(y)) &&
+          !opd_is_conj(opd_conj(y)) && !opd_is_conj(opd_mul(y, y)) && !opd_is_conj(opd_resolve_conj(y)));
+    CHECK(opd_data(y) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "conjugated or negated when it is read");
+    CHECK(opd_data_f64(z) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "conjugated or negated when it is read");
+    CHECK(!opd_view_as_real(y));
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "unresolved conjugated tensors");
+    CHECK(!opd_view_dtype(y, OPD_FLOAT64));
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "not supported for conjugate view tensors");
+    CHECK(opd_item_f64(opd_select(opd_select(z, 0, 0), 0, 1)) == -4);
+    /* written through: z is -imag(x), y conj(x) */
+    CHECK(opd_mul_Scalar_(y, opd_value_complex(numbers)) == y);       /* times 1+2i: conj(x) (1+2i) */
+    parts_of(opd_resolve_conj(y), 0, parts);
+    CHECK(parts[0] == 5 && parts[1] == 0);        /* (1-2i) (1+2i) */
+    parts_of(x, 1, parts);
+    CHECK(parts[0] == 5 && parts[1] == 10);       /* conj((-3-4i) (1+2i)) = conj(5 - 10i) */
+    CHECK(opd_fill_(z, opd_value_float(7)) == z);
+    parts_of(x, 3, parts);
+    CHECK(parts[1] == -7);
+    CHECK(opd_copy_(y, opd_ones(opd_ints_of(square, 2), OPD_FLOAT32)) == y);
+    parts_of(x, 2, parts);
+    CHECK(parts[0] == 1 && parts[1] == 0);
+    CHECK(opd_transpose_(y, 0, 1) == y && opd_is_conj(y));
+}
+/* Gradients through writes into a conjugate of a part, and given as conjugates; vmap; texts. */
+TEST(conjugates_in_transforms_and_texts) {
+    static const double numbers[] = {1, 2, -3, 4};
+    const int64_t two[1] = {2};
+    double parts[2];
+    char text[200];
+    opd_tensor *x = opd_tensor_from(numbers, opd_ints_of(two, 1), OPD_COMPLEX128);
+    opd_tensor *w = opd_tensor_set_requires_grad(opd_tensor_from(numbers, opd_ints_of(two, 1), OPD_COMPLEX128), true);
+    opd_tensor *base = opd_clone(x), *part = opd_conj(opd_narrow(base, 0, 1, 1));
+    CHECK(opd_mul_(part, opd_narrow(w, 0, 0, 1)) == part);     /* base[1] = conj(conj(x[1]) w[0]) = x[1] conj(w[0]) */
+    parts_of(opd_detach(base), 1, parts);
+    CHECK(parts[0] == 5 && parts[1] == 10);       /* (-3+4i) (1-2i) */
+    CHECK_INT(opd_backward(opd_sum(opd_real(base))), 0);
+    parts_of(opd_tensor_grad(w), 0, parts);           /* d Re(x[1] conj(w)) : x[1] by the convention */
+    CHECK(parts[0] == -3 && parts[1] == 4);
+    opd_tensor *again = opd_tensor_set_requires_grad(opd_clone(x), true), *end = opd_mul_Scalar(again, opd_value_int(1));
+    opd_tensor *seed = opd_conj(x);
+    opd_backward_options options;
+    memset(&options, 0, sizeof options);
+    options.grad_outputs = &seed;
+    CHECK_INT(opd_backward_with(&end, 1, &options), 0);
+    w = again;
+    CHECK(!opd_is_conj(opd_tensor_grad(w)));
+    parts_of(opd_tensor_grad(w), 1, parts);
+    CHECK(parts[0] == -3 && parts[1] == -4);
+    CHECK(opd_tensor_print(opd_conj(x), text, sizeof text) > 0);
+    CHECK(strstr(text, "1.-2.j") != NULL && strstr(text, "-3.-4.j") != NULL);
+    CHECK(opd_tensor_print(opd_imag(opd_conj(x)), text, sizeof text) > 0);
+    CHECK(strstr(text, "-2., -4.") != NULL);
 }
 CHECK_MAIN()

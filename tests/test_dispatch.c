@@ -680,7 +680,7 @@ TEST(closing_undoes_everything) {
     (void)opd_dump_table(exp_op, before, sizeof before);
     for (o = opd_op_next(NULL); o; o = opd_op_next(o)) { count++; }
     d = lib_new(OPD_DEF, "undo", NULL, "d", 1);
-    f = lib_new(OPD_IMPL, "_", "Conjugate", "f", 1);
+    f = lib_new(OPD_IMPL, "_", "Functionalize", "f", 1);
     memset(&desc, 0, sizeof desc);
     desc.schema = "op(Tensor self) -> Tensor";
     desc.cpu = k_first;

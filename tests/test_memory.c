@@ -86,7 +86,7 @@ static void k_destroy(void *user) { ++*(int *)user; }
 static int a_library(void) {
     static int gone;
     opd_library *a = opd_library_open(OPD_DEF, "oom", NULL, "m", 1), *b = a ? opd_library_open(OPD_IMPL, "oom", "CPU", "m", 2) : NULL;
-    opd_library *c = b ? opd_library_open(OPD_IMPL, "_", "Conjugate", "m", 3) : NULL;
+    opd_library *c = b ? opd_library_open(OPD_IMPL, "_", "Functionalize", "m", 3) : NULL;
     opd_library *d = c ? opd_library_open(OPD_IMPL, "_", "AutogradPrivateUse1", "m", 3) : NULL;
     opd_tensor *t;
     int rc = -1;

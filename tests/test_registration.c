@@ -207,7 +207,8 @@ static const key_rule rules[] = {
     {"AutogradCUDA", AUTOGRAD | IMPLICIT, "", true}, {"AutogradXLA", AUTOGRAD | IMPLICIT, "", true},
     {"AutogradMeta", AUTOGRAD | IMPLICIT, "", true}, {"AutogradNestedTensor", AUTOGRAD | IMPLICIT | NESTED, "", true},
     {"Functionalize", IMPLICIT, "", false}, {"FuncTorchBatched", DECOMPOSED, "", true}, {"Tracer", 0, "", true},
-    {"BackendSelect", 0, "", true}, {"ADInplaceOrView", 0, "", true}, {"Conjugate", 0, "", false},
+    {"BackendSelect", 0, "", true}, {"ADInplaceOrView", 0, "", true}, {"Conjugate", 0, "", true},
+    {"Negative", 0, "", true}, {"ZeroTensor", 0, "", false},
 };
 #define RULES ((int)(sizeof rules / sizeof rules[0]))
 static const char *const alias_names[] = {"Autograd", "CompositeImplicitAutograd", "CompositeExplicitAutograd",
@@ -1237,7 +1238,7 @@ TEST(explained_calls_are_what_runs) {
     static const char *const keys[] = {"CPU", "Meta", "AutogradCPU", "Autograd", "CompositeExplicitAutograd",
         "CompositeImplicitAutograd", "ZeroTensor", "Conjugate", "Functionalize", "ADInplaceOrView", "BackendSelect",
         "AutocastCPU", "Undefined", "Negative", "FuncTorchGradWrapper", "SparseCPU", "QuantizedMeta"};
-    static const char *const fallbacks[] = {"Functionalize", "Conjugate", "Negative", "FuncTorchGradWrapper"};
+    static const char *const fallbacks[] = {"Functionalize", "ZeroTensor", "FuncTorchGradWrapper"};
     static const int bits[] = {OPD_F_ZERO_TENSOR, OPD_F_CONJUGATE, OPD_F_FUNCTIONALIZE, OPD_F_NEGATIVE, OPD_F_GRAD_WRAPPER,
         OPD_F_AD_INPLACE_OR_VIEW, OPD_F_AUTOGRAD, OPD_F_AUTOCAST, OPD_F_DENSE, OPD_F_SPARSE, OPD_F_QUANTIZED,
         OPD_F_BACKEND_SELECT};
