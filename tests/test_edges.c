@@ -621,7 +621,8 @@ TEST(alignments_of_targets) {
     static const double want[] = {-0.1798944, 0.0611821, 0.1187123, 0.04501529, -0.001323316, -0.04369197, -0.03153188, 0.06118214,
                                   -0.02965026, 0.1193133, -0.124043, 0.004729701, -0.08870596, 0.1621636, -0.07345761, 0.1193133,
                                   -0.1061907, -0.0131226, -0.1427455, 0.1621635, -0.01941806, 0, 0, 0};
-    static const int64_t labels[] = {0, 0, 1, 0}, beyond[] = {0, 3, 1, 0};
+    static const int64_t labels[] = {0, 0, 1, 0}, beyond[] = {0, 3, 1, 0}, sizes[] = {2, 1};
+    static const int32_t times[] = {4, 3};
     const double mean = 1.538484;
     float values[24];
     opd_tensor *x, *targets, *loss, *log_probs;
@@ -632,6 +633,10 @@ TEST(alignments_of_targets) {
     log_probs = opd_log_softmax(x, 2);
     loss = opd_ctc_loss_IntList_full(log_probs, targets, OPD_INTS(4, 3), OPD_INTS(2, 1), 2, 1, false);
     are(loss, &mean, 1);
+    are(CALL("aten::ctc_loss.Tensor", log_probs, targets, opd_tensor_from(times, OPD_INTS(2), OPD_INT32), opd_tensor_from(sizes, OPD_INTS(2), OPD_INT64), 2),
+        &mean, 1);
+    CHECK(CALL("aten::ctc_loss.Tensor", log_probs, targets, opd_rand(OPD_INTS(2), OPD_FLOAT32), opd_tensor_from(sizes, OPD_INTS(2), OPD_INT64), 2) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "input_lengths must be integral");
     CHECK(opd_backward(loss) == 0);
     are(opd_tensor_grad(x), want, 24);
     targets = opd_tensor_from(beyond, OPD_INTS(2, 2), OPD_INT64);
@@ -711,4 +716,43 @@ TEST(sets_and_histograms_that_are_refused) {
     CHECK_ERROR(OPD_ERROR_SHAPE, "65 columns are more than");
     CHECK(opd_combinations_full(x, 65, false) == NULL);
     CHECK_ERROR(OPD_ERROR_SHAPE, "r = 65 is more than");
+}
+TEST(segments_and_rows_as_long_as_they_may_be) {
+    const int64_t lengths[] = {2, 0, 3}, few[] = {2, 1}, many[] = {4, 4}, twice[] = {0, 0}, outside[] = {1, 2};
+    const float rows[] = {3, 4, 0, 1};
+    opd_tensor *x = counted(5), *at = opd_tensor_from(lengths, OPD_INTS(3), OPD_INT64), *w = opd_tensor_from(rows, OPD_INTS(2, 2), OPD_FLOAT32);
+    opd_tensor *max, *mean;
+    opd_tensor_set_requires_grad(x, true);
+    max = CALL("aten::segment_reduce", x, "max", at);
+    mean = CALL("aten::segment_reduce", x, "mean", at);
+    ARE(max, 1, -INFINITY, 4);
+    ARE(mean, .5, NAN, 3);
+    CHECK_INT(opd_backward(opd_nansum(mean)), 0);
+    ARE(opd_tensor_grad(x), .5, .5, 1 / 3., 1 / 3., 1 / 3.);
+    CHECK(CALL("aten::segment_reduce", x, "sum", opd_tensor_from(few, OPD_INTS(2), OPD_INT64)) == NULL);
+    CHECK_ERROR(OPD_ERROR_SHAPE, "Expected all rows of lengths along axis to sum to");
+    CHECK(CALL("aten::segment_reduce", x, "sum", opd_tensor_from(many, OPD_INTS(2), OPD_INT64), OPD_NONE, OPD_NONE, 0, true) == NULL);
+    CHECK_ERROR(OPD_ERROR_INDEX, "segments must lie in the 5 elements of data along axis");
+    ARE(CALL("aten::embedding_renorm_", w, opd_tensor_from(twice, OPD_INTS(2), OPD_INT64), 1.0, 2.0), .6, .8, 0, 1);
+    CHECK(CALL("aten::embedding_renorm_", w, opd_tensor_from(outside, OPD_INTS(2), OPD_INT64), 0.5, 2.0) == NULL);
+    CHECK_ERROR(OPD_ERROR_INDEX, "index 2 is out of range for 2 rows");
+    ARE(w, .6, .8, 0, 1);
+    CHECK(opd_renorm(w, opd_value_int(0), 0, opd_value_int(1)) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "renorm: non-positive-norm not supported");
+}
+TEST(parts_of_numbers_and_slopes_that_are_written) {
+    const float numbers[] = {0, 8, -INFINITY, -3};
+    opd_tensor *rets[2], *x = opd_neg(counted(3)), *noise = opd_zeros(OPD_INTS(3), OPD_FLOAT32);
+    CHECK_OR_RETURN(opd_frexp_Tensor(rets, floats(numbers, 4)) == 0);
+    ARE(rets[0], 0, .5, -INFINITY, -.75);
+    CHECK(opd_dtype(rets[1]) == OPD_INT32);
+    ARE(opd_to_dtype(rets[1], OPD_FLOAT32), 0, 4, 0, 2);
+    ARE(CALL("aten::rrelu_with_noise", x, noise, .5, .5, true), 0, -.5, -1);
+    ARE(noise, .5, .5, .5);
+    ARE(CALL("aten::rrelu_with_noise_", x, noise, .25, .25, true), 0, -.25, -.5);
+    ARE(x, 0, -.25, -.5);
+    ARE(noise, .25, .25, .25);
+    ARE(CALL("aten::rrelu_with_noise", x, opd_ones(OPD_INTS(1), OPD_FLOAT32), .5, .5, false), 0, -.125, -.25);
+    CHECK(CALL("aten::rrelu_with_noise", x, opd_ones(OPD_INTS(1), OPD_FLOAT32), .5, .5, true) == NULL);
+    CHECK_ERROR(OPD_ERROR_SHAPE, "noise must have self's sizes");
 }
