@@ -106,6 +106,37 @@ TEST(equations_inverses_and_determinants) {
         }
     }
 }
+TEST(symmetric_factors_and_their_equations) {
+    for (int k = 0; k < 4 * SIZES; k++) {
+        OPD_SCOPE {
+            const opd_scalar_type dtype = k % 2 ? OPD_FLOAT64 : OPD_FLOAT32;
+            const int64_t n = sizes_tried[k / 4];
+            opd_tensor *a = square(n, k, dtype), *b = noise(OPD_INTS(n, 3), k, dtype), *rets[3];
+            a = opd_add(a, opd_mT(a));
+            if (k & 2) { a = opd_sub(a, opd_diag_embed(opd_diagonal(a))); }
+            if ((k & 2) && n == 1) { continue; }
+            CHECK(opd_linalg_ldl_factor_ex(rets, a) == 0);
+            CHECK(n == 0 || opd_item_i64(opd_max(opd_abs(rets[2]))) == 0 || ((k & 2) && n == 1));
+            CHECK(residual(times(a, opd_linalg_ldl_solve(rets[0], rets[1], b)), b) < 1000);
+            CHECK_OK();
+        }
+    }
+}
+TEST(pivots_of_symmetric_factors_are_checked) {
+    OPD_SCOPE {
+        const int32_t bad[][3] = {{0, 2, 3}, {1, 2, 4}, {1, 2, -3}, {-2, -3, 3}, {2, 1, 3}, {-4, -4, 3}};
+        opd_tensor *a = opd_eye(3, OPD_FLOAT64), *rets[2];
+        for (int i = 0; i < 6; i++) {
+            CHECK(opd_linalg_ldl_solve(a, opd_tensor_from(bad[i], OPD_INTS(3), OPD_INT32), a) == NULL);
+            CHECK(strstr(opd_error_message(), "is no pivot") != NULL);
+            opd_error_clear();
+        }
+        CHECK(opd_linalg_ldl_factor(rets, opd_zeros_like(a)) == -1);
+        opd_error_clear();
+        CHECK(opd_linalg_ldl_factor(rets, opd_add_Scalar(a, OPD_V(NAN))) == 0);
+        opd_error_clear();
+    }
+}
 TEST(qr_of_many_shapes) {
     for (int k = 0; k < 2 * SIZES; k++) {
         OPD_SCOPE {
