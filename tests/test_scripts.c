@@ -223,6 +223,24 @@ TEST(errors_show_the_line) {
     }
 }
 /* tolist() gives what is written on its left, as numbers and lists of lists. */
+/* A function that is not here is an error when it is reached, whatever stands beside what it would give. */
+TEST(what_is_not_known_fails_when_it_is_reached) {
+    OPD_SCOPED;
+    static const char source[] =
+        "def f(t: str, known: bool):\n    if known:\n        return [t, t.upper()]\n"
+        "    d = {'a': 1, 'b': torch.not_here(t)}\n    u = t if known else torch.not_here(t)\n"
+        "    return [t, torch.not_here(t), u]\n";
+    opd_script *script = opd_script_compile(source, NULL);
+    opd_value args[] = {opd_value_str("ab"), opd_value_bool(true)}, result;
+    char text[100];
+    CHECK_OR_RETURN(script != NULL);
+    CHECK_INT(opd_script_run(script, "f", args, 2, &result), 0);
+    CHECK_STR((opd_value_print(result, text, sizeof text), text), "[ab, AB]");
+    args[1] = opd_value_bool(false);
+    CHECK_INT(opd_script_run(script, "f", args, 2, &result), -1);
+    CHECK_ERROR(OPD_ERROR_NOT_FOUND, "there is no function aten::not_here here");
+    opd_script_free(script);
+}
 TEST(tensors_become_lists) {
     OPD_SCOPED;
     static const char source[] =
