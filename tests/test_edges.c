@@ -756,3 +756,13 @@ TEST(parts_of_numbers_and_slopes_that_are_written) {
     CHECK(CALL("aten::rrelu_with_noise", x, opd_ones(OPD_INTS(1), OPD_FLOAT32), .5, .5, true) == NULL);
     CHECK_ERROR(OPD_ERROR_SHAPE, "noise must have self's sizes");
 }
+TEST(items_of_complex_tensors) {
+    const float parts[] = {1.5f, 0, 1.5f, -2};
+    opd_tensor *both = opd_view_as_complex(opd_tensor_from(parts, OPD_INTS(2, 2), OPD_FLOAT32));
+    CHECK_NEAR(opd_item_f64(opd_select(both, 0, 0)), 1.5, 0);
+    CHECK_INT(opd_item_i64(opd_select(both, 0, 0)), 1);
+    CHECK_NEAR(opd_item_f64(opd_select(both, 0, 1)), 0, 0);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "item: 1.5-2j has an imaginary part");
+    CHECK_INT(opd_item_i64(opd_select(both, 0, 1)), 0);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "read real and imag");
+}
