@@ -766,3 +766,13 @@ TEST(items_of_complex_tensors) {
     CHECK_INT(opd_item_i64(opd_select(both, 0, 1)), 0);
     CHECK_ERROR(OPD_ERROR_DTYPE, "read real and imag");
 }
+TEST(powers_into_what_is_no_double) {
+    opd_tensor *x = counted(3), *wide = opd_to_dtype(x, OPD_FLOAT64);
+    CHECK(CALL("aten::float_power_.Scalar", x, 2) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "the base given to float_power_ has dtype Float but the operation's result requires dtype Double");
+    CHECK(CALL("aten::float_power.Tensor_Tensor_out", x, x, opd_zeros(OPD_INTS(3), OPD_COMPLEX128)) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "the output given to float_power has dtype ComplexDouble but the operation's result requires dtype Double");
+    ARE(x, 0, 1, 2);
+    CHECK(CALL("aten::float_power_.Tensor", wide, x) == wide);
+    ARE(opd_to_dtype(wide, OPD_FLOAT32), 1, 1, 4);
+}

@@ -158,6 +158,7 @@ static void test_inplace(const subject *s, opd_tensor **real, int n) {
         (void)snprintf(what + strlen(what), sizeof what - strlen(what), " in place");
         self = args[0].u.t;
         fits = n >= 1 && same_shape(self, real[0]) && opd_can_cast(opd_dtype(real[0]), opd_dtype(self));
+        if (strstr(opd_op_name(s->op), "::float_power")) { fits = fits && opd_dtype(real[0]) == opd_dtype(self); }
         rc = opd_call_all((opd_op *)(uintptr_t)form, rets, args, opd_schema_nargs(opd_op_schema(form)));
         if (!fits) { (void)say(rc != 0 && !opd_ok(), "takes a result that does not fit"); opd_error_clear(); continue; }
         if (!went_well(rc)) { continue; }
