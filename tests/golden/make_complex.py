@@ -22,7 +22,7 @@ import make_samples as samples  # noqa: E402
 
 warnings.filterwarnings('ignore')
 SIZE = 4000                     # characters of a line, at most
-MORE = ('conv', '_conv')        # what PyTorch refuses in some forms only, and we do not
+MORE = ('conv', '_conv', '_foreach_addc')        # what PyTorch refuses in some forms only, and we do not
 REAL = ('aten::complex', 'aten::polar')     # make complex numbers of real ones
 EXTRA = (                       # of operators that take complex numbers only: their cards have no cases
     'aten::istft\t[5,9], 8, 2',
