@@ -241,6 +241,28 @@ TEST(what_is_not_known_fails_when_it_is_reached) {
     CHECK_ERROR(OPD_ERROR_NOT_FOUND, "there is no function aten::not_here here");
     opd_script_free(script);
 }
+/* What tensors are asked for besides their sizes, with what PyTorch says. */
+TEST(tensors_say_what_they_are) {
+    OPD_SCOPED;
+    static const char source[] =
+        "def f(x: Tensor):\n    y = x.permute(0, 2, 3, 1)\n    z = y.contiguous().permute(0, 3, 1, 2)\n"
+        "    last = torch.channels_last\n"
+        "    asked = [x.is_contiguous(), y.is_contiguous(), z.is_contiguous(), x.is_contiguous(memory_format=last),\n"
+        "             z.is_contiguous(memory_format=last), x[0].is_contiguous(memory_format=last)]\n"
+        "    other = [x.is_leaf, x.is_signed(), x.byte().is_signed() if False else False, x.is_conj(), x.is_pinned()]\n"
+        "    return asked, other, z.stride(), x.get_device(), torch.promote_types(4, 5), torch.can_cast(6, 4)\n"
+        "def g(x: Tensor):\n    y = x.detach().clone().requires_grad_()\n    return y.requires_grad, x.requires_grad\n";
+    opd_script *script = opd_script_compile(source, NULL);
+    opd_value x = opd_value_tensor(opd_ones(OPD_INTS(2, 3, 4, 5), OPD_FLOAT32)), result;
+    char text[200];
+    CHECK_OR_RETURN(script != NULL);
+    CHECK_INT(opd_script_run(script, "f", &x, 1, &result), 0);
+    CHECK_STR((opd_value_print(result, text, sizeof text), text),
+              "([True, False, False, False, True, False], [True, True, False, False, False], [60, 1, 15, 3], -1, 5, False)");
+    CHECK_INT(opd_script_run(script, "g", &x, 1, &result), 0);
+    CHECK_STR((opd_value_print(result, text, sizeof text), text), "(True, False)");
+    opd_script_free(script);
+}
 TEST(tensors_become_lists) {
     OPD_SCOPED;
     static const char source[] =
