@@ -38,27 +38,27 @@ def powers(terms):
     return out
 
 
-def fit(name, f, digits=17):
-    """Prints the table of f on [-1, 1], as long as it needs to be."""
+def fit(name, f, digits=17, single=False):
+    """Prints the table of f on [-1, 1], as long as it needs to be, for double or (single) float."""
     terms = chebyshev(f, 50)
     smallest = min(abs(f(mp.mpf(k) / 20)) for k in range(-20, 21))
     size = max(abs(x) for x in terms)
-    goal = max(smallest, size * mp.mpf(10) ** -2) * mp.mpf(10) ** -digits
+    goal = (smallest if single else max(smallest, size * mp.mpf(10) ** -2)) * mp.mpf(10) ** -digits
     count = max(j for j, x in enumerate(terms) if abs(x) > goal) + 1
     table = powers(terms[:count])
     spread = mp.fsum(abs(x) for x in table) / size
-    show(name, table, 'spread %.1f smallest %.2g' % (spread, smallest))
+    show(name, table, 'spread %.1f smallest %.2g' % (spread, smallest), single)
 
 
-def show(name, table, note=''):
+def show(name, table, note='', single=False):
     lines, line = [], '   '
     for x in table:
-        text = ' %s,' % repr(float(x))
+        text = ' %.9gf,' % float(x) if single else ' %s,' % repr(float(x))
         if len(line) + len(text) > WIDTH:
             lines.append(line)
             line = '   '
         line += text
-    print('static const double opdi_%s[%d] = {' % (name, len(table)))
+    print('static const %s opdi_%s[%d] = {' % ('float' if single else 'double', name, len(table)))
     print('\n'.join(lines + [line.rstrip(',')]) + '};')
     if note:
         import sys
@@ -98,6 +98,8 @@ def error_tables():
     fit('erfinv_middle', lambda t: inverse_error(between(0, '6.25')(t)))
     fit('erfinv_tail', lambda t: inverse_error(between('2.5', 5)(t) ** 2))
     fit('erfinv_far', lambda t: inverse_error(between(5, '27.5')(t) ** 2))
+    fit('erfinv_near', lambda t: inverse_error(between(0, '6.25')(t)), 8.3, True)
+    fit('erfinv_end', lambda t: inverse_error(between('6.25', 16)(t)), 8.3, True)
 
 
 def bessel_scaled(order, x):
