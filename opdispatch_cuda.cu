@@ -7373,6 +7373,7 @@ static const opdi_cu_row opdi_cu_rows_distances[] = {
     {"linalg_qr", opd_cpu_fallback}, {"_linalg_eigh", opd_cpu_fallback}, {"_linalg_svd", opd_cpu_fallback},
     {"linalg_matrix_exp", opd_cpu_fallback}, {"linalg_lstsq", opd_cpu_fallback},
     {"linalg_ldl_factor_ex", opd_cpu_fallback}, {"linalg_ldl_solve", opd_cpu_fallback},
+    {"linalg_eig", opd_cpu_fallback}, {"_linalg_eigvals", opd_cpu_fallback},
     /* so are special functions */
     {"lgamma", opd_cpu_fallback}, {"digamma", opd_cpu_fallback}, {"polygamma", opd_cpu_fallback},
     {"erfinv", opd_cpu_fallback}, {"special_ndtri", opd_cpu_fallback}, {"special_log_ndtr", opd_cpu_fallback},

@@ -378,6 +378,52 @@ TEST(derivatives_of_values_and_vectors) {
         derivatives(by_singular_values, NULL, noise(OPD_INTS(2, 2, 3), 5, OPD_FLOAT64));
     }
 }
+/* What does not depend on how vectors are turned: values, and the absolute values of vectors. */
+static int by_complex_values(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    opd_tensor *v[2];
+    (void)user;
+    (void)n;
+    if (opd_linalg_eig(v, in[0])) { return -1; }
+    out[0] = opd_abs(v[0]);
+    out[1] = opd_abs(v[1]);
+    out[2] = opd_real(opd_linalg_eigvals(in[0]));
+    out[3] = opd_linalg_matrix_exp(in[0]);
+    return 4;
+}
+TEST(eigenvalues_of_any_matrix) {
+    for (int k = 0; k < 2 * SIZES; k++) {
+        OPD_SCOPE {
+            const opd_scalar_type dtype = k % 2 ? OPD_FLOAT64 : OPD_FLOAT32;
+            const int64_t n = sizes_tried[k / 2];
+            opd_tensor *a = square(n, k, dtype), *v[2];
+            CHECK(opd_linalg_eig(v, a) == 0);
+            opd_tensor *wide_a = opd_to_dtype(a, opd_dtype(v[1]));
+            opd_tensor *left = opd_matmul(wide_a, v[1]), *right = opd_mul(v[1], opd_unsqueeze(v[0], -2));
+            CHECK(residual(opd_real(left), opd_real(right)) < 40 && residual(opd_imag(left), opd_imag(right)) < 40);
+            CHECK(residual(opd_sum(opd_real(opd_linalg_eigvals(a))), opd_trace(a)) < 1000);
+            CHECK_OK();
+        }
+    }
+    OPD_SCOPE {
+        opd_tensor *bad = opd_full(OPD_INTS(3, 3), OPD_V((double)NAN), OPD_FLOAT32), *v[2];
+        CHECK(opd_linalg_eig(v, bad) == -1);
+        CHECK_ERROR(OPD_ERROR_ARGUMENT, "torch.linalg.eig: input tensor should not contain infs or NaNs.");
+        derivatives(by_complex_values, NULL, square(3, 5, OPD_FLOAT64));
+        derivatives(by_complex_values, NULL, noise(OPD_INTS(2, 2, 2), 6, OPD_FLOAT64));
+    }
+}
+TEST(losses_that_turn_complex_vectors_are_refused) {
+    OPD_SCOPE {
+        static const double numbers[] = {1, 2, -3, 1.5};
+        opd_tensor *x = opd_tensor_set_requires_grad(opd_tensor_from(numbers, OPD_INTS(2, 2), OPD_FLOAT64), true), *v[2];
+        CHECK(opd_linalg_eig(v, x) == 0);
+        CHECK(opd_backward(opd_sum(opd_abs(v[1]))) == 0);
+        CHECK(opd_linalg_eig(v, x) == 0);
+        CHECK(opd_backward(opd_sum(opd_imag(opd_select(v[1], 1, 0)))) == -1);
+        CHECK(strstr(opd_error_message(), "so it is ill-defined") != NULL);
+        opd_error_clear();
+    }
+}
 /* Vectors of a symmetric matrix only turn, so that its gradient is symmetric; the numbers are PyTorch's. */
 TEST(gradients_of_vectors_are_symmetric) {
     OPD_SCOPE {
