@@ -114,6 +114,9 @@ def modified_tables():
         return lambda t: limit if t < mp.mpf(10) ** -30 - 1 else f(2 * mp.mpf(edge) / (1 + t))
     fit('i0_large', large(lambda x: bessel_scaled(0, x), 1 / mp.sqrt(2 * mp.pi), 8))
     fit('i1_large', large(lambda x: bessel_scaled(1, x), 1 / mp.sqrt(2 * mp.pi), 8))
+    fit('i1e_near', lambda t: mp.mpf(1) / 2 if t <= -1 else mp.besseli(1, between(0, 8)(t)) *
+        mp.exp(-between(0, 8)(t)) / between(0, 8)(t) * (1 + between(0, 8)(t)), 8.3, True)
+    fit('i1e_end', large(lambda x: bessel_scaled(1, x), 1 / mp.sqrt(2 * mp.pi), 8), 8.3, True)
     fit('k0_small', lambda t: mp.besselk(0, mp.sqrt(2 * (t + 1))) + mp.log(mp.sqrt(2 * (t + 1)) / 2) *
         mp.besseli(0, mp.sqrt(2 * (t + 1))) if t > -1 else -mp.euler)
     fit('k1_small', lambda t: (mp.besselk(1, mp.sqrt(2 * (t + 1))) - mp.log(mp.sqrt(2 * (t + 1)) / 2) *
