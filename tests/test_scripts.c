@@ -361,6 +361,23 @@ TEST(regions_of_autocast_in_archives) {
     check_archive("scripts/autocast.pt", "[15, 6, 15, 6]");
     CHECK(!opd_autocast_enabled(OPD_CPU));
 }
+TEST(objects_with_a_state_of_their_own) {
+    OPD_SCOPED;
+    const float numbers[] = {1, 2};
+    char text[200];
+    opd_script *script = load_archive("scripts/states.pt");
+    CHECK_OR_RETURN(script != NULL);
+    opd_value x = opd_value_tensor(opd_tensor_from(numbers, OPD_INTS(2), OPD_FLOAT32)), result;
+    CHECK_INT(opd_script_run(script, NULL, &x, 1, &result), 0);
+    CHECK_STR((opd_value_print(result, text, sizeof text), text), "( 6\n 8\n[ CPUFloatType{2} ], True, True)");
+    x = opd_value_tensor(opd_zeros(OPD_INTS(2), OPD_FLOAT32));
+    CHECK_INT(opd_script_run(script, NULL, &x, 1, &result), -1);
+    CHECK_ERROR(OPD_ERROR_USER, "ValueError: no");
+    CHECK(!opd_autocast_enabled(OPD_CPU));
+    CHECK_INT(opd_script_save(script, "/tmp/opd_script_states.pt"), -1);
+    CHECK_ERROR(OPD_ERROR_FILE, "which has a state of its own, is not saved");
+    opd_script_free(script);
+}
 TEST(overloads_that_are_rarely_chosen) {
     OPD_SCOPED;
     check_archive("scripts/odds.pt", "[ 1\n 0\n 2\n[ CPUFloatType{3} ],  1\n 2\n[ CPULongType{2} ], 0\n[ CPUFloatType{} ],"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes archives of torch.jit.save that need what PyTorch 1.13 wrote: version_3.pt and version_10.pt, one module whose
 operators do what those versions of archives say; choices.pt, modules that a number or a name chooses; autocast.pt, a
-region inside; odds.pt, calls whose overloads are rarely chosen.  Prints what PyTorch gives for x = [1, 2], by the version
+region inside; odds.pt, calls whose overloads are rarely chosen; states.pt, a module with a state of its own.  Prints what PyTorch gives for x = [1, 2], by the version
 that reads them: test_scripts.c has it.
 
 usage: make_old_scripts.py [read]        write with PyTorch 1.13, then "read" with a newer one
@@ -10,7 +10,7 @@ import os
 import sys
 import warnings
 import zipfile
-from typing import List, Optional
+from typing import List, Optional, Tuple
 
 import torch
 from torch import Tensor, nn
@@ -81,6 +81,40 @@ class Odds(nn.Module):
         return [y, lengths, x.new_zeros([]), torch.norm(x, p=2), loss]
 
 
+class Own(nn.Module):
+    """A module that makes its state itself."""
+    last: Optional[Tensor]
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.k, self.last = torch.ones(2), 3, None
+
+    @torch.jit.export
+    def __getstate__(self):
+        return (self.a, self.k, self.training)
+
+    @torch.jit.export
+    def __setstate__(self, state: Tuple[Tensor, int, bool]):
+        self.a, self.k, self.training = state[0] * 2, state[1] + 1, state[2]
+        self.last = state[0]
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x * self.a + self.k
+
+
+class States(nn.Module):
+    """One with its own state inside; fails inside a region for x of sum 0."""
+    def __init__(self):
+        super().__init__()
+        self.own, self.line = Own(), nn.Linear(2, 2)
+
+    def forward(self, x: Tensor) -> Tuple[Tensor, bool, bool]:
+        with torch.autocast('cpu', dtype=torch.bfloat16):
+            if x.sum() == 0:
+                raise ValueError('no')
+        return self.own(x), self.own.last is not None, self.own.training
+
+
 def archive(name, module, version=None):
     path = os.path.join(HERE, name)
     torch.jit.save(torch.jit.script(module), path)
@@ -100,7 +134,8 @@ if sys.argv[1:] != ['read']:
     archive('choices.pt', Choices())
     archive('autocast.pt', Autocast())
     archive('odds.pt', Odds())
-for name in ['version_3.pt', 'version_10.pt', 'choices.pt', 'autocast.pt', 'odds.pt']:
+    archive('states.pt', States())
+for name in ['version_3.pt', 'version_10.pt', 'choices.pt', 'autocast.pt', 'odds.pt', 'states.pt']:
     module = torch.jit.load(os.path.join(HERE, name))
     print(name, module(torch.tensor([1., 2.])))
     if name == 'choices.pt':
