@@ -436,4 +436,82 @@ TEST(conjugates_in_transforms_and_texts) {
     CHECK(opd_tensor_print(opd_imag(opd_conj(x)), text, sizeof text) > 0);
     CHECK(strstr(text, "-2., -4.") != NULL);
 }
+/* Functions with writes into a base and its conjugates and negatives, below: which of them. */
+static opd_tensor *weighed(opd_tensor *t) {
+    opd_tensor *pairs = opd_view_as_real(opd_resolve_conj(opd_mul(opd_mul(t, t), opd_conj(t))));
+    return opd_add(opd_mul_Scalar(opd_sum(opd_select(pairs, -1, 0)), opd_value_int(2)), opd_sum(opd_select(pairs, -1, 1)));
+}
+static int writes(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    const int which = *(const int *)user;
+    opd_tensor *base = opd_mul_Scalar(in[0], opd_value_float(0.5)), *turned = which & 1 ? opd_conj(base) : opd__neg_view(base);
+    (void)n;
+    if (which & 4) { turned = opd_conj(turned); }
+    switch (which >> 3) {
+    case 0: (void)opd_mul_(base, in[0]); break;
+    case 1: (void)opd_mul_(turned, in[0]); break;
+    case 2: (void)opd_exp_(opd_narrow(turned, 0, 0, 1)); break;
+    case 3: (void)opd_mul_(opd_imag(turned), opd_real(in[0])); break;
+    default: (void)opd_mul_(opd_narrow(opd_detach(turned), 0, 1, 1), opd_narrow(in[0], 0, 0, 1)); break;
+    }
+    out[0] = weighed(which & 2 ? base : turned);
+    return out[0] ? 1 : -1;
+}
+static int checked_writes(void *user, opd_tensor *const *in, int n, opd_tensor **out) { return writes(user, in, n, out); }
+static int grad_of_writes(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    return opd_grad(writes, user, in, n, NULL, out);
+}
+/* On the tape, with the tape of the tape, by opd_grad, and by opd_grad in vmap: one gradient, that of differences. */
+TEST(writes_through_conjugates_have_one_gradient) {
+    static const double numbers[] = {1, 2, -3, 4, 0.5, -1};
+    const int64_t two[1] = {2}, rows[2] = {3, 2};
+    for (int which = 0; which < 40; which++) {
+        opd_scope scope = opd_scope_open();
+        double first[2], second[2];
+        opd_tensor *x = opd_tensor_set_requires_grad(opd_tensor_from(numbers, opd_ints_of(two, 1), OPD_COMPLEX128), true);
+        opd_tensor *out = NULL, *grads[OPD_TRANSFORM_OUTPUTS], *many[OPD_TRANSFORM_OUTPUTS], *all = NULL;
+        const bool detached = which >> 3 == 4;    /* what is cut off has no gradient that differences could show */
+        CHECK(writes(&which, &x, 1, &out) == 1);
+        CHECK_INT(opd_backward(out), 0);
+        CHECK(opd_grad(writes, &which, &x, 1, NULL, grads) == 1);
+        CHECK(detached || opd_gradcheck(checked_writes, &which, &x, 1, NULL) == 0);
+        all = opd_contiguous(opd_expand(opd_unsqueeze(opd_detach(x), 0), opd_ints_of(rows, 2)));
+        for (int64_t i = 0; i < 2 && opd_ok(); i++) {
+            parts_of(opd_tensor_grad(x), i, first);
+            parts_of(grads[0], i, second);
+            CHECK(number_is(second[0], first[0]) && number_is(second[1], first[1]));
+        }
+        CHECK(opd_vmap(grad_of_writes, &which, &all, 1, NULL, many) == 1);
+        for (int64_t i = 0; i < 6 && opd_ok(); i++) {
+            parts_of(opd_tensor_grad(x), i % 2, first);
+            parts_of(opd_contiguous(many[0]), i, second);
+            CHECK(number_is(second[0], first[0]) && number_is(second[1], first[1]));
+        }
+        if (!opd_ok()) { printf("    %d: %s\n", which, opd_error_message()); }
+        opd_scope_close(&scope);
+    }
+}
+/* What looks below the dispatcher: saved tensors under allow_mutation, texts while an error is pending, fakes, checks. */
+TEST(conjugates_are_seen_below_the_dispatcher) {
+    static const double numbers[] = {1, 2, -3, 4}, half = -0.5;
+    const int64_t two[1] = {2}, three[1] = {3};
+    double parts[2];
+    char text[200];
+    opd_tensor *x = opd_tensor_from(numbers, opd_ints_of(two, 1), OPD_COMPLEX128), *y = opd_conj(x);
+    opd_tensor *leaf = opd_tensor_set_requires_grad(opd_clone(x), true);
+    CHECK_INT(opd_allow_mutation_begin(), 0);
+    opd_tensor *c = opd_clone(leaf), *z = opd_mul(c, opd_conj(c));
+    CHECK_INT(opd_backward(opd_real(opd_sum(opd_mul(z, z)))), 0);
+    opd_allow_mutation_end();
+    parts_of(opd_tensor_grad(leaf), 0, parts);    /* 4 |x|^2 x */
+    CHECK(parts[0] == 20 && parts[1] == 40);
+    CHECK(!opd_add(x, opd_ones(opd_ints_of(three, 1), OPD_FLOAT32)));
+    CHECK(opd_tensor_print(y, text, sizeof text) > 0);
+    CHECK_ERROR(OPD_ERROR_SHAPE, "must match");
+    CHECK(strstr(text, "1.-2.j") != NULL);
+    CHECK(opd_item_f64(opd_quantile(opd_tensor_from(numbers, opd_ints_of(two, 1), OPD_FLOAT64),
+                                    opd__neg_view(opd_tensor_from(&half, opd_ints_of(NULL, 0), OPD_FLOAT64)))) == 1.5);
+    opd_fake_block block = opd_fake_begin();
+    CHECK(opd_is_conj(opd_fake_tensor(y)) && opd_is_neg(opd_imag(y)));
+    opd_fake_end(&block);
+}
 CHECK_MAIN()
