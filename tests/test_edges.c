@@ -615,6 +615,30 @@ TEST(second_derivatives_of_losses_beside_truth_values) {
     CHECK_INT(opd_backward(opd_sum(opd_huber_loss_backward(opd_ones(OPD_INTS(1), OPD_FLOAT32), x, b, 2, 1.0))), 0);
     ARE(opd_tensor_grad(x), 2, 0, 2);
 }
+/* Operands in another order than they stand in, where that saves multiplications: the same numbers, and few of them. */
+TEST(einsum_finds_an_order) {
+    enum { N = 120 };
+    static const char *const equations[] = {"ab,bc,cd,d->a", "ab,bc,cd,d->", "zab,zbc,cd,d,a->z", "...ab,bc,cd,...d->...a"};
+    const int64_t square[2] = {N, N}, many[3] = {2, N, N}, rows[2] = {2, N};
+    for (int k = 0; k < 4; k++) {
+        opd_tensor *m = opd_div_Scalar(opd_randn(opd_ints_of(square, 2), OPD_FLOAT64), opd_value_float(10));
+        opd_tensor *b = opd_div_Scalar(opd_randn(opd_ints_of(many, 3), OPD_FLOAT64), opd_value_float(10));
+        opd_tensor *v = opd_randn(opd_ints_of(square, 1), OPD_FLOAT64), *w = opd_randn(opd_ints_of(rows, 2), OPD_FLOAT64);
+        opd_tensor *list[5] = {k > 1 ? b : m, k == 2 ? b : m, m, k == 3 ? w : v, v};
+        const int n = k == 2 ? 5 : 4;
+        int64_t path[8];
+        for (int i = 0; i < n - 1; i++) { path[2 * i] = 0; path[2 * i + 1] = i ? n - 1 - i : 1; }   /* as they stand */
+        opd_cost *cost = opd_cost_begin();
+        (void)opd_einsum(equations[k], opd_tensors_of(list, n));
+        opd_cost_end(cost);
+        CHECK(opd_cost_total(cost).flops > 0 && opd_cost_total(cost).flops < 2e6);      /* one after the other: 6.9e6 and more */
+        opd_cost_free(cost);
+        opd_tensor *found = opd_einsum(equations[k], opd_tensors_of(list, n));
+        opd_tensor *told = opd_einsum_full(equations[k], opd_tensors_of(list, n), opd_ints_of(path, 2 * (n - 1)));
+        CHECK(found && told && opd_numel(found) == opd_numel(told));
+        CHECK(opd_item_f64(opd_max(opd_abs(opd_sub(found, told)))) <= 1e-9 * (1 + opd_item_f64(opd_max(opd_abs(told)))));
+    }
+}
 CHECK_MAIN()
 /* torch.ops.aten.ctc_loss.IntList(log_softmax(x, 2), [[0, 0], [1, 0]], [4, 3], [2, 1], 2), its mean, and what backward gives. */
 TEST(alignments_of_targets) {
