@@ -241,7 +241,8 @@ static void fault_unpacked(recorded *r, int way, bool second) {
     unpack_way = way;
     o = options_for(r, false);
     o.create_graph = second;
-    (void)ended(opd_autograd_grad(r->use, r->nuse, r->leaf, r->nleaf, &o, g), g, r, right, texts[way], NULL);
+    (void)ended(opd_autograd_grad(r->use, r->nuse, r->leaf, r->nleaf, &o, g), g, r, right, texts[way],
+                second ? "is not differentiable with respect to" : NULL);       /* as PyTorch's, too */
     unpack_way = UNPACKS;
 }
 
