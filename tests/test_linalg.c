@@ -582,4 +582,28 @@ TEST(numbers_that_are_none_end) {
     }
 }
 
+/* Rows that have a value alone, graded matrices, small values beside large ones: PyTorch's values, in its order. */
+TEST(eigenvalues_of_what_needs_balance) {
+    static const double graded[] = {1, 1e8, 1e16, 1e-8, 2, 1e8, 1e-16, 1e-8, 4};
+    static const double small[] = {0, 1e-17, 0, 1e-17, 0, 0, 0, 0, 1};
+    static const double close[] = {1e-17, 1e-17, 0, 0, 2e-17, 0, 0, 0, 1}, plain[] = {1, 0, 0, 49}, below[] = {1, 0, 5, 2};
+    static const struct { const double *a; int n; double values[3]; } cases[] = {
+        {graded, 3, {4.866198262509023, 0.34455761845016963, 1.789244119040809}}, {small, 3, {1e-17, -1e-17, 1}},
+        {close, 3, {1e-17, 2e-17, 1}}, {plain, 2, {1, 49, 0}}, {below, 2, {2, 1, 0}}};
+    double triangle[144];
+    for (int k = 0; k < 5; k++) {
+        const int64_t sizes[2] = {cases[k].n, cases[k].n};
+        opd_tensor *a = opd_tensor_from(cases[k].a, opd_ints_of(sizes, 2), OPD_FLOAT64), *pair[2];
+        CHECK_INT(opd_linalg_eig(pair, a), 0);
+        const double *values = opd_data_f64(opd_contiguous(opd_real(pair[0])));
+        for (int i = 0; i < cases[k].n; i++) {
+            CHECK(fabs(values[i] - cases[k].values[i]) <= 1e-14 * fabs(cases[k].values[i]));
+        }
+        if (k == 2) { CHECK_NEAR(opd_item_f64(opd_select(opd_select(opd_real(pair[1]), 0, 0), 0, 1)), sqrt(0.5), 1e-15); }
+    }
+    for (int i = 0; i < 144; i++) { triangle[i] = i / 12 == i % 12 ? i / 12 + 1 : i / 12 > i % 12 ? 100 : 0; }
+    const int64_t sizes[2] = {12, 12};
+    opd_tensor *values = opd_linalg_eigvals(opd_tensor_from(triangle, opd_ints_of(sizes, 2), OPD_FLOAT64));
+    for (int i = 0; i < 12; i++) { CHECK(opd_item_f64(opd_select(opd_real(values), 0, i)) == 12 - i); }
+}
 CHECK_MAIN()
