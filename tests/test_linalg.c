@@ -606,4 +606,21 @@ TEST(eigenvalues_of_what_needs_balance) {
     opd_tensor *values = opd_linalg_eigvals(opd_tensor_from(triangle, opd_ints_of(sizes, 2), OPD_FLOAT64));
     for (int i = 0; i < 12; i++) { CHECK(opd_item_f64(opd_select(opd_real(values), 0, i)) == 12 - i); }
 }
+/* PyTorch's answers where a matrix cannot be inverted, b has fewer batches, and rcond says nothing. */
+TEST(conditions_and_least_squares_at_their_edges) {
+    static const int64_t square[2] = {2, 2}, one[3] = {1, 4, 3}, many[2] = {4, 4}, batch[3] = {5, 4, 2}, two[3] = {2, 4, 3};
+    static const int64_t vectors[2] = {1, 4}, cell[2] = {1, 1};
+    opd_tensor *rets[4], *a = opd_randn(opd_ints_of(one, 3), OPD_FLOAT64);
+    CHECK(isinf(opd_item_f64(opd_linalg_cond_full(opd_zeros(opd_ints_of(square, 2), OPD_FLOAT64), opd_value_int(1)))));
+    CHECK_INT(opd_linalg_lstsq(rets, a, opd_randn(opd_ints_of(many, 2), OPD_FLOAT64)), 0);
+    CHECK(opd_ndim(rets[0]) == 3 && opd_size(rets[0], 1) == 3 && opd_size(rets[0], 2) == 4);
+    CHECK(opd_linalg_lstsq(rets, opd_randn(opd_ints_of(two, 3), OPD_FLOAT64), opd_randn(opd_ints_of(vectors, 2), OPD_FLOAT64)) != 0);
+    CHECK_ERROR(OPD_ERROR_SHAPE, "input.size(-2) should match other.size(-2)");
+    CHECK_INT(opd_linalg_lstsq_full(rets, a, opd_randn(opd_ints_of(batch, 3), OPD_FLOAT64), OPD_NONE, "gelsd"), 0);
+    CHECK(opd_numel(rets[2]) == 1 && opd_numel(rets[3]) == 3 && opd_size(rets[0], 0) == 5);
+    opd_tensor *low = opd_matmul(opd_narrow(opd_select(a, 0, 0), 1, 0, 1), opd_narrow(opd_t(opd_select(a, 0, 0)), 0, 0, 1));
+    CHECK_INT(opd_linalg_lstsq_full(rets, low, opd_narrow(low, 1, 0, 1), opd_value_float(0), "gelsd"), 0);
+    CHECK_INT(opd_item_i64(rets[2]), 1);
+    CHECK_NEAR(opd_item_f64(opd_linalg_matrix_exp(opd_full(opd_ints_of(cell, 2), opd_value_int(-50), OPD_FLOAT64))), exp(-50), 1e-36);
+}
 CHECK_MAIN()
