@@ -800,3 +800,110 @@ TEST(powers_into_what_is_no_double) {
     CHECK(CALL("aten::float_power_.Tensor", wide, x) == wide);
     ARE(opd_to_dtype(wide, OPD_FLOAT32), 1, 1, 4);
 }
+/* grid_sampler_3d at places that are no numbers; along x, which has two of the eight values 1 to 8. */
+TEST(places_in_three_dims_that_are_nowhere) {
+    static const float at[] = {NAN, INFINITY, -INFINITY, 3};
+    int k;
+    for (k = 0; k < 3; k++) {
+        opd_tensor *input = opd_view(opd_add_Scalar(counted(8), opd_value_int(1)), OPD_INTS(1, 1, 2, 2, 2)), *out, *ones;
+        opd_tensor *grid = opd_full_full(OPD_INTS(4, 3), opd_value_float(-.3), opd_value_int(OPD_FLOAT32), OPD_NONE, OPD_NONE, OPD_NONE);
+        opd_copy_(opd_select(grid, 1, 0), floats(at, 4));
+        grid = opd_view(grid, OPD_INTS(1, 1, 1, 4, 3));
+        opd_tensor_set_requires_grad(input, true);
+        opd_tensor_set_requires_grad(grid, true);
+        out = CALL("aten::grid_sampler_3d", input, grid, 0, k, false);
+        ones = opd_ones_like(opd_detach(out));
+        if (k == 0) { ARE(out, 0, 0, 0, 0); }
+        if (k == 1) { ARE(out, 3.2, 3.2, 2.2, 3.2); }
+        if (k == 2) { ARE(out, 3.2, 3.2, 3.2, 2.2); }
+        CHECK_INT(opd_backward(opd_sum(out)), 0);
+        if (k == 0) { ARE(opd_tensor_grad(input), 0, 0, 0, 0, 0, 0, 0, 0); }
+        if (k == 1) { ARE(opd_tensor_grad(input), .64, 1.28, .16, .32, .16, .32, .04, .08); }
+        if (k == 2) { ARE(opd_tensor_grad(input), .64, 0, .16, 0, .16, 0, .04, 0); }
+        if (k == 0) { ARE(opd_tensor_grad(grid), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0); }
+        if (k == 1) { ARE(opd_tensor_grad(grid), 0, 0, 0, 0, 2, 4, 0, 2, 4, 0, 2, 4); }
+        if (k == 2) { ARE(opd_tensor_grad(grid), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 4); }
+        {
+            opd_value args[7], rets[2];
+            opd_op *op = opd_find("aten::grid_sampler_3d_backward");
+            bool both[2] = {true, true};
+            args[0] = opd_value_tensor(ones); args[1] = opd_value_tensor(opd_detach(input)); args[2] = opd_value_tensor(opd_detach(grid));
+            args[3] = opd_value_int(0); args[4] = opd_value_int(k); args[5] = opd_value_bool(false); args[6] = opd_value_bools(both, 2);
+            CHECK_OR_RETURN(opd_call_all(op, rets, args, 7) == 0);
+            CHECK(opd_equal(rets[0].u.t, opd_tensor_grad(input)).u.i == 1);
+            CHECK(opd_allclose(rets[1].u.t, opd_tensor_grad(grid)).u.i == 1);
+        }
+    }
+}
+TEST(slopes_of_what_is_not_made_shorter) {
+    const float rows[] = {3, 4, 0, 1};
+    const double parts[] = {2, 0};
+    opd_tensor *x = opd_tensor_from(rows, OPD_INTS(2, 2), OPD_FLOAT32);
+    const opd_value one = opd_value_int(1), two = opd_value_int(2);
+    opd_tensor_set_requires_grad(x, true);
+    CHECK_INT(opd_backward(opd_sum(opd_renorm(x, two, 0, opd_value_float(INFINITY)))), 0);
+    ARE(opd_tensor_grad(x), 1, 1, 1, 1);
+    opd_tensor_set_grad(x, NULL);
+    CHECK_INT(opd_backward(opd_sum(opd_renorm(x, two, 0, one))), 0);
+    ARE(opd_tensor_grad(x), .032, -.024, 1, 1);
+    CHECK(opd_renorm(x, opd_value_complex(parts), 0, one) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "renorm: p must be real-valued");
+    CHECK(opd_renorm(x, two, 0, opd_value_complex(parts)) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "renorm: maxnorm must be real-valued");
+    CHECK(CALL("aten::renorm.out", opd_detach(x), 2, 0, 1, opd_zeros(OPD_INTS(2, 2), OPD_FLOAT64)) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "the output given to renorm has dtype Double but the operation's result requires dtype Float");
+}
+TEST(noise_is_used_and_kept) {
+    opd_tensor *x = opd_neg(counted(3)), *noise = opd_mul_Scalar(opd_ones(OPD_INTS(3), OPD_FLOAT32), opd_value_float(.5));
+    ARE(CALL("aten::rrelu_with_noise_backward", counted(3), x, noise, .1, .1, true, false), 0, .5, 1);
+    ARE(CALL("aten::rrelu_with_noise_backward", counted(3), x, noise, .1, .3, false, false), 0, .2, .4);
+    opd_tensor_set_requires_grad(x, true);
+    CHECK(CALL("aten::rrelu_with_noise_", x, noise, .25, .25, true) == NULL);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "a leaf Variable that requires grad is being used in an in-place operation.");
+    ARE(noise, .5, .5, .5);
+}
+TEST(exponents_into_what_holds_none) {
+    opd_tensor *x = counted(3), *doubles = opd_zeros(OPD_INTS(3), OPD_FLOAT64), *whole = opd_zeros(OPD_INTS(3), OPD_INT32);
+    CHECK(CALL("aten::frexp.Tensor_out", x, doubles, whole) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "torch.frexp() expects mantissa to have dtype Float but got Double");
+    CHECK(CALL("aten::frexp.Tensor_out", x, opd_zeros(OPD_INTS(3), OPD_FLOAT32), opd_zeros(OPD_INTS(3), OPD_INT64)) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "torch.frexp() expects exponent to have dtype Int but got Long");
+}
+static void segment_slopes(const float *data, const char *how, float first, const double *want) {
+    const int64_t lengths[] = {3, 2};
+    float grads[2] = {0, 10};
+    opd_tensor *x = floats(data, 5);
+    grads[0] = first;
+    opd_tensor_set_requires_grad(x, true);
+    opd_tensor *out = CALL("aten::segment_reduce", x, how, opd_tensor_from(lengths, OPD_INTS(2), OPD_INT64));
+    CHECK_INT(opd_backward(opd_sum(opd_mul(out, floats(grads, 2)))), 0);
+    are(opd_tensor_grad(x), want, 5);
+}
+TEST(slopes_of_segments_with_what_is_no_number) {
+    static const float far[] = {1, INFINITY, INFINITY, 2, 3}, lost[] = {0, NAN, 2, 3, 3}, more[] = {NAN, 2, 3, 0, NAN};
+    static const double most[] = {0, INFINITY, INFINITY, 0, 10}, least[] = {INFINITY, 0, 0, 10, 0};
+    static const double first[] = {INFINITY, NAN, NAN, 30, 20}, second[] = {NAN, 0, NAN, 30, 30}, third[] = {6, NAN, NAN, NAN, 0};
+    segment_slopes(far, "max", INFINITY, most);
+    segment_slopes(far, "min", INFINITY, least);
+    segment_slopes(far, "prod", 1, first);
+    segment_slopes(lost, "prod", 1, second);
+    segment_slopes(more, "prod", 1, third);
+}
+TEST(powers_of_examples_into_what_is_no_double) {
+    opd_tensor *x = opd_ones(OPD_INTS(2, 3), OPD_FLOAT32), *wide = opd_ones(OPD_INTS(2, 3), OPD_FLOAT64), *example;
+    const int level = opd_vmap_begin(2, OPD_RANDOM_ERROR);
+    CHECK_OR_RETURN(level >= 0);
+    example = opd_vmap_wrap(x, 0, level);
+    CHECK(CALL("aten::float_power_.Scalar", example, 2) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "the base given to float_power_ has dtype Float but the operation's result requires dtype Double");
+    CHECK(CALL("aten::float_power.Tensor_Scalar_out", example, 2, opd_vmap_wrap(opd_zeros(OPD_INTS(2, 3), OPD_FLOAT32), 0, level)) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "the output given to float_power has dtype Float");
+    CHECK(CALL("aten::float_power_.Scalar", opd_vmap_wrap(wide, 0, level), 2) != NULL);
+    CHECK_INT(opd_vmap_end(level), 0);
+}
+TEST(regions_of_no_dtype) {
+    opd_autocast_region region = opd_autocast_begin(OPD_CPU, (opd_scalar_type)99, true, -1);
+    CHECK(!region.open);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "99 is no dtype");
+    CHECK(!opd_autocast_enabled(OPD_CPU));
+}

@@ -201,6 +201,9 @@ TEST(grad_mode_is_as_before_when_a_run_fails) {
     CHECK_INT(opd_script_run(script, "f", args, 2, &result), -1);
     opd_error_clear();
     CHECK(opd_grad_mode_enabled());
+    CHECK_INT(opd_graph_run_values(opd_script_graph(script, "f"), args, 2, &result, 1), -1);
+    opd_error_clear();
+    CHECK(opd_grad_mode_enabled());
     args[1] = opd_value_int(0);
     CHECK_INT(opd_script_run(script, "f", args, 2, &result), 0);
     CHECK(opd_grad_mode_enabled());
@@ -241,6 +244,16 @@ TEST(what_is_not_known_fails_when_it_is_reached) {
     CHECK_ERROR(OPD_ERROR_NOT_FOUND, "there is no function aten::not_here here");
     opd_script_free(script);
 }
+/* Lists that are of no type yet, several in one call. */
+TEST(empty_lists_beside_each_other) {
+    OPD_SCOPED;
+    opd_script *script = opd_script_compile("def f(x: Tensor):\n    return torch.as_strided(x, [], [])\n", NULL);
+    opd_value x = opd_value_tensor(opd_ones(OPD_INTS(2), OPD_FLOAT32)), result;
+    CHECK_OR_RETURN(script != NULL);
+    CHECK_INT(opd_script_run(script, "f", &x, 1, &result), 0);
+    CHECK(result.tag == OPD_TAG_TENSOR && opd_ndim(result.u.t) == 0);
+    opd_script_free(script);
+}
 /* What tensors are asked for besides their sizes, with what PyTorch says. */
 TEST(tensors_say_what_they_are) {
     OPD_SCOPED;
@@ -261,6 +274,26 @@ TEST(tensors_say_what_they_are) {
               "([True, False, False, False, True, False], [True, True, False, False, False], [60, 1, 15, 3], -1, 5, False)");
     CHECK_INT(opd_script_run(script, "g", &x, 1, &result), 0);
     CHECK_STR((opd_value_print(result, text, sizeof text), text), "(True, False)");
+    opd_script_free(script);
+}
+TEST(tensors_say_what_they_are_made_of) {
+    OPD_SCOPED;
+    static const char source[] =
+        "def f(x: Tensor):\n    z = x.conj()\n    last = torch.channels_last\n"
+        "    e = torch.zeros([0, 3, 4, 5])\n"
+        "    asked = [z.is_conj(), torch.imag(z).is_neg(), z.resolve_conj().is_conj(), x.is_neg(), x.is_inference()]\n"
+        "    return asked, [e.is_contiguous(), e.is_contiguous(memory_format=last)]\n";
+    opd_script *script = opd_script_compile(source, NULL);
+    opd_value x = opd_value_tensor(opd_ones(OPD_INTS(2), OPD_COMPLEX64)), result;
+    char text[200];
+    CHECK_OR_RETURN(script != NULL);
+    CHECK_INT(opd_script_run(script, "f", &x, 1, &result), 0);
+    CHECK_STR((opd_value_print(result, text, sizeof text), text),
+              "([True, True, False, False, False], [True, False])");
+    OPD_INFERENCE_MODE(true) { x = opd_value_tensor(opd_ones(OPD_INTS(2), OPD_COMPLEX64)); }
+    CHECK_INT(opd_script_run(script, "f", &x, 1, &result), 0);
+    CHECK_STR((opd_value_print(result, text, sizeof text), text),
+              "([True, True, False, False, True], [True, False])");
     opd_script_free(script);
 }
 TEST(tensors_become_lists) {
@@ -376,6 +409,31 @@ TEST(objects_with_a_state_of_their_own) {
     CHECK(!opd_autocast_enabled(OPD_CPU));
     CHECK_INT(opd_script_save(script, "/tmp/opd_script_states.pt"), -1);
     CHECK_ERROR(OPD_ERROR_FILE, "which has a state of its own, is not saved");
+    opd_script_free(script);
+}
+/* A state may be a dict of the attributes' names.  A run that fails inside a region ends it, and with it the casts of
+   weights that are kept for it. */
+TEST(objects_with_a_state_by_name) {
+    OPD_SCOPED;
+    const float numbers[] = {1, 2};
+    char text[200];
+    opd_script *script = load_archive("scripts/named.pt");
+    CHECK_OR_RETURN(script != NULL);
+    opd_value x = opd_value_tensor(opd_tensor_from(numbers, OPD_INTS(2), OPD_FLOAT32)), result;
+    CHECK_INT(opd_script_run(script, NULL, &x, 1, &result), 0);
+    CHECK_STR((opd_value_print(result, text, sizeof text), text), " 30\n 60\n[ CPUFloatType{2} ]");
+    CHECK_INT(opd_script_run(script, "over", &x, 1, &result), -1);
+    CHECK_ERROR(OPD_ERROR_SCHEMA, "aten::div with out= of an archive of version 3");
+    x = opd_value_tensor(opd_zeros(OPD_INTS(2), OPD_FLOAT32));
+    for (int i = 0; i < 2; i++) {
+        opd_scope scope = opd_scope_open();
+        const int64_t live = opd_memory_stats().live;
+        CHECK_INT(opd_script_run(script, NULL, &x, 1, &result), -1);
+        CHECK_ERROR(OPD_ERROR_USER, "ValueError: no");
+        CHECK(!opd_autocast_enabled(OPD_CPU));
+        opd_scope_close(&scope);
+        CHECK_INT(opd_memory_stats().live, live);
+    }
     opd_script_free(script);
 }
 TEST(overloads_that_are_rarely_chosen) {

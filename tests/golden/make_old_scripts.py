@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Writes archives of torch.jit.save that need what PyTorch 1.13 wrote: version_3.pt and version_10.pt, one module whose
 operators do what those versions of archives say; choices.pt, modules that a number or a name chooses; autocast.pt, a
-region inside; odds.pt, calls whose overloads are rarely chosen; states.pt, a module with a state of its own.  Prints what PyTorch gives for x = [1, 2], by the version
+region inside; odds.pt, calls whose overloads are rarely chosen; states.pt, a module with a state of its own;
+named.pt, one whose own state is a dict, a run that fails after a weight is cast, and a division with out=.  Prints what PyTorch gives for x = [1, 2], by the version
 that reads them: test_scripts.c has it.
 
 usage: make_old_scripts.py [read]        write with PyTorch 1.13, then "read" with a newer one
@@ -10,7 +11,7 @@ import os
 import sys
 import warnings
 import zipfile
-from typing import List, Optional, Tuple
+from typing import Dict, List, Optional, Tuple
 
 import torch
 from torch import Tensor, nn
@@ -115,6 +116,44 @@ class States(nn.Module):
         return self.own(x), self.own.last is not None, self.own.training
 
 
+class Scaled(nn.Module):
+    """A module whose state is a dict with the names of its attributes, but not their values."""
+    def __init__(self):
+        super().__init__()
+        self.k = 3
+
+    @torch.jit.export
+    def __getstate__(self) -> Dict[str, int]:
+        return {'k': self.k, 'training': int(self.training)}
+
+    @torch.jit.export
+    def __setstate__(self, state: Dict[str, int]):
+        self.k, self.training = state['k'] * 10, False
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x * self.k
+
+
+class Named(nn.Module):
+    """One with such a state inside; fails inside a region, behind a product with a weight, for x of sum 0."""
+    def __init__(self):
+        super().__init__()
+        self.own, self.weight = Scaled(), nn.Parameter(torch.ones(2, 2))
+
+    @torch.jit.export
+    def over(self, x: Tensor) -> Tensor:
+        out = torch.zeros(2)
+        torch.div(x, x, out=out)
+        return out
+
+    def forward(self, x: Tensor) -> Tensor:
+        with torch.autocast('cpu', dtype=torch.bfloat16):
+            y = x.reshape([1, 2]) @ self.weight
+            if x.sum() == 0:
+                raise ValueError('no')
+        return self.own(x) + 0 * y.sum().detach()
+
+
 def archive(name, module, version=None):
     path = os.path.join(HERE, name)
     torch.jit.save(torch.jit.script(module), path)
@@ -135,7 +174,8 @@ if sys.argv[1:] != ['read']:
     archive('autocast.pt', Autocast())
     archive('odds.pt', Odds())
     archive('states.pt', States())
-for name in ['version_3.pt', 'version_10.pt', 'choices.pt', 'autocast.pt', 'odds.pt', 'states.pt']:
+    archive('named.pt', Named(), 3)
+for name in ['version_3.pt', 'version_10.pt', 'choices.pt', 'autocast.pt', 'odds.pt', 'states.pt', 'named.pt']:
     module = torch.jit.load(os.path.join(HERE, name))
     print(name, module(torch.tensor([1., 2.])))
     if name == 'choices.pt':
