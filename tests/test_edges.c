@@ -101,6 +101,19 @@ TEST(norms_at_zero_in_forward_mode) {
         } }
     }
 }
+TEST(norms_are_not_narrowed) {
+    opd_tensor *ones = opd_ones(OPD_INTS(3), OPD_FLOAT32);
+    CHECK(CALL("aten::linalg_vector_norm", ones, 2, OPD_NONE, false, OPD_FLOAT16) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "linalg.vector_norm: the dtype of the input (Float) should be convertible without "
+                "narrowing to the specified dtype (Half)");
+    CHECK(CALL("aten::norm.ScalarOpt_dtype", opd_to_dtype(ones, OPD_COMPLEX64), 2, OPD_FLOAT32) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "dtype should be complex for complex inputs, but got Float");
+    CHECK(CALL("aten::linalg_vector_norm", ones, 2, OPD_NONE, false, OPD_COMPLEX64) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "dtype should be real for real inputs, but got ComplexFloat");
+    CHECK(CALL("aten::linalg_vector_norm", ones, 2, OPD_NONE, false, OPD_INT64) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "dtype should be floating point or complex");
+    CHECK(opd_dtype(CALL("aten::linalg_vector_norm", ones, 2, OPD_NONE, false, OPD_FLOAT64)) == OPD_FLOAT64);
+}
 /* The gradient, and that of the sum of it, at x. */
 static void both_gradients(opd_tensor *x, opd_tensor *y, opd_tensor **first, opd_tensor **second) {
     opd_backward_options again;

@@ -64,6 +64,68 @@ TEST(gradients_of_lists) {
     CHECK(opd_foreach_zero_(opd_tensors_of(pair, 2)) != 0);
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "leaf Variable that requires grad");
 }
+TEST(copies_of_lists) {
+    opd_tensor *pair[2] = {filled(3, 2), filled(2, 3)}, *other[2] = {filled(3, 5), filled(2, 6)};
+    const opd_tensors list = opd_tensors_of(pair, 2), src = opd_tensors_of(other, 2);
+    CHECK_NEAR(first_of(opd_foreach_copy(list, src), 1), 6, 0);
+    CHECK_NEAR(first_of(opd_foreach_copy_full(list, src, true), 0), 5, 0);
+    CHECK_NEAR(first_of(list, 0), 2, 0);
+}
+/* A later leaf that must not be written keeps the earlier ones as they are; without recording all are written. */
+TEST(nothing_is_written_before_a_leaf) {
+    opd_tensor *pair[2] = {filled(3, 2), filled(2, 3)};
+    const opd_tensors list = opd_tensors_of(pair, 2);
+    opd_tensor_set_requires_grad(pair[1], true);
+    CHECK(opd_foreach_mul_Scalar_(list, OPD_V(2)) != 0);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "a leaf Variable that requires grad is being used in an in-place operation.");
+    CHECK_NEAR(first_of(list, 0), 2, 0);
+    OPD_NO_GRAD { CHECK(opd_foreach_mul_Scalar_(list, OPD_V(2)) == 0); }
+    CHECK_NEAR(first_of(list, 0), 4, 0);
+    CHECK_NEAR(first_of(list, 1), 6, 0);
+}
+/* Packed scalars are numbers: they change no dtype, and are rounded as numbers are. */
+TEST(packed_scalars_are_numbers) {
+    const int64_t three = 3;
+    const double both[] = {2, 1};
+    opd_tensor *one[1] = {filled(2, 3)}, *whole[1] = {opd_tensor_from(&three, OPD_INTS(1), OPD_INT64)};
+    const opd_tensors list = opd_tensors_of(one, 1), ints = opd_tensors_of(whole, 1);
+    const opd_tensors got = opd_foreach_addcmul_Tensor(list, list, list, opd_full(OPD_INTS(1), OPD_V(2), OPD_FLOAT64));
+    CHECK_NEAR(first_of(got, 0), 21, 0);
+    CHECK(opd_dtype(got.data[0]) == OPD_FLOAT32);
+    CHECK(opd_foreach_addcmul_Tensor_(ints, ints, ints, opd_full(OPD_INTS(1), OPD_V(2.5), OPD_FLOAT32)) == 0);
+    CHECK_NEAR(first_of(ints, 0), 21, 0);              /* 3 + 2 * 3 * 3 */
+    CHECK(opd_foreach_addcdiv_Tensor(ints, ints, ints, filled(1, 2)).data == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "Integer division with addcdiv is no longer supported");
+    opd_tensor *pairs = opd_full(OPD_INTS(1), opd_value_complex(both), OPD_COMPLEX64);
+    CHECK(opd_foreach_addcmul_Tensor(list, list, list, pairs).data == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "without overflow");
+}
+TEST(gradients_of_bounds) {
+    const float values[] = {1, 2, 3, NAN};
+    opd_tensor *one[1] = {opd_tensor_from(values, OPD_INTS(4), OPD_FLOAT32)};
+    const opd_tensors list = opd_tensors_of(one, 1);
+    const double larger[] = {0, 0.5, 1, 1}, smaller[] = {1, 0.5, 0, 1}, bound[] = {2};
+    opd_tensor_set_requires_grad(one[0], true);
+    for (int i = 0; i < 4; i++) {
+        const opd_value all = opd_value_floats(bound, 1);
+        const opd_tensors got = i == 0 ? opd_foreach_maximum_Scalar(list, OPD_V(2.0))
+            : i == 1 ? opd_foreach_maximum_ScalarList(list, all)
+            : i == 2 ? opd_foreach_minimum_Scalar(list, OPD_V(2.0)) : opd_foreach_minimum_ScalarList(list, all);
+        CHECK_OK();
+        opd_tensor_set_grad(one[0], NULL);
+        opd_backward(opd_sum(got.data[0]));
+        opd_tensor *grad = opd_tensor_grad(one[0]);
+        for (int k = 0; k < 4; k++) {
+            CHECK_NEAR(opd_item_f64(opd_select(grad, 0, k)), (i < 2 ? larger : smaller)[k], 0);
+        }
+    }
+    one[0] = opd_mul(one[0], one[0]);
+    CHECK(opd_foreach_maximum_Scalar_(list, OPD_V(2)) != 0);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "derivative for aten::_foreach_maximum_.Scalar is not implemented");
+    one[0] = opd_to_dtype(filled(1, 1), OPD_FLOAT16);
+    CHECK(opd_foreach_maximum_Scalar(list, OPD_V(70000.0)).data == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "without overflow");
+}
 /* Each form in place gives what the other one does. */
 TEST(in_place_as_elsewhere) {
     int count = 0;

@@ -86,6 +86,15 @@ static int really_constant(void *user, opd_tensor *const *in, int n, opd_tensor 
     out[0] = opd_zeros_like(in[0]);
     return 1;
 }
+/* Gradients are drawn for complex results as well, and for several of them at once. */
+TEST(complex_results) {
+    opd_gradcheck_options o = opd_gradcheck_defaults();
+    opd_tensor *x = opd_tensor_set_requires_grad(numbers(OPD_INTS(2, 3), OPD_COMPLEX128), true);
+    o.check_batched_grad = true;
+    CHECK_INT(opd_gradcheck(product, NULL, &x, 1, &o), 0);
+    CHECK_INT(opd_gradgradcheck(product, NULL, &x, 1, NULL, &o), 0);
+    CHECK_OK();
+}
 
 //-- what is right -----------------------------------------------------------------------------------------------------
 

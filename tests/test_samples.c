@@ -2,6 +2,7 @@
 #include "check.h"
 #include <math.h>
 
+#define CALL(name, ...) ({ static opd_op *op_; OPD_CALL(OPD_OP(&op_, name), __VA_ARGS__); })
 enum { COUNT = 100000 };
 static opd_tensor *filled(double value, opd_scalar_type dtype) { return opd_full(OPD_INTS(COUNT), OPD_V(value), dtype); }
 static const double *values_of(opd_tensor *t) {
@@ -190,6 +191,11 @@ TEST(dirichlet_numbers) {
     x = opd_sample_dirichlet(opd_full(OPD_INTS(COUNT, 2), OPD_V(1e-4), OPD_FLOAT32));       /* nearly all at an end */
     CHECK(!isnan(opd_item_f64(opd_sum(x))));
     at_most("dirichlet of small shapes", opd_select(x, 1, 0), 0.5, 0.5);
+    for (int i = 0; i < 2; i++) {                      /* of shapes that are all 0, or nearly, each has its part */
+        x = opd_sample_dirichlet(opd_full(OPD_INTS(4, 2), OPD_V(i * 1e-310), OPD_FLOAT64));
+        CHECK_NEAR(opd_item_f64(opd_sum(x)), 4, 1e-12);
+    }
+    CHECK(isnan(opd_item_f64(opd_sum(opd_sample_dirichlet(opd_full(OPD_INTS(2), OPD_V(NAN), OPD_FLOAT64))))));
     x = opd_sample_dirichlet(opd_ones(opd_ints_of(NULL, 0), OPD_FLOAT32));
     CHECK_NEAR(opd_item_f64(x), 0.999999940395355, 1e-12);
 }
@@ -209,6 +215,24 @@ TEST(gradients_of_beta_numbers) {
         for (int k = 0; k < 3; k++) { args[k] = opd_full(OPD_INTS(1), OPD_V(known[i][k]), OPD_FLOAT64); }
         CHECK_NEAR(opd_item_f64(opd_dirichlet_grad(args[0], args[1], args[2])), known[i][3], 1e-10 * known[i][3]);
     }
+}
+TEST(dtypes_of_samples_are_their_own) {
+    opd_tensor *ones = opd_ones(OPD_INTS(3), OPD_FLOAT32), *out = opd_ones(OPD_INTS(3), OPD_FLOAT64);
+    for (int i = 0; i < 6; i++) {
+        if (i == 0) { CHECK(CALL("aten::poisson.out", ones, OPD_NONE, out) == NULL); }
+        else if (i == 1) { CHECK(CALL("aten::geometric.out", ones, 0.5, OPD_NONE, out) == NULL); }
+        else if (i == 2) { CHECK(CALL("aten::_standard_gamma.out", ones, OPD_NONE, out) == NULL); }
+        else if (i == 3) { CHECK(CALL("aten::exponential.out", ones, 1.0, OPD_NONE, out) == NULL); }
+        else if (i == 4) { CHECK(CALL("aten::_sample_dirichlet.out", ones, OPD_NONE, out) == NULL); }
+        else { CHECK(CALL("aten::_standard_gamma_grad.out", ones, ones, out) == NULL); }
+        CHECK_ERROR(OPD_ERROR_DTYPE, "Expected out tensor to have dtype");
+    }
+    CHECK(opd_item_f64(opd_sum(out)) == 3);
+    CHECK(opd_standard_gamma_grad(ones, out) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "Found dtype Double but expected Float");
+    CHECK(opd_standard_gamma_grad(opd_to_dtype(ones, OPD_INT64), ones) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "Found dtype Float but expected Long");
+    CHECK(!signbit(opd_item_f64(opd_poisson(opd_full(OPD_INTS(1), OPD_V(-0.0), OPD_FLOAT32)))));
 }
 /* Neither threads nor what else is drawn change an element. */
 TEST(elements_have_streams_of_their_own) {

@@ -41,6 +41,12 @@ TEST(half_precision_rounds_each_step) {
     opd_tensor *window = opd_hann_window(9, OPD_FLOAT16);
     for (int64_t i = 0; i < 9; i++) { CHECK_NEAR(opd_item_f64(opd_select(window, 0, i)), want[i], 0); }
 }
+/* A window of Bessel functions is rounded once. */
+TEST(kaiser_windows_are_rounded_once) {
+    opd_tensor *once = opd_to_dtype(opd_kaiser_window(200, OPD_FLOAT64), OPD_FLOAT32);
+    CHECK(opd_item_f64(opd_amax(opd_abs(opd_sub(opd_kaiser_window(200, OPD_FLOAT32), once)), OPD_INTS(0), false)) == 0);
+    CHECK_OK();
+}
 TEST(windows_that_cannot_be) {
     CHECK(opd_hann_window(-1, OPD_FLOAT32) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "hann_window requires non-negative window_length, got window_length=-1");

@@ -135,7 +135,7 @@ class Schema:
         while depth:
             depth += (rest[at] == '(') - (rest[at] == ')')
             at += 1
-        self.returns = rest[at:].strip()[2:].strip()
+        self.returns = re.sub(r'^(Tensor\[\]) \w+$', r'\1', rest[at:].strip()[2:].strip())       # without its name
         self.args = []
         for part in split_arguments(rest[:at - 1]):
             if part == '*':
