@@ -33,7 +33,8 @@ static void usage(void) {
           "  --inputs FILE   an exported program: .npz with in0, in1, ... in the order of its inputs\n"
           "                  TorchScript: .json with \"in\", a list of arguments: numbers, strings, true, false, null,\n"
           "                  {\"tensor\": key} of the .npz beside it, {\"list\": [...]}, {\"tuple\": [...]},\n"
-          "                  {\"dict\": [[key, value], ...]}, {\"namedtuple\": name, \"v\": [...]}\n"
+          "                  {\"dict\": [[key, value], ...]}, {\"namedtuple\": name, \"v\": [...]},\n"
+          "                  {\"complex\": [real, imaginary]}; devices are strings\n"
           "  --outputs FILE  where the results go: .npz with out0, ..., in_after0, ... and buf_after.NAME, or .json\n"
           "                  with \"out\" and an .npz beside it; of a checkpoint all tensors by path, one alone `tensor`\n"
           "                  bfloat16, which NumPy does not have, is its bits in int16, under NAME.bf16\n"
@@ -198,6 +199,14 @@ static opd_value tree_tensor(const char *key, const opd_tensor_file *tensors) {
     return opd_value_tensor(opd_view_dtype(opd_tensor_file_get(tensors, bits), OPD_BFLOAT16));
 }
 
+/* {"complex": [1.5, -2]} */
+static opd_value tree_complex(const opd_json *json, int64_t list) {
+    const int64_t first = opd_json_first(json, list), second = opd_json_next(json, first);
+    const double pair[2] = {opd_json_float(json, first, 0), opd_json_float(json, second, 0)};
+    const opd_value number = opd_value_complex(pair);
+    return opd_list_at(opd_tuple_new(&number, 1), 0);
+}
+
 /* A value that belongs to the innermost scope. */
 static opd_value tree_value(const opd_json *json, int64_t at, const opd_tensor_file *tensors) {
     int64_t line, column, part;
@@ -213,6 +222,7 @@ static opd_value tree_value(const opd_json *json, int64_t at, const opd_tensor_f
     if ((part = opd_json_get(json, at, "list")) >= 0) { return tree_list(json, part, tensors); }
     if ((part = opd_json_get(json, at, "tuple")) >= 0) { return tree_tuple(json, part, tensors); }
     if ((part = opd_json_get(json, at, "v")) >= 0) { return tree_tuple(json, part, tensors); }
+    if ((part = opd_json_get(json, at, "complex")) >= 0) { return tree_complex(json, part); }
     if ((part = opd_json_get(json, at, "dict")) >= 0) { return tree_dict(json, part, tensors); }
     opd_json_place(json, at, &line, &column);
     opd_fail(OPD_ERROR_ARGUMENT, "line %lld, byte %lld: this is no value (see --help)", (long long)line, (long long)column);
@@ -235,6 +245,14 @@ static void write_float(FILE *to, double v) {
     if (v != v) { fputs("NaN", to); }
     else if (v - v != 0) { fputs(v > 0 ? "Infinity" : "-Infinity", to); }
     else { print_float(to, v); }
+}
+
+static void write_complex(FILE *to, double real, double imaginary) {
+    fputs("{\"complex\": [", to);
+    write_float(to, real);
+    fputs(", ", to);
+    write_float(to, imaginary);
+    fputs("]}", to);
 }
 
 static void write_tree(FILE *to, opd_value value, const char *path, results *tensors);
@@ -280,10 +298,12 @@ static void write_cell(FILE *to, opd_value value, const char *path, results *ten
     case OPD_CELL_DICT: write_dict(to, value, path, tensors); break;
     case OPD_CELL_TUPLE: write_parts(to, "tuple", value, path, tensors); break;
     case OPD_CELL_LIST: write_parts(to, "list", value, path, tensors); break;
-    default: opd_fail(OPD_ERROR_ARGUMENT, "%s: an object or a complex number, which JSON does not have", path);
+    case OPD_CELL_COMPLEX: write_complex(to, opd_list_at(value, 0).u.d, opd_list_at(value, 1).u.d); break;
+    default: opd_fail(OPD_ERROR_ARGUMENT, "%s: an object, which JSON does not have", path);
     }
 }
 static void write_tree(FILE *to, opd_value value, const char *path, results *tensors) {
+    char device[64];
     switch (value.tag) {
     case OPD_TAG_TENSOR:
         fputs("{\"tensor\": ", to);
@@ -296,6 +316,8 @@ static void write_tree(FILE *to, opd_value value, const char *path, results *ten
     case OPD_TAG_FLOAT: write_float(to, value.u.d); break;
     case OPD_TAG_NONE: fputs("null", to); break;
     case OPD_TAG_STR: write_text(to, value.u.s, (int64_t)strlen(value.u.s)); break;
+    case OPD_TAG_COMPLEX: write_complex(to, value.u.c[0], value.u.c[1]); break;
+    case OPD_TAG_DEVICE: fprintf(to, "\"%s\"", opd_device_print(value.u.device, device, sizeof device)); break;
     case OPD_TAG_CELL: write_cell(to, value, path, tensors); break;
     default: write_parts(to, "list", value, path, tensors); break;
     }

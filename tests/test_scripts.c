@@ -351,6 +351,15 @@ TEST(archives_with_enums_and_hooks_run_and_are_saved) {
     check_archive("scripts/kinds.pt", "[ 0\n 0\n[ CPUFloatType{2} ],  2\n 4\n[ CPUFloatType{2} ],  4\n 8\n[ CPUFloatType{2} ], "
                   "6\n[ CPUFloatType{} ]]");
 }
+/* Texts that are not ASCII are constants of an archive, and so is what has them in it; functions of complex numbers. */
+TEST(archives_with_words_of_all_kinds) {
+    OPD_SCOPED;
+    check_archive("scripts/words.pt", "[(\xc3\xbcn\xc3\xafz, [a, \xc3\xbc], (\xc3\xbc, 1), [(\xc3\xbc, 1), (b, 2)], 2, {1} {0} z, "
+                  "False),   1.6113   0.3103\n  6.5822  10.2512\n  1.2825   0.5880\n  0.9235  -0.9415\n"
+                  "  1.3390   0.1469\n  0.7506  -0.0474\n -1.0404   2.2732\n  3.6056   0.5880\n"
+                  "[ CPUFloatType{8,2} ],  1\n 0\n[ CPUFloatType{2} ], [1, 2], [6, 7, 6, 9, 4], "
+                  "[True, True, False, False, False]]");
+}
 /* Of make_old_scripts.py, with what PyTorch gives: an archive's operators do what its version says. */
 TEST(archives_of_older_versions_do_what_they_did) {
     OPD_SCOPED;

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """Writes scripts/enums.pt, a module with enums, and enums.txt, its graph as PyTorch prints it, with places; kinds.pt, one
-with hooks, futures in a list and lists that grow in place.
+with hooks, futures in a list and lists that grow in place; words.pt, one with texts that are not ASCII, which archives
+keep as constants, complex numbers, and questions about tensors.
 
-usage: make_script_kinds.py (with PyTorch 2), then plain_paths.py scripts/enums.pt scripts/kinds.pt
+usage: make_script_kinds.py (with PyTorch 2), then plain_paths.py scripts/enums.pt scripts/kinds.pt scripts/words.pt
 """
+import cmath
 import os
 from enum import Enum
 from typing import List, Tuple
@@ -63,6 +65,27 @@ class Kinds(torch.nn.Module):
         return out
 
 
+class Words(torch.nn.Module):
+    def texts(self, s: str) -> Tuple[str, List[str], Tuple[str, int], List[Tuple[str, int]], int, str, bool]:
+        n = {"ü": [1, 2], "b": [3]}
+        return ("ünï" + s, ["a", "ü"], ("ü", 1), [("ü", 1), ("b", 2)], n["ü"][1], "{1} {0} {}".format(s, 1),
+                "\0a" == "")
+
+    def numbers(self, f: float) -> Tensor:
+        c, d = complex(f, 1.0), 3 + 2j
+        z = [cmath.sqrt(c), cmath.exp(c), cmath.log(d), cmath.sin(c), cmath.atan(d), cmath.log(c, d), cmath.rect(f, 2.),
+             complex(abs(d), cmath.phase(d))]
+        return torch.stack([torch.view_as_real(torch.tensor(k)) for k in z])
+
+    def forward(self, x: Tensor) -> List[str]:
+        y = x.double()
+        kinds = [torch.result_type(x, 1), torch.result_type(x, y), torch.result_type(1, 2.5), torch.result_type(1j, x),
+                 torch.result_type(torch.tensor(1), True)]
+        same = [x.is_set_to(x), x.is_set_to(x.view(2)), x.is_set_to(y), x.is_set_to(x[:1]), x.is_set_to(x.clone())]
+        return [str(self.texts("z")), str(self.numbers(2.5)), str(abs(x - 2)), str(torch.Size([1, 2])), str(kinds),
+                str(same)]
+
+
 x = torch.tensor([1., 2.])
 enums = torch.jit.script(Enums())
 enums.save(os.path.join(here, "scripts/enums.pt"))
@@ -73,4 +96,6 @@ kinds = Kinds()
 kinds.register_forward_pre_hook(before)
 kinds.register_forward_hook(behind)
 torch.jit.script(kinds).save(os.path.join(here, "scripts/kinds.pt"))
+torch.jit.script(Words()).save(os.path.join(here, "scripts/words.pt"))
 print(enums(x), torch.jit.load(os.path.join(here, "scripts/kinds.pt"))(x))
+print(*torch.jit.load(os.path.join(here, "scripts/words.pt"))(x), sep="\n")
