@@ -1017,6 +1017,7 @@ TEST(every_operator_on_the_device) {
     for (op = opd_op_next(NULL); op; op = opd_op_next(op)) {
         const opd_op_desc *card = opd_op_card(op);
         const char *text = card && card->cases ? card->cases : "", *next = text;
+        if (!check_walks(opd_op_name(op))) { continue; }
         for (; *text && strncmp(opd_op_name(op), "aten::", 6) == 0; text = next) {
             for (mode = 0; mode < 2; mode++) OPD_SCOPE {
                 opd_tensor *want[32], *got[32];
@@ -1046,8 +1047,8 @@ TEST(every_operator_on_the_device) {
             }
         }
     }
-    CHECK(grads > 300);
-    CHECK(ran > 500);
+    CHECK(getenv("CHECK_PART") ? grads > 10 : grads > 300);
+    CHECK(getenv("CHECK_PART") ? ran > 20 : ran > 500);
     CHECK_INT(wrong, 0);
     CHECK(dev.current == 0 && dev.open == 0);
 }
