@@ -168,6 +168,7 @@ static bool check_tangents(op_case *c, const char *text) {
     opd_backward_options allow;
     double forward = 0, backward = 0;
     int nouts, n = 0;
+    bool differentiable[MOST_RESULTS] = {false};
     opd_scope scope;
     if (!case_read_next(c, &text)) { return false; }
     for (int i = 0; i < c->nfloating; i++) {
@@ -177,7 +178,8 @@ static bool check_tangents(op_case *c, const char *text) {
     if (opd_call_all((opd_op *)(uintptr_t)c->op, rets, c->args, c->nargs)) { return note_refused(&refused_grads, "recording"); }
     nouts = results_of(c->op, rets, outs);
     for (int i = 0; i < nouts; i++) {
-        if (opd_tensor_requires_grad(outs[i]) && is_floating(outs[i])) {
+        differentiable[i] = opd_tensor_requires_grad(outs[i]) && is_floating(outs[i]);
+        if (differentiable[i]) {
             ends[n] = outs[i];
             weights[n] = weights_like(outs[i], 900 + n);
             n++;
@@ -205,7 +207,7 @@ static bool check_tangents(op_case *c, const char *text) {
         nouts = results_of(c->op, rets, outs);
         n = 0;
         for (int i = 0; i < nouts; i++) {
-            if (!is_floating(outs[i])) { continue; }
+            if (!differentiable[i]) { continue; }
             (void)opd_dual_unpack(outs[i], &tangent);
             if (tangent) { forward += inner(weights_like(outs[i], 900 + n), read_of(tangent)); }
             n++;
