@@ -350,6 +350,8 @@ TEST(matrices_without_factors) {
         CHECK(opd_linalg_slogdet(rets, s) == 0 && most(rets[0]) <= 0 && isinf(opd_item_f64(rets[1])));
         CHECK(opd_linalg_matrix_rank_atol_rtol_float(s) && opd_item_i64(opd_linalg_matrix_rank_atol_rtol_float(s)) == 1);
         CHECK(isinf(opd_item_f64(opd_linalg_cond_full(s, OPD_V(1)))));
+        opd_tensor_set_requires_grad(s, true);
+        CHECK(opd_linalg_slogdet(rets, s) == 0 && opd_backward(rets[1]) == 0);
         CHECK_OK();
     }
 }
