@@ -4,7 +4,9 @@
 #include "cases.h"
 
 static const opd_scalar_type dtypes[] = {OPD_UINT8, OPD_INT8, OPD_INT16, OPD_INT32, OPD_INT64, OPD_FLOAT16, OPD_FLOAT32,
-                                         OPD_FLOAT64, OPD_COMPLEX64, OPD_COMPLEX128, OPD_BOOL, OPD_BFLOAT16};
+                                         OPD_FLOAT64, OPD_COMPLEX64, OPD_COMPLEX128, OPD_BOOL, OPD_BFLOAT16, OPD_UINT16,
+                                         OPD_UINT32, OPD_UINT64, OPD_FLOAT8_E4M3FN, OPD_FLOAT8_E5M2, OPD_FLOAT8_E8M0FNU,
+                                         OPD_COMPLEX32};
 enum { DTYPES = sizeof dtypes / sizeof *dtypes };
 
 /* The arguments of a case; tensor number `only` (-1: every one) with this dtype, NONE: as they are. */
