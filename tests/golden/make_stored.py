@@ -8,10 +8,14 @@ One fact a line, words between tabs, bytes as hexadecimal digits in the order of
   promote ONE TWO RESULT             torch.promote_types, or "!" and what the error says
   fill DTYPE NUMBER BYTES            torch.full of two elements; int, float or complex as Python writes it; or "!" and text
   print DTYPE SIZES BYTES TEXT       str(tensor); lines are separated by a bar
+  file KIND DTYPE FILE SIZES BYTES   a file of PyTorch's or NumPy's with a tensor, "x" where tensors have names
   op NAME ARGUMENTS RESULT           ARGUMENTS and RESULT: DTYPE SIZES BYTES, several after one another; or "!" and text
 """
+import io
+import json
 import random
 import struct
+import numpy
 import torch
 
 NEW = ['uint16', 'uint32', 'uint64', 'float8_e4m3fn', 'float8_e5m2', 'float8_e4m3fnuz', 'float8_e5m2fnuz',
@@ -196,7 +200,27 @@ def ops():
                 put('op', op, name, len(tensors), *texts(tensors), error(exception))
 
 
+def files():
+    names = {'uint16': 'U16', 'uint32': 'U32', 'uint64': 'U64', 'float8_e4m3fn': 'F8_E4M3', 'float8_e5m2': 'F8_E5M2',
+             'float8_e8m0fnu': 'F8_E8M0', 'float8_e4m3fnuz': 'F8_E4M3FNUZ', 'float8_e5m2fnuz': 'F8_E5M2FNUZ'}
+    for name in NEW:
+        x = torch.tensor([[1.0, 2], [3, 0.5], [100, 7]]).to(dtype(name))
+        file = io.BytesIO()
+        torch.save({'x': x, 'y': torch.ones(2), 'z': x[1:]}, file)
+        put('file', 'checkpoint', name, file.getvalue().hex(), '3,2', hexes(x))
+        if name in names:
+            data = bytes.fromhex(hexes(x))
+            head = json.dumps({'x': {'dtype': names[name], 'shape': [3, 2], 'data_offsets': [0, len(data)]}}).encode()
+            head += b' ' * (-len(head) % 8)
+            put('file', 'safetensors', name, (struct.pack('<Q', len(head)) + head + data).hex(), '3,2', hexes(x))
+        if name.startswith('uint'):
+            file = io.BytesIO()
+            numpy.save(file, x.numpy())
+            put('file', 'npy', name, file.getvalue().hex(), '3,2', hexes(x))
+
+
 casts()
+files()
 promotions()
 fills()
 prints()
