@@ -24,7 +24,7 @@ TEST(dtype_table) {
         CHECK_INT(opd_dtype_is_complex(dtypes[i]), i == 8 || i == 9);
     }
     CHECK_STR(opd_dtype_name(OPD_DTYPE_NONE), "?");
-    CHECK_STR(opd_dtype_cname((opd_scalar_type)8), "?");
+    CHECK_STR(opd_dtype_cname((opd_scalar_type)12), "?");
     CHECK_INT(opd_dtype_size((opd_scalar_type)14), 0);
     CHECK_STR(opd_dtype_name((opd_scalar_type)1000), "?");
     CHECK(opd_ok());
