@@ -603,6 +603,30 @@ TEST(opcheck_on_the_gpu) {
 }
 
 /* TF32 where it is asked for, and there only: 1 + 2^-12 is 1 to it. */
+TEST(dtypes_that_are_stored_on_the_gpu) {
+    static const opd_scalar_type dtypes[] = {OPD_UINT16, OPD_UINT32, OPD_UINT64, OPD_FLOAT8_E4M3FN, OPD_FLOAT8_E5M2,
+                                             OPD_FLOAT8_E8M0FNU, OPD_COMPLEX32};
+    static const float data[] = {1, 2, 4, 8, 16, 32};
+    size_t i;
+    CHECK(true);
+    for (i = 0; there() && i < sizeof dtypes / sizeof *dtypes; i++) {
+        OPD_SCOPED;
+        opd_tensor *x = opd_tensor_from((void *)(uintptr_t)data, OPD_INTS(2, 3), OPD_FLOAT32), *y = to_gpu(x), *list[2];
+        list[0] = list[1] = opd_to_dtype(y, dtypes[i]);
+        CHECK_INT(opd_dtype(list[0]), dtypes[i]);
+        CHECK_INT(opd_tensor_device(list[0]).type, OPD_CUDA);
+        CHECK(opd_equal(to_host(opd_to_dtype(list[0], OPD_FLOAT32)), x).u.i);
+        CHECK(opd_equal(to_host(opd_to_dtype(opd_t(list[0]), OPD_FLOAT32)), opd_t(x)).u.i);
+        CHECK_INT(opd_dtype(opd_cat(opd_tensors_of(list, 2))), dtypes[i]);
+        y = opd_slice(opd_cat(opd_tensors_of(list, 2)), 0, opd_value_int(2), OPD_NONE, 1);
+        CHECK(opd_equal(to_host(opd_to_dtype(y, OPD_FLOAT32)), x).u.i);
+        CHECK(opd_equal(to_host(opd_to_dtype(opd_ones_like(list[0]), OPD_FLOAT32)), opd_ones_like(x)).u.i);
+        CHECK_OK();
+        CHECK(!opd_tanh(opd_exp(opd_cumsum(opd_softmax(list[0], 1), 1))));
+        CHECK(strstr(opd_error_message(), "not implemented for '") != NULL);
+        opd_error_clear();
+    }
+}
 TEST(float32_products_with_and_without_tf32) {
     static const double fine[] = {1.000244140625, 0, 0, 1.000244140625};
     opd_tensor *x, *w;

@@ -218,6 +218,9 @@ static int op_arguments(const char *name, opd_tensor **t, int n, opd_value *args
         args[1] = opd_value_tensors(indices, 2);
         return 2;
     }
+    if (strcmp(name, "aten::add.Scalar") == 0) { args[count++] = opd_value_float(1.5); }
+    if (strcmp(name, "aten::mul.Scalar") == 0) { args[count++] = opd_value_float(2.5); }
+    if (strcmp(name, "aten::where.ScalarOther") == 0) { args[count++] = opd_value_int(1); }
     if (strcmp(name, "aten::flip") == 0) { args[count++] = opd_value_ints(one, 1); }
     if (strcmp(name, "aten::roll") == 0) { args[count++] = opd_value_ints(one, 1); args[count++] = opd_value_ints(one, 1); }
     if (strcmp(name, "aten::repeat") == 0) { args[count++] = opd_value_ints(twice, 2); }
@@ -478,13 +481,18 @@ TEST(casts_in_vmap_graphs_and_fakes) {
     }
 }
 
-/* Calls an operator's cases with tensors of a stored dtype, and with the same numbers in the dtype that holds it: what
-   works gives the same. */
-static bool given_as(op_case *c, const char *text, opd_scalar_type dtype, opd_scalar_type then) {
+/* Calls an operator's cases with tensors of a stored dtype, or (asked) with that as its dtype, and with the same numbers
+   in the dtype that holds it: what works gives the same. */
+static bool given_as(op_case *c, const char *text, opd_scalar_type dtype, opd_scalar_type then, bool asked) {
+    const int at = arg_named(c->op, "dtype");
     int i, k;
     bool any = false;
     c->dtype = OPD_FLOAT32;
-    if (!case_read_next(c, &text)) { return false; }
+    if (!case_read_next(c, &text) || (asked && at < 0)) { return false; }
+    if (asked) {
+        c->args[at] = opd_value_int(then == OPD_DTYPE_NONE ? dtype : then);
+        return opd_ok();
+    }
     for (i = 0; i < c->nargs; i++) {
         opd_value *v = &c->args[i];
         opd_tensor **list = v->tag == OPD_TAG_TENSOR ? &v->u.t : c->lists[i].tensors;
@@ -497,20 +505,21 @@ static bool given_as(op_case *c, const char *text, opd_scalar_type dtype, opd_sc
     }
     return opd_ok() && any;
 }
-static void as_wide(op_case *c, const char *text, opd_scalar_type dtype) {
+static void as_wide(op_case *c, const char *text, opd_scalar_type dtype, bool asked) {
     const opd_scalar_type wide = dtype == OPD_COMPLEX32 ? OPD_COMPLEX64 : opd_dtype_is_floating(dtype) ? OPD_FLOAT32
         : OPD_INT64;
     opd_value rets[MOST_RESULTS];
     opd_tensor *got[MOST_RESULTS], *want[MOST_RESULTS];
     int i, n, m;
     OPD_SCOPED;
-    snprintf(what, sizeof what, "    %s \"%.*s\" %s", opd_op_name(c->op), (int)strcspn(text, ";"), text, opd_dtype_name(dtype));
-    if (!given_as(c, text, dtype, OPD_DTYPE_NONE) || opd_call_all((opd_op *)(uintptr_t)c->op, rets, c->args, c->nargs)) {
+    snprintf(what, sizeof what, "    %s \"%.*s\" %s%s", opd_op_name(c->op), (int)strcspn(text, ";"), text,
+             asked ? "as its dtype " : "", opd_dtype_name(dtype));
+    if (!given_as(c, text, dtype, OPD_DTYPE_NONE, asked) || opd_call_all((opd_op *)(uintptr_t)c->op, rets, c->args, c->nargs)) {
         opd_error_clear();
         return;
     }
     n = results_of(c->op, rets, got);
-    if (!given_as(c, text, dtype, wide)) { opd_error_clear(); return; }
+    if (!given_as(c, text, dtype, wide, asked)) { opd_error_clear(); return; }
     if (!say(opd_call_all((opd_op *)(uintptr_t)c->op, rets, c->args, c->nargs) == 0, "works, but not where numbers are wider")) {
         opd_error_clear();
         return;
@@ -528,8 +537,9 @@ static void as_wide(op_case *c, const char *text, opd_scalar_type dtype) {
     }
 }
 static void test_operator(void *arg) {
-    /* without values; read later; rounded on the way */
-    static const char *const rest[] = {"empty", "resize", "_neg_view", "matrix_power", "multi_dot", "chain_matmul", NULL};
+    /* without values; read later; rounded on the way; of bytes */
+    static const char *const rest[] = {"empty", "resize", "_neg_view", "matrix_power", "multi_dot", "chain_matmul", "view.dtype",
+                                       "view_copy.dtype", NULL};
     static op_case c;
     const opd_op *op = (const opd_op *)arg;
     const char *text = opd_op_card(op)->cases;
@@ -539,7 +549,10 @@ static void test_operator(void *arg) {
     for (i = 0; rest[i]; i++) { if (strstr(opd_op_name(op), rest[i])) { return; } }
     for (; *text && !is_random(op); text += strcspn(text, ";")) {
         text += *text == ';';
-        for (i = 0; i < STORED; i++) { as_wide(&c, text, stored[i]); }
+        for (i = 0; i < STORED; i++) {
+            as_wide(&c, text, stored[i], false);
+            as_wide(&c, text, stored[i], true);
+        }
     }
     CHECK_OK();
 }

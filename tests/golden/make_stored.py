@@ -187,7 +187,9 @@ def ops():
                  ('index.Tensor', (x, [None, index])), ('t', (x,)), ('view', (x, [3, 2])), ('select.int', (x, 1, 1)),
                  ('slice.Tensor', (x, 1, 1)), ('sort', (x,)), ('mm', (x, y.t().contiguous())), ('cumsum', (x, 1)),
                  ('tril', (x,)), ('clamp.Tensor', (x, y)), ('count_nonzero', (x,)), ('max', (x,)), ('argmax', (x,)),
-                 ('relu', (x if name != 'uint64' else y.float(),)), ('fmin', (x, y)), ('zeros_like', (x,)), ('ones_like', (x,)), ('lt.Tensor', (x, y))]
+                 ('relu', (x if name != 'uint64' else y.float(),)), ('fmin', (x, y)), ('zeros_like', (x,)), ('ones_like', (x,)), ('lt.Tensor', (x, y)),
+                 ('add.Scalar', (x, 1.5)), ('where.ScalarOther', (mask, x, 1))]
+        calls += [('mul.Scalar', (x, 2.5))] * (name not in EIGHT)
         for op, given in calls:
             base, _, overload = op.partition('.')
             fn = getattr(getattr(aten, base), overload or 'default')
