@@ -448,6 +448,17 @@ TEST(casts_have_gradients) {
         CHECK_OK();
     }
 }
+TEST(views_have_gradients) {
+    OPD_SCOPED;
+    opd_tensor *x = opd_ones(OPD_INTS(3, 2), OPD_FLOAT8_E4M3FN), *y;
+    opd_tensor_set_requires_grad(x, true);
+    y = opd_slice(opd_t(opd_select(opd_view(x, OPD_INTS(2, 3)), 0, 1)), 0, opd_value_int(1), OPD_NONE, 1);
+    opd_backward(opd_sum(opd_mul_Scalar(opd_to_dtype(y, OPD_FLOAT32), opd_value_float(3))));
+    CHECK_INT(opd_dtype(opd_tensor_grad(x)), OPD_FLOAT8_E4M3FN);
+    CHECK_STR(digits_of(opd_tensor_grad(x)), "000000004444");
+    CHECK(opd_unsqueeze_(opd_detach(x), 0) != NULL);
+    CHECK_OK();
+}
 TEST(casts_in_vmap_graphs_and_fakes) {
     int i;
     for (i = 0; i < STORED; i++) {
