@@ -492,6 +492,62 @@ TEST(casts_in_vmap_graphs_and_fakes) {
     }
 }
 
+/* An operator of a program gets what it is called with. */
+static int same_cpu(opd_call *call) {
+    opd_tensor *x = opd_arg_tensor(call, 0);
+    opd_tensor *out = opd_result(call, 0, opd_sizes(x), opd_ndim(x), opd_dtype(x));
+    if (!opd_ok()) { return -1; }
+    memcpy(opd_data(out), opd_data(x), (size_t)opd_numel(x) * opd_dtype_size(opd_dtype(x)));
+    return opd_return_tensor(call, out);
+}
+OPD_LIBRARY(stored_dtypes, lib) {
+    opd_op_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.schema = "same(Tensor x) -> Tensor";
+    desc.cpu = same_cpu;
+    opd_define(lib, &desc);
+}
+/* Calls an operator of two tensors (add.out: and 1) with one to write behind them. */
+static opd_tensor *written(const char *name, opd_tensor *x, opd_tensor *y, opd_tensor *out) {
+    opd_value args[4], rets[1];
+    int n = 2;
+    args[0] = opd_value_tensor(x);
+    args[1] = opd_value_tensor(y);
+    if (strcmp(name, "aten::add.out") == 0) { args[n++] = opd_value_int(1); }
+    if (out) { args[n++] = opd_value_tensor(out); }
+    return opd_call_all(opd_find(name), rets, args, n) ? NULL : rets[0].u.t;
+}
+TEST(programs_and_what_is_written) {
+    OPD_SCOPED;
+    static const float data[] = {1, 2, 3, 4};
+    static const int64_t order[] = {1, 0};
+    opd_tensor *f = opd_tensor_from((void *)(uintptr_t)data, OPD_INTS(2, 2), OPD_FLOAT32);
+    opd_tensor *x = opd_to_dtype(f, OPD_FLOAT8_E4M3FN), *u = opd_to_dtype(f, OPD_UINT16), *y = opd_clone(x);
+    opd_tensor *index = opd_tensor_from((void *)(uintptr_t)order, OPD_INTS(2), OPD_INT64);
+    opd_value arg = opd_value_tensor(x), ret;
+    CHECK_INT(opd_call_all(opd_find("stored_dtypes::same"), &ret, &arg, 1), 0);
+    CHECK_STR(digits_of(ret.u.t), "38404448");
+    CHECK(opd_index_put_(y, opd_tensors_of(&index, 1), x) == y);
+    CHECK_STR(digits_of(y), "44483840");
+    y = opd_empty(OPD_INTS(2, 2), OPD_FLOAT8_E5M2);
+    CHECK(written("aten::add.out", f, f, y) == y);
+    CHECK_STR(digits_of(y), "40444648");
+    CHECK_OK();
+    CHECK(!written("aten::add.out", f, f, u));
+    CHECK(strstr(opd_error_message(), "result type Float can't be cast to the desired output type UInt16") != NULL);
+    opd_error_clear();
+    y = opd_clone(u);
+    CHECK(written("aten::mul_.Tensor", y, u, NULL) == y);
+    CHECK_NEAR(opd_item_f64(opd_select(opd_select(y, 0, 1), 0, 1)), 16, 0);
+    CHECK(!written("aten::add_.Tensor", y, u, NULL));
+    CHECK(strstr(opd_error_message(), "not implemented for 'UInt16'") != NULL);
+    opd_error_clear();
+    CHECK_NEAR(opd_item_f64(opd_select(opd_select(y, 0, 1), 0, 1)), 16, 0);
+    CHECK(written("aten::mul_.Tensor", f, u, NULL) == f);
+    CHECK_NEAR(opd_item_f64(opd_select(opd_select(f, 0, 1), 0, 1)), 16, 0);
+    CHECK_OK();
+}
+
 /* Calls an operator's cases with tensors of a stored dtype, or (asked) with that as its dtype, and with the same numbers
    in the dtype that holds it: what works gives the same. */
 static bool given_as(op_case *c, const char *text, opd_scalar_type dtype, opd_scalar_type then, bool asked) {
