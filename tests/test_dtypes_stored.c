@@ -352,6 +352,21 @@ TEST(factories_refuse_what_they_do_not_make) {
     }
 }
 
+TEST(unsigned_numbers_are_drawn) {
+    int i;
+    for (i = 0; i < 3; i++) {
+        OPD_SCOPED;
+        opd_tensor *x = opd_randint_full(70, OPD_INTS(200), opd_value_int(stored[i]), OPD_NONE, OPD_NONE, OPD_NONE), *y;
+        CHECK_INT(opd_dtype(x), stored[i]);
+        y = opd_to_dtype(x, OPD_INT64);
+        CHECK(opd_item_i64(opd_min(y)) >= 0 && opd_item_i64(opd_max(y)) < 70 && opd_item_i64(opd_max(y)) > 35);
+        CHECK_OK();
+        CHECK(!opd_randint_low_full(-1, 5, OPD_INTS(2), opd_value_int(stored[i]), OPD_NONE, OPD_NONE, OPD_NONE));
+        CHECK(strstr(opd_error_message(), "is out of bounds for ") != NULL);
+        opd_error_clear();
+    }
+}
+
 static void file_line(char **words, int count) {
     static unsigned char raw[1 << 16];
     const size_t n = bytes_of(words[3], raw);
