@@ -254,6 +254,25 @@ TEST(empty_lists_beside_each_other) {
     CHECK(result.tag == OPD_TAG_TENSOR && opd_ndim(result.u.t) == 0);
     opd_script_free(script);
 }
+/* A type that one side of an `if` declares is the variable's behind it; archives are written so. */
+TEST(unions_that_one_side_declares) {
+    OPD_SCOPED;
+    static const char source[] =
+        "def f(x: Tensor, k: int) -> Union[Tensor, List[int], int]:\n"
+        "    if k > 1:\n        r : Union[Tensor, List[int], int] = k + 1\n"
+        "    else:\n        if k > 0:\n            r0 : Union[Tensor, List[int]] = x + 1\n"
+        "        else:\n            r0 = [k]\n        r = r0\n    return r\n";
+    static const char *const want[] = {"[0]", " 2\n[ CPUFloatType{1} ]", "3"};
+    opd_script *script = opd_script_compile(source, NULL);
+    CHECK_OR_RETURN(script != NULL);
+    for (int i = 0; i < 3; i++) {
+        opd_value args[2] = {opd_value_tensor(opd_ones(OPD_INTS(1), OPD_FLOAT32)), opd_value_int(i)}, result;
+        char text[100];
+        CHECK_INT(opd_script_run(script, "f", args, 2, &result), 0);
+        CHECK_STR((opd_value_print(result, text, sizeof text), text), want[i]);
+    }
+    opd_script_free(script);
+}
 /* What tensors are asked for besides their sizes, with what PyTorch says. */
 TEST(tensors_say_what_they_are) {
     OPD_SCOPED;
