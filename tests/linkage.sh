@@ -13,7 +13,7 @@ plugin_strict plugin_needs_define plugin_own_implementation plugin_own_hidden pl
 plugin_newer_minor plugin_other_major plugin_other_entry plugin_older_minor plugin_missing_symbol
 plugin_wrong_machine plugin_wrong_class plugin_two_copies plugin_no_library plugin_no_blocks
 plugin_failing_block plugin_exports plugin_graph'
-[ -n "${RUN_AGAIN:-}" ] || names="host_table pages_code pages_names link_tcc link_tcc_program_plugin plugin_example compiled_header no_plugins cmake $names"
+[ -n "${RUN_AGAIN:-}" ] || names="host_table pages_code pages_names link_tcc link_tcc_program_plugin plugin_example compiled_header no_plugins lapack cmake $names"
 
 if [ "${1:-}" = --list ]; then printf '%s\n' $names; exit 0; fi
 only=${1:-}
@@ -448,6 +448,20 @@ check_no_plugins() {
     plugin
     quiet $CC $inc "$here/main.c" "$tmp/no_plugins.o" -o "$tmp/program" $lib
     "$tmp/program" "$tmp/ops.so" | grep -q OPD_NO_PLUGINS || echo 'loading does not say what is missing'
+}
+# Factorisations by LAPACK's routines, where a library has them: the tests of linear algebra say the same.
+check_lapack() {
+    echo 'void dpotrf_(void); int main(void) { dpotrf_(); return 0; }' >"$tmp/has_lapack.c"
+    for lapack in -lopenblas '-llapack -lblas' none; do
+        [ "$lapack" = none ] && { echo 'SKIP: no liblapack, no libopenblas'; return; }
+        $quick_c -w "$tmp/has_lapack.c" -o "$tmp/has_lapack" $lapack -lm >/dev/null 2>&1 && break
+    done
+    quiet $quick_c -O0 -Wall -Wextra -DOPD_LAPACK $inc -c "$tmp/implementation.c" -o "$tmp/lapack.o"
+    for name in potrf getrf getrs geqrf orgqr ormqr gelsy syevd gesdd; do
+        for type in s d; do nm "$tmp/lapack.o" | grep -q " U $type${name}_" || echo "$type${name}_ is not called"; done
+    done
+    quiet $quick_c -O0 -w $inc "$root/tests/test_linalg.c" "$tmp/lapack.o" -o "$tmp/lapack" $lapack $lib
+    "$tmp/lapack" 2>&1 | grep -q ' passed, 0 failed' || "$tmp/lapack" 2>&1 | head -n 8
 }
 # The recipe of the README.
 check_cmake() {

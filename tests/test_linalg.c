@@ -623,4 +623,129 @@ TEST(conditions_and_least_squares_at_their_edges) {
     CHECK_INT(opd_item_i64(rets[2]), 1);
     CHECK_NEAR(opd_item_f64(opd_linalg_matrix_exp(opd_full(opd_ints_of(cell, 2), opd_value_int(-50), OPD_FLOAT64))), exp(-50), 1e-36);
 }
+static int asserting(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user;
+    (void)n;
+    if (opd_assert_async_msg(in[0], "one of them is zero")) { return -1; }
+    out[0] = opd_functional_assert_async_msg(in[0], "one of them is zero", in[0]);
+    return out[0] ? 1 : -1;
+}
+TEST(assertions_are_of_all_examples) {
+    OPD_SCOPE {
+        static const double numbers[] = {1, 2, 0};
+        opd_tensor *all = opd_tensor_from(numbers, OPD_INTS(3), OPD_FLOAT64), *first = opd_narrow(all, 0, 0, 2), *out[1];
+        CHECK_INT(opd_vmap(asserting, NULL, &first, 1, NULL, out), 1);
+        CHECK(opd_equal(out[0], first).u.i);
+        CHECK_INT(opd_vmap(asserting, NULL, &all, 1, NULL, out), -1);
+        CHECK_ERROR(OPD_ERROR_ARGUMENT, "one of them is zero");
+        first = opd_ones(OPD_INTS(2, 2), OPD_FLOAT32);
+        CHECK_INT(opd_vmap(asserting, NULL, &first, 1, NULL, out), -1);
+        CHECK_ERROR(OPD_ERROR_ARGUMENT, "ambiguous");
+    }
+}
+/* What a matrix of low rank leaves open is zero in the shortest solution, whichever way it is found. */
+TEST(least_squares_of_low_rank) {
+    static const int64_t shapes[][3] = {{1, 1, 1}, {3, 2, 1}, {2, 3, 1}, {6, 6, 3}, {20, 9, 9}, {9, 20, 9}, {40, 33, 5},
+                                        {33, 70, 20}, {5, 4, 0}};
+    for (int k = 0; k < 18; k++) {
+        OPD_SCOPE {
+            const int64_t *shape = shapes[k / 2];
+            const opd_scalar_type dtype = k % 2 ? OPD_FLOAT64 : OPD_FLOAT32;
+            opd_tensor *a = times(noise(OPD_INTS(2, shape[0], shape[2]), k, dtype), noise(OPD_INTS(shape[2], shape[1]), k + 50, dtype));
+            opd_tensor *b = noise(OPD_INTS(2, shape[0], 3), k + 90, dtype), *rets[4], *others[4];
+            const opd_value least = opd_value_float(k % 2 ? 1e-10 : 1e-4);
+            CHECK(opd_linalg_lstsq_full(rets, a, b, least, "gelsy") == 0);
+            CHECK(opd_linalg_lstsq_full(others, a, b, least, "gelsd") == 0);
+            CHECK(most(opd_sub(opd_to_dtype(rets[2], dtype), opd_full(OPD_INTS(2), OPD_V(shape[2]), dtype))) <= 0);
+            CHECK(residual(rets[0], others[0]) < 20000 && most(opd_sub(rets[0], others[0])) < (k % 2 ? 1e-9 : 1e-1));
+            CHECK_OK();
+        }
+    }
+}
+TEST(least_squares_of_nothing) {
+    static const char *const drivers[] = {"gels", "gelsy", "gelsd"};
+    static const double line[] = {1, 2, 2, 4, 3, 6}, right[] = {1, 0, 2};
+    OPD_SCOPE {
+        opd_tensor *rets[4], *b = opd_ones(OPD_INTS(3, 1), OPD_FLOAT64), *two[2];
+        for (int i = 0; i < 3; i++) {
+            CHECK(opd_linalg_lstsq_full(rets, opd_zeros(OPD_INTS(3, 2), OPD_FLOAT64), b, OPD_NONE, drivers[i]) == 0);
+            CHECK(opd_size(rets[0], 0) == 2 && most(rets[0]) <= 0);
+            CHECK(opd_linalg_lstsq_full(rets, opd_zeros(OPD_INTS(3, 5), OPD_FLOAT64), b, OPD_NONE, drivers[i]) == 0);
+            CHECK(opd_size(rets[0], 0) == 5 && most(rets[0]) <= 0);
+        }
+        two[0] = opd_zeros(OPD_INTS(3, 2), OPD_FLOAT64);
+        two[1] = opd_eye_m(3, 2, OPD_FLOAT64);
+        CHECK(opd_linalg_lstsq_full(rets, opd_stack(opd_tensors_of(two, 2)), opd_ones(OPD_INTS(2, 3, 1), OPD_FLOAT64), OPD_NONE,
+                                    "gels") == 0);
+        CHECK_NEAR(opd_item_f64(opd_sum(rets[0])), 2, 1e-12);
+        CHECK_NEAR(opd_item_f64(opd_sum(rets[1])), 4, 1e-12);
+        b = opd_tensor_from(right, OPD_INTS(3, 1), OPD_FLOAT64);
+        CHECK(opd_linalg_lstsq(rets, opd_tensor_from(line, OPD_INTS(3, 2), OPD_FLOAT64), b) == 0);
+        CHECK_INT(opd_item_i64(rets[2]), 1);
+        CHECK_NEAR(opd_item_f64(opd_select(rets[0], 0, 0)), 0.1, 1e-12);
+        CHECK_NEAR(opd_item_f64(opd_select(rets[0], 0, 1)), 0.2, 1e-12);
+        CHECK(opd_linalg_lstsq_full(rets, opd_mul(opd_eye_m(3, 2, OPD_FLOAT64), opd_tensor_from(line, OPD_INTS(2), OPD_FLOAT64)),
+                                    b, OPD_NONE, "gels") == 0);
+        CHECK(opd_linalg_lstsq_full(rets, opd_triu_full(opd_eye_m(3, 2, OPD_FLOAT64), 1), b, OPD_NONE, "gels") == 0);
+    }
+}
+/* Of the cofactors of [a, b; c, d], which are [d, -c; -b, a], weighted: those of the weights. */
+TEST(singular_determinants_have_second_derivatives) {
+    OPD_SCOPE {
+        static const double numbers[] = {1, 2, 2, 4, 3, 1, 1, 1}, weights[] = {1, 2, 3, 4, 1, 2, 3, 4};
+        static const double want[] = {4, -3, -2, 1, 4, -3, -2, 1}, cofactors[] = {4, -2, -2, 1, 1, -1, -1, 3};
+        opd_tensor *x = opd_tensor_set_requires_grad(opd_tensor_from(numbers, OPD_INTS(2, 2, 2), OPD_FLOAT64), true), *grad[1];
+        opd_tensor *sum = opd_sum(opd_linalg_det(x));
+        opd_backward_options options;
+        memset(&options, 0, sizeof options);
+        options.create_graph = true;
+        CHECK(opd_autograd_grad(&sum, 1, &x, 1, &options, grad) == 0);
+        for (int i = 0; i < 8; i++) { CHECK_NEAR(opd_data_f64(grad[0])[i], cofactors[i], 1e-9); }
+        CHECK(opd_backward(opd_sum(opd_mul(grad[0], opd_tensor_from(weights, OPD_INTS(2, 2, 2), OPD_FLOAT64)))) == 0);
+        for (int i = 0; i < 8; i++) { CHECK_NEAR(opd_data_f64(opd_tensor_grad(x))[i], want[i], 1e-9); }
+        CHECK_OK();
+    }
+}
+/* Infinite or no numbers, and no errors, as PyTorch. */
+TEST(gradients_at_singular_matrices_end) {
+    OPD_SCOPE {
+        static const double numbers[] = {1, 2, 2, 4};
+        opd_tensor *x = opd_tensor_set_requires_grad(opd_tensor_from(numbers, OPD_INTS(2, 2), OPD_FLOAT64), true), *rets[2];
+        CHECK(opd_linalg_slogdet(rets, x) == 0 && opd_backward(rets[1]) == 0);
+        CHECK(isinf(opd_data_f64(opd_tensor_grad(x))[0]) && opd_data_f64(opd_tensor_grad(x))[0] < 0);
+        CHECK(isinf(opd_data_f64(opd_tensor_grad(x))[1]) && opd_data_f64(opd_tensor_grad(x))[1] > 0);
+        CHECK(opd_linalg_solve_ex(rets, x, opd_ones(OPD_INTS(2, 1), OPD_FLOAT64)) == 0 && opd_backward(opd_sum(rets[0])) == 0);
+        CHECK_OK();
+        CHECK(!OPD_CALL(opd_find("aten::linalg_matrix_exp.out"), opd_detach(x), opd_zeros(OPD_INTS(2, 2), OPD_FLOAT32)));
+        CHECK_ERROR(OPD_ERROR_DTYPE, "Expected out tensor to have dtype Double, but got Float instead");
+    }
+}
+/* One triangle, or pair of factors, for all right sides, by rows or by columns, and a batch of each. */
+TEST(factors_are_read_as_they_lie) {
+    for (int k = 0; k < 16; k++) {
+        OPD_SCOPE {
+            const opd_scalar_type dtype = k & 1 ? OPD_FLOAT64 : OPD_FLOAT32;
+            opd_tensor *a = k & 2 ? noise(OPD_INTS(3, 20, 20), k, dtype) : noise(OPD_INTS(1, 20, 20), k, dtype), *rets[2];
+            opd_tensor *b = noise(OPD_INTS(3, 20, 7), k + 20, dtype), *lower = opd_linalg_cholesky(positive(a));
+            a = opd_add(a, opd_mul_Scalar(one(20, dtype), OPD_V(5)));
+            CHECK(opd_linalg_lu_factor(rets, a) == 0);
+            if (k & 4) {
+                rets[0] = opd_contiguous(rets[0]);
+                lower = opd_contiguous(lower);
+            }
+            if (!(k & 2) && k & 8) {
+                rets[0] = opd_select(rets[0], 0, 0);
+                rets[1] = opd_select(rets[1], 0, 0);
+                lower = opd_select(lower, 0, 0);
+            }
+            CHECK(residual(times(a, opd_linalg_lu_solve(rets[0], rets[1], b)), b) < 200);
+            opd_tensor *right = opd_linalg_lu_solve_full(rets[0], rets[1], opd_mT(b), false, true);
+            CHECK(residual(times(right, opd_mT(a)), opd_mT(b)) < 200);
+            CHECK(residual(times(lower, opd_linalg_solve_triangular(lower, b, false)), b) < 200);
+            CHECK(residual(times(opd_mT(lower), opd_linalg_solve_triangular(opd_mT(lower), b, true)), b) < 200);
+            CHECK(residual(times(times(lower, opd_mT(lower)), opd_cholesky_solve(b, lower)), b) < 2000);
+            CHECK_OK();
+        }
+    }
+}
 CHECK_MAIN()
