@@ -273,6 +273,28 @@ TEST(unions_that_one_side_declares) {
     }
     opd_script_free(script);
 }
+/* Lists that are repeated in place; numbers and torch.nn.init's values written into tensors. */
+TEST(what_is_repeated_and_written) {
+    OPD_SCOPED;
+    static const char source[] =
+        "def f(x: Tensor, n: int):\n    l = [1, 2]\n    k = l\n    l *= n\n    e = [1.5]\n    e *= 0\n"
+        "    y = x.clone()\n    y[0].copy_(n)\n    y[1].copy_(2.5)\n    torch._no_grad_fill_(x, 7.)\n"
+        "    z = torch._no_grad_zero_(x.clone())\n    torch._no_grad_uniform_(z, 2., 2.)\n"
+        "    return k, e, y, x, z, torch.broadcast_shapes([1, 2], [3, 1, 1])\n"
+        "def g():\n    return torch.broadcast_shapes([2], [3])\n";
+    opd_script *script = opd_script_compile(source, NULL);
+    char text[300];
+    CHECK_OR_RETURN(script != NULL);
+    opd_value args[2] = {opd_value_tensor(opd_ones(OPD_INTS(2), OPD_FLOAT32)), opd_value_int(3)}, result;
+    CHECK_INT(opd_script_run(script, "f", args, 2, &result), 0);
+    CHECK_STR((opd_value_print(result, text, sizeof text), text),
+              "([1, 2, 1, 2, 1, 2], [],  3.0000\n 2.5000\n[ CPUFloatType{2} ],  7\n 7\n[ CPUFloatType{2} ],  2\n 2\n"
+              "[ CPUFloatType{2} ], [3, 1, 2])");
+    CHECK_INT(opd_script_run(script, "g", NULL, 0, &result), -1);
+    CHECK_ERROR(OPD_ERROR_SHAPE, "must match the size of tensor b (3)");
+    CHECK(opd_grad_mode_enabled());
+    opd_script_free(script);
+}
 /* What tensors are asked for besides their sizes, with what PyTorch says. */
 TEST(tensors_say_what_they_are) {
     OPD_SCOPED;
