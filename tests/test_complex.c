@@ -275,7 +275,7 @@ static void check_samples(void) {
         printf("%d answered, %d refused; gradients: %d right, %d refused; %d tangents\n", answered, refused, grads_right, refused_grads,
                tangents_right);
     }
-    CHECK(answered > 700);
+    CHECK(answered > 1200);
     CHECK(refused < 30);
     CHECK_INT(refused_grads, 0);
 }

@@ -299,6 +299,24 @@ TEST(eigenvalues_of_special_matrices) {
     }
 }
 
+/* Of low rank: what the reduction leaves is only rounding. */
+TEST(eigenvalues_of_matrices_of_low_rank) {
+    for (int n = 5; n < 140; n += 23) {
+        OPD_SCOPE {
+            opd_tensor *ones = opd_ones(OPD_INTS(n, n), OPD_FLOAT64), *half = pairs(OPD_INTS(n, 2), 3), *v[2];
+            opd_tensor *low = times(half, mh(half)), *same = opd_complex(ones, opd_zeros_like(ones));
+            CHECK(opd_linalg_eigh(v, ones) == 0);
+            CHECK(residual(times(ones, v[1]), opd_mul(v[1], opd_unsqueeze(v[0], -2))) < 16);
+            CHECK(opd_linalg_eigh(v, same) == 0);
+            CHECK(residual(times(same, v[1]), opd_mul(v[1], opd_unsqueeze(v[0], -2))) < 16);
+            CHECK(opd_linalg_eigh(v, low) == 0);
+            CHECK(residual(times(low, v[1]), opd_mul(v[1], opd_unsqueeze(v[0], -2))) < 16);
+            CHECK_OK();
+            opd_error_clear();
+        }
+    }
+}
+
 //-- results: dtypes, layout, out=, fakes, batches --------------------------------------------------------------------
 
 TEST(results_have_the_right_dtypes_and_lie_by_columns) {
