@@ -11,6 +11,7 @@ optimizer that `adam` says (0: SGD with momentum), and trained.NAME the paramete
 import copy
 import os
 import warnings
+import zipfile
 from typing import List, Optional
 
 import numpy as np
@@ -23,6 +24,7 @@ from torch._higher_order_ops.associative_scan import associative_scan
 from torch._higher_order_ops.hints_wrap import hints_wrapper
 from torch._higher_order_ops.map import map as over_slices
 from torch._higher_order_ops.scan import scan
+from torch._higher_order_ops.strict_mode import strict_mode
 from torch._higher_order_ops.while_loop import while_loop
 from torch.export import Dim, export
 from torch.export.pt2_archive._package import package_pt2
@@ -359,6 +361,26 @@ class Quantized(nn.Module):
         return F.linear(x, self.w.to(x.dtype) * self.scale)
 
 
+class Strict(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.w = nn.Parameter(torch.randn(4))
+
+    def forward(self, x):
+        return x * strict_mode(lambda w: (w * 2 + 1,), (self.w,))[0]
+
+
+def const_graph():
+    """What PyTorch makes when it folds constants; it cannot save that itself, so another node of that form is renamed."""
+    make('const_graph', Strict(), (torch.randn(3, 4),))
+    path = os.path.join(HERE, 'const_graph.pt2')
+    with zipfile.ZipFile(path) as before:
+        entries = [(name, before.read(name)) for name in before.namelist()]
+    with zipfile.ZipFile(path, 'w') as after:
+        for name, data in entries:
+            after.writestr(zipfile.ZipInfo(name), data.replace(b'higher_order.strict_mode', b'higher_order.run_const_graph'))
+
+
 def main():
     os.makedirs(HERE, exist_ok=True)
     torch.manual_seed(0)
@@ -399,6 +421,7 @@ def main():
     effectful, x = Effects(), torch.randn(2, 3)
     torch.export.save(export(effectful, (x,)).run_decompositions({}), os.path.join(HERE, 'effects.pt2'))
     np.savez(os.path.join(HERE, 'effects.npz'), in0=x.numpy(), out0=effectful(x).detach().numpy())
+    const_graph()
 
 
 if __name__ == '__main__':
