@@ -243,7 +243,9 @@ static bool narrowable(const subject *s, opd_tensor *const *in, int i) {
         "linalg_inv", "linalg_inv_ex", "linalg_lu", "linalg_lu_factor", "linalg_lu_factor_ex", "linalg_slogdet", "linalg_solve",
         "linalg_solve_ex", "logdet", "slogdet", "_linalg_svd", "linalg_svdvals", "linalg_qr", "qr", "svd", "nuclear_norm",
         "linalg_matrix_norm", "linalg_norm", "linalg_cond", "linalg_pinv", "pinverse", "linalg_lstsq", NULL};
-    return opd_ndim(in[i]) > 0 && opd_size(in[i], 0) > 1 && !(i == 0 && opd_ndim(in[i]) == 2 && named(s->op, regular));
+    static const char *const unfolded[] = {"linalg_tensorsolve", "linalg_tensorinv", NULL};
+    if (i == 0 && (named(s->op, unfolded) || (opd_ndim(in[i]) == 2 && named(s->op, regular)))) { return false; }
+    return opd_ndim(in[i]) > 0 && opd_size(in[i], 0) > 1;
 }
 /* The result takes the place of the first argument. */
 static bool fits_in_place(const op_case *c) {
