@@ -106,6 +106,30 @@ TEST(wrong_boxes_and_regions) {
     CHECK(!roi_align(image, opd_tensor_from(far, OPD_INTS(1, 5), OPD_FLOAT32), 1));
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "samples for each bin");
 }
+/* Bins are counted in the dtype of the regions, as PyTorch does: 16.1f - 0.1f is 16, and each bin has one sample. */
+TEST(samples_are_counted_in_the_dtype_of_regions) {
+    OPD_SCOPED;
+    static const float box[] = {0, .1f, .1f, 16.1f, 16.1f};
+    opd_tensor *image = opd_reshape(opd_sin(opd_arange(OPD_V(1024), OPD_FLOAT32)), OPD_INTS(1, 1, 32, 32));
+    opd_tensor *rois = opd_tensor_from(box, OPD_INTS(1, 5), OPD_FLOAT32), *out;
+    const opd_value args[7] = {opd_value_tensor(image), opd_value_tensor(rois), opd_value_float(1), opd_value_int(16),
+                               opd_value_int(16), opd_value_int(-1), opd_value_bool(true)};
+    CHECK_OR_RETURN((out = opd_call_op(opd_find("torchvision::roi_align"), args, 7)) != NULL);
+    CHECK_NEAR(opd_data_f32(out)[0], 0.1353599, 1e-6);
+}
+/* Nothing is walked over where there is nothing. */
+TEST(regions_without_bins_or_channels) {
+    OPD_SCOPED;
+    opd_tensor *rois = opd_zeros(OPD_INTS(1, 5), OPD_FLOAT32), *out;
+    for (int i = 0; i < 2; i++) {
+        opd_tensor *image = opd_ones(OPD_INTS(1, i, 3, 3), OPD_FLOAT32);
+        const opd_value args[7] = {opd_value_tensor(image), opd_value_tensor(rois), opd_value_float(1),
+                                   opd_value_int(i ? 0 : 200000), opd_value_int(20000), opd_value_int(-1),
+                                   opd_value_bool(true)};
+        CHECK((out = opd_call_op(opd_find("torchvision::roi_align"), args, 7)) != NULL && opd_numel(out) == 0);
+        CHECK_OK();
+    }
+}
 /* Without data: the sizes of what is pooled; how many boxes stay is not known. */
 TEST(regions_of_fakes) {
     OPD_SCOPED;

@@ -638,6 +638,37 @@ static void test_operator(void *arg) {
     }
     CHECK_OK();
 }
+#define STORED_CALL(name, ...) ({ static opd_op *op_; OPD_CALL(OPD_OP(&op_, name), __VA_ARGS__); })
+/* Operands are of one dtype before they are widened; numbers are elements, or take unsigned integers to floats. */
+TEST(operands_yield_first) {
+    const uint64_t large[4] = {UINT64_MAX, 3, (uint64_t)1 << 63, 5};
+    const uint16_t few[2] = {1, 2};
+    const int64_t none = 0;
+    const opd_ints scalar = opd_ints_of(&none, 0);
+    opd_tensor *u64 = opd_tensor_from(large, OPD_INTS(4), OPD_UINT64);
+    opd_tensor *u16 = opd_tensor_from(few, OPD_INTS(2), OPD_UINT16);
+    opd_tensor *minus = opd_full(scalar, OPD_V(-1), OPD_INT64), *got;
+    CHECK_OR_RETURN((got = opd_maximum(u64, opd_full(scalar, OPD_V(5), OPD_INT64))) != NULL);
+    for (int i = 0; i < 4; i++) {
+        CHECK(((const uint64_t *)opd_data(got))[i] == (large[i] > 5 ? large[i] : 5));
+    }
+    CHECK_OR_RETURN((got = opd_maximum(u16, minus)) != NULL);
+    CHECK(((const uint16_t *)opd_data(got))[0] == 65535);
+    CHECK_OR_RETURN((got = opd_minimum(u16, minus)) != NULL);
+    CHECK(((const uint16_t *)opd_data(got))[1] == 2);
+    CHECK_OR_RETURN((got = opd_mul_Scalar(u64, OPD_V(2.0))) != NULL);
+    CHECK(opd_dtype(got) == OPD_FLOAT32 && opd_data_f32(got)[0] > 3.6e19f);
+    CHECK_NEAR(opd_item_f64(STORED_CALL("aten::sum", u64, OPD_FLOAT32)), 27670116110564327432.0, 1e13);
+    CHECK_NEAR(opd_item_f64(opd_select(opd_eq_Scalar(u64, OPD_V(18446744073709551616.0)), 0, 0)), 1, 0);
+    CHECK(opd_eq_Scalar(u16, OPD_V(65537)) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "without overflow");
+    CHECK(opd_clamp_max(u16, OPD_V(-1)) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "without overflow");
+    CHECK(STORED_CALL("aten::slice_scatter", u16, opd_ones(OPD_INTS(2), OPD_FLOAT32)) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "not implemented for 'UInt16'");
+    CHECK(STORED_CALL("aten::add.Scalar", u16, 1, 1.5) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "not implemented for 'UInt16'");
+}
 static void add_operators(void) {
     int i;
     for (i = 0; i < OPD_OP_COUNT; i++) {
