@@ -397,4 +397,20 @@ OPD_UNUSED static bool other_form(const op_case *c, const opd_op *form, opd_valu
     }
     return true;
 }
+/* Adds a case for each built-in operator that `wanted` takes (NULL: all); run gets the operator. */
+OPD_UNUSED static void add_builtin_operators(void (*run)(void *op), bool (*wanted)(const opd_op *op)) {
+    int i;
+    for (i = 0; i < OPD_OP_COUNT; i++) {
+        const opd_op *op = opd_op_builtin((opd_op_id)i);
+        if (op && (!wanted || wanted(op))) { check_add_with(opd_op_name(op), run, (void *)(uintptr_t)op); }
+    }
+}
+OPD_UNUSED static bool has_cases(const opd_op *op) { return opd_op_card(op) && opd_op_card(op)->cases; }
+OPD_UNUSED static bool has_derivative(const opd_op *op) {
+    const opd_op_desc *card = opd_op_card(op);
+    return has_cases(op) && !is_random(op) &&
+        ((card->backward && card->backward != OPD_NOT_DIFFERENTIABLE) || card->composite || card->autograd);
+}
+/* Arguments with a tensor among them. */
+OPD_UNUSED static bool has_tensor_cases(const opd_op *op) { return has_cases(op) && strchr(opd_op_card(op)->cases, '['); }
 #endif /* OPD_TESTS_CASES_H */

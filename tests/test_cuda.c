@@ -1780,13 +1780,8 @@ static void load_companion(void) {
 }
 static void add_operators(void) {
     size_t k;
-    int i;
     load_companion();
-    for (i = 0; i < OPD_OP_COUNT; i++) {
-        const opd_op *op = opd_op_builtin((opd_op_id)i);
-        const opd_op_desc *card = op ? opd_op_card(op) : NULL;
-        if (card && card->cases && strchr(card->cases, '[')) { check_add_with(opd_op_name(op), test_operator, (void *)(uintptr_t)op); }
-    }
+    add_builtin_operators(test_operator, has_tensor_cases);
     for (k = 0; k < sizeof further / sizeof *further; k++) { check_add_with(further[k].name, test_further, (void *)(uintptr_t)k); }
     for (k = 0; k < sizeof refusals / sizeof *refusals; k++) { check_add_with(refusals[k].name, test_refused, (void *)(uintptr_t)k); }
     for (k = 0; k < sizeof larger / sizeof *larger; k++) { check_add_with(larger[k].name, test_larger, (void *)(uintptr_t)k); }

@@ -95,13 +95,5 @@ static void test_operator(void *arg) {
     }
     CHECK_OK();
 }
-static void add_operators(void) {
-    int i;
-    for (i = 0; i < OPD_OP_COUNT; i++) {
-        const opd_op *op = opd_op_builtin((opd_op_id)i);
-        if (op && opd_op_card(op) && opd_op_card(op)->cases) {
-            check_add_with(opd_op_name(op), test_operator, (void *)(uintptr_t)op);
-        }
-    }
-}
+static void add_operators(void) { add_builtin_operators(test_operator, has_cases); }
 CHECK_MAIN_ADD(add_operators)

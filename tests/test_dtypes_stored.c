@@ -669,13 +669,5 @@ TEST(operands_yield_first) {
     CHECK(STORED_CALL("aten::add.Scalar", u16, 1, 1.5) == NULL);
     CHECK_ERROR(OPD_ERROR_DTYPE, "not implemented for 'UInt16'");
 }
-static void add_operators(void) {
-    int i;
-    for (i = 0; i < OPD_OP_COUNT; i++) {
-        const opd_op *op = opd_op_builtin((opd_op_id)i);
-        if (op && opd_op_card(op) && opd_op_card(op)->cases) {
-            check_add_with(opd_op_name(op), test_operator, (void *)(uintptr_t)op);
-        }
-    }
-}
+static void add_operators(void) { add_builtin_operators(test_operator, has_cases); }
 CHECK_MAIN_ADD(add_operators)

@@ -276,20 +276,12 @@ static void test_operator(void *arg) {
     CHECK(true);
 }
 
-static bool has_formula(const opd_op_desc *card) {
-    return card->cases && ((card->backward && card->backward != OPD_NOT_DIFFERENTIABLE) || card->composite || card->autograd);
-}
 static void add_operators(void) {
     opd_library *lib;
-    int i;
     (void)opd_key_define(OPD_F_USER_7 + 1, "FailingMode");
     lib = opd_library_open(OPD_IMPL, "_", "FailingMode", "t", 1);
     if (!lib || opd_fallback(lib, failing_fallback)) { printf("%s\n", opd_error_message()); exit(1); }
-    for (i = 0; i < OPD_OP_COUNT; i++) {
-        const opd_op *op = opd_op_builtin((opd_op_id)i);
-        const opd_op_desc *card = op ? opd_op_card(op) : NULL;
-        if (card && has_formula(card) && !is_random(op)) { check_add_with(opd_op_name(op), test_operator, (void *)(uintptr_t)op); }
-    }
+    add_builtin_operators(test_operator, has_derivative);
 }
 
 CHECK_MAIN_ADD(add_operators)

@@ -460,12 +460,8 @@ static void test_operator(void *arg) {
 }
 
 static void add_operators(void) {
-    int i;
     inside_most = (size_t)64 << 20;               /* what an extreme argument asks for is not there */
-    for (i = 0; i < OPD_OP_COUNT; i++) {
-        const opd_op *op = opd_op_builtin((opd_op_id)i);
-        if (op) { check_add_with(opd_op_name(op), test_operator, (void *)(uintptr_t)op); }
-    }
+    add_builtin_operators(test_operator, NULL);
 }
 
 //-- all of them -------------------------------------------------------------------------------------------------------

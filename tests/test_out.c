@@ -316,13 +316,6 @@ static void test_out_form(void *arg) {
     }
     CHECK_OK();
 }
-static void add_out_forms(void) {
-    int i;
-    for (i = 0; i < OPD_OP_COUNT; i++) {
-        const opd_op *op = opd_op_builtin((opd_op_id)i);
-        if (op && opd_op_card(op) && opd_op_card(op)->out && opd_op_card(op)->cases) {
-            check_add_with(opd_op_name(op), test_out_form, (void *)(uintptr_t)op);
-        }
-    }
-}
+static bool has_out_form(const opd_op *op) { return has_cases(op) && opd_op_card(op)->out; }
+static void add_out_forms(void) { add_builtin_operators(test_out_form, has_out_form); }
 CHECK_MAIN_ADD(add_out_forms)

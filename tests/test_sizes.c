@@ -179,13 +179,7 @@ static void test_operator(void *arg) {
     CHECK_OK();
 }
 static void add_operators(void) {
-    int i;
     inside_most = (size_t)1 << 20;                /* what is larger is not to be had: lists of parts, and real memory */
-    for (i = 0; i < OPD_OP_COUNT; i++) {
-        const opd_op *op = opd_op_builtin((opd_op_id)i);
-        if (op && opd_op_card(op) && opd_op_card(op)->cases) {
-            check_add_with(opd_op_name(op), test_operator, (void *)(uintptr_t)op);
-        }
-    }
+    add_builtin_operators(test_operator, has_cases);
 }
 CHECK_MAIN_ADD(add_operators)

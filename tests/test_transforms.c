@@ -1142,12 +1142,8 @@ TEST(inputs_inside_of_a_derivative_in_anomaly_mode) {
 }
 
 static void add_operators(void) {
-    int i;
     (void)opd_vmap_fallback_set(OPD_VMAP_FALLBACK_SILENT);
-    for (i = 0; i < OPD_OP_COUNT; i++) {
-        const opd_op *op = opd_op_builtin((opd_op_id)i);
-        if (op) { check_add_with(opd_op_name(op), test_operator, (void *)(uintptr_t)op); }
-    }
+    add_builtin_operators(test_operator, NULL);
 }
 
 CHECK_MAIN_ADD(add_operators)

@@ -291,14 +291,6 @@ static void test_operator(void *arg) {
 }
 
 static void add_operators(void) {
-    int i;
-    for (i = 0; i < OPD_OP_COUNT; i++) {
-        const opd_op *op = opd_op_builtin((opd_op_id)i);
-        const opd_op_desc *card = op ? opd_op_card(op) : NULL;
-        if (!card || !card->cases || is_random(op)) { continue; }
-        if ((card->backward && card->backward != OPD_NOT_DIFFERENTIABLE) || card->composite || card->autograd) {
-            check_add_with(opd_op_name(op), test_operator, (void *)(uintptr_t)op);
-        }
-    }
+    add_builtin_operators(test_operator, has_derivative);
 }
 CHECK_MAIN_ADD(add_operators)
