@@ -121,12 +121,13 @@ check_contents() {
 check_pragmas() {
     for with in WHOLE STATIC NO_THREADS NO_SIMD NO_CACHE NO_PLUGINS NO_OPERATORS NO_OP_CONV NO_OP_POOL NO_OP_RESAMPLE \
         NO_OP_DISTANCE NO_OP_FFT NO_OP_SOLVE NO_OP_SPECIAL NO_OP_NORM NO_OP_SEQUENCE NO_OP_LOSS NO_OP_INDEX NO_OP_TRAIN NO_TRANSFORMS NO_GRAPHS NO_CHECKING \
-        NO_TRAINING NO_EXCHANGE NO_MODULES NO_PROFILER NO_AUTOCAST; do
+        NO_TRAINING NO_EXCHANGE NO_MODULES NO_PROFILER NO_AUTOCAST PART=1 PART=2; do
         compiler=$quick_c; [ $with != WHOLE ] || compiler=$CC
-        $compiler -O2 -E $inc -DOPD_$with "$tmp/implementation.c" 2>/dev/null |
-            awk -v with=$with '/pragma GCC push_options|pragma clang attribute push|pragma clang optimize off/ { n++; m++ }
+        define=OPD_$with; case $with in PART=*) define=OPDISPATCH_$with ;; esac
+        $compiler -O2 -E $inc -D$define "$tmp/implementation.c" 2>/dev/null |
+            awk -v with=$define '/pragma GCC push_options|pragma clang attribute push|pragma clang optimize off/ { n++; m++ }
                  /pragma GCC pop_options|pragma clang attribute pop|pragma clang optimize on/ { n-- }
-                 END { if (n || !m) { printf "with OPD_%s %d regions of %d do not end\n", with, n, m } }'
+                 END { if (n || !m) { printf "with %s %d regions of %d do not end\n", with, n, m } }'
     done
 }
 # No room is longer than a reader can keep in mind; what tests/wrappers.py prints is read by nobody.

@@ -1,0 +1,71 @@
+"""PyTorch's side of bench/rows.h, which starts it and says on its standard input what to do, a line at a time:
+    tensor NAME DTYPE SIZE,SIZE BYTES   and then that many bytes: an argument of the next row
+    row grad|plain EXPRESSION           the expression as a function of these tensors; answers "ok" or "error TEXT"
+    result                              answers "SIZE,SIZE" and the elements as float64; of grad the first gradient
+    time COUNT                          answers the microseconds of processor time that one of so many calls takes
+    python3 bench/peers/torch_rows.py [--threads N]"""
+import math
+import sys
+import time
+
+try:
+    import torch
+    import torch.nn.functional as F
+except ImportError:
+    sys.exit("no PyTorch")
+threads = int(sys.argv[sys.argv.index("--threads") + 1]) if "--threads" in sys.argv else 1
+torch.set_num_threads(threads)
+torch.manual_seed(0)
+clock = time.thread_time_ns if threads == 1 else time.perf_counter_ns
+read, write = sys.stdin.buffer, sys.stdout.buffer
+
+
+def say(text):
+    write.write(text.encode() + b"\n")
+    write.flush()
+
+
+def sizes_of(text):
+    return [int(size) for size in text.split(",") if size]
+
+
+def function_of(expression, args, grad):
+    forward = eval("lambda %s: %s" % (", ".join(args), expression), {"torch": torch, "F": F, "math": math})
+    tensors = list(args.values())
+    if not grad:
+        return lambda: forward(*tensors)
+    wanted = [t.requires_grad_() for t in tensors if t.is_floating_point()]
+    made = forward(*tensors)
+    gradient = torch.arange(made.numel(), dtype=torch.float64).cos().to(made.dtype).reshape(made.shape)
+    return lambda: torch.autograd.grad(forward(*tensors), wanted, gradient)[0]
+
+
+say("PyTorch " + torch.__version__)
+args, run = {}, None
+for line in read:
+    word, _, rest = line.decode().rstrip("\n").partition(" ")
+    if word == "tensor":
+        name, dtype, sizes, count = rest.split(" ")
+        bytes_ = bytearray(read.read(int(count)))
+        args[name] = torch.frombuffer(bytes_, dtype=getattr(torch, dtype)).reshape(sizes_of(sizes)).clone()
+    elif word == "row":
+        kind, _, expression = rest.partition(" ")
+        torch._C._set_grad_enabled(kind == "grad")
+        try:
+            run = function_of(expression, args, kind == "grad")
+            run()
+            say("ok")
+        except Exception as error:
+            say("error " + str(error).splitlines()[0])
+        args = {}
+    elif word == "result":
+        result = run().detach().to(torch.float64).contiguous()
+        say(",".join(str(size) for size in result.shape))
+        write.write(result.numpy().tobytes())
+        write.flush()
+    elif word == "time":
+        calls = range(int(rest))
+        start = clock()
+        for _ in calls:
+            run()
+        say("%.4f" % ((clock() - start) / 1000 / len(calls)))
