@@ -474,4 +474,61 @@ TEST(selection_gives_what_sorting_would) {
         }
     }
 }
+/* Whether a stable sort puts element i before element j > i where it does not have to move them: they are equal, or in
+   order; NaN is above all. */
+static bool sort_in_order(double a, double b, bool descending) {
+    if (descending) { return isnan(a) || (!isnan(b) && a >= b); }
+    return isnan(b) || (!isnan(a) && a <= b);
+}
+static bool sort_equal(double a, double b) { return a == b || (isnan(a) && isnan(b)); }
+/* Results of sort are in order, equal ones as they stood, and what the places say. */
+TEST(sorting_by_merging_and_by_digits) {
+    static const opd_scalar_type dtypes[] = {OPD_FLOAT32, OPD_FLOAT64, OPD_BFLOAT16, OPD_FLOAT16, OPD_INT64, OPD_INT32,
+                                             OPD_INT16, OPD_INT8, OPD_UINT8, OPD_BOOL};
+    static const int64_t lengths[] = {1, 17, 127, 128, 511, 513, 3000};
+    for (int d = 0; d < 10; d++) {
+        for (int l = 0; l < 7; l++) {
+            for (int way = 0; way < 8; way++) {
+                const int64_t n = lengths[l];
+                const bool descending = way & 1, strided = (way >> 1) & 1;
+                const int range = dtypes[d] == OPD_BOOL ? 2 : way & 4 && opd_dtype_size(dtypes[d]) >= 4 ? 1 << 22 : 100;
+                OPD_SCOPE {
+                    opd_tensor *t = select_numbers(l + way + 1, n, range, dtypes[d]), *got[2];
+                    if (way & 4 && dtypes[d] == OPD_INT64) { t = opd_mul(t, opd_full(OPD_INTS(1), OPD_V(1LL << 40), OPD_INT64)); }
+                    if (strided) { t = opd_t(opd_contiguous(opd_t(t))); }
+                    CHECK_INT(opd_sort_stable(got, t, opd_value_bool(true), 1, descending), 0);
+                    if (!opd_ok()) { return; }
+                    const double *x = opd_data_f64(opd_contiguous(opd_to_dtype(t, OPD_FLOAT64)));
+                    const double *y = opd_data_f64(opd_contiguous(opd_to_dtype(got[0], OPD_FLOAT64)));
+                    const int64_t *at = opd_data_i64(opd_contiguous(got[1]));
+                    bool right = true;
+                    int64_t sum = 0;
+                    for (int64_t i = 0; i < 2 * n; i++) {
+                        right = right && at[i] >= 0 && at[i] < n && sort_equal(y[i], x[i / n * n + at[i]]);
+                        sum += at[i];
+                        if (i % n == 0 || !right) { continue; }
+                        right = sort_in_order(y[i - 1], y[i], descending) &&
+                                (!sort_equal(y[i - 1], y[i]) || at[i - 1] < at[i]);
+                    }
+                    CHECK(right);
+                    CHECK_INT(sum, n * (n - 1));
+                }
+            }
+        }
+    }
+}
+/* A line that rises has everything among its largest for a while. */
+TEST(topk_of_lines_in_order) {
+    for (int falls = 0; falls < 2; falls++) {
+        OPD_SCOPE {
+            opd_tensor *line = opd_arange(OPD_V(20000), OPD_FLOAT32), *got[2];
+            if (falls) { line = opd_flip(line, OPD_INTS(0)); }
+            CHECK_INT(opd_topk(got, line, 20), 0);
+            for (int i = 0; i < 20; i++) {
+                CHECK_INT((int64_t)opd_data_f32(got[0])[i], 19999 - i);
+                CHECK_INT(opd_data_i64(got[1])[i], falls ? i : 19999 - i);
+            }
+        }
+    }
+}
 CHECK_MAIN()
