@@ -250,7 +250,8 @@ TEST(kernels_gemm_strides) {
     CHECK_NEAR((double)c[0], 20, 0);
     CHECK_NEAR((double)c[8], 20, 0);
     int64_t a[4] = {1, 2, 3, 4}, b[4] = {5, 6, 7, 8}, r[4];
-    CHECK_INT(opdi_gemm_i64(2, 2, 2, a, 2, 1, b, 2, 1, 0, r, 2, 1), 0);
+    opdi_gemm_in left = opdi_gemm_in_of(a, OPD_INT64, 2, 1), right = opdi_gemm_in_of(b, OPD_INT64, 2, 1);
+    CHECK_INT(opdi_gemm_of(OPD_INT64, 2, 2, 2, &left, &right, 0, r, 2, 1), 0);
     CHECK(r[0] == 19 && r[1] == 22 && r[2] == 43 && r[3] == 50);
 }
 
@@ -310,29 +311,80 @@ TEST(kernels_dots) {
     }
 }
 
-TEST(kernels_gemm_half) {
-    enum { M = 20, N = 37, K = 50 };
-    uint16_t a[M * K], b[K * N];
-    float c[M * N];
-    for (int half = 0; half < 2; half++) {
-        for (int i = 0; i < M * K; i++) a[i] = half ? opdi_f32_to_f16(kn_random()) : opdi_f32_to_bf16(kn_random());
-        for (int i = 0; i < K * N; i++) b[i] = half ? opdi_f32_to_f16(kn_random()) : opdi_f32_to_bf16(kn_random());
-        opdi_gemm_in x = opdi_gemm_in_of(a, half ? OPD_FLOAT16 : OPD_BFLOAT16, K, 1);
-        opdi_gemm_in y = opdi_gemm_in_of(b, half ? OPD_FLOAT16 : OPD_BFLOAT16, 1, K);
-        CHECK_INT(opdi_gemm(4, M, N, K, &x, &y, 0, c, N, 1), 0);
-        double worst = 0;
-        for (int i = 0; i < M; i++)
-            for (int j = 0; j < N; j++) {
-                double s = 0;
-                for (int t = 0; t < K; t++) {
-                    uint16_t p = a[i * K + t], q = b[j * K + t];
-                    s += half ? (double)opdi_f16_to_f32(p) * (double)opdi_f16_to_f32(q)
-                              : (double)opdi_bf16_to_f32(p) * (double)opdi_bf16_to_f32(q);
-                }
-                worst = OPDI_MAX(worst, fabs(s - (double)c[i * N + j]));
-            }
-        CHECK(worst < 1e-5);
+/* Whole numbers wrap; halves are added up in float.  Matrices begin at an odd address where odd is 1. */
+typedef struct kn_matrix { char *data; int64_t rs, cs; int dtype; } kn_matrix;
+static uint64_t kn_word(const kn_matrix *m, int64_t i, int64_t j) {
+    const size_t size = opd_dtype_size((opd_scalar_type)m->dtype), at = (size_t)(i * m->rs + j * m->cs) * size;
+    uint64_t word = 0;
+    if (size == 8) { memcpy(&word, m->data + at, 8); }
+    else if (size == 4) { uint32_t small_word; memcpy(&small_word, m->data + at, 4); word = small_word; }
+    else { uint16_t half; memcpy(&half, m->data + at, 2); word = half; }
+    return word;
+}
+static double kn_half(const kn_matrix *m, int64_t i, int64_t j) {
+    const uint16_t half = (uint16_t)kn_word(m, i, j);
+    return (double)(m->dtype == OPD_FLOAT16 ? opdi_f16_to_f32(half) : opdi_bf16_to_f32(half));
+}
+static kn_matrix kn_matrix_of(int dtype, int64_t rows, int64_t columns, bool turned, bool odd) {
+    const size_t size = opd_dtype_size((opd_scalar_type)dtype), n = (size_t)(rows * columns) + 1;
+    kn_matrix m;
+    m.data = (char *)malloc(n * size) + (odd ? size : 0);
+    m.rs = turned ? 1 : columns;
+    m.cs = turned ? rows : 1;
+    m.dtype = dtype;
+    for (size_t i = 0; i + 1 < n; i++) {
+        const float x = kn_random();
+        uint64_t word = (uint64_t)(int64_t)((double)x * 9e18);
+        if (dtype == OPD_FLOAT16) { word = opdi_f32_to_f16(x); }
+        if (dtype == OPD_BFLOAT16) { word = opdi_f32_to_bf16(x); }
+        const uint32_t four = (uint32_t)(word >> 20);
+        const uint16_t two = (uint16_t)word;
+        memcpy(m.data + i * size, size == 8 ? (const void *)&word : size == 4 ? (const void *)&four : (const void *)&two, size);
     }
+    return m;
+}
+static bool kn_gemm_dtype(int dtype, const int64_t *d, int mode, bool odd) {
+    const bool whole = dtype == OPD_INT32 || dtype == OPD_INT64;
+    const int64_t m = d[0], n = d[1], k = d[2];
+    kn_matrix a = kn_matrix_of(dtype, m, k, mode & 1, odd), b = kn_matrix_of(dtype, k, n, mode & 2, odd);
+    kn_matrix c = kn_matrix_of(whole ? dtype : OPD_FLOAT32, m, n, mode & 4, false), was = c;
+    const size_t bytes = (size_t)(m * n) * opd_dtype_size((opd_scalar_type)c.dtype), size = opd_dtype_size((opd_scalar_type)dtype);
+    bool right = true;
+    was.data = (char *)malloc(bytes + 1);
+    for (int64_t i = 0; !whole && i < m * n; i++) { ((float *)(void *)c.data)[i] = kn_random(); }
+    memcpy(was.data, c.data, bytes);
+    opdi_gemm_in left = opdi_gemm_in_of(a.data, dtype, a.rs, a.cs), other = opdi_gemm_in_of(b.data, dtype, b.rs, b.cs);
+    CHECK_INT(opdi_gemm_of(c.dtype, m, n, k, &left, &other, mode & 1 ? 1 : 0, c.data, c.rs, c.cs), 0);
+    for (int64_t i = 0; i < m; i++) {
+        for (int64_t j = 0; j < n; j++) {
+            uint64_t sum = mode & 1 ? kn_word(&was, i, j) : 0;
+            double want = mode & 1 ? (double)((const float *)(const void *)was.data)[i * c.rs + j * c.cs] : 0;
+            for (int64_t t = 0; t < k; t++) {
+                if (whole) { sum += kn_word(&a, i, t) * kn_word(&b, t, j); }
+                else { want += kn_half(&a, i, t) * kn_half(&b, t, j); }
+            }
+            if (!whole) { right = right && fabs(want - (double)((const float *)(const void *)c.data)[i * c.rs + j * c.cs]) < 1e-4; }
+            else { right = right && (size == 8 ? sum : (uint32_t)sum) == kn_word(&c, i, j); }
+        }
+    }
+    free(a.data - (odd ? size : 0)); free(b.data - (odd ? size : 0)); free(c.data); free(was.data);
+    return right;
+}
+TEST(kernels_gemm_dtypes) {
+    static const int dtypes[] = {OPD_INT32, OPD_INT64, OPD_FLOAT16, OPD_BFLOAT16};
+    static const int64_t dims[][3] = {{1, 1, 1}, {3, 4, 0}, {2, 3, 4}, {1, 40, 70}, {40, 1, 71}, {3, 50, 1300}, {50, 4, 33}, {5, 16, 9},
+        {20, 37, 50}, {9, 33, 1171}, {31, 65, 129}, {8, 32, 2}, {1, 7, 1}, {300, 40, 11}, {5, 300, 64}, {4, 1100, 7}};
+    for (int threads = 1; threads <= 3; threads += 2) {
+        opd_threads_set(threads);
+        for (size_t i = 0; i < sizeof dims / sizeof *dims; i++) {
+            for (int k = 0; k < 4 * 8; k++) {
+                const bool right = kn_gemm_dtype(dtypes[k / 8], dims[i], k % 8, (i + (size_t)k) % 3 == 0);
+                if (!right) { printf("    %s, case %d, mode %d\n", opd_dtype_cname((opd_scalar_type)dtypes[k / 8]), (int)i, k % 8); }
+                CHECK(right);
+            }
+        }
+    }
+    opd_threads_set(0);
 }
 
 TEST(kernels_gemm_threads) {                      /* the same bits with any number of threads */
@@ -449,7 +501,7 @@ TEST(kernels_no_memory) {                         /* the n-th allocation fails: 
     v.sh = v.sw = v.ph = v.pw = v.dh = v.dw = v.groups = 1;
     CHECK_INT(opdi_conv_init(&v), 0);
     for (int threads = 1; threads <= 2; threads++)
-        for (int which = 0; which < 6; which++)
+        for (int which = 0; which < 8; which++)
             for (int64_t n = 1, seen = 1; n <= seen && n < 50; n++) {
                 opd_threads_set(threads);
                 opd_memory_fail_at(n, false);
@@ -461,6 +513,12 @@ TEST(kernels_no_memory) {                         /* the n-th allocation fails: 
                 if (which == 2) r = opdi_conv_grad_weight(&v, y, x, w);
                 if (which == 4) r = opdi_gemm_f32(100, 100, 100, a, 1, 100, a, 1, 100, 0, c, 100, 1);
                 if (which == 5) r = opdi_gemm_f32(100, 1, 100, a, 100, 1, a, 100, 1, 0, c, 100, 1);
+                if (which >= 6) {
+                    opdi_gemm_in halves = opdi_gemm_in_of(a, which == 6 ? OPD_BFLOAT16 : OPD_FLOAT16, 100, 1), other = halves;
+                    other.rs = 1;
+                    other.cs = 100;
+                    r = opdi_gemm(4, which == 6 ? 100 : 3, 100, 100, &halves, &other, 0, c, 100, 1);
+                }
                 CHECK(r == 0 || r == -1);
                 seen = opd_memory_fail_at(0, false);
                 CHECK(n > 1 || threads > 1 || r == -1);                  /* without a room threads ask for themselves */
