@@ -400,7 +400,8 @@ TEST(eigenvalues_of_any_matrix) {
             opd_tensor *wide_a = opd_to_dtype(a, opd_dtype(v[1]));
             opd_tensor *left = opd_matmul(wide_a, v[1]), *right = opd_mul(v[1], opd_unsqueeze(v[0], -2));
             CHECK(residual(opd_real(left), opd_real(right)) < 40 && residual(opd_imag(left), opd_imag(right)) < 40);
-            CHECK(residual(opd_sum(opd_real(opd_linalg_eigvals(a))), opd_trace(a)) < 1000);
+            opd_tensor *sum = opd_sum(opd_real(opd_linalg_eigvals(a)));
+            CHECK(most(opd_sub(sum, opd_trace(a))) <= 10 * eps_of(dtype) * (double)(n * n) * most(a));
             CHECK_OK();
         }
     }
@@ -605,6 +606,49 @@ TEST(eigenvalues_of_what_needs_balance) {
     const int64_t sizes[2] = {12, 12};
     opd_tensor *values = opd_linalg_eigvals(opd_tensor_from(triangle, opd_ints_of(sizes, 2), OPD_FLOAT64));
     for (int i = 0; i < 12; i++) { CHECK(opd_item_f64(opd_select(opd_real(values), 0, i)) == 12 - i); }
+}
+/* Element (i, j) of matrices on which steps of QR may go wrong; x: noise. */
+static double awkward(int kind, int64_t n, int64_t i, int64_t j, double x) {
+    switch (kind) {
+        case 0: return x;
+        case 1: return i == 0 ? x : i == j + 1;                                 /* companion */
+        case 2: return i == j + 1 ? -1 : j >= i && j <= i + 3;                  /* Toeplitz, values far from stable */
+        case 3: return x * pow(10, 16.0 * (double)(j - i) / (double)n);         /* graded */
+        case 4: return j >= i ? x : 1e-14 * x;                                  /* nearly triangular */
+        case 5: return j + 1 >= i ? x : 0;                                      /* one diagonal below the main one */
+        case 6: return (i + 1) % n == j;                                        /* a permutation */
+        case 7: return 1;                                                       /* all but one value are rounding */
+        case 8: return j + 1 >= i ? (double)(n - (i > j ? i : j)) : 0;          /* ill-conditioned values */
+        case 9: return i == j ? 2 : i + 1 == j;                                 /* one vector only */
+        case 10: return i / 4 == j / 4 ? (double)((i % 4 + 1) * (j % 4 - 2)) : 0;      /* the same values many times */
+        case 11: return (i < n / 2) == (j < n / 2) ? x : 0;                     /* two parts */
+        default: return x * (kind == 12 ? 1e-300 : 1e300);
+    }
+}
+TEST(eigenvalues_of_awkward_matrices) {
+    static const int64_t sizes[] = {1, 2, 5, 30, 64, 90};
+    for (int k = 0; k < 14 * 6 * 2; k++) {
+        OPD_SCOPE {
+            const opd_scalar_type dtype = k % 2 ? OPD_FLOAT64 : OPD_FLOAT32;
+            const int kind = k / 2 % 14;
+            const int64_t n = sizes[k / 28];
+            opd_tensor *x = square(n, k / 2, OPD_FLOAT64), *v[2];
+            double *at = (double *)opd_data(x);
+            for (int64_t i = 0; i < n * n; i++) { at[i] = awkward(kind, n, i / n, i % n, at[i]); }
+            opd_tensor *a = opd_to_dtype(x, dtype);
+            if (!(most(a) < INFINITY)) { a = opd_ones_like(a); }                /* 1e300 is no float */
+            CHECK_INT(opd_linalg_eig(v, a), 0);
+            opd_tensor *back = opd_matmul(opd_to_dtype(a, opd_dtype(v[1])), v[1]), *alone = opd_linalg_eigvals(a);
+            back = opd_abs(opd_sub(back, opd_mul(v[1], opd_unsqueeze(v[0], -2))));
+            opd_tensor *sums = opd_matmul(opd_abs(a), opd_ones(OPD_INTS(n, 1), dtype));
+            const double unit = eps_of(dtype) * (double)(n > 8 ? n : 8) * most(sums);
+            CHECK(most(back) <= unit);
+            opd_tensor *lengths = opd_diagonal_full(opd_matmul(opd_conj(opd_mT(v[1])), v[1]), 0, -2, -1);
+            CHECK(most(opd_sub(opd_real(lengths), opd_ones(OPD_INTS(n), dtype))) < 100 * eps_of(dtype));
+            CHECK(most(opd_sub(opd_real(opd_sum(alone)), opd_trace(a))) <= (double)n * unit);
+            CHECK_OK();
+        }
+    }
 }
 /* PyTorch's answers where a matrix cannot be inverted, b has fewer batches, and rcond says nothing. */
 TEST(conditions_and_least_squares_at_their_edges) {
