@@ -317,6 +317,29 @@ TEST(tensors_say_what_they_are) {
     CHECK_STR((opd_value_print(result, text, sizeof text), text), "(True, False)");
     opd_script_free(script);
 }
+/* A tuple whose parts have one type is indexed by what is known when it runs, as torch.lu in archives does. */
+TEST(tuples_are_indexed_by_numbers_that_run) {
+    OPD_SCOPED;
+    static const char source[] =
+        "def f(n: int):\n    t = (10, 20, 30)\n    r: List[int] = []\n"
+        "    for i in range(n):\n        r.append(t[i])\n        r.append(t[-1 - i])\n    return r\n";
+    opd_script *script = opd_script_compile(source, NULL);
+    opd_value n = opd_value_int(2), result;
+    char text[200];
+    CHECK_OR_RETURN(script != NULL);
+    CHECK_INT(opd_script_run(script, "f", &n, 1, &result), 0);
+    CHECK_STR((opd_value_print(result, text, sizeof text), text), "[10, 30, 20, 20]");
+    n = opd_value_int(4);
+    CHECK(opd_script_run(script, "f", &n, 1, &result) == -1 && strstr(opd_error_message(), "out of range"));
+    opd_error_clear();
+    opd_script_free(script);
+    CHECK(!opd_script_compile("def f(i: int):\n    t = (10, 'a')\n    return t[i]\n", NULL));
+    CHECK(strstr(opd_error_message(), "tuple index must be a compile time constant where the parts differ in type") != NULL);
+    opd_error_clear();
+    CHECK(!opd_script_compile("def f(i: str):\n    t = (10, 20)\n    return t[i]\n", NULL));
+    CHECK(strstr(opd_error_message(), "tuple index must be an integer") != NULL);
+    opd_error_clear();
+}
 TEST(tensors_say_what_they_are_made_of) {
     OPD_SCOPED;
     static const char source[] =

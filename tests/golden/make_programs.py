@@ -361,6 +361,15 @@ class Quantized(nn.Module):
         return F.linear(x, self.w.to(x.dtype) * self.scale)
 
 
+class TensorOfSizes(nn.Module):
+    """Which dtype the sizes have, its nodes ask; no node uses the answer.  A diagonal is written, rows are padded."""
+
+    def forward(self, x):
+        rows, columns = x.shape
+        y = x + torch.minimum(x, torch.tensor([rows, columns]).sum() / 4)
+        return y, torch.ones(8, 3).fill_diagonal_(0.5, wrap=True) + y.sum(), nn.utils.rnn.pad_sequence([x[0], x[1, :2]], padding_value=2.0)
+
+
 class Strict(nn.Module):
     def __init__(self):
         super().__init__()
@@ -407,6 +416,8 @@ def main():
     make('sizes', Sizes(), (torch.randn(4, 6, 5), torch.randn(4, 6, 5)), sizes={'x': sizes, 'y': sizes},
          run=(torch.randn(5, 10, 5), torch.randn(5, 10, 5)), core=True)
     make('fours', Fours(), (torch.randn(12),), sizes={'x': {0: 4 * Dim('q', min=1, max=8)}}, run=(torch.randn(20),))
+    rows = {0: Dim('long', min=4, max=20)}
+    make('tensor_of_sizes', TensorOfSizes(), (torch.randn(7, 3),), sizes={'x': rows}, run=(torch.randn(9, 3),))
     make('modes', Modes(), (torch.randn(2, 4),))
     make('numbers', Numbers(), (torch.randn(3), 2, 0.5, True))
     make('size_as_input', SizeAsInput(), (torch.randn(8), 3), sizes={'x': None, 'n': Dim.DYNAMIC}, run=(torch.randn(8), 5))
