@@ -491,6 +491,37 @@ TEST(kernels_conv) {
     opd_threads_set(0);
 }
 
+/* The same numbers as bfloat16 and as float: convolved, and their gradients, within a rounding of each other. */
+static double kn_far(opd_tensor *narrow, opd_tensor *wide) {
+    return opd_item_f64(opd_max(opd_abs(opd_sub(opd_to_dtype(narrow, OPD_FLOAT32), wide)))) / opd_item_f64(opd_max(opd_abs(wide)));
+}
+TEST(kernels_conv_bfloat16) {
+    /* n c h w oc kh kw stride padding groups */
+    static const int64_t cases[][10] = {{2, 16, 20, 21, 24, 3, 3, 1, 1, 1}, {2, 16, 20, 21, 32, 3, 3, 2, 1, 1}, {9, 16, 5, 5, 20, 3, 3, 1, 1, 1},
+        {1, 33, 30, 30, 17, 1, 1, 1, 0, 1}, {2, 34, 9, 50, 64, 3, 5, 1, 2, 2}, {1, 3, 40, 40, 16, 7, 7, 2, 3, 1}, {1, 200, 12, 12, 16, 3, 3, 1, 0, 1}};
+    for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
+        OPD_SCOPED;
+        const int64_t *d = cases[i / 2], two[2] = {d[7], d[7]}, pads[2] = {d[8], d[8]}, one[2] = {1, 1}, none[2] = {0, 0};
+        const bool mask[3] = {true, true, false}, turned = i % 2;
+        opd_tensor *x[2], *w[2], *y[2], *gy[2], *rets[2][3];
+        x[0] = opd_to_dtype(opd_randn(OPD_INTS(d[0], d[1], d[2], d[3]), OPD_FLOAT32), OPD_BFLOAT16);
+        w[0] = opd_to_dtype(turned ? opd_randn(OPD_INTS(d[1], d[4] / d[9], d[5], d[6]), OPD_FLOAT32)
+                            : opd_randn(OPD_INTS(d[4], d[1] / d[9], d[5], d[6]), OPD_FLOAT32), OPD_BFLOAT16);
+        for (int k = 0; k < 2; k++) {
+            if (k) { x[1] = opd_to_dtype(x[0], OPD_FLOAT32); w[1] = opd_to_dtype(w[0], OPD_FLOAT32); }
+            y[k] = opd_convolution(x[k], w[k], NULL, opd_ints_of(two, 2), opd_ints_of(pads, 2), opd_ints_of(one, 2), turned,
+                                   opd_ints_of(none, 2), d[9]);
+            CHECK_OR_RETURN(y[k] != NULL);
+            gy[k] = k ? opd_to_dtype(gy[0], OPD_FLOAT32) : opd_to_dtype(opd_randn_like(y[0]), OPD_BFLOAT16);
+            CHECK_INT(opd_convolution_backward(rets[k], gy[k], x[k], w[k], OPD_NONE, opd_ints_of(two, 2), opd_ints_of(pads, 2),
+                                               opd_ints_of(one, 2), turned, opd_ints_of(none, 2), d[9], opd_value_bools(mask, 3)), 0);
+        }
+        CHECK(kn_far(y[0], y[1]) < 0.005);
+        CHECK(kn_far(rets[0][0], rets[1][0]) < 0.005);
+        CHECK(kn_far(rets[0][1], rets[1][1]) < 0.005);
+    }
+}
+
 TEST(kernels_no_memory) {                         /* the n-th allocation fails: -1, an error, nothing lost */
     enum { N = 2 * 8 * 12 * 12, W = 8 * 8 * 9 };
     static float x[N], w[W], y[N], a[100 * 100], c[100 * 100];
