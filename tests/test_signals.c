@@ -1,5 +1,6 @@
 /* Signals: windows, transforms of pieces and back, their errors, as PyTorch 2.15 has them. */
 #include "check.h"
+#include <math.h>
 
 #define CALL(name, ...) ({ static opd_op *op_; OPD_CALL(OPD_OP(&op_, name), __VA_ARGS__); })
 static opd_tensor *counted(int64_t count, opd_scalar_type dtype) {
@@ -96,5 +97,43 @@ TEST(signals_that_cannot_come_back) {
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "length is too large");
     CHECK(CALL("aten::istft", opd_select(pieces, 0, 0), 8) == NULL);
     CHECK_ERROR(OPD_ERROR_INDEX, "Dimension out of range");
+}
+/* The greatest difference of two tensors of complex numbers or real ones. */
+static double away(opd_tensor *first, opd_tensor *second) {
+    return opd_item_f64(opd_max(opd_abs(opd_sub(first, second))));
+}
+/* Element `at` of the transform of a line [count] by its definition. */
+static void defined_at(const double *line, int64_t count, int64_t at, double result[2]) {
+    result[0] = result[1] = 0;
+    for (int64_t k = 0; k < count; k++) {
+        const double turn = -6.283185307179586476925 * (double)(k * at % count) / (double)count;
+        result[0] += line[2 * k] * cos(turn) - line[2 * k + 1] * sin(turn);
+        result[1] += line[2 * k] * sin(turn) + line[2 * k + 1] * cos(turn);
+    }
+}
+/* Lines are cut into matrices, transformed side by side or as convolutions: all agree, and come back. */
+TEST(transforms_of_many_lengths) {
+    static const int lengths[] = {1, 2, 7, 8, 31, 37, 60, 63, 64, 96, 100, 128, 961, 1000, 1009, 1024, 2046, 4096, 5000};
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        const int64_t count = lengths[i], places[] = {0, 1 % count, count / 2, count / 3, count - 1};
+        OPD_SCOPED;
+        opd_tensor *pairs = opd_randn(OPD_INTS(9, count, 2), OPD_FLOAT64), *lines = opd_view_as_complex(pairs);
+        opd_tensor *result = opd_fft_fft(lines), *real = opd_contiguous(opd_select(pairs, 2, 0));
+        opd_tensor *turned = opd_contiguous(opd_transpose(lines, 0, 1));
+        turned = opd_transpose(opd_fft_fft_full(turned, OPD_NONE, 0, NULL), 0, 1);
+        CHECK_OR_RETURN(result && turned && real);
+        CHECK(away(turned, result) < 1e-12 * (double)count);
+        CHECK(away(opd_fft_fft(opd_select(lines, 0, 4)), opd_select(result, 0, 4)) < 1e-12 * (double)count);
+        CHECK(away(opd_fft_ifft(result), lines) < 1e-13);
+        CHECK(away(opd_fft_irfft_full(opd_fft_rfft(real), OPD_V(count), -1, NULL), real) < 1e-13);
+        for (size_t k = 0; k < sizeof places / sizeof *places; k++) {
+            double want[2];
+            const double *got = (const double *)opd_data(result) + 2 * (4 * count + places[k]);
+            defined_at((const double *)opd_data(pairs) + 8 * count, count, places[k], want);
+            CHECK(fabs(got[0] - want[0]) < 1e-13 * (double)(count + 9) &&
+                  fabs(got[1] - want[1]) < 1e-13 * (double)(count + 9));
+        }
+    }
+    CHECK_OK();
 }
 CHECK_MAIN()
