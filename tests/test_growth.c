@@ -531,4 +531,72 @@ TEST(topk_of_lines_in_order) {
         }
     }
 }
+//-- long rows and columns ----------------------------------------------------------------------------------------------
+
+/* What a function gives, and its gradients, in a dtype. */
+enum { WIDE_SOFTMAX, WIDE_LOG_SOFTMAX, WIDE_LAYER_NORM, WIDE_LAYER_NORM_PLAIN, WIDE_GROUP_NORM, WIDE_KINDS };
+static int wide_run(int kind, opd_tensor *const *inputs, opd_scalar_type dtype, opd_tensor **out) {
+    opd_tensor *in[3], *y, *grad;
+    opd_backward_options options;
+    memset(&options, 0, sizeof options);
+    const int count = kind == WIDE_LAYER_NORM || kind == WIDE_GROUP_NORM ? 3 : 1;
+    for (int i = 0; i < count; i++) { in[i] = opd_tensor_set_requires_grad(opd_clone(opd_to_dtype(inputs[i], dtype)), true); }
+    switch (kind) {
+        case WIDE_SOFTMAX: y = opd_softmax(in[0], 1); break;
+        case WIDE_LOG_SOFTMAX: y = opd__log_softmax(in[0], 1, false); break;
+        case WIDE_LAYER_NORM: y = opd_layer_norm_full(in[0], OPD_INTS(opd_size(in[0], 2)), in[1], in[2], 1e-5, true); break;
+        case WIDE_LAYER_NORM_PLAIN: y = opd_layer_norm(in[0], OPD_INTS(opd_size(in[0], 2))); break;
+        default: y = opd_group_norm_full(in[0], 3, in[1], in[2], 1e-5, true);
+    }
+    grad = opd_to_dtype(inputs[3], dtype);
+    options.grad_outputs = &grad;
+    out[0] = y;
+    return y ? opd_autograd_grad(&y, 1, in, count, &options, out + 1) : -1;
+}
+/* Rows and columns of any length give in short dtypes what they give in float64, on lines that lie side by side, too. */
+TEST(long_rows_and_columns) {
+    static const int64_t sizes[][3] = {{2, 21, 40}, {1, 300, 9}, {3, 6, 257}, {2, 3, 15}, {4, 33, 600}, {130, 3, 16}};
+    static const opd_scalar_type dtypes[] = {OPD_FLOAT32, OPD_FLOAT16, OPD_BFLOAT16};
+    static const double most[] = {2e-5, 0.02, 0.15};
+    for (int s = 0; s < 6; s++) {
+        for (int kind = 0; kind < WIDE_KINDS; kind++) {
+            for (int d = 0; d < 3; d++) {
+                if (kind == WIDE_GROUP_NORM && sizes[s][1] % 3) { continue; }
+                OPD_SCOPE {
+                    const int64_t across = kind == WIDE_GROUP_NORM ? sizes[s][1] : sizes[s][2];
+                    opd_tensor *in[4], *got[4], *want[4];
+                    in[0] = opd_to_dtype(opd_randn(opd_ints_of(sizes[s], 3), OPD_FLOAT32), dtypes[d]);
+                    in[1] = opd_to_dtype(opd_randn(OPD_INTS(across), OPD_FLOAT32), dtypes[d]);
+                    in[2] = opd_to_dtype(opd_randn(OPD_INTS(across), OPD_FLOAT32), dtypes[d]);
+                    in[3] = opd_to_dtype(opd_randn(opd_ints_of(sizes[s], 3), OPD_FLOAT32), dtypes[d]);
+                    CHECK_INT(wide_run(kind, in, dtypes[d], got), 0);
+                    CHECK_INT(wide_run(kind, in, OPD_FLOAT64, want), 0);
+                    for (int i = 0; i < (kind == WIDE_LAYER_NORM || kind == WIDE_GROUP_NORM ? 4 : 2) && opd_ok(); i++) {
+                        opd_tensor *delta = opd_abs(opd_sub(opd_to_dtype(got[i], OPD_FLOAT64), want[i]));
+                        const double off = opd_item_f64(opd_max(delta)), top = opd_item_f64(opd_max(opd_abs(want[i])));
+                        if (!(off <= most[d] * (top + 0.01))) { printf("kind %d sizes %d dtype %d result %d\n", kind, s, d, i); }
+                        CHECK(off <= most[d] * (top + 0.01));
+                    }
+                }
+            }
+        }
+    }
+    CHECK(opd_ok());
+}
+/* Columns of infinities and with a NaN come out of softmax as lines do. */
+TEST(softmax_of_columns_with_infinities) {
+    OPD_SCOPE {
+        opd_tensor *x = opd_randn(OPD_INTS(20, 33), OPD_FLOAT32);
+        for (int i = 0; i < 20; i++) {
+            opd_data_f32(x)[i * 33 + 3] = -HUGE_VALF;
+            if (i < 19) { opd_data_f32(x)[i * 33 + 17] = -HUGE_VALF; }
+        }
+        opd_data_f32(x)[5 * 33 + 30] = NAN;
+        opd_data_f32(x)[5 * 33 + 31] = HUGE_VALF;
+        opd_tensor *columns = opd_softmax(x, 0), *lines = opd_t(opd_softmax(opd_contiguous(opd_t(x)), 1));
+        CHECK_INT(opd_item_i64(opd_all(opd_isclose_full(columns, lines, 1e-6, 1e-7, true))), 1);
+        CHECK(isnan(opd_data_f32(columns)[3]) && isnan(opd_data_f32(columns)[30]) && isnan(opd_data_f32(columns)[31]));
+        CHECK(opd_data_f32(columns)[19 * 33 + 17] == 1);
+    }
+}
 CHECK_MAIN()
