@@ -520,6 +520,30 @@ TEST(overloads_that_are_rarely_chosen) {
     check_archive("scripts/odds.pt", "[ 1\n 0\n 2\n[ CPUFloatType{3} ],  1\n 2\n[ CPULongType{2} ], 0\n[ CPUFloatType{} ],"
                   " 2.2360680103302002\n[ CPUFloatType{} ], 1.0986123085021973\n[ CPUFloatType{} ]]");
 }
+/* What PyTorch gives: inputs are rounded to 128 steps, weights have 8 bits. */
+TEST(quantized_layers_of_archives) {
+    OPD_SCOPED;
+    const float numbers[] = {1, 2};
+    char text[300];
+    opd_value x = opd_value_tensor(opd_tensor_from(numbers, OPD_INTS(2), OPD_FLOAT32)), result;
+    opd_script *script = load_archive("scripts/quantized.pt");
+    CHECK_OR_RETURN(script != NULL);
+    CHECK_INT(opd_script_run(script, NULL, &x, 1, &result), 0);
+    CHECK_STR((opd_value_print(result, text, sizeof text), text), "-0.3025 -0.0779\n-1.3999  1.2727\n[ CPUFloatType{2,2} ]");
+    CHECK(opd_script_save(script, "/tmp/opd_script_kinds.pt") == -1);
+    CHECK(strstr(opd_error_message(), "LinearPackedParamsBase, of which nothing is known, is not saved") != NULL);
+    opd_error_clear();
+    x = opd_value_tensor(opd_to_dtype(x.u.t, OPD_FLOAT64));
+    CHECK(opd_script_run(script, NULL, &x, 1, &result) == -1 && strstr(opd_error_message(), "X must be float32"));
+    opd_error_clear();
+    x = opd_value_tensor(opd_full(OPD_INTS(3), opd_value_float(1), OPD_FLOAT32));
+    CHECK(opd_script_run(script, NULL, &x, 1, &result) == -1 && strstr(opd_error_message(), "2 elements in the last"));
+    opd_error_clear();
+    x = opd_value_tensor(opd_full(OPD_INTS(2), opd_value_float(INFINITY), OPD_FLOAT32));
+    CHECK(opd_script_run(script, NULL, &x, 1, &result) == -1 && strstr(opd_error_message(), "not finite"));
+    opd_error_clear();
+    opd_script_free(script);
+}
 TEST(enums_of_sources) {
     OPD_SCOPED;
     static const char source[] = "from enum import Enum\nclass Color(Enum):\n    RED = 1\n    GREEN = 2\n"

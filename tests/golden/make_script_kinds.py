@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """Writes scripts/enums.pt, a module with enums, and enums.txt, its graph as PyTorch prints it, with places; kinds.pt, one
 with hooks, futures in a list and lists that grow in place; words.pt, one with texts that are not ASCII, which archives
-keep as constants, complex numbers, and questions about tensors.
+keep as constants, complex numbers, and questions about tensors; quantized.pt, one whose linear layers round their input
+and have weights of 8 bits.
 
 usage: make_script_kinds.py (with PyTorch 2), then plain_paths.py scripts/enums.pt scripts/kinds.pt scripts/words.pt
+scripts/quantized.pt
 """
 import cmath
 import os
@@ -86,7 +88,26 @@ class Words(torch.nn.Module):
                 str(same)]
 
 
+class Layers(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = torch.nn.Linear(2, 4), torch.nn.Linear(4, 2, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.second(self.first(torch.stack([x, -2.5 * x])).relu())
+
+
+def quantized(x):
+    """The first layer's weight has a step for each row, the second's one for all."""
+    torch.manual_seed(0)
+    each, all = torch.ao.quantization.per_channel_dynamic_qconfig, torch.ao.quantization.default_dynamic_qconfig
+    layers = torch.ao.quantization.quantize_dynamic(Layers(), {"first": each, "second": all})
+    torch.jit.script(layers).save(os.path.join(here, "scripts/quantized.pt"))
+    print(torch.jit.load(os.path.join(here, "scripts/quantized.pt"))(x))
+
+
 x = torch.tensor([1., 2.])
+quantized(x)
 enums = torch.jit.script(Enums())
 enums.save(os.path.join(here, "scripts/enums.pt"))
 text = str(torch.jit.load(os.path.join(here, "scripts/enums.pt")).inlined_graph)
