@@ -18,14 +18,14 @@
 #endif
 
 typedef struct options {
-    const char *model, *inputs, *outputs, *method, *trace;
+    const char *model, *inputs, *outputs, *method, *save, *trace;
     bool list, profile, cost;
     int repeat;
 } options;
 
 static void usage(void) {
     fputs("usage: run_model MODEL [--list] [--inputs FILE] [--outputs FILE] [--method NAME]\n"
-          "                       [--profile [TRACE]] [--cost] [--repeat N]\n"
+          "                       [--save FILE] [--profile [TRACE]] [--cost] [--repeat N]\n"
           "  MODEL           what PyTorch wrote: an exported program (.pt2), TorchScript or a checkpoint (.pt, .pth);\n"
           "                  which of them, its contents tell; also .safetensors and .npz\n"
           "  --list          what is in it: inputs, outputs, parameters, operators and those that are missing;\n"
@@ -40,6 +40,8 @@ static void usage(void) {
           "                  bfloat16, which NumPy does not have, is its bits in int16, under NAME.bf16\n"
           "                  (of a checkpoint under NAME, too)\n"
           "  --method NAME   of TorchScript (forward), or the program of an archive with several (the first)\n"
+          "  --save FILE     the model with its parameters, buffers and attributes as the first run left them, as PyTorch\n"
+          "                  loads it: .pt2 of an exported program, .pt of TorchScript\n"
           "  --profile       a table of where the time goes; TRACE: a file for ui.perfetto.dev\n"
           "  --cost          operators, floating-point operations, bytes and peak memory of one run\n"
           "  --repeat N      runs N times, and prints the first, the median and the least time\n"
@@ -375,7 +377,7 @@ static int checkpoint_write(const opd_tensor_file *file, const char *path) {
 }
 
 static int checkpoint(const options *o) {
-    const char *const not_for_it = o->inputs ? "--inputs" : o->method ? "--method" : o->profile ? "--profile"
+    const char *const not_for_it = o->inputs ? "--inputs" : o->method ? "--method" : o->save ? "--save" : o->profile ? "--profile"
         : o->cost ? "--cost" : o->repeat ? "--repeat" : NULL;
     if (not_for_it) {
         return opd_fail(OPD_ERROR_ARGUMENT, "%s has tensors and nothing that runs: %s means nothing there", o->model, not_for_it);
@@ -455,7 +457,7 @@ static int costed(int (*once)(void *state), void *state) {
 /* Whether to run: inputs are there, or something is asked of a run that takes none; -1 with an error. */
 static int runs(const options *o, int ninputs) {
     if (o->inputs) { return 1; }
-    if (!o->outputs && !o->profile && !o->cost && !o->repeat) { return 0; }
+    if (!o->outputs && !o->save && !o->profile && !o->cost && !o->repeat) { return 0; }
     return ninputs == 0 ? 1
         : opd_fail(OPD_ERROR_ARGUMENT, "%s takes %d input%s: --inputs FILE says which (see --help)", o->model, ninputs,
                    ninputs == 1 ? "" : "s");
@@ -590,7 +592,8 @@ static int program(const options *o) {
     const int run_it = opd_ok() ? runs(o, needed) : -1;
     if (run_it >= 0 && (o->list || !run_it)) { program_list(loaded); }
     if (run_it > 0 && opd_ok() && (!o->inputs || program_inputs(loaded, o->inputs, r.inputs) == 0) && first(o, program_once, &r) == 0 &&
-        (!o->outputs || program_write(&r, o->outputs) == 0)) { again(o, program_once, &r); }
+        (!o->outputs || program_write(&r, o->outputs) == 0) &&
+        (!o->save || opd_program_save_all(&loaded, NULL, 1, o->save) == 0)) { again(o, program_once, &r); }
     free(r.inputs);
     free(r.outputs);
     opd_program_free(loaded);
@@ -680,7 +683,9 @@ static int script(const options *o) {
     if (o->method && opd_ok()) { opd_script_nargs(loaded, o->method); }     /* there is such a method */
     if (run_it >= 0 && opd_ok() && (o->list || !run_it)) { script_list(loaded); }
     if (run_it > 0 && opd_ok() && (!o->inputs || script_inputs(o->inputs, &r) == 0) && first(o, script_once, &r) == 0 &&
-        (!o->outputs || script_write(&r, o->outputs) == 0)) { again(o, script_once, &r); }
+        (!o->outputs || script_write(&r, o->outputs) == 0) && (!o->save || opd_script_save(loaded, o->save) == 0)) {
+        again(o, script_once, &r);
+    }
     free(r.args);
     opd_script_free(loaded);
     return opd_ok() ? 0 : -1;
@@ -689,16 +694,16 @@ static int script(const options *o) {
 /* Reads the command line; 0, or -1 with an error. */
 static int read_options(int argc, char **argv, options *o) {
     for (int i = 1; i < argc; i++) {
-        static const char *const names[] = {"--inputs", "--outputs", "--method", "--repeat"};
-        const char *value = NULL, **const values[] = {&o->inputs, &o->outputs, &o->method, &value};
+        static const char *const names[] = {"--inputs", "--outputs", "--method", "--save", "--repeat"};
+        const char *value = NULL, **const values[] = {&o->inputs, &o->outputs, &o->method, &o->save, &value};
         int k = 0;
-        while (k < 4 && strcmp(argv[i], names[k]) != 0) { k++; }
-        if (k < 4 && (i + 1 == argc || argv[i + 1][0] == '-')) {
+        while (k < 5 && strcmp(argv[i], names[k]) != 0) { k++; }
+        if (k < 5 && (i + 1 == argc || argv[i + 1][0] == '-')) {
             return opd_fail(OPD_ERROR_ARGUMENT, "%s needs something behind it (see --help)", names[k]);
         }
-        if (k < 4) {
+        if (k < 5) {
             *values[k] = argv[++i];
-            if (k == 3 && ((o->repeat = atoi(value)) <= 0 || o->repeat > 100000000)) {
+            if (k == 4 && ((o->repeat = atoi(value)) <= 0 || o->repeat > 100000000)) {
                 return opd_fail(OPD_ERROR_ARGUMENT, "--repeat needs a number from 1 on, not '%s'", value);
             }
         } else if (strcmp(argv[i], "--list") == 0) { o->list = true; }
@@ -708,6 +713,9 @@ static int read_options(int argc, char **argv, options *o) {
             if (o->model && i + 1 < argc && argv[i + 1][0] != '-') { o->trace = argv[++i]; }
         } else if (argv[i][0] != '-' && !o->model) { o->model = argv[i]; }
         else { return opd_fail(OPD_ERROR_ARGUMENT, "'%s' is not understood (see --help)", argv[i]); }
+    }
+    if (o->model && o->save && strcmp(o->model, o->save) == 0) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s is still read from: --save needs another file", o->model);
     }
     return o->model ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "which model? (see --help)");
 }
