@@ -1265,6 +1265,7 @@ template <int F, typename C> struct opdi_cu_pw_formula;
 #define OPDI_CU_HEAVY_S 1
 #define OPDI_CU_HEAVY_D 1
 #define OPDI_CU_HEAVY_M 1
+#define OPDI_CU_HEAVY_N 1
 #define OPDI_CU_FORMULA(name, inputs_, kind, formula) \
     template <> struct opdi_cu_pw_formula<OPD_FORMULA_##name, OPD_T> { \
         enum { inputs = inputs_, heavy = OPDI_CU_HEAVY_##kind }; \
