@@ -122,7 +122,9 @@ OPD_UNUSED static void walk_archive(uint8_t *data, size_t n) {
     for (i = 0; i < opd_tensor_file_count(f) && i < 100; i++) {
         const char *name = opd_tensor_file_name(f, i);
         const int64_t found = opd_tensor_file_find(f, name);
-        MUST(found == i || (found >= 0 && strcmp(opd_tensor_file_name(f, found), name) == 0));
+        MUST(found < 0 || found == i || strcmp(opd_tensor_file_name(f, found), name) == 0);
+        if (found < 0) { must_say(OPD_ERROR_FILE, "entries have this name"); }      /* a dict with the same key again */
+        opd_error_clear();
         OPD_SCOPE {
             opd_tensor *t = opd_tensor_file_at(f, i);
             if (t) { MUST(opd_ok()); (void)sum_of(t); } else { must_say(OPD_ERROR_FILE, "entry '"); }
