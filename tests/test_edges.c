@@ -920,3 +920,58 @@ TEST(regions_of_no_dtype) {
     CHECK_ERROR(OPD_ERROR_DTYPE, "99 is no dtype");
     CHECK(!opd_autocast_enabled(OPD_CPU));
 }
+static void slopes_at_nan(opd_tensor *x, opd_tensor *y, double want) {
+    opd_tensor *grad, *sum;
+    CHECK_OK();
+    CHECK_OR_RETURN(y);
+    sum = opd_sum(y);
+    CHECK_OR_RETURN(opd_autograd_grad(&sum, 1, &x, 1, NULL, &grad) == 0 && grad);
+    CHECK(isnan(want) ? isnan(opd_data_f32(grad)[0]) : opd_data_f32(grad)[0] == (float)want);
+}
+TEST(slopes_at_what_is_no_number) {
+    static const float lost[] = {NAN, 2, -2};
+    opd_tensor *x = floats(lost, 3);
+    opd_tensor_set_requires_grad(x, true);
+    slopes_at_nan(x, opd_hardtanh(x), 0);
+    slopes_at_nan(x, opd_relu6(x), 0);
+    slopes_at_nan(x, opd_softshrink(x), 0);
+    slopes_at_nan(x, opd_hardshrink(x), 0);
+    slopes_at_nan(x, opd_angle(x), 0);
+    slopes_at_nan(x, opd_elu(x), NAN);
+    slopes_at_nan(x, opd_selu(x), NAN);
+    slopes_at_nan(x, opd_celu(x), NAN);
+    CHECK(isnan(opd_data_f32(opd_angle(x))[0]));
+}
+TEST(random_numbers_that_are_complex) {
+    opd_tensor *parts, *x;
+    opd_manual_seed(5);
+    x = opd_randn(OPD_INTS(20000), OPD_COMPLEX64);
+    parts = opd_view_as_real(x);
+    CHECK_NEAR(opd_item_f64(opd_std_full(parts, true)), sqrt(0.5), 0.02);
+    CHECK_NEAR(opd_item_f64(opd_mean(parts)), 0, 0.02);
+    CHECK(CALL("aten::normal_", x, 2.0, 3.0) == x);
+    CHECK_NEAR(opd_item_f64(opd_std_full(parts, true)), 3 * sqrt(0.5), 0.06);
+    CHECK_NEAR(opd_item_f64(opd_mean(parts)), 2, 0.06);
+    parts = opd_view_as_real(opd_rand(OPD_INTS(20000), OPD_COMPLEX128));
+    CHECK_NEAR(opd_item_f64(opd_mean(parts)), 0.5, 0.02);
+    CHECK(opd_item_f64(opd_max(parts)) < 1 && opd_item_f64(opd_min(parts)) >= 0);
+    CHECK_OK();
+}
+TEST(indices_from_the_end) {
+    const int64_t at[] = {-1, 0, -3, 2}, beyond[] = {-4}, past[] = {3};
+    opd_tensor *x = opd_view(counted(6), OPD_INTS(2, 3)), *index = opd_tensor_from(at, OPD_INTS(2, 2), OPD_INT64);
+    ARE(CALL("aten::take_along_dim", x, index, 1), 2, 0, 3, 5);
+    CHECK(CALL("aten::take_along_dim", x, opd_tensor_from(beyond, OPD_INTS(1, 1), OPD_INT64), 1) == NULL);
+    CHECK_ERROR(OPD_ERROR_INDEX, "index -1 is out of bounds for dimension 1 with size 3");
+    CHECK(CALL("aten::take_along_dim", x, opd_tensor_from(past, OPD_INTS(1, 1), OPD_INT64), 1) == NULL);
+    CHECK_ERROR(OPD_ERROR_INDEX, "index 3 is out of bounds");
+}
+TEST(rows_and_channels_last) {
+    opd_tensor *rows = opd_zeros(OPD_INTS(2, 3, 4, 5), OPD_FLOAT32), *last = opd_permute(opd_zeros(OPD_INTS(2, 4, 5, 3), OPD_FLOAT32), OPD_INTS(0, 3, 1, 2));
+    CHECK(opd_sym_is_contiguous(rows).u.i && !opd_sym_is_contiguous(last).u.i);
+    CHECK(!opd_sym_is_contiguous_full(rows, 2).u.i && opd_sym_is_contiguous_full(last, 2).u.i);
+    CHECK(opd_sym_is_contiguous_full(rows, 1).u.i && !opd_sym_is_contiguous_full(last, 3).u.i);
+    CHECK_OK();
+    (void)opd_sym_is_contiguous_full(rows, 4);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "there is no memory format 4");
+}

@@ -354,9 +354,11 @@ static opd_value shim_arg(shim_state *s, const odx_value *v, shim_type type) {
     opd_device device;
     s->device = type.host ? opd_device_of(OPD_CPU, -1) : shim_device;
     switch (v->tag) {
-    case ODX_TENSOR: {                                         /* PyTorch's parser takes a 0-dim tensor for an int */
+    case ODX_TENSOR: {                                         /* PyTorch's parser takes a 0-dim tensor for a number */
         opd_tensor *t = shim_tensor(s, v->u.t);
-        return t && type.kind == 'i' && !type.list ? opd_value_int(opd_item_i64(t)) : opd_value_tensor(t);
+        if (t && type.kind == 'i' && !type.list) { return opd_value_int(opd_item_i64(t)); }
+        if (t && type.kind == 'd' && !type.list) { return opd_value_float(opd_item_f64(t)); }
+        return opd_value_tensor(t);
     }
     case ODX_INT: case ODX_DTYPE: case ODX_LAYOUT: case ODX_MEMFMT: return opd_value_int(v->u.i);
     case ODX_DOUBLE: return opd_value_float(v->u.d);
@@ -379,7 +381,7 @@ static int shim_run(shim_state *s, const char *op, const odx_value *args, int na
     if (!s->schema) { s->unsupported = "shim: no such operator"; return -1; }
     s->nargs = opd_schema_nargs(s->schema);
     s->nrets = opd_schema_nreturns(s->schema);
-    if (shim_types(s) != s->nargs || nargs != s->nargs || s->nargs > OPD_MAX_ARGS || s->nrets > OPD_MAX_ARGS) {
+    if (shim_types(s) != s->nargs || nargs > s->nargs || s->nargs > OPD_MAX_ARGS || s->nrets > OPD_MAX_ARGS) {
         s->unsupported = "shim: the schema has another number of arguments";
         return -1;
     }
@@ -417,7 +419,8 @@ static int shim_from_device(const shim_state *s, shim_box *box) {
 
 static int shim_out_tensor(const shim_state *s, opd_tensor *t, odx_value *out) {
     shim_box *box;
-    if (!t) { return 0; }
+    if (t) { t = opd_resolve_neg(opd_resolve_conj(t)); }       /* the ABI knows no tensors that are negated when read */
+    if (!t) { return opd_ok() ? 0 : -1; }
     box = (shim_box *)calloc(1, sizeof *box);
     if (!box) { return opd_fail(OPD_ERROR_MEMORY, "shim: out of memory"); }
     box->kept = opd_keep(t);
