@@ -273,7 +273,8 @@ static void run_group(const group *in, const char *filter, bool quick, bool mark
     for (int i = 0; i < in->nrows; i++) {
         for (int k = 0; k < in->nsizes * 2; k++) {
             const int64_t *size = in->sizes[k / 2];
-            if (nresults == MAX_RESULTS || !strstr(in->rows[i].name, filter)) { continue; }
+            if (nresults == MAX_RESULTS) { continue; }
+            if (!strstr(in->rows[i].name, filter) && !strstr(in->name, filter)) { continue; }
             if (quick && size[1] * (size[0] + 1) > 10000) { continue; }
             OPD_SCOPE { measure(&in->rows[i], in, size, k % 2 ? OPD_FLOAT64 : OPD_FLOAT32, quick ? 3 : ROUNDS); }
             if (nresults == before) { print_heading(in->name, markdown); }
@@ -294,7 +295,7 @@ int main(int argc, char **argv) {
     static const char help[] = "bench_functions [--quick] [--filter TEXT] [--python PATH] [--markdown] [--worst N] "
         "[--help]\n"
         "  --quick        few rounds, small sizes\n"
-        "  --filter TEXT  the rows whose name contains TEXT\n"
+        "  --filter TEXT  the rows whose name or group contains TEXT\n"
         "  --python PATH  a Python that has PyTorch\n"
         "  --markdown     the tables as bench/README.md has them\n"
         "  --worst N      so many rows at the end, 10\n";

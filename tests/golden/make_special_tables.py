@@ -94,7 +94,18 @@ def inverse_error(w):
         return x / y
 
 
+def scaled_error(t):
+    """(1 + 2 x) exp(x^2) erfc(x) where t = (x - 3.75) / (x + 3.75)."""
+    if t == 1:
+        return 2 / mp.sqrt(mp.pi)
+    x = mp.mpf('3.75') * (1 + t) / (1 - t)
+    if x > 2000:
+        return (1 + 2 * x) / (x * mp.sqrt(mp.pi)) * (1 - 1 / (2 * x * x) + 3 / (4 * x ** 4))
+    return (1 + 2 * x) * mp.erfc(x) * mp.exp(x * x)
+
+
 def error_tables():
+    fit('erfcx_scaled', scaled_error)
     fit('erfinv_middle', lambda t: inverse_error(between(0, '6.25')(t)))
     fit('erfinv_tail', lambda t: inverse_error(between('2.5', 5)(t) ** 2))
     fit('erfinv_far', lambda t: inverse_error(between(5, '27.5')(t) ** 2))
