@@ -516,4 +516,33 @@ TEST(conjugates_are_seen_below_the_dispatcher) {
     CHECK(opd_is_conj(opd_fake_tensor(y)) && opd_is_neg(opd_imag(y)));
     opd_fake_end(&block);
 }
+/* Derivatives of what has branches and cuts, in every quadrant, beside differences. */
+static int checked_call(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    const opd_value args[2] = {opd_value_tensor(in[0]), opd_value_tensor(n > 1 ? in[1] : NULL)};
+    out[0] = opd_call_op((opd_op *)user, args, n);
+    return out[0] ? 1 : -1;
+}
+TEST(derivatives_in_every_quadrant) {
+    static const char *const names[] = {"acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "exp", "exp2", "expm1",
+        "log", "log10", "log1p", "log2", "reciprocal", "rsqrt", "sgn", "sigmoid", "sin", "sinc", "sinh", "sqrt", "square", "tan",
+        "tanh", "abs", "angle", "mul.Tensor", "div.Tensor", "pow.Tensor_Tensor", "logaddexp"};
+    static const double points[][2] = {{-2, 1}, {-1, -2}, {0.5, 0.3}, {3, -1}, {-0.4, 0.2}, {-0.3, -0.7}, {0.2, -0.9}, {-3, 0.1},
+        {-0.1, -3}, {0.01, 2.5}, {1.5, -0.02}};
+    size_t i;
+    for (i = 0; i < sizeof names / sizeof *names; i++) {
+        char name[40];
+        OPD_SCOPED;
+        opd_tensor *in[2] = {opd_clone(opd_view_as_complex(opd_tensor_from(points, OPD_INTS(11, 2), OPD_FLOAT64)))};
+        (void)snprintf(name, sizeof name, "aten::%s", names[i]);
+        opd_op *const op = opd_find(name);
+        CHECK_OR_RETURN(op && in[0]);
+        in[1] = opd_flip(in[0], OPD_INTS(0));
+        CHECK(opd_tensor_set_requires_grad(in[0], true) && opd_tensor_set_requires_grad(in[1], true));
+        if (opd_gradcheck(checked_call, op, in, opd_schema_nargs(opd_op_schema(op)), NULL)) {
+            printf("    %s: %s\n", name, opd_error_message());
+            CHECK(false);
+            opd_error_clear();
+        }
+    }
+}
 CHECK_MAIN()
