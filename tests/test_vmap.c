@@ -69,7 +69,8 @@ static int vmapped(const plan *p, unsigned outer, unsigned inner, int where, opd
 /* The strides of an example decide. */
 static bool depends_on_strides(const opd_op *op) {
     static const char *const list[] = {"as_strided", "as_strided_", "as_strided_copy", "as_strided_scatter", "_reshape_alias",
-                                       "_reshape_alias_copy", "resize_", "resize_as_", "set_", "view_as_real", "stride", "sym_stride", NULL};
+                                       "_reshape_alias_copy", "resize_", "resize_as_", "set_", "view_as_real", "stride", "sym_stride",
+                                       "sym_is_contiguous", NULL};
     return named(op, list);
 }
 /* The numbers decide the sizes of the result. */
