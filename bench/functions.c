@@ -1,6 +1,7 @@
 /* What Fourier transforms, special functions and complex numbers cost, beside PyTorch on the same numbers, in one run.
    cc -O2 bench/functions.c -o bench_functions -lm -lpthread
    ./bench_functions [--quick] [--filter TEXT] [--python PATH] [--markdown] [--worst N] [--help]
+   ci: --filter 1009
 
    All on one thread, warm, in microseconds of that thread's time for one call; medians of rounds, in which both sides
    take turns.  PyTorch is asked by bench/peers/torch_functions.py, which PATH runs (python3); where that has no PyTorch

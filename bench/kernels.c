@@ -1,6 +1,7 @@
 /* What the kernels of operators cost beside PyTorch's, on the same tensors and in turns.
    cc -O2 bench/kernels.c -o bench_kernels -lm -lpthread -ldl
    ./bench_kernels [--quick] [--filter TEXT] [--python PATH] [--threads N] [--markdown] [--help]
+   ci: --filter softmax
 
    A row is an expression of TorchScript, which both sides run (bench/rows.h); PyTorch is that of python3 or PATH and
    its column stays empty where there is none.  First come the limits of the machine: the peak of multiply-adds and the
