@@ -157,6 +157,51 @@ static void kn_nested(void *ctx, int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; i++) opdi_parallel_for(100, 1, kn_mark, ctx);
 }
 
+/* A line of numbers is cast as each of them is; lengths that are no multiple of a vector's. */
+TEST(kernels_casts_of_lines) {
+    enum { N = 65536 + 13 };
+    uint16_t *half = (uint16_t *)malloc(N * 2);
+    float *wide = (float *)malloc(N * 4), *got = (float *)malloc(N * 4);
+    int64_t *whole = (int64_t *)malloc(N * 8);
+    double *twice = (double *)malloc(N * 8);
+    int32_t *four = (int32_t *)malloc(N * 4);
+    uint8_t *byte = (uint8_t *)malloc(N);
+    int bad = 0;
+    for (int i = 0; i < N; i++) {
+        half[i] = (uint16_t)i;
+        whole[i] = (int64_t)((double)kn_random() * 9.2e18) >> (i % 40);
+        four[i] = (int32_t)(whole[i] >> 20);
+        byte[i] = (uint8_t)(i * 7);
+    }
+    opdi_cvt_f32_f16(wide, half, N);
+    for (int i = 0; i < N; i++) {
+        const float one = opdi_f16_to_f32(half[i]);
+        bad += one != one ? wide[i] == wide[i] : wide[i] != one || signbit(wide[i]) != signbit(one);
+        wide[i] = one != one ? one : one * (1.0f + (float)(i % 5 - 2) / 4096.0f) * (i % 3 ? 1.0f : 1e-3f);
+    }
+    CHECK_INT(bad, 0);
+    opdi_cvt_f16_f32(half, wide, N);
+    for (int i = 0; i < N; i++) {
+        const uint16_t one = opdi_f32_to_f16(wide[i]);
+        bad += wide[i] != wide[i] ? (half[i] & 0x7fffu) <= 0x7c00u : half[i] != one;
+    }
+    CHECK_INT(bad, 0);
+    opdi_cvt_f32_i64(got, whole, N);
+    for (int i = 0; i < N; i++) { bad += got[i] != (float)whole[i]; }
+    opdi_cvt_f32_i32(got, four, N);
+    for (int i = 0; i < N; i++) { bad += got[i] != (float)four[i]; }
+    opdi_cvt_f32_u8(got, byte, N);
+    for (int i = 0; i < N; i++) { bad += got[i] != (float)byte[i]; }
+    opdi_cvt_f64_i64(twice, whole, N);
+    for (int i = 0; i < N; i++) { bad += twice[i] != (double)whole[i]; }
+    opdi_cvt_f32_f64(got, twice, N);
+    for (int i = 0; i < N; i++) { bad += got[i] != (float)twice[i]; }
+    opdi_cvt_i64_i32(whole, four, N);
+    for (int i = 0; i < N; i++) { bad += whole[i] != four[i]; }
+    CHECK_INT(bad, 0);
+    free(half); free(wide); free(got); free(whole); free(twice); free(four); free(byte);
+}
+
 TEST(kernels_parallel_for) {
     static int hits[10000];
     kn_sum s;
