@@ -108,6 +108,10 @@ const char *inside_inflate(const unsigned char *in, size_t n, unsigned char *out
 }
 #endif
 
+/* errors: the text of the last one, cleared or not; operators: whether a built-in one is registered */
+INSIDE(const char *, last_error, (void), opdi_self()->message)
+INSIDE(bool, is_registered, (int id), opdi_registry.builtin[id] != NULL)
+
 /* graphs: bytes of the memory that the next run finds its values in; 0: each has its own */
 INSIDE(int64_t, planned_bytes, (const opd_graph *graph), graph->memory ? graph->memory->bytes : 0)
 INSIDE(const opd_graph *, program_graph, (const opd_program *program), program->graph)
