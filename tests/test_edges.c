@@ -975,3 +975,56 @@ TEST(rows_and_channels_last) {
     (void)opd_sym_is_contiguous_full(rows, 4);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "there is no memory format 4");
 }
+TEST(dims_that_do_not_lie_last) {                     /* the same as of the transposed copy, whose rows are walked */
+    static const struct { const char *name; int with_dims; double bound; } ops[] = {
+        {"aten::sum.dim_IntList", 1, 1e-4}, {"aten::amax", 1, 0}, {"aten::amin", 1, 0}, {"aten::argmax", 0, 0},
+        {"aten::argmin", 0, 0}, {"aten::prod.dim_int", 0, 1e-3}, {"aten::any.dim", 0, 0}, {"aten::all.dim", 0, 0},
+        {"aten::count_nonzero.dim_IntList", 1, 0}, {"aten::var.dim", 1, 1e-4}, {"aten::logsumexp", 1, 1e-4},
+        {"aten::norm.ScalarOpt_dim", 2, 1e-4}, {"aten::nansum", 1, 1e-4}};
+    static const opd_scalar_type types[] = {OPD_FLOAT32, OPD_FLOAT64, OPD_BFLOAT16, OPD_INT64, OPD_INT32, OPD_BOOL};
+    static const int64_t sizes[][2] = {{67, 300}, {33, 9}, {1500, 130}, {2, 1100}, {64, 8}};
+    int i, k, j, last;
+    opd_manual_seed(5);
+    for (k = 0; k < 5; k++) {
+        for (j = 0; j < 6; j++) {
+            opd_tensor *x = opd_randn(OPD_INTS(sizes[k][0], sizes[k][1]), OPD_FLOAT32), *first = NULL;
+            x = opd_to_dtype(j > 2 ? opd_mul_Scalar(x, opd_value_int(3)) : x, types[j]);
+            if (j == 0) { CALL("aten::fill_.Scalar", opd_select(opd_select(x, 1, 3), 0, 1), (double)NAN); }
+            for (i = 0; i < 13; i++) {
+                opd_tensor *r[2] = {NULL, NULL};
+                opd_op *op = opd_find(ops[i].name);
+                CHECK_OR_RETURN(op != NULL);
+                for (last = 0; last < 2; last++) {
+                    opd_tensor *of = last ? opd_contiguous(opd_t(x)) : x;
+                    const int64_t dim = last;
+                    r[last] = ops[i].with_dims == 2 ? OPD_CALL(op, of, 2, opd_value_ints(&dim, 1))
+                        : ops[i].with_dims ? OPD_CALL(op, of, opd_value_ints(&dim, 1)) : OPD_CALL(op, of, dim);
+                }
+                first = r[0];
+                if (!opd_ok()) {                      /* not for this dtype */
+                    CHECK(r[0] == NULL && r[1] == NULL);
+                    opd_error_clear();
+                    continue;
+                }
+                CHECK(opd_allclose_full(opd_to_dtype(first, OPD_FLOAT64), opd_to_dtype(r[1], OPD_FLOAT64),
+                                        types[j] == OPD_BFLOAT16 ? 2 * ops[i].bound + (ops[i].bound > 0 ? 1e-2 : 0)
+                                        : ops[i].bound, ops[i].bound, true).u.i);
+            }
+        }
+    }
+    CHECK_OK();
+}
+TEST(casts_of_rows_that_do_not_fit) {                 /* in vectors as one by one */
+    static const float from[] = {0, -0.5f, 2147483520.0f, 2147483648.0f, -2147483648.0f, -2147483904.0f, 1e20f, -1e20f,
+                                 9223371487098961920.0f, 9223372036854775808.0f, -9223372036854775808.0f, 3.99f, -7.6f};
+    float x[77];
+    int i;
+    for (i = 0; i < 77; i++) { x[i] = i == 50 ? NAN : i == 51 ? HUGE_VALF : i == 52 ? -HUGE_VALF : from[i % 13]; }
+    opd_tensor *all = opd_tensor_from(x, OPD_INTS(77), OPD_FLOAT32);
+    opd_tensor *narrow = opd_to_dtype(all, OPD_INT32), *wide = opd_to_dtype(all, OPD_INT64);
+    for (i = 0; i < 77; i++) {
+        const bool fits = x[i] >= -2147483648.0f && x[i] < 2147483648.0f;
+        CHECK_INT(((int32_t *)opd_data(narrow))[i], fits ? (int32_t)x[i] : INT32_MIN);
+        CHECK_INT(((int64_t *)opd_data(wide))[i], fabsf(x[i]) < 9223372036854775808.0f ? (int64_t)x[i] : INT64_MIN);
+    }
+}
