@@ -1,0 +1,542 @@
+/* Process groups, collectives as operators, what waits for them; with a group of one and groups of threads.
+   THREADED.  C ONLY */
+#include "../opdispatch.h"
+#if defined(__TINYC__) || defined(OPD_NO_THREADS)
+#include "check.h"
+TEST(threads_are_left_out) { CHECK(true); }
+CHECK_MAIN()
+#else
+#include "thread_group.h"
+#include "check.h"
+
+static opd_tensor *floats(int64_t count, double first, double step) {
+    opd_tensor *const tensor = opd_empty(OPD_INTS(count), OPD_FLOAT32);
+    float *const data = opd_data_f32(tensor);
+    for (int64_t i = 0; data && i < count; i++) { data[i] = (float)(first + step * (double)i); }
+    return tensor;
+}
+static opd_tensor *call(const char *name, const opd_value *args, int count) {
+    char whole[100];
+    (void)snprintf(whole, sizeof whole, "_c10d_functional::%s", name);
+    return opd_call_op(opd_find(whole), args, count);
+}
+static bool holds(opd_tensor *tensor, const float *want, int64_t count) {
+    opd_tensor *const flat = opd_to_dtype(opd_reshape(tensor, OPD_INTS(-1)), OPD_FLOAT64);
+    const double *const data = opd_data_f64(flat);
+    if (!data || opd_numel(flat) != count) { return false; }
+    for (int64_t i = 0; i < count; i++) { if (fabs(data[i] - (double)want[i]) > 1e-6) { return false; } }
+    return true;
+}
+#define HOLDS(tensor, ...) do { \
+        const float want_[] = {__VA_ARGS__}; \
+        CHECK(holds(tensor, want_, (int64_t)(sizeof want_ / sizeof *want_))); \
+    } while (0)
+
+//== one process =======================================================================================================
+
+static const char *const schemas[] = {
+    "_c10d_functional::all_reduce(Tensor input, str reduce_op, str group_name) -> Tensor",
+    "_c10d_functional::all_reduce_(Tensor(a!) input, str reduce_op, str group_name) -> Tensor(a!)",
+    "_c10d_functional::all_reduce_coalesced(Tensor[] inputs, str reduce_op, str group_name) -> Tensor[]",
+    "_c10d_functional::all_reduce_coalesced_(Tensor[](a!) inputs, str reduce_op, str group_name) -> Tensor[](a!)",
+    "_c10d_functional::all_gather_into_tensor(Tensor input, int group_size, str group_name) -> Tensor",
+    "_c10d_functional::all_gather_into_tensor_out(Tensor input, int group_size, str group_name, *, Tensor(a!) out) -> "
+    "Tensor(a!)",
+    "_c10d_functional::all_gather_into_tensor_coalesced(Tensor[] inputs, int group_size, str group_name) -> Tensor[]",
+    "_c10d_functional::reduce_scatter_tensor(Tensor input, str reduce_op, int group_size, str group_name) -> Tensor",
+    "_c10d_functional::reduce_scatter_tensor_out(Tensor input, str reduce_op, int group_size, str group_name, *, "
+    "Tensor(a!) out) -> Tensor(a!)",
+    "_c10d_functional::reduce_scatter_tensor_coalesced(Tensor[] inputs, str reduce_op, int group_size, str group_name) "
+    "-> Tensor[]",
+    "_c10d_functional::all_to_all_single(Tensor input, SymInt[] output_split_sizes, SymInt[] input_split_sizes, str "
+    "group_name) -> Tensor",
+    "_c10d_functional::broadcast(Tensor input, int src, str group_name) -> Tensor",
+    "_c10d_functional::broadcast_(Tensor(a!) input, int src, str group_name) -> Tensor(a!)",
+    "_c10d_functional::wait_tensor(Tensor tensor) -> Tensor",
+    "_c10d_functional::wait_tensors(Tensor[] tensors) -> Tensor[]",
+    "_c10d_functional_autograd::all_to_all_single(Tensor input, SymInt[] output_split_sizes, SymInt[] "
+    "input_split_sizes, str group_name) -> Tensor",
+    "_c10d_functional_autograd::reduce_scatter_tensor(Tensor input, str reduce_op, int group_size, str group_name) -> "
+    "Tensor",
+    "_c10d_functional_autograd::all_gather_into_tensor(Tensor input, int group_size, str group_name) -> Tensor",
+    "_c10d_functional_autograd::_wrap_tensor_autograd(Tensor input) -> Tensor"};
+/* Those of PyTorch 2.15, where Any (a str, or an object of Python) is str. */
+TEST(schemas_are_pytorchs) {
+    for (size_t i = 0; i < sizeof schemas / sizeof *schemas; i++) {
+        char name[100], text[400];
+        (void)snprintf(name, sizeof name, "%.*s", (int)strcspn(schemas[i], "("), schemas[i]);
+        const opd_op *const op = opd_find(name);
+        CHECK_OR_RETURN(op != NULL);
+        (void)opd_schema_print(opd_op_schema(op), text, sizeof text);
+        CHECK_STR(text, schemas[i]);
+    }
+}
+TEST(a_process_alone_has_a_group) {
+    opd_tensor *const x = floats(4, 1, 1);
+    CHECK_INT(opd_group_size(opd_group_find("self")), 1);
+    CHECK_INT(opd_group_rank(opd_group_find("self")), 0);
+    HOLDS(opd_all_reduce(x, "sum", "self"), 1, 2, 3, 4);
+    HOLDS(opd_all_reduce(x, "avg", "self"), 1, 2, 3, 4);
+    HOLDS(opd_all_gather(x, "self"), 1, 2, 3, 4);
+    HOLDS(opd_reduce_scatter(x, "max", "self"), 1, 2, 3, 4);
+    HOLDS(opd_broadcast(x, 0, "self"), 1, 2, 3, 4);
+    CHECK(opd_all_reduce_(x, "sum", "self") == x);
+    CHECK(opd_all_reduce(x, "sum", "self") != x);
+    HOLDS(opd_all_reduce(opd_t(opd_reshape(x, OPD_INTS(2, 2))), "sum", "self"), 1, 3, 2, 4);
+    CHECK_INT(opd_work_wait(opd_group_barrier(opd_group_find("self"))), 0);
+    CHECK_INT(opd_work_wait(opd_group_reduce(opd_group_find("self"), x, "sum", 0)), 0);
+    HOLDS(x, 1, 2, 3, 4);
+}
+typedef struct one_case { const char *name; int count; opd_value rest[3]; } one_case;
+static int one_calls(void *user, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs) {
+    const one_case *const one = (const one_case *)user;
+    opd_value args[4];
+    args[0] = opd_value_tensor(inputs[0]);
+    for (int i = 0; i < one->count; i++) { args[i + 1] = one->rest[i]; }
+    outputs[0] = call(one->name, args, one->count + 1);
+    return ninputs == 1 && outputs[0] ? 1 : -1;
+}
+static const int64_t three[1] = {3};
+static int cases_of(one_case *all) {
+    const opd_value sum = opd_value_str("sum"), avg = opd_value_str("avg"), self = opd_value_str("self");
+    const opd_value one = opd_value_int(1), zero = opd_value_int(0), split = opd_value_ints(three, 1);
+    const one_case list[] = {{"all_reduce", 2, {sum, self, self}}, {"all_reduce", 2, {avg, self, self}},
+        {"all_gather_into_tensor", 2, {one, self, self}}, {"reduce_scatter_tensor", 3, {sum, one, self}},
+        {"reduce_scatter_tensor", 3, {avg, one, self}}, {"all_to_all_single", 3, {split, split, self}},
+        {"broadcast", 2, {zero, self, self}}, {"wait_tensor", 0, {self, self, self}}};
+    memcpy(all, list, sizeof list);
+    return (int)(sizeof list / sizeof *list);
+}
+/* wait_tensor, of which the schema does not say that it returns its argument, is no case for opcheck. */
+TEST(they_do_what_their_schemas_say) {
+    one_case all[16];
+    const int count = cases_of(all);
+    for (int i = 0; i < count; i++) {
+        OPD_SCOPE {
+            char name[100];
+            opd_tensor *x = opd_randn(OPD_INTS(3, 2), OPD_FLOAT64);
+            opd_value args[4] = {opd_value_tensor(x), all[i].rest[0], all[i].rest[1], all[i].rest[2]};
+            (void)snprintf(name, sizeof name, "_c10d_functional::%s", all[i].name);
+            if (all[i].count > 0) { CHECK_INT(opd_opcheck(opd_find(name), args, all[i].count + 1, NULL), 0); }
+            CHECK_OK();
+            opd_tensor_set_requires_grad(x, true);
+            CHECK_INT(opd_gradcheck(one_calls, &all[i], &x, 1, NULL), 0);
+            CHECK_INT(opd_gradgradcheck(one_calls, &all[i], &x, 1, NULL, NULL), 0);
+            CHECK_OK();
+        }
+    }
+}
+TEST(examples_in_any_dim_are_run_together) {
+    one_case all[16];
+    const int count = cases_of(all);
+    for (int i = 0; i < count; i++) {
+        for (int dim = 0; dim < 3; dim++) {
+            OPD_SCOPE {
+                opd_vmap_options options;
+                opd_tensor *const x = opd_randn(OPD_INTS(3, 3, 3), OPD_FLOAT32), *y = NULL;
+                memset(&options, 0, sizeof options);
+                options.in_dims = options.out_dims = &dim;
+                options.nin_dims = options.nout_dims = 1;
+                CHECK_INT(opd_vmap(one_calls, &all[i], &x, 1, &options, &y), 1);
+                CHECK(y && opd_equal(x, y).u.i != 0);
+                CHECK_OK();
+            }
+        }
+    }
+}
+TEST(they_are_recorded_saved_and_run) {
+    one_case all[16];
+    const int count = cases_of(all);
+    for (int i = 0; i < count; i++) {
+        OPD_SCOPE {
+            const char *const path = "collectives_test_graph.tmp";
+            char name[100];
+            opd_tensor *const x = opd_randn(OPD_INTS(3, 2), OPD_FLOAT32);
+            opd_tensor *y = NULL;
+            opd_graph *const graph = opd_graph_trace(one_calls, &all[i], &x, 1, NULL);
+            (void)snprintf(name, sizeof name, "_c10d_functional::%s", all[i].name);
+            CHECK_INT(opd_graph_count(graph, name), 1);
+            CHECK_INT(opd_graph_save(graph, path), 0);
+            opd_graph_free(graph);
+            opd_graph *const loaded = opd_graph_load(path);
+            CHECK_INT(opd_graph_run(loaded, &x, 1, &y, 1), 1);
+            CHECK(y && opd_equal(x, y).u.i != 0);
+            opd_graph_free(loaded);
+            (void)remove(path);
+            CHECK_OK();
+        }
+    }
+}
+TEST(fakes_need_no_group) {
+    opd_tensor *const x = opd_tensor_new_on(OPD_INTS(6, 2), OPD_FLOAT32, opd_device_of(OPD_META, -1));
+    const opd_value gather[] = {opd_value_tensor(x), opd_value_int(4), opd_value_str("anywhere")};
+    const opd_value scatter[] = {opd_value_tensor(x), opd_value_str("sum"), opd_value_int(3),
+                                 opd_value_str("anywhere")};
+    CHECK_OK();
+    CHECK_INT(opd_size(call("all_gather_into_tensor", gather, 3), 0), 24);
+    CHECK_INT(opd_size(call("reduce_scatter_tensor", scatter, 4), 0), 2);
+    CHECK_OK();
+}
+static void refused(const char *name, const opd_value *args, int count, const char *part) {
+    CHECK(call(name, args, count) == NULL);
+    if (opd_ok() || !strstr(opd_error_message(), part)) {
+        printf("%s: %s\n", name, opd_ok() ? "(no error)" : opd_error_message());
+        CHECK(false);
+    }
+    opd_error_clear();
+}
+TEST(mistakes_are_named) {
+    opd_tensor *const x = floats(4, 1, 1), *const whole = opd_ones(OPD_INTS(4), OPD_INT64);
+    const int64_t two[2] = {2, 2}, minus[1] = {-4}, four[1] = {4}, five[1] = {5};
+    opd_value args[4] = {opd_value_tensor(x), opd_value_str("sum"), opd_value_str("nowhere"), opd_value_none()};
+    refused("all_reduce", args, 3, "there is no process group 'nowhere'");
+    args[1] = opd_value_str("mean");
+    args[2] = opd_value_str("self");
+    refused("all_reduce", args, 3, "reduce_op must be");
+    args[1] = opd_value_str("band");
+    refused("all_reduce", args, 3, "band has no meaning here for Float");
+    args[0] = opd_value_tensor(whole);
+    args[1] = opd_value_str("avg");
+    refused("all_reduce", args, 3, "avg has no meaning here for Long");
+    args[0] = opd_value_tensor(x);
+    args[1] = opd_value_int(2);
+    refused("all_gather_into_tensor", args, 3, "group_size is 2, but process group 'self' has 1");
+    args[1] = opd_value_int(0);
+    refused("all_gather_into_tensor", args, 3, "group_size is 0");
+    args[0] = opd_value_tensor(opd_reshape(floats(1, 1, 1), opd_ints_of(NULL, 0)));
+    args[1] = opd_value_int(1);
+    refused("all_gather_into_tensor", args, 3, "input has no dims");
+    args[0] = opd_value_tensor(x);
+    args[1] = opd_value_int(1);
+    refused("broadcast", args, 3, "src is 1");
+    args[1] = opd_value_str("sum");
+    args[2] = opd_value_int(3);
+    args[3] = opd_value_str("self");
+    refused("reduce_scatter_tensor", args, 4, "no multiple of group_size 3");
+    args[1] = args[2] = opd_value_ints(two, 2);
+    refused("all_to_all_single", args, 4, "2 split sizes for the 1 rank");
+    args[1] = args[2] = opd_value_ints(minus, 1);
+    refused("all_to_all_single", args, 4, "output_split_sizes has -4");
+    args[1] = opd_value_ints(five, 1);
+    args[2] = opd_value_ints(four, 1);
+    refused("all_to_all_single", args, 4, "sends itself 4 row(s), not 5");
+    CHECK_INT(opd_group_size(NULL), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "the process group is NULL");
+    CHECK_INT(opd_work_wait(NULL), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "the work is NULL");
+    CHECK(opd_group_register(NULL) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "no desc");
+    CHECK(opd_group_send(opd_group_find("self"), x, 0, 0) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "is this process itself");
+    CHECK(opd_group_send(opd_group_find("self"), x, 1, 0) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "rank 1 is not in process group 'self'");
+    CHECK(opd_group_reduce(opd_group_find("self"), opd_t(opd_ones(OPD_INTS(2, 3), OPD_FLOAT32)), "sum", 0) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "has gaps");
+    opd_tensor *const leaf = opd_tensor_set_requires_grad(floats(3, 0, 1), true);
+    CHECK_INT(opd_backward(opd_sum(opd_all_reduce(leaf, "max", "self"))), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "has a derivative for sum and avg, not for max");
+}
+
+//== several ranks =====================================================================================================
+
+/* Runs on `size` threads, and shows the errors of those that had one. */
+static void all_ranks(int size, void (*run)(opd_group *group, int rank, void *user), bool checked) {
+    static char messages[RANKS_MOST][600];
+    run_ranks(size, run, NULL, checked, 20000, messages);
+    for (int rank = 0; rank < size; rank++) { CHECK_STR(messages[rank], ""); }
+}
+static void reduces(opd_group *group, int rank, void *user) {
+    const char *const world = world_of(rank);
+    opd_tensor *const x = floats(3, rank, 1);     /* 0 1 2; 1 2 3; 2 3 4 */
+    (void)user;
+    CHECK_INT(opd_group_size(group), 3);
+    CHECK_INT(opd_group_rank(group), rank);
+    HOLDS(opd_all_reduce(x, "sum", world), 3, 6, 9);
+    HOLDS(opd_all_reduce(x, "avg", world), 1, 2, 3);
+    HOLDS(opd_all_reduce(x, "product", world), 0, 6, 24);
+    HOLDS(opd_all_reduce(x, "min", world), 0, 1, 2);
+    HOLDS(opd_all_reduce(x, "max", world), 2, 3, 4);
+    HOLDS(x, rank, rank + 1, rank + 2);
+    HOLDS(opd_all_gather(x, world), 0, 1, 2, 1, 2, 3, 2, 3, 4);
+    HOLDS(opd_reduce_scatter(x, "sum", world), 3 * (rank + 1));
+    HOLDS(opd_reduce_scatter(x, "avg", world), rank + 1);
+    HOLDS(opd_broadcast(x, 2, world), 2, 3, 4);
+    HOLDS(opd_all_reduce(opd_t(opd_reshape(floats(4, rank, 1), OPD_INTS(2, 2))), "sum", world), 3, 9, 6, 12);
+    const opd_tensor *const both[2] = {x, floats(1, 7, 0)};
+    const opd_value list[3] = {opd_value_tensors((opd_tensor *const *)(uintptr_t)both, 2), opd_value_str("sum"),
+                               opd_value_str(world)};
+    const opd_tensors out = opd_call_list(opd_find("_c10d_functional::all_reduce_coalesced"), list, 3);
+    CHECK_OR_RETURN(out.n == 2);
+    HOLDS(out.data[0], 3, 6, 9);
+    HOLDS(out.data[1], 21);
+    const opd_tensors in_place = opd_call_list(opd_find("_c10d_functional::all_reduce_coalesced_"), list, 3);
+    CHECK(in_place.n == 2 && in_place.data[0] == x);
+    HOLDS(x, 3, 6, 9);
+    CHECK(opd_broadcast_(x, 0, world) == x);
+}
+TEST(ranks_reduce_gather_and_scatter) { all_ranks(3, reduces, false); }
+TEST(checked_ranks_get_the_same) { all_ranks(3, reduces, true); }
+
+/* Rank r sends r + 1 rows to each rank of those before it and to itself, none to those behind. */
+static void exchanges(opd_group *group, int rank, void *user) {
+    int64_t sent[3], taken[3];
+    opd_tensor *const x = opd_tensor_set_requires_grad(floats((rank + 1) * (rank + 1), 10 * rank, 1), true);
+    (void)user;
+    for (int other = 0; other < 3; other++) {
+        sent[other] = other <= rank ? rank + 1 : 0;
+        taken[other] = other >= rank ? other + 1 : 0;
+    }
+    const opd_value args[4] = {opd_value_tensor(x), opd_value_ints(taken, 3), opd_value_ints(sent, 3),
+                               opd_value_str(opd_group_name(group))};
+    opd_tensor *const y = call("all_to_all_single", args, 4);
+    if (rank == 0) { HOLDS(y, 0, 10, 11, 20, 21, 22); }
+    if (rank == 1) { HOLDS(y, 12, 13, 23, 24, 25); }
+    if (rank == 2) { HOLDS(y, 26, 27, 28); }
+    CHECK_INT(opd_backward(opd_sum(opd_mul(y, y))), 0);
+    CHECK_NEAR(opd_item_f64(opd_sum(opd_sub(opd_tensor_grad(x), opd_mul_Scalar(x, OPD_V(2))))), 0, 1e-5);
+}
+TEST(ranks_exchange_parts_of_any_size) {
+    all_ranks(3, exchanges, false);
+    all_ranks(3, exchanges, true);
+}
+static void differentiates(opd_group *group, int rank, void *user) {
+    const char *const world = opd_group_name(group);
+    opd_tensor *const weights = floats(4, rank + 1, 1);                       /* 1 2 3 4; 2 3 4 5 */
+    (void)user;
+    opd_tensor *x = opd_tensor_set_requires_grad(floats(4, 0, 1), true);
+    CHECK_INT(opd_backward(opd_sum(opd_mul(opd_all_reduce(x, "sum", world), weights))), 0);
+    HOLDS(opd_tensor_grad(x), 3, 5, 7, 9);
+    x = opd_tensor_set_requires_grad(floats(4, 0, 1), true);
+    CHECK_INT(opd_backward(opd_sum(opd_mul(opd_all_reduce(x, "avg", world), weights))), 0);
+    HOLDS(opd_tensor_grad(x), 1.5, 2.5, 3.5, 4.5);
+    x = opd_tensor_set_requires_grad(floats(2, 0, 1), true);
+    CHECK_INT(opd_backward(opd_sum(opd_mul(opd_all_gather(x, world), weights))), 0);
+    if (rank == 0) { HOLDS(opd_tensor_grad(x), 3, 5); } else { HOLDS(opd_tensor_grad(x), 7, 9); }
+    x = opd_tensor_set_requires_grad(floats(4, 0, 1), true);
+    opd_tensor *const part = opd_mul_Scalar(opd_reduce_scatter(x, "avg", world), OPD_V(rank + 1));
+    CHECK_INT(opd_backward(opd_sum(part)), 0);
+    HOLDS(opd_tensor_grad(x), 0.5, 0.5, 1, 1);
+    x = opd_tensor_set_requires_grad(floats(4, 0, 1), true);
+    CHECK_INT(opd_backward(opd_sum(opd_mul(opd_broadcast(x, 1, world), weights))), 0);
+    if (rank == 0) { HOLDS(opd_tensor_grad(x), 0, 0, 0, 0); } else { HOLDS(opd_tensor_grad(x), 3, 5, 7, 9); }
+    x = opd_tensor_set_requires_grad(floats(4, rank, 1), true);               /* twice */
+    opd_tensor *const y = opd_all_reduce(x, "sum", world);
+    opd_tensor *const loss = opd_sum(opd_mul(opd_mul(y, y), y));
+    opd_backward_options options;
+    opd_tensor *grad = NULL, *second = NULL;
+    memset(&options, 0, sizeof options);
+    options.create_graph = true;
+    CHECK_INT(opd_autograd_grad((opd_tensor *const *)&loss, 1, &x, 1, &options, &grad), 0);
+    opd_tensor *const sum = opd_sum(grad);
+    memset(&options, 0, sizeof options);
+    CHECK_INT(opd_autograd_grad((opd_tensor *const *)&sum, 1, &x, 1, &options, &second), 0);
+    HOLDS(second, 24, 72, 120, 168);              /* 2 ranks * 2 ranks * 6 (2 i + 1) */
+}
+TEST(derivatives_are_of_the_sum_of_all_ranks_losses) { all_ranks(2, differentiates, false); }
+
+//== who waits =========================================================================================================
+
+static int said;                                  /* by rank 0, while its call is on the way */
+static int heard(void) { return __atomic_load_n(&said, __ATOMIC_ACQUIRE); }
+static void say(int what) { __atomic_store_n(&said, what, __ATOMIC_RELEASE); }
+static void hear(int what) { while (heard() < what && opd_ok()) { thread_rest(50); } }
+/* Rank 1 begins each call only when rank 0 has done what needs no result: were that to wait, nobody would go on. */
+static void goes_on(opd_group *group, int rank, void *user) {
+    const char *const world = opd_group_name(group);
+    opd_tensor *const x = floats(4, rank, 1), *const other = floats(4, 5, 0);
+    opd_tensor *y, *view;
+    (void)user;
+    if (rank == 1) { hear(1); }
+    y = opd_all_reduce(x, "sum", world);          /* 1 3 5 7 */
+    if (rank == 0) {
+        view = opd_reshape(y, OPD_INTS(2, 2));    /* a view reads nothing */
+        HOLDS(opd_add(other, x), 5, 6, 7, 8);     /* who reads the input does not wait */
+        say(1);
+        HOLDS(opd_select(view, 0, 1), 5, 7);
+    }
+    HOLDS(y, 1, 3, 5, 7);
+    if (rank == 1) { hear(2); }
+    y = opd_all_reduce(x, "sum", world);
+    if (rank == 0) {
+        opd_work *const test = opd_group_barrier(group);                      /* behind it: as far as it gets */
+        CHECK_INT(opd_work_test(test), 0);
+        say(2);
+        CHECK_INT(opd_work_wait(test), 0);
+        const float *const data = opd_data_f32(y);                            /* asking for the data waits */
+        CHECK(data && data[3] == 7);
+    } else {
+        CHECK_INT(opd_work_wait(opd_group_barrier(group)), 0);
+        HOLDS(y, 1, 3, 5, 7);
+    }
+    if (rank == 1) { hear(3); }
+    y = opd_all_reduce(x, "sum", world);
+    if (rank == 0) {
+        say(3);
+        (void)opd_add_(x, other);                 /* waits: the input is being read */
+        HOLDS(x, 5, 6, 7, 8);
+    }
+    HOLDS(y, 1, 3, 5, 7);
+    view = opd_reshape(x, OPD_INTS(2, 2));
+    CHECK(opd_all_reduce_(x, "max", world) == x); /* in place: who looks at the memory waits */
+    HOLDS(opd_mul_Scalar(view, OPD_V(2)), 10, 12, 14, 16);
+    opd_tensor *const again = opd_tensor_data(opd_all_reduce_(x, "sum", world));
+    HOLDS(opd_clone(again), 10, 12, 14, 16);
+    CHECK_NEAR(opd_item_f64(opd_all_reduce(floats(1, rank, 0), "sum", world)), 1, 0);
+    char text[200];
+    (void)opd_tensor_print(opd_all_reduce(floats(2, rank, 0), "sum", world), text, sizeof text);
+    CHECK_STR(text, "tensor([1., 1.])");
+    for (int i = 0; i < 20; i++) { (void)opd_all_reduce(x, "min", world); }   /* nobody wants them */
+}
+TEST(who_needs_a_result_waits_and_nobody_else) {
+    say(0);
+    all_ranks(2, goes_on, false);
+    say(0);
+    all_ranks(2, goes_on, false);
+}
+/* Memory of x * 2 is free for x * 5 when all_reduce has been called, but it is being read. */
+static int reduces_between(void *user, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs) {
+    opd_tensor *const y = opd_all_reduce(opd_mul_Scalar(inputs[0], OPD_V(2)), "sum", (const char *)user);
+    opd_tensor *const other = opd_mul_Scalar(inputs[0], OPD_V(5));
+    outputs[0] = opd_add(y, opd_mul(other, other));
+    return ninputs == 1 && outputs[0] ? 1 : -1;
+}
+static void in_graphs(opd_group *group, int rank, void *user) {
+    const char *const world = opd_group_name(group);
+    opd_tensor *const x = floats(1000, rank, 0);
+    (void)user;
+    opd_graph *const graph = opd_graph_trace(reduces_between, (void *)(uintptr_t)world, &x, 1, NULL);
+    CHECK_INT(opd_graph_count(graph, "_c10d_functional::all_reduce"), 1);
+    for (int i = 0; i < 6; i++) {
+        OPD_SCOPE {
+            opd_tensor *y = NULL;
+            if (rank == i % 2) { thread_rest(3000); }
+            CHECK_INT(opd_graph_run(graph, &x, 1, &y, 1), 1);
+            CHECK_NEAR(opd_item_f64(opd_min(y)), 2 + 25 * rank, 0);
+            CHECK_NEAR(opd_item_f64(opd_max(y)), 2 + 25 * rank, 0);
+        }
+    }
+    opd_graph_free(graph);
+}
+TEST(graphs_that_plan_their_memory_wait_too) { all_ranks(2, in_graphs, false); }
+
+//== sends, subgroups ==================================================================================================
+
+static void sends(opd_group *group, int rank, void *user) {
+    const int size = opd_group_size(group), next = (rank + 1) % size, last = (rank + size - 1) % size;
+    opd_tensor *const mine = floats(3, 10 * rank, 1), *const its = floats(3, -1, 0);
+    (void)user;
+    opd_work *const recv = opd_group_recv(group, its, last, 5), *const send = opd_group_send(group, mine, next, 5);
+    HOLDS(its, 10 * last, 10 * last + 1, 10 * last + 2);                      /* waits by itself */
+    CHECK_INT(opd_work_wait(send), 0);
+    CHECK_INT(opd_work_wait(recv), 0);
+    opd_tensor *const list = rank == 1 ? opd_zeros(OPD_INTS(3, 3), OPD_FLOAT32) : NULL;
+    CHECK_INT(opd_work_wait(opd_group_gather(group, mine, list, 1)), 0);
+    if (rank == 1) { HOLDS(list, 0, 1, 2, 10, 11, 12, 20, 21, 22); }
+    if (rank == 1) { (void)opd_add_(list, opd_ones(OPD_INTS(1), OPD_FLOAT32)); }
+    CHECK_INT(opd_work_wait(opd_group_scatter(group, its, list, 1)), 0);
+    HOLDS(its, 10 * rank + 1, 10 * rank + 2, 10 * rank + 3);
+    CHECK_INT(opd_work_wait(opd_group_reduce(group, its, "avg", 2)), 0);
+    if (rank == 2) { HOLDS(its, 11, 12, 13); } else { HOLDS(its, 10 * rank + 1, 10 * rank + 2, 10 * rank + 3); }
+    CHECK_INT(opd_work_wait(opd_group_barrier(group)), 0);
+    const int32_t pair[2] = {2, 0}, alone[1] = {rank}, wrong[2] = {0, 0};
+    const char *const names[3] = {"part0", "part1", "part2"}, *const ones[3] = {"one0", "one1", "one2"};
+    opd_group *const part = opd_group_split(group, names[rank], pair, 2);
+    CHECK((part != NULL) == (rank != 1));
+    if (part) {
+        CHECK_INT(opd_group_rank(part), rank == 2 ? 0 : 1);
+        HOLDS(opd_all_gather(floats(1, rank, 0), names[rank]), 2, 0);
+        CHECK_INT(opd_group_unregister(part), 0);
+    }
+    opd_group *const one = opd_group_split(group, ones[rank], alone, 1);
+    HOLDS(opd_all_reduce(floats(1, 3, 0), "sum", ones[rank]), 3);
+    CHECK_INT(opd_group_unregister(one), 0);
+    CHECK(opd_group_find(ones[rank]) == NULL);
+    CHECK_ERROR(OPD_ERROR_NOT_FOUND, "there is no process group 'one");
+    CHECK(opd_group_split(group, "x", wrong, 2) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "named twice");
+    CHECK(opd_all_reduce(mine, "sum", "world9") == NULL);
+    CHECK_ERROR(OPD_ERROR_NOT_FOUND, "'world");
+}
+TEST(ranks_send_gather_scatter_and_split) { all_ranks(3, sends, false); }
+
+//== what goes wrong ===================================================================================================
+
+static void differs(opd_group *group, int rank, void *user) {
+    const char *const world = opd_group_name(group), *const how = (const char *)user;
+    opd_tensor *const x = floats(4, 0, 1);
+    const bool other = rank == 2;
+    const int64_t even[3] = {1, 1, 2}, taken[3] = {rank < 2 ? 1 : 2, rank < 2 ? 1 : 2, rank < 2 ? 1 : 3};
+    opd_tensor *y = NULL;
+    if (!strcmp(how, "kind")) { y = other ? opd_broadcast(x, 0, world) : opd_all_reduce(x, "sum", world); }
+    if (!strcmp(how, "dtype")) { y = opd_all_reduce(other ? opd_to_dtype(x, OPD_FLOAT64) : x, "sum", world); }
+    if (!strcmp(how, "size")) { y = opd_all_reduce(other ? floats(5, 0, 1) : x, "sum", world); }
+    if (!strcmp(how, "reduction")) { y = opd_all_reduce(x, other ? "avg" : "sum", world); }
+    if (!strcmp(how, "root")) { y = opd_broadcast(x, other ? 1 : 0, world); }
+    if (!strcmp(how, "splits")) {
+        const opd_value args[4] = {opd_value_tensor(x), opd_value_ints(taken, 3), opd_value_ints(even, 3),
+                                   opd_value_str(world)};
+        y = call("all_to_all_single", args, 4);
+    }
+    CHECK(y == NULL);
+}
+static void all_say(const char *how, const char *part) {
+    static char messages[RANKS_MOST][600];
+    run_ranks(3, differs, (void *)(uintptr_t)how, true, 20000, messages);
+    for (int rank = 0; rank < 3; rank++) {
+        if (!strstr(messages[rank], part)) { printf("rank %d: %s\n", rank, messages[rank]); }
+        CHECK(strstr(messages[rank], part) != NULL);
+    }
+}
+TEST(checked_ranks_that_differ_are_told_all) {
+    all_say("kind", "differ in call 1: rank 0 calls all_reduce, rank 2 calls broadcast");
+    all_say("dtype", "rank 0 calls all_reduce of float32, rank 2 calls all_reduce of float64");
+    all_say("size", "rank 0 calls all_reduce of 4 element(s), rank 2 calls all_reduce of 5 element(s)");
+    all_say("reduction", "rank 0 calls all_reduce by sum, rank 2 calls all_reduce by avg");
+    all_say("root", "rank 0 calls broadcast with root 0, rank 2 calls broadcast with root 1");
+    all_say("splits", "all_to_all sends 2 element(s) from rank 2 to rank 2, which expects 3");
+}
+/* Rank 1 does not come. */
+static void stays_away(opd_group *group, int rank, void *user) {
+    opd_tensor *const x = floats(4, 0, 1);
+    (void)user;
+    if (rank == 1) { return; }
+    opd_tensor *const y = opd_all_reduce(x, "sum", opd_group_name(group));
+    CHECK(y != NULL);
+    CHECK(opd_add(y, y) == NULL);
+    CHECK_ERROR(OPD_ERROR_KERNEL, "all_reduce, call 1 of process group 'world0' (rank 0 of 2): it was not done after");
+    CHECK(opd_add(y, y) == NULL);                 /* nobody ever gets a value that is none */
+    CHECK_ERROR(OPD_ERROR_KERNEL, "it was not done after 0.2 s");
+    CHECK(opd_data_f32(y) == NULL);
+}
+TEST(a_rank_that_stays_away_is_an_error) {
+    static char messages[RANKS_MOST][600];
+    run_ranks(2, stays_away, NULL, false, 200, messages);
+    CHECK(strstr(messages[0], "a rank has ended") != NULL);
+}
+static void cut(opd_group *group, int rank, void *user) {
+    (void)user;
+    (void)rank;
+    CHECK(opd_all_reduce(floats(4, 0, 1), "sum", opd_group_name(group)) != NULL);
+    CHECK(opd_all_reduce(floats(4, 0, 1), "sum", opd_group_name(group)) == NULL);
+    CHECK_ERROR(OPD_ERROR_KERNEL, "call 2 of process group 'world");
+    CHECK(opd_group_barrier(group) == NULL);
+    CHECK_ERROR(OPD_ERROR_KERNEL, "the cable is cut");
+}
+TEST(a_call_that_cannot_begin_is_an_error) {
+    pthread_t threads[2];
+    ranked ranks[2];
+    thread_world *const world = thread_world_new(2);
+    world->refuse_at = 2;
+    memset(ranks, 0, sizeof ranks);
+    for (int rank = 0; rank < 2; rank++) {
+        ranks[rank].world = world;
+        ranks[rank].run = cut;
+        ranks[rank].rank = rank;
+        (void)pthread_create(&threads[rank], NULL, ranked_main, &ranks[rank]);
+    }
+    for (int rank = 0; rank < 2; rank++) { (void)pthread_join(threads[rank], NULL); }
+    CHECK_STR(ranks[0].message, "");
+}
+
+CHECK_MAIN()
+#endif
