@@ -12,6 +12,8 @@ static float kn_random(void) {
 
 static double kn_sigmoid(double x) { return x >= 0 ? 1 / (1 + exp(-x)) : exp(x) / (1 + exp(x)); }
 
+static double kn_rsqrt(double x) { return 1 / sqrt(x); }
+
 /* Largest error in units in the last place over every `step`-th float; counts wrong inf, nan and zero in *bad. */
 static double kn_ulp(void (*f)(int64_t, float *, const float *), double (*ref)(double), uint64_t step, int *bad) {
     static float a[4096], o[4096];
@@ -51,7 +53,9 @@ TEST(kernels_vector_math) {
     } t[] = {
         {"exp", opdi_vexp, exp, 1.1}, {"log", opdi_vlog, log, 1.1}, {"log1p", opdi_vlog1p, log1p, 1.6},
         {"expm1", opdi_vexpm1, expm1, 1.6}, {"tanh", opdi_vtanh, tanh, 2.6}, {"erf", opdi_verf, erf, 1.3},
-        {"sin", opdi_vsin, sin, 1.8}, {"cos", opdi_vcos, cos, 1.8}, {"sigmoid", opdi_vsigmoid, kn_sigmoid, 2.5}};
+        {"sin", opdi_vsin, sin, 1.8}, {"cos", opdi_vcos, cos, 1.8}, {"sigmoid", opdi_vsigmoid, kn_sigmoid, 2.5},
+        {"tan", opdi_vtan, tan, 2.0}, {"atan", opdi_vatan, atan, 1.9}, {"sqrt", opdi_vsqrt, sqrt, 0.6},
+        {"rsqrt", opdi_vrsqrt, kn_rsqrt, 1.6}};
     uint64_t step = getenv("OPD_TEST_ALL_FLOATS") ? 1 : 10007;
     for (size_t i = 0; i < sizeof t / sizeof t[0]; i++) {
         int bad;
@@ -92,6 +96,128 @@ TEST(kernels_vector_math_in_double) {
     x[2] = -HUGE_VAL;
     opdi_vexp64(3, y, x);
     CHECK(isnan(y[0]) && y[1] == HUGE_VAL && y[2] == 0);
+}
+
+static double kn_doubles(void (*f)(int64_t, double *, const double *), long double (*ref)(long double), double size) {
+    double x[1003], y[1003], worst = 0;
+    uint64_t state = 99;
+    for (int round = 0; round < 200; round++) {
+        for (int i = 0; i < 1003; i++) {
+            state = state * 6364136223846793005u + 1442695040888963407u;
+            const double unit = (double)(state >> 11) / 9007199254740992.0 - 0.5;
+            x[i] = size > 0 ? unit * (round % 4 == 0 ? size : round % 4 == 1 ? 4 : round % 4 == 2 ? 0.01 : 80)
+                : ldexp(1 + fabs(unit), round % 3 == 0 ? (int)(state >> 40) % 2000 - 1040 : (int)(state >> 40) % 5 - 2);
+        }
+        f(1003, y, x);
+        for (int i = 0; i < 1003; i++) {
+            const long double want = ref((long double)x[i]);
+            int exponent;
+            (void)frexp((double)want, &exponent);
+            const double error = (double)fabsl((long double)y[i] - want) / ldexp(1, exponent - 53);
+            if (!(error <= worst) && want != 0) { worst = error; }
+        }
+    }
+    return worst;
+}
+/* The other functions of doubles, in long double where that has more digits. */
+TEST(kernels_functions_of_doubles) {
+    static const struct {
+        const char *name;
+        void (*f)(int64_t, double *, const double *);
+        long double (*ref)(long double);
+        double size, bound;
+    } t[] = {
+        {"log", opdi_vlog64, logl, 0, 1.0}, {"sin", opdi_vsin64, sinl, 2e6, 1.5}, {"cos", opdi_vcos64, cosl, 2e6, 1.5},
+        {"tanh", opdi_vtanh64, tanhl, 40, 3.0}, {"sqrt", opdi_vsqrt64, sqrtl, 0, 0.6}};
+    for (size_t i = 0; i < sizeof t / sizeof t[0]; i++) {
+        const double error = kn_doubles(t[i].f, t[i].ref, t[i].size);
+        if (getenv("OPD_TEST_VERBOSE")) { printf("    %s in double: %.3f ulp\n", t[i].name, error); }
+        CHECK(error <= t[i].bound);
+    }
+    const double ends[] = {0.0, -0.0, HUGE_VAL, -HUGE_VAL, NAN, 4e-324, -1.0, 1.0};
+    double y[8];
+    opdi_vlog64(8, y, ends);
+    CHECK(y[0] == -HUGE_VAL && y[1] == -HUGE_VAL && y[2] == HUGE_VAL && isnan(y[3]) && isnan(y[4]) && isnan(y[6]));
+    CHECK(fabs(y[5] - log(4e-324)) < 1e-12 && y[7] == 0);
+    opdi_vtanh64(8, y, ends);
+    CHECK(y[0] == 0 && signbit(y[1]) && y[2] == 1 && y[3] == -1 && isnan(y[4]) && y[5] == 4e-324);
+    opdi_vsin64(8, y, ends);
+    CHECK(y[0] == 0 && signbit(y[1]) && isnan(y[2]) && isnan(y[3]) && isnan(y[4]));
+    opdi_vcos64(8, y, ends);
+    CHECK(y[0] == 1 && y[1] == 1 && isnan(y[2]) && isnan(y[4]));
+}
+/* Phi within 2e-7, and gelu at its ends. */
+TEST(kernels_gelu) {
+    const float ends[4] = {HUGE_VALF, -HUGE_VALF, NAN, -100.0f};
+    float x[1001], y[1001];
+    for (int i = 0; i < 1001; i++) { x[i] = (float)(i - 500) / 60; }
+    opdi_vphi(1001, y, x);
+    for (int i = 0; i < 1001; i++) { CHECK(fabs((double)y[i] - 0.5 * erfc(-(double)x[i] / sqrt(2.0))) <= 2e-7); }
+    opdi_vphi(4, y, ends);
+    CHECK(y[0] == 1 && y[1] == 0 && isnan(y[2]) && y[3] == 0);
+}
+/* Powers and remainders of numbers of all kinds against the C library: powers within a bound, remainders the same. */
+TEST(kernels_powers_and_remainders) {
+    static const double some[] = {0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 3.0, -3.0, 1e30, -1e30, 1e-40, 1e300,
+                                  -1e-310, 4194305.0, -7.25, 16777217.0, 1e16, 0.1, HUGE_VAL, -HUGE_VAL, NAN, 5e-324};
+    double worst = 0, worst64 = 0;
+    uint64_t state = 5;
+    for (int round = 0; round < 400; round++) {
+        float x[200], y[200], out[200], mod[200], python[200];
+        double x64[200], y64[200], out64[200], mod64[200], python64[200];
+        for (int i = 0; i < 200; i++) {
+            state = state * 6364136223846793005u + 1442695040888963407u;
+            const double unit = (double)(state >> 11) / 9007199254740992.0 - 0.5;
+            state = state * 6364136223846793005u + 1442695040888963407u;
+            const double other = (double)(state >> 11) / 9007199254740992.0 - 0.5;
+            x64[i] = round < 3 ? some[(i + 24 * round) / 24 % 24] : round % 3 ? unit * 8 : exp(unit * 160);
+            y64[i] = round < 3 ? some[i % 24] : round % 4 == 0 ? other * 8 : round % 4 == 1 ? floor(other * 20)
+                : other * (round % 3 ? 90 : 0.9);
+            if (round >= 3 && round % 5 == 0) { x64[i] = floor(y64[i] * floor(unit * 50)); }
+            x64[i] = x[i] = (float)x64[i];
+            y64[i] = y[i] = (float)y64[i];
+        }
+        void *f32[3] = {out, x, y}, *f64[3] = {out64, x64, y64};
+        opdi_f32_vpow(f32, 200, &opdi_no_params);
+        opdi_f64_vpow(f64, 200, &opdi_no_params);
+        f32[0] = mod;
+        f64[0] = mod64;
+        opdi_f32_vfmod(f32, 200, &opdi_no_params);
+        opdi_f64_vfmod(f64, 200, &opdi_no_params);
+        f32[0] = python;
+        f64[0] = python64;
+        opdi_f32_vremainder(f32, 200, &opdi_no_params);
+        opdi_f64_vremainder(f64, 200, &opdi_no_params);
+        for (int i = 0; i < 200; i++) {
+            const float m = fmodf(x[i], y[i]), p = m != 0 && (y[i] < 0) != (m < 0) ? m + y[i] : m;
+            const double m64 = fmod(x64[i], y64[i]), p64 = m64 != 0 && (y64[i] < 0) != (m64 < 0) ? m64 + y64[i] : m64;
+            const double want = pow(x64[i], y64[i]);
+            const long double want64 = powl((long double)x64[i], (long double)y64[i]);
+            CHECK(isnan(m) ? isnan(mod[i]) : opdi_bits(m) == opdi_bits(mod[i]));
+            CHECK(isnan(p) ? isnan(python[i]) : opdi_bits(p) == opdi_bits(python[i]));
+            CHECK(isnan(m64) ? isnan(mod64[i]) : memcmp(&m64, mod64 + i, 8) == 0);
+            CHECK(isnan(p64) ? isnan(python64[i]) : memcmp(&p64, python64 + i, 8) == 0);
+            if (isnan(want)) { CHECK(isnan(out[i]) && isnan(out64[i])); continue; }
+            if (fabs(want) < 1e-37 || fabs(want) > 3e38) {
+                CHECK(out[i] == (float)want || fabs((double)out[i] - want) <= fabs(want) * 1e-7 + 2e-45);
+            } else {
+                int exponent;
+                (void)frexp(want, &exponent);
+                const double error = fabs((double)out[i] - want) / ldexp(1, exponent - 24);
+                if (!(error <= worst)) { worst = error; }
+            }
+            if (fabs(want) < 1e-307 || fabs(want) > 1e308) { CHECK(out64[i] == want || fabs(out64[i] - want) <= fabs(want) * 1e-15 + 1e-323); }
+            else {
+                int exponent;
+                (void)frexp(want, &exponent);
+                const double error = (double)fabsl((long double)out64[i] - want64) / ldexp(1, exponent - 53);
+                if (!(error <= worst64)) { worst64 = error; }
+            }
+        }
+    }
+    if (getenv("OPD_TEST_VERBOSE")) { printf("    powers: %.3f ulp, of doubles %.3f\n", worst, worst64); }
+    CHECK(worst <= 0.6);
+    CHECK(worst64 <= 1.5);
 }
 
 TEST(kernels_vector_math_edges) {
