@@ -130,6 +130,17 @@ TEST(regions_without_bins_or_channels) {
         CHECK_OK();
     }
 }
+/* Regions have no gradient, and may require one. */
+TEST(regions_that_require_grad) {
+    OPD_SCOPED;
+    opd_tensor *image = opd_tensor_set_requires_grad(opd_ones(OPD_INTS(1, 1, 3, 3), OPD_FLOAT32), true);
+    opd_tensor *rois = opd_tensor_set_requires_grad(opd_zeros(OPD_INTS(1, 5), OPD_FLOAT32), true);
+    opd_tensor *pooled = roi_align(image, rois, 0);
+    CHECK_OR_RETURN(pooled != NULL);
+    opd_backward(opd_sum(pooled));
+    CHECK_OK();
+    CHECK(opd_tensor_grad(image) != NULL && opd_tensor_grad(rois) == NULL);
+}
 /* Without data: the sizes of what is pooled; how many boxes stay is not known. */
 TEST(regions_of_fakes) {
     OPD_SCOPED;

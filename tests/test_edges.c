@@ -966,6 +966,55 @@ TEST(indices_from_the_end) {
     CHECK(CALL("aten::take_along_dim", x, opd_tensor_from(past, OPD_INTS(1, 1), OPD_INT64), 1) == NULL);
     CHECK_ERROR(OPD_ERROR_INDEX, "index 3 is out of bounds");
 }
+/* Products of bool are there where nothing is multiplied. */
+TEST(products_of_no_bools) {
+    opd_tensor *a = opd_zeros(OPD_INTS(2, 0), OPD_BOOL), *b = opd_zeros(OPD_INTS(0, 3), OPD_BOOL);
+    opd_tensor *none = opd_zeros(OPD_INTS(0), OPD_BOOL), *ones = opd_ones(OPD_INTS(2), OPD_BOOL);
+    opd_tensor *full = opd_ones(OPD_INTS(3, 3), OPD_BOOL);
+    opd_tensor *made[] = {opd_mm(a, b), opd_mv(a, none), opd_mm(b, full), opd_matmul(a, b),
+                          opd_bmm(opd_unsqueeze(a, 0), opd_unsqueeze(b, 0))};
+    static const int sizes[] = {6, 2, 0, 6, 6};
+    for (int i = 0; i < 5; i++) {
+        CHECK_OR_RETURN(made[i] != NULL);
+        CHECK(opd_dtype(made[i]) == OPD_BOOL && opd_numel(made[i]) == sizes[i]);
+        CHECK(opd_item_f64(opd_sum(made[i])) == 0);
+    }
+    CHECK(opd_item_f64(opd_sum(opd_addmv(ones, a, none))) == 2);
+    CHECK(opd_mm(full, full) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "\"addmm_impl_cpu_\" not implemented for 'Bool'");
+    CHECK(opd_dot(none, none) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "\"dot\" not implemented for 'Bool'");
+}
+TEST(what_sequences_and_norms_refuse) {
+    static const double unit[2] = {0, 1};
+    opd_tensor *x = opd_ones(OPD_INTS(3), OPD_FLOAT32), *wide = opd_zeros(OPD_INTS(3), OPD_COMPLEX128);
+    CHECK(opd_item_f64(opd_sum(opd_linspace(OPD_V(-2), OPD_V(5), 1, OPD_BOOL))) == 1);
+    CHECK_INT(opd_numel(opd_linspace(OPD_V(-2), OPD_V(5), 0, OPD_BOOL)), 0);
+    CHECK(opd_linspace(OPD_V(0), OPD_V(1), 2, OPD_BOOL) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "\"linspace_cpu\" not implemented for 'Bool'");
+    CHECK(opd_logspace(opd_value_complex(unit), OPD_V(1), 2, 10, OPD_FLOAT32) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "can't be safely cast");
+    CHECK(opd_logspace(OPD_V(0), OPD_V(1), 2, 10, OPD_COMPLEX32) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "\"logspace_cpu\" not implemented for 'ComplexHalf'");
+    CHECK(opd_group_norm(opd_zeros(OPD_INTS(2, 0, 3), OPD_FLOAT32), 1) == NULL);
+    CHECK_ERROR(OPD_ERROR_SHAPE, "Expected number of channels to be greater than 0, got 0");
+    CHECK(CALL("aten::complex.out", x, x, wide) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "requires dtype ComplexFloat");
+    CHECK(CALL("aten::polar.out", x, x, wide) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "requires dtype ComplexFloat");
+}
+TEST(random_slopes_written_elsewhere) {
+    opd_tensor *x = opd_full(OPD_INTS(50), OPD_V(-1), OPD_FLOAT32), *noise = opd_zeros(OPD_INTS(50), OPD_FLOAT32);
+    opd_tensor *out = opd_zeros(OPD_INTS(0), OPD_FLOAT32);
+    CHECK(opd_rrelu_with_noise_out(x, noise, OPD_V(0.25), OPD_V(0.5), true, NULL, out) == out);
+    CHECK_INT(opd_numel(out), 50);
+    for (int i = 0; i < 50; i++) {
+        CHECK(opd_data_f32(out)[i] == -opd_data_f32(noise)[i]);
+        CHECK(opd_data_f32(noise)[i] >= 0.25f && opd_data_f32(noise)[i] <= 0.5f);
+    }
+    CHECK(opd_rrelu_with_noise_out(x, noise, OPD_V(0.25), OPD_V(0.5), true, NULL, opd_zeros(OPD_INTS(50), OPD_FLOAT64)) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "Expected out tensor to have dtype Float, but got Double instead");
+}
 TEST(rows_and_channels_last) {
     opd_tensor *rows = opd_zeros(OPD_INTS(2, 3, 4, 5), OPD_FLOAT32), *last = opd_permute(opd_zeros(OPD_INTS(2, 4, 5, 3), OPD_FLOAT32), OPD_INTS(0, 3, 1, 2));
     CHECK(opd_sym_is_contiguous(rows).u.i && !opd_sym_is_contiguous(last).u.i);

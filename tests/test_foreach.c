@@ -83,6 +83,48 @@ TEST(nothing_is_written_before_a_leaf) {
     CHECK_NEAR(first_of(list, 0), 4, 0);
     CHECK_NEAR(first_of(list, 1), 6, 0);
 }
+/* A later tensor that the operator refuses, by its dtype or its number, keeps the earlier ones as they are. */
+TEST(nothing_is_written_before_a_dtype) {
+    const int64_t three = 3;
+    opd_tensor *mixed[2] = {filled(3, 2), opd_tensor_from(&three, OPD_INTS(1), OPD_INT64)};
+    opd_tensor *ints[2] = {opd_tensor_from(&three, OPD_INTS(1), OPD_INT64), opd_tensor_from(&three, OPD_INTS(1), OPD_INT64)};
+    const opd_tensors list = opd_tensors_of(mixed, 2), whole = opd_tensors_of(ints, 2);
+    const double fits[] = {2, 4};
+    const int64_t powers[] = {2, -1};
+    CHECK(opd_foreach_mul_Scalar_(list, OPD_V(2.5)) != 0);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "result type Float can't be cast to the desired output type Long");
+    CHECK(opd_foreach_sigmoid_(list) != 0);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "can't be cast to the desired output type Long");
+    CHECK(opd_foreach_add_ScalarList_(list, opd_value_floats(fits, 2)) != 0);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "can't be cast to the desired output type Long");
+    CHECK(opd_foreach_pow_ScalarList_(whole, opd_value_ints(powers, 2)) != 0);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "Integers to negative integer powers are not allowed.");
+    CHECK_NEAR(first_of(list, 0), 2, 0);
+    CHECK_NEAR(first_of(whole, 0), 3, 0);
+    CHECK(opd_foreach_mul_Scalar_(list, OPD_V(2)) == 0);
+    CHECK_NEAR(first_of(list, 0), 4, 0);
+    CHECK_NEAR(first_of(list, 1), 6, 0);
+}
+/* Sums of powers as PyTorch 2.15 gives them: 0^0 is 1, and there is no integer form. */
+TEST(sums_of_powers) {
+    const float values[] = {1, -2, 3};
+    const int64_t three = 3;
+    const double orders[] = {0, 0.5, 1, 2, 3, -1, -INFINITY}, sums[] = {3, 4.1462644, 6, 14, 36, 1.8333333, 1};
+    opd_tensor *one[1] = {opd_tensor_from(values, OPD_INTS(3), OPD_FLOAT32)};
+    const opd_tensors list = opd_tensors_of(one, 1);
+    for (size_t i = 0; i < sizeof sums / sizeof *sums; i++) {
+        const opd_tensors got = opd_foreach_powsum_Scalar_full(list, OPD_V(orders[i]), opd_value_none());
+        CHECK_NEAR(opd_item_f64(got.data[0]), sums[i], 1e-6);
+    }
+    CHECK(opd_dtype(opd_foreach_powsum_Scalar_full(list, OPD_V(2), opd_value_int(OPD_FLOAT64)).data[0]) == OPD_FLOAT64);
+    one[0] = opd_to_dtype(one[0], OPD_BFLOAT16);
+    CHECK(opd_dtype(opd_foreach_powsum_Scalar(list).data[0]) == OPD_BFLOAT16);
+    one[0] = opd_zeros(OPD_INTS(0), OPD_FLOAT32);
+    CHECK_NEAR(opd_item_f64(opd_foreach_powsum_Scalar(list).data[0]), 0, 0);
+    one[0] = opd_tensor_from(&three, OPD_INTS(1), OPD_INT64);
+    CHECK(opd_foreach_powsum_Scalar(list).data == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "\"powsum_cpu\" not implemented for 'Long'");
+}
 /* Packed scalars are numbers: they change no dtype, and are rounded as numbers are. */
 TEST(packed_scalars_are_numbers) {
     const int64_t three = 3;

@@ -60,7 +60,7 @@ TAKES = {
     'std.correction': 4, 'var_mean.correction': 4, 'std_mean.correction': 4, 'amax': 3, 'amin': 3, 'max.dim': 3,
     'min.dim': 3, 'any.dim': 3, 'all.dim': 3, 'any.dims': 3, 'all.dims': 3, 'norm.Scalar': 2,
     'norm.ScalarOpt_dim': 4, 'frobenius_norm.dim': 3, 'special_logsumexp': 3, 'sort.stable': 4, 'median.dim': 3,
-    'nanmedian.dim': 3, 'argsort.stable': 4, 'histc': 2,
+    'nanmedian.dim': 3, 'argsort.stable': 4, 'histc': 2, 'rrelu_with_noise.out': 7,
 }
 
 # Optional arguments that are an opd_value, though their type would be as well.

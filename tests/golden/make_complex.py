@@ -57,7 +57,21 @@ EXTRA = (                       # of operators that take complex numbers only: t
     'aten::linalg_lstsq\t[4,3], [4,2], driver=\'gelsd\'', 'aten::linalg_lstsq\t[4,3], [4], driver=\'gels\'',
     'aten::linalg_lstsq\t[2,4], [2,3], driver=\'gels\'', 'aten::linalg_lstsq\t[2,4], [2,3]',
     'aten::linalg_lstsq\t[2,3,3], [2,3,1], driver=\'gelss\'', 'aten::linalg_lstsq\t[4,3], [4,2], 0.01, driver=\'gelsy\'',
-    'aten::linalg_tensorsolve\t[2,3,6], [2,3]')
+    'aten::linalg_tensorsolve\t[2,3,6], [2,3]',
+    # folds, sequences, and what divides by a root
+    'aten::scatter_reduce.two\t[3,4], 1, [3,4]i2, [3,4], \'prod\'',
+    'aten::scatter_reduce.two\t[3,4], 1, [3,4]i2, [3,4], \'prod\', include_self=False',
+    'aten::scatter_reduce.two\t[3,4], 0, [2,4]i3, [3,4], \'mean\', include_self=False',
+    'aten::index_reduce\t[3,4], 1, [5]i3, [3,5], \'prod\'',
+    'aten::index_reduce\t[3,4], 1, [5]i3, [3,5], \'mean\'',
+    'aten::index_reduce\t[3,4], 1, [5]i3, [3,5], \'mean\', include_self=False',
+    'aten::scatter.reduce\t[3,4], 1, [3,4]i2, [3,4], reduce=\'multiply\'',
+    'aten::scatter.reduce\t[3,4], 1, [3,4]i2, [3,4], reduce=\'add\'',
+    'aten::scatter.value_reduce\t[3,4], 1, [3,4]i2, 2.5, reduce=\'multiply\'',
+    'aten::scatter.value_reduce\t[3,4], 1, [3,4]i2, 2.5, reduce=\'add\'',
+    'aten::logspace.Tensor_Tensor\t[], [], 4, 2.0, dtype=10', 'aten::linspace.Tensor_Tensor\t[], [], 4, dtype=10',
+    'aten::logspace.Tensor_Scalar\t[], 1.5, 1, 3.0, dtype=10', 'aten::rms_norm\t[2,3], (2,3), [2,3], 0.5',
+    'aten::_foreach_powsum.Scalar\t{[2,3],[4]}, 3')
 WRONG = ('as_strided_scatter', 'linalg_cholesky', 'linalg_cholesky_ex')  # gradients that are PyTorch's mistake: those of
                                 # self where src was written; imaginary ones of diagonals of which real parts are read
 LEFT_OUT = ('cholesky_inverse',) # what PyTorch gives where the factor's diagonal is not real
