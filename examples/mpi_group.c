@@ -1,0 +1,398 @@
+/* Process groups over MPI: a table of functions that opd_group_register takes.  Needs MPI: libopenmpi-dev or libmpich-dev
+   of Debian, with openmpi-bin or mpich to run.
+   mpicc -O2 -shared -fPIC -DOPDISPATCH_PLUGIN examples/mpi_group.c -o mpi_group.so
+
+   As a plug-in it registers the group "world" of all ranks when it is loaded (opd_library_load), and begins MPI where the
+   program has not.  A program of its own includes this file and calls mpi_group_begin, or mpi_group_register for
+   communicators that it has: examples/digits_mpi.c.
+
+   Every call is a non-blocking one of MPI, which moves on while this process is inside of MPI: when it begins something
+   or waits.  Memory is the host's.  MPI sums float16 and bfloat16 by the functions below, in float.  Threads: with
+   MPI_THREAD_MULTIPLE any, with MPI_THREAD_SERIALIZED one after the other (this file sees to that), otherwise the main
+   thread alone, which is an error of the others. */
+#include "../opdispatch.h"
+
+#include <limits.h>
+#include <mpi.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct mpi_group { MPI_Comm comm; int rank, size; } mpi_group;
+typedef struct mpi_request {
+    MPI_Request request;
+    int *counts;                 /* [4, size] of an all-to-all: what is sent, where it begins, what is taken, where */
+} mpi_request;
+
+static pthread_mutex_t mpi_group_lock = PTHREAD_MUTEX_INITIALIZER;            /* unless MPI may be called by many */
+static int mpi_group_threads = MPI_THREAD_SINGLE;
+static MPI_Op mpi_group_ops[2][4];               /* float16, bfloat16: sum, product, min, max */
+static int mpi_group_has_ops, mpi_group_begun;
+
+/* Says what MPI says; -1. */
+static int mpi_group_error(const char *call, int code) {
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int length = 0;
+    (void)MPI_Error_string(code, text, &length);
+    return opd_fail(OPD_ERROR_KERNEL, "%s: %s", call, text);
+}
+/* Enters MPI; -1 with an error where this thread may not. */
+static int mpi_group_enter(void) {
+    int main_thread = 1;
+    if (mpi_group_threads == MPI_THREAD_MULTIPLE) { return 0; }
+    if (mpi_group_threads < MPI_THREAD_SERIALIZED) {
+        (void)MPI_Is_thread_main(&main_thread);
+        if (!main_thread) {
+            return opd_fail(OPD_ERROR_USER, "MPI was begun with %s: only the main thread may use it "
+                            "(MPI_Init_thread with MPI_THREAD_SERIALIZED)", mpi_group_threads == MPI_THREAD_FUNNELED
+                            ? "MPI_THREAD_FUNNELED" : "MPI_THREAD_SINGLE");
+        }
+    }
+    (void)pthread_mutex_lock(&mpi_group_lock);
+    return 0;
+}
+static void mpi_group_leave(void) {
+    if (mpi_group_threads != MPI_THREAD_MULTIPLE) { (void)pthread_mutex_unlock(&mpi_group_lock); }
+}
+
+//-- float16 and bfloat16 ---------------------------------------------------------------------------------------------
+
+static float mpi_group_bits(uint32_t bits) {
+    float f;
+    memcpy(&f, &bits, sizeof f);
+    return f;
+}
+static float mpi_group_widen(uint16_t half, int bfloat) {
+    const uint32_t sign = (uint32_t)(half & 0x8000u) << 16, rest = half & 0x7FFFu;
+    if (bfloat) { return mpi_group_bits((uint32_t)half << 16); }
+    if (rest >= 0x7C00u) { return mpi_group_bits(sign | 0x7F800000u | (rest & 0x3FFu) << 13); }
+    if (rest < 0x400u) {                          /* subnormal: rest * 2^-24 */
+        const float f = (float)rest * 5.9604644775390625e-8f;
+        return sign ? -f : f;
+    }
+    return mpi_group_bits(sign | ((rest + 0x1C000u) << 13));
+}
+/* The nearest one, of two the even one. */
+static uint16_t mpi_group_narrow(float f, int bfloat) {
+    uint32_t bits;
+    memcpy(&bits, &f, sizeof bits);
+    const uint32_t sign = bits >> 16 & 0x8000u, rest = bits & 0x7FFFFFFFu;
+    if (rest > 0x7F800000u) { return (uint16_t)(bfloat ? bits >> 16 | 0x40u : sign | 0x7E00u); }
+    if (bfloat) { return (uint16_t)((bits + 0x7FFFu + (bits >> 16 & 1u)) >> 16); }
+    if (rest >= 0x477FF000u) { return (uint16_t)(sign | 0x7C00u); }           /* 65520 and more */
+    if (rest < 0x38800000u) {                     /* below 2^-14: 0.5 pushes the bits into place and rounds */
+        const float moved = mpi_group_bits(rest) + 0.5f;
+        memcpy(&bits, &moved, sizeof bits);
+        return (uint16_t)(sign | (bits & 0x7FFu));
+    }
+    return (uint16_t)(sign | ((rest - 0x38000000u + 0xFFFu + (rest >> 13 & 1u)) >> 13));
+}
+/* NaN wins, as it does in PyTorch. */
+static float mpi_group_pick(float a, float b, int most) {
+    if (a != a) { return a; }
+    if (b != b) { return b; }
+    return most == (a > b) ? a : b;
+}
+static void mpi_group_reduce(void *in, void *out, int count, int op, int bfloat) {
+    const uint16_t *const from = (const uint16_t *)in;
+    uint16_t *const to = (uint16_t *)out;
+    for (int i = 0; i < count; i++) {
+        const float a = mpi_group_widen(from[i], bfloat), b = mpi_group_widen(to[i], bfloat);
+        to[i] = mpi_group_narrow(op == 0 ? a + b : op == 1 ? a * b : mpi_group_pick(a, b, op == 3), bfloat);
+    }
+}
+#define MPI_GROUP_OP(name, op, bfloat) \
+    static void name(void *in, void *out, int *count, MPI_Datatype *type) { \
+        (void)type; \
+        mpi_group_reduce(in, out, *count, op, bfloat); \
+    }
+MPI_GROUP_OP(mpi_group_sum_f16, 0, 0)
+MPI_GROUP_OP(mpi_group_product_f16, 1, 0)
+MPI_GROUP_OP(mpi_group_min_f16, 2, 0)
+MPI_GROUP_OP(mpi_group_max_f16, 3, 0)
+MPI_GROUP_OP(mpi_group_sum_bf16, 0, 1)
+MPI_GROUP_OP(mpi_group_product_bf16, 1, 1)
+MPI_GROUP_OP(mpi_group_min_bf16, 2, 1)
+MPI_GROUP_OP(mpi_group_max_bf16, 3, 1)
+
+static void mpi_group_make_ops(void) {
+    MPI_User_function *const all[2][4] = {
+        {mpi_group_sum_f16, mpi_group_product_f16, mpi_group_min_f16, mpi_group_max_f16},
+        {mpi_group_sum_bf16, mpi_group_product_bf16, mpi_group_min_bf16, mpi_group_max_bf16}};
+    for (int i = 0; i < 8 && !mpi_group_has_ops; i++) {
+        (void)MPI_Op_create(all[i / 4][i % 4], 1, &mpi_group_ops[i / 4][i % 4]);
+    }
+    mpi_group_has_ops = 1;
+}
+
+//-- types and reductions ----------------------------------------------------------------------------------------------
+
+static MPI_Datatype mpi_group_type(opd_scalar_type dtype) {
+    switch (dtype) {
+    case OPD_FLOAT32: return MPI_FLOAT;
+    case OPD_FLOAT64: return MPI_DOUBLE;
+    case OPD_INT8: return MPI_INT8_T;
+    case OPD_INT16: return MPI_INT16_T;
+    case OPD_INT32: return MPI_INT32_T;
+    case OPD_INT64: return MPI_INT64_T;
+    case OPD_COMPLEX64: return MPI_C_FLOAT_COMPLEX;
+    case OPD_COMPLEX128: return MPI_C_DOUBLE_COMPLEX;
+    default: break;
+    }
+    switch (opd_dtype_size(dtype)) {              /* others are moved as they lie */
+    case 1: return MPI_UINT8_T;
+    case 2: return MPI_UINT16_T;
+    case 4: return MPI_UINT32_T;
+    case 8: return MPI_UINT64_T;
+    default: return MPI_DATATYPE_NULL;
+    }
+}
+static MPI_Op mpi_group_op(opd_reduction reduction, opd_scalar_type dtype) {
+    if (dtype == OPD_FLOAT16 || dtype == OPD_BFLOAT16) {
+        const int bfloat = dtype == OPD_BFLOAT16;
+        switch (reduction) {
+        case OPD_REDUCTION_SUM: return mpi_group_ops[bfloat][0];
+        case OPD_REDUCTION_PRODUCT: return mpi_group_ops[bfloat][1];
+        case OPD_REDUCTION_MIN: return mpi_group_ops[bfloat][2];
+        case OPD_REDUCTION_MAX: return mpi_group_ops[bfloat][3];
+        default: return MPI_OP_NULL;
+        }
+    }
+    if (dtype == OPD_BOOL) {                      /* of truth values: any, all */
+        const int all = reduction == OPD_REDUCTION_PRODUCT || reduction == OPD_REDUCTION_MIN ||
+            reduction == OPD_REDUCTION_BAND;
+        return reduction == OPD_REDUCTION_BXOR ? MPI_BXOR : all ? MPI_LAND : MPI_LOR;
+    }
+    switch (reduction) {
+    case OPD_REDUCTION_SUM: return MPI_SUM;
+    case OPD_REDUCTION_PRODUCT: return MPI_PROD;
+    case OPD_REDUCTION_MIN: return MPI_MIN;
+    case OPD_REDUCTION_MAX: return MPI_MAX;
+    case OPD_REDUCTION_BAND: return MPI_BAND;
+    case OPD_REDUCTION_BOR: return MPI_BOR;
+    case OPD_REDUCTION_BXOR: return MPI_BXOR;
+    default: return MPI_OP_NULL;
+    }
+}
+
+//-- the table ---------------------------------------------------------------------------------------------------------
+
+/* Counts of an all-to-all as MPI takes them; -1 with an error. */
+static int mpi_group_counts(const mpi_group *group, const opd_transfer *transfer, mpi_request *request) {
+    int64_t sent = 0, taken = 0;
+    request->counts = (int *)malloc(4 * (size_t)group->size * sizeof *request->counts);
+    if (!request->counts) { return opd_fail(OPD_ERROR_MEMORY, "no memory"); }
+    for (int i = 0; i < group->size; i++) {
+        int *const counts = request->counts + i;
+        if (sent + transfer->send_counts[i] > INT_MAX || taken + transfer->recv_counts[i] > INT_MAX) {
+            return opd_fail(OPD_ERROR_SHAPE, "MPI moves at most 2^31 - 1 elements at once");
+        }
+        counts[0] = (int)transfer->send_counts[i];
+        counts[group->size] = (int)sent;
+        counts[2 * group->size] = (int)transfer->recv_counts[i];
+        counts[3 * group->size] = (int)taken;
+        sent += transfer->send_counts[i];
+        taken += transfer->recv_counts[i];
+    }
+    return 0;
+}
+/* Begins a transfer; what MPI returns. */
+static int mpi_group_call(const mpi_group *group, const opd_transfer *transfer, mpi_request *out) {
+    const MPI_Datatype type = mpi_group_type(transfer->dtype);
+    const MPI_Op op = mpi_group_op(transfer->reduction, transfer->dtype);
+    const int count = (int)transfer->count, root = transfer->peer, here = root == group->rank;
+    void *const recv = transfer->recv, *const send = (void *)(uintptr_t)transfer->send;
+    void *const from = send == recv ? MPI_IN_PLACE : send;
+    const int *const counts = out->counts;
+    MPI_Request *const request = &out->request;
+    switch (transfer->kind) {
+    case OPD_COLLECTIVE_ALL_REDUCE: return MPI_Iallreduce(from, recv, count, type, op, group->comm, request);
+    case OPD_COLLECTIVE_ALL_GATHER:
+        return MPI_Iallgather(send, count, type, recv, count, type, group->comm, request);
+    case OPD_COLLECTIVE_REDUCE_SCATTER:
+        return MPI_Ireduce_scatter_block(send, recv, count, type, op, group->comm, request);
+    case OPD_COLLECTIVE_ALL_TO_ALL:
+        return MPI_Ialltoallv(send, counts, counts + group->size, type, recv, counts + 2 * group->size,
+                              counts + 3 * group->size, type, group->comm, request);
+    case OPD_COLLECTIVE_BROADCAST:
+        if (here && send != recv && count) { memcpy(recv, send, (size_t)count * opd_dtype_size(transfer->dtype)); }
+        return MPI_Ibcast(recv, count, type, root, group->comm, request);
+    case OPD_COLLECTIVE_REDUCE:
+        return MPI_Ireduce(here ? from : send, here ? recv : NULL, count, type, op, root, group->comm, request);
+    case OPD_COLLECTIVE_GATHER:
+        return MPI_Igather(send, count, type, recv, count, type, root, group->comm, request);
+    case OPD_COLLECTIVE_SCATTER:
+        return MPI_Iscatter(send, count, type, recv, count, type, root, group->comm, request);
+    case OPD_COLLECTIVE_SEND: return MPI_Isend(send, count, type, root, transfer->tag, group->comm, request);
+    case OPD_COLLECTIVE_RECV: return MPI_Irecv(recv, count, type, root, transfer->tag, group->comm, request);
+    default: return MPI_Ibarrier(group->comm, request);
+    }
+}
+static int mpi_group_start(void *user, const opd_transfer *transfer, void **out) {
+    const mpi_group *const group = (const mpi_group *)user;
+    const bool reduces = transfer->kind == OPD_COLLECTIVE_ALL_REDUCE || transfer->kind == OPD_COLLECTIVE_REDUCE ||
+        transfer->kind == OPD_COLLECTIVE_REDUCE_SCATTER;
+    if (transfer->count > INT_MAX / (transfer->kind == OPD_COLLECTIVE_ALL_GATHER ||
+                                     transfer->kind == OPD_COLLECTIVE_REDUCE_SCATTER ? group->size : 1)) {
+        return opd_fail(OPD_ERROR_SHAPE, "MPI moves at most 2^31 - 1 elements at once");
+    }
+    if (mpi_group_type(transfer->dtype) == MPI_DATATYPE_NULL ||
+        (reduces && mpi_group_op(transfer->reduction, transfer->dtype) == MPI_OP_NULL)) {
+        return opd_fail(OPD_ERROR_DTYPE, "MPI cannot do that with %s", opd_dtype_cname(transfer->dtype));
+    }
+    mpi_request *const request = (mpi_request *)calloc(1, sizeof *request);
+    if (!request) { return opd_fail(OPD_ERROR_MEMORY, "no memory"); }
+    int rc = transfer->kind == OPD_COLLECTIVE_ALL_TO_ALL ? mpi_group_counts(group, transfer, request) : 0;
+    if (!rc) { rc = mpi_group_enter(); }
+    if (!rc) {
+        const int code = mpi_group_call(group, transfer, request);
+        mpi_group_leave();
+        if (code != MPI_SUCCESS) { rc = mpi_group_error("MPI", code); }
+    }
+    if (rc) {
+        free(request->counts);
+        free(request);
+        return -1;
+    }
+    *out = request;
+    return 0;
+}
+static int mpi_group_test(void *user, void *its, int64_t wait_us) {
+    mpi_request *const request = (mpi_request *)its;
+    double until = 0;
+    int done = 0, code = MPI_SUCCESS;
+    (void)user;
+    for (bool again = true; again && !done && code == MPI_SUCCESS;) {
+        if (mpi_group_enter()) { return -1; }
+        code = MPI_Test(&request->request, &done, MPI_STATUS_IGNORE);
+        const double now = wait_us > 0 ? MPI_Wtime() : 0;
+        mpi_group_leave();
+        if (until == 0) { until = now + 1e-6 * (double)wait_us; }
+        again = wait_us > 0 && now < until;
+    }
+    if (code == MPI_SUCCESS && !done) { return 0; }
+    free(request->counts);
+    free(request);
+    return code == MPI_SUCCESS ? 1 : mpi_group_error("MPI_Test", code);
+}
+static void mpi_group_destroy(void *user) {
+    mpi_group *const group = (mpi_group *)user;
+    int finalized = 0;
+    (void)MPI_Finalized(&finalized);
+    if (!finalized) { (void)MPI_Comm_free(&group->comm); }
+    free(group);
+}
+static int mpi_group_split(void *user, const int32_t *ranks, int32_t count, opd_group_desc *out);
+/* Fills in a table for a communicator, which it takes over; -1 with an error. */
+static int mpi_group_table(MPI_Comm comm, opd_group_desc *desc) {
+    mpi_group *const group = (mpi_group *)calloc(1, sizeof *group);
+    if (!group) { return opd_fail(OPD_ERROR_MEMORY, "no memory"); }
+    group->comm = comm;
+    (void)MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    (void)MPI_Comm_rank(comm, &group->rank);
+    (void)MPI_Comm_size(comm, &group->size);
+    desc->rank = group->rank;
+    desc->size = group->size;
+    desc->start = mpi_group_start;
+    desc->test = mpi_group_test;
+    desc->split = mpi_group_split;
+    desc->destroy = mpi_group_destroy;
+    desc->user = group;
+    return 0;
+}
+static int mpi_group_split(void *user, const int32_t *ranks, int32_t count, opd_group_desc *out) {
+    const mpi_group *const group = (const mpi_group *)user;
+    int *const chosen = (int *)malloc((size_t)count * sizeof *chosen);
+    MPI_Group all, some;
+    MPI_Comm comm = MPI_COMM_NULL;
+    if (!chosen) { return opd_fail(OPD_ERROR_MEMORY, "no memory"); }
+    for (int32_t i = 0; i < count; i++) { chosen[i] = ranks[i]; }
+    int rc = mpi_group_enter();
+    if (!rc) {
+        int code = MPI_Comm_group(group->comm, &all);
+        if (code == MPI_SUCCESS) {
+            code = MPI_Group_incl(all, count, chosen, &some);
+            if (code == MPI_SUCCESS) {
+                code = MPI_Comm_create_group(group->comm, some, 0, &comm);
+                (void)MPI_Group_free(&some);
+            }
+            (void)MPI_Group_free(&all);
+        }
+        rc = code == MPI_SUCCESS ? mpi_group_table(comm, out) : mpi_group_error("MPI_Comm_create_group", code);
+        mpi_group_leave();
+    }
+    free(chosen);
+    return rc;
+}
+
+//-- what programs call ------------------------------------------------------------------------------------------------
+
+/* Registers a group of the ranks of a communicator, which stays the caller's: all of them call this.  checked: see
+   opd_group_desc.  NULL with an error. */
+static opd_group *mpi_group_register(const char *name, MPI_Comm comm, bool checked, int64_t timeout_ms) {
+    opd_group_desc desc;
+    MPI_Comm own = MPI_COMM_NULL;
+    memset(&desc, 0, sizeof desc);
+    (void)MPI_Query_thread(&mpi_group_threads);
+    mpi_group_make_ops();
+    const int code = MPI_Comm_dup(comm, &own);
+    if (code != MPI_SUCCESS) {
+        (void)mpi_group_error("MPI_Comm_dup", code);
+        return NULL;
+    }
+    desc.name = name;
+    desc.checked = checked;
+    desc.timeout_ms = timeout_ms;
+    if (mpi_group_table(own, &desc)) { return NULL; }
+    opd_group *const group = opd_group_register(&desc);
+    if (!group) { mpi_group_destroy(desc.user); }
+    return group;
+}
+/* Begins MPI, unless that has happened, and registers all ranks as the group "world".  OPD_MPI_CHECKED=1 in the
+   environment makes it a checked one, OPD_MPI_TIMEOUT is how many seconds something may take.  NULL with an error. */
+static opd_group *mpi_group_begin(void) {
+    const char *const checked = getenv("OPD_MPI_CHECKED"), *const seconds = getenv("OPD_MPI_TIMEOUT");
+    const double limit = seconds ? atof(seconds) : 0;
+    int initialized = 0, level = 0;
+    (void)MPI_Initialized(&initialized);
+    if (!initialized) {
+        (void)MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &level);
+        mpi_group_begun = 1;
+    }
+    return mpi_group_register("world", MPI_COMM_WORLD, checked && *checked == '1',
+                              limit > 0 && limit < 1e9 ? (int64_t)(1000 * limit) : 0);
+}
+/* Takes the group away, and ends MPI where mpi_group_begin began it.  While an error is pending the other ranks may wait
+   for what this one does not do any more: then the job ends. */
+static void mpi_group_end(opd_group *group) {
+    if (!opd_ok()) {
+        (void)fprintf(stderr, "rank %d: %s\n", group ? opd_group_rank(group) : -1, opd_error_message());
+        (void)MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+    if (group) { (void)opd_group_unregister(group); }
+    for (int i = 0; i < 8 && mpi_group_has_ops; i++) { (void)MPI_Op_free(&mpi_group_ops[i / 4][i % 4]); }
+    mpi_group_has_ops = 0;
+    if (mpi_group_begun) { (void)MPI_Finalize(); }
+    mpi_group_begun = 0;
+}
+
+#if defined(OPDISPATCH_PLUGIN)
+static opd_group *mpi_group_world;
+static void mpi_group_unload(void *user) {
+    (void)user;
+    mpi_group_end(mpi_group_world);
+}
+static int mpi_group_ranks(opd_call *call) { return opd_return_int(call, opd_group_size(mpi_group_world)); }
+/* The operator mpi::ranks says that the plug-in is there; when it goes, the group goes. */
+OPD_LIBRARY(mpi, lib) {
+    opd_op_desc desc;
+    memset(&desc, 0, sizeof desc);
+    mpi_group_world = mpi_group_begin();
+    desc.schema = "ranks() -> int";
+    desc.any = mpi_group_ranks;
+    desc.user = &mpi_group_world;
+    desc.destroy = mpi_group_unload;
+    if (mpi_group_world) { (void)opd_define(lib, &desc); }
+}
+#endif

@@ -1,0 +1,70 @@
+#!/bin/sh
+# Collectives over MPI: builds examples/mpi_group.c, tests/test_mpi.c and examples/digits_mpi.c with each MPI that is
+# here (mpicc.openmpi, mpicc.mpich, or mpicc), and runs them with mpirun -n 1, 2 and 4.
+# usage: sh tests/mpi.sh [NAME]: only checks with NAME in their names.  CC=clang: the compiler behind mpicc.
+# Prints "ok NAME", "FAIL NAME: why" or "skip NAME: why", then "N passed, N failed".
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(dirname "$here")
+only=${1:-}
+tmp=$(mktemp -d "${TMPDIR:-/tmp}/opd_mpi.XXXXXX") || exit 1
+trap 'rm -rf "$tmp"' EXIT
+trap 'exit 130' INT TERM
+passed=0; failed=0; skipped=0
+CC=${CC:-cc}
+export OMPI_CC="$CC" MPICH_CC="$CC"
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export ASAN_OPTIONS=allocator_may_return_null=1:detect_leaks=0      # MPI keeps what it has
+
+good() { passed=$((passed + 1)); echo "ok $1"; }
+bad() { failed=$((failed + 1)); echo "FAIL $1: $2"; }
+skip() { skipped=$((skipped + 1)); echo "skip $1: $2"; }
+limit() { if command -v timeout >/dev/null 2>&1; then timeout "$@"; else shift; "$@"; fi; }
+wanted() { case $1 in *"$only"*) true ;; *) false ;; esac }
+# run NAME RANKS EXPECTED PROGRAM ARGUMENTS...: passes when the program ends well and says what is expected.
+run() {
+    name=$1; ranks=$2; expected=$3; shift 3
+    wanted "$name" || return 0
+    if (cd "$root" && limit 300 $mpirun -n "$ranks" "$@") >"$tmp/log" 2>&1 && grep -q "$expected" "$tmp/log"; then
+        good "$name"
+    else
+        tail -n 15 "$tmp/log"
+        bad "$name" "status or words are not what they should be"
+    fi
+}
+# build NAME OUT ARGUMENTS...
+build() {
+    name=$1; out=$2; shift 2
+    if $mpicc "$@" -o "$out" -lm -lpthread -ldl >"$tmp/log" 2>&1; then return 0; fi
+    head -n 15 "$tmp/log"
+    bad "$name" "does not build"
+    return 1
+}
+
+found=
+for kind in openmpi mpich ''; do
+    mpicc=mpicc${kind:+.$kind}; mpirun=mpirun${kind:+.$kind}
+    [ -n "$kind" ] || [ -z "$found" ] || continue
+    command -v "$mpicc" >/dev/null 2>&1 && command -v "$mpirun" >/dev/null 2>&1 || continue
+    found=yes
+    title=${kind:-mpi}
+    if $mpirun --version 2>&1 | grep -qi 'open.mpi\|openrte'; then mpirun="$mpirun --oversubscribe"; fi
+    if build "$title test_mpi" "$tmp/test" -O0 -g "$here/test_mpi.c"; then
+        for ranks in 1 2 4; do run "$title test_mpi -n $ranks" $ranks "^$ranks ranks: right" "$tmp/test" --checks; done
+    fi
+    OPD_MPI_CHECKED=1; export OPD_MPI_CHECKED
+    run "$title test_mpi, checked" 3 '^3 ranks: right' "$tmp/test"
+    unset OPD_MPI_CHECKED
+    if build "$title plug-in" "$tmp/mpi_group.so" -O2 -shared -fPIC -DOPDISPATCH_PLUGIN "$root/examples/mpi_group.c"; then
+        run "$title plug-in" 2 '^2 ranks by a plug-in: right' "$tmp/test" --plugin "$tmp/mpi_group.so"
+    fi
+    if build "$title sanitized" "$tmp/asan" -O0 -g1 -DOPD_NO_CACHE -fsanitize=address,undefined \
+             -fno-sanitize-recover=undefined "$here/test_mpi.c"; then
+        for ranks in 2 4; do run "$title sanitized -n $ranks" $ranks "^$ranks ranks: right" "$tmp/asan"; done
+    fi
+done
+[ -n "$found" ] || skip mpi 'neither Open MPI nor MPICH is here (openmpi-bin libopenmpi-dev, mpich libmpich-dev)'
+tail=
+[ "$skipped" = 0 ] || tail=", $skipped skipped"
+echo "$passed passed, $failed failed$tail"
+[ "$failed" = 0 ]

@@ -1,0 +1,177 @@
+/* Collectives over MPI: built and run by tests/mpi.sh, with `mpirun -n` 1 and more.  Each rank checks what it got; the
+   first that finds a mistake ends the job with status 1. */
+#define OPDISPATCH_IMPLEMENTATION
+#include "../examples/mpi_group.c"
+
+#include <math.h>
+#include <unistd.h>
+
+static int rank_here, size_here, mistakes;
+#define OK(cond) do { \
+        if (!(cond)) { \
+            mistakes++; \
+            (void)fprintf(stderr, "rank %d of %d: line %d: %s%s%s\n", rank_here, size_here, __LINE__, #cond, \
+                          opd_ok() ? "" : ": ", opd_ok() ? "" : opd_error_message()); \
+            opd_error_clear(); \
+        } \
+    } while (0)
+
+static opd_tensor *numbers(int64_t count, double first, double step, opd_scalar_type dtype) {
+    opd_tensor *const tensor = opd_empty(OPD_INTS(count), OPD_FLOAT64);
+    double *const data = opd_data_f64(tensor);
+    for (int64_t i = 0; data && i < count; i++) { data[i] = first + step * (double)i; }
+    return opd_to_dtype(tensor, dtype);
+}
+/* Whether element i is first + step * i. */
+static bool is(opd_tensor *tensor, int64_t count, double first, double step) {
+    opd_tensor *const flat = opd_to_dtype(opd_reshape(tensor, OPD_INTS(-1)), OPD_FLOAT64);
+    const double *const data = opd_data_f64(flat);
+    if (!data || opd_numel(flat) != count) { return false; }
+    for (int64_t i = 0; i < count; i++) {
+        if (!(fabs(data[i] - (first + step * (double)i)) <= 1e-6 * (1 + fabs(data[i])))) { return false; }
+    }
+    return true;
+}
+static bool failed_with(const char *part) {
+    const bool right = !opd_ok() && strstr(opd_error_message(), part);
+    if (!right) { (void)fprintf(stderr, "rank %d: %s\n", rank_here, opd_ok() ? "no error" : opd_error_message()); }
+    opd_error_clear();
+    return right;
+}
+
+static void values(const opd_scalar_type dtype) {
+    const int rank = rank_here, size = size_here;
+    const double ranks = size * (size - 1) / 2.0;
+    opd_tensor *const x = numbers(6, rank, 1, dtype);
+    OK(is(opd_all_reduce(x, "sum", "world"), 6, ranks, size));
+    OK(is(opd_all_reduce(x, "max", "world"), 6, size - 1, 1));
+    OK(is(opd_all_reduce(x, "min", "world"), 6, 0, 1));
+    OK(is(x, 6, rank, 1));
+    if (opd_dtype_is_floating(dtype)) { OK(is(opd_all_reduce(x, "avg", "world"), 6, ranks / size, 1)); }
+    OK(is(opd_broadcast(x, size - 1, "world"), 6, size - 1, 1));
+    opd_tensor *const all = opd_all_gather(x, "world");
+    for (int i = 0; i < size; i++) { OK(is(opd_slice(all, 0, OPD_V(6 * i), OPD_V(6 * i + 6), 1), 6, i, 1)); }
+    opd_tensor *const whole = numbers(3 * size, rank, 1, dtype);
+    OK(is(opd_reduce_scatter(whole, "sum", "world"), 3, ranks + 3.0 * rank * size, size));
+    OK(opd_all_reduce_(x, "sum", "world") == x);
+    OK(is(x, 6, ranks, size));
+}
+static void derivatives(void) {
+    const int rank = rank_here, size = size_here;
+    opd_tensor *x = opd_tensor_set_requires_grad(numbers(5, 0, 1, OPD_FLOAT32), true);
+    OK(opd_backward(opd_sum(opd_mul_Scalar(opd_all_reduce(x, "sum", "world"), OPD_V(rank + 1)))) == 0);
+    OK(is(opd_tensor_grad(x), 5, size * (size + 1) / 2.0, 0));
+    x = opd_tensor_set_requires_grad(numbers(5, 0, 1, OPD_FLOAT32), true);
+    opd_tensor *const all = opd_all_gather(x, "world");
+    OK(opd_backward(opd_sum(opd_mul(all, numbers(5 * size, 0, 1, OPD_FLOAT32)))) == 0);
+    OK(is(opd_tensor_grad(x), 5, 5.0 * rank * size, size));
+}
+static void parts(opd_group *world) {
+    const int rank = rank_here, size = size_here, next = (rank + 1) % size, last = (rank + size - 1) % size;
+    opd_tensor *const mine = numbers(4, 10 * rank, 1, OPD_FLOAT32), *const its = numbers(4, -1, 0, OPD_FLOAT32);
+    int64_t sent[64], taken[64];
+    if (size > 1) {
+        opd_work *const recv = opd_group_recv(world, its, last, 3), *const send = opd_group_send(world, mine, next, 3);
+        OK(is(its, 4, 10 * last, 1));
+        OK(opd_work_wait(send) == 0 && opd_work_wait(recv) == 0);
+    }
+    opd_tensor *const list = rank == 0 ? opd_zeros(OPD_INTS(size, 4), OPD_FLOAT32) : NULL;
+    OK(opd_work_wait(opd_group_gather(world, mine, list, 0)) == 0);
+    if (rank == 0) { OK(is(opd_select(list, 0, size - 1), 4, 10 * (size - 1), 1)); }
+    OK(opd_work_wait(opd_group_scatter(world, its, list, 0)) == 0);
+    OK(is(its, 4, 10 * rank, 1));
+    OK(opd_work_wait(opd_group_reduce(world, its, "sum", size - 1)) == 0);
+    OK(is(its, 4, rank == size - 1 ? 5.0 * size * (size - 1) : 10 * rank, rank == size - 1 ? size : 1));
+    OK(opd_work_wait(opd_group_barrier(world)) == 0);
+    for (int i = 0; i < size; i++) {              /* i elements go from rank i to every other one */
+        sent[i] = rank;
+        taken[i] = i;
+    }
+    const opd_value args[4] = {opd_value_tensor(numbers((int64_t)rank * size, rank, 0, OPD_INT64)),
+                               opd_value_ints(taken, size), opd_value_ints(sent, size), opd_value_str("world")};
+    opd_tensor *const got = opd_call_op(opd_find("_c10d_functional::all_to_all_single"), args, 4);
+    OK(opd_numel(got) == size * (size - 1) / 2);
+    int64_t sum = 0;
+    for (int i = 0; i < size; i++) { sum += (int64_t)i * i; }
+    OK(opd_item_i64(opd_sum(got)) == sum);
+    const int32_t some[2] = {size - 1, 0};
+    opd_group *const pair = opd_group_split(world, "pair", some, size > 1 ? 2 : 1);
+    OK((pair != NULL) == (rank == 0 || rank == size - 1));
+    if (pair) {
+        OK(is(opd_all_reduce(numbers(2, rank, 0, OPD_FLOAT32), "sum", "pair"), 2, size - 1, 0));
+        OK(opd_group_unregister(pair) == 0);
+    }
+}
+/* Many at once, of sizes on both sides of where MPI changes its ways; nobody waits but who reads. */
+static void overlaps(void) {
+    opd_tensor *all[40];
+    for (int i = 0; i < 40; i++) { all[i] = opd_all_reduce(opd_ones(OPD_INTS(1 + 997 * i), OPD_FLOAT32), "sum", "world"); }
+    for (int i = 39; i >= 0; i--) { OK(is(all[i], 1 + 997 * i, size_here, 0)); }
+    for (int i = 0; i < 10; i++) { (void)opd_all_reduce(opd_ones(OPD_INTS(5000), OPD_FLOAT32), "sum", "world"); }
+}
+static void checks(void) {
+    const int odd = rank_here == size_here - 1;
+    if (size_here < 2) { return; }
+    opd_group *const checked = mpi_group_register("checked", MPI_COMM_WORLD, true, 10000);
+    opd_tensor *const x = numbers(4, 0, 1, OPD_FLOAT32);
+    OK(is(opd_all_reduce(x, "sum", "checked"), 4, 0, size_here));
+    OK(!(odd ? opd_broadcast(x, 0, "checked") : opd_all_reduce(x, "sum", "checked")));
+    OK(failed_with("differ in call 2: rank 0 calls all_reduce"));
+    OK(!opd_all_reduce(odd ? opd_to_dtype(x, OPD_FLOAT64) : x, "sum", "checked"));
+    OK(failed_with("of float64"));
+    OK(!opd_all_reduce(odd ? numbers(7, 0, 1, OPD_FLOAT32) : x, "sum", "checked"));
+    OK(failed_with("of 7 element(s)"));
+    OK(is(opd_all_reduce(x, "sum", "checked"), 4, 0, size_here));             /* and it goes on */
+    OK(opd_group_unregister(checked) == 0);
+    opd_group *const impatient = mpi_group_register("impatient", MPI_COMM_WORLD, false, 300);
+    if (!odd) {
+        OK(!opd_add(opd_all_reduce(x, "sum", "impatient"), x));
+        OK(failed_with("it was not done after 0.3 s"));
+    } else {
+        OK(opd_work_wait(opd_group_barrier(opd_group_find("world"))) == 0 || opd_ok());
+        OK(is(opd_all_reduce(x, "sum", "impatient"), 4, 0, size_here));       /* late: MPI itself still does it */
+    }
+    if (!odd) { OK(opd_work_wait(opd_group_barrier(opd_group_find("world"))) == 0); }
+    (void)impatient;                              /* its failed work is MPI's: it stays until MPI ends */
+}
+
+/* The same group from a plug-in. */
+static int with_plugin(const char *path) {
+    opd_plugin *const plugin = opd_library_load(path);
+    const opd_group *const world = plugin ? opd_group_find("world") : NULL;
+    OPD_SCOPE {
+        const int size = world ? opd_group_size(world) : 0;
+        OK(world != NULL);
+        OK(is(opd_all_reduce(opd_ones(OPD_INTS(3), OPD_FLOAT32), "sum", "world"), 3, size, 0));
+        OK(opd_call_value(opd_find("mpi::ranks"), NULL, 0).u.i == size);
+        if (world && opd_group_rank(world) == 0) { 
+            printf("%d ranks by a plug-in: %s\n", size, mistakes ? "mistakes" : "right");
+        }
+    }
+    OK(opd_library_unload(plugin) == 0);
+    return opd_finish() || mistakes ? 1 : 0;
+}
+
+int main(int argc, char **argv) {
+    if (argc > 2 && strcmp(argv[1], "--plugin") == 0) { return with_plugin(argv[2]); }
+    opd_group *const world = mpi_group_begin();
+    if (!world) { return opd_finish(); }
+    rank_here = opd_group_rank(world);
+    size_here = opd_group_size(world);
+    const opd_scalar_type dtypes[] = {OPD_FLOAT32, OPD_FLOAT64, OPD_FLOAT16, OPD_BFLOAT16, OPD_INT64, OPD_INT32,
+                                      OPD_INT16, OPD_UINT8};
+    OPD_SCOPE {
+        for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++) { values(dtypes[i]); }
+        derivatives();
+        parts(world);
+        overlaps();
+        if (argc > 1 && strcmp(argv[1], "--checks") == 0) { checks(); }
+    }
+    const int wrong = mistakes;
+    opd_tensor *sum = opd_keep(opd_all_reduce(numbers(1, wrong, 0, OPD_FLOAT64), "sum", "world"));
+    const double all = opd_item_f64(sum);
+    opd_release(sum);
+    if (rank_here == 0) { printf("%d ranks: %s\n", size_here, all > 0 ? "mistakes" : "right"); }
+    mpi_group_end(world);
+    return opd_finish() || wrong ? 1 : 0;
+}
