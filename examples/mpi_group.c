@@ -1,9 +1,9 @@
-/* Process groups over MPI: a table of functions that opd_group_register takes.  Needs MPI: libopenmpi-dev or libmpich-dev
-   of Debian, with openmpi-bin or mpich to run.
+/* Process groups over MPI: a table of functions that opd_group_register takes.  Of Debian: libopenmpi-dev and
+   openmpi-bin, or libmpich-dev and mpich.
    mpicc -O2 -shared -fPIC -DOPDISPATCH_PLUGIN examples/mpi_group.c -o mpi_group.so
 
-   As a plug-in it registers the group "world" of all ranks when it is loaded (opd_library_load), and begins MPI where the
-   program has not.  A program of its own includes this file and calls mpi_group_begin, or mpi_group_register for
+   As a plug-in it registers the group "world" of all ranks when it is loaded (opd_library_load), and begins MPI where
+   the program has not.  A program of its own includes this file and calls mpi_group_begin, or mpi_group_register for
    communicators that it has: examples/digits_mpi.c.
 
    Every call is a non-blocking one of MPI, which moves on while this process is inside of MPI: when it begins something
@@ -363,8 +363,8 @@ static opd_group *mpi_group_begin(void) {
     return mpi_group_register("world", MPI_COMM_WORLD, checked && *checked == '1',
                               limit > 0 && limit < 1e9 ? (int64_t)(1000 * limit) : 0);
 }
-/* Takes the group away, and ends MPI where mpi_group_begin began it.  While an error is pending the other ranks may wait
-   for what this one does not do any more: then the job ends. */
+/* Takes the group away, and ends MPI where mpi_group_begin began it.  While an error is pending the other ranks may
+   wait for what this one does not do any more: then the job ends. */
 static void mpi_group_end(opd_group *group) {
     if (!opd_ok()) {
         (void)fprintf(stderr, "rank %d: %s\n", group ? opd_group_rank(group) : -1, opd_error_message());

@@ -105,7 +105,9 @@ static void parts(opd_group *world) {
 /* Many at once, of sizes on both sides of where MPI changes its ways; nobody waits but who reads. */
 static void overlaps(void) {
     opd_tensor *all[40];
-    for (int i = 0; i < 40; i++) { all[i] = opd_all_reduce(opd_ones(OPD_INTS(1 + 997 * i), OPD_FLOAT32), "sum", "world"); }
+    for (int i = 0; i < 40; i++) {
+        all[i] = opd_all_reduce(opd_ones(OPD_INTS(1 + 997 * i), OPD_FLOAT32), "sum", "world");
+    }
     for (int i = 39; i >= 0; i--) { OK(is(all[i], 1 + 997 * i, size_here, 0)); }
     for (int i = 0; i < 10; i++) { (void)opd_all_reduce(opd_ones(OPD_INTS(5000), OPD_FLOAT32), "sum", "world"); }
 }
