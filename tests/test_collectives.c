@@ -538,5 +538,170 @@ TEST(a_call_that_cannot_begin_is_an_error) {
     CHECK_STR(ranks[0].message, "");
 }
 
+//== data parallel training ============================================================================================
+
+/* A network of two layers with a parameter that only some batches use; what a run is about and what comes of it. */
+enum { EXAMPLES = 24, FEATURES = 5, STEPS = 6, PARAMS = 5 };
+typedef struct training {
+    int ranks, bucket_bytes, accumulate, cut;     /* cut: the last rank's batches end before this step */
+    bool unused, weighted, buffers;
+    float weights[RANKS_MOST][64], losses[RANKS_MOST][STEPS], buffer[RANKS_MOST];
+} training;
+static opd_tensor *wave(opd_ints sizes, double seed) {
+    opd_tensor *const tensor = opd_empty(sizes, OPD_FLOAT32);
+    float *const data = opd_data_f32(tensor);
+    for (int64_t i = 0; data && i < opd_numel(tensor); i++) { data[i] = (float)sin(seed + 1.7 * (double)i); }
+    return tensor;
+}
+static void trains(opd_group *group, int rank, void *user) {
+    training *const run = (training *)user;
+    const int size = opd_group_size(group), part = EXAMPLES / size;
+    opd_tensor *params[PARAMS], *const images = wave(OPD_INTS(EXAMPLES, FEATURES), 1);
+    opd_tensor *const wanted = wave(OPD_INTS(EXAMPLES, 1), 2), *buffer = floats(1, 3 + rank, 0);
+    const int64_t sizes[PARAMS][2] = {{6, FEATURES}, {1, 6}, {1, 6}, {1, 1}, {1, 1}};
+    opd_parallel_options options;
+    int at = 0;
+    memset(&options, 0, sizeof options);
+    options.bucket_bytes = run->bucket_bytes;
+    options.find_unused = run->unused;
+    options.buffers = &buffer;
+    options.nbuffers = run->buffers;
+    for (int i = 0; i < PARAMS; i++) {            /* rank 0's are everybody's in the end */
+        params[i] = opd_tensor_set_requires_grad(wave(opd_ints_of(sizes[i], 2), 3 + i + 10 * rank), true);
+    }
+    opd_parallel *const parallel = opd_data_parallel(params, PARAMS, group, &options);
+    CHECK_OR_RETURN(parallel != NULL);
+    opd_optimizer *const sgd = opd_sgd_new(params, PARAMS, NULL);
+    opd_optimizer_set_lr(sgd, 0.1);
+    for (int step = 0; step < STEPS && opd_ok(); step++) {
+        const bool last = run->cut && rank == size - 1 && step >= run->cut;
+        bool again = true;
+        if (run->weighted) {
+            const int64_t all = opd_parallel_begin(parallel, last ? 0 : part);
+            again = all > 0;
+            CHECK_INT(all, part * (size - (run->cut && step >= run->cut)));
+        }
+        run->buffer[rank] = (float)opd_item_f64(buffer);
+        for (int k = 0; again && !last && k < run->accumulate; k++) {
+            OPD_SCOPE {
+                const int begin = rank * part + k * (part / run->accumulate), count = part / run->accumulate;
+                opd_tensor *const x = opd_narrow(images, 0, begin, count);
+                opd_tensor *y = opd_tanh(opd_add(opd_matmul(x, opd_t(params[0])), params[2]));
+                y = opd_mul(opd_matmul(y, opd_t(params[1])), params[3]);
+                if (!run->unused || (step % 3 == 1 && rank == 0)) { y = opd_add(y, params[4]); }
+                opd_tensor *const off = opd_sub(y, opd_narrow(wanted, 0, begin, count));
+                opd_tensor *const loss = opd_div_Scalar(opd_mean(opd_mul(off, off)), OPD_V(run->accumulate));
+                const bool was = opd_parallel_sync_set(parallel, k + 1 == run->accumulate);
+                CHECK_INT(opd_backward(loss), 0);
+                (void)opd_parallel_sync_set(parallel, was);
+                run->losses[rank][step] += (float)opd_item_f64(loss);
+            }
+        }
+        if (run->unused && step == 0) { CHECK(opd_tensor_grad(params[4]) == NULL); }
+        CHECK_INT(opd_optimizer_step(sgd), 0);
+        CHECK_INT(opd_optimizer_zero_grad(sgd), 0);
+    }
+    for (int i = 0; i < PARAMS; i++) {
+        const float *const data = opd_data_f32(params[i]);
+        for (int64_t k = 0; data && k < opd_numel(params[i]); k++) { run->weights[rank][at++] = data[k]; }
+    }
+    opd_optimizer_free(sgd);
+    opd_parallel_free(parallel);
+}
+/* Runs on so many threads; all ranks end with the same weights, to the bit. */
+static void train(training *run, int ranks) {
+    static char messages[RANKS_MOST][600];
+    run->ranks = ranks;
+    memset(run->weights, 0, sizeof run->weights);
+    memset(run->losses, 0, sizeof run->losses);
+    run_ranks(ranks, trains, run, false, 20000, messages);
+    for (int rank = 0; rank < ranks; rank++) {
+        CHECK_STR(messages[rank], "");
+        CHECK(memcmp(run->weights[rank], run->weights[0], sizeof run->weights[0]) == 0);
+    }
+}
+static void same_training(const training *first, const training *other, double tolerance) {
+    for (int i = 0; i < 64; i++) { CHECK_NEAR(other->weights[0][i], first->weights[0][i], tolerance); }
+    for (int step = 0; step < STEPS; step++) {
+        double mean = 0;
+        for (int rank = 0; rank < other->ranks; rank++) { mean += (double)other->losses[rank][step] / other->ranks; }
+        CHECK_NEAR(mean, first->losses[0][step], tolerance);
+    }
+}
+static void plain_run(training *run) {
+    memset(run, 0, sizeof *run);
+    run->accumulate = 1;
+}
+TEST(ranks_train_as_one_process_does) {
+    static training one, several, again;
+    plain_run(&one);
+    train(&one, 1);
+    for (int way = 0; way < 6; way++) {
+        plain_run(&several);
+        several.bucket_bytes = way % 2 ? 8 : way == 2 ? 80 : 0;
+        several.weighted = way >= 3;
+        several.accumulate = way == 4 ? 2 : 1;
+        if (several.accumulate == 2) { several.weighted = false; }
+        again = several;
+        train(&several, way == 5 ? 3 : way == 0 ? 4 : 2);
+        same_training(&one, &several, 2e-6);
+        train(&again, several.ranks);
+        CHECK(memcmp(again.weights, several.weights, sizeof again.weights) == 0);
+    }
+}
+TEST(parameters_may_be_left_out) {
+    static training one, several;
+    plain_run(&one);
+    one.unused = true;
+    train(&one, 1);
+    several = one;
+    several.bucket_bytes = 8;
+    train(&several, 2);
+    CHECK(fabs((double)(several.weights[0][43] - one.weights[0][43])) < 0.2);
+    CHECK(several.weights[0][43] != (float)sin(7.0));         /* by rank 0's gradient, on every rank */
+}
+TEST(ranks_with_fewer_batches_join) {
+    static training run;
+    plain_run(&run);
+    run.weighted = true;
+    run.cut = 3;
+    run.bucket_bytes = 8;
+    train(&run, 3);
+    run.cut = 0;
+    run.buffers = true;
+    train(&run, 2);
+    CHECK_NEAR(run.buffer[1], 3, 0);
+    plain_run(&run);
+    run.weighted = run.unused = true;
+    run.cut = 2;
+    train(&run, 3);
+}
+static void cannot(opd_group *group, int rank, void *user) {
+    opd_tensor *params[2] = {opd_tensor_set_requires_grad(floats(3, 1, 1), true),
+                             opd_tensor_set_requires_grad(floats(2 + rank, 1, 1), true)};
+    (void)user;
+    CHECK(opd_data_parallel(params, 2, group, NULL) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "rank 0 has 2 parameter(s) of 5 element(s), rank 1 has 2 of 6");
+    CHECK(opd_data_parallel(params, 0, group, NULL) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "there are no parameters");
+    opd_tensor *const twice[2] = {params[0], params[0]}, *const plain[1] = {floats(3, 1, 1)};
+    CHECK(opd_data_parallel(twice, 2, group, NULL) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "parameters 0 and 1 are the same");
+    CHECK(opd_data_parallel(plain, 1, group, NULL) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "is no leaf");
+    opd_tensor *both[2] = {params[0], opd_tensor_set_requires_grad(floats(2, 1, 1), true)};
+    opd_parallel *const parallel = opd_data_parallel(both, 2, group, NULL);
+    CHECK_OR_RETURN(parallel != NULL);
+    CHECK_INT(opd_backward(opd_sum(both[0])), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "parameter 1 of 2 got no gradient in this backward");
+    CHECK_INT(opd_backward(opd_add(opd_sum(both[0]), opd_sum(both[1]))), 0);  /* and it goes on */
+    HOLDS(opd_tensor_grad(both[1]), 1, 1);
+    CHECK_INT(opd_parallel_begin(parallel, -1), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "a negative number");
+    opd_parallel_free(parallel);
+    CHECK_INT(opd_backward(opd_sum(both[0])), 0);                             /* without hooks */
+}
+TEST(what_cannot_be_trained_in_parallel_is_said) { all_ranks(2, cannot, false); }
+
 CHECK_MAIN()
 #endif
