@@ -1029,7 +1029,7 @@ TEST(dims_that_do_not_lie_last) {                     /* the same as of the tran
         {"aten::sum.dim_IntList", 1, 1e-4}, {"aten::amax", 1, 0}, {"aten::amin", 1, 0}, {"aten::argmax", 0, 0},
         {"aten::argmin", 0, 0}, {"aten::prod.dim_int", 0, 1e-3}, {"aten::any.dim", 0, 0}, {"aten::all.dim", 0, 0},
         {"aten::count_nonzero.dim_IntList", 1, 0}, {"aten::var.dim", 1, 1e-4}, {"aten::logsumexp", 1, 1e-4},
-        {"aten::norm.ScalarOpt_dim", 2, 1e-4}, {"aten::nansum", 1, 1e-4}};
+        {"aten::norm.ScalarOpt_dim", 2, 1e-4}, {"aten::nansum", 1, 1e-4}, {"aten::cumsum", 3, 1e-4}, {"aten::softmax.int", 3, 1e-5}};
     static const opd_scalar_type types[] = {OPD_FLOAT32, OPD_FLOAT64, OPD_BFLOAT16, OPD_INT64, OPD_INT32, OPD_BOOL};
     static const int64_t sizes[][2] = {{67, 300}, {33, 9}, {1500, 130}, {2, 1100}, {64, 8}};
     int i, k, j, last;
@@ -1039,7 +1039,7 @@ TEST(dims_that_do_not_lie_last) {                     /* the same as of the tran
             opd_tensor *x = opd_randn(OPD_INTS(sizes[k][0], sizes[k][1]), OPD_FLOAT32), *first = NULL;
             x = opd_to_dtype(j > 2 ? opd_mul_Scalar(x, opd_value_int(3)) : x, types[j]);
             if (j == 0) { CALL("aten::fill_.Scalar", opd_select(opd_select(x, 1, 3), 0, 1), (double)NAN); }
-            for (i = 0; i < 13; i++) {
+            for (i = 0; i < 15; i++) {
                 opd_tensor *r[2] = {NULL, NULL};
                 opd_op *op = opd_find(ops[i].name);
                 CHECK_OR_RETURN(op != NULL);
@@ -1047,7 +1047,8 @@ TEST(dims_that_do_not_lie_last) {                     /* the same as of the tran
                     opd_tensor *of = last ? opd_contiguous(opd_t(x)) : x;
                     const int64_t dim = last;
                     r[last] = ops[i].with_dims == 2 ? OPD_CALL(op, of, 2, opd_value_ints(&dim, 1))
-                        : ops[i].with_dims ? OPD_CALL(op, of, opd_value_ints(&dim, 1)) : OPD_CALL(op, of, dim);
+                        : ops[i].with_dims == 1 ? OPD_CALL(op, of, opd_value_ints(&dim, 1)) : OPD_CALL(op, of, dim);
+                    if (last && ops[i].with_dims == 3) { r[1] = opd_t(r[1]); }
                 }
                 first = r[0];
                 if (!opd_ok()) {                      /* not for this dtype */
