@@ -73,8 +73,9 @@ typedef struct opd_aoti_constant {
     const char *name;            /* PyTorch's: "layers.0.weight"; of what was folded the compiler's */
     const char *symbol;          /* the compiler's */
     opd_scalar_type dtype;
-    int64_t bytes;
+    int64_t bytes;               /* as they are stored: to a multiple of 64 */
     bool folded;                 /* computed from others, by the compiler or before the first run */
+    bool buffer;                 /* no parameter: runs may write it */
 } opd_aoti_constant;
 OPD_API int64_t opd_aoti_constants(const opd_aoti *model);
 OPD_API int opd_aoti_constant_at(const opd_aoti *model, int64_t i, opd_aoti_constant *constant);
@@ -204,7 +205,7 @@ typedef struct opdi_aoti_pair { const char *name; void *handle; } opdi_aoti_pair
 enum {
     OPDI_AOTI_CREATE, OPDI_AOTI_DELETE, OPDI_AOTI_RUN, OPDI_AOTI_NINPUTS, OPDI_AOTI_NOUTPUTS, OPDI_AOTI_INPUT,
     OPDI_AOTI_OUTPUT, OPDI_AOTI_NCONSTANTS, OPDI_AOTI_SYMBOL, OPDI_AOTI_FQN, OPDI_AOTI_DTYPE, OPDI_AOTI_BYTES,
-    OPDI_AOTI_FOLDED, OPDI_AOTI_UPDATE, OPDI_AOTI_SHARE, OPDI_AOTI_ENTRIES, OPDI_AOTI_BLOB, OPDI_AOTI_BLOB_SIZE,
+    OPDI_AOTI_FOLDED, OPDI_AOTI_TYPE, OPDI_AOTI_UPDATE, OPDI_AOTI_SHARE, OPDI_AOTI_ENTRIES, OPDI_AOTI_BLOB, OPDI_AOTI_BLOB_SIZE,
     OPDI_AOTI_LAST_ERROR, OPDI_AOTI_FUNCTIONS
 };
 typedef struct opdi_aoti_export { const char *name; bool needed; } opdi_aoti_export;
@@ -216,6 +217,7 @@ static const opdi_aoti_export opdi_aoti_exports[OPDI_AOTI_FUNCTIONS] = {
     {"AOTInductorModelContainerGetConstantName", true}, {"AOTInductorModelContainerGetConstantOriginalFQN", false},
     {"AOTInductorModelContainerGetConstantDtype", false}, {"AOTInductorModelContainerGetConstantDataSize", false},
     {"AOTInductorModelContainerGetConstantFromFolded", false},
+    {"AOTInductorModelContainerGetConstantType", false},
     {"AOTInductorModelContainerUpdateConstantBufferPairs", false},
     {"AOTInductorModelContainerUpdateUserManagedConstantBufferPairs", false},
     {"AOTInductorModelContainerExtractConstantsMapEntries", false},
@@ -251,10 +253,14 @@ struct opd_aoti {
     opdi_aoti_row **rows;        /* what stubs of operators point to */
     int64_t nrows;
     opd_json *metadata, *nodes;
-    opd_tensor *blob;            /* of constants that lie in the package */
+    opd_tensor *blob;            /* of constants that lie in the package, */
+    char **weight_names;         /* or each of them */
+    opd_tensor **weights;
+    int64_t nweights;
     opdi_aoti_range *ranges;     /* memory of constants that the model made */
     int64_t nranges;
     size_t ninputs, noutputs, nconstants;
+    bool empty;                  /* compiled without its weights, which are not given yet */
     bool unchecked, exceptions;  /* exceptions: what it throws is C++'s; else it is C, which is left by longjmp */
 };
 
@@ -1235,6 +1241,15 @@ static int opdi_aoti_mkl_linear(const opd_value *args, void *const *handles, opd
     (void)handles;
     return opdi_aoti_return(rets, opd_linear_full(args[0].u.t, args[2].u.t, opdi_aoti_arg(&args[3])));
 }
+/* A packed weight of a recurrent layer, [1, 1, features, gates, outputs], as PyTorch has it: [gates * outputs, features] */
+static opd_tensor *opdi_aoti_gates(opd_tensor *weight, void *handle) {
+    static const int64_t order[5] = {0, 1, 3, 4, 2};
+    int64_t sizes[2];
+    if (!weight || !((opdi_aoti_handle *)handle)->packed || opd_ndim(weight) != 5) { return weight; }
+    sizes[0] = opd_size(weight, 3) * opd_size(weight, 4);
+    sizes[1] = opd_size(weight, 2);
+    return opd_reshape(opd_permute(weight, opd_ints_of(order, 5)), opd_ints_of(sizes, 2));
+}
 /* One layer in one direction: input [steps, examples, features], mode 0 relu, 1 tanh, 2 LSTM, 3 GRU.  Its results are
    the outputs, both states at the end, and room for training, which is empty. */
 static int opdi_aoti_rnn_layer(const opd_value *args, void *const *handles, opd_value *rets) {
@@ -1245,10 +1260,9 @@ static int opdi_aoti_rnn_layer(const opd_value *args, void *const *handles, opd_
     const int64_t mode = args[9].u.i;
     opd_tensor *weights[4], *states[2], *input = args[0].u.t;
     opd_value values[9], results[3];
-    (void)handles;
     if (mode < 0 || mode > 3) { return opd_fail(OPD_ERROR_ARGUMENT, "a recurrent layer of mode %d", (int)mode); }
     if (args[8].n > 0) { return opd_fail(OPD_ERROR_ARGUMENT, "a recurrent layer over packed sequences"); }
-    for (int i = 0; i < 4; i++) { weights[i] = args[1 + i].u.t; }
+    for (int i = 0; i < 4; i++) { weights[i] = opdi_aoti_gates(args[1 + i].u.t, handles[1 + i]); }
     /* the state may be [examples, features] */
     for (int i = 0; i < 2; i++) {
         states[i] = args[5 + i].u.t;
@@ -1968,6 +1982,7 @@ static const char *opdi_aoti_machine(int machine) {
 }
 static int opdi_aoti_elf_head(opdi_aoti_elf *elf) {
     Elf64_Ehdr head;
+    uint64_t last = 0;           /* where the part before ends */
     char text[120];
     if (elf->size < sizeof head) { return opdi_aoti_bad(elf->model, "the library is cut off"); }
     memcpy(&head, elf->data, sizeof head);
@@ -2002,9 +2017,10 @@ static int opdi_aoti_elf_head(opdi_aoti_elf *elf) {
                      segment->p_vaddr > (uint64_t)1 << 40 || segment->p_align == 0 ||
                      (segment->p_align & (segment->p_align - 1)) || segment->p_align > 1u << 24 ||
                      (segment->p_vaddr - segment->p_offset) % segment->p_align ||
-                     (i && segment->p_vaddr < elf->segments[0].p_vaddr))) {
+                     segment->p_vaddr < last)) {
             return opdi_aoti_damaged(elf, "its list of segments");
         }
+        if (load) { last = segment->p_vaddr + segment->p_memsz; }
     }
     return 0;
 }
@@ -2383,6 +2399,57 @@ static int opdi_aoti_check_version(const opd_aoti *model, const opd_tensor_file 
     }
     return opd_ok() ? 0 : -1;
 }
+/* Lets go of the bytes that a file within the package was read from. */
+static void opdi_aoti_close_bytes(void *data, void *user) { opdi_aoti_let_go(data, user); }
+/* Reads one weight of the list: ["weight_0", [sizes], [strides], offset]; NULL with an error. */
+static opd_tensor *opdi_aoti_read_weight(const opd_aoti *model, const opd_tensor_file *file, const opd_json *json,
+                                         int64_t value) {
+    int64_t sizes[OPD_MAX_DIMS], strides[OPD_MAX_DIMS], entry = -1;
+    char text[300];
+    int ndim = 0, nstrides = 0;
+    const int64_t first = opd_json_first(json, value), second = opd_json_next(json, first);
+    const int64_t third = opd_json_next(json, second), fourth = opd_json_next(json, third);
+    const char *name = opd_json_text(json, first, "");
+    for (int64_t i = 0; i < opd_tensor_file_count(file) && *name; i++) {
+        const char *at = strstr(opd_tensor_file_name(file, i), "data/weights/");
+        if (at && strcmp(at + 13, name) == 0) { entry = i; }
+    }
+    for (int64_t e = opd_json_first(json, second); e >= 0 && ndim < OPD_MAX_DIMS; e = opd_json_next(json, e)) {
+        sizes[ndim++] = opd_json_int(json, e, -1);
+    }
+    for (int64_t e = opd_json_first(json, third); e >= 0 && nstrides < OPD_MAX_DIMS; e = opd_json_next(json, e)) {
+        strides[nstrides++] = opd_json_int(json, e, -1);
+    }
+    if (entry < 0 || ndim != nstrides) {
+        snprintf(text, sizeof text, "the weight '%.100s' is not in the package", name);
+        (void)opdi_aoti_bad(model, text);
+        return NULL;
+    }
+    opd_tensor *bytes = opd_tensor_file_bytes(file, entry);
+    opd_tensor_file *inner = !bytes ? NULL : opd_tensor_file_parse(opd_data(bytes), (size_t)opd_numel(bytes),
+                                                                   opdi_aoti_close_bytes, opd_keep(bytes));
+    opd_tensor *tensor = inner ? opd_tensor_file_at(inner, 0) : NULL;
+    tensor = tensor ? opd_tensor_view(tensor, sizes, strides, ndim, opd_json_int(json, fourth, 0)) : NULL;
+    opd_tensor_file_close(inner);
+    return tensor;
+}
+/* Reads the weights that lie in the package each by itself, over the mapped file. */
+static int opdi_aoti_read_weights(opd_aoti *model, const opd_tensor_file *file, int64_t list) {
+    opd_json *json = opdi_aoti_entry_json(file, list);
+    const int64_t count = json ? opd_json_count(json, 0) : 0;
+    model->weights = (opd_tensor **)calloc((size_t)count + 1, sizeof *model->weights);
+    model->weight_names = (char **)calloc((size_t)count + 1, sizeof *model->weight_names);
+    if (!model->weights || !model->weight_names) { (void)opdi_aoti_no_memory(); }
+    for (int64_t e = json ? opd_json_first(json, 0) : -1; e >= 0 && opd_ok(); e = opd_json_next(json, e)) {
+        const char *name = opd_json_key(json, e);
+        opd_tensor *tensor = name ? opdi_aoti_read_weight(model, file, json, e) : NULL;
+        if (!tensor) { break; }
+        model->weights[model->nweights] = opd_keep(tensor);
+        model->weight_names[model->nweights++] = opdi_aoti_copy_text(name, strlen(name));
+    }
+    opd_json_free(json);
+    return opd_ok() ? 0 : -1;
+}
 static int opdi_aoti_open_package(opd_aoti *model, const char *wanted) {
     opd_tensor_file *file = opd_tensor_file_open(model->path);
     opd_scope scope = opd_scope_open();
@@ -2391,11 +2458,13 @@ static int opdi_aoti_open_package(opd_aoti *model, const char *wanted) {
         const int64_t library = opdi_aoti_find_entry(model, file, ".so", NULL);
         const int64_t metadata = opdi_aoti_find_entry(model, file, "wrapper_metadata.json", NULL);
         const int64_t other = opdi_aoti_find_entry(model, file, "_metadata.json", NULL);
-        const int64_t nodes = opdi_aoti_find_entry(model, file, ".json", "_metadata.json");
+        const int64_t nodes = opdi_aoti_find_entry(model, file, "wrapper.json", NULL);
         const int64_t blob = opdi_aoti_find_entry(model, file, "_serialized_weights.bin", NULL);
         const int64_t bin = blob >= 0 ? blob : opdi_aoti_find_entry(model, file, ".blob", NULL);
         if (metadata >= 0 || other >= 0) { model->metadata = opdi_aoti_entry_json(file, metadata >= 0 ? metadata : other); }
         if (nodes >= 0 && opd_ok()) { model->nodes = opdi_aoti_entry_json(file, nodes); }
+        const int64_t list = opdi_aoti_find_entry(model, file, "weights_config.json", NULL);
+        if (list >= 0 && opd_ok()) { (void)opdi_aoti_read_weights(model, file, list); }
         if (bin >= 0 && opd_ok()) { model->blob = opd_keep(opd_tensor_file_bytes(file, bin)); }
         opd_tensor *bytes = opd_ok() && opdi_aoti_check_metadata(model) == 0 ? opd_tensor_file_bytes(file, library) : NULL;
         /* the mapped file is private: what is changed in it is changed for us; but its tables must be aligned */
@@ -2439,8 +2508,11 @@ static const char *opdi_aoti_last_error(const opd_aoti *model) {
     return text && *text ? text : "the model failed and does not say why";
 }
 static int opdi_aoti_failed(const opd_aoti *model, const char *what) {
-    return opd_ok() ? opd_fail(OPD_ERROR_KERNEL, "%s: %.300s: %.1000s", what, model->path, opdi_aoti_last_error(model))
-        : -1;
+    if (!opd_ok()) { return -1; }
+    const char *text = opdi_aoti_last_error(model);
+    size_t length = strlen(text);
+    while (length && (text[length - 1] == '\n' || text[length - 1] == ' ')) { length--; }
+    return opd_fail(OPD_ERROR_KERNEL, "%s: %.300s: %.*s", what, model->path, (int)(length < 1000 ? length : 1000), text);
 }
 static void opdi_aoti_enter(opdi_aoti_frame *frame, opd_aoti *model, bool loading, jmp_buf *out) {
     frame->model = model;
@@ -2469,33 +2541,48 @@ static int opdi_aoti_count(opd_aoti *model, int which, size_t *count) {
     return fn(model->container, count) ? opdi_aoti_failed(model, "opd_aoti_load") : 0;
 }
 /* Makes the container, reads how many of what there are, and gives it the constants that lie in the package. */
-static int opdi_aoti_start(opd_aoti *model, int copies) {
+static int opdi_aoti_start_container(opd_aoti *model, int copies) {
     opdi_aoti_create_fn create;
     opdi_aoti_blob_fn blob;
     opdi_aoti_blob_size_fn blob_size;
-    opdi_aoti_frame frame;
-    jmp_buf out;
     uint64_t bytes = 0;
-    int rc = -1;
     memcpy(&create, &model->functions[OPDI_AOTI_CREATE], sizeof create);
     memcpy(&blob, &model->functions[OPDI_AOTI_BLOB], sizeof blob);
     memcpy(&blob_size, &model->functions[OPDI_AOTI_BLOB_SIZE], sizeof blob_size);
-    opdi_aoti_enter(&frame, model, true, &out);
-    if (setjmp(out) == 0) {
-        rc = create(&model->container, (size_t)(copies > 0 ? copies : 1), "cpu", NULL)
-            ? opdi_aoti_failed(model, "opd_aoti_load") : 0;
-        if (rc == 0 && model->blob && blob) {
-            if (blob_size && (blob_size(model->container, &bytes) || bytes > (uint64_t)opd_numel(model->blob))) {
-                rc = opdi_aoti_bad(model, "the weights in the package are cut off");
-            } else if (blob(model->container, (const uint8_t *)opd_data(model->blob))) {
-                rc = opdi_aoti_failed(model, "opd_aoti_load");
-            }
-        }
+    if (create(&model->container, (size_t)(copies > 0 ? copies : 1), "cpu", NULL)) {
+        return opdi_aoti_failed(model, "opd_aoti_load");
     }
+    if (!model->blob || !blob) { return 0; }
+    if (blob_size && (blob_size(model->container, &bytes) || bytes > (uint64_t)opd_numel(model->blob))) {
+        return opdi_aoti_bad(model, "the weights in the package are cut off");
+    }
+    return blob(model->container, (const uint8_t *)opd_data(model->blob)) ? opdi_aoti_failed(model, "opd_aoti_load") : 0;
+}
+static int opdi_aoti_start(opd_aoti *model, int copies) {
+    opdi_aoti_frame frame;
+    jmp_buf out;
+    opdi_aoti_enter(&frame, model, true, &out);
+    if (setjmp(out) == 0) { (void)opdi_aoti_start_container(model, copies); }
     opdi_aoti_leave(&frame);
-    return rc || !opd_ok() || opdi_aoti_count(model, OPDI_AOTI_NINPUTS, &model->ninputs) ||
+    return !opd_ok() || opdi_aoti_count(model, OPDI_AOTI_NINPUTS, &model->ninputs) ||
         opdi_aoti_count(model, OPDI_AOTI_NOUTPUTS, &model->noutputs) ||
         opdi_aoti_count(model, OPDI_AOTI_NCONSTANTS, &model->nconstants) ? -1 : 0;
+}
+static int opdi_aoti_give_constants(opd_aoti *model, const char *const *names, opd_tensors tensors, bool share,
+                                    const char *who);
+/* Gives the model the weights that lie in the package by themselves, and looks whether it has any now. */
+static int opdi_aoti_fill(opd_aoti *model) {
+    opdi_aoti_entries_fn entries;
+    const opdi_aoti_pair *pairs = NULL;
+    size_t count = 0;
+    memcpy(&entries, &model->functions[OPDI_AOTI_ENTRIES], sizeof entries);
+    if (entries && model->nconstants) {
+        model->empty = entries(model->container, &pairs, &count, false) == 0 && count == 0;
+    }
+    if (model->nweights == 0) { return 0; }
+    return opdi_aoti_give_constants(model, (const char *const *)(void *)model->weight_names,
+                                    opd_tensors_of(model->weights, model->nweights),
+                                    model->functions[OPDI_AOTI_SHARE] != NULL, "opd_aoti_load");
 }
 static bool opdi_aoti_is_package(const char *path) {
     char head[2] = "";
@@ -2532,7 +2619,8 @@ opd_aoti *opd_aoti_load(const char *path, const opd_aoti_options *options) {
         if (model->names && model->name) { memcpy(model->names, model->name, strlen(model->name)); }
         rc = model->names && model->name ? 0 : opdi_aoti_no_memory();
     }
-    if (rc == 0 && opdi_aoti_functions(model) == 0 && opdi_aoti_start(model, options ? options->copies : 1) == 0) {
+    if (rc == 0 && opdi_aoti_functions(model) == 0 && opdi_aoti_start(model, options ? options->copies : 1) == 0 &&
+        opdi_aoti_fill(model) == 0) {
         return model;
     }
     opd_aoti_free(model);
@@ -2548,6 +2636,12 @@ void opd_aoti_free(opd_aoti *model) {
     for (int64_t i = 0; i < model->nrows; i++) { free(model->rows[i]); }
     free(model->rows);
     free(model->ranges);
+    for (int64_t i = 0; i < model->nweights; i++) {
+        opd_release(model->weights[i]);
+        free(model->weight_names[i]);
+    }
+    free(model->weights);
+    free(model->weight_names);
     opd_json_free(model->metadata);
     opd_json_free(model->nodes);
     opd_release(model->blob);
@@ -2615,20 +2709,18 @@ static opd_tensor *opdi_aoti_unbox(const opd_aoti *model, void *box) {
     return opdi_aoti_is_constant(model, tensor) ? opd_clone(tensor)
         : opd_tensor_view(tensor, opd_sizes(tensor), opd_strides(tensor), opd_ndim(tensor), opd_offset(tensor));
 }
-static int opdi_aoti_call(opd_aoti *model, void **inputs, void **outputs) {
+static void opdi_aoti_call(opd_aoti *model, void **inputs, void **outputs) {
     opdi_aoti_run_fn run;
     opdi_aoti_frame frame;
     jmp_buf out;
-    int rc = -1;
     const bool grad = opd_grad_mode_enabled();
     memcpy(&run, &model->functions[OPDI_AOTI_RUN], sizeof run);
     opdi_aoti_enter(&frame, model, false, &out);
-    if (setjmp(out) == 0) {
-        rc = run(model->container, inputs, model->ninputs, outputs, model->noutputs, NULL, model);
+    if (setjmp(out) == 0 && run(model->container, inputs, model->ninputs, outputs, model->noutputs, NULL, model)) {
+        (void)opdi_aoti_failed(model, "opd_aoti_run");
     }
     opdi_aoti_leave(&frame);
     (void)opd_grad_mode_set(grad);
-    return rc ? opdi_aoti_failed(model, "opd_aoti_run") : opd_ok() ? 0 : -1;
 }
 int opd_aoti_run(opd_aoti *model, opd_tensors inputs, opd_tensor **outputs, int cap) {
     int rc = 0;
@@ -2637,6 +2729,10 @@ int opd_aoti_run(opd_aoti *model, opd_tensors inputs, opd_tensor **outputs, int 
     if (inputs.n != (int64_t)model->ninputs) {
         return opd_fail(OPD_ERROR_ARGUMENT, "opd_aoti_run: %.300s takes %lld inputs, not %lld", model->path,
                         (long long)model->ninputs, (long long)inputs.n);
+    }
+    if (model->empty) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_aoti_run: %.300s was compiled without its weights: opd_aoti_update gives "
+                        "them", model->path);
     }
     if (cap < (int)model->noutputs || (!outputs && cap)) {
         return opd_fail(OPD_ERROR_ARGUMENT, "opd_aoti_run: %.300s has %lld outputs, and there is room for %d", model->path,
@@ -2650,7 +2746,10 @@ int opd_aoti_run(opd_aoti *model, opd_tensors inputs, opd_tensor **outputs, int 
         rc = opdi_aoti_check_input(model, (int)i, inputs.data[i]) || opdi_aoti_box(inputs.data[i], &boxes[i]) ? -1 : 0;
         if (rc == 0) { ((opdi_aoti_handle *)boxes[i])->gone = &gone[i]; }
     }
-    if (rc == 0) { rc = opdi_aoti_call(model, boxes, results); }
+    if (rc == 0) {
+        opdi_aoti_call(model, boxes, results);
+        rc = opd_ok() ? 0 : -1;
+    }
     for (size_t i = 0; i < model->noutputs && rc == 0; i++) {
         outputs[i] = opdi_aoti_unbox(model, results[i]);
         rc = outputs[i] ? 0 : -1;
@@ -2675,7 +2774,8 @@ int opd_aoti_constant_at(const opd_aoti *model, int64_t i, opd_aoti_constant *co
     opdi_aoti_dtype_fn dtype_of;
     opdi_aoti_bytes_fn bytes_of;
     opdi_aoti_flag_fn folded_of;
-    int32_t dtype = OPD_DTYPE_NONE;
+    opdi_aoti_dtype_fn type_of;
+    int32_t dtype = OPD_DTYPE_NONE, type = 0;
     size_t bytes = 0;
     bool folded = false;
     if (!model || i < 0 || i >= (int64_t)model->nconstants) {
@@ -2684,6 +2784,8 @@ int opd_aoti_constant_at(const opd_aoti *model, int64_t i, opd_aoti_constant *co
     memcpy(&dtype_of, &model->functions[OPDI_AOTI_DTYPE], sizeof dtype_of);
     memcpy(&bytes_of, &model->functions[OPDI_AOTI_BYTES], sizeof bytes_of);
     memcpy(&folded_of, &model->functions[OPDI_AOTI_FOLDED], sizeof folded_of);
+    memcpy(&type_of, &model->functions[OPDI_AOTI_TYPE], sizeof type_of);
+    if (type_of) { (void)type_of(model->container, (size_t)i, &type); }
     if (dtype_of) { (void)dtype_of(model->container, (size_t)i, &dtype); }
     if (bytes_of) { (void)bytes_of(model->container, (size_t)i, &bytes); }
     if (folded_of) { (void)folded_of(model->container, (size_t)i, &folded); }
@@ -2693,6 +2795,7 @@ int opd_aoti_constant_at(const opd_aoti *model, int64_t i, opd_aoti_constant *co
     constant->dtype = (opd_scalar_type)dtype;
     constant->bytes = (int64_t)bytes;
     constant->folded = folded;
+    constant->buffer = type == 2;
     return 0;
 }
 /* Finds a constant by either name; -1 with an error. */
@@ -2732,47 +2835,80 @@ opd_tensor *opd_aoti_constant_get(opd_aoti *model, const char *name) {
     (void)opd_fail(OPD_ERROR_NOT_FOUND, "opd_aoti_constant_get: %.300s has no value of '%.200s' yet", model->path, name);
     return NULL;
 }
-int opd_aoti_update(opd_aoti *model, const char *const *names, opd_tensors tensors) {
-    opdi_aoti_pairs_fn update = NULL;
-    opdi_aoti_frame frame;
+/* The tensor over memory of so many bytes, all of which models copy. */
+static opd_tensor *opdi_aoti_padded(opd_tensor *tensor, int64_t bytes) {
+    opd_tensor *memory = opd_zeros(opd_ints_of(&bytes, 1), OPD_UINT8);
+    opd_tensor *flat = memory && opd_ok() ? opd_view_dtype(memory, opd_dtype(tensor)) : NULL;
+    opd_tensor *padded = flat ? opd_tensor_view(flat, opd_sizes(tensor), opd_strides(tensor), opd_ndim(tensor), 0) : NULL;
+    return padded ? opd_copy_(padded, tensor) : NULL;
+}
+/* Whether a tensor can be a constant's value: its box is made, or an error. */
+static int opdi_aoti_value_box(opd_aoti *model, const char *name, opd_tensor *tensor, opdi_aoti_pair *pair,
+                               const char *who) {
     opd_aoti_constant constant;
-    jmp_buf out;
-    int rc = 0;
-    if (!opd_ok()) { return -1; }
-    if (!model || (tensors.n && !names)) { return opd_fail(OPD_ERROR_ARGUMENT, "opd_aoti_update: the model or names are NULL"); }
-    memcpy(&update, &model->functions[OPDI_AOTI_UPDATE], sizeof update);
-    if (!update) {
-        return opd_fail(OPD_ERROR_NOT_FOUND, "opd_aoti_update: %.300s was compiled by a PyTorch whose models take no "
-                        "constants but from C++", model->path);
+    if (opdi_aoti_find_constant(model, name, &constant, who) < 0) { return -1; }
+    if (!tensor) { return opd_fail(OPD_ERROR_ARGUMENT, "%s: '%.200s' is NULL", who, name); }
+    const int64_t bytes = opd_numel(tensor) * (int64_t)opd_dtype_size(opd_dtype(tensor));
+    if (opd_dtype(tensor) != constant.dtype || bytes > constant.bytes || constant.bytes - bytes >= 64) {
+        return opd_fail(OPD_ERROR_SHAPE, "%s: '%.200s' has %lld bytes of %s, the tensor %lld of %s", who, name,
+                        (long long)constant.bytes, opd_dtype_name(constant.dtype), (long long)bytes,
+                        opd_dtype_name(opd_dtype(tensor)));
     }
-    opdi_aoti_pair *pairs = (opdi_aoti_pair *)calloc((size_t)tensors.n + 1, sizeof *pairs);
-    opd_scope scope = opd_scope_open();
-    if (!pairs) { rc = opdi_aoti_no_memory(); }
-    for (int64_t i = 0; i < tensors.n && rc == 0; i++) {
-        opd_tensor *tensor = tensors.data[i];
-        rc = opdi_aoti_find_constant(model, names[i], &constant, "opd_aoti_update") < 0 ? -1 : 0;
-        if (rc == 0 && tensor && (opd_dtype(tensor) != constant.dtype ||
-                                  opd_numel(tensor) * (int64_t)opd_dtype_size(constant.dtype) != constant.bytes)) {
-            rc = opd_fail(OPD_ERROR_SHAPE, "opd_aoti_update: '%.200s' has %lld bytes of %s, the tensor %lld of %s", names[i],
-                          (long long)constant.bytes, opd_dtype_name(constant.dtype),
-                          (long long)(opd_numel(tensor) * (int64_t)opd_dtype_size(opd_dtype(tensor))),
-                          opd_dtype_name(opd_dtype(tensor)));
+    tensor = opd_contiguous(opd_detach(tensor));
+    if (bytes < constant.bytes) { tensor = opdi_aoti_padded(tensor, constant.bytes); }
+    pair->name = constant.symbol;
+    return opdi_aoti_box(tensor, &pair->handle) ? -1 : 0;
+}
+/* A model without weights needs all of them at once. */
+static int opdi_aoti_check_all(const opd_aoti *model, const opdi_aoti_pair *pairs, int64_t count, const char *who) {
+    opd_aoti_constant constant;
+    for (int64_t i = 0; i < opd_aoti_constants(model); i++) {
+        bool given = opd_aoti_constant_at(model, i, &constant) != 0 || constant.folded || constant.bytes == 0;
+        for (int64_t k = 0; k < count && !given; k++) { given = strcmp(pairs[k].name, constant.symbol) == 0; }
+        if (!given) {
+            return opd_fail(OPD_ERROR_NOT_FOUND, "%s: %.300s was compiled without its weights, and '%.200s' is not among "
+                            "those given", who, model->path, constant.name);
         }
-        if (rc == 0) { tensor = tensor ? opd_contiguous(opd_detach(tensor)) : NULL; }
-        if (rc == 0 && opd_ok() && !tensor) { rc = opd_fail(OPD_ERROR_ARGUMENT, "opd_aoti_update: '%.200s' is NULL", names[i]); }
-        pairs[i].name = constant.symbol;
-        if (rc == 0) { rc = opdi_aoti_box(tensor, &pairs[i].handle) ? -1 : 0; }
     }
-    if (rc == 0) {
+    return opd_ok() ? 0 : -1;
+}
+/* share: the model looks at the tensors' memory, and holds them; else it copies. */
+static int opdi_aoti_give_constants(opd_aoti *model, const char *const *names, opd_tensors tensors, bool share,
+                                    const char *who) {
+    opdi_aoti_pairs_fn update;
+    opdi_aoti_frame frame;
+    jmp_buf out;
+    memcpy(&update, &model->functions[share ? OPDI_AOTI_SHARE : OPDI_AOTI_UPDATE], sizeof update);
+    opdi_aoti_pair *const pairs = (opdi_aoti_pair *)calloc((size_t)tensors.n + 1, sizeof *pairs);
+    if (!pairs) { return opdi_aoti_no_memory(); }
+    opd_scope scope = opd_scope_open();
+    for (int64_t i = 0; i < tensors.n && opd_ok(); i++) {
+        (void)opdi_aoti_value_box(model, names[i], tensors.data[i], &pairs[i], who);
+    }
+    if (opd_ok() && model->empty) { (void)opdi_aoti_check_all(model, pairs, tensors.n, who); }
+    if (opd_ok()) {
         opdi_aoti_enter(&frame, model, true, &out);
-        rc = setjmp(out) == 0 && update(model->container, pairs, (size_t)tensors.n, false, false) == 0 ? 0 : -1;
+        if (setjmp(out) || update(model->container, pairs, (size_t)tensors.n, false, false)) {
+            (void)opdi_aoti_failed(model, who);
+        }
         opdi_aoti_leave(&frame);
-        if (rc) { (void)opdi_aoti_failed(model, "opd_aoti_update"); }
+        if (opd_ok()) { model->empty = false; }
     }
-    for (int64_t i = 0; pairs && i < tensors.n; i++) { (void)opdi_aoti_free_handle(pairs[i].handle); }
+    for (int64_t i = 0; i < tensors.n; i++) { (void)opdi_aoti_free_handle(pairs[i].handle); }
     free(pairs);
     opd_scope_close(&scope);
-    return rc ? -1 : 0;
+    return opd_ok() ? 0 : -1;
+}
+int opd_aoti_update(opd_aoti *model, const char *const *names, opd_tensors tensors) {
+    if (!opd_ok()) { return -1; }
+    if (!model || (tensors.n && !names)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_aoti_update: the model or the names are NULL");
+    }
+    if (!model->functions[OPDI_AOTI_UPDATE]) {
+        return opd_fail(OPD_ERROR_NOT_FOUND, "opd_aoti_update: %.300s was compiled by a PyTorch whose models take "
+                        "constants from C++ alone", model->path);
+    }
+    return opdi_aoti_give_constants(model, names, tensors, false, "opd_aoti_update");
 }
 
 //== operators that models name ========================================================================================

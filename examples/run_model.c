@@ -1,10 +1,13 @@
-/* Shows and runs what PyTorch wrote: exported programs (.pt2), TorchScript and checkpoints (.pt).
+/* Shows and runs what PyTorch wrote: exported programs (.pt2), TorchScript and checkpoints (.pt), and what AOTInductor
+   compiled (.pt2, .so).
    cc -O2 examples/run_model.c -o run_model -lm && ./run_model examples/data/four_digits.pt2 --list
    ci: examples/data/four_digits.pt2 --list
 
    ./run_model --help says how inputs are given and where results go. */
 #define OPDISPATCH_IMPLEMENTATION
 #include "../opdispatch.h"
+#define OPDISPATCH_AOTI_IMPLEMENTATION
+#include "../opdispatch_aoti.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,10 +30,11 @@ static void usage(void) {
     fputs("usage: run_model MODEL [--list] [--inputs FILE] [--outputs FILE] [--method NAME]\n"
           "                       [--save FILE] [--profile [TRACE]] [--cost] [--repeat N]\n"
           "  MODEL           what PyTorch wrote: an exported program (.pt2), TorchScript or a checkpoint (.pt, .pth);\n"
-          "                  which of them, its contents tell; also .safetensors and .npz\n"
+          "                  which of them, its contents tell; also .safetensors and .npz; a model that AOTInductor\n"
+          "                  compiled (.pt2, or the .so out of it): it is run, so trust whom it comes from\n"
           "  --list          what is in it: inputs, outputs, parameters, operators and those that are missing;\n"
           "                  of a checkpoint a line `path dtype [sizes]` for each tensor, `path = value` for the rest\n"
-          "  --inputs FILE   an exported program: .npz with in0, in1, ... in the order of its inputs\n"
+          "  --inputs FILE   an exported program, a compiled model: .npz with in0, in1, ... in the order of its inputs\n"
           "                  TorchScript: .json with \"in\", a list of arguments: numbers, strings, true, false, null,\n"
           "                  {\"tensor\": key} of the .npz beside it, {\"list\": [...]}, {\"tuple\": [...]},\n"
           "                  {\"dict\": [[key, value], ...]}, {\"namedtuple\": name, \"v\": [...]},\n"
@@ -600,6 +604,96 @@ static int program(const options *o) {
     return opd_ok() ? 0 : -1;
 }
 
+//-- compiled models ----------------------------------------------------------------------------------------------
+
+typedef struct compiled_run { opd_aoti *model; opd_tensor **inputs, **outputs; } compiled_run;
+
+static int compiled_once(void *state) {
+    compiled_run *r = (compiled_run *)state;
+    return opd_aoti_run(r->model, opd_tensors_of(r->inputs, opd_aoti_ninputs(r->model)), r->outputs,
+                        opd_aoti_noutputs(r->model)) < 0 ? -1 : 0;
+}
+static void compiled_list(const opd_aoti *model) {
+    static const char *const keys[] = {"AOTI_DEVICE_KEY", "AOTI_PLATFORM", "AOTI_MACHINE", "AOTI_CPU_ISA"};
+    printf("compiled %s\n", opd_aoti_name(model));
+    for (int i = 0; i < 4; i++) {
+        const char *text = opd_aoti_metadata(model, keys[i]);
+        if (text) { printf("for %s\n", text); }
+    }
+    for (int i = 0; i < opd_aoti_ninputs(model); i++) { printf("input %s\n", opd_aoti_input_name(model, i)); }
+    for (int i = 0; i < opd_aoti_noutputs(model); i++) { printf("output %s\n", opd_aoti_output_name(model, i)); }
+    for (int64_t i = 0; i < opd_aoti_constants(model); i++) {
+        opd_aoti_constant c;
+        if (opd_aoti_constant_at(model, i, &c)) { return; }
+        printf("%s %s %s %lld bytes\n", c.folded ? "folded" : c.buffer ? "buffer" : "constant", c.name,
+               opd_dtype_name(c.dtype), (long long)c.bytes);
+    }
+}
+/* in0, in1, ... of the file; 0, or -1 with an error */
+static int compiled_inputs(const opd_aoti *model, const char *path, opd_tensor **inputs) {
+    opd_tensor_file *file = opd_tensor_file_open(path);
+    for (int i = 0; i < opd_aoti_ninputs(model) && file && opd_ok(); i++) {
+        char key[32], bits[40];
+        snprintf(key, sizeof key, "in%d", i);
+        snprintf(bits, sizeof bits, "in%d.bf16", i);
+        if (opd_tensor_file_find(file, key) < 0 && opd_tensor_file_find(file, bits) < 0) {
+            opd_fail(OPD_ERROR_ARGUMENT, "%s has no %s, the input '%s'", path, key, opd_aoti_input_name(model, i));
+        } else { inputs[i] = tree_tensor(key, file).u.t; }
+    }
+    opd_tensor_file_close(file);
+    return opd_ok() ? 0 : -1;
+}
+/* out0, ..., in_after0, ... and buf_after.NAME */
+static int compiled_write(const compiled_run *r, const char *path) {
+    results all = {0};
+    char key[600];
+    for (int i = 0; i < opd_aoti_noutputs(r->model) && opd_ok(); i++) {
+        snprintf(key, sizeof key, "out%d", i);
+        results_add(&all, key, r->outputs[i]);
+    }
+    for (int i = 0; i < opd_aoti_ninputs(r->model) && opd_ok(); i++) {
+        snprintf(key, sizeof key, "in_after%d", i);
+        results_add(&all, key, r->inputs[i]);
+    }
+    for (int64_t i = 0; i < opd_aoti_constants(r->model) && opd_ok(); i++) {
+        opd_aoti_constant c;
+        if (opd_aoti_constant_at(r->model, i, &c) || !c.buffer) { continue; }
+        const int mark = opd_error_mark();
+        opd_tensor *tensor = opd_aoti_constant_get(r->model, c.name);
+        opd_error_rewind(mark);          /* older models cannot say */
+        snprintf(key, sizeof key, "buf_after.%s", c.name);
+        if (tensor) { results_add(&all, key, tensor); }
+    }
+    return results_write(&all, path);
+}
+static int compiled(const options *o) {
+    const opd_aoti_options which = {.name = o->method};
+    if (o->save) { return opd_fail(OPD_ERROR_ARGUMENT, "%s is compiled: it cannot be saved", o->model); }
+    opd_aoti *model = opd_aoti_load(o->model, &which);
+    if (!model) { return -1; }
+    compiled_run r = {model, (opd_tensor **)calloc((size_t)opd_aoti_ninputs(model) + 1, sizeof(opd_tensor *)),
+                      (opd_tensor **)calloc((size_t)opd_aoti_noutputs(model) + 1, sizeof(opd_tensor *))};
+    if (!r.inputs || !r.outputs) { opd_fail(OPD_ERROR_MEMORY, "out of memory"); }
+    const int run_it = opd_ok() ? runs(o, opd_aoti_ninputs(model)) : -1;
+    if (run_it >= 0 && (o->list || !run_it)) { compiled_list(model); }
+    if (run_it > 0 && opd_ok() && (!o->inputs || compiled_inputs(model, o->inputs, r.inputs) == 0) &&
+        first(o, compiled_once, &r) == 0 && (!o->outputs || compiled_write(&r, o->outputs) == 0)) {
+        again(o, compiled_once, &r);
+    }
+    free(r.inputs);
+    free(r.outputs);
+    opd_aoti_free(model);
+    return opd_ok() ? 0 : -1;
+}
+/* Whether a file is a shared library. */
+static bool is_library(const char *path) {
+    char head[4] = "";
+    FILE *file = fopen(path, "rb");
+    const bool elf = file && fread(head, 1, 4, file) == 4 && memcmp(head, "\177ELF", 4) == 0;
+    if (file) { fclose(file); }
+    return elf;
+}
+
 //-- TorchScript --------------------------------------------------------------------------------------------------
 
 typedef struct script_run {
@@ -731,7 +825,8 @@ int main(int argc, char **argv) {
     if (read_options(argc, argv, &o)) { return opd_finish(); }
     opd_grad_mode_set(false);
     OPD_SCOPE {
-        switch (opd_file_kind_of(o.model)) {
+        switch (is_library(o.model) ? OPD_FILE_COMPILED : opd_file_kind_of(o.model)) {
+        case OPD_FILE_COMPILED: compiled(&o); break;
         case OPD_FILE_PROGRAM: program(&o); break;
         case OPD_FILE_SCRIPT: script(&o); break;
         case OPD_FILE_CHECKPOINT: case OPD_FILE_SAFETENSORS: case OPD_FILE_NPZ: checkpoint(&o); break;
