@@ -1565,10 +1565,10 @@ static opd_op *opdi_aoti_find_operator(const char *symbol) {
     const char *rest = strncmp(symbol, "aoti_torch_cpu_", 15) == 0 || strncmp(symbol, "aoti_torch_aten_", 16) == 0
         ? strchr(symbol + 11, '_') + 1 : NULL;
     const size_t length = rest ? strlen(rest) : 0;
-    if (!rest || length > 200) { return NULL; }
+    if (length == 0 || length > 200) { return NULL; }
     snprintf(name, sizeof name, "aten::%s", rest);
     opd_op *op = opd_find_quiet(name);
-    for (size_t i = length - 1; !op && i > 0; i--) {
+    for (size_t i = length; !op && i-- > 1;) {
         if (rest[i] != '_') { continue; }
         snprintf(name, sizeof name, "aten::%.*s.%s", (int)i, rest, rest + i + 1);
         op = opd_find_quiet(name);
@@ -1958,11 +1958,11 @@ static void *opdi_aoti_at(const opdi_aoti_elf *elf, uint64_t address, uint64_t c
     }
     return NULL;
 }
-/* Whether an address is in memory that the library may write while it is loaded. */
-static bool opdi_aoti_is_mapped(const opdi_aoti_elf *elf, uint64_t address, uint64_t count) {
+/* Whether an address is in the library's memory, in a part with these rights. */
+static bool opdi_aoti_is_mapped(const opdi_aoti_elf *elf, uint64_t address, uint64_t count, uint32_t rights) {
     for (int i = 0; i < elf->nsegments; i++) {
         const Elf64_Phdr *segment = &elf->segments[i];
-        if (segment->p_type == PT_LOAD && address >= segment->p_vaddr && count <= segment->p_memsz &&
+        if (segment->p_type == PT_LOAD && (segment->p_flags & rights) == rights && address >= segment->p_vaddr && count <= segment->p_memsz &&
             address - segment->p_vaddr <= segment->p_memsz - count) {
             return true;
         }
@@ -2020,7 +2020,22 @@ static int opdi_aoti_elf_head(opdi_aoti_elf *elf) {
                      segment->p_vaddr < last)) {
             return opdi_aoti_damaged(elf, "its list of segments");
         }
+        if (load && !(segment->p_flags & PF_R)) { return opdi_aoti_damaged(elf, "its list of segments"); }
         if (load) { last = segment->p_vaddr + segment->p_memsz; }
+    }
+    for (int i = 0; i < elf->nsegments; i++) {
+        const Elf64_Phdr *segment = &elf->segments[i];
+        if (segment->p_type == PT_GNU_STACK && (segment->p_flags & PF_X)) {
+            /* no model needs a stack that can be executed, but linkers think so of constants that assemblers made */
+            const uint32_t flags = PF_R | PF_W;
+            memcpy(elf->data + head.e_phoff + (size_t)i * sizeof *segment + offsetof(Elf64_Phdr, p_flags), &flags, 4);
+        }
+        const uint32_t rights = segment->p_type == PT_DYNAMIC || segment->p_type == PT_GNU_RELRO ? PF_R | PF_W : PF_R;
+        if (segment->p_type != PT_GNU_STACK && segment->p_memsz &&
+            !opdi_aoti_is_mapped(elf, segment->p_vaddr, segment->p_type == PT_TLS ? segment->p_filesz : segment->p_memsz,
+                                 rights)) {
+            return opdi_aoti_damaged(elf, "its list of segments");
+        }
     }
     return 0;
 }
@@ -2089,7 +2104,7 @@ static int opdi_aoti_elf_moves(const opdi_aoti_elf *elf, uint64_t address, uint6
     for (uint64_t i = 0; i < bytes / sizeof(Elf64_Rela); i++) {
         Elf64_Rela move;
         memcpy(&move, table + i * sizeof move, sizeof move);
-        if (ELF64_R_SYM(move.r_info) >= elf->nsymbols || !opdi_aoti_is_mapped(elf, move.r_offset, 8)) {
+        if (ELF64_R_SYM(move.r_info) >= elf->nsymbols || !opdi_aoti_is_mapped(elf, move.r_offset, 8, PF_R | PF_W)) {
             return opdi_aoti_damaged(elf, "its relocations");
         }
     }
@@ -2103,6 +2118,10 @@ static int opdi_aoti_elf_check(const opdi_aoti_elf *elf) {
     }
     for (int i = 0; i < 2; i++) {
         const uint64_t bytes = opdi_aoti_entry(elf, arrays[i][1]);
+        const uint64_t single = opdi_aoti_entry(elf, i ? DT_FINI : DT_INIT);
+        if (single && !opdi_aoti_is_mapped(elf, single, 1, PF_R | PF_X)) {
+            return opdi_aoti_damaged(elf, "what it runs when it is loaded");
+        }
         if (bytes && !opdi_aoti_at(elf, opdi_aoti_entry(elf, arrays[i][0]), bytes)) {
             return opdi_aoti_damaged(elf, "what it runs when it is loaded");
         }
