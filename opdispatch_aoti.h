@@ -192,10 +192,12 @@ extern int mkstemp(char *path);
 extern "C" {
 #endif
 
-#if defined(__TINYC__)
+#if defined(__TINYC__)                            /* programs without threads */
 #define OPDI_AOTI_THREAD static
+#define OPDI_AOTI_NEXT(count) (++(count))
 #else
 #define OPDI_AOTI_THREAD static __thread
+#define OPDI_AOTI_NEXT(count) __atomic_add_fetch(&(count), 1, __ATOMIC_RELAXED)
 #endif
 
 //== functions that models export ======================================================================================
@@ -1871,7 +1873,7 @@ static int opdi_aoti_write(int fd, const unsigned char *data, size_t count) {
    are the digits of a number. */
 static void opdi_aoti_fd_path(char *path, size_t cap, int fd) {
     static uint32_t images;
-    uint32_t number = __atomic_add_fetch(&images, 1, __ATOMIC_RELAXED);
+    uint32_t number = OPDI_AOTI_NEXT(images);
     char digits[65], *at = digits;
     for (int i = 0; i < 32; i++, number >>= 1) {
         *at++ = '/';
@@ -2172,7 +2174,6 @@ static int opdi_aoti_elf_redirect(const opdi_aoti_elf *elf, const char *name) {
     memcpy(elf->names + first, name, strlen(name) + 1);
     return 0;
 }
-static const char *const opdi_aoti_cuda_names[] = {"cuda", "cu", "hip", "xpu", "mps"};
 /* Makes a stub for a name; 0 where there is no such function, 1 where there is, -1 with an error. */
 static int opdi_aoti_stub(opd_aoti *model, opdi_aoti_library *library, const char *name, const char *as) {
     int count, element;
@@ -2288,7 +2289,7 @@ static int opdi_aoti_load_library(opd_aoti *model, unsigned char *data, size_t s
     elf.data = data;
     elf.size = size;
     if (opdi_aoti_elf_head(&elf) || opdi_aoti_elf_tables(&elf) || opdi_aoti_elf_check(&elf)) { return -1; }
-    snprintf(name, sizeof name, "opd%05x.so", __atomic_add_fetch(&libraries, 1, __ATOMIC_RELAXED) & 0xfffff);
+    snprintf(name, sizeof name, "opd%05x.so", OPDI_AOTI_NEXT(libraries) & 0xfffff);
     opdi_aoti_name(&library, "");                             /* number 0 is no symbol */
     memset(library.symbols.data, 0, library.symbols.length);
     opdi_aoti_code_common(&library.code);
@@ -2361,13 +2362,14 @@ static int opdi_aoti_choose(opd_aoti *model, const opd_tensor_file *file, const 
     model->name = opdi_aoti_copy_text(chosen, strlen(chosen));
     return model->name ? 0 : -1;
 }
-/* Finds an entry of the chosen model by how its name ends, and does not contain; -1: none. */
-static int64_t opdi_aoti_find_entry(const opd_aoti *model, const opd_tensor_file *file, const char *end, const char *not) {
+/* Finds an entry of the chosen model by how its name ends, and what it does not contain; -1: none. */
+static int64_t opdi_aoti_find_entry(const opd_aoti *model, const opd_tensor_file *file, const char *end,
+                                    const char *without) {
     const size_t length = strlen(model->name);
     for (int64_t i = 0; i < opd_tensor_file_count(file); i++) {
         const char *below = opdi_aoti_below(opd_tensor_file_name(file, i));
         if (below && strncmp(below, model->name, length) == 0 && below[length] == '/' && opdi_aoti_ends(below, end) &&
-            !strchr(below + length + 1, '/') && !(not && strstr(below, not))) {
+            !strchr(below + length + 1, '/') && !(without && strstr(below, without))) {
             return i;
         }
     }
