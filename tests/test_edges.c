@@ -1015,6 +1015,26 @@ TEST(random_slopes_written_elsewhere) {
     CHECK(opd_rrelu_with_noise_out(x, noise, OPD_V(0.25), OPD_V(0.5), true, NULL, opd_zeros(OPD_INTS(50), OPD_FLOAT64)) == NULL);
     CHECK_ERROR(OPD_ERROR_DTYPE, "Expected out tensor to have dtype Float, but got Double instead");
 }
+TEST(whole_exponents_change_no_dtype) {
+    const int64_t powers[] = {3, -2, 200};
+    opd_tensor *n = opd_tensor_from(powers, OPD_INTS(3), OPD_INT64);
+    static const opd_scalar_type dtypes[] = {OPD_BFLOAT16, OPD_FLOAT16, OPD_FLOAT32, OPD_FLOAT64, OPD_COMPLEX64, OPD_INT32};
+    for (int i = 0; i < 6; i++) {
+        opd_tensor *made = opd_ldexp(opd_ones(OPD_INTS(3), dtypes[i]), n);
+        CHECK_OR_RETURN(made != NULL);
+        CHECK(opd_dtype(made) == (dtypes[i] == OPD_INT32 ? OPD_FLOAT32 : dtypes[i]));
+        CHECK_NEAR(opd_item_f64(opd_select(opd_to_dtype(made, OPD_FLOAT64), 0, 1)), 0.25, 0);
+    }
+    CHECK_NEAR(opd_data_f64(opd_ldexp(opd_ones(OPD_INTS(3), OPD_FLOAT64), n))[2], ldexp(1, 200), 0);
+}
+TEST(slopes_of_atan2_at_the_origin) {
+    static const float ys[] = {0, 0, 1, 1e-30f}, xs[] = {0, 1, 0, 1e-30f};
+    opd_tensor *y = opd_tensor_set_requires_grad(floats(ys, 4), true), *x = opd_tensor_set_requires_grad(floats(xs, 4), true);
+    opd_backward(opd_sum(opd_atan2(y, x)));
+    CHECK_OK();
+    ARE(opd_tensor_grad(y), 0, 1, 0, 0);
+    ARE(opd_tensor_grad(x), 0, 0, -1, 0);
+}
 TEST(rows_and_channels_last) {
     opd_tensor *rows = opd_zeros(OPD_INTS(2, 3, 4, 5), OPD_FLOAT32), *last = opd_permute(opd_zeros(OPD_INTS(2, 4, 5, 3), OPD_FLOAT32), OPD_INTS(0, 3, 1, 2));
     CHECK(opd_sym_is_contiguous(rows).u.i && !opd_sym_is_contiguous(last).u.i);

@@ -623,6 +623,18 @@ TEST(members_of_enums_cannot_be_changed) {
     CHECK_INT(opd_object_get(member, "value").u.i, 1);
     opd_script_free(script);
 }
+/* fft is a module of torch, and a function of that. */
+TEST(a_function_named_as_its_module) {
+    OPD_SCOPED;
+    static const char source[] = "def f(x):\n    return torch.fft.fft(x) - torch.fft.ifft(x) * 4\n";
+    opd_script *script = opd_script_compile(source, "fft.py");
+    opd_value arg = opd_value_tensor(opd_ones(OPD_INTS(4), OPD_FLOAT32)), out;
+    CHECK_OK();
+    CHECK_OR_RETURN(script != NULL);
+    CHECK(opd_script_run(script, "f", &arg, 1, &out) == 0);
+    CHECK(out.tag == OPD_TAG_TENSOR && opd_item_f64(opd_max(opd_abs(out.u.t))) == 0);
+    opd_script_free(script);
+}
 /* How many dims a convolution's result has is known, unless something in place gives it others.  Attributes that nobody
    reads are not in the graph. */
 TEST(functions_that_are_called_are_simplified_without_harm) {

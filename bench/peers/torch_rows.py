@@ -1,7 +1,8 @@
 """PyTorch's side of bench/rows.h, which starts it and says on its standard input what to do, a line at a time:
     tensor NAME DTYPE SIZE,SIZE BYTES   and then that many bytes: an argument of the next row
     row grad|plain EXPRESSION           the expression as a function of these tensors; answers "ok" or "error TEXT"
-    result                              answers "SIZE,SIZE" and the elements as float64; of grad the first gradient
+    result                              answers "SIZE,SIZE" and the elements as float64, complex ones as two;
+                                        of grad the first gradient
     time COUNT                          answers the microseconds of processor time that one of so many calls takes
     python3 bench/peers/torch_rows.py [--threads N]"""
 import math
@@ -59,7 +60,8 @@ for line in read:
             say("error " + str(error).splitlines()[0])
         args = {}
     elif word == "result":
-        result = run().detach().to(torch.float64).contiguous()
+        result = run().detach().resolve_conj()
+        result = (torch.view_as_real(result) if result.is_complex() else result).to(torch.float64).contiguous()
         say(",".join(str(size) for size in result.shape))
         write.write(result.numpy().tobytes())
         write.flush()
