@@ -175,6 +175,7 @@ static bool take(const char *text, bool runs) {
     static char printed[2000];
     OPD_SCOPED;
     opd_script *script = opd_script_compile(text, "changed.py");
+    if (!script && opd_ok()) { printf("neither compiled nor refused:\n%s\n", text); }
     CHECK(script || !opd_ok());
     CHECK(opd_ok() || *opd_error_message());
     opd_error_clear();
@@ -200,6 +201,7 @@ static void run_apart(const char *text, unsigned long long round) {
     const pid_t child = fork();
     if (child == 0) {
         int64_t before = 0;
+        check_failures = 0;
         if (!freopen("/dev/null", "w", stdout)) { _exit(79); }      /* scripts print */
         signal(SIGPROF, stopped);
         setitimer(ITIMER_PROF, &most, NULL);
@@ -246,7 +248,7 @@ TEST_KEEPS(changed_sources_compile_and_run_or_are_refused) {
     }
     opd_log_set(NULL, NULL);
     if (from) { printf("%d of %llu compile\n", compiled, last - first); }
-    CHECK(compiled > (int)((last - first) / 50));
+    CHECK(last - first < 50 || compiled > (int)((last - first) / 50));
     for (int i = 0; i < nsources; i++) { free(sources[i]); }
     nsources = 0;
 }

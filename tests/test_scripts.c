@@ -263,7 +263,12 @@ TEST(errors_show_the_line) {
         {"def f(x: int) -> int:\n    return f(x)\n", "called recursively"},
         {"def f(x: int) -> int:\n  return (x\n", "expected"},
         {"def f(x: int)\n    return x\n", "expected : but found"},
-        {"def f(x: Optional[int]) -> int:\n    return x + 1\n", "Arguments for call are not valid"}};
+        {"def f(x: Optional[int]) -> int:\n    return x + 1\n", "Arguments for call are not valid"},
+        {"def f(x: Tensor) -> bool:\n    return isinstance(x, Tensor, 3)\n", "exactly 2 arguments but found 3"},
+        {"def f(x: List[int]) -> List[int]:\n    return list(x, x)\n", "between 0 and 1 but found 2"},
+        {"def f(x: Tensor):\n    return torch.jit.fork()\n", "between 1 and 64 but found 0"},
+        {"class V(object):\n    def __init__(self, n: int):\n        if n > 1:\n            self.m = 2\n"
+         "def f() -> int:\n    return V(1).m\n", "First assignment cannot be in a control-flow block"}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         CHECK(opd_script_compile(wrong[i][0], NULL) == NULL);
         CHECK(strstr(opd_error_message(), "<--- HERE") != NULL && strstr(opd_error_message(), "line ") != NULL);
@@ -272,6 +277,31 @@ TEST(errors_show_the_line) {
 }
 /* tolist() gives what is written on its left, as numbers and lists of lists. */
 /* A function that is not here is an error when it is reached, whatever stands beside what it would give. */
+TEST(objects_that_sort_without_end_or_change_what_is_sorted) {
+    static const char *const wrong[][2] = {
+        {"class V(object):\n    def __init__(self, n: int):\n        self.n = n\n"
+         "    def __lt__(self, o: \"V\") -> bool:\n        return self.less()\n"
+         "    def less(self) -> bool:\n        x = [V(1), V(2)]\n        x.sort()\n        return True\n"
+         "def f() -> int:\n    x = [V(2), V(1)]\n    x.sort()\n    return x[0].n\n", "sorts within itself without end"},
+        {"class V(object):\n    def __init__(self, n: int):\n        self.n = n\n"
+         "        self.all = torch.jit.annotate(Dict[str, List[V]], {})\n"
+         "    def __lt__(self, o: \"V\") -> bool:\n        self.all[\"x\"].pop()\n        return self.n < o.n\n"
+         "def f() -> int:\n    x = [V(3), V(2), V(1), V(0)]\n    x[3].all[\"x\"] = x\n    x[1].all[\"x\"] = x\n"
+         "    x[0].all[\"x\"] = x\n    x[2].all[\"x\"] = x\n    x.sort()\n    return x[0].n\n",
+         "a list was changed while it was sorted"},
+        {"class V(object):\n    def __init__(self, n: int):\n        self.n = n\n"
+         "    def __lt__(self, o: int) -> bool:\n        return True\n"
+         "def f() -> int:\n    x = [V(2), V(1)]\n    x.sort()\n    return x[0].n\n", "must define a __lt__ method"}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        OPD_SCOPED;
+        opd_value got;
+        opd_script *script = opd_script_compile(wrong[i][0], NULL);
+        CHECK_OK();
+        CHECK(opd_script_run(script, "f", NULL, 0, &got) != 0);
+        CHECK_ERROR(OPD_ERROR_ARGUMENT, wrong[i][1]);
+        opd_script_free(script);
+    }
+}
 TEST(what_is_not_known_fails_when_it_is_reached) {
     OPD_SCOPED;
     static const char source[] =
@@ -671,9 +701,24 @@ static int compile_control(void *user) {
     opd_script_free(script);
     return script ? 0 : -1;
 }
+static const char sorting[] =
+    "class V(object):\n    def __init__(self, n: int):\n        self.n = n\n"
+    "    def __lt__(self, o: \"V\") -> bool:\n        return self.n < o.n\n"
+    "def f(n: int) -> int:\n    x = [V(3), V(n), V(2)]\n    x.sort()\n    return sorted(x)[0].n\n";
+static int sort_objects(void *user) {
+    OPD_SCOPED;
+    opd_value n = opd_value_int(1), got = opd_value_none();
+    opd_script *script = opd_script_compile(sorting, "sorting.py");
+    (void)user;
+    const int rc = script ? opd_script_run(script, "f", &n, 1, &got) : -1;
+    CHECK(rc || got.u.i == 1);
+    opd_script_free(script);
+    return rc;
+}
 TEST(every_allocation_may_fail) {
     OPD_SCOPED;
     CHECK(check_allocations_at(compile_control, NULL, "scripts", 4000, false, __FILE__, __LINE__) > 1);
+    CHECK(check_allocations_at(sort_objects, NULL, "objects", 4000, false, __FILE__, __LINE__) > 1);
     CHECK(check_allocations_at(load_and_run, (void *)(uintptr_t)"scripts/enums.pt", "enums", 4000, false, __FILE__,
                                __LINE__) > 1);
 }

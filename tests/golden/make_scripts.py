@@ -346,6 +346,53 @@ def members(n: int):
     a.total += 1
     return a.double + Acc.triple(4), a.double
 """, ("members", 5))
+case("""
+class Item(object):
+    def __init__(self, n: int, s: str = "a"):
+        self.n = n
+        self.s = s
+    def __lt__(self, other: "Item") -> bool:
+        return self.n < other.n
+def orders(ns: List[int], names: List[str]):
+    items = [Item(n, s) for n, s in zip(ns, names)]
+    up = sorted(items)
+    before = [i.s for i in items]
+    items.sort(reverse=True)
+    pairs = [(i.n % 2, i) for i in up]
+    pairs.sort()
+    return [i.s for i in up], before, [i.s for i in items], [i.s for _, i in pairs]
+""", ("orders", [3, 1, 2, 5, 4], ["c", "a", "b", "e", "d"]))
+case("""
+class Stands(object):
+    def __init__(self, n: int):
+        self._n = n
+    @property
+    def n(self) -> int:
+        return self._n
+    @n.setter
+    def n(self, v: int):
+        self._n = v * 2
+    def __iadd__(self, o: int):
+        self._n += o
+        return self
+    def __bool__(self) -> bool:
+        return self._n > 0
+    def __round__(self) -> int:
+        return self._n * 100
+    def __hex__(self) -> str:
+        return "h" + hex(self._n)
+    def __oct__(self) -> str:
+        return "o"
+    def __complex__(self) -> complex:
+        return complex(self._n, 1)
+def stands(k: int):
+    s = Stands(k)
+    s += 3
+    a = s.n
+    s.n = a
+    s.n += 1
+    return a, s.n, (1 if s else 2), not s, round(s), hex(s), oct(s), complex(s) == complex(s.n, 1)
+""", ("stands", 1), ("stands", -3), ("stands", -9))
 
 MODULES = {}
 def module_of(source):
