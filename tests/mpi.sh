@@ -62,6 +62,16 @@ for kind in openmpi mpich ''; do
              -fno-sanitize-recover=undefined "$here/test_mpi.c"; then
         for ranks in 2 4; do run "$title sanitized -n $ranks" $ranks "^$ranks ranks: right" "$tmp/asan"; done
     fi
+    # the same losses and accuracies, by as many ranks as one likes
+    if wanted "$title digits_mpi" &&
+       build "$title digits_mpi" "$tmp/digits" -O1 -w "$root/examples/digits_mpi.c"; then
+        run "$title digits_mpi -n 1" 1 '^test accuracy' "$tmp/digits" --epochs 2 --plain
+        grep -E '^epoch|^test' "$tmp/log" >"$tmp/alone"
+        run "$title digits_mpi -n 4" 4 '^test accuracy' "$tmp/digits" --epochs 2 --plain
+        grep -E '^epoch|^test' "$tmp/log" >"$tmp/together"
+        if cmp -s "$tmp/alone" "$tmp/together"; then good "$title digits_mpi, one rank and four"
+        else diff "$tmp/alone" "$tmp/together"; bad "$title digits_mpi, one rank and four" 'they differ'; fi
+    fi
 done
 [ -n "$found" ] || skip mpi 'neither Open MPI nor MPICH is here (openmpi-bin libopenmpi-dev, mpich libmpich-dev)'
 tail=
