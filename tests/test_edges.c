@@ -1051,10 +1051,10 @@ TEST(dims_that_do_not_lie_last) {                     /* the same as of the tran
         {"aten::count_nonzero.dim_IntList", 1, 0}, {"aten::var.dim", 1, 1e-4}, {"aten::logsumexp", 1, 1e-4},
         {"aten::norm.ScalarOpt_dim", 2, 1e-4}, {"aten::nansum", 1, 1e-4}, {"aten::cumsum", 3, 1e-4}, {"aten::softmax.int", 3, 1e-5}};
     static const opd_scalar_type types[] = {OPD_FLOAT32, OPD_FLOAT64, OPD_BFLOAT16, OPD_INT64, OPD_INT32, OPD_BOOL};
-    static const int64_t sizes[][2] = {{67, 300}, {33, 9}, {1500, 130}, {2, 1100}, {64, 8}};
+    static const int64_t sizes[][2] = {{67, 300}, {33, 9}, {1500, 130}, {2, 1100}, {64, 8}, {700, 24}, {513, 64}};
     int i, k, j, last;
     opd_manual_seed(5);
-    for (k = 0; k < 5; k++) {
+    for (k = 0; k < 7; k++) {
         for (j = 0; j < 6; j++) {
             opd_tensor *x = opd_randn(OPD_INTS(sizes[k][0], sizes[k][1]), OPD_FLOAT32), *first = NULL;
             x = opd_to_dtype(j > 2 ? opd_mul_Scalar(x, opd_value_int(3)) : x, types[j]);
