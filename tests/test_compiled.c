@@ -1,0 +1,319 @@
+/* Graphs written as C: of every operator by its card's sample cases, and of exported programs, compiled by $CC (else cc)
+   and run on other numbers than the example's, against runs of the graphs. */
+#define _GNU_SOURCE 1
+#include "cases.h"
+#include "program_files.h"
+#include <dlfcn.h>
+
+#define MOST_UNITS 8000
+/* A function of C, what it gets, and what it must give. */
+typedef struct unit {
+    char name[24], what[200];
+    opd_tensor *inputs[OPD_MAX_ARGS], *want[MOST_RESULTS];
+    int ninputs, nwant;
+    double tolerance;
+} unit;
+static unit units[MOST_UNITS];
+static int nunits;
+static char folder[64];
+
+typedef struct model { const unsigned char *weights; unsigned char *fixed, *arena; } model;
+/* What the table of all functions has of each. */
+typedef struct entry {
+    int (*init)(void *model, const void *weights, void *fixed, void *arena);
+    int (*call)(const void *model, void *const *inputs, void *const *outputs);
+    long long weights, fixed, arena;
+} entry;
+
+static bool have_compiler(void) { return system("${CC:-cc} --version >/dev/null 2>&1") == 0; }
+static const char *new_folder(void) {
+    (void)snprintf(folder, sizeof folder, "/tmp/opd_compiled.XXXXXX");
+    return mkdtemp(folder);
+}
+static void remove_folder(void) {
+    char command[120];
+    (void)snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    CHECK_INT(system(command), 0);
+}
+static void forget_units(void) {
+    int i, k;
+    for (i = 0; i < nunits; i++) {
+        for (k = 0; k < units[i].ninputs; k++) { opd_release(units[i].inputs[k]); }
+        for (k = 0; k < units[i].nwant; k++) { opd_release(units[i].want[k]); }
+    }
+    nunits = 0;
+}
+/* Memory from a multiple of 64 bytes on, inside of *block. */
+static unsigned char *aligned(long long bytes, void **block) {
+    *block = calloc((size_t)bytes + 128, 1);
+    return (unsigned char *)(((uintptr_t)*block + 63) / 64 * 64);
+}
+/* Compiles all units into one library with a table; NULL: it cannot. */
+static const entry *compile_units(void **library, const char *flags) {
+    char path[120], command[800];
+    FILE *file;
+    int i;
+    (void)snprintf(path, sizeof path, "%s/table.c", folder);
+    if (!(file = fopen(path, "w"))) { return NULL; }
+    for (i = 0; i < nunits; i++) { fprintf(file, "#include \"%s.h\"\n", units[i].name); }
+    fprintf(file, "typedef struct entry {\n    int (*init)(void *, const void *, void *, void *);\n"
+            "    int (*call)(const void *, void *const *, void *const *);\n    long long weights, fixed, arena;\n} entry;\n"
+            "const entry table[] = {\n");
+    for (i = 0; i < nunits; i++) {
+        const char *const n = units[i].name;
+        fprintf(file, "    {(int (*)(void *, const void *, void *, void *))%s_init,\n"
+                "     (int (*)(const void *, void *const *, void *const *))%s_call,\n"
+                "     %s_WEIGHTS_BYTES, %s_FIXED_BYTES, %s_ARENA_BYTES},\n", n, n, n, n, n);
+    }
+    fprintf(file, "};\n");
+    if (fclose(file)) { return NULL; }
+    (void)snprintf(command, sizeof command, "cd '%s' && ls | grep '[.]c$' | xargs -n 50 ${CC:-cc} %s -fPIC -w -c && "
+                   "ls | grep '[.]o$' > objects && ${CC:-cc} -shared -o all.so @objects -lm", folder, flags);
+    CHECK_INT(system(command), 0);
+    (void)snprintf(path, sizeof path, "%s/all.so", folder);
+    *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!*library) { printf("%s\n", dlerror()); }
+    CHECK(*library != NULL);
+    return *library ? (const entry *)dlsym(*library, "table") : NULL;
+}
+static void read_weights(const unit *u, unsigned char *weights, long long bytes) {
+    char path[120];
+    FILE *file;
+    (void)snprintf(path, sizeof path, "%s/%s.weights", folder, u->name);
+    file = fopen(path, "rb");
+    CHECK(file != NULL && fread(weights, 1, (size_t)bytes, file) <= (size_t)bytes);
+    if (file) { (void)fclose(file); }
+}
+/* Whether the differences are small for numbers of that size. */
+static void close_values(opd_tensor *got, opd_tensor *want, double tolerance, const char *text) {
+    double most = 0, far = 0;
+    int64_t i;
+    opd_tensor *const a = opd_to_dtype(got, OPD_FLOAT64), *const b = opd_to_dtype(want, OPD_FLOAT64);
+    opd_tensor *const x = opd_contiguous(a), *const y = opd_contiguous(b);
+    CHECK_OR_RETURN(x != NULL && y != NULL);
+    for (i = 0; i < opd_numel(y); i++) {
+        const double p = opd_data_f64(x)[i], q = opd_data_f64(y)[i];
+        if (p == q || (p != p && q != q)) { continue; }
+        if (fabs(q) < 1e300) { most = fmax(most, fabs(q)); }
+        far = fabs(p - q) >= 0 ? fmax(far, fabs(p - q)) : (double)INFINITY;
+    }
+    if (!(far <= tolerance * fmax(most, 1))) { printf("%s: %g of %g\n", text, far, most); }
+    CHECK(far <= tolerance * fmax(most, 1));
+}
+static void run_unit(const unit *u, const entry *e) {
+    void *blocks[3], *in[OPD_MAX_ARGS], *out[MOST_RESULTS];
+    opd_tensor *got[MOST_RESULTS];
+    model m;
+    int i;
+    OPD_SCOPED;
+    unsigned char *const weights = aligned(e->weights, &blocks[0]);
+    unsigned char *const fixed = aligned(e->fixed, &blocks[1]), *const arena = aligned(e->arena, &blocks[2]);
+    read_weights(u, weights, e->weights);
+    for (i = 0; i < u->ninputs; i++) { in[i] = opd_data(u->inputs[i]); }
+    for (i = 0; i < u->nwant; i++) {
+        got[i] = opd_empty_like(u->want[i]);
+        out[i] = opd_data(got[i]);
+    }
+    CHECK_INT(e->init(&m, weights, fixed, arena), 0);
+    CHECK_INT(e->call(&m, in, out), 0);
+    for (i = 0; i < u->nwant; i++) { close_values(got[i], u->want[i], u->tolerance, u->what); }
+    for (i = 0; i < 3; i++) { free(blocks[i]); }
+}
+static void run_units(const char *flags) {
+    void *library = NULL;
+    const entry *const table = nunits ? compile_units(&library, flags) : NULL;
+    int i;
+    for (i = 0; table && i < nunits; i++) { run_unit(&units[i], &table[i]); }
+    if (library) { (void)dlclose(library); }
+    forget_units();
+}
+
+//-- operators ----------------------------------------------------------------------------------------------------------
+
+static bool read_case(op_case *c, const opd_op *op, const char *text, opd_scalar_type dtype, int first_seed) {
+    memset(c, 0, sizeof *c);
+    c->op = op;
+    c->dtype = dtype;
+    c->smooth = true;
+    c->first_seed = first_seed;
+    return case_read_next(c, &text);
+}
+static int case_inputs(const op_case *c, opd_tensor **in) {
+    int i, n = 0;
+    for (i = 0; i < c->nargs; i++) { if (c->args[i].tag == OPD_TAG_TENSOR) { in[n++] = c->args[i].u.t; } }
+    return n;
+}
+/* 1: written, 0: it says that it cannot be, -1: there is no graph of it. */
+static int add_case(const opd_op *op, const char *text, opd_scalar_type dtype) {
+    static op_case c, other;
+    opd_tensor *in[OPD_MAX_ARGS], *others[OPD_MAX_ARGS], *want[MOST_RESULTS];
+    unit *const u = &units[nunits];
+    opd_c_options o;
+    opd_graph *g;
+    int i, n, rc;
+    OPD_SCOPED;
+    if (nunits == MOST_UNITS || !read_case(&c, op, text, dtype, 0) || !read_case(&other, op, text, dtype, 40)) {
+        opd_error_clear();
+        return -1;
+    }
+    for (i = 0; i < c.nargs; i++) { if (c.args[i].tag == OPD_TAG_TENSORS) { (void)read_case(&other, op, text, dtype, 0); } }
+    n = case_inputs(&c, in);
+    (void)case_inputs(&other, others);
+    g = opd_graph_trace(case_call, &c, in, n, NULL);
+    memset(u, 0, sizeof *u);
+    for (i = 0; g && i < n; i++) { u->inputs[i] = opd_clone(others[i]); }       /* before a run writes into it */
+    u->nwant = g ? opd_graph_run(g, others, n, want, MOST_RESULTS) : -1;
+    if (!opd_ok() || u->nwant < 0) {
+        opd_error_clear();
+        opd_graph_free(g);
+        return -1;
+    }
+    memset(&o, 0, sizeof o);
+    (void)snprintf(u->name, sizeof u->name, "u%d", nunits);
+    o.name = u->name;
+    rc = opd_graph_write_c(g, u->inputs, n, folder, &o);
+    opd_graph_free(g);
+    if (rc) {
+        if (getenv("OPD_VERBOSE")) { printf("%s: %s\n", what, opd_error_message()); }
+        CHECK(strlen(opd_error_message()) > 10);
+        opd_error_clear();
+        return 0;
+    }
+    (void)snprintf(u->what, sizeof u->what, "%s", what);
+    u->ninputs = n;
+    u->tolerance = dtype == OPD_FLOAT64 ? 1e-9 : dtype == OPD_BFLOAT16 ? 2e-2 : dtype == OPD_FLOAT16 ? 2e-3 : 2e-5;
+    for (i = 0; i < n; i++) { (void)opd_keep(u->inputs[i]); }
+    for (i = 0; i < u->nwant; i++) { want[i] = opd_keep(opd_clone(want[i])); u->want[i] = want[i]; }
+    nunits++;
+    return 1;
+}
+static void walk(opd_scalar_type dtype, int least) {
+    const opd_op *op;
+    int right = 0, refused = 0;
+    if (!have_compiler()) { SKIP("no cc"); }
+    CHECK_OR_RETURN(new_folder() != NULL);
+    for (op = opd_op_next(NULL); op; op = opd_op_next(op)) {
+        const opd_op_desc *card = opd_op_card(op);
+        const char *text = card && card->cases && !is_random(op) && check_walks(opd_op_name(op)) ? card->cases : "";
+        for (; *text; text += strcspn(text, ";")) {
+            int one;
+            text += *text == ';';
+            (void)snprintf(what, sizeof what, "    %s \"%.*s\" %s", opd_op_name(op), (int)strcspn(text, ";"), text,
+                           opd_dtype_name(dtype));
+            one = add_case(op, text, dtype);
+            right += one == 1;
+            refused += one == 0;
+        }
+    }
+    printf("%d written, %d refused\n", right, refused);
+    CHECK(getenv("CHECK_PART") || right > least);
+    run_units("-O1");
+    remove_folder();
+}
+TEST(operators_of_float32) { walk(OPD_FLOAT32, 800); }
+TEST(operators_of_float64) { walk(OPD_FLOAT64, 800); }
+TEST(operators_of_bfloat16) { walk(OPD_BFLOAT16, 500); }
+TEST(operators_of_float16) { walk(OPD_FLOAT16, 500); }
+
+//-- exported programs --------------------------------------------------------------------------------------------------
+
+/* 1: written, 0: it says that it cannot be. */
+static int add_program(const char *name, const char *end) {
+    unit *const u = &units[nunits];
+    opd_value in[64], out[MOST_RESULTS];
+    opd_c_options o;
+    int i, n, rc;
+    OPD_SCOPED;
+    opd_program *const program = opd_program_load(golden(name, end), NULL);
+    opd_tensor_file *const file = opd_tensor_file_open(golden(name, ".npz"));
+    CHECK(program && file);
+    if (!program || !file) { return 0; }
+    (void)snprintf(what, sizeof what, "    %s%s", name, end);
+    n = fill(program, file, in);
+    memset(u, 0, sizeof *u);
+    memset(&o, 0, sizeof o);
+    (void)snprintf(u->name, sizeof u->name, "u%d", nunits);
+    (void)snprintf(u->what, sizeof u->what, "%s", what);
+    o.name = u->name;
+    u->tolerance = strstr(name, "bf16") ? 4e-2 : 1e-5;
+    rc = opd_program_write_c(program, in, n, folder, &o);
+    if (rc) {
+        if (getenv("OPD_VERBOSE")) { printf("%s: %s\n", what, opd_error_message()); }
+        CHECK(strlen(opd_error_message()) > 10);
+        opd_error_clear();
+    }
+    for (i = 0; rc == 0 && i < n; i++) {
+        if (in[i].tag == OPD_TAG_TENSOR) { u->inputs[u->ninputs++] = opd_keep(opd_clone(in[i].u.t)); }
+    }
+    u->nwant = rc == 0 ? opd_program_run(program, in, n, out, MOST_RESULTS) : 0;
+    CHECK(u->nwant >= 0);
+    for (i = 0, n = 0; i < u->nwant; i++) {
+        if (out[i].tag == OPD_TAG_TENSOR) { u->want[n++] = opd_keep(opd_clone(opd_detach(out[i].u.t))); }
+    }
+    u->nwant = n;
+    opd_tensor_file_close(file);
+    opd_program_free(program);
+    nunits += rc == 0;
+    return rc == 0;
+}
+TEST(exported_programs) {
+    static const char *const files[] = {"conv", "conv_training", "heads", "mlp", "mlp_bf16", "state", "tied", "clicks", "const_graph",
+                                        "fours", "modes", "numbers", "quantized", "size_as_input", "sizes", "strides",
+                                        "tensor_of_sizes", "tree", "two", "writers", "effects", "hints", "map", "scan",
+                                        NULL};
+    int i, right = 0;
+    if (!have_compiler()) { SKIP("no cc"); }
+    CHECK_OR_RETURN(new_folder() != NULL);
+    for (i = 0; files[i]; i++) { if (access(golden(files[i], ".npz"), R_OK) == 0) { right += add_program(files[i], ".pt2"); } }
+    printf("%d programs written\n", right);
+    CHECK(right >= 4);
+    run_units("-O1");
+    remove_folder();
+}
+
+//-- what is refused ----------------------------------------------------------------------------------------------------
+
+static int doubled(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user;
+    (void)n;
+    out[0] = opd_add(in[0], in[0]);
+    return out[0] ? 1 : -1;
+}
+static int sorted(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user;
+    (void)n;
+    out[0] = OPD_CALL(opd_find("aten::sort"), in[0]);
+    return out[0] ? 1 : -1;
+}
+TEST(bad_arguments_and_operators_without_a_form_in_c) {
+    static const char *const names[] = {"", "7up", "a-b", "a/b", "a name of many letters that is too long for C, and no name"};
+    const int64_t sizes[] = {2, 3};
+    opd_tensor *x = opd_ones(opd_ints_of(sizes, 2), OPD_FLOAT32), *half = opd_to_dtype(x, OPD_FLOAT16);
+    opd_graph *const g = opd_graph_trace(doubled, NULL, &x, 1, NULL), *const s = opd_graph_trace(sorted, NULL, &x, 1, NULL);
+    opd_c_options o;
+    int i;
+    memset(&o, 0, sizeof o);
+    CHECK_OR_RETURN(g && s && new_folder());
+    for (i = 0; i < 5; i++) {
+        o.name = names[i];
+        CHECK_INT(opd_graph_write_c(g, &x, 1, folder, &o), -1);
+        CHECK(strstr(opd_error_message(), "name") != NULL);
+        opd_error_clear();
+    }
+    CHECK_INT(opd_graph_write_c(NULL, &x, 1, folder, NULL), -1);
+    opd_error_clear();
+    CHECK_INT(opd_graph_write_c(g, &x, 0, folder, NULL), -1);
+    opd_error_clear();
+    CHECK_INT(opd_graph_write_c(g, &x, 1, "/no/such/folder", NULL), -1);
+    CHECK(strstr(opd_error_message(), "/no/such/folder") != NULL);
+    opd_error_clear();
+    CHECK_INT(opd_graph_write_c(s, &x, 1, folder, NULL), -1);
+    CHECK(strstr(opd_error_message(), "aten::sort") != NULL);
+    opd_error_clear();
+    CHECK_INT(opd_graph_write_c(g, &half, 1, folder, NULL), 0);     /* and works again afterwards */
+    CHECK_INT(opd_graph_run(g, &x, 1, &x, 1), 1);
+    opd_graph_free(g);
+    opd_graph_free(s);
+    remove_folder();
+}
+CHECK_MAIN()
