@@ -27,7 +27,7 @@
      The library is copied into a file in memory (memfd, or a temporary file that is gone afterwards), where the entries
      for libtorch among its dependencies name a small library instead, which is made in memory, too.  That one has one
      stub for each function the model asks for, under a name that is the model's name of it with another first letter:
-     so nothing meets the symbols of a libtorch that this process may have, and several models do not meet each other. */
+     so nothing meets the symbols of a libtorch that this process may have, and models do not meet each other. */
 #ifndef OPDISPATCH_AOTI_H
 #define OPDISPATCH_AOTI_H
 
@@ -207,7 +207,8 @@ typedef struct opdi_aoti_pair { const char *name; void *handle; } opdi_aoti_pair
 enum {
     OPDI_AOTI_CREATE, OPDI_AOTI_DELETE, OPDI_AOTI_RUN, OPDI_AOTI_NINPUTS, OPDI_AOTI_NOUTPUTS, OPDI_AOTI_INPUT,
     OPDI_AOTI_OUTPUT, OPDI_AOTI_NCONSTANTS, OPDI_AOTI_SYMBOL, OPDI_AOTI_FQN, OPDI_AOTI_DTYPE, OPDI_AOTI_BYTES,
-    OPDI_AOTI_FOLDED, OPDI_AOTI_TYPE, OPDI_AOTI_UPDATE, OPDI_AOTI_SHARE, OPDI_AOTI_ENTRIES, OPDI_AOTI_BLOB, OPDI_AOTI_BLOB_SIZE,
+    OPDI_AOTI_FOLDED, OPDI_AOTI_TYPE, OPDI_AOTI_UPDATE, OPDI_AOTI_SHARE, OPDI_AOTI_ENTRIES, OPDI_AOTI_BLOB,
+        OPDI_AOTI_BLOB_SIZE,
     OPDI_AOTI_LAST_ERROR, OPDI_AOTI_FUNCTIONS
 };
 typedef struct opdi_aoti_export { const char *name; bool needed; } opdi_aoti_export;
@@ -641,7 +642,8 @@ static int32_t opdi_aoti_from_blob_v2(void *data, int64_t ndim, const int64_t *s
                                       int32_t layout, const uint8_t *metadata, int64_t metadata_size) {
     if (layout == 3) { return opdi_aoti_from_packed(data, dtype, metadata, metadata_size, out); }
     if (layout != 0) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "a compiled model asks for a tensor of layout %d: only strided ones are here",
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "a compiled model asks for a tensor of layout %d: only strided ones are "
+                       "here",
                        (int)layout);
         return 1;
     }
@@ -795,7 +797,8 @@ static int32_t opdi_aoti_check_finite(const char *name, void *handle) {
     const bool finite = opd_item_i64(opd_all(opd_isfinite(tensor))) != 0;
     opd_scope_close(&scope);
     if (opd_ok() && !finite) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "%s of the compiled model has an infinity or a NaN", name ? name : "a tensor");
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "%s of the compiled model has an infinity or a NaN",
+                       name ? name : "a tensor");
     }
     return opdi_aoti_status();
 }
@@ -1140,7 +1143,8 @@ static opd_tensor *opdi_aoti_apply(opd_tensor *self, const opd_value *name, cons
     (void)opd_fail(OPD_ERROR_NOT_FOUND, "a compiled model asks for '%.40s' behind a product, which is not there", text);
     return NULL;
 }
-static opd_tensor *opdi_aoti_combine(opd_tensor *self, opd_tensor *other, const opd_value *name, const opd_value *alpha) {
+static opd_tensor *opdi_aoti_combine(opd_tensor *self, opd_tensor *other, const opd_value *name,
+                                     const opd_value *alpha) {
     const char *text = name->tag == OPD_TAG_STR ? name->u.s : "";
     const opd_value factor = alpha->tag == OPD_TAG_NONE ? opd_value_int(1) : *alpha;
     if (strcmp(text, "add") == 0 || strcmp(text, "sum") == 0) { return opd_add_full(self, other, factor); }
@@ -1243,7 +1247,8 @@ static int opdi_aoti_mkl_linear(const opd_value *args, void *const *handles, opd
     (void)handles;
     return opdi_aoti_return(rets, opd_linear_full(args[0].u.t, args[2].u.t, opdi_aoti_arg(&args[3])));
 }
-/* A packed weight of a recurrent layer, [1, 1, features, gates, outputs], as PyTorch has it: [gates * outputs, features] */
+/* A packed weight of a recurrent layer, [1, 1, features, gates, outputs], as PyTorch has it: [gates * outputs,
+   features] */
 static opd_tensor *opdi_aoti_gates(opd_tensor *weight, void *handle) {
     static const int64_t order[5] = {0, 1, 3, 4, 2};
     int64_t sizes[2];
@@ -1313,8 +1318,72 @@ static int opdi_aoti_mm_plus_mm(const opd_value *args, void *const *handles, opd
     return sum && opd_copy_(args[4].u.t, sum) ? 0 : -1;
 }
 
-/* Functions that are no operators of ATen, or have other arguments than these: by schemas of our own.  compose NULL: the
-   operator of that name is called with them. */
+static int opdi_aoti_addmm_activation(const opd_value *args, void *const *handles, opd_value *rets) {
+    static opd_op *addmm;
+    (void)handles;
+    opd_tensor *sum = opd_call_op(OPD_OP(&addmm, "aten::addmm"), args, 5);
+    return opdi_aoti_return(rets, !sum ? NULL : args[5].u.i ? opd_gelu_full(sum, "tanh") : opd_relu(sum));
+}
+static int opdi_aoti_int_mm(const opd_value *args, void *const *handles, opd_value *rets) {
+    (void)handles;
+    (void)rets;
+    opd_tensor *a = opd_to_dtype(args[0].u.t, OPD_INT32), *b = opd_to_dtype(args[1].u.t, OPD_INT32);
+    opd_tensor *product = a && b ? opd_mm(a, b) : NULL;
+    return product && opd_copy_(args[2].u.t, product) ? 0 : -1;
+}
+/* Rows of whole numbers, [n, k], each with a factor. */
+static int opdi_aoti_int8_mm(const opd_value *args, void *const *handles, opd_value *rets) {
+    (void)handles;
+    opd_tensor *weight = opd_to_dtype(args[1].u.t, opd_dtype(args[0].u.t));
+    opd_tensor *product = weight ? opd_mm(args[0].u.t, opd_t(weight)) : NULL;
+    return opdi_aoti_return(rets, product ? opd_to_dtype(opd_mul(product, args[2].u.t), opd_dtype(args[0].u.t)) : NULL);
+}
+/* The gradient of masked_scatter by its source: what mask has of grad, and zeros behind it. */
+static int opdi_aoti_masked_backward(const opd_value *args, void *const *handles, opd_value *rets) {
+    int64_t count = 1, first = 0;
+    (void)handles;
+    for (int i = 0; i < args[2].n; i++) { count *= args[2].u.ints[i]; }
+    opd_tensor *found = opd_masked_select(args[0].u.t, args[1].u.t);
+    opd_tensor *all = found ? opd_zeros(opd_ints_of(&count, 1), opd_dtype(found)) : NULL;
+    const int64_t there = all && opd_numel(found) < count ? opd_numel(found) : count;
+    if (all && !opd_copy_(opd_narrow(all, 0, first, there), opd_narrow(found, 0, first, there))) { return -1; }
+    return opdi_aoti_return(rets, all ? opd_view(all, opd_ints_of(args[2].u.ints, args[2].n)) : NULL);
+}
+static int opdi_aoti_set(const opd_value *args, void *const *handles, opd_value *rets) {
+    (void)handles;
+    (void)rets;
+    return opd_tensor_set_data(args[0].u.t, args[1].u.t);
+}
+static int opdi_aoti_uniform(const opd_value *args, void *const *handles, opd_value *rets) {
+    static opd_op *uniform;
+    opd_value values[3];
+    (void)handles;
+    opd_tensor *like = opd_empty_like(args[0].u.t);
+    values[0] = opd_value_tensor(like);
+    values[1] = args[1];
+    values[2] = args[2];
+    return opdi_aoti_return(rets, like ? opd_call_op(OPD_OP(&uniform, "aten::uniform_"), values, 3) : NULL);
+}
+/* rand_like and randn_like, whose generator is the default one. */
+static int opdi_aoti_rand_like(const opd_value *args, void *const *handles, opd_value *rets) {
+    static opd_op *rand_like;
+    opd_value values[6];
+    (void)handles;
+    values[0] = args[0];
+    for (int i = 1; i < 6; i++) { values[i] = args[i + 1]; }
+    return opdi_aoti_return(rets, opd_call_op(OPD_OP(&rand_like, "aten::rand_like"), values, 6));
+}
+static int opdi_aoti_randn_like(const opd_value *args, void *const *handles, opd_value *rets) {
+    static opd_op *randn_like;
+    opd_value values[6];
+    (void)handles;
+    values[0] = args[0];
+    for (int i = 1; i < 6; i++) { values[i] = args[i + 1]; }
+    return opdi_aoti_return(rets, opd_call_op(OPD_OP(&randn_like, "aten::randn_like"), values, 6));
+}
+
+/* Functions that are no operators of ATen, or have other arguments than these: by schemas of our own.  compose NULL:
+   the    operator of that name is called with them. */
 typedef struct opdi_aoti_other { const char *symbol, *schema; opdi_aoti_compose compose; } opdi_aoti_other;
 static const opdi_aoti_other opdi_aoti_others[] = {
     {"aoti_torch_cpu__linear_pointwise",
@@ -1340,6 +1409,24 @@ static const opdi_aoti_other opdi_aoti_others[] = {
      "rnn(Tensor input, Tensor w0, Tensor w1, Tensor w2, Tensor w3, Tensor hx, Tensor cx, bool reverse, int[] sizes, "
      "int mode, int hidden, int layers, bool biases, bool bidirectional, bool batch_first, bool train) -> "
      "(Tensor, Tensor, Tensor, Tensor)", opdi_aoti_rnn_layer},
+    {"aoti_torch_cpu__addmm_activation",
+     "addmm(Tensor self, Tensor a, Tensor b, Scalar beta, Scalar alpha, bool gelu) -> Tensor",
+         opdi_aoti_addmm_activation},
+    {"aoti_torch_cpu__int_mm_out", "mm(Tensor self, Tensor mat2, *, Tensor(a!) out) -> Tensor(a!)", opdi_aoti_int_mm},
+    {"aoti_torch_cpu__weight_int8pack_mm", "mm(Tensor self, Tensor mat2, Tensor scales) -> Tensor", opdi_aoti_int8_mm},
+    {"aoti_torch_cpu_masked_scatter_backward",
+     "masked(Tensor grad, Tensor mask, int[] sizes) -> Tensor", opdi_aoti_masked_backward},
+    {"aoti_torch_cpu_set__source_Tensor", "set_(Tensor(a!) self, Tensor source) -> Tensor(a!)", opdi_aoti_set},
+    {"aoti_torch_cpu_uniform",
+     "uniform(Tensor self, float from, float to, Generator? generator) -> Tensor", opdi_aoti_uniform},
+    {"aoti_torch_cpu_rand_like_generator",
+     "like(Tensor self, Generator? generator, ScalarType? dtype, Layout? layout, "
+     "Device? device, bool? pin, MemoryFormat? format) -> Tensor", opdi_aoti_rand_like},
+    {"aoti_torch_cpu_randn_like_generator",
+     "like(Tensor self, Generator? generator, ScalarType? dtype, Layout? layout, "
+     "Device? device, bool? pin, MemoryFormat? format) -> Tensor", opdi_aoti_randn_like},
+    {"aoti_torch_cpu__efficientzerotensor",
+     "aten::zeros(int[] size, ScalarType? dtype, Layout? layout, Device? device, bool? pin) -> Tensor", NULL},
     {"aoti_torch_scatter_out",
      "scatter(Tensor self, int dim, Tensor index, Tensor src, *, Tensor(a!) out) -> Tensor(a!)", opdi_aoti_scatter},
     {"aoti_torch__mm_plus_mm_out",
@@ -1353,7 +1440,8 @@ static const opdi_aoti_other opdi_aoti_others[] = {
     {"aoti_torch_bmm_out", "aten::bmm.out(Tensor self, Tensor mat2, *, Tensor(a!) out) -> Tensor", NULL},
     {"aoti_torch_mm_out", "aten::mm.out(Tensor self, Tensor mat2, *, Tensor(a!) out) -> Tensor", NULL},
     {"aoti_torch_nonzero", "aten::nonzero(Tensor self) -> Tensor", NULL},
-    {"aoti_torch_repeat_interleave_Tensor", "aten::repeat_interleave.Tensor(Tensor repeats, int? size) -> Tensor", NULL},
+    {"aoti_torch_repeat_interleave_Tensor",
+     "aten::repeat_interleave.Tensor(Tensor repeats, int? size) -> Tensor", NULL},
     {"aoti_torch_view_as_real", "aten::view_as_real(Tensor self) -> Tensor", NULL},
     {"aoti_torch_view_dtype", "aten::view.dtype(Tensor self, ScalarType dtype) -> Tensor", NULL},
     {"aoti_torch__fft_c2c", "aten::_fft_c2c(Tensor self, int[] dim, int norm, bool forward) -> Tensor", NULL},
@@ -1392,12 +1480,14 @@ static const opdi_aoti_math opdi_aoti_maths[] = {
     {"sqrt", sqrtf, sqrt, NULL, NULL}, {"ceil", ceilf, ceil, NULL, NULL}, {"floor", floorf, floor, NULL, NULL},
     {"round", roundf, round, NULL, NULL}, {"rint", rintf, rint, NULL, NULL}, {"trunc", truncf, trunc, NULL, NULL},
     {"fabs", fabsf, fabs, NULL, NULL}, {"pow", NULL, NULL, powf, pow}, {"atan2", NULL, NULL, atan2f, atan2},
-    {"hypot", NULL, NULL, hypotf, hypot}, {"fmod", NULL, NULL, fmodf, fmod}, {"copysign", NULL, NULL, copysignf, copysign},
-    {"nextafter", NULL, NULL, nextafterf, nextafter}, {"fdim", NULL, NULL, fdimf, fdim}, {"fmax", NULL, NULL, fmaxf, fmax},
+    {"hypot", NULL, NULL, hypotf, hypot}, {"fmod", NULL, NULL, fmodf, fmod},
+    {"copysign", NULL, NULL, copysignf, copysign},
+    {"nextafter", NULL, NULL, nextafterf, nextafter}, {"fdim", NULL, NULL, fdimf, fdim},
+    {"fmax", NULL, NULL, fmaxf, fmax},
     {"fmin", NULL, NULL, fminf, fmin}
 };
 /* What a stub of a vector function hands over: which, and how many numbers of which size. */
-typedef struct opdi_aoti_vector { const opdi_aoti_math *math; void (*fast)(float *x); int count, element; } opdi_aoti_vector;
+typedef struct opdi_aoti_vector { const opdi_aoti_math *math; int count, element; } opdi_aoti_vector;
 
 static void opdi_aoti_vector_run(void *first, const void *second, const opdi_aoti_vector *vector) {
     const opdi_aoti_math *math = vector->math;
@@ -1405,8 +1495,7 @@ static void opdi_aoti_vector_run(void *first, const void *second, const opdi_aot
     double *d = (double *)first;
     const float *f_2 = (const float *)second;
     const double *d_2 = (const double *)second;
-    if (vector->fast) { vector->fast(f); }
-    else if (math->f32 && vector->element == 4) { for (int i = 0; i < vector->count; i++) { f[i] = math->f32(f[i]); } }
+    if (math->f32 && vector->element == 4) { for (int i = 0; i < vector->count; i++) { f[i] = math->f32(f[i]); } }
     else if (math->f64) { for (int i = 0; i < vector->count; i++) { d[i] = math->f64(d[i]); } }
     else if (vector->element == 4) { for (int i = 0; i < vector->count; i++) { f[i] = math->f32_2(f[i], f_2[i]); } }
     else { for (int i = 0; i < vector->count; i++) { d[i] = math->f64_2(d[i], d_2[i]); } }
@@ -1438,7 +1527,12 @@ static const opdi_aoti_math *opdi_aoti_vector_of(const char *name, int *count, i
 
 /* PLAIN functions are jumped to; CONSTANT ones return a number; THIRD ones get it as third argument. */
 typedef enum opdi_aoti_kind { OPDI_AOTI_PLAIN, OPDI_AOTI_CONSTANT, OPDI_AOTI_THIRD } opdi_aoti_kind;
-typedef struct opdi_aoti_symbol { const char *name; opdi_aoti_kind kind; uint64_t number; opdi_aoti_fn fn; } opdi_aoti_symbol;
+typedef struct opdi_aoti_symbol {
+    const char *name;
+    opdi_aoti_kind kind;
+    uint64_t number;
+    opdi_aoti_fn fn;
+} opdi_aoti_symbol;
 #define OPDI_AOTI_FN(name, fn) {name, OPDI_AOTI_PLAIN, 0, (opdi_aoti_fn)fn}
 static int32_t opdi_aoti_proxy(void *executor, int node, int nints, int64_t *ints, int ntensors, void **tensors);
 static const opdi_aoti_symbol opdi_aoti_symbols[] = {
@@ -1451,16 +1545,19 @@ static const opdi_aoti_symbol opdi_aoti_symbols[] = {
     {"aoti_torch_dtype_uint8", OPDI_AOTI_CONSTANT, 0, NULL}, {"aoti_torch_dtype_int8", OPDI_AOTI_CONSTANT, 1, NULL},
     {"aoti_torch_dtype_int16", OPDI_AOTI_CONSTANT, 2, NULL}, {"aoti_torch_dtype_int32", OPDI_AOTI_CONSTANT, 3, NULL},
     {"aoti_torch_dtype_int64", OPDI_AOTI_CONSTANT, 4, NULL}, {"aoti_torch_dtype_float16", OPDI_AOTI_CONSTANT, 5, NULL},
-    {"aoti_torch_dtype_float32", OPDI_AOTI_CONSTANT, 6, NULL}, {"aoti_torch_dtype_float64", OPDI_AOTI_CONSTANT, 7, NULL},
+    {"aoti_torch_dtype_float32", OPDI_AOTI_CONSTANT, 6, NULL},
+    {"aoti_torch_dtype_float64", OPDI_AOTI_CONSTANT, 7, NULL},
     {"aoti_torch_dtype_complex32", OPDI_AOTI_CONSTANT, 8, NULL},
     {"aoti_torch_dtype_complex64", OPDI_AOTI_CONSTANT, 9, NULL},
-    {"aoti_torch_dtype_complex128", OPDI_AOTI_CONSTANT, 10, NULL}, {"aoti_torch_dtype_bool", OPDI_AOTI_CONSTANT, 11, NULL},
+    {"aoti_torch_dtype_complex128", OPDI_AOTI_CONSTANT, 10, NULL},
+    {"aoti_torch_dtype_bool", OPDI_AOTI_CONSTANT, 11, NULL},
     {"aoti_torch_dtype_bfloat16", OPDI_AOTI_CONSTANT, 15, NULL},
     {"aoti_torch_dtype_float8_e5m2", OPDI_AOTI_CONSTANT, 23, NULL},
     {"aoti_torch_dtype_float8_e4m3fn", OPDI_AOTI_CONSTANT, 24, NULL},
     {"aoti_torch_dtype_float8_e5m2fnuz", OPDI_AOTI_CONSTANT, 25, NULL},
     {"aoti_torch_dtype_float8_e4m3fnuz", OPDI_AOTI_CONSTANT, 26, NULL},
-    {"aoti_torch_dtype_uint16", OPDI_AOTI_CONSTANT, 27, NULL}, {"aoti_torch_dtype_uint32", OPDI_AOTI_CONSTANT, 28, NULL},
+    {"aoti_torch_dtype_uint16", OPDI_AOTI_CONSTANT, 27, NULL},
+    {"aoti_torch_dtype_uint32", OPDI_AOTI_CONSTANT, 28, NULL},
     {"aoti_torch_dtype_uint64", OPDI_AOTI_CONSTANT, 29, NULL},
     {"aoti_torch_dtype_float8_e8m0fnu", OPDI_AOTI_CONSTANT, 44, NULL},
     {"aoti_torch_dtype_float4_e2m1fn_x2", OPDI_AOTI_CONSTANT, 45, NULL},
@@ -1472,7 +1569,8 @@ static const opdi_aoti_symbol opdi_aoti_symbols[] = {
     {"aoti_torch_layout__mkldnn", OPDI_AOTI_CONSTANT, 3, NULL},
     {"aoti_torch_layout_sparse_csc", OPDI_AOTI_CONSTANT, 4, NULL},
     {"aoti_torch_layout_sparse_bsr", OPDI_AOTI_CONSTANT, 5, NULL},
-    {"aoti_torch_layout_sparse_bsc", OPDI_AOTI_CONSTANT, 6, NULL}, {"aoti_torch_layout_jagged", OPDI_AOTI_CONSTANT, 7, NULL},
+    {"aoti_torch_layout_sparse_bsc", OPDI_AOTI_CONSTANT, 6, NULL},
+    {"aoti_torch_layout_jagged", OPDI_AOTI_CONSTANT, 7, NULL},
     {"aoti_torch_memory_format_contiguous_format", OPDI_AOTI_CONSTANT, 0, NULL},
     {"aoti_torch_memory_format_preserve_format", OPDI_AOTI_CONSTANT, 1, NULL},
     {"aoti_torch_memory_format_channels_last", OPDI_AOTI_CONSTANT, 2, NULL},
@@ -1517,13 +1615,15 @@ static const opdi_aoti_symbol opdi_aoti_symbols[] = {
     OPDI_AOTI_FN("aoti_torch_get_dim", opdi_aoti_get_dim), OPDI_AOTI_FN("aoti_torch_get_numel", opdi_aoti_get_numel),
     OPDI_AOTI_FN("aoti_torch_get_sizes", opdi_aoti_get_sizes), OPDI_AOTI_FN("aoti_torch_get_size", opdi_aoti_get_size),
     OPDI_AOTI_FN("aoti_torch_get_strides", opdi_aoti_get_strides),
-    OPDI_AOTI_FN("aoti_torch_get_stride", opdi_aoti_get_stride), OPDI_AOTI_FN("aoti_torch_get_dtype", opdi_aoti_get_dtype),
+    OPDI_AOTI_FN("aoti_torch_get_stride", opdi_aoti_get_stride),
+    OPDI_AOTI_FN("aoti_torch_get_dtype", opdi_aoti_get_dtype),
     OPDI_AOTI_FN("aoti_torch_get_device_type", opdi_aoti_get_device_type),
     OPDI_AOTI_FN("aoti_torch_get_device_index", opdi_aoti_get_device_index),
     OPDI_AOTI_FN("aoti_torch_get_layout", opdi_aoti_get_layout),
     OPDI_AOTI_FN("aoti_torch_get_storage_offset", opdi_aoti_get_storage_offset),
     OPDI_AOTI_FN("aoti_torch_is_contiguous", opdi_aoti_is_contiguous),
-    OPDI_AOTI_FN("aoti_torch_is_defined", opdi_aoti_is_defined), OPDI_AOTI_FN("torch_has_storage", opdi_aoti_is_defined),
+    OPDI_AOTI_FN("aoti_torch_is_defined", opdi_aoti_is_defined),
+    OPDI_AOTI_FN("torch_has_storage", opdi_aoti_is_defined),
     OPDI_AOTI_FN("aoti_torch_new_tensor_handle", opdi_aoti_new_handle),
     OPDI_AOTI_FN("aoti_torch_new_uninitialized_tensor", opdi_aoti_new_undefined),
     OPDI_AOTI_FN("aoti_torch_assign_tensors", opdi_aoti_assign),
@@ -1677,7 +1777,9 @@ static void opdi_aoti_code_constant(opdi_aoti_bytes *code, uint64_t number) {
 static void opdi_aoti_code_vector(opdi_aoti_bytes *code, const opdi_aoti_vector *vector) {
     const int bytes = vector->count * vector->element;
     OPDI_AOTI_CODE(code, "\xf3\x0f\x1e\xfa\x55\x48\x89\xe5\x48\x83\xe4\xc0\x48\x81\xec\x80\x00\x00\x00");
-    if (bytes == 64) { OPDI_AOTI_CODE(code, "\x62\xf1\x7c\x48\x11\x04\x24\x62\xf1\x7c\x48\x11\x4c\x24\x01\xc5\xf8\x77"); }
+    if (bytes == 64) {
+        OPDI_AOTI_CODE(code, "\x62\xf1\x7c\x48\x11\x04\x24\x62\xf1\x7c\x48\x11\x4c\x24\x01\xc5\xf8\x77");
+    }
     else if (bytes == 32) { OPDI_AOTI_CODE(code, "\xc5\xfc\x11\x04\x24\xc5\xfc\x11\x4c\x24\x40\xc5\xf8\x77"); }
     else { OPDI_AOTI_CODE(code, "\x0f\x11\x04\x24\x0f\x11\x4c\x24\x40"); }
     OPDI_AOTI_CODE(code, "\x48\x89\xe7\x48\x8d\x74\x24\x40\x48\xba");
@@ -1964,7 +2066,8 @@ static void *opdi_aoti_at(const opdi_aoti_elf *elf, uint64_t address, uint64_t c
 static bool opdi_aoti_is_mapped(const opdi_aoti_elf *elf, uint64_t address, uint64_t count, uint32_t rights) {
     for (int i = 0; i < elf->nsegments; i++) {
         const Elf64_Phdr *segment = &elf->segments[i];
-        if (segment->p_type == PT_LOAD && (segment->p_flags & rights) == rights && address >= segment->p_vaddr && count <= segment->p_memsz &&
+        if (segment->p_type == PT_LOAD && (segment->p_flags & rights) == rights && address >= segment->p_vaddr &&
+            count <= segment->p_memsz &&
             address - segment->p_vaddr <= segment->p_memsz - count) {
             return true;
         }
@@ -2034,7 +2137,8 @@ static int opdi_aoti_elf_head(opdi_aoti_elf *elf) {
         }
         const uint32_t rights = segment->p_type == PT_DYNAMIC || segment->p_type == PT_GNU_RELRO ? PF_R | PF_W : PF_R;
         if (segment->p_type != PT_GNU_STACK && segment->p_memsz &&
-            !opdi_aoti_is_mapped(elf, segment->p_vaddr, segment->p_type == PT_TLS ? segment->p_filesz : segment->p_memsz,
+            !opdi_aoti_is_mapped(elf, segment->p_vaddr, segment->p_type == PT_TLS ? segment->p_filesz
+                                 : segment->p_memsz,
                                  rights)) {
             return opdi_aoti_damaged(elf, "its list of segments");
         }
@@ -2077,7 +2181,8 @@ static int opdi_aoti_elf_tables(opdi_aoti_elf *elf) {
     elf->ndynamic = end;
     elf->names_size = opdi_aoti_entry(elf, DT_STRSZ);
     elf->names = (char *)opdi_aoti_at(elf, opdi_aoti_entry(elf, DT_STRTAB), elf->names_size);
-    if (!elf->names || elf->names_size == 0 || elf->names[elf->names_size - 1] || opdi_aoti_entry(elf, DT_SYMENT) != 24) {
+    if (!elf->names || elf->names_size == 0 || elf->names[elf->names_size - 1] ||
+        opdi_aoti_entry(elf, DT_SYMENT) != sizeof(Elf64_Sym)) {
         return opdi_aoti_damaged(elf, "its names");
     }
     const uint64_t hash = opdi_aoti_entry(elf, DT_HASH), gnu = opdi_aoti_entry(elf, DT_GNU_HASH);
@@ -2233,7 +2338,8 @@ static int opdi_aoti_elf_bind(opdi_aoti_elf *elf, opdi_aoti_library *library, bo
             strncmp(name, "Sleef_", 6) == 0 || strstr(name, "3c10") || strstr(name, "2at");
         if (there == 0 && torch && ELF64_ST_BIND(symbol->st_info) != STB_WEAK) {
             if (strlen(missing) + strlen(name) + 3 < sizeof missing) {
-                snprintf(missing + strlen(missing), sizeof missing - strlen(missing), "%s%s", *missing ? ", " : "", name);
+                snprintf(missing + strlen(missing), sizeof missing - strlen(missing), "%s%s", *missing ? ", " : "",
+                         name);
             } else { more++; }
         }
     }
@@ -2387,8 +2493,9 @@ static opd_json *opdi_aoti_entry_json(const opd_tensor_file *file, int64_t entry
 static int opdi_aoti_check_metadata(const opd_aoti *model) {
     const char *const here = OPDI_AOTI_MACHINE == EM_X86_64 ? "x86_64" : "aarch64";
     char text[300];
-    const char *device = opd_aoti_metadata(model, "AOTI_DEVICE_KEY"), *machine = opd_aoti_metadata(model, "AOTI_MACHINE");
-    const char *system = opd_aoti_metadata(model, "AOTI_PLATFORM");
+    const char *device = opd_aoti_metadata(model, "AOTI_DEVICE_KEY"), *system = opd_aoti_metadata(model,
+                                                                                                  "AOTI_PLATFORM");
+    const char *machine = opd_aoti_metadata(model, "AOTI_MACHINE");
     if (device && strncmp(device, "cpu", 3) != 0) {
         snprintf(text, sizeof text, "the model was compiled for %.40s: only those for the CPU run here", device);
         return opdi_aoti_bad(model, text);
@@ -2482,12 +2589,15 @@ static int opdi_aoti_open_package(opd_aoti *model, const char *wanted) {
         const int64_t nodes = opdi_aoti_find_entry(model, file, "wrapper.json", NULL);
         const int64_t blob = opdi_aoti_find_entry(model, file, "_serialized_weights.bin", NULL);
         const int64_t bin = blob >= 0 ? blob : opdi_aoti_find_entry(model, file, ".blob", NULL);
-        if (metadata >= 0 || other >= 0) { model->metadata = opdi_aoti_entry_json(file, metadata >= 0 ? metadata : other); }
+        if (metadata >= 0 || other >= 0) {
+            model->metadata = opdi_aoti_entry_json(file, metadata >= 0 ? metadata : other);
+        }
         if (nodes >= 0 && opd_ok()) { model->nodes = opdi_aoti_entry_json(file, nodes); }
         const int64_t list = opdi_aoti_find_entry(model, file, "weights_config.json", NULL);
         if (list >= 0 && opd_ok()) { (void)opdi_aoti_read_weights(model, file, list); }
         if (bin >= 0 && opd_ok()) { model->blob = opd_keep(opd_tensor_file_bytes(file, bin)); }
-        opd_tensor *bytes = opd_ok() && opdi_aoti_check_metadata(model) == 0 ? opd_tensor_file_bytes(file, library) : NULL;
+        opd_tensor *bytes = opd_ok() && opdi_aoti_check_metadata(model) == 0 ? opd_tensor_file_bytes(file, library)
+            : NULL;
         /* the mapped file is private: what is changed in it is changed for us; but its tables must be aligned */
         if (bytes && (uintptr_t)opd_data(bytes) % 16) { bytes = opd_clone(bytes); }
         if (bytes) {
@@ -2533,7 +2643,8 @@ static int opdi_aoti_failed(const opd_aoti *model, const char *what) {
     const char *text = opdi_aoti_last_error(model);
     size_t length = strlen(text);
     while (length && (text[length - 1] == '\n' || text[length - 1] == ' ')) { length--; }
-    return opd_fail(OPD_ERROR_KERNEL, "%s: %.300s: %.*s", what, model->path, (int)(length < 1000 ? length : 1000), text);
+    return opd_fail(OPD_ERROR_KERNEL, "%s: %.300s: %.*s", what, model->path, (int)(length < 1000 ? length : 1000),
+                    text);
 }
 static void opdi_aoti_enter(opdi_aoti_frame *frame, opd_aoti *model, bool loading, jmp_buf *out) {
     frame->model = model;
@@ -2577,7 +2688,8 @@ static int opdi_aoti_start_container(opd_aoti *model, int copies) {
     if (blob_size && (blob_size(model->container, &bytes) || bytes > (uint64_t)opd_numel(model->blob))) {
         return opdi_aoti_bad(model, "the weights in the package are cut off");
     }
-    return blob(model->container, (const uint8_t *)opd_data(model->blob)) ? opdi_aoti_failed(model, "opd_aoti_load") : 0;
+    return blob(model->container, (const uint8_t *)opd_data(model->blob)) ? opdi_aoti_failed(model, "opd_aoti_load")
+        : 0;
 }
 static int opdi_aoti_start(opd_aoti *model, int copies) {
     opdi_aoti_frame frame;
@@ -2752,11 +2864,13 @@ int opd_aoti_run(opd_aoti *model, opd_tensors inputs, opd_tensor **outputs, int 
                         (long long)model->ninputs, (long long)inputs.n);
     }
     if (model->empty) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "opd_aoti_run: %.300s was compiled without its weights: opd_aoti_update gives "
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_aoti_run: %.300s was compiled without its weights: opd_aoti_update "
+                        "gives "
                         "them", model->path);
     }
     if (cap < (int)model->noutputs || (!outputs && cap)) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "opd_aoti_run: %.300s has %lld outputs, and there is room for %d", model->path,
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_aoti_run: %.300s has %lld outputs, and there is room for %d",
+                        model->path,
                         (long long)model->noutputs, outputs ? cap : 0);
     }
     void **boxes = (void **)calloc(model->ninputs + model->noutputs + 1, sizeof *boxes);
@@ -2840,7 +2954,8 @@ opd_tensor *opd_aoti_constant_get(opd_aoti *model, const char *name) {
     if (!opd_ok() || opdi_aoti_find_constant(model, name, &constant, "opd_aoti_constant_get") < 0) { return NULL; }
     memcpy(&entries, &model->functions[OPDI_AOTI_ENTRIES], sizeof entries);
     if (!entries) {
-        (void)opd_fail(OPD_ERROR_NOT_FOUND, "opd_aoti_constant_get: %.300s was compiled by a PyTorch that could not yet "
+        (void)opd_fail(OPD_ERROR_NOT_FOUND, "opd_aoti_constant_get: %.300s was compiled by a PyTorch that could not "
+                       "yet "
                        "tell its constants", model->path);
         return NULL;
     }
@@ -2853,14 +2968,16 @@ opd_tensor *opd_aoti_constant_get(opd_aoti *model, const char *name) {
         opd_tensor *tensor = opdi_aoti_tensor(pairs[i].handle);
         return tensor ? opd_clone(tensor) : NULL;
     }
-    (void)opd_fail(OPD_ERROR_NOT_FOUND, "opd_aoti_constant_get: %.300s has no value of '%.200s' yet", model->path, name);
+    (void)opd_fail(OPD_ERROR_NOT_FOUND, "opd_aoti_constant_get: %.300s has no value of '%.200s' yet", model->path,
+                   name);
     return NULL;
 }
 /* The tensor over memory of so many bytes, all of which models copy. */
 static opd_tensor *opdi_aoti_padded(opd_tensor *tensor, int64_t bytes) {
     opd_tensor *memory = opd_zeros(opd_ints_of(&bytes, 1), OPD_UINT8);
     opd_tensor *flat = memory && opd_ok() ? opd_view_dtype(memory, opd_dtype(tensor)) : NULL;
-    opd_tensor *padded = flat ? opd_tensor_view(flat, opd_sizes(tensor), opd_strides(tensor), opd_ndim(tensor), 0) : NULL;
+    opd_tensor *padded = flat ? opd_tensor_view(flat, opd_sizes(tensor), opd_strides(tensor), opd_ndim(tensor), 0)
+        : NULL;
     return padded ? opd_copy_(padded, tensor) : NULL;
 }
 /* Whether a tensor can be a constant's value: its box is made, or an error. */
@@ -2887,7 +3004,8 @@ static int opdi_aoti_check_all(const opd_aoti *model, const opdi_aoti_pair *pair
         bool given = opd_aoti_constant_at(model, i, &constant) != 0 || constant.folded || constant.bytes == 0;
         for (int64_t k = 0; k < count && !given; k++) { given = strcmp(pairs[k].name, constant.symbol) == 0; }
         if (!given) {
-            return opd_fail(OPD_ERROR_NOT_FOUND, "%s: %.300s was compiled without its weights, and '%.200s' is not among "
+            return opd_fail(OPD_ERROR_NOT_FOUND, "%s: %.300s was compiled without its weights, and '%.200s' is not "
+                            "among "
                             "those given", who, model->path, constant.name);
         }
     }
@@ -3010,9 +3128,12 @@ static opd_value opdi_aoti_flat_value(opdi_aoti_flat *flat, int64_t arg) {
     if (!kind || strcmp(kind, "as_none") == 0) { return opd_value_none(); }
     if (strcmp(kind, "as_tensor") == 0) { return opd_value_tensor(opdi_aoti_flat_tensor(flat)); }
     if (strcmp(kind, "as_optional_tensor") == 0) {
-        return opd_json_get(json, value, "as_none") >= 0 ? opd_value_none() : opd_value_tensor(opdi_aoti_flat_tensor(flat));
+        return opd_json_get(json, value, "as_none") >= 0 ? opd_value_none()
+            : opd_value_tensor(opdi_aoti_flat_tensor(flat));
     }
-    if (strcmp(kind, "as_int") == 0 || strcmp(kind, "as_sym_int") == 0) { return opd_value_int(opdi_aoti_flat_int(flat)); }
+    if (strcmp(kind, "as_int") == 0 || strcmp(kind, "as_sym_int") == 0) {
+        return opd_value_int(opdi_aoti_flat_int(flat));
+    }
     if (strcmp(kind, "as_float") == 0) { return opd_value_float(opd_json_float(json, value, NAN)); }
     if (strcmp(kind, "as_bool") == 0) { return opd_value_bool(opd_json_bool(json, value, false)); }
     if (strcmp(kind, "as_string") == 0) { return opd_value_str(opd_json_text(json, value, "")); }
@@ -3025,7 +3146,8 @@ static opd_value opdi_aoti_flat_value(opdi_aoti_flat *flat, int64_t arg) {
     }
     if (strcmp(kind, "as_device") == 0) { return opd_value_device(opdi_aoti_device(0, -1)); }
     if (opd_json_kind_of(json, value) == OPD_JSON_LIST) { return opdi_aoti_flat_list(flat, kind, value); }
-    (void)opd_fail(OPD_ERROR_ARGUMENT, "a compiled model calls an operator with an argument %.60s, which is not known here",
+    (void)opd_fail(OPD_ERROR_ARGUMENT, "a compiled model calls an operator with an argument %.60s, which is not "
+                   "known here",
                    kind);
     return opd_value_none();
 }
@@ -3087,7 +3209,8 @@ static int32_t opdi_aoti_proxy(void *executor, int node, int nints, int64_t *int
     for (int i = 0; i < node && e >= 0; i++) { e = opd_json_next(json, e); }
     opd_scope scope = opd_scope_open();
     if (e < 0) {
-        (void)opd_fail(OPD_ERROR_FILE, "a compiled model calls operator %d of a list that was in its package (load the .pt2, "
+        (void)opd_fail(OPD_ERROR_FILE, "a compiled model calls operator %d of a list that was in its package (load "
+                       "the .pt2, "
                        "not the .so)", node);
     } else { rc = opdi_aoti_flat_call(&flat, opd_json_get(json, e, "node")); }
     opd_scope_close(&scope);

@@ -1,5 +1,5 @@
-/* Models that AOTInductor compiled: aoti/model.c plays one.  What is loaded, refused, run; errors in it; several at once;
-   constants; packages.  Real ones: aoti.py.  THREADED */
+/* Models that AOTInductor compiled: aoti/model.c plays one.  What is loaded, refused, run; errors in it; several at
+   once; constants; packages.  Real ones: aoti.py.  THREADED */
 #define OPDISPATCH_AOTI_IMPLEMENTATION
 #include "../opdispatch_aoti.h"
 #include "check.h"
@@ -31,7 +31,8 @@ static const char *model_path(const char *name, const char *compiler, const char
     if (!*folder) {
         snprintf(folder, sizeof folder, "%.200s/opd_aoti_test.%ld", tmp && *tmp == '/' ? tmp : "/tmp", (long)getpid());
         if (mkdir(folder, 0700) || !shell("cd '%s' && echo 'int opd_nothing;' >torch.c && %s -shared -fPIC torch.c "
-                                          "-o libtorch.so -Wl,-soname,libtorch.so && cp libtorch.so libtorch_cpu.so%s%s",
+                                          "-o libtorch.so -Wl,-soname,libtorch.so && cp libtorch.so "
+                                          "libtorch_cpu.so%s%s",
                                           folder, compiler, "", "")) {
             return NULL;
         }
@@ -42,7 +43,8 @@ static const char *model_path(const char *name, const char *compiler, const char
     snprintf(from, sizeof from, "-I'%s' %s '%s/aoti/model.c' -x none -L'%s'", here(), flags, here(), folder);
     FILE *there = fopen(path, "rb");
     if (there) { (void)fclose(there); }
-    return there || shell("%s -O1 -w -shared -fPIC %s -Wl,--no-as-needed -ltorch -Wl,--as-needed -lm -o '%s'%s", compiler,
+    return there || shell("%s -O1 -w -shared -fPIC %s -Wl,--no-as-needed -ltorch -Wl,--as-needed -lm -o '%s'%s",
+                          compiler,
                           from, path, "") ? path : NULL;
 }
 static const char *cc(void) {
@@ -385,7 +387,8 @@ static const char *package(const unsigned char *library, size_t count, const cha
 TEST(packages) {
     static const float rolled[6] = {-6, 1, 2, 3, -4, 5};
     static const char *const wrong[][2] = {
-        {"{\"AOTI_DEVICE_KEY\": \"cuda\"}", "compiled for cuda"}, {"{\"AOTI_MACHINE\": \"riscv64\"}", "compiled for riscv64"},
+        {"{\"AOTI_DEVICE_KEY\": \"cuda\"}", "compiled for cuda"},
+        {"{\"AOTI_MACHINE\": \"riscv64\"}", "compiled for riscv64"},
         {"{\"AOTI_PLATFORM\": \"win32\"}", "compiled for win32"}, {"{\"AOTI_CPU_ISA\": \"ZVECTOR\"}", "ZVECTOR"},
         {"{\"AOTI_MACHINE\": ", "line 1"}};
     const char *path = model_path("plain", cc(), PLAIN);
@@ -473,9 +476,12 @@ TEST(threads) {
 TEST(rows) {
     static const char *const wants[][2] = {
         {"aoti_torch_cpu_addmm_out", "aten::addmm.out"}, {"aoti_torch_cpu_scatter_src_out", "aten::scatter.src_out"},
-        {"aoti_torch_cpu_scatter_reduce_two_out", "aten::scatter_reduce.two_out"}, {"aoti_torch_cpu_sort_stable", "aten::sort.stable"},
-        {"aoti_torch_cpu_sort", "aten::sort"}, {"aoti_torch_cpu_max_pool2d_with_indices", "aten::max_pool2d_with_indices"},
-        {"aoti_torch_cpu_fill__Scalar", "aten::fill_.Scalar"}, {"aoti_torch_cpu_pow_Tensor_Scalar", "aten::pow.Tensor_Scalar"},
+        {"aoti_torch_cpu_scatter_reduce_two_out", "aten::scatter_reduce.two_out"},
+        {"aoti_torch_cpu_sort_stable", "aten::sort.stable"},
+        {"aoti_torch_cpu_sort", "aten::sort"},
+        {"aoti_torch_cpu_max_pool2d_with_indices", "aten::max_pool2d_with_indices"},
+        {"aoti_torch_cpu_fill__Scalar", "aten::fill_.Scalar"},
+        {"aoti_torch_cpu_pow_Tensor_Scalar", "aten::pow.Tensor_Scalar"},
         {"aoti_torch_aten_subtract_Tensor", "aten::subtract.Tensor"}, {"aoti_torch_cpu_nonzero", "aten::nonzero"}};
     opd_aoti model;
     memset(&model, 0, sizeof model);

@@ -22,8 +22,10 @@ extern int32_t aoti_torch_device_type_cpu(void), aoti_torch_dtype_float32(void),
 extern bool aoti_torch_grad_mode_is_enabled(void);
 extern void aoti_torch_grad_mode_set_enabled(bool on);
 extern uint64_t aoti_torch_abi_version(void);
-extern int32_t aoti_torch_create_tensor_from_blob(void *data, int64_t ndim, const int64_t *sizes, const int64_t *strides,
-                                                  int64_t offset, int32_t dtype, int32_t device, int32_t index, handle *out);
+extern int32_t aoti_torch_create_tensor_from_blob(void *data, int64_t ndim, const int64_t *sizes,
+                                                  const int64_t *strides,
+                                                  int64_t offset, int32_t dtype, int32_t device, int32_t index,
+                                                      handle *out);
 extern int32_t aoti_torch_delete_tensor_object(handle t);
 extern int32_t aoti_torch_get_data_ptr(handle t, void **out);
 extern int32_t aoti_torch_get_sizes(handle t, int64_t **out);
@@ -51,16 +53,19 @@ extern void aoti_torch_check(bool holds, const char *function, const char *file,
 extern int32_t aoti_torch_cpu_addmm_out(handle out, handle self, handle a, handle b, double beta, double alpha);
 extern int32_t aoti_torch_addmm_out(handle out, handle self, handle a, handle b, float beta, float alpha);
 extern int32_t aoti_torch_cpu_cat(const handle *list, int64_t count, int64_t dim, handle *out);
-extern int32_t aoti_torch_cpu_sort_stable(handle t, int32_t *stable, int64_t dim, int32_t down, handle *values, handle *at);
+extern int32_t aoti_torch_cpu_sort_stable(handle t, int32_t *stable, int64_t dim, int32_t down, handle *values,
+                                          handle *at);
 extern int32_t aoti_torch_cpu_index_Tensor(handle t, const handle **indices, int64_t count, handle *out);
 extern int32_t aoti_torch_cpu_convolution(handle x, handle w, handle *bias, const int64_t *stride, int64_t nstride,
                                           const int64_t *padding, int64_t npadding, const int64_t *dilation,
                                           int64_t ndilation, int32_t transposed, const int64_t *more, int64_t nmore,
                                           int64_t groups, handle *out);
-extern int32_t aoti_torch_cpu__linear_pointwise(handle x, handle w, handle *bias, const char *name, const double **numbers,
+extern int32_t aoti_torch_cpu__linear_pointwise(handle x, handle w, handle *bias, const char *name,
+                                                const double **numbers,
                                                 int64_t count, const char **way, handle *out);
 extern int32_t aoti_torch_cpu_cumsum(handle t, int64_t dim, int32_t *dtype, handle *out);
-extern int32_t aoti_torch_cpu_upsample_linear1d_backward(handle grad, const int64_t *size, int64_t nsize, const int64_t *from,
+extern int32_t aoti_torch_cpu_upsample_linear1d_backward(handle grad, const int64_t *size, int64_t nsize,
+                                                         const int64_t *from,
                                                          int64_t nfrom, int32_t corners, double *scales, handle *out);
 extern int32_t aoti_torch_cpu__fused_rms_norm(handle t, const int64_t *shape, int64_t n, handle *weight, double *eps,
                                               handle *out, handle *rstd);
@@ -189,7 +194,8 @@ static int32_t compute(container *self, handle x, int64_t what, void *executor, 
         handle w, bias;
         MUST(aoti_torch__reinterpret_tensor(x, 4, image, steps, 0, &a));
         MUST(aoti_torch_create_tensor_from_blob(&two, 4, kernel, kernel, 0, aoti_torch_dtype_float32(), 0, -1, &w));
-        MUST(aoti_torch_create_tensor_from_blob(&bias_value, 1, kernel, kernel, 0, aoti_torch_dtype_float32(), 0, -1, &bias));
+        MUST(aoti_torch_create_tensor_from_blob(&bias_value, 1, kernel, kernel, 0, aoti_torch_dtype_float32(), 0, -1,
+                                                &bias));
         MUST(aoti_torch_cpu_convolution(a, w, &bias, one, 2, none, 2, one, 2, 0, none, 2, 1, out));
         MUST(aoti_torch_delete_tensor_object(a));
         MUST(aoti_torch_delete_tensor_object(w));
@@ -289,7 +295,8 @@ static int32_t run(container *self, handle *inputs, handle *outputs, void *execu
     return aoti_torch__reinterpret_tensor(self->weight, 2, square, rows, 0, &outputs[1]);
 }
 
-EXPORT int32_t AOTInductorModelContainerCreateWithDevice(container **out, size_t copies, const char *device, const char *dir) {
+EXPORT int32_t AOTInductorModelContainerCreateWithDevice(container **out, size_t copies, const char *device,
+                                                         const char *dir) {
     container *self = (container *)calloc(1, sizeof *self);
     (void)copies;
     (void)dir;
@@ -310,7 +317,8 @@ EXPORT int32_t AOTInductorModelContainerDelete(container *self) {
     copied = NULL;
     return 0;
 }
-EXPORT int32_t AOTInductorModelContainerRun(container *self, handle *inputs, size_t ninputs, handle *outputs, size_t noutputs,
+EXPORT int32_t AOTInductorModelContainerRun(container *self, handle *inputs, size_t ninputs, handle *outputs,
+                                            size_t noutputs,
                                             void *stream, void *executor) {
     const bool grad = aoti_torch_grad_mode_is_enabled();
     (void)stream;
@@ -385,7 +393,8 @@ EXPORT int32_t AOTInductorModelContainerUpdateConstantBufferPairs(container *sel
     self->weight = copy;
     return 0;
 }
-EXPORT int32_t AOTInductorModelContainerExtractConstantsMapEntries(container *self, const entry **entries, size_t *count,
+EXPORT int32_t AOTInductorModelContainerExtractConstantsMapEntries(container *self, const entry **entries,
+                                                                   size_t *count,
                                                                    bool inactive) {
     static entry one;
     (void)inactive;
