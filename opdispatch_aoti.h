@@ -2364,7 +2364,8 @@ static bool opdi_aoti_cpu_has(const char *isa) {
     return strncmp(isa, "NEON", 4) != 0 && strncmp(isa, "SVE", 3) != 0 && strcmp(isa, "ZVECTOR") != 0 &&
         strcmp(isa, "VSX") != 0;
 #else
-    return OPDI_AOTI_MACHINE == EM_X86_64 || strncmp(isa, "AVX", 3) != 0;
+    const bool arm = strncmp(isa, "NEON", 4) == 0 || strncmp(isa, "SVE", 3) == 0, avx = strncmp(isa, "AVX", 3) == 0;
+    return !(OPDI_AOTI_MACHINE == EM_X86_64 ? arm : avx) && strcmp(isa, "ZVECTOR") != 0 && strcmp(isa, "VSX") != 0;
 #endif
 }
 static int opdi_aoti_check_isa(const opd_aoti *model, const char *isas) {
