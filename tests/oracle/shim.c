@@ -45,8 +45,13 @@
    embeddings in integers, which truncate, are refused; so are modes, reductions and normalizations that there are none
    of, sizes that 2.15 reads beyond, and layouts; kernels that PyTorch has for some dtypes only have more here (halves in
    distances, integers in pooling and triangles, int64 as a growth tracker, bytes as masks); the numbers 1e300 as norms of
-   float32 and the constant 1/6 of hardsigmoid in float64 are not rounded to float32 first; strided input that PyTorch refuses or misreads (kron, take_along_dim, max pooling
-   backward, embedding_bag) is right.
+   float32 and the constant 1/6 of hardsigmoid in float64 are not rounded to float32 first; strided input that PyTorch
+   refuses or misreads (kron, take_along_dim, max pooling backward, embedding_bag) is right.
+   What its own samples (OpInfo) show besides: a dtype without a kernel is refused whatever the size, which 2.15 takes
+   where there are no elements, or one (softmax, cumsum, kthvalue, mode, searchsorted, factorisations); an out= with
+   strides of its own is written as it lies, which 2.15 does not for avg_pool3d, narrow_copy, gelu and native_batch_norm,
+   and which ends its tril and triu of four dims; polar's gradient by a negative length has its sign; Bessel
+   functions and airy_ai have the digits that float32 holds.
 
    OPD_ORACLE_DEVICE=cuda runs everything there: each storage is copied to the device and viewed there as it was here,
    device= arguments and factories without tensors name that device, and what was written, results and gradients are
