@@ -52,6 +52,14 @@ for kind in openmpi mpich ''; do
     if build "$title test_mpi" "$tmp/test" -O0 -g "$here/test_mpi.c"; then
         for ranks in 1 2 4; do run "$title test_mpi -n $ranks" $ranks "^$ranks ranks: right" "$tmp/test" --checks; done
     fi
+    if wanted "$title killed rank"; then
+        OPD_MPI_TIMEOUT=5; export OPD_MPI_TIMEOUT
+        (cd "$root" && limit 60 $mpirun -n 3 "$tmp/test" --dies) >"$tmp/log" 2>&1
+        rc=$?
+        unset OPD_MPI_TIMEOUT
+        if [ $rc -ne 0 ] && [ $rc -ne 124 ]; then good "$title killed rank"
+        else bad "$title killed rank" "status $rc: the others did not end"; fi
+    fi
     OPD_MPI_CHECKED=1; export OPD_MPI_CHECKED
     run "$title test_mpi, checked" 3 '^3 ranks: right' "$tmp/test"
     unset OPD_MPI_CHECKED

@@ -4,7 +4,7 @@
 #include "../examples/mpi_group.c"
 
 #include <math.h>
-#include <unistd.h>
+#include <signal.h>
 
 static int rank_here, size_here, mistakes;
 #define OK(cond) do { \
@@ -137,6 +137,15 @@ static void checks(void) {
     (void)impatient;                              /* its failed work is MPI's: it stays until MPI ends */
 }
 
+/* The last rank is killed while the others wait for it: the job ends, by mpirun or by OPD_MPI_TIMEOUT. */
+static int dies(opd_group *world) {
+    opd_tensor *const x = numbers(4, 0, 1, OPD_FLOAT32);
+    OK(is(opd_all_reduce(x, "sum", "world"), 4, 0, size_here));
+    if (rank_here == size_here - 1) { (void)raise(SIGKILL); }
+    (void)opd_add(opd_all_reduce(x, "sum", "world"), x);
+    mpi_group_end(world);                         /* ends the job with the error */
+    return opd_finish();
+}
 /* The same group from a plug-in. */
 static int with_plugin(const char *path) {
     opd_plugin *const plugin = opd_library_load(path);
@@ -160,6 +169,7 @@ int main(int argc, char **argv) {
     if (!world) { return opd_finish(); }
     rank_here = opd_group_rank(world);
     size_here = opd_group_size(world);
+    if (argc > 1 && strcmp(argv[1], "--dies") == 0) { return dies(world); }
     const opd_scalar_type dtypes[] = {OPD_FLOAT32, OPD_FLOAT64, OPD_FLOAT16, OPD_BFLOAT16, OPD_INT64, OPD_INT32,
                                       OPD_INT16, OPD_UINT8};
     OPD_SCOPE {
