@@ -401,6 +401,13 @@ TEST(packages) {
     unsigned char *library = bytes_of(path, &count);
     path = package(library, count, "{\"AOTI_DEVICE_KEY\": \"cpu\", \"AOTI_PLATFORM\": \"linux\"}", "0");
     CHECK_INT(opd_file_kind_of(path), OPD_FILE_COMPILED);
+    opd_tensor_file *file = opd_tensor_file_open(path);
+    CHECK_INT(opd_tensor_file_count(file), 6);
+    CHECK_INT(opd_numel(opd_tensor_file_bytes(file, 0)), count);
+    CHECK_INT(opd_data_u8(opd_tensor_file_bytes(file, 4))[2], '2');           /* archive_format: pt2 */
+    CHECK(opd_tensor_file_bytes(file, 6) == NULL);
+    CHECK_ERROR(OPD_ERROR_INDEX, "no entry 6");
+    opd_tensor_file_close(file);
     opd_aoti *model = opd_aoti_load(path, NULL);
     CHECK_OR_RETURN(model != NULL);
     CHECK_STR(opd_aoti_name(model), "model");
