@@ -319,4 +319,24 @@ TEST(bad_arguments_and_operators_without_a_form_in_c) {
     opd_graph_free(s);
     remove_folder();
 }
+/* Any allocation may fail: then there is an error, and nothing is lost. */
+static int rows(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    const int64_t one = 1;
+    (void)user;
+    (void)n;
+    out[0] = opd_softmax(opd_matmul(in[0], opd_transpose(in[0], 0, 1)), 1);
+    out[1] = opd_mean_dim(opd_exp(in[0]), opd_ints_of(&one, 1), false);
+    return out[0] && out[1] ? 2 : -1;
+}
+static int write_rows(void *arg) { return opd_graph_write_c((opd_graph *)arg, units[0].inputs, 1, folder, NULL); }
+TEST(allocations_that_fail) {
+    const int64_t sizes[] = {4, 3};
+    units[0].inputs[0] = opd_ones(opd_ints_of(sizes, 2), OPD_FLOAT32);
+    opd_graph *const g = opd_graph_trace(rows, NULL, units[0].inputs, 1, NULL);
+    CHECK_OR_RETURN(g && new_folder());
+    CHECK_INT(write_rows(g), 0);                  /* the device is there from now on */
+    check_allocations(write_rows, g, "opd_graph_write_c", 300, false);
+    opd_graph_free(g);
+    remove_folder();
+}
 CHECK_MAIN()
