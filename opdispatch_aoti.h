@@ -2125,7 +2125,10 @@ static int opdi_aoti_elf_head(opdi_aoti_elf *elf) {
                      segment->p_vaddr < last)) {
             return opdi_aoti_damaged(elf, "its list of segments");
         }
-        if (load && !(segment->p_flags & PF_R)) { return opdi_aoti_damaged(elf, "its list of segments"); }
+        if (load && (!(segment->p_flags & PF_R) ||
+                     (!(segment->p_flags & PF_W) && segment->p_filesz != segment->p_memsz))) {
+            return opdi_aoti_damaged(elf, "its list of segments");
+        }
         if (load) { last = segment->p_vaddr + segment->p_memsz; }
     }
     for (int i = 0; i < elf->nsegments; i++) {
@@ -2199,9 +2202,23 @@ static int opdi_aoti_elf_tables(opdi_aoti_elf *elf) {
         if (!elf->versions || (uintptr_t)elf->versions % 2) { return opdi_aoti_damaged(elf, "its versions"); }
     }
     for (size_t i = 0; i < elf->nsymbols; i++) {
-        if (elf->symbols[i].st_name >= elf->names_size) { return opdi_aoti_damaged(elf, "its symbols"); }
+        const Elf64_Sym *const symbol = &elf->symbols[i];
+        const bool function = ELF64_ST_TYPE(symbol->st_info) == STT_FUNC && symbol->st_shndx != SHN_UNDEF;
+        if (symbol->st_name >= elf->names_size ||
+            (function && !opdi_aoti_is_mapped(elf, symbol->st_value, 1, PF_R | PF_X))) {
+            return opdi_aoti_damaged(elf, "its symbols");
+        }
     }
     return 0;
+}
+/* Whether an address is in a list of functions that are run when the library is loaded or goes. */
+static bool opdi_aoti_runs_at_load(const opdi_aoti_elf *elf, uint64_t address) {
+    static const int64_t arrays[][2] = {{DT_INIT_ARRAY, DT_INIT_ARRAYSZ}, {DT_FINI_ARRAY, DT_FINI_ARRAYSZ}};
+    for (int i = 0; i < 2; i++) {
+        const uint64_t first = opdi_aoti_entry(elf, arrays[i][0]), bytes = opdi_aoti_entry(elf, arrays[i][1]);
+        if (bytes && address >= first && address - first < bytes) { return true; }
+    }
+    return false;
 }
 /* Checks a table of relocations: each is of a symbol that there is, and within the library. */
 static int opdi_aoti_elf_moves(const opdi_aoti_elf *elf, uint64_t address, uint64_t bytes) {
@@ -2213,6 +2230,10 @@ static int opdi_aoti_elf_moves(const opdi_aoti_elf *elf, uint64_t address, uint6
         memcpy(&move, table + i * sizeof move, sizeof move);
         if (ELF64_R_SYM(move.r_info) >= elf->nsymbols || !opdi_aoti_is_mapped(elf, move.r_offset, 8, PF_R | PF_W)) {
             return opdi_aoti_damaged(elf, "its relocations");
+        }
+        if (opdi_aoti_runs_at_load(elf, move.r_offset) && ELF64_R_SYM(move.r_info) == 0 &&
+            !opdi_aoti_is_mapped(elf, (uint64_t)move.r_addend, 1, PF_R | PF_X)) {
+            return opdi_aoti_damaged(elf, "what it runs when it is loaded");
         }
     }
     return 0;

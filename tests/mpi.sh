@@ -1,5 +1,5 @@
 #!/bin/sh
-# Collectives over MPI: builds examples/mpi_group.c, tests/test_mpi.c and examples/digits_mpi.c with each MPI that is
+# Collectives over MPI: builds examples/mpi_group.c, tests/mpi_ranks.c and examples/digits_mpi.c with each MPI that is
 # here (mpicc.openmpi, mpicc.mpich, or mpicc), and runs them with mpirun -n 1, 2 and 4.
 # usage: sh tests/mpi.sh [NAME]: only checks with NAME in their names.  CC=clang: the compiler behind mpicc.
 # Prints "ok NAME", "FAIL NAME: why" or "skip NAME: why", then "N passed, N failed".
@@ -49,8 +49,8 @@ for kind in openmpi mpich ''; do
     found=yes
     title=${kind:-mpi}
     if $mpirun --version 2>&1 | grep -qi 'open.mpi\|openrte'; then mpirun="$mpirun --oversubscribe"; fi
-    if build "$title test_mpi" "$tmp/test" -O0 -g "$here/test_mpi.c"; then
-        for ranks in 1 2 4; do run "$title test_mpi -n $ranks" $ranks "^$ranks ranks: right" "$tmp/test" --checks; done
+    if build "$title mpi_ranks" "$tmp/test" -O0 -g "$here/mpi_ranks.c"; then
+        for ranks in 1 2 4; do run "$title mpi_ranks -n $ranks" $ranks "^$ranks ranks: right" "$tmp/test" --checks; done
     fi
     if wanted "$title killed rank"; then
         OPD_MPI_TIMEOUT=5; export OPD_MPI_TIMEOUT
@@ -61,13 +61,13 @@ for kind in openmpi mpich ''; do
         else bad "$title killed rank" "status $rc: the others did not end"; fi
     fi
     OPD_MPI_CHECKED=1; export OPD_MPI_CHECKED
-    run "$title test_mpi, checked" 3 '^3 ranks: right' "$tmp/test"
+    run "$title mpi_ranks, checked" 3 '^3 ranks: right' "$tmp/test"
     unset OPD_MPI_CHECKED
     if build "$title plug-in" "$tmp/mpi_group.so" -O2 -shared -fPIC -DOPDISPATCH_PLUGIN "$root/examples/mpi_group.c"; then
         run "$title plug-in" 2 '^2 ranks by a plug-in: right' "$tmp/test" --plugin "$tmp/mpi_group.so"
     fi
     if build "$title sanitized" "$tmp/asan" -O0 -g1 -DOPD_NO_CACHE -fsanitize=address,undefined \
-             -fno-sanitize-recover=undefined "$here/test_mpi.c"; then
+             -fno-sanitize-recover=undefined "$here/mpi_ranks.c"; then
         for ranks in 2 4; do run "$title sanitized -n $ranks" $ranks "^$ranks ranks: right" "$tmp/asan"; done
     fi
     # the same losses and accuracies, by as many ranks as one likes

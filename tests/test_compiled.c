@@ -4,6 +4,7 @@
 #include "cases.h"
 #include "program_files.h"
 #include <dlfcn.h>
+#include <unistd.h>
 
 #define MOST_UNITS 8000
 /* A function of C, what it gets, and what it must give. */
