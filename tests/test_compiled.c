@@ -11,7 +11,8 @@
 typedef struct unit {
     char name[24], what[200];
     opd_tensor *inputs[OPD_MAX_ARGS], *want[MOST_RESULTS];
-    int ninputs, nwant;
+    opd_tensor *after[OPD_MAX_ARGS];              /* what a run leaves in the inputs; NULL: that is not looked at */
+    int ninputs, nwant, code;                     /* code: what the function returns */
     double tolerance;
     bool state;                                   /* a run changes what the next one gives */
 } unit;
@@ -43,7 +44,10 @@ static void remove_folder(void) {
 static void forget_units(void) {
     int i, k;
     for (i = 0; i < nunits; i++) {
-        for (k = 0; k < units[i].ninputs; k++) { opd_release(units[i].inputs[k]); }
+        for (k = 0; k < units[i].ninputs; k++) {
+            opd_release(units[i].inputs[k]);
+            opd_release(units[i].after[k]);
+        }
         for (k = 0; k < units[i].nwant; k++) { opd_release(units[i].want[k]); }
     }
     nunits = 0;
@@ -122,10 +126,13 @@ static void run_unit(const unit *u, const entry *e) {
     }
     CHECK_INT(e->init(&m, weights, fixed, arena), 0);
     for (i = 0; i < u->ninputs; i++) { before[i] = opd_clone(u->inputs[i]); }
-    CHECK_INT(e->call(&m, in, out), 0);
-    for (i = 0; i < u->ninputs; i++) { again = again && opd_equal(before[i], u->inputs[i]).u.i != 0; }
-    if (again && !u->state) { CHECK_INT(e->call(&m, in, out), 0); }        /* nothing is left of the run before */
-    for (i = 0; i < u->nwant; i++) { close_values(got[i], u->want[i], u->tolerance, u->what); }
+    CHECK_INT(e->call(&m, in, out), u->code);
+    for (i = 0; i < u->ninputs; i++) {
+        again = again && opd_equal(before[i], u->inputs[i]).u.i != 0;
+        if (u->after[i]) { close_values(u->inputs[i], u->after[i], u->tolerance, u->what); }
+    }
+    if (again && !u->state) { CHECK_INT(e->call(&m, in, out), u->code); }  /* nothing is left of the run before */
+    for (i = 0; i < u->nwant && !u->code; i++) { close_values(got[i], u->want[i], u->tolerance, u->what); }
     for (i = 0; i < 3; i++) { free(blocks[i]); }
 }
 static void run_units(const char *flags) {
@@ -281,6 +288,173 @@ TEST(exported_programs) {
     remove_folder();
 }
 
+//-- small graphs of one kind each ---------------------------------------------------------------------------------------
+
+static opd_tensor *numbers(int64_t rows, int64_t columns, double step) {
+    const int64_t sizes[2] = {rows, columns};
+    opd_tensor *const x = opd_empty(opd_ints_of(sizes, columns < 0 ? 1 : 2), OPD_FLOAT32);
+    int64_t i;
+    for (i = 0; x && i < opd_numel(x); i++) { opd_data_f32(x)[i] = (float)((double)(i * 7 % 11 - 5) * step); }
+    return x;
+}
+static opd_tensor *whole(opd_tensor *x) { return opd_to_dtype(x, OPD_INT64); }
+static opd_tensor *row_sums(opd_tensor *x) {
+    const int64_t one = 1;
+    return opd_sum_dim(x, opd_ints_of(&one, 1), false);
+}
+/* What is written into an input later is read before. */
+static int read_then_written(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    opd_tensor *const sums = row_sums(in[0]), *const was = opd_exp(in[1]);
+    (void)user;
+    (void)n;
+    out[0] = was;
+    return opd_copy_(in[1], opd_add(opd_mul(sums, sums), sums)) ? 1 : -1;
+}
+/* Two nests are done row by row; a third one, whose rows are others, is not. */
+static int rows_that_do_not_fit(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    const int64_t sizes[] = {1, 2, 2}, strides[] = {0, 1, 2};
+    (void)user;
+    (void)n;
+    out[0] = opd_fill_(in[0], opd_value_float(-1.5));
+    out[1] = opd_as_strided(in[1], opd_ints_of(sizes, 3), opd_ints_of(strides, 3));
+    return opd_ok() ? 2 : -1;
+}
+static int over_one_element(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    const int64_t dims[] = {0, 2};
+    opd_tensor *const x = opd_unsqueeze(opd_unsqueeze(opd_select(in[0], 0, 1), 0), 2), *pair[2];
+    (void)user;
+    (void)n;
+    if (opd_max_dim(pair, x, 2, true) < 0) { return -1; }
+    out[0] = opd_amin(x, opd_ints_of(dims, 2), true);
+    out[1] = opd_any_dim(x, 0, false);
+    out[2] = pair[1];
+    out[3] = opd_sum(opd_select(in[1], 0, 2));
+    out[4] = opd_all_dim(opd_select(in[1], 0, 2), 0, false);
+    return opd_ok() ? 5 : -1;
+}
+static int over_nothing(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    opd_tensor *const none = opd_narrow(in[0], 1, 2, 0);
+    (void)user;
+    (void)n;
+    out[0] = row_sums(none);
+    out[1] = opd_matmul(none, opd_transpose(none, 0, 1));
+    out[2] = opd_all_dim(none, 1, false);
+    out[3] = opd_exp(none);
+    return opd_ok() ? 4 : -1;
+}
+static int casts_that_do_not_fit(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    opd_tensor *const x = opd_mul_Scalar(in[0], opd_value_float(3.3e9)), *const none = opd_div(x, opd_sub(x, x));
+    (void)user;
+    (void)n;
+    out[0] = opd_to_dtype(x, OPD_INT32);
+    out[1] = opd_to_dtype(none, OPD_INT32);
+    out[2] = opd_to_dtype(x, OPD_INT16);
+    out[3] = opd_to_dtype(x, OPD_UINT8);
+    out[4] = whole(opd_mul(x, x));
+    return opd_ok() ? 5 : -1;
+}
+static int made_inside(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    opd_tensor *const sums = opd_zeros(opd_ints_of(opd_sizes(in[0]), 2), OPD_FLOAT32);
+    (void)user;
+    (void)n;
+    (void)opd_add_(sums, in[0]);
+    out[0] = opd_mul(sums, opd_arange(opd_value_int(opd_sizes(in[0])[1]), OPD_FLOAT32));
+    return opd_ok() ? 1 : -1;
+}
+static int other_dtypes_of_memory(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user;
+    (void)n;
+    out[0] = opd_view_dtype(opd_mul(in[0], in[0]), OPD_INT32);
+    return out[0] ? 1 : -1;
+}
+static int divides(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    opd_tensor *const by = whole(opd_add_Scalar(in[1], opd_value_int(6)));
+    (void)user;
+    (void)n;
+    out[0] = opd_floor_divide(opd_full_like(by, opd_value_int(7)), by);
+    return out[0] ? 1 : -1;
+}
+static int has_remainders(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    opd_tensor *const by = whole(opd_add_Scalar(in[1], opd_value_int(6)));
+    (void)user;
+    (void)n;
+    out[0] = opd_sum(opd_remainder(opd_full_like(by, opd_value_int(7)), by));
+    return out[0] ? 1 : -1;
+}
+static int reads_rows(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    opd_tensor *const half = opd_mul_Scalar(opd_relu(in[1]), opd_value_float(0.5));
+    (void)user;
+    (void)n;
+    out[0] = opd_embedding(in[0], whole(opd_add_Scalar(half, opd_value_int(1))));
+    return out[0] ? 1 : -1;
+}
+static int selects_rows(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    opd_tensor *const half = opd_mul_Scalar(opd_neg(opd_relu(opd_neg(in[1]))), opd_value_float(0.5));
+    (void)user;
+    (void)n;
+    out[0] = opd_index_select(in[0], 0, whole(opd_add_Scalar(half, opd_value_int(2))));
+    return out[0] ? 1 : -1;
+}
+/* Of [4, 6] and [4]: the example's numbers are steps of 0.8, the run's of 1.2. */
+static void add_traced(const char *name, opd_transform_fn fn, int code) {
+    unit *const u = &units[nunits];
+    opd_tensor *in[2], *others[2], *want[MOST_RESULTS];
+    opd_c_options o;
+    opd_graph *g;
+    int i;
+    OPD_SCOPED;
+    memset(u, 0, sizeof *u);
+    memset(&o, 0, sizeof o);
+    for (i = 0; i < 2; i++) {
+        in[i] = numbers(4, i ? -1 : 6, 0.8);
+        others[i] = numbers(4, i ? -1 : 6, 1.2);
+        u->inputs[i] = opd_keep(opd_clone(others[i]));
+    }
+    (void)snprintf(u->name, sizeof u->name, "u%d", nunits);
+    (void)snprintf(u->what, sizeof u->what, "    %s", name);
+    u->ninputs = 2;
+    u->tolerance = 1e-5;
+    u->code = code;
+    o.name = u->name;
+    g = opd_graph_trace(fn, NULL, in, 2, NULL);
+    in[0] = numbers(4, 6, 0.8);
+    in[1] = numbers(4, -1, 0.8);
+    CHECK(g != NULL && opd_graph_write_c(g, in, 2, folder, &o) == 0);
+    if (!opd_ok()) { printf("%s: %s\n", name, opd_error_message()); }
+    u->nwant = g ? opd_graph_run(g, others, 2, want, MOST_RESULTS) : 0;
+    CHECK_INT(u->nwant < 0, code != 0);
+    opd_error_clear();
+    for (i = 0; i < u->nwant; i++) { u->want[i] = opd_keep(opd_clone(want[i])); }
+    for (i = 0; i < 2 && !code; i++) { u->after[i] = opd_keep(opd_clone(others[i])); }
+    u->nwant = u->nwant < 0 ? 0 : u->nwant;
+    opd_graph_free(g);
+    nunits++;
+}
+TEST(small_graphs) {
+    if (!have_compiler()) { SKIP("no cc"); }
+    CHECK_OR_RETURN(new_folder() != NULL);
+    add_traced("read_then_written", read_then_written, 0);
+    add_traced("rows_that_do_not_fit", rows_that_do_not_fit, 0);
+    add_traced("over_one_element", over_one_element, 0);
+    add_traced("over_nothing", over_nothing, 0);
+    add_traced("casts_that_do_not_fit", casts_that_do_not_fit, 0);
+    add_traced("made_inside", made_inside, 0);
+    add_traced("other_dtypes_of_memory", other_dtypes_of_memory, 0);
+    run_units("-O1");
+    remove_folder();
+}
+/* What is an error of a run is a number that the function returns. */
+TEST(errors_of_runs) {
+    if (!have_compiler()) { SKIP("no cc"); }
+    CHECK_OR_RETURN(new_folder() != NULL);
+    add_traced("divides", divides, 2);
+    add_traced("has_remainders", has_remainders, 2);
+    add_traced("reads_rows", reads_rows, 1);
+    add_traced("selects_rows", selects_rows, 1);
+    run_units("-O1");
+    remove_folder();
+}
+
 //-- what is refused ----------------------------------------------------------------------------------------------------
 
 static int doubled(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
@@ -296,7 +470,8 @@ static int sorted(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     return out[0] ? 1 : -1;
 }
 TEST(bad_arguments_and_operators_without_a_form_in_c) {
-    static const char *const names[] = {"", "7up", "a-b", "a/b", "a name of many letters that is too long for C, and no name"};
+    static const char *const names[] = {"", "7up", "a-b", "a/b", "a name of many letters that is too long for C, and no name",
+                                        "int", "class", "vector", "sinf", "main", "k0_add", "tile1_f32", "uint8_t"};
     const int64_t sizes[] = {2, 3};
     opd_tensor *x = opd_ones(opd_ints_of(sizes, 2), OPD_FLOAT32), *half = opd_to_dtype(x, OPD_FLOAT16);
     opd_graph *const g = opd_graph_trace(doubled, NULL, &x, 1, NULL), *const s = opd_graph_trace(sorted, NULL, &x, 1, NULL);
@@ -304,7 +479,7 @@ TEST(bad_arguments_and_operators_without_a_form_in_c) {
     int i;
     memset(&o, 0, sizeof o);
     CHECK_OR_RETURN(g && s && new_folder());
-    for (i = 0; i < 5; i++) {
+    for (i = 0; i < (int)(sizeof names / sizeof *names); i++) {
         o.name = names[i];
         CHECK_INT(opd_graph_write_c(g, &x, 1, folder, &o), -1);
         CHECK(strstr(opd_error_message(), "name") != NULL);
@@ -324,6 +499,36 @@ TEST(bad_arguments_and_operators_without_a_form_in_c) {
     CHECK_INT(opd_graph_run(g, &x, 1, &x, 1), 1);
     opd_graph_free(g);
     opd_graph_free(s);
+    remove_folder();
+}
+static int drawn(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    const int kind = *(const int *)user;
+    const int64_t three = 3;
+    (void)n;
+    if (kind == 0) {
+        out[0] = opd_dropout(in[0], 0.5, true);
+    } else if (kind == 1) {
+        out[0] = opd_add(in[0], opd_rand(opd_ints_of(NULL, 0), OPD_FLOAT32));
+    } else if (kind == 2) {
+        out[0] = opd_rand(opd_ints_of(&three, 1), OPD_FLOAT32);
+    } else {
+        out[0] = opd_rand_like(in[0]);
+    }
+    return out[0] ? 1 : -1;
+}
+TEST(draws_are_refused) {
+    int kind;
+    CHECK_OR_RETURN(new_folder() != NULL);
+    for (kind = 0; kind < 4; kind++) {
+        opd_tensor *x = numbers(2, 3, 1), *out[1];
+        opd_graph *const g = opd_graph_trace(drawn, &kind, &x, 1, NULL);
+        CHECK_OR_RETURN(g != NULL);
+        CHECK_INT(opd_graph_write_c(g, &x, 1, folder, NULL), -1);
+        CHECK(strstr(opd_error_message(), "random") != NULL);
+        opd_error_clear();
+        CHECK_INT(opd_graph_run(g, &x, 1, out, 1), 1);
+        opd_graph_free(g);
+    }
     remove_folder();
 }
 /* Any allocation may fail: then there is an error, and nothing is lost. */
