@@ -439,9 +439,10 @@ static void add_traced(const char *name, opd_transform_fn fn, int code) {
     u->nwant = g ? opd_graph_run(g, others, 2, want, MOST_RESULTS) : 0;
     CHECK_INT(u->nwant < 0, code != 0);
     opd_error_clear();
+    if (g && code) { u->nwant = opd_graph_run(g, in, 2, want, MOST_RESULTS); }     /* how large results are */
     for (i = 0; i < u->nwant; i++) { u->want[i] = opd_keep(opd_clone(want[i])); }
     for (i = 0; i < 2 && !code; i++) { u->after[i] = opd_keep(opd_clone(others[i])); }
-    u->nwant = u->nwant < 0 ? 0 : u->nwant;
+    CHECK(u->nwant > 0);
     opd_graph_free(g);
     nunits++;
 }
