@@ -777,6 +777,71 @@ TEST(segments_and_rows_as_long_as_they_may_be) {
     CHECK(opd_renorm(w, opd_value_int(0), 0, opd_value_int(1)) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "renorm: non-positive-norm not supported");
 }
+/* A bool to a bool is a bool; to a number it is one of the number's kind. */
+TEST(powers_of_truth) {
+    opd_tensor *b = opd_gt_Scalar(counted(3), opd_value_int(0)), *got = opd_pow_Tensor_Scalar(b, opd_value_bool(true));
+    CHECK(got && opd_dtype(got) == OPD_BOOL);
+    ARE(opd_to_dtype(got, OPD_FLOAT32), 0, 1, 1);
+    ARE(opd_to_dtype(opd_pow_Tensor_Scalar(b, opd_value_bool(false)), OPD_FLOAT32), 1, 1, 1);
+    CHECK(opd_dtype(opd_pow_Tensor_Scalar(b, opd_value_int(2))) == OPD_INT64);
+    CHECK(opd_pow_Tensor_Tensor(b, b) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "not implemented for 'Bool'");
+}
+TEST(dtypes_that_are_refused) {
+    opd_tensor *x = counted(3), *bytes = opd_ones(OPD_INTS(3), OPD_UINT8), *out = opd_zeros(OPD_INTS(5), OPD_FLOAT32);
+    CHECK(opd_masked_scatter(x, bytes, x) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "only supports boolean masks, but got mask with dtype Byte");
+    CHECK(CALL("aten::tril_indices", 2, 2, 0, (int64_t)OPD_FLOAT32) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "\"tril_indices\" not implemented for 'Float'");
+    CHECK(CALL("aten::triu_indices.out", 2, 2, 0, out) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "\"triu_indices\" not implemented for 'Float'");
+    CHECK_INT(opd_numel(out), 5);
+    CHECK(opd_normal_Tensor_Tensor(x, opd_to_dtype(x, OPD_COMPLEX64)) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "normal expects standard deviation to be non-complex");
+}
+/* Halves are counted in a range that is given, and beyond the whole numbers that they hold one by one. */
+TEST(histograms_of_halves) {
+    const double range[] = {-2, 2};
+    opd_tensor *pair[2], *x = opd_to_dtype(counted(3), OPD_BFLOAT16), *many = opd_zeros(OPD_INTS(300), OPD_BFLOAT16);
+    CHECK(opd_histogram_bin_ct(pair, x) != 0);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "not implemented for 'BFloat16'");
+    CHECK(opd_histogram_bin_ct_full(pair, x, 4, opd_value_floats(range, 2), NULL, true) == 0);
+    CHECK(opd_dtype(pair[0]) == OPD_BFLOAT16 && opd_dtype(pair[1]) == OPD_BFLOAT16);
+    ARE(opd_to_dtype(pair[1], OPD_FLOAT32), -2, -1, 0, 1, 2);
+    ARE(opd_to_dtype(opd_mul_Scalar(pair[0], opd_value_int(3)), OPD_FLOAT32), 0, 0, 1, 2);
+    CHECK(opd_histogram_bin_ct_full(pair, many, 2, opd_value_floats(range, 2), NULL, false) == 0);
+    ARE(opd_to_dtype(pair[0], OPD_FLOAT32), 0, 300);
+}
+/* Means of complex numbers: each part has half the variance. */
+TEST(normal_numbers_around_complex_means) {
+    const int64_t few = 1;
+    opd_tensor *mean = opd_to_dtype(opd_ones(OPD_INTS(40000), OPD_FLOAT32), OPD_COMPLEX64), *got, *parts;
+    ARE(opd_view_as_real(opd_normal_Tensor_float(opd_narrow(mean, 0, 0, few), 0)), 1, 0);
+    got = opd_normal_Tensor_float(mean, 2);
+    CHECK(got && opd_dtype(got) == OPD_COMPLEX64);
+    parts = opd_view_as_real(got);
+    CHECK_NEAR(opd_item_f64(opd_var(opd_select(parts, 1, 0))), 2, 0.1);
+    CHECK_NEAR(opd_item_f64(opd_var(opd_select(parts, 1, 1))), 2, 0.1);
+    CHECK_NEAR(opd_item_f64(opd_mean(opd_select(parts, 1, 0))), 1, 0.05);
+    CHECK_NEAR(opd_item_f64(opd_mean(opd_mul(opd_select(parts, 1, 0), opd_select(parts, 1, 1)))), 0, 0.1);
+    got = opd_normal_Tensor_Tensor(opd_to_dtype(mean, OPD_COMPLEX128), opd_zeros(OPD_INTS(2, 1), OPD_FLOAT64));
+    CHECK(got && opd_dtype(got) == OPD_COMPLEX128 && opd_size(got, 0) == 2);
+    CHECK_NEAR(opd_item_f64(opd_sum(opd_real(got))), 80000, 0);
+}
+/* What torch.embedding_renorm_ gives for rows (3+4i, 0) and (1, i); along a row its unit vector does not change. */
+TEST(complex_rows_as_long_as_they_may_be) {
+    const double values[] = {3, 4, 0, 0, 1, 0, 0, 1};
+    const int64_t rows[] = {0, 1};
+    opd_tensor *index = opd_tensor_from(rows, OPD_INTS(2), OPD_INT64);
+    opd_tensor *w = opd_view_as_complex(opd_tensor_from(values, OPD_INTS(2, 2, 2), OPD_FLOAT64)), *cube;
+    ARE(opd_to_dtype(opd_view_as_real(opd_embedding_renorm(w, index, 1, 1)), OPD_FLOAT32), .6, .8, 0, 0, .5, 0, 0, .5);
+    cube = opd_view_as_real(opd_embedding_renorm(opd_to_dtype(w, OPD_COMPLEX64), index, 1, 3));
+    ARE(cube, .6, .8, 0, 0, .793700525984, 0, 0, .793700525984);
+    opd_tensor_set_requires_grad(w, true);
+    CHECK_INT(opd_backward(opd_sum(opd_mul(opd_view_as_real(opd_embedding_renorm(w, index, 1, 2)),
+                                           opd_view_as_real(opd_detach(w))))), 0);
+    ARE(opd_to_dtype(opd_view_as_real(opd_tensor_grad(w)), OPD_FLOAT32), 0, 0, 0, 0, 0, 0, 0, 0);
+}
 TEST(parts_of_numbers_and_slopes_that_are_written) {
     const float numbers[] = {0, 8, -INFINITY, -3};
     opd_tensor *rets[2], *x = opd_neg(counted(3)), *noise = opd_zeros(OPD_INTS(3), OPD_FLOAT32);

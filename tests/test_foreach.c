@@ -124,6 +124,12 @@ TEST(sums_of_powers) {
     one[0] = opd_tensor_from(&three, OPD_INTS(1), OPD_INT64);
     CHECK(opd_foreach_powsum_Scalar(list).data == NULL);
     CHECK_ERROR(OPD_ERROR_DTYPE, "\"powsum_cpu\" not implemented for 'Long'");
+    opd_tensor *into[1] = {opd_zeros(OPD_INTS(2), OPD_FLOAT32)};
+    one[0] = opd_tensor_from(values, OPD_INTS(3), OPD_FLOAT32);
+    static opd_op *with_out;
+    (void)OPD_CALL(OPD_OP(&with_out, "aten::_foreach_powsum.Scalar_out"), list, 2, OPD_NONE, opd_tensors_of(into, 1));
+    CHECK(opd_ok() && opd_ndim(into[0]) == 0);
+    CHECK_NEAR(opd_item_f64(into[0]), 14, 0);
 }
 /* Packed scalars are numbers: they change no dtype, and are rounded as numbers are. */
 TEST(packed_scalars_are_numbers) {
