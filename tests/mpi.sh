@@ -51,6 +51,7 @@ for kind in openmpi mpich ''; do
     if $mpirun --version 2>&1 | grep -qi 'open.mpi\|openrte'; then mpirun="$mpirun --oversubscribe"; fi
     if build "$title mpi_ranks" "$tmp/test" -O0 -g "$here/mpi_ranks.c"; then
         for ranks in 1 2 4; do run "$title mpi_ranks -n $ranks" $ranks "^$ranks ranks: right" "$tmp/test" --checks; done
+        for ranks in 2 4; do run "$title memory -n $ranks" $ranks "^$ranks ranks: at most" "$tmp/test" --memory; done
     fi
     if wanted "$title killed rank"; then
         OPD_MPI_TIMEOUT=5; export OPD_MPI_TIMEOUT

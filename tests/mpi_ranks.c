@@ -137,6 +137,74 @@ static void checks(void) {
     (void)impatient;                              /* its failed work is MPI's: it stays until MPI ends */
 }
 
+
+/* A chain of layers, trained by Adam, with parts of parameters on each rank or with all of them.  Returns how many
+   bytes the library had at once, at most, after the parameters were there. */
+enum { LAYERS = 8, WIDTH = 256, ROWS = 8, TURNS = 4 };
+static opd_tensor *layer(opd_parallel *parallel, opd_tensor *x, opd_tensor *param) {
+    opd_tensor *out = NULL;
+    OPD_SCOPE {
+        opd_tensor *const whole = parallel ? opd_parallel_full(parallel, param) : param;
+        out = opd_tanh(opd_matmul(x, whole));
+        if (out) { (void)opd_scope_return(out); }
+    }
+    return out;
+}
+static int64_t train_layers(opd_group *group, bool sharded, double *losses, int width) {
+    const int rank = opd_group_rank(group), size = opd_group_size(group), rows = ROWS / size;
+    opd_tensor *params[LAYERS];
+    opd_parallel *const parallel = sharded ? opd_sharded_parallel(NULL, 0, group, NULL) : NULL;
+    const int64_t before = opd_memory_stats().live;
+    for (int i = 0; i < LAYERS; i++) {
+        OPD_SCOPE {
+            opd_tensor *const values = numbers((int64_t)width * width, 0.1 * i, 0.37, OPD_FLOAT32);
+            opd_tensor *const waves = opd_mul_Scalar(opd_sin(opd_reshape(values, OPD_INTS(width, width))),
+                                                     OPD_V(1.5 / sqrt((double)width)));
+            params[i] = opd_keep(opd_tensor_set_requires_grad(waves, true));
+            if (sharded) { OK(opd_sharded_add(parallel, &params[i], 1) == 0); }
+        }
+    }
+    opd_optimizer *const adam = opd_adam_new(params, LAYERS, NULL);
+    opd_memory_reset_peak();
+    for (int turn = 0; turn < TURNS && opd_ok(); turn++) {
+        OPD_SCOPE {
+            opd_tensor *const all = opd_sin(opd_reshape(numbers(ROWS * width, turn, 0.7, OPD_FLOAT32),
+                                                        OPD_INTS(ROWS, width)));
+            opd_tensor *x = sharded ? opd_narrow(all, 0, rank * rows, rows) : all;
+            if (sharded) { OK(opd_parallel_begin(parallel, rows) == ROWS); }
+            const bool hooked = sharded && opd_sharded_hooks_begin(parallel) == 0;
+            for (int i = 0; i < LAYERS; i++) { x = layer(parallel, x, params[i]); }
+            if (hooked) { opd_saved_hooks_end(); }
+            opd_tensor *loss = opd_mean(opd_mul(x, x));
+            OK(opd_backward(loss) == 0);
+            OK(opd_optimizer_step(adam) == 0);
+            OK(opd_optimizer_zero_grad(adam) == 0);
+            if (sharded) { loss = opd_all_reduce(opd_detach(loss), "avg", opd_group_name(group)); }
+            losses[turn] = opd_item_f64(loss);
+        }
+    }
+    for (int i = 0; i < LAYERS; i++) { opd_release(params[i]); }
+    opd_optimizer_free(adam);
+    opd_parallel_free(parallel);
+    return opd_memory_stats().peak - before;
+}
+static void shards(opd_group *world, bool measures) {
+    double alone[TURNS], several[TURNS];
+    const int width = measures ? 1024 : 64;
+    OPD_SCOPE {
+        const int64_t parts = train_layers(world, true, several, width);
+        (void)train_layers(opd_group_find("self"), false, alone, width);
+        for (int i = 0; i < TURNS; i++) { OK(fabs(several[i] - alone[i]) <= 1e-5 * fabs(alone[i])); }
+        if (!measures) { continue; }
+        const double one = (double)width * width * 4, all = 4 * one * LAYERS;         /* a layer; all four of all */
+        if (rank_here == 0) {
+            printf("%d ranks: at most %.1f MiB for parameters, gradients and Adam's state of %.1f MiB\n", size_here,
+                   (double)parts / 1048576, all / 1048576);
+        }
+        OK((double)parts <= all / size_here + 3 * one);      /* and the layers that are whole for the moment */
+    }
+}
+
 /* The last rank is killed while the others wait for it: the job ends, by mpirun or by OPD_MPI_TIMEOUT. */
 static int dies(opd_group *world) {
     opd_tensor *const x = numbers(4, 0, 1, OPD_FLOAT32);
@@ -170,6 +238,11 @@ int main(int argc, char **argv) {
     rank_here = opd_group_rank(world);
     size_here = opd_group_size(world);
     if (argc > 1 && strcmp(argv[1], "--dies") == 0) { return dies(world); }
+    if (argc > 1 && strcmp(argv[1], "--memory") == 0) {
+        shards(world, true);
+        mpi_group_end(world);
+        return opd_finish() || mistakes ? 1 : 0;
+    }
     const opd_scalar_type dtypes[] = {OPD_FLOAT32, OPD_FLOAT64, OPD_FLOAT16, OPD_BFLOAT16, OPD_INT64, OPD_INT32,
                                       OPD_INT16, OPD_UINT8};
     OPD_SCOPE {
@@ -177,6 +250,7 @@ int main(int argc, char **argv) {
         derivatives();
         parts(world);
         overlaps();
+        shards(world, false);
         if (argc > 1 && strcmp(argv[1], "--checks") == 0) { checks(); }
     }
     const int wrong = mistakes;

@@ -544,7 +544,7 @@ TEST(a_call_that_cannot_begin_is_an_error) {
 enum { EXAMPLES = 24, FEATURES = 5, STEPS = 6, PARAMS = 5 };
 typedef struct training {
     int ranks, bucket_bytes, accumulate, cut;     /* cut: the last rank's batches end before this step */
-    bool unused, weighted, buffers;
+    bool unused, weighted, buffers, sharded, hooks;
     float weights[RANKS_MOST][64], losses[RANKS_MOST][STEPS], buffer[RANKS_MOST];
 } training;
 static opd_tensor *wave(opd_ints sizes, double seed) {
@@ -569,7 +569,8 @@ static void trains(opd_group *group, int rank, void *user) {
     for (int i = 0; i < PARAMS; i++) {            /* rank 0's are everybody's in the end */
         params[i] = opd_tensor_set_requires_grad(wave(opd_ints_of(sizes[i], 2), 3 + i + 10 * rank), true);
     }
-    opd_parallel *const parallel = opd_data_parallel(params, PARAMS, group, &options);
+    opd_parallel *const parallel = run->sharded ? opd_sharded_parallel(params, PARAMS, group, &options)
+        : opd_data_parallel(params, PARAMS, group, &options);
     CHECK_OR_RETURN(parallel != NULL);
     opd_optimizer *const sgd = opd_sgd_new(params, PARAMS, NULL);
     opd_optimizer_set_lr(sgd, 0.1);
@@ -582,19 +583,25 @@ static void trains(opd_group *group, int rank, void *user) {
             CHECK_INT(all, part * (size - (run->cut && step >= run->cut)));
         }
         run->buffer[rank] = (float)opd_item_f64(buffer);
-        for (int k = 0; again && !last && k < run->accumulate; k++) {
+        for (int k = 0; again && (!last || run->sharded) && k < run->accumulate; k++) {
             OPD_SCOPE {
+                opd_tensor *whole[PARAMS];
                 const int begin = rank * part + k * (part / run->accumulate), count = part / run->accumulate;
                 opd_tensor *const x = opd_narrow(images, 0, begin, count);
-                opd_tensor *y = opd_tanh(opd_add(opd_matmul(x, opd_t(params[0])), params[2]));
-                y = opd_mul(opd_matmul(y, opd_t(params[1])), params[3]);
-                if (!run->unused || (step % 3 == 1 && rank == 0)) { y = opd_add(y, params[4]); }
+                const bool hooked = run->hooks && opd_sharded_hooks_begin(parallel) == 0;
+                for (int i = 0; i < PARAMS; i++) {
+                    whole[i] = run->sharded ? opd_parallel_full(parallel, params[i]) : params[i];
+                }
+                opd_tensor *y = opd_tanh(opd_add(opd_matmul(x, opd_t(whole[0])), whole[2]));
+                y = opd_mul(opd_matmul(y, opd_t(whole[1])), whole[3]);
+                if (!run->unused || (step % 3 == 1 && rank == 0)) { y = opd_add(y, whole[4]); }
+                if (hooked) { opd_saved_hooks_end(); }
                 opd_tensor *const off = opd_sub(y, opd_narrow(wanted, 0, begin, count));
                 opd_tensor *const loss = opd_div_Scalar(opd_mean(opd_mul(off, off)), OPD_V(run->accumulate));
                 const bool was = opd_parallel_sync_set(parallel, k + 1 == run->accumulate);
                 CHECK_INT(opd_backward(loss), 0);
                 (void)opd_parallel_sync_set(parallel, was);
-                run->losses[rank][step] += (float)opd_item_f64(loss);
+                run->losses[rank][step] += last ? 0 : (float)opd_item_f64(loss);
             }
         }
         if (run->unused && step == 0) { CHECK(opd_tensor_grad(params[4]) == NULL); }
@@ -602,8 +609,9 @@ static void trains(opd_group *group, int rank, void *user) {
         CHECK_INT(opd_optimizer_zero_grad(sgd), 0);
     }
     for (int i = 0; i < PARAMS; i++) {
-        const float *const data = opd_data_f32(params[i]);
-        for (int64_t k = 0; data && k < opd_numel(params[i]); k++) { run->weights[rank][at++] = data[k]; }
+        opd_tensor *const whole = run->sharded ? opd_parallel_full(parallel, params[i]) : params[i];
+        const float *const data = opd_data_f32(whole);
+        for (int64_t k = 0; data && k < opd_numel(whole); k++) { run->weights[rank][at++] = data[k]; }
     }
     opd_optimizer_free(sgd);
     opd_parallel_free(parallel);
@@ -702,6 +710,129 @@ static void cannot(opd_group *group, int rank, void *user) {
     CHECK_INT(opd_backward(opd_sum(both[0])), 0);                             /* without hooks */
 }
 TEST(what_cannot_be_trained_in_parallel_is_said) { all_ranks(2, cannot, false); }
+
+//== sharded training ==================================================================================================
+
+TEST(ranks_with_parts_train_as_one_process_does) {
+    static training one, several, again;
+    plain_run(&one);
+    train(&one, 1);
+    for (int way = 0; way < 8; way++) {
+        plain_run(&several);
+        several.sharded = true;
+        several.hooks = way % 2 == 1;
+        several.weighted = way >= 4;
+        several.accumulate = way == 2 ? 2 : 1;
+        again = several;
+        train(&several, way < 2 ? 1 : way == 3 ? 4 : way == 5 ? 3 : 2);
+        same_training(&one, &several, 2e-6);
+        train(&again, several.ranks);
+        CHECK(memcmp(again.weights, several.weights, sizeof again.weights) == 0);
+    }
+}
+TEST(ranks_without_examples_go_on_with_parts) {
+    static training other, parts;
+    plain_run(&other);
+    other.weighted = true;
+    other.cut = 3;
+    other.buffers = true;
+    parts = other;
+    parts.sharded = parts.hooks = true;
+    train(&other, 3);
+    train(&parts, 3);
+    for (int i = 0; i < 64; i++) { CHECK_NEAR(parts.weights[0][i], other.weights[0][i], 2e-6); }
+    for (int i = 0; i < 3 * STEPS; i++) {
+        const int rank = i / STEPS, step = i % STEPS;
+        CHECK_NEAR(parts.losses[rank][step], other.losses[rank][step], 2e-6);
+    }
+}
+/* Two layers, the second split when the first is; sizes of what is left; a parameter that nobody takes; clipping. */
+static void splits(opd_group *group, int rank, void *user) {
+    const int size = opd_group_size(group);
+    opd_tensor *params[3] = {opd_tensor_set_requires_grad(wave(OPD_INTS(7, 3), 1 + rank), true),
+                             opd_tensor_set_requires_grad(wave(OPD_INTS(0, 3), 2), true),
+                             opd_tensor_set_requires_grad(wave(opd_ints_of(NULL, 0), 3), true)};
+    opd_tensor *const whole = wave(OPD_INTS(7, 3), 1);
+    const float *const values = opd_data_f32(whole);
+    (void)user;
+    opd_parallel *const parallel = opd_sharded_parallel(NULL, 0, group, NULL);
+    CHECK_OR_RETURN(parallel != NULL);
+    CHECK_INT(opd_sharded_add(parallel, params, 1), 0);
+    CHECK_INT(opd_sharded_add(parallel, params + 1, 2), 0);
+    const int64_t part = (21 + size - 1) / size;
+    CHECK_INT(opd_ndim(params[0]), 1);
+    CHECK_INT(opd_numel(params[0]), part);
+    CHECK_INT(opd_numel(params[1]), 0);
+    CHECK_INT(opd_numel(params[2]), 1);
+    for (int64_t i = 0; i < part; i++) {
+        const int64_t at = rank * part + i;
+        CHECK_NEAR(opd_data_f32(params[0])[i], at < 21 ? values[at] : 0, 0);
+    }
+    opd_tensor *const got = opd_parallel_full(parallel, params[0]);
+    CHECK(holds(got, values, 21) && opd_ndim(got) == 2 && opd_tensor_requires_grad(got));
+    CHECK_INT(opd_numel(opd_parallel_full(parallel, params[1])), 0);
+    CHECK_INT(opd_ndim(opd_parallel_full(parallel, params[2])), 0);
+    OPD_SCOPE { CHECK_INT(opd_backward(opd_sum(opd_mul_Scalar(got, OPD_V(rank + 1)))), 0); }
+    opd_tensor *const grad = opd_tensor_grad(params[0]);
+    CHECK_INT(opd_numel(grad), part);
+    for (int64_t i = 0; i < part; i++) {
+        CHECK_NEAR(opd_data_f32(grad)[i], rank * part + i < 21 ? (size + 1) / 2.0 : 0, 1e-6);
+    }
+    CHECK(opd_tensor_grad(params[2]) == NULL);
+    opd_tensor *const norm = opd_sharded_clip_grad_norm(parallel, 1);
+    CHECK_NEAR(opd_item_f64(norm), sqrt(21.0) * (size + 1) / 2.0, 1e-5);
+    if (rank == 0) { CHECK_NEAR(opd_data_f32(grad)[0], 1 / sqrt(21.0), 1e-6); }
+    CHECK(opd_clip_grad_norm(params, 3, 1, 2, false) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "parameter 0 is this rank's part of a sharded one");
+    opd_parallel_free(parallel);
+}
+TEST(parameters_are_split) {
+    all_ranks(1, splits, false);
+    all_ranks(2, splits, true);
+    all_ranks(4, splits, false);
+}
+static void cannot_split(opd_group *group, int rank, void *user) {
+    opd_tensor *params[2] = {opd_tensor_set_requires_grad(floats(3, 1, 1), true),
+                             opd_tensor_set_requires_grad(floats(2 + rank, 1, 1), true)};
+    (void)user;
+    CHECK(opd_sharded_parallel(params, 2, group, NULL) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "rank 0 has 2 parameter(s) of 5 element(s), rank 1 has 2 of 6");
+    CHECK_INT(opd_numel(params[0]), 3);                       /* as it was */
+    opd_parallel *const parallel = opd_sharded_parallel(params, 1, group, NULL);
+    CHECK_OR_RETURN(parallel != NULL);
+    CHECK_INT(opd_sharded_add(parallel, params, 1), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "parameter 0 is a part already");
+    CHECK_INT(opd_sharded_add(NULL, params, 1), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "NULL");
+    CHECK(opd_parallel_full(parallel, params[1]) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "the tensor is none of the parameters");
+    CHECK(opd_parallel_full(NULL, params[1]) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_parallel_full: NULL");
+    CHECK(opd_sharded_clip_grad_norm(parallel, NAN) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "negative or NaN");
+    CHECK_INT(opd_sharded_hooks_begin(NULL), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "NULL");
+    opd_tensor *loss = NULL;
+    if (opd_sharded_hooks_begin(parallel) == 0) {
+        opd_tensor *const whole = opd_parallel_full(parallel, params[0]);
+        loss = opd_sum(opd_mul(whole, whole));
+        opd_saved_hooks_end();
+    }
+    OPD_NO_GRAD { (void)opd_mul_Scalar_(params[0], OPD_V(2)); }
+    CHECK_INT(opd_backward(loss), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "sharded parameter 0 was written to between forward and backward");
+    opd_tensor *const kept = opd_mul(opd_parallel_full(parallel, params[0]), floats(3, 1, 1));
+    opd_parallel_free(parallel);                              /* what was recorded holds it */
+    CHECK_INT(opd_backward(opd_sum(kept)), 0);
+    CHECK_NEAR(opd_data_f32(opd_tensor_grad(params[0]))[0], rank ? 3 : 1, 0);
+    opd_parallel *const plain = opd_data_parallel(params, 1, group, NULL);
+    CHECK(opd_parallel_full(plain, params[0]) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "leaves parameters whole");
+    CHECK_INT(opd_sharded_add(plain, params, 1), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "it is not sharded");
+    opd_parallel_free(plain);
+}
+TEST(what_cannot_be_split_is_said) { all_ranks(2, cannot_split, false); }
 
 CHECK_MAIN()
 #endif
