@@ -87,6 +87,17 @@ OPD_API opd_tensor *opd_aoti_constant_get(opd_aoti *model, const char *name);
    an error and nothing changed. */
 OPD_API int opd_aoti_update(opd_aoti *model, const char *const *names, opd_tensors tensors);
 
+/* Loads an extension of PyTorch's: a library that registers operators by the stable interface of PyTorch 2.9 and later
+   (torch/csrc/stable, aoti_torch_library_...), as torchvision's _C_stable.so.  Returns how many operators it defines,
+   which are then operators like others: called, traced, saved, and differentiated where it gives derivatives; 0 where
+   it gives kernels to operators of others.  -1 with an error, and nothing registered: no such file, damaged, for
+   another machine, functions that are not there, by name, or what it registers is refused.  Loading it again does
+   nothing.  What its kernels throw is an error of the call.  Kernels for other devices than the CPU are left out. */
+OPD_API int opd_extension_load(const char *path);
+/* Undoes everything that it registered, by the path it was loaded from.  Its code stays while tensors need it.  0, or
+   -1 with an error. */
+OPD_API int opd_extension_unload(const char *path);
+
 #ifdef __cplusplus
 }
 #endif
@@ -111,7 +122,7 @@ OPD_API int opd_aoti_update(opd_aoti *model, const char *const *names, opd_tenso
 #if !defined(OPDI_AOTI_THERE)
 
 static int opdi_aoti_without(const char *what) {
-    return opd_fail(OPD_ERROR_REGISTER, "%s: compiled models run on Linux, on x86-64 and aarch64, and not where "
+    return opd_fail(OPD_ERROR_REGISTER, "%s: compiled libraries run on Linux, on x86-64 and aarch64, and not where "
                     "OPD_NO_PLUGINS is defined", what);
 }
 opd_aoti *opd_aoti_load(const char *path, const opd_aoti_options *options) {
@@ -168,6 +179,14 @@ int opd_aoti_update(opd_aoti *model, const char *const *names, opd_tensors tenso
     (void)names;
     (void)tensors;
     return opdi_aoti_without("opd_aoti_update");
+}
+int opd_extension_load(const char *path) {
+    (void)path;
+    return opdi_aoti_without("opd_extension_load");
+}
+int opd_extension_unload(const char *path) {
+    (void)path;
+    return opdi_aoti_without("opd_extension_unload");
 }
 
 #else
@@ -248,6 +267,7 @@ typedef struct opdi_aoti_range { const char *begin, *end; } opdi_aoti_range;
 /* A shared library that was made in a file of its own. */
 typedef struct opdi_aoti_image { int fd; char path[160]; bool temporary; void *handle; } opdi_aoti_image;
 struct opd_aoti {
+    const char *who;             /* for errors: the function that loads it */
     char *path, *name;
     char *names;                 /* of all models in the package, one behind the other, an empty one at the end */
     opdi_aoti_image image, stubs;
@@ -648,16 +668,6 @@ static int32_t opdi_aoti_from_blob_v2(void *data, int64_t ndim, const int64_t *s
         return 1;
     }
     return opdi_aoti_from_blob(data, ndim, sizes, strides, offset, dtype, device, index, out);
-}
-static int32_t opdi_aoti_from_foreign(void *data, int64_t ndim, const int64_t *sizes, const int64_t *strides,
-                                      int64_t offset, int32_t dtype, int32_t device, int32_t index, void **out,
-                                      int32_t layout, const uint8_t *metadata, int64_t metadata_size,
-                                      void (*deleter)(void *data, void *user), void *user) {
-    (void)index;
-    (void)layout;
-    (void)metadata;
-    (void)metadata_size;
-    return opdi_aoti_wrap(data, ndim, sizes, strides, offset, dtype, device, deleter, user, out);
 }
 static int32_t opdi_aoti_clone(void *self, void **out) {
     opd_tensor *tensor = opdi_aoti_tensor(self);
@@ -1523,6 +1533,653 @@ static const opdi_aoti_math *opdi_aoti_vector_of(const char *name, int *count, i
     return NULL;
 }
 
+//== extensions: values on their stacks ================================================================================
+//
+// An extension's kernel gets a stack of 64-bit words, takes what the arguments own, and leaves its results there: a
+// tensor is a handle, a list or string an object of ours, what is optional a cell on the heap or NULL.
+
+typedef struct opdi_ext opdi_ext;
+typedef void (*opdi_ext_fn)(uint64_t *stack, uint64_t nargs, uint64_t nrets);
+/* Runs a kernel that may throw; what it has thrown, or NULL. */
+typedef void *(*opdi_ext_call_fn)(opdi_ext_fn fn, uint64_t *stack, uint64_t nargs, uint64_t nrets);
+typedef struct opdi_ext_list { uint64_t *words; size_t count, room; } opdi_ext_list;
+typedef struct opdi_ext_text { size_t length; char *data; } opdi_ext_text;
+/* What a kernel's schema says of its stack; kind S is a Scalar. */
+typedef struct opdi_ext_signature {
+    opdi_aoti_param args[OPD_MAX_ARGS], rets[OPD_MAX_ARGS];
+    int nargs, nrets;
+    char unknown[60];            /* a type that the stable interface does not hand over */
+} opdi_ext_signature;
+/* What an extension registers: kept until its code has run through, and then done at once. */
+typedef struct opdi_ext_entry {
+    struct opdi_ext_entry *next;
+    opdi_ext *ext;
+    char *text;                  /* a schema, or a kernel's operator */
+    opdi_ext_fn fn;              /* NULL: a schema */
+    uint32_t tags;
+    opdi_ext_signature *signature;                /* of a kernel; NULL: not known yet */
+} opdi_ext_entry;
+typedef struct opdi_ext_library {
+    struct opdi_ext_library *next;
+    opdi_ext *ext;
+    opd_library_kind kind;
+    char *ns, *key, *file;
+    int line;
+    opdi_ext_entry *entries;
+    opd_library *library;
+} opdi_ext_library;
+struct opdi_ext {
+    opd_aoti model;              /* its path and its two files */
+    opdi_ext *next;
+    opdi_ext_library *libraries;
+    opd_library *derivatives;    /* what is registered for it beside what it registers */
+    opdi_ext_call_fn call;
+    int operators, skipped;      /* skipped: kernels for devices that are not here */
+    int64_t holds;               /* who needs its code: itself while it is loaded, its kernels, its memory */
+    bool committed;
+};
+static pthread_mutex_t opdi_ext_lock = PTHREAD_MUTEX_INITIALIZER;
+static opdi_ext *opdi_ext_first;
+OPDI_AOTI_THREAD opdi_ext *opdi_ext_loading, *opdi_ext_running;
+
+/* C++'s, for cells that one side makes and the other frees. */
+static struct { void *(*make)(size_t bytes); void (*unmake)(void *memory); } opdi_ext_heap;
+
+static int32_t opdi_ext_cell_new(uint64_t **out) {
+    *out = (uint64_t *)(opdi_ext_heap.make ? opdi_ext_heap.make(sizeof **out) : malloc(sizeof **out));
+    return *out ? 0 : (int32_t)-opdi_aoti_no_memory();
+}
+static int32_t opdi_ext_cell_free(uint64_t *cell) {
+    if (!cell) { return 1; }
+    if (opdi_ext_heap.unmake) { opdi_ext_heap.unmake(cell); }
+    else { free(cell); }
+    return 0;
+}
+static int32_t opdi_ext_list_new(size_t room, opdi_ext_list **out) {
+    opdi_ext_list *list = (opdi_ext_list *)calloc(1, sizeof *list);
+    *out = NULL;
+    if (list && room < SIZE_MAX / sizeof *list->words) {
+        list->words = (uint64_t *)calloc(room + 1, sizeof *list->words);
+    }
+    if (!list || !list->words) {
+        free(list);
+        return (int32_t)-opdi_aoti_no_memory();
+    }
+    list->room = room + 1;
+    *out = list;
+    return 0;
+}
+static int32_t opdi_ext_list_size(const opdi_ext_list *list, size_t *out) {
+    *out = list ? list->count : 0;
+    return list ? 0 : 1;
+}
+static int32_t opdi_ext_list_get(const opdi_ext_list *list, size_t i, uint64_t *out) {
+    if (!list || i >= list->count) {
+        (void)opd_fail(OPD_ERROR_INDEX, "an extension reads item %zu of a list of %zu", i, list ? list->count : 0);
+        return 1;
+    }
+    *out = list->words[i];
+    return 0;
+}
+static int32_t opdi_ext_list_set(opdi_ext_list *list, size_t i, uint64_t word) {
+    uint64_t before;
+    if (opdi_ext_list_get(list, i, &before)) { return 1; }
+    list->words[i] = word;
+    return 0;
+}
+static int32_t opdi_ext_list_push(opdi_ext_list *list, uint64_t word) {
+    if (!list) { return 1; }
+    if (list->count == list->room) {
+        uint64_t *words = (uint64_t *)realloc(list->words, 2 * list->room * sizeof *words);
+        if (!words) { return (int32_t)-opdi_aoti_no_memory(); }
+        list->words = words;
+        list->room *= 2;
+    }
+    list->words[list->count++] = word;
+    return 0;
+}
+static int32_t opdi_ext_list_free(opdi_ext_list *list) {
+    if (list) { free(list->words); }
+    free(list);
+    return 0;
+}
+static int32_t opdi_ext_text_new(const char *data, size_t length, opdi_ext_text **out) {
+    opdi_ext_text *text = length < SIZE_MAX - sizeof *text - 1 ? (opdi_ext_text *)malloc(sizeof *text + length + 1)
+        : NULL;
+    *out = text;
+    if (!text) { return (int32_t)-opdi_aoti_no_memory(); }
+    text->length = length;
+    text->data = (char *)(text + 1);
+    if (length) { memcpy(text->data, data, length); }
+    text->data[length] = 0;
+    return 0;
+}
+static int32_t opdi_ext_text_free(opdi_ext_text *text) {
+    free(text);
+    return 0;
+}
+static int32_t opdi_ext_text_length(const opdi_ext_text *text, size_t *out) {
+    *out = text ? text->length : 0;
+    return text ? 0 : 1;
+}
+static int32_t opdi_ext_text_data(const opdi_ext_text *text, const char **out) {
+    *out = text ? text->data : "";
+    return text ? 0 : 1;
+}
+
+/* Reads types up to the closing parenthesis into params; -1: there is one that is not known. */
+static int opdi_ext_read_types(const char **from, opdi_aoti_param *params, bool named, char *unknown) {
+    const char *at = *from;
+    int count = 0;
+    while (*at && *at != ')') {
+        at += strspn(at, " ,");
+        if (*at == '*' && (at[1] == ',' || at[1] == ')')) {
+            at++;
+            continue;
+        }
+        if (*at == ')' || !*at) { break; }
+        const bool scalar = strncmp(at, "Scalar", 6) == 0 && at[6] != 'T';
+        const char *type = at;
+        if (count == OPD_MAX_ARGS || !opdi_aoti_read_type(&at, &params[count]) || *at == '[') {
+            snprintf(unknown, 60, "%.*s", (int)(strcspn(type, " ,)") < 59 ? strcspn(type, " ,)") : 59), type);
+            return -1;
+        }
+        if (scalar) { params[count].kind = 'S'; }
+        count++;
+        if (named) { at = opdi_aoti_next_arg(at); }
+        else { at += strcspn(at, ",)"); }
+    }
+    *from = at;
+    return count;
+}
+/* Reads a schema's text, "ns::name(...) -> ..."; false, and which type, where there is one that is not known. */
+static bool opdi_ext_read_signature(const char *schema, opdi_ext_signature *signature) {
+    const char *at = strchr(schema, '(');
+    memset(signature, 0, sizeof *signature);
+    if (!at) { return false; }
+    at++;
+    signature->nargs = opdi_ext_read_types(&at, signature->args, true, signature->unknown);
+    at = signature->nargs >= 0 ? strstr(at, "->") : NULL;
+    if (!at) { return false; }
+    at += 2 + strspn(at + 2, " ");
+    at += *at == '(';
+    signature->nrets = opdi_ext_read_types(&at, signature->rets, false, signature->unknown);
+    return signature->nrets >= 0;
+}
+static bool opdi_ext_signature_of(opd_op *op, opdi_ext_signature *signature) {
+    char text[4000];
+    const opd_schema *schema = opd_op_schema(op);
+    if (!schema || opd_schema_print(schema, text, sizeof text) >= sizeof text) {
+        (void)opd_fail(OPD_ERROR_SCHEMA, "%s has no schema, or one that is very long", opd_op_name(op));
+        return false;
+    }
+    if (opdi_ext_read_signature(text, signature)) { return true; }
+    (void)opd_fail(OPD_ERROR_SCHEMA, "%s: PyTorch's stable interface does not hand over '%s'", opd_op_name(op),
+                   signature->unknown);
+    return false;
+}
+
+static double opdi_ext_number(const opd_value *value) {
+    return value->tag == OPD_TAG_FLOAT ? value->u.d : (double)value->u.i;
+}
+static opd_value opdi_ext_item(const opd_value *value, int i) {
+    switch (value->tag) {
+    case OPD_TAG_TENSORS: return opd_value_tensor(value->u.tensors[i]);
+    case OPD_TAG_INTS: return opd_value_int(value->u.ints[i]);
+    case OPD_TAG_FLOATS: return opd_value_float(value->u.floats[i]);
+    case OPD_TAG_BOOLS: return opd_value_bool(value->u.bools[i]);
+    default: return value->u.list[i];
+    }
+}
+static uint64_t opdi_ext_give(const opdi_aoti_param *param, const opd_value *value);
+static uint64_t opdi_ext_give_list(const opdi_aoti_param *param, const opd_value *value) {
+    opdi_aoti_param item = *param;
+    opdi_ext_list *list;
+    item.list = false;
+    item.optional = param->optional_items;
+    const int count = value->tag == OPD_TAG_NONE ? 0 : value->n;
+    if (opdi_ext_list_new((size_t)count, &list)) { return 0; }
+    for (int i = 0; i < count; i++) {
+        const opd_value one = opdi_ext_item(value, i);
+        (void)opdi_ext_list_push(list, opdi_ext_give(&item, &one));
+    }
+    return (uint64_t)(uintptr_t)list;
+}
+/* The word for a value, which owns what it points to; 0 with an error. */
+static uint64_t opdi_ext_give(const opdi_aoti_param *param, const opd_value *value) {
+    opdi_ext_text *text = NULL;
+    void *handle = NULL;
+    uint64_t word = 0;
+    if (param->optional) {
+        opdi_aoti_param inner = *param;
+        uint64_t *cell;
+        inner.optional = false;
+        if (value->tag == OPD_TAG_NONE || opdi_ext_cell_new(&cell)) { return 0; }
+        *cell = opdi_ext_give(&inner, value);
+        return (uint64_t)(uintptr_t)cell;
+    }
+    if (param->list) { return opdi_ext_give_list(param, value); }
+    switch (param->kind) {
+    case 'T':
+        if (value->tag == OPD_TAG_TENSOR) { (void)opdi_aoti_box(value->u.t, &handle); }
+        else { (void)opdi_aoti_new_undefined(&handle); }
+        return (uint64_t)(uintptr_t)handle;
+    case 'i': return (uint64_t)value->u.i;
+    case 'b': return value->u.i != 0;
+    case 'e': return (uint32_t)value->u.i;
+    case 'd': {
+        const double number = opdi_ext_number(value);
+        memcpy(&word, &number, sizeof word);
+        return word;
+    }
+    case 's':
+        (void)opdi_ext_text_new(value->u.s, strlen(value->u.s), &text);
+        return (uint64_t)(uintptr_t)text;
+    case 'D':
+        word = (uint64_t)(uint32_t)opdi_aoti_device_number(value->u.device) << 32;
+        return word | (uint32_t)(value->u.device.type == OPD_CPU ? -1 : value->u.device.index);
+    default:
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "PyTorch's stable interface does not hand over a %s",
+                       param->kind == 'S' ? "Scalar" : "Generator");
+        return 0;
+    }
+}
+
+/* What was taken from a stack, until the call is over. */
+typedef struct opdi_ext_taken { struct opdi_ext_taken *next; void *handle; void *text; } opdi_ext_taken;
+static opdi_ext_taken *opdi_ext_keep(opdi_ext_taken **all, size_t bytes) {
+    opdi_ext_taken *taken = (opdi_ext_taken *)calloc(1, sizeof *taken + bytes);
+    if (!taken) {
+        (void)opdi_aoti_no_memory();
+        return NULL;
+    }
+    taken->next = *all;
+    *all = taken;
+    return taken;
+}
+static void opdi_ext_give_back(opdi_ext_taken *all) {
+    while (all) {
+        opdi_ext_taken *next = all->next;
+        (void)opdi_aoti_free_handle(all->handle);
+        free(all->text);
+        free(all);
+        all = next;
+    }
+}
+static opd_value opdi_ext_take(const opdi_aoti_param *param, uint64_t word, opdi_ext_taken **all);
+/* A list of items as the value that they make together. */
+static opd_value opdi_ext_list_value(const opdi_aoti_param *param, opd_value *items, int count) {
+    void *memory = items + count;                 /* behind them there is as much again */
+    for (int i = 0; i < count; i++) {
+        switch (param->kind) {
+        case 'T': ((opd_tensor **)memory)[i] = items[i].tag == OPD_TAG_TENSOR ? items[i].u.t : NULL; break;
+        case 'd': ((double *)memory)[i] = opdi_ext_number(&items[i]); break;
+        case 'b': ((bool *)memory)[i] = items[i].u.i != 0; break;
+        default: ((int64_t *)memory)[i] = items[i].u.i; break;
+        }
+    }
+    if (param->kind == 'T') { return opd_value_tensors((opd_tensor **)memory, count); }
+    if (param->optional_items || strchr("sDGS", param->kind)) { return opd_value_list(items, count); }
+    if (param->kind == 'd') { return opd_value_floats((const double *)memory, count); }
+    if (param->kind == 'b') { return opd_value_bools((const bool *)memory, count); }
+    return opd_value_ints((const int64_t *)memory, count);
+}
+static opd_value opdi_ext_take_list(const opdi_aoti_param *param, uint64_t word, opdi_ext_taken **all) {
+    opdi_ext_list *list = (opdi_ext_list *)(uintptr_t)word;
+    opdi_aoti_param item = *param;
+    const size_t count = list && list->count < INT32_MAX / 64 ? list->count : 0;
+    opdi_ext_taken *taken = opdi_ext_keep(all, 2 * (count + 1) * sizeof(opd_value));
+    opd_value *items = taken ? (opd_value *)(void *)(taken + 1) : NULL;
+    item.list = false;
+    item.optional = param->optional_items;
+    for (size_t i = 0; items && i < count; i++) { items[i] = opdi_ext_take(&item, list->words[i], all); }
+    if (!list) { (void)opd_fail(OPD_ERROR_ARGUMENT, "an extension gives a list that is NULL"); }
+    (void)opdi_ext_list_free(list);
+    return items ? opdi_ext_list_value(param, items, (int)count) : opd_value_none();
+}
+/* The value of a word, whose memory lives as long as what is taken. */
+static opd_value opdi_ext_take(const opdi_aoti_param *param, uint64_t word, opdi_ext_taken **all) {
+    opdi_ext_taken *taken = NULL;
+    opdi_ext_text *text;
+    double number;
+    if (param->optional) {
+        opdi_aoti_param inner = *param;
+        uint64_t *cell = (uint64_t *)(uintptr_t)word;
+        inner.optional = false;
+        if (!cell) { return opd_value_none(); }
+        const uint64_t held = *cell;
+        (void)opdi_ext_cell_free(cell);
+        return opdi_ext_take(&inner, held, all);
+    }
+    if (param->list) { return opdi_ext_take_list(param, word, all); }
+    switch (param->kind) {
+    case 'T':
+        taken = opdi_ext_keep(all, 0);
+        if (!taken) { return opd_value_none(); }
+        taken->handle = (void *)(uintptr_t)word;
+        return opd_value_tensor(word ? ((opdi_aoti_handle *)taken->handle)->tensor : NULL);
+    case 'i': return opd_value_int((int64_t)word);
+    case 'b': return opd_value_bool((word & 255) != 0);
+    case 'e': return opd_value_int((int32_t)(uint32_t)word);
+    case 'd':
+        memcpy(&number, &word, sizeof number);
+        return opd_value_float(number);
+    case 's':
+        text = (opdi_ext_text *)(uintptr_t)word;
+        taken = opdi_ext_keep(all, 0);
+        if (taken) { taken->text = text; }
+        return opd_value_str(text ? text->data : "");
+    case 'D': return opd_value_device(opdi_aoti_device((int32_t)(word >> 32), (int32_t)(uint32_t)word));
+    default:
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "PyTorch's stable interface does not hand over a %s",
+                       param->kind == 'S' ? "Scalar" : "Generator");
+        return opd_value_none();
+    }
+}
+
+//== extensions: kernels ===============================================================================================
+
+static void opdi_ext_hold(opdi_ext *ext) {
+    (void)pthread_mutex_lock(&opdi_ext_lock);
+    ext->holds++;
+    (void)pthread_mutex_unlock(&opdi_ext_lock);
+}
+static void opdi_ext_free(opdi_ext *ext);
+static void opdi_ext_let_go(opdi_ext *ext) {
+    (void)pthread_mutex_lock(&opdi_ext_lock);
+    const bool last = --ext->holds == 0;
+    (void)pthread_mutex_unlock(&opdi_ext_lock);
+    if (last) { opdi_ext_free(ext); }
+}
+static void opdi_ext_kernel_gone(void *user) { opdi_ext_let_go(((opdi_ext_entry *)user)->ext); }
+
+/* Where in opdi_ext_code_call's function what was caught goes on. */
+#if defined(__x86_64__)
+enum { OPDI_EXT_LANDING = 24 };
+#else
+enum { OPDI_EXT_LANDING = 36 };
+#endif
+
+/* How exceptions are caught and read: from the libraries that the extension is linked with. */
+static struct {
+    void (*set_register)(void *context, int number, uintptr_t value);
+    void (*set_place)(void *context, uintptr_t place);
+    uintptr_t (*begin)(void *context);
+    void *(*caught)(void *exception);
+    void (*done)(void);
+    void *(*type)(void);
+    void *base;                  /* std::exception's type */
+} opdi_ext_cxx;
+
+/* What the unwinder asks of the frame that calls kernels: everything that arrives there is caught. */
+static int opdi_ext_personality(int version, int actions, uint64_t kind, void *exception, void *context) {
+    (void)kind;
+    if (version != 1 || (actions & 8) || !opdi_ext_cxx.set_register) { return 8; }        /* go on */
+    if (actions & 1) { return 6; }                                                        /* here */
+    if (!(actions & 4)) { return 8; }
+    opdi_ext_cxx.set_register(context, 0, (uintptr_t)exception);
+    opdi_ext_cxx.set_place(context, opdi_ext_cxx.begin(context) + OPDI_EXT_LANDING);
+    return 7;                                                                             /* there it goes on */
+}
+/* Asks C++ whether an object of type is a std::exception, and makes object point to that part of it. */
+static bool opdi_ext_is_exception(void *type, void **object) {
+    typedef bool (*catch_fn)(const void *self, const void *thrown, void **object, unsigned outer);
+    catch_fn catches = NULL;
+    if (!type || !opdi_ext_cxx.base) { return false; }
+    void *const *table = *(void *const **)opdi_ext_cxx.base;
+    memcpy(&catches, &table[4], sizeof catches);
+    return catches(opdi_ext_cxx.base, type, object, 1);
+}
+/* Records what was thrown as an error, where none is pending, and frees it. */
+static void opdi_ext_caught(void *exception) {
+    typedef const char *(*what_fn)(const void *self);
+    what_fn what = NULL;
+    uint64_t kind;
+    memcpy(&kind, exception, sizeof kind);
+    void *object = (char *)exception + 32;                    /* behind the unwinder's own part */
+    (void)opdi_ext_cxx.caught(exception);
+    const bool plain = (kind & 255) == 0;                     /* not a second reference to one that is elsewhere */
+    if (plain && opdi_ext_is_exception(opdi_ext_cxx.type(), &object)) {
+        memcpy(&what, *(void *const **)object + 2, sizeof what);
+    }
+    const char *text = what ? what(object) : "it threw something that is no std::exception";
+    size_t length = strlen(text);
+    while (length && (text[length - 1] == '\n' || text[length - 1] == ' ')) { length--; }
+    if (opd_ok()) { (void)opd_fail(OPD_ERROR_KERNEL, "%.*s", (int)(length < 1500 ? length : 1500), text); }
+    opdi_ext_cxx.done();
+}
+/* Gives the results of a kernel to the call. */
+static int opdi_ext_return(opd_call *call, const opdi_ext_signature *signature, const uint64_t *stack) {
+    opdi_ext_taken *taken = NULL;
+    for (int i = 0; i < signature->nrets; i++) {
+        const opd_value value = opdi_ext_take(&signature->rets[i], stack[i], &taken);
+        if (opd_ok() && value.tag == OPD_TAG_NONE && signature->rets[i].kind == 'T' && !signature->rets[i].optional) {
+            (void)opd_fail(OPD_ERROR_KERNEL, "the kernel returns an undefined tensor");
+        }
+        if (opd_ok()) { (void)opd_return_value(call, value); }
+    }
+    opdi_ext_give_back(taken);
+    return opd_ok() ? 0 : -1;
+}
+/* The kernel of all operators of extensions. */
+static int opdi_ext_kernel(opd_call *call) {
+    opdi_ext_entry *entry = (opdi_ext_entry *)opd_call_user(call);
+    opdi_ext_signature *signature = entry->signature, *own = NULL;
+    uint64_t words[16], *stack = words;
+    if (!signature) {                             /* its schema came later, from elsewhere */
+        signature = own = (opdi_ext_signature *)malloc(sizeof *own);
+        if (!own) { return opdi_aoti_no_memory(); }
+        if (!opdi_ext_signature_of(opd_call_operator(call), own)) {
+            free(own);
+            return -1;
+        }
+    }
+    const int nargs = signature->nargs, nrets = signature->nrets, count = nargs > nrets ? nargs : nrets;
+    memset(words, 0, sizeof words);
+    if (count > 16) { stack = (uint64_t *)calloc((size_t)count, sizeof *stack); }
+    if (!stack) { (void)opdi_aoti_no_memory(); }
+    for (int i = 0; i < nargs && opd_ok(); i++) {
+        if (signature->args[i].kind == 'S' || (signature->args[i].kind == 'G' && !opd_arg_is_none(call, i))) {
+            (void)opd_fail(OPD_ERROR_ARGUMENT, "PyTorch's stable interface does not hand over a %s",
+                           signature->args[i].kind == 'S' ? "Scalar" : "Generator");
+        }
+    }
+    if (opd_ok()) {
+        opdi_ext *outer = opdi_ext_running;
+        for (int i = 0; i < nargs; i++) { stack[i] = opdi_ext_give(&signature->args[i], &opd_call_args(call)[i]); }
+        opdi_ext_running = entry->ext;
+        void *exception = opd_ok() ? entry->ext->call(entry->fn, stack, (uint64_t)nargs, (uint64_t)nrets) : NULL;
+        opdi_ext_running = outer;
+        if (exception) { opdi_ext_caught(exception); }
+        else if (opd_ok()) { (void)opdi_ext_return(call, signature, stack); }
+    }
+    if (stack != words) { free(stack); }
+    free(own);
+    return opd_ok() ? 0 : -1;
+}
+
+//== extensions: what they call ========================================================================================
+
+static char *opdi_ext_copy(const char *text) {
+    char *copy = text ? (char *)malloc(strlen(text) + 1) : NULL;
+    if (text && !copy) { (void)opdi_aoti_no_memory(); }
+    return copy ? strcpy(copy, text) : NULL;
+}
+/* While the library's own code runs nothing may fail, as it would throw where nobody catches: what it registers is
+   noted, and done afterwards. */
+static int32_t opdi_ext_library_new(opd_library_kind kind, const char *ns, const char *key, const char *file,
+                                    uint32_t line, opdi_ext_library **out) {
+    opdi_ext *ext = opdi_ext_loading;
+    opdi_ext_library *library = ext ? (opdi_ext_library *)calloc(1, sizeof *library) : NULL, **end;
+    *out = library;
+    if (!library) {
+        (void)opd_fail(OPD_ERROR_REGISTER, "an extension registers operators after it was loaded");
+        return ext ? 0 : 1;
+    }
+    library->ext = ext;
+    library->kind = kind;
+    library->ns = opdi_ext_copy(ns);
+    library->key = opdi_ext_copy(key);
+    library->file = opdi_ext_copy(file);
+    library->line = (int)line;
+    for (end = &ext->libraries; *end; end = &(*end)->next) {}
+    *end = library;
+    return 0;
+}
+static int32_t opdi_ext_init_impl(const char *ns, const char *key, const char *file, uint32_t line, void **out) {
+    return opdi_ext_library_new(OPD_IMPL, ns, key, file, line, (opdi_ext_library **)out);
+}
+static int32_t opdi_ext_init_def(const char *ns, const char *file, uint32_t line, void **out) {
+    return opdi_ext_library_new(OPD_DEF, ns, NULL, file, line, (opdi_ext_library **)out);
+}
+static int32_t opdi_ext_init_fragment(const char *ns, const char *file, uint32_t line, void **out) {
+    return opdi_ext_library_new(OPD_FRAGMENT, ns, NULL, file, line, (opdi_ext_library **)out);
+}
+static int32_t opdi_ext_register(opdi_ext_library *library, const char *text, opdi_ext_fn fn, uint32_t tags) {
+    opdi_ext_entry *entry, **end;
+    if (!library || library->ext->committed) {
+        (void)opd_fail(OPD_ERROR_REGISTER, "an extension registers '%.200s' after it was loaded", text ? text : "");
+        return library ? 1 : 0;
+    }
+    entry = (opdi_ext_entry *)calloc(1, sizeof *entry);
+    if (!entry) {
+        (void)opdi_aoti_no_memory();
+        return 0;
+    }
+    entry->ext = library->ext;
+    entry->text = opdi_ext_copy(text ? text : "");
+    entry->fn = fn;
+    entry->tags = tags;
+    for (end = &library->entries; *end; end = &(*end)->next) {}
+    *end = entry;
+    return 0;
+}
+static int32_t opdi_ext_def(void *library, const char *schema) {
+    return opdi_ext_register((opdi_ext_library *)library, schema, NULL, 0);
+}
+/* Tags are handed over as bits of ours, but for those that are not here: 0. */
+static int32_t opdi_ext_def_tags(void *library, const char *schema, const int32_t *tags, int32_t count) {
+    uint32_t bits = 0;
+    for (int32_t i = 0; i < count; i++) { bits |= (uint32_t)tags[i]; }
+    return opdi_ext_register((opdi_ext_library *)library, schema, NULL, bits);
+}
+static int32_t opdi_ext_impl(void *library, const char *name, opdi_ext_fn fn, uint64_t version) {
+    (void)version;
+    return opdi_ext_register((opdi_ext_library *)library, name, fn, 0);
+}
+static int32_t opdi_ext_old_impl(void *library, const char *name, opdi_ext_fn fn) {
+    return opdi_ext_register((opdi_ext_library *)library, name, fn, 0);
+}
+static int32_t opdi_ext_module(void *library, const char *module, const char *context) {
+    (void)library;
+    (void)module;
+    (void)context;
+    return 0;
+}
+/* Calls an operator with the arguments on a stack, where its results come. */
+static int32_t opdi_ext_dispatch(const char *name, const char *overload, uint64_t *stack, uint64_t version) {
+    opdi_ext_signature *signature = (opdi_ext_signature *)malloc(sizeof *signature);
+    opd_value values[OPD_MAX_ARGS], rets[OPD_MAX_ARGS];
+    opdi_ext_taken *taken = NULL;
+    char full[300];
+    (void)version;
+    if (!signature) { return (int32_t)-opdi_aoti_no_memory(); }
+    snprintf(full, sizeof full, "%.200s%s%.90s", name ? name : "", overload && *overload ? "." : "",
+             overload ? overload : "");
+    opd_op *op = opd_find(full);
+    if (!op || !opdi_ext_signature_of(op, signature)) {
+        free(signature);
+        return 1;
+    }
+    opd_scope scope = opd_scope_open();
+    for (int i = 0; i < signature->nargs; i++) { values[i] = opdi_ext_take(&signature->args[i], stack[i], &taken); }
+    for (int i = 0; i < OPD_MAX_ARGS; i++) { rets[i] = opd_value_none(); }
+    if (opd_ok() && opd_call_all(op, rets, values, signature->nargs) == 0) {
+        for (int i = 0; i < signature->nrets; i++) { stack[i] = opdi_ext_give(&signature->rets[i], &rets[i]); }
+    }
+    opd_scope_close(&scope);
+    opdi_ext_give_back(taken);
+    free(signature);
+    return opdi_aoti_status();
+}
+static int32_t opdi_ext_old_dispatch(const char *name, const char *overload, uint64_t *stack) {
+    return opdi_ext_dispatch(name, overload, stack, 0);
+}
+static const char *opdi_ext_no_text(void) { return NULL; }
+static const char *opdi_ext_what(void) { return opd_ok() ? NULL : opd_error_message(); }
+static int32_t opdi_ext_parse_device(const char *text, uint32_t *type, int32_t *index) {
+    opd_device device;
+    if (opd_device_parse(text ? text : "", &device)) { return 1; }
+    *type = (uint32_t)opdi_aoti_device_number(device);
+    *index = device.type == OPD_CPU ? -1 : device.index;
+    return 0;
+}
+static int32_t opdi_ext_parallel_for(int64_t begin, int64_t end, int64_t grain,
+                                     void (*body)(int64_t begin, int64_t end, void *user), void *user) {
+    (void)grain;
+    if (begin < end) { body(begin, end, user); }
+    return 0;
+}
+static int32_t opdi_ext_thread(uint32_t *out) {
+    *out = 0;
+    return 0;
+}
+static int32_t opdi_ext_threads(uint32_t *out) {
+    *out = 1;
+    return 0;
+}
+static int32_t opdi_ext_requires_grad(void *handle, bool on) {
+    opd_tensor *tensor = opdi_aoti_tensor(handle);
+    if (tensor) { (void)opd_tensor_set_requires_grad(tensor, on); }
+    return opdi_aoti_status();
+}
+/* Memory of an extension's, which holds the code that frees it. */
+typedef struct opdi_ext_memory { opdi_ext *ext; void (*deleter)(void *data, void *user); void *user; } opdi_ext_memory;
+static void opdi_ext_memory_free(void *data, void *user) {
+    opdi_ext_memory *memory = (opdi_ext_memory *)user;
+    memory->deleter(data, memory->user);
+    if (memory->ext) { opdi_ext_let_go(memory->ext); }
+    free(memory);
+}
+static int32_t opdi_ext_from_blob(void *data, int64_t ndim, const int64_t *sizes, const int64_t *strides,
+                                  int64_t offset, int32_t dtype, int32_t device, int32_t index, void **out,
+                                  int32_t layout, const uint8_t *metadata, int64_t metadata_size,
+                                  void (*deleter)(void *data, void *user), void *user) {
+    opdi_ext_memory *memory = deleter ? (opdi_ext_memory *)malloc(sizeof *memory) : NULL;
+    (void)index;
+    (void)layout;
+    (void)metadata;
+    (void)metadata_size;
+    if (deleter && !memory) { return (int32_t)-opdi_aoti_no_memory(); }
+    if (memory) {
+        memory->ext = opdi_ext_running;
+        memory->deleter = deleter;
+        memory->user = user;
+        if (memory->ext) { opdi_ext_hold(memory->ext); }
+    }
+    return opdi_aoti_wrap(data, ndim, sizes, strides, offset, dtype, device, memory ? opdi_ext_memory_free : NULL,
+                          memory, out);
+}
+/* What asks for a device that is not here. */
+static int32_t opdi_ext_no_device(void) {
+    (void)opd_fail(OPD_ERROR_ARGUMENT, "an extension asks for CUDA: only its kernels for the CPU run here");
+    return 1;
+}
+static int32_t opdi_ext_no_generator(void) {
+    (void)opd_fail(OPD_ERROR_ARGUMENT, "an extension asks for a generator, which is not handed over");
+    return 1;
+}
+/* In place of CUDA's run-time library: no device. */
+static int32_t opdi_ext_cuda(void) { return 100; }
+static void *opdi_ext_cuda_null(void) { return NULL; }
+/* In place of the C library's, with which extensions look for functions of PyTorch's. */
+static char opdi_ext_torch;
+static void *opdi_ext_open(const char *name, int mode) {
+    return name && (strstr(name, "libtorch") || strstr(name, "libc10")) ? (void *)&opdi_ext_torch : dlopen(name, mode);
+}
+static int opdi_ext_close(void *library) { return library == (void *)&opdi_ext_torch ? 0 : dlclose(library); }
+static void *opdi_ext_symbol(void *library, const char *name);
+
 //== functions by name =================================================================================================
 
 /* PLAIN functions are jumped to; CONSTANT ones return a number; THIRD ones get it as third argument. */
@@ -1576,6 +2233,76 @@ static const opdi_aoti_symbol opdi_aoti_symbols[] = {
     {"aoti_torch_memory_format_channels_last", OPDI_AOTI_CONSTANT, 2, NULL},
     {"aoti_torch_memory_format_channels_last_3d", OPDI_AOTI_CONSTANT, 3, NULL},
     {"aoti_torch_abi_version", OPDI_AOTI_CONSTANT, (uint64_t)2 << 56 | (uint64_t)15 << 48, NULL},
+    {"torch_tag_core", OPDI_AOTI_CONSTANT, OPD_OPTAG_CORE, NULL},
+    {"torch_tag_cudagraph_unsafe", OPDI_AOTI_CONSTANT, 1 << 16, NULL},
+    {"torch_tag_data_dependent_output", OPDI_AOTI_CONSTANT, OPD_OPTAG_DATA_DEPENDENT_OUTPUT, NULL},
+    {"torch_tag_dynamic_output_shape", OPDI_AOTI_CONSTANT, OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE, NULL},
+    {"torch_tag_flexible_layout", OPDI_AOTI_CONSTANT, OPD_OPTAG_FLEXIBLE_LAYOUT, NULL},
+    {"torch_tag_generated", OPDI_AOTI_CONSTANT, OPD_OPTAG_GENERATED, NULL},
+    {"torch_tag_inplace_view", OPDI_AOTI_CONSTANT, OPD_OPTAG_INPLACE_VIEW, NULL},
+    {"torch_tag_maybe_aliasing_or_mutating", OPDI_AOTI_CONSTANT, OPD_OPTAG_MAYBE_ALIASING_OR_MUTATING, NULL},
+    {"torch_tag_needs_contiguous_strides", OPDI_AOTI_CONSTANT, 1 << 17, NULL},
+    {"torch_tag_needs_exact_strides", OPDI_AOTI_CONSTANT, OPD_OPTAG_NEEDS_EXACT_STRIDES, NULL},
+    {"torch_tag_needs_fixed_stride_order", OPDI_AOTI_CONSTANT, OPD_OPTAG_NEEDS_FIXED_STRIDE_ORDER, NULL},
+    {"torch_tag_nondeterministic_bitwise", OPDI_AOTI_CONSTANT, OPD_OPTAG_NONDETERMINISTIC_BITWISE, NULL},
+    {"torch_tag_nondeterministic_seeded", OPDI_AOTI_CONSTANT, OPD_OPTAG_NONDETERMINISTIC_SEEDED, NULL},
+    {"torch_tag_out_variant", OPDI_AOTI_CONSTANT, 1 << 18, NULL},
+    {"torch_tag_pointwise", OPDI_AOTI_CONSTANT, OPD_OPTAG_POINTWISE, NULL},
+    {"torch_tag_pt2_compliant_tag", OPDI_AOTI_CONSTANT, OPD_OPTAG_PT2_COMPLIANT, NULL},
+    {"torch_tag_reduction", OPDI_AOTI_CONSTANT, 1 << 19, NULL},
+    {"torch_tag_view_copy", OPDI_AOTI_CONSTANT, OPD_OPTAG_VIEW_COPY, NULL},
+    OPDI_AOTI_FN("aoti_torch_library_init_impl", opdi_ext_init_impl),
+    OPDI_AOTI_FN("aoti_torch_library_init_def", opdi_ext_init_def),
+    OPDI_AOTI_FN("aoti_torch_library_init_fragment", opdi_ext_init_fragment),
+    OPDI_AOTI_FN("aoti_torch_library_impl", opdi_ext_old_impl),
+    OPDI_AOTI_FN("torch_library_impl", opdi_ext_impl),
+    OPDI_AOTI_FN("aoti_torch_library_def", opdi_ext_def),
+    OPDI_AOTI_FN("torch_library_def_with_tags", opdi_ext_def_tags),
+    OPDI_AOTI_FN("torch_library_set_python_module", opdi_ext_module),
+    OPDI_AOTI_FN("aoti_torch_call_dispatcher", opdi_ext_old_dispatch),
+    OPDI_AOTI_FN("torch_call_dispatcher", opdi_ext_dispatch),
+    OPDI_AOTI_FN("torch_new_list_reserve_size", opdi_ext_list_new),
+    OPDI_AOTI_FN("torch_list_size", opdi_ext_list_size),
+    OPDI_AOTI_FN("torch_list_get_item", opdi_ext_list_get),
+    OPDI_AOTI_FN("torch_list_set_item", opdi_ext_list_set),
+    OPDI_AOTI_FN("torch_list_push_back", opdi_ext_list_push),
+    OPDI_AOTI_FN("torch_delete_list", opdi_ext_list_free),
+    OPDI_AOTI_FN("torch_new_string_handle", opdi_ext_text_new),
+    OPDI_AOTI_FN("torch_delete_string", opdi_ext_text_free),
+    OPDI_AOTI_FN("torch_string_length", opdi_ext_text_length),
+    OPDI_AOTI_FN("torch_string_c_str", opdi_ext_text_data),
+    OPDI_AOTI_FN("torch_new_stable_ivalue", opdi_ext_cell_new),
+    OPDI_AOTI_FN("torch_delete_stable_ivalue", opdi_ext_cell_free),
+    OPDI_AOTI_FN("torch_exception_get_what", opdi_ext_no_text),
+    OPDI_AOTI_FN("torch_exception_get_what_without_backtrace", opdi_ext_what),
+    OPDI_AOTI_FN("torch_parse_device_string", opdi_ext_parse_device),
+    OPDI_AOTI_FN("torch_parallel_for", opdi_ext_parallel_for),
+    OPDI_AOTI_FN("torch_get_thread_idx", opdi_ext_thread),
+    OPDI_AOTI_FN("torch_get_num_threads", opdi_ext_threads),
+    OPDI_AOTI_FN("torch_set_requires_grad", opdi_ext_requires_grad),
+    OPDI_AOTI_FN("torch_from_blob", opdi_ext_from_blob),
+    OPDI_AOTI_FN("dlopen", opdi_ext_open),
+    OPDI_AOTI_FN("dlclose", opdi_ext_close),
+    OPDI_AOTI_FN("dlsym", opdi_ext_symbol),
+    OPDI_AOTI_FN("torch_c10_cuda_check_msg", opdi_ext_no_device),
+    OPDI_AOTI_FN("torch_get_current_cuda_blas_handle", opdi_ext_no_device),
+    OPDI_AOTI_FN("torch_set_current_cuda_stream", opdi_ext_no_device),
+    OPDI_AOTI_FN("torch_get_cuda_stream_from_pool", opdi_ext_no_device),
+    OPDI_AOTI_FN("torch_cuda_stream_synchronize", opdi_ext_no_device),
+    OPDI_AOTI_FN("aoti_torch_get_current_cuda_stream", opdi_ext_no_device),
+    OPDI_AOTI_FN("aoti_torch_create_cuda_guard", opdi_ext_no_device),
+    OPDI_AOTI_FN("aoti_torch_cuda_guard_set_index", opdi_ext_no_device),
+    OPDI_AOTI_FN("aoti_torch_create_cuda_stream_guard", opdi_ext_no_device),
+    OPDI_AOTI_FN("aoti_torch_cuda_caching_allocator_raw_alloc", opdi_ext_no_device),
+    OPDI_AOTI_FN("aoti_torch_cuda_caching_allocator_raw_delete", opdi_ext_no_device),
+    OPDI_AOTI_FN("torch_stream_native_handle", opdi_ext_no_device),
+    OPDI_AOTI_FN("torch_new_generator_handle", opdi_ext_no_generator),
+    OPDI_AOTI_FN("torch_generator_get_device", opdi_ext_no_generator),
+    OPDI_AOTI_FN("aoti_torch_delete_library_object", opdi_aoti_nothing),
+    OPDI_AOTI_FN("torch_c10_cuda_free_error_msg", opdi_aoti_nothing),
+    OPDI_AOTI_FN("aoti_torch_delete_cuda_guard", opdi_aoti_nothing),
+    OPDI_AOTI_FN("aoti_torch_delete_cuda_stream_guard", opdi_aoti_nothing),
+    OPDI_AOTI_FN("torch_delete_generator", opdi_aoti_nothing),
     {"aoti_torch_item_uint8", OPDI_AOTI_THIRD, OPD_UINT8, (opdi_aoti_fn)opdi_aoti_item},
     {"aoti_torch_item_uint16", OPDI_AOTI_THIRD, OPD_UINT16, (opdi_aoti_fn)opdi_aoti_item},
     {"aoti_torch_item_uint32", OPDI_AOTI_THIRD, OPD_UINT32, (opdi_aoti_fn)opdi_aoti_item},
@@ -1635,7 +2362,7 @@ static const opdi_aoti_symbol opdi_aoti_symbols[] = {
     OPDI_AOTI_FN("aoti_torch__alloc_from_pool", opdi_aoti_from_pool),
     OPDI_AOTI_FN("aoti_torch_create_tensor_from_blob", opdi_aoti_from_blob),
     OPDI_AOTI_FN("aoti_torch_create_tensor_from_blob_v2", opdi_aoti_from_blob_v2),
-    OPDI_AOTI_FN("torch_from_blob", opdi_aoti_from_foreign), OPDI_AOTI_FN("aoti_torch_clone", opdi_aoti_clone),
+    OPDI_AOTI_FN("aoti_torch_clone", opdi_aoti_clone),
     OPDI_AOTI_FN("aoti_torch_clone_preserve_strides", opdi_aoti_clone_strides),
     OPDI_AOTI_FN("aoti_torch_copy_", opdi_aoti_copy), OPDI_AOTI_FN("aoti_torch_tensor_copy_", opdi_aoti_copy_to),
     OPDI_AOTI_FN("aoti_torch_zero_", opdi_aoti_zero), OPDI_AOTI_FN("aoti_torch_check", opdi_aoti_check),
@@ -1792,6 +2519,17 @@ static void opdi_aoti_code_vector(opdi_aoti_bytes *code, const opdi_aoti_vector 
     else { OPDI_AOTI_CODE(code, "\x0f\x10\x04\x24"); }
     OPDI_AOTI_CODE(code, "\xc9\xc3");
 }
+/* What .call is, opdi_ext_call_fn: the kernel is called from a frame that the unwinder knows, and what arrives there is
+   returned.  push rbp; mov rbp, rsp; mov rax, rdi; mov rdi, rsi; mov rsi, rdx; mov rdx, rcx; call rax; xor eax, eax;
+   from here: pop rbp; ret */
+static void opdi_ext_code_call(opdi_aoti_bytes *code) {
+    OPDI_AOTI_CODE(code, "\xf3\x0f\x1e\xfa\x55\x48\x89\xe5\x48\x89\xf8\x48\x89\xf7\x48\x89\xd6\x48\x89\xca");
+    OPDI_AOTI_CODE(code, "\xff\xd0\x31\xc0\x5d\xc3");
+}
+/* How its frame looks: at entry, behind the push, behind the mov. */
+static const char opdi_ext_frame_first[] = "\x01zPR\0\x01\x78\x10\x0a";
+static const char opdi_ext_frame_entry[] = "\x0c\x07\x08\x90\x01";
+static const char opdi_ext_frame_then[] = "\x45\x0e\x10\x86\x02\x43\x0d\x06";
 enum { OPDI_AOTI_MACHINE = EM_X86_64, OPDI_AOTI_PAGE = 4096 };
 
 #else
@@ -1837,12 +2575,28 @@ static void opdi_aoti_code_vector(opdi_aoti_bytes *code, const opdi_aoti_vector 
     opdi_aoti_put_word(code, (uint64_t)(uintptr_t)vector);
     opdi_aoti_put_word(code, (uint64_t)(uintptr_t)opdi_aoti_vector_run);
 }
+/* What .call is, opdi_ext_call_fn: the kernel is called from a frame that the unwinder knows, and what arrives there is
+   returned.  bti c; stp x29, x30; mov x29, sp; mov x16, x0; mov x0, x1; mov x1, x2; mov x2, x3; blr x16; mov x0, 0;
+   from here: ldp x29, x30; ret */
+static void opdi_ext_code_call(opdi_aoti_bytes *code) {
+    static const uint32_t words[] = {0xd503245f, 0xa9bf7bfd, 0x910003fd, 0xaa0003f0, 0xaa0103e0, 0xaa0203e1,
+                                     0xaa0303e2, 0xd63f0200, 0xd2800000, 0xa8c17bfd, 0xd65f03c0};
+    opdi_aoti_put_codes(code, words, sizeof words / sizeof *words);
+}
+/* How its frame looks: at entry, behind the stp, behind the mov. */
+static const char opdi_ext_frame_first[] = "\x01zPR\0\x04\x78\x1e\x0a";
+static const char opdi_ext_frame_entry[] = "\x0c\x1f\x00";
+static const char opdi_ext_frame_then[] = "\x42\x0e\x10\x9d\x02\x9e\x01\x41\x0d\x1d";
 enum { OPDI_AOTI_MACHINE = EM_AARCH64, OPDI_AOTI_PAGE = 65536 };
 
 #endif
 
 /* A library in the making: code, names, symbols. */
-typedef struct opdi_aoti_library { opdi_aoti_bytes code, names, symbols; uint32_t count; } opdi_aoti_library;
+typedef struct opdi_aoti_library {
+    opdi_aoti_bytes code, names, symbols;
+    uint32_t count;
+    size_t call_at, call_size;   /* of the function that catches, where there is one */
+} opdi_aoti_library;
 
 static uint32_t opdi_aoti_hash(const char *name) {
     uint32_t hash = 0;
@@ -1897,10 +2651,44 @@ static void opdi_aoti_put_hash(opdi_aoti_bytes *file, const opdi_aoti_library *l
     opdi_aoti_put(file, table, (buckets + library->count) * sizeof *table);
     free(table);
 }
+enum { OPDI_EXT_FRAMES = 120 };
+/* What the unwinder reads of the function that catches: a table of one place, and how its frame looks.  header, frames:
+   where they begin in the file; code: where the code does.  The numbers are those of DWARF. */
+static void opdi_ext_put_frames(opdi_aoti_bytes *file, const opdi_aoti_library *library, size_t code) {
+    static const unsigned char kinds[4] = {1, 0x1b, 3, 0x3b};
+    const size_t header = file->length, frames = header + 24, second = frames + 48;
+    const size_t at = code + library->call_at;
+    int32_t words[5];
+    unsigned char room[96];
+    memset(room, 0, sizeof room);
+    words[0] = (int32_t)(frames - header - 4);
+    words[1] = 1;
+    words[2] = (int32_t)((int64_t)at - (int64_t)header);
+    words[3] = (int32_t)(second - header);
+    words[4] = 0;
+    opdi_aoti_put(file, kinds, 4);
+    opdi_aoti_put(file, words, 20);
+    /* what is common: its length, 0, then what is at entry */
+    const uint64_t catches = (uint64_t)(uintptr_t)opdi_ext_personality;
+    const uint32_t first[2] = {44, 0};
+    size_t used = 8;
+    memcpy(room, first, 8);
+    memcpy(room + used, opdi_ext_frame_first, sizeof opdi_ext_frame_first - 1);
+    used += sizeof opdi_ext_frame_first;          /* and a 0: the next is a plain address */
+    memcpy(room + used, &catches, 8);
+    used += 8;
+    room[used++] = 0x1b;
+    memcpy(room + used, opdi_ext_frame_entry, sizeof opdi_ext_frame_entry - 1);
+    /* the function: its length, the way back to what is common, where it is, how long, how its frame changes */
+    const int32_t own[4] = {36, 52, (int32_t)((int64_t)at - (int64_t)(second + 8)), (int32_t)library->call_size};
+    memcpy(room + 48, own, 16);
+    memcpy(room + 65, opdi_ext_frame_then, sizeof opdi_ext_frame_then - 1);
+    opdi_aoti_put(file, room, sizeof room);
+}
 /* Lays out the file: names and symbols, which are read; code, which is run; and the table that the loader writes. */
 static void opdi_aoti_link(opdi_aoti_library *library, const char *name, opdi_aoti_bytes *file) {
     Elf64_Ehdr head;
-    Elf64_Phdr segments[5];
+    Elf64_Phdr segments[6];
     const uint64_t soname = library->names.length;
     opdi_aoti_put(&library->names, name, strlen(name) + 1);
     memset(&head, 0, sizeof head);
@@ -1914,7 +2702,7 @@ static void opdi_aoti_link(opdi_aoti_library *library, const char *name, opdi_ao
     head.e_phoff = sizeof head;
     head.e_ehsize = sizeof head;
     head.e_phentsize = sizeof *segments;
-    head.e_phnum = 5;
+    head.e_phnum = 6;
     opdi_aoti_put(file, &head, sizeof head);
     opdi_aoti_put(file, segments, sizeof segments);           /* filled below */
     const size_t hash = file->length;
@@ -1924,6 +2712,11 @@ static void opdi_aoti_link(opdi_aoti_library *library, const char *name, opdi_ao
     opdi_aoti_put(file, library->symbols.data, library->symbols.length);
     const size_t names = file->length;
     opdi_aoti_put(file, library->names.data, library->names.length);
+    opdi_aoti_align(file, 8);
+    const size_t frames = file->length;
+    const size_t behind = (frames + OPDI_EXT_FRAMES + OPDI_AOTI_PAGE - 1) / OPDI_AOTI_PAGE * OPDI_AOTI_PAGE;
+    if (library->call_size) { opdi_ext_put_frames(file, library, behind); }
+    while (file->length < frames + OPDI_EXT_FRAMES && !file->failed) { opdi_aoti_put_text(file, "", 1); }
     const size_t read_end = file->length;
     opdi_aoti_align(file, OPDI_AOTI_PAGE);
     const size_t code = file->length;
@@ -1947,6 +2740,7 @@ static void opdi_aoti_link(opdi_aoti_library *library, const char *name, opdi_ao
     opdi_aoti_segment(&segments[2], PT_LOAD, PF_R | PF_W, dynamic, file->length - dynamic);
     opdi_aoti_segment(&segments[3], PT_DYNAMIC, PF_R | PF_W, dynamic, file->length - dynamic);
     opdi_aoti_segment(&segments[4], PT_GNU_STACK, PF_R | PF_W, 0, 0);
+    opdi_aoti_segment(&segments[5], library->call_size ? PT_GNU_EH_FRAME : PT_NULL, PF_R, frames, OPDI_EXT_FRAMES);
     memcpy(file->data + sizeof head, segments, sizeof segments);
     for (uint32_t i = 1; i < library->count; i++) {
         Elf64_Sym symbol;
@@ -1959,7 +2753,7 @@ static void opdi_aoti_link(opdi_aoti_library *library, const char *name, opdi_ao
 //== libraries as files in memory ======================================================================================
 
 static int opdi_aoti_bad(const opd_aoti *model, const char *text) {
-    return opd_fail(OPD_ERROR_FILE, "opd_aoti_load: %.400s: %.900s", model->path, text);
+    return opd_fail(OPD_ERROR_FILE, "%s: %.400s: %.900s", model->who, model->path, text);
 }
 static int opdi_aoti_write(int fd, const unsigned char *data, size_t count) {
     while (count) {
@@ -2763,6 +3557,7 @@ opd_aoti *opd_aoti_load(const char *path, const opd_aoti_options *options) {
         (void)opdi_aoti_no_memory();
         return NULL;
     }
+    model->who = "opd_aoti_load";
     model->image.fd = model->stubs.fd = -1;
     model->unchecked = options && options->unchecked;
     const bool package = opdi_aoti_is_package(path);
@@ -3238,6 +4033,632 @@ static int32_t opdi_aoti_proxy(void *executor, int node, int nints, int64_t *int
     opd_scope_close(&scope);
     for (int i = 0; i < flat.nmemory; i++) { free(flat.memory[i]); }
     return rc ? 1 : opdi_aoti_status();
+}
+
+//== extensions: torchvision ===========================================================================================
+//
+// Of torchvision's operators the binary has the kernels, also those of derivatives; that they belong together, what
+// results look like and what autocast does, its part in Python says.  Here it is said for the operators of these
+// schemas, and no others.
+
+/* Calls the operator for the gradient of the first argument: with the saved tensors, `before` numbers, the sizes of
+   that argument, and `after` numbers. */
+static int opdi_ext_roi_backward(opd_backward_call *bw, const char *name, int before, int after) {
+    opd_context *ctx = opd_bw_context(bw);
+    opd_value args[16];
+    opd_tensor *grad = opd_bw_grad(bw, 0);
+    int count = 0;
+    if (!opd_bw_needs(bw, 0) || !grad) { return 0; }
+    const opd_ints sizes = opd_bw_sizes(bw, 0);
+    args[count++] = opd_value_tensor(opd_contiguous(grad));
+    for (int i = 0; i < opd_context_nsaved(ctx); i++) { args[count++] = opd_value_tensor(opd_context_saved(ctx, i)); }
+    for (int i = 0; i < before; i++) { args[count++] = opd_bw_value(bw, 2 + i); }
+    for (int i = 0; i < 4; i++) { args[count++] = opd_value_int(i < sizes.n ? sizes.data[i] : 0); }
+    for (int i = 0; i < after; i++) { args[count++] = opd_bw_value(bw, 2 + before + i); }
+    opd_op *op = opd_ok() ? opd_find(name) : NULL;
+    return op ? opd_bw_return(bw, 0, opd_call_op(op, args, count)) : -1;
+}
+static int opdi_ext_roi_align_backward(opd_backward_call *bw) {
+    return opdi_ext_roi_backward(bw, "torchvision::_roi_align_backward", 3, 2);
+}
+static int opdi_ext_roi_pool_backward(opd_backward_call *bw) {
+    return opdi_ext_roi_backward(bw, "torchvision::_roi_pool_backward", 3, 0);
+}
+static int opdi_ext_ps_roi_align_backward(opd_backward_call *bw) {
+    return opdi_ext_roi_backward(bw, "torchvision::_ps_roi_align_backward", 4, 0);
+}
+static int opdi_ext_ps_roi_pool_backward(opd_backward_call *bw) {
+    return opdi_ext_roi_backward(bw, "torchvision::_ps_roi_pool_backward", 3, 0);
+}
+/* Keeps the regions, and which elements the second result names. */
+static int opdi_ext_roi_setup(opd_context *ctx) {
+    opd_tensor *saved[2];
+    const opd_value second = opd_context_output(ctx, 1);
+    int count = 0;
+    saved[count++] = opd_context_tensor(ctx, 1);
+    if (second.tag == OPD_TAG_TENSOR) {
+        saved[count++] = second.u.t;
+        (void)opd_context_mark_non_differentiable(ctx, second.u.t);
+    }
+    return opd_context_save_for_backward(ctx, saved, count);
+}
+static int opdi_ext_deform_setup(opd_context *ctx) {
+    opd_tensor *saved[5];
+    for (int i = 0; i < 5; i++) { saved[i] = opd_context_tensor(ctx, i); }
+    return opd_context_save_for_backward(ctx, saved, 5);
+}
+static int opdi_ext_deform_backward(opd_backward_call *bw) {
+    static opd_op *backward;
+    opd_context *ctx = opd_bw_context(bw);
+    opd_tensor *grads[5], *grad = opd_bw_grad(bw, 0);
+    opd_value args[15];
+    if (!grad) { return 0; }
+    args[0] = opd_value_tensor(opd_contiguous(grad));
+    for (int i = 0; i < 5; i++) { args[1 + i] = opd_value_tensor(opd_context_saved(ctx, i)); }
+    for (int i = 5; i < 14; i++) { args[1 + i] = opd_bw_value(bw, i); }
+    if (!opd_ok() || opd_call_tensors(OPD_OP(&backward, "torchvision::_deform_conv2d_backward"), grads, args, 15)) {
+        return -1;
+    }
+    for (int i = 0; i < 5; i++) {
+        if (opd_bw_needs(bw, i)) { (void)opd_bw_return(bw, i, grads[i]); }
+    }
+    return opd_ok() ? 0 : -1;
+}
+
+static int opdi_ext_roi_check(opd_call *call) {
+    const opd_tensor *input = opd_arg_tensor(call, 0), *rois = opd_arg_tensor(call, 1);
+    OPD_CHECK(opd_ndim(input) == 4, "input must have 4 dims, not %d", opd_ndim(input));
+    OPD_CHECK(opd_ndim(rois) == 2 && opd_size(rois, 1) == 5, "rois must have shape as Tensor[K, 5]");
+    OPD_CHECK(opd_dtype(input) == opd_dtype(rois), "Expected tensor for input to have the same type as tensor for "
+              "rois; but type %s does not equal %s", opd_dtype_name(opd_dtype(input)),
+              opd_dtype_name(opd_dtype(rois)));
+    return opd_ok() ? 0 : -1;
+}
+/* What results look like: a row for each region, its channels divided where each cell has some of its own. */
+static int opdi_ext_roi_shape(opd_call *call, bool second, bool divided) {
+    int64_t sizes[4];
+    if (opdi_ext_roi_check(call)) { return -1; }
+    sizes[0] = opd_size(opd_arg_tensor(call, 1), 0);
+    sizes[1] = opd_size(opd_arg_tensor(call, 0), 1);
+    sizes[2] = opd_arg_int(call, 3);
+    sizes[3] = opd_arg_int(call, 4);
+    OPD_CHECK(sizes[2] > 0 && sizes[3] > 0, "the size of the result must be positive");
+    if (divided) {
+        OPD_CHECK(sizes[1] % (sizes[2] * sizes[3]) == 0,
+                  "input channels must be a multiple of pooling height * pooling width");
+        sizes[1] /= sizes[2] * sizes[3];
+    }
+    (void)opd_result(call, 0, sizes, 4, opd_dtype(opd_arg_tensor(call, 0)));
+    if (second) { (void)opd_result(call, 1, sizes, 4, OPD_INT32); }
+    return opd_ok() ? 0 : -1;
+}
+static int opdi_ext_roi_align_fake(opd_call *call) { return opdi_ext_roi_shape(call, false, false); }
+static int opdi_ext_roi_pool_fake(opd_call *call) { return opdi_ext_roi_shape(call, true, false); }
+static int opdi_ext_ps_roi_fake(opd_call *call) { return opdi_ext_roi_shape(call, true, true); }
+static int opdi_ext_roi_grad_shape(opd_call *call, int first) {
+    int64_t sizes[4];
+    for (int i = 0; i < 4; i++) { sizes[i] = opd_arg_int(call, first + i); }
+    (void)opd_result(call, 0, sizes, 4, opd_dtype(opd_arg_tensor(call, 0)));
+    return opd_ok() ? 0 : -1;
+}
+static int opdi_ext_roi_align_grad_fake(opd_call *call) { return opdi_ext_roi_grad_shape(call, 5); }
+static int opdi_ext_roi_pool_grad_fake(opd_call *call) { return opdi_ext_roi_grad_shape(call, 6); }
+static int opdi_ext_ps_align_grad_fake(opd_call *call) { return opdi_ext_roi_grad_shape(call, 7); }
+static int opdi_ext_deform_fake(opd_call *call) {
+    const opd_tensor *input = opd_arg_tensor(call, 0), *weight = opd_arg_tensor(call, 1);
+    int64_t sizes[4];
+    OPD_CHECK(opd_ndim(input) == 4 && opd_ndim(weight) == 4, "input and weight must have 4 dims");
+    sizes[0] = opd_size(input, 0);
+    sizes[1] = opd_size(weight, 0);
+    for (int i = 0; i < 2; i++) {
+        const int64_t stride = opd_arg_int(call, 5 + i), reach = opd_arg_int(call, 9 + i) * (opd_size(weight, 2 + i) - 1);
+        OPD_CHECK(stride > 0, "the stride must be positive");
+        sizes[2 + i] = (opd_size(input, 2 + i) + 2 * opd_arg_int(call, 7 + i) - reach - 1) / stride + 1;
+    }
+    (void)opd_result(call, 0, sizes, 4, opd_dtype(input));
+    return opd_ok() ? 0 : -1;
+}
+static int opdi_ext_deform_grad_fake(opd_call *call) {
+    for (int i = 0; i < 5; i++) {
+        const opd_tensor *like = opd_arg_tensor(call, 1 + i);
+        (void)opd_result(call, i, opd_sizes(like), opd_ndim(like), opd_dtype(like));
+    }
+    return opd_ok() ? 0 : -1;
+}
+/* At AutocastCPU: computed in float32, and returned as the input is. */
+static int opdi_ext_roi_align_autocast(opd_call *call) {
+    static opd_op *roi_align;
+    opd_value args[7];
+    const opd_key_guard guard = opd_keys_exclude(opd_keyset_add(opd_keyset_make(0, 0), OPD_KEY_AUTOCAST_CPU));
+    memcpy(args, opd_call_args(call), sizeof args);
+    for (int i = 0; i < 2; i++) {
+        args[i] = opd_value_tensor(opd_autocast_cast(OPD_FLOAT32, opd_arg_tensor(call, i)));
+    }
+    opd_tensor *out = opd_ok() ? opd_call_op(OPD_OP(&roi_align, "torchvision::roi_align"), args, 7) : NULL;
+    if (out) { out = opd_to_dtype(out, opd_dtype(opd_arg_tensor(call, 0))); }
+    opd_keys_restore(guard);
+    return opd_return_tensor(call, out);
+}
+
+typedef struct opdi_ext_vision_op {
+    const char *schema;          /* as the library defines it */
+    opd_kernel fake;
+    opd_backward_fn backward;
+    opd_setup_fn setup;
+} opdi_ext_vision_op;
+static const opdi_ext_vision_op opdi_ext_vision_ops[] = {
+    {"roi_align(Tensor input, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt pooled_width, "
+     "int sampling_ratio, bool aligned) -> Tensor",
+     opdi_ext_roi_align_fake, opdi_ext_roi_align_backward, opdi_ext_roi_setup},
+    {"_roi_align_backward(Tensor grad, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt pooled_width, "
+     "SymInt batch_size, SymInt channels, SymInt height, SymInt width, int sampling_ratio, bool aligned) -> Tensor",
+     opdi_ext_roi_align_grad_fake, NULL, NULL},
+    {"roi_pool(Tensor input, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt pooled_width) -> "
+     "(Tensor, Tensor)", opdi_ext_roi_pool_fake, opdi_ext_roi_pool_backward, opdi_ext_roi_setup},
+    {"_roi_pool_backward(Tensor grad, Tensor rois, Tensor argmax, float spatial_scale, SymInt pooled_height, "
+     "SymInt pooled_width, SymInt batch_size, SymInt channels, SymInt height, SymInt width) -> Tensor",
+     opdi_ext_roi_pool_grad_fake, NULL, NULL},
+    {"ps_roi_align(Tensor input, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt pooled_width, "
+     "int sampling_ratio) -> (Tensor, Tensor)",
+     opdi_ext_ps_roi_fake, opdi_ext_ps_roi_align_backward, opdi_ext_roi_setup},
+    {"_ps_roi_align_backward(Tensor grad, Tensor rois, Tensor channel_mapping, float spatial_scale, "
+     "SymInt pooled_height, SymInt pooled_width, int sampling_ratio, SymInt batch_size, SymInt channels, "
+     "SymInt height, SymInt width) -> Tensor", opdi_ext_ps_align_grad_fake, NULL, NULL},
+    {"ps_roi_pool(Tensor input, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt pooled_width) -> "
+     "(Tensor, Tensor)", opdi_ext_ps_roi_fake, opdi_ext_ps_roi_pool_backward, opdi_ext_roi_setup},
+    {"_ps_roi_pool_backward(Tensor grad, Tensor rois, Tensor channel_mapping, float spatial_scale, "
+     "SymInt pooled_height, SymInt pooled_width, SymInt batch_size, SymInt channels, SymInt height, SymInt width) "
+     "-> Tensor", opdi_ext_roi_pool_grad_fake, NULL, NULL},
+    {"deform_conv2d(Tensor input, Tensor weight, Tensor offset, Tensor mask, Tensor bias, SymInt stride_h, "
+     "SymInt stride_w, SymInt pad_h, SymInt pad_w, SymInt dilation_h, SymInt dilation_w, SymInt groups, "
+     "SymInt offset_groups, bool use_mask) -> Tensor",
+     opdi_ext_deform_fake, opdi_ext_deform_backward, opdi_ext_deform_setup},
+    {"_deform_conv2d_backward(Tensor grad, Tensor input, Tensor weight, Tensor offset, Tensor mask, Tensor bias, "
+     "SymInt stride_h, SymInt stride_w, SymInt pad_h, SymInt pad_w, SymInt dilation_h, SymInt dilation_w, "
+     "SymInt groups, SymInt offset_groups, bool use_mask) -> (Tensor, Tensor, Tensor, Tensor, Tensor)",
+     opdi_ext_deform_grad_fake, NULL, NULL}
+};
+static void opdi_ext_vision_add(opdi_ext *ext, const char *schema) {
+    char name[60];
+    const opdi_ext_vision_op *known = NULL;
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(schema, "("), schema);
+    for (size_t i = 0; i < sizeof opdi_ext_vision_ops / sizeof *opdi_ext_vision_ops; i++) {
+        if (strcmp(opdi_ext_vision_ops[i].schema, schema) == 0) { known = &opdi_ext_vision_ops[i]; }
+    }
+    const bool nms = strcmp(schema, "nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor") == 0;
+    if ((known || nms) && !ext->derivatives) {
+        ext->derivatives = opd_library_open(OPD_IMPL, "torchvision", NULL, "opdispatch_aoti.h", 0);
+    }
+    if (!ext->derivatives) { return; }
+    if (nms) { (void)opd_autocast_register(ext->derivatives, name, OPD_CPU, OPD_AUTOCAST_FP32); }
+    if (known) { (void)opd_fake_register(ext->derivatives, name, known->fake); }
+    if (known && known->backward) {
+        (void)opd_autograd_register(ext->derivatives, name, known->backward, known->setup);
+    }
+    if (strcmp(name, "roi_align") == 0 && known) {
+        (void)opd_impl_key(ext->derivatives, name, "AutocastCPU", opdi_ext_roi_align_autocast, NULL, NULL);
+    }
+}
+static int opdi_ext_vision(opdi_ext *ext) {
+    for (const opdi_ext_library *library = ext->libraries; library; library = library->next) {
+        if (strcmp(library->ns, "torchvision") != 0) { continue; }
+        for (const opdi_ext_entry *entry = library->entries; entry && opd_ok(); entry = entry->next) {
+            if (!entry->fn) { opdi_ext_vision_add(ext, entry->text); }
+        }
+    }
+    return opd_ok() ? 0 : -1;
+}
+
+//== extensions: loading ===============================================================================================
+
+static void opdi_ext_free(opdi_ext *ext) {
+    opdi_aoti_image_free(&ext->model.image);      /* its last code runs here */
+    opdi_aoti_image_free(&ext->model.stubs);
+    while (ext->libraries) {
+        opdi_ext_library *library = ext->libraries;
+        ext->libraries = library->next;
+        while (library->entries) {
+            opdi_ext_entry *entry = library->entries;
+            library->entries = entry->next;
+            free(entry->signature);
+            free(entry->text);
+            free(entry);
+        }
+        free(library->ns);
+        free(library->key);
+        free(library->file);
+        free(library);
+    }
+    for (int64_t i = 0; i < ext->model.nrows; i++) { free(ext->model.rows[i]); }
+    free(ext->model.rows);
+    free(ext->model.path);
+    free(ext);
+}
+/* dlsym for extensions: functions of PyTorch's are ours. */
+static void *opdi_ext_symbol(void *library, const char *name) {
+    void *found = NULL;
+    const bool torch = name && (strncmp(name, "aoti_torch_", 11) == 0 || strncmp(name, "torch_", 6) == 0);
+    for (size_t i = 0; torch && i < sizeof opdi_aoti_symbols / sizeof *opdi_aoti_symbols; i++) {
+        if (strcmp(opdi_aoti_symbols[i].name, name) == 0 && opdi_aoti_symbols[i].kind == OPDI_AOTI_PLAIN) {
+            memcpy(&found, &opdi_aoti_symbols[i].fn, sizeof found);
+        }
+    }
+    return torch || library == (void *)&opdi_ext_torch ? found : dlsym(library, name);
+}
+/* Libraries that need a device: what they have is not called here, so they need not be installed. */
+static bool opdi_ext_is_cuda(const char *name) {
+    static const char *const begins[] = {"libcuda", "libnv", "libcu", "libamdhip", "libhip"};
+    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++) {
+        if (strncmp(name, begins[i], strlen(begins[i])) == 0 && strncmp(name, "libcurl", 7) != 0) { return true; }
+    }
+    return false;
+}
+/* Whether a symbol is of a version that such a library has. */
+static bool opdi_ext_is_of_cuda(const opdi_aoti_elf *elf, size_t symbol) {
+    const uint16_t version = elf->versions ? elf->versions[symbol] & 0x7fff : 0;
+    uint64_t at = version > 1 ? opdi_aoti_entry(elf, DT_VERNEED) : 0;
+    for (uint64_t left = at ? opdi_aoti_entry(elf, 0x6fffffff) : 0; left; left--) {
+        const Elf64_Verneed *need = (const Elf64_Verneed *)opdi_aoti_at(elf, at, sizeof *need);
+        uint64_t one = need ? at + need->vn_aux : 0;
+        for (int i = 0; need && i < need->vn_cnt; i++) {
+            const Elf64_Vernaux *aux = (const Elf64_Vernaux *)opdi_aoti_at(elf, one, sizeof *aux);
+            if (aux && aux->vna_other == version) { return opdi_ext_is_cuda(elf->names + need->vn_file); }
+            one += aux ? aux->vna_next : 0;
+        }
+        at += need ? need->vn_next : 0;
+    }
+    return false;
+}
+/* Takes the versions of such libraries out of the chain of those that are asked for. */
+static void opdi_ext_drop_versions(opdi_aoti_elf *elf) {
+    Elf64_Dyn *first = NULL, *count = NULL;
+    Elf64_Verneed *before = NULL;
+    for (size_t i = 0; i < elf->ndynamic; i++) {
+        if (elf->dynamic[i].d_tag == DT_VERNEED) { first = &elf->dynamic[i]; }
+        if (elf->dynamic[i].d_tag == 0x6fffffff) { count = &elf->dynamic[i]; }
+    }
+    uint64_t at = first ? first->d_un.d_ptr : 0;
+    for (uint64_t left = at && count ? count->d_un.d_val : 0; left; left--) {
+        Elf64_Verneed *need = (Elf64_Verneed *)opdi_aoti_at(elf, at, sizeof *need);
+        if (!need) { return; }
+        const uint64_t next = need->vn_next ? at + need->vn_next : 0;
+        if (!opdi_ext_is_cuda(elf->names + need->vn_file)) { before = need; }
+        else {
+            if (before) { before->vn_next = next ? before->vn_next + need->vn_next : 0; }
+            else { first->d_un.d_ptr = next; }
+            count->d_un.d_val--;
+        }
+        at = next;
+    }
+    if (count && count->d_un.d_val == 0) { first->d_tag = count->d_tag = 0x6ffffef5; }    /* none is left: no entry */
+}
+/* What a symbol that an extension asks for is given: a stub of ours, or nothing. */
+typedef enum opdi_ext_choice { OPDI_EXT_OTHER, OPDI_EXT_STUB, OPDI_EXT_CUDA, OPDI_EXT_MISSING } opdi_ext_choice;
+static opdi_ext_choice opdi_ext_choose(opdi_aoti_elf *elf, size_t i, const char *name) {
+    static const char *const ours[] = {"dlopen", "dlclose", "dlsym"};
+    const Elf64_Sym *symbol = &elf->symbols[i];
+    if (symbol->st_shndx != SHN_UNDEF || !*name || strlen(name) >= 300) { return OPDI_EXT_OTHER; }
+    if (opdi_ext_is_of_cuda(elf, i)) { return OPDI_EXT_CUDA; }
+    for (size_t k = 0; k < sizeof ours / sizeof *ours; k++) {
+        if (strcmp(name, ours[k]) == 0) { return OPDI_EXT_STUB; }
+    }
+    if (elf->versions && (elf->versions[i] & 0x7fff) > 1) { return OPDI_EXT_OTHER; }
+    if (strncmp(name, "aoti_", 5) == 0 || strncmp(name, "torch_", 6) == 0) { return OPDI_EXT_STUB; }
+    const bool torch = strstr(name, "3c10") || strstr(name, "2at6") || strstr(name, "5torch");
+    return torch && ELF64_ST_BIND(symbol->st_info) != STB_WEAK ? OPDI_EXT_MISSING
+        : strncmp(name, "cuda", 4) == 0 || strncmp(name, "__cuda", 6) == 0 ? OPDI_EXT_CUDA : OPDI_EXT_OTHER;
+}
+static void opdi_ext_note_missing(char *missing, size_t cap, const char *name) {
+    const size_t length = strlen(missing);
+    if (length + strlen(name) + 16 < cap) { snprintf(missing + length, cap - length, "%s%s", length ? ", " : "", name); }
+    else if (length + 5 < cap && !strstr(missing, " ...")) { strcat(missing, " ..."); }
+}
+static int opdi_ext_say_missing(const opdi_aoti_elf *elf, const char *missing, bool cxx) {
+    char text[900];
+    snprintf(text, sizeof text, cxx ? "the library is written in PyTorch's own C++ (it asks for %.600s), not in its "
+             "stable interface" : "the library asks for %.700s: not here", missing);
+    return opdi_aoti_bad(elf->model, text);
+}
+/* One letter of a name in the table stands for "ours"; names may share their ends, so all are changed at once, and
+   what is not ours must not be touched: 1 where it would be. */
+static bool opdi_ext_shared(const opdi_aoti_elf *elf, const char *names, const uint8_t *choices, size_t at) {
+    const size_t place = elf->symbols[at].st_name;
+    for (size_t i = 1; i < elf->nsymbols; i++) {
+        const size_t first = elf->symbols[i].st_name;
+        if (choices[i] == OPDI_EXT_OTHER && first <= place && place < first + strlen(names + first)) { return true; }
+    }
+    return false;
+}
+/* Makes the stub of a symbol, under the name that it has now. */
+static int opdi_ext_stub(const opdi_aoti_elf *elf, opdi_aoti_library *library, const char *name, const char *as,
+                         opdi_ext_choice choice) {
+    if (choice != OPDI_EXT_CUDA) { return opdi_aoti_stub(elf->model, library, name, as); }
+    const bool pointer = strcmp(name, "__cudaRegisterFatBinary") == 0 || strcmp(name, "cudaGetErrorString") == 0;
+    opdi_aoti_name(library, as);
+    opdi_aoti_code_jump(&library->code, pointer ? (opdi_aoti_fn)opdi_ext_cuda_null : (opdi_aoti_fn)opdi_ext_cuda, NULL);
+    return 1;
+}
+/* Makes stubs for all that the library asks for of PyTorch and CUDA. */
+static int opdi_ext_bind(opdi_aoti_elf *elf, opdi_aoti_library *library) {
+    char missing[700] = "";
+    bool cxx = false;
+    uint8_t *choices = (uint8_t *)calloc(elf->nsymbols, 1);
+    char *names = (char *)malloc(elf->names_size);
+    if (!choices || !names) { (void)opdi_aoti_no_memory(); }
+    else { memcpy(names, elf->names, elf->names_size); }
+    for (size_t i = 1; i < elf->nsymbols && opd_ok(); i++) {
+        choices[i] = (uint8_t)opdi_ext_choose(elf, i, names + elf->symbols[i].st_name);
+    }
+    for (size_t i = 1; i < elf->nsymbols && opd_ok(); i++) {
+        const bool ours = choices[i] == OPDI_EXT_STUB || choices[i] == OPDI_EXT_CUDA;
+        if (!ours) { continue; }
+        if (elf->versions) { elf->versions[i] = 1; }
+        if (!opdi_ext_shared(elf, names, choices, i)) { elf->names[elf->symbols[i].st_name] = '.'; }
+    }
+    for (size_t i = 1; i < elf->nsymbols && opd_ok(); i++) {
+        const char *name = names + elf->symbols[i].st_name;
+        if (choices[i] == OPDI_EXT_OTHER) { continue; }
+        const int there = choices[i] == OPDI_EXT_MISSING ? 0
+            : opdi_ext_stub(elf, library, name, elf->names + elf->symbols[i].st_name, (opdi_ext_choice)choices[i]);
+        if (there == 0 && ELF64_ST_BIND(elf->symbols[i].st_info) != STB_WEAK) {
+            cxx = cxx || choices[i] == OPDI_EXT_MISSING;
+            opdi_ext_note_missing(missing, sizeof missing, name);
+        }
+    }
+    if (*missing && opd_ok()) { (void)opdi_ext_say_missing(elf, missing, cxx); }
+    free(choices);
+    free(names);
+    return opd_ok() ? 0 : -1;
+}
+/* Lets dependencies on PyTorch and CUDA name our library, in the place of the name of one of them. */
+static int opdi_ext_redirect(opdi_aoti_elf *elf, const char *name) {
+    uint64_t first = 0;
+    bool asks = false;
+    for (size_t i = 0; i < elf->ndynamic; i++) {
+        if (elf->dynamic[i].d_tag != DT_NEEDED) { continue; }
+        if (elf->dynamic[i].d_un.d_val >= elf->names_size) { return opdi_aoti_damaged(elf, "what it needs"); }
+        const char *needed = elf->names + elf->dynamic[i].d_un.d_val;
+        if (!first && opdi_aoti_is_torch(needed) && strlen(needed) >= strlen(name)) {
+            first = elf->dynamic[i].d_un.d_val;
+        }
+    }
+    for (size_t i = 1; i < elf->nsymbols; i++) {
+        asks = asks || strstr(elf->names + elf->symbols[i].st_name, "oti_torch_library_init_") != NULL;
+    }
+    if (!asks) {
+        return opdi_aoti_bad(elf->model, "the library registers no operators by PyTorch's stable interface (it does "
+                             "not ask for aoti_torch_library_init_...)");
+    }
+    if (!first) { return opdi_aoti_bad(elf->model, "the library was not linked with libtorch (-ltorch)"); }
+    for (size_t i = 0; i < elf->ndynamic; i++) {
+        if (elf->dynamic[i].d_tag != DT_NEEDED) { continue; }
+        const char *needed = elf->names + elf->dynamic[i].d_un.d_val;
+        if (opdi_aoti_is_torch(needed) || opdi_ext_is_cuda(needed)) { elf->dynamic[i].d_un.d_val = first; }
+    }
+    memcpy(elf->names + first, name, strlen(name) + 1);
+    return 0;
+}
+/* Loads what lies where the library looks for it relative to its own place, as it will be read from another one. */
+static void opdi_ext_load_beside(const opdi_aoti_elf *elf, const char *needed) {
+    const uint64_t runpath = opdi_aoti_entry(elf, DT_RUNPATH), rpath = opdi_aoti_entry(elf, DT_RPATH);
+    const uint64_t at = runpath ? runpath : rpath;
+    const char *path = elf->model->path, *slash = strrchr(path, '/'), *part = at < elf->names_size ? elf->names + at : "";
+    char text[2000];
+    while (at && *part) {
+        const size_t length = strcspn(part, ":");
+        if (strncmp(part, "$ORIGIN", 7) == 0 && length < 400) {
+            snprintf(text, sizeof text, "%.*s%.*s/%.200s", slash ? (int)(slash - path < 1200 ? slash - path : 1200) : 1,
+                     slash ? path : ".", (int)length - 7, part + 7, needed);
+            if (access(text, R_OK) == 0 && dlopen(text, RTLD_NOW | RTLD_LOCAL)) { return; }
+        }
+        part += length + (part[length] == ':');
+    }
+}
+static void opdi_ext_load_needed(const opdi_aoti_elf *elf) {
+    for (int pass = 0; pass < 2; pass++) {        /* some of them need others */
+        for (size_t i = 0; i < elf->ndynamic; i++) {
+            if (elf->dynamic[i].d_tag != DT_NEEDED || elf->dynamic[i].d_un.d_val >= elf->names_size) { continue; }
+            const char *needed = elf->names + elf->dynamic[i].d_un.d_val;
+            if (!opdi_aoti_is_torch(needed) && !opdi_ext_is_cuda(needed)) { opdi_ext_load_beside(elf, needed); }
+        }
+    }
+}
+/* Finds a function in the process first, where a sanitizer has its own, then in a library. */
+static void opdi_ext_find(void *library, const char *name, void *out) {
+    opdi_aoti_find(NULL, name, out);
+    if (!*(void **)out) { opdi_aoti_find(library, name, out); }
+}
+/* The parts of C++ that are needed before an extension's code runs. */
+static void opdi_ext_find_cxx(void) {
+    void *library = dlopen("libstdc++.so.6", RTLD_NOW | RTLD_LOCAL);
+    void *unwinder = dlopen("libgcc_s.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!library || !unwinder) { return; }        /* then what is written in C++ cannot be loaded either */
+    opdi_ext_find(library, "_Znwm", &opdi_ext_heap.make);
+    opdi_ext_find(library, "_ZdlPv", &opdi_ext_heap.unmake);
+    opdi_ext_find(library, "__cxa_begin_catch", &opdi_ext_cxx.caught);
+    opdi_ext_find(library, "__cxa_end_catch", &opdi_ext_cxx.done);
+    opdi_ext_find(library, "__cxa_current_exception_type", &opdi_ext_cxx.type);
+    opdi_ext_find(library, "_ZTISt9exception", &opdi_ext_cxx.base);
+    opdi_ext_find(unwinder, "_Unwind_SetGR", &opdi_ext_cxx.set_register);
+    opdi_ext_find(unwinder, "_Unwind_SetIP", &opdi_ext_cxx.set_place);
+    opdi_ext_find(unwinder, "_Unwind_GetRegionStart", &opdi_ext_cxx.begin);
+}
+/* Loads the library from memory of its own, which it changes.  Its code runs, and what it registers is noted. */
+static int opdi_ext_load_library(opdi_ext *ext, unsigned char *data, size_t size) {
+    static uint32_t libraries;
+    opdi_aoti_elf elf;
+    opdi_aoti_library library;
+    opdi_aoti_bytes file;
+    char name[16];
+    int rc;
+    memset(&elf, 0, sizeof elf);
+    memset(&library, 0, sizeof library);
+    memset(&file, 0, sizeof file);
+    elf.model = &ext->model;
+    elf.data = data;
+    elf.size = size;
+    if (opdi_aoti_elf_head(&elf) || opdi_aoti_elf_tables(&elf) || opdi_aoti_elf_check(&elf)) { return -1; }
+    snprintf(name, sizeof name, "ope%05x.so", OPDI_AOTI_NEXT(libraries) & 0xfffff);
+    opdi_aoti_name(&library, "");
+    memset(library.symbols.data, 0, library.symbols.length);
+    opdi_aoti_code_common(&library.code);
+    opdi_aoti_name(&library, ".call");
+    library.call_at = library.code.length;
+    opdi_ext_code_call(&library.code);
+    library.call_size = library.code.length - library.call_at;
+    opdi_ext_load_needed(&elf);
+    rc = opdi_ext_bind(&elf, &library) || opdi_ext_redirect(&elf, name) ? -1 : 0;
+    if (rc == 0) {
+        opdi_ext_drop_versions(&elf);
+        opdi_aoti_link(&library, name, &file);
+        opdi_ext_find_cxx();
+        rc = opd_ok() ? opdi_aoti_image_load(&ext->model, &ext->model.stubs, file.data, file.length) : -1;
+    }
+    if (rc == 0) {
+        opdi_aoti_find(ext->model.stubs.handle, ".call", &ext->call);
+        opdi_ext_loading = ext;
+        rc = opdi_aoti_image_load(&ext->model, &ext->model.image, data, size);
+        opdi_ext_loading = NULL;
+        rc = rc == 0 && opd_ok() ? 0 : -1;
+    }
+    free(library.code.data);
+    free(library.names.data);
+    free(library.symbols.data);
+    free(file.data);
+    return rc;
+}
+static int opdi_ext_read(opdi_ext *ext) {
+    struct stat about;
+    int rc = -1;
+    const int fd = open(ext->model.path, O_RDONLY);
+    if (fd < 0 || fstat(fd, &about)) { rc = opdi_aoti_bad(&ext->model, strerror(errno)); }
+    else if (!S_ISREG(about.st_mode) || about.st_size == 0) {
+        rc = opdi_aoti_bad(&ext->model, "this is no file, or an empty one");
+    } else {
+        void *data = mmap(NULL, (size_t)about.st_size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+        if (data == MAP_FAILED) { rc = opdi_aoti_bad(&ext->model, strerror(errno)); }
+        else {
+            rc = opdi_ext_load_library(ext, (unsigned char *)data, (size_t)about.st_size);
+            (void)munmap(data, (size_t)about.st_size);
+        }
+    }
+    if (fd >= 0) { (void)close(fd); }
+    return rc;
+}
+/* Whether a key is one of a device that extensions have no memory on here. */
+static bool opdi_ext_is_other_device(const char *key) {
+    static const char *const ends[] = {"CUDA", "HIP", "XPU", "MPS", "MTIA", "HPU", "XLA", "PrivateUse1"};
+    for (size_t i = 0; key && i < sizeof ends / sizeof *ends; i++) {
+        if (opdi_aoti_ends(key, ends[i])) { return true; }
+    }
+    return false;
+}
+static int opdi_ext_commit_kernel(opdi_ext *ext, opdi_ext_library *library, opdi_ext_entry *entry) {
+    char name[400];
+    snprintf(name, sizeof name, "%.150s::%.200s", library->ns, entry->text);
+    const opd_op *known = opd_find_quiet(strstr(entry->text, "::") ? entry->text : name);
+    if (known && opd_op_schema(known)) {
+        opd_op *op = opd_find(opd_op_name(known));
+        entry->signature = (opdi_ext_signature *)malloc(sizeof *entry->signature);
+        if (!entry->signature) { return opdi_aoti_no_memory(); }
+        if (!op || !opdi_ext_signature_of(op, entry->signature)) { return -1; }
+    }
+    opdi_ext_hold(ext);
+    if (opd_impl_key(library->library, entry->text, NULL, opdi_ext_kernel, entry, opdi_ext_kernel_gone) == 0) {
+        return 0;
+    }
+    opdi_ext_let_go(ext);
+    return -1;
+}
+/* Registers all that was noted: definitions first, then kernels.  0, or -1 with an error. */
+static int opdi_ext_commit(opdi_ext *ext) {
+    for (opdi_ext_library *library = ext->libraries; library && opd_ok(); library = library->next) {
+        if (!library->ns) { return opdi_aoti_bad(&ext->model, "it registers operators without a namespace"); }
+        if (opdi_ext_is_other_device(library->key)) { continue; }
+        library->library = opd_library_open(library->kind, library->ns, library->key, library->file, library->line);
+        for (opdi_ext_entry *entry = library->entries; library->library && entry && opd_ok(); entry = entry->next) {
+            opd_def_options options;
+            memset(&options, 0, sizeof options);
+            options.tags = entry->tags & 0xffff;
+            if (!entry->fn && opd_def_with(library->library, entry->text, &options) == 0) { ext->operators++; }
+        }
+    }
+    for (opdi_ext_library *library = ext->libraries; library && opd_ok(); library = library->next) {
+        for (opdi_ext_entry *entry = library->entries; entry && opd_ok(); entry = entry->next) {
+            if (!entry->fn) { continue; }
+            if (!library->library) { ext->skipped++; }
+            else { (void)opdi_ext_commit_kernel(ext, library, entry); }
+        }
+    }
+    ext->committed = true;
+    return opd_ok() ? 0 : -1;
+}
+/* Undoes all that was registered, and lets the library go when nothing needs its code. */
+static void opdi_ext_undo(opdi_ext *ext) {
+    opd_library_close(ext->derivatives);
+    ext->derivatives = NULL;
+    for (opdi_ext_library *library = ext->libraries; library; library = library->next) {
+        if (library->library) { opd_library_close(library->library); }
+        library->library = NULL;
+    }
+    opdi_ext_let_go(ext);
+}
+static opdi_ext **opdi_ext_place(const char *path) {
+    opdi_ext **place = &opdi_ext_first;
+    while (*place && strcmp((*place)->model.path, path) != 0) { place = &(*place)->next; }
+    return place;
+}
+static int opdi_ext_loaded(const char *path) {
+    (void)pthread_mutex_lock(&opdi_ext_lock);
+    const opdi_ext *ext = *opdi_ext_place(path);
+    const int operators = ext ? ext->operators : -1;
+    (void)pthread_mutex_unlock(&opdi_ext_lock);
+    return operators;
+}
+/* An error of the registry's, with the path in front. */
+static void opdi_ext_explain(const opdi_ext *ext) {
+    char text[1200];
+    const opd_code code = opd_error_code();
+    if (strncmp(opd_error_message(), "opd_extension_load", 18) == 0) { return; }
+    snprintf(text, sizeof text, "%s", opd_error_message());
+    opd_error_clear();
+    (void)opd_fail(code, "opd_extension_load: %.400s: %s", ext->model.path, text);
+}
+int opd_extension_load(const char *path) {
+    if (!opd_ok()) { return -1; }
+    if (!path) { return opd_fail(OPD_ERROR_ARGUMENT, "opd_extension_load: the path is NULL"); }
+    const int before = opdi_ext_loaded(path);
+    if (before >= 0) { return before; }
+    opdi_ext *ext = (opdi_ext *)calloc(1, sizeof *ext);
+    if (!ext || !(ext->model.path = opdi_aoti_copy_text(path, strlen(path)))) {
+        free(ext);
+        return opdi_aoti_no_memory();
+    }
+    ext->model.who = "opd_extension_load";
+    ext->model.image.fd = ext->model.stubs.fd = -1;
+    ext->holds = 1;
+    if (opdi_ext_read(ext) || opdi_ext_commit(ext) || opdi_ext_vision(ext)) {
+        opdi_ext_explain(ext);
+        opdi_ext_undo(ext);
+        return -1;
+    }
+    (void)pthread_mutex_lock(&opdi_ext_lock);
+    ext->next = opdi_ext_first;
+    opdi_ext_first = ext;
+    (void)pthread_mutex_unlock(&opdi_ext_lock);
+    return ext->operators;
+}
+int opd_extension_unload(const char *path) {
+    (void)pthread_mutex_lock(&opdi_ext_lock);
+    opdi_ext **place = path ? opdi_ext_place(path) : NULL;
+    opdi_ext *ext = place ? *place : NULL;
+    if (ext) { *place = ext->next; }
+    (void)pthread_mutex_unlock(&opdi_ext_lock);
+    if (!ext) {
+        return opd_fail(OPD_ERROR_NOT_FOUND, "opd_extension_unload: %.400s is not loaded", path ? path : "NULL");
+    }
+    opdi_ext_undo(ext);
+    return 0;
 }
 
 #ifdef __cplusplus
