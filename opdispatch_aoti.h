@@ -1,4 +1,5 @@
-/* opdispatch_aoti.h - models that PyTorch's AOTInductor compiled, run by opdispatch.h, without libtorch.
+/* opdispatch_aoti.h - models that PyTorch's AOTInductor compiled, and extensions of PyTorch, run by opdispatch.h,
+   without libtorch.
 
    WHAT IT IS
      torch._inductor.aoti_compile_and_package turns an exported program into a shared library with C++ kernels for one
@@ -18,6 +19,16 @@
          opd_tensor *out[1];
          if (opd_aoti_run(model, OPD_TENSORS(x), out, 1) == 1) { opd_print(out[0]); }
          opd_aoti_free(model);
+
+   EXTENSIONS
+         opd_extension_load("torchvision/_C_stable.so");                 // its operators are there from now on
+         opd_tensor *kept = OPD_CALL(opd_find("torchvision::nms"), boxes, scores, 0.5);
+     Libraries of operators that are built for the stable C interface of PyTorch 2.9 and later (STABLE_TORCH_LIBRARY of
+     torch/csrc/stable/library.h) register them here, with their kernels for the CPU and those that are composed of
+     other operators; kernels for other devices are left out, and so are the libraries that only those need: CUDA need
+     not be installed.  What is not in the binary must be given by the program: derivatives (opd_autograd_register) and
+     fake kernels (opd_fake_register), which PyTorch's users register in Python.  For torchvision's operators that is
+     done.  Scalars and generators are not handed over, as in PyTorch.  torch_parallel_for runs on the calling thread.
 
    TRUST
      A compiled model is a program: loading one runs its code, with all that this process may do.  What can be checked
@@ -1557,6 +1568,7 @@ typedef struct opdi_ext_entry {
     char *text;                  /* a schema, or a kernel's operator */
     opdi_ext_fn fn;              /* NULL: a schema */
     uint32_t tags;
+    bool builtin;                /* a schema that is here already */
     opdi_ext_signature *signature;                /* of a kernel; NULL: not known yet */
 } opdi_ext_entry;
 typedef struct opdi_ext_library {
@@ -1948,6 +1960,12 @@ static void opdi_ext_caught(void *exception) {
     if (opd_ok()) { (void)opd_fail(OPD_ERROR_KERNEL, "%.*s", (int)(length < 1500 ? length : 1500), text); }
     opdi_ext_cxx.done();
 }
+/* Frees what words on a stack own. */
+static void opdi_ext_drop(const opdi_aoti_param *params, int count, const uint64_t *stack) {
+    opdi_ext_taken *taken = NULL;
+    for (int i = 0; i < count; i++) { (void)opdi_ext_take(&params[i], stack[i], &taken); }
+    opdi_ext_give_back(taken);
+}
 /* Gives the results of a kernel to the call. */
 static int opdi_ext_return(opd_call *call, const opdi_ext_signature *signature, const uint64_t *stack) {
     opdi_ext_taken *taken = NULL;
@@ -1988,10 +2006,12 @@ static int opdi_ext_kernel(opd_call *call) {
         opdi_ext *outer = opdi_ext_running;
         for (int i = 0; i < nargs; i++) { stack[i] = opdi_ext_give(&signature->args[i], &opd_call_args(call)[i]); }
         opdi_ext_running = entry->ext;
-        void *exception = opd_ok() ? entry->ext->call(entry->fn, stack, (uint64_t)nargs, (uint64_t)nrets) : NULL;
+        const bool called = opd_ok();
+        void *exception = called ? entry->ext->call(entry->fn, stack, (uint64_t)nargs, (uint64_t)nrets) : NULL;
         opdi_ext_running = outer;
         if (exception) { opdi_ext_caught(exception); }
-        else if (opd_ok()) { (void)opdi_ext_return(call, signature, stack); }
+        else if (called && opd_ok()) { (void)opdi_ext_return(call, signature, stack); }
+        else if (!called) { opdi_ext_drop(signature->args, nargs, stack); }
     }
     if (stack != words) { free(stack); }
     free(own);
@@ -2963,6 +2983,22 @@ static size_t opdi_aoti_gnu_count(const opdi_aoti_elf *elf, uint64_t address) {
         if (link & 1) { return (size_t)most + 1; }
     }
 }
+/* How many symbols relocations name: the hash table does not tell of any where the library exports none. */
+static size_t opdi_aoti_moved_count(const opdi_aoti_elf *elf) {
+    static const int64_t tables[][2] = {{DT_RELA, DT_RELASZ}, {DT_JMPREL, DT_PLTRELSZ}};
+    size_t count = 0;
+    for (int i = 0; i < 2; i++) {
+        const uint64_t bytes = opdi_aoti_entry(elf, tables[i][1]);
+        const unsigned char *table =
+            (const unsigned char *)opdi_aoti_at(elf, opdi_aoti_entry(elf, tables[i][0]), bytes);
+        for (uint64_t k = 0; table && k < bytes / sizeof(Elf64_Rela); k++) {
+            Elf64_Rela move;
+            memcpy(&move, table + k * sizeof move, sizeof move);
+            if (ELF64_R_SYM(move.r_info) >= count) { count = ELF64_R_SYM(move.r_info) + 1; }
+        }
+    }
+    return count;
+}
 static int opdi_aoti_elf_tables(opdi_aoti_elf *elf) {
     uint32_t head[2] = {0, 0};
     for (int i = 0; i < elf->nsegments; i++) {
@@ -2987,6 +3023,10 @@ static int opdi_aoti_elf_tables(opdi_aoti_elf *elf) {
     if (at) { memcpy(head, at, sizeof head); }
     elf->nsymbols = hash ? head[1] : gnu ? opdi_aoti_gnu_count(elf, gnu) : 0;
     if (hash && !opdi_aoti_at(elf, hash, 8 + 4 * ((uint64_t)head[0] + head[1]))) { elf->nsymbols = 0; }
+    if (!hash && elf->nsymbols) {
+        const size_t moved = opdi_aoti_moved_count(elf);
+        if (moved > elf->nsymbols) { elf->nsymbols = moved; }
+    }
     elf->symbols = (Elf64_Sym *)opdi_aoti_at(elf, opdi_aoti_entry(elf, DT_SYMTAB), elf->nsymbols * sizeof(Elf64_Sym));
     if (!elf->symbols || elf->nsymbols == 0 || (uintptr_t)elf->symbols % 8) {
         return opdi_aoti_damaged(elf, "its symbols");
@@ -4151,7 +4191,8 @@ static int opdi_ext_deform_fake(opd_call *call) {
     sizes[0] = opd_size(input, 0);
     sizes[1] = opd_size(weight, 0);
     for (int i = 0; i < 2; i++) {
-        const int64_t stride = opd_arg_int(call, 5 + i), reach = opd_arg_int(call, 9 + i) * (opd_size(weight, 2 + i) - 1);
+        const int64_t stride = opd_arg_int(call, 5 + i);
+        const int64_t reach = opd_arg_int(call, 9 + i) * (opd_size(weight, 2 + i) - 1);
         OPD_CHECK(stride > 0, "the stride must be positive");
         sizes[2 + i] = (opd_size(input, 2 + i) + 2 * opd_arg_int(call, 7 + i) - reach - 1) / stride + 1;
     }
@@ -4243,7 +4284,7 @@ static int opdi_ext_vision(opdi_ext *ext) {
     for (const opdi_ext_library *library = ext->libraries; library; library = library->next) {
         if (strcmp(library->ns, "torchvision") != 0) { continue; }
         for (const opdi_ext_entry *entry = library->entries; entry && opd_ok(); entry = entry->next) {
-            if (!entry->fn) { opdi_ext_vision_add(ext, entry->text); }
+            if (!entry->fn && !entry->builtin) { opdi_ext_vision_add(ext, entry->text); }
         }
     }
     return opd_ok() ? 0 : -1;
@@ -4350,8 +4391,9 @@ static opdi_ext_choice opdi_ext_choose(opdi_aoti_elf *elf, size_t i, const char 
 }
 static void opdi_ext_note_missing(char *missing, size_t cap, const char *name) {
     const size_t length = strlen(missing);
-    if (length + strlen(name) + 16 < cap) { snprintf(missing + length, cap - length, "%s%s", length ? ", " : "", name); }
-    else if (length + 5 < cap && !strstr(missing, " ...")) { strcat(missing, " ..."); }
+    if (length + strlen(name) + 16 < cap) {
+        snprintf(missing + length, cap - length, "%s%s", length ? ", " : "", name);
+    } else if (length + 5 < cap && !strstr(missing, " ...")) { strcat(missing, " ..."); }
 }
 static int opdi_ext_say_missing(const opdi_aoti_elf *elf, const char *missing, bool cxx) {
     char text[900];
@@ -4442,7 +4484,8 @@ static int opdi_ext_redirect(opdi_aoti_elf *elf, const char *name) {
 static void opdi_ext_load_beside(const opdi_aoti_elf *elf, const char *needed) {
     const uint64_t runpath = opdi_aoti_entry(elf, DT_RUNPATH), rpath = opdi_aoti_entry(elf, DT_RPATH);
     const uint64_t at = runpath ? runpath : rpath;
-    const char *path = elf->model->path, *slash = strrchr(path, '/'), *part = at < elf->names_size ? elf->names + at : "";
+    const char *path = elf->model->path, *slash = strrchr(path, '/');
+    const char *part = at < elf->names_size ? elf->names + at : "";
     char text[2000];
     while (at && *part) {
         const size_t length = strcspn(part, ":");
@@ -4570,6 +4613,32 @@ static int opdi_ext_commit_kernel(opdi_ext *ext, opdi_ext_library *library, opdi
     opdi_ext_let_go(ext);
     return -1;
 }
+/* Whether an entry defines one of torchvision's operators that opdispatch.h has, too: then that definition stays, with
+   its derivative, and gets the library's kernels. */
+static bool opdi_ext_is_builtin(const opdi_ext_library *library, const opdi_ext_entry *entry) {
+    static const char *const names[] = {"nms(", "roi_align(", "_roi_align_backward("};
+    char text[600], name[100];
+    opd_op *there = NULL;
+    for (size_t i = 0; i < sizeof names / sizeof *names && strcmp(library->ns, "torchvision") == 0; i++) {
+        if (strncmp(entry->text, names[i], strlen(names[i])) != 0) { continue; }
+        snprintf(name, sizeof name, "torchvision::%.*s", (int)strlen(names[i]) - 1, names[i]);
+        const opd_op_filter filter = {"torchvision", name + 13, NULL, 0, false};
+        opd_op *found[8];
+        const size_t count = opd_op_list(&filter, found, 8);
+        for (size_t k = 0; k < count && k < 8; k++) {
+            if (strcmp(opd_op_name(found[k]), name) == 0) { there = found[k]; }
+        }
+    }
+    return there && opd_op_schema(there) && opd_schema_print(opd_op_schema(there), text, sizeof text) < sizeof text &&
+        strcmp(text + 13, entry->text) == 0;
+}
+static void opdi_ext_define(opdi_ext *ext, const opdi_ext_library *library, opdi_ext_entry *entry) {
+    opd_def_options options;
+    memset(&options, 0, sizeof options);
+    options.tags = entry->tags & 0xffff;
+    entry->builtin = opdi_ext_is_builtin(library, entry);
+    if (entry->builtin || opd_def_with(library->library, entry->text, &options) == 0) { ext->operators++; }
+}
 /* Registers all that was noted: definitions first, then kernels.  0, or -1 with an error. */
 static int opdi_ext_commit(opdi_ext *ext) {
     for (opdi_ext_library *library = ext->libraries; library && opd_ok(); library = library->next) {
@@ -4577,10 +4646,7 @@ static int opdi_ext_commit(opdi_ext *ext) {
         if (opdi_ext_is_other_device(library->key)) { continue; }
         library->library = opd_library_open(library->kind, library->ns, library->key, library->file, library->line);
         for (opdi_ext_entry *entry = library->entries; library->library && entry && opd_ok(); entry = entry->next) {
-            opd_def_options options;
-            memset(&options, 0, sizeof options);
-            options.tags = entry->tags & 0xffff;
-            if (!entry->fn && opd_def_with(library->library, entry->text, &options) == 0) { ext->operators++; }
+            if (!entry->fn) { opdi_ext_define(ext, library, entry); }
         }
     }
     for (opdi_ext_library *library = ext->libraries; library && opd_ok(); library = library->next) {

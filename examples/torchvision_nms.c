@@ -1,0 +1,39 @@
+/* Operators of torchvision's published wheel in a C program, without PyTorch, Python or CUDA.
+   cc -O2 examples/torchvision_nms.c -o torchvision_nms -lm
+   ci: $OPD_TORCHVISION
+
+   The library is in the wheel for Linux:
+     python3 -m pip download --no-deps --only-binary :all: torchvision==0.29.2
+     unzip torchvision-*.whl torchvision/_C_stable.so && ./torchvision_nms torchvision/_C_stable.so */
+#define OPDISPATCH_IMPLEMENTATION
+#include "../opdispatch.h"
+#define OPDISPATCH_AOTI_IMPLEMENTATION
+#include "../opdispatch_aoti.h"
+#include <stdio.h>
+
+int main(int argc, char **argv) {
+    if (argc < 2) { printf("usage: torchvision_nms .../torchvision/_C_stable.so\n"); return 0; }
+    const int operators = opd_extension_load(argv[1]);
+    if (operators >= 0) { printf("%d operators\n", operators); }
+    OPD_SCOPE {
+        /* Of boxes that overlap by more than half the best one stays: of three here the second goes. */
+        static opd_op *nms, *roi_pool;
+        float corners[] = {0, 0, 10, 10,  1, 1, 11, 10,  20, 20, 30, 30}, points[] = {0.9f, 0.8f, 0.7f};
+        opd_tensor *boxes = opd_tensor_from(corners, OPD_INTS(3, 4), OPD_FLOAT32);
+        opd_tensor *scores = opd_tensor_from(points, OPD_INTS(3), OPD_FLOAT32);
+        opd_print(OPD_CALL(OPD_OP(&nms, "torchvision::nms"), boxes, scores, 0.5));       /* tensor([0, 2]) */
+
+        /* The largest of each quarter of a region, and where a gradient goes. */
+        opd_tensor *image = opd_reshape(opd_arange(OPD_V(36), OPD_FLOAT32), OPD_INTS(1, 1, 6, 6));
+        opd_tensor *region = opd_tensor_from((float[]){0, 1, 1, 4, 4}, OPD_INTS(1, 5), OPD_FLOAT32), *results[2];
+        opd_tensor_set_requires_grad(image, true);
+        opd_value args[] = {opd_value_tensor(image), opd_value_tensor(region), opd_value_float(1), opd_value_int(2),
+                            opd_value_int(2)};
+        if (opd_call_tensors(OPD_OP(&roi_pool, "torchvision::roi_pool"), results, args, 5) == 0) {
+            opd_print(opd_flatten(results[0]));                               /* 14, 16, 26, 28 */
+            opd_backward(opd_sum(results[0]));
+            opd_print(opd_sum(opd_tensor_grad(image)));                       /* tensor(4.) */
+        }
+    }
+    return opd_finish();
+}
