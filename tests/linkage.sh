@@ -493,6 +493,7 @@ check_pages_code() {
             on { line[++lines] = $0; if (/^int main\(/) { whole = 1 } }
             function piece(text,   first) {
                 if (text ~ /^ *\.\.\./) { return }
+                if (text ~ /^#(define|include) /) { print text >(to "functions"); return }
                 first = text ~ /^(static|OPD_LIBRARY|OPD_FUNCTION)/
                 if (first) { inside = 1 }
                 print text >(to (inside ? "functions" : "bodies"))

@@ -9,7 +9,7 @@ extern int n;
 extern int64_t steps;
 extern void *net;
 extern char text[4096];
-extern opd_tensor **params, *inputs[3], *out[3], *x, *y, *v, *w, *b, *weights, *labels, *loss;
+extern opd_tensor **params, *inputs[3], *out[3], *x, *y, *v, *w, *b, *weights, *labels, *loss, *boxes, *scores;
 extern struct DLManagedTensorVersioned *their_managed_tensor;
 
 opd_tensor *function(opd_tensor *input), *forward(void *net_, opd_tensor *input), *loss_of();
