@@ -9,19 +9,29 @@
    Every call is a non-blocking one of MPI, which moves on while this process is inside of MPI: when it begins something
    or waits.  Memory is the host's.  MPI sums float16 and bfloat16 by the functions below, in float.  Threads: with
    MPI_THREAD_MULTIPLE any, with MPI_THREAD_SERIALIZED one after the other (this file sees to that), otherwise the main
-   thread alone, which is an error of the others. */
+   main thread alone, which is an error of the others.
+
+   A rank that ends while others wait for it: those on its machine see that within a second, and fail with its name;
+   those on other machines fail by the group's time limit, unless MPI ends the job before. */
 #include "../opdispatch.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <mpi.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
-typedef struct mpi_group { MPI_Comm comm; int rank, size; } mpi_group;
+/* Where a rank runs: machine and namespace of process numbers, and its number. */
+typedef struct mpi_peer { char place[128]; long process; int watched; } mpi_peer;
+typedef struct mpi_group { MPI_Comm comm; int rank, size; mpi_peer *peers; } mpi_group;
 typedef struct mpi_request {
     MPI_Request request;
+    double looked, missed;       /* when peers were looked at last; since when one is gone, 0: none is */
     int *counts;                 /* [4, size] of an all-to-all: what is sent, where it begins, what is taken, where */
 } mpi_request;
 
@@ -29,6 +39,9 @@ static pthread_mutex_t mpi_group_lock = PTHREAD_MUTEX_INITIALIZER;            /*
 static int mpi_group_threads = MPI_THREAD_SINGLE;
 static MPI_Op mpi_group_ops[2][4];               /* float16, bfloat16: sum, product, min, max */
 static int mpi_group_has_ops, mpi_group_begun;
+static volatile sig_atomic_t mpi_group_waits, mpi_group_told;         /* somebody waits; was told to end meanwhile */
+static volatile long mpi_group_asked;             /* when somebody who still waits asked last, in ms; 0: nobody does */
+static int mpi_group_listens;                     /* SIGTERM comes to mpi_group_signal */
 
 /* Says what MPI says; -1. */
 static int mpi_group_error(const char *call, int code) {
@@ -54,6 +67,98 @@ static int mpi_group_enter(void) {
 }
 static void mpi_group_leave(void) {
     if (mpi_group_threads != MPI_THREAD_MULTIPLE) { (void)pthread_mutex_unlock(&mpi_group_lock); }
+}
+
+//-- ranks that end ----------------------------------------------------------------------------------------------------
+
+static long mpi_group_clock(void) {
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (long)now.tv_sec * 1000 + now.tv_nsec / 1000000 + 1;
+}
+/* Launchers tell the other ranks to end when one of them has ended: who waits then says for whom. */
+static void mpi_group_signal(int number) {
+    const long asked = mpi_group_asked;
+    if (!mpi_group_told && (mpi_group_waits > 0 || (asked && mpi_group_clock() - asked < 100))) {
+        mpi_group_told = 1;
+    } else {
+        (void)signal(number, SIG_DFL);
+        (void)raise(number);
+    }
+}
+/* Tells all ranks of a communicator where each of them runs; NULL without memory, or where MPI fails: nobody is watched
+   then. */
+static mpi_peer *mpi_group_meet(MPI_Comm comm, int rank, int size) {
+    mpi_peer *const peers = (mpi_peer *)calloc((size_t)size, sizeof *peers);
+    mpi_peer mine;
+    memset(&mine, 0, sizeof mine);
+    (void)gethostname(mine.place, 63);
+    const size_t length = strlen(mine.place);
+    if (readlink("/proc/self/ns/pid", mine.place + length, sizeof mine.place - 1 - length) < 0) {
+        mine.place[length] = 0;
+    }
+    mine.process = (long)getpid();
+    mpi_peer *const all = (mpi_peer *)malloc((size_t)size * sizeof *all);
+    if (!all || !peers || MPI_Allgather(&mine, (int)sizeof mine, MPI_BYTE, all, (int)sizeof mine, MPI_BYTE,
+                                        comm) != MPI_SUCCESS) {
+        free(all);
+        free(peers);
+        return NULL;
+    }
+    for (int i = 0; i < size; i++) {
+        peers[i] = all[i];
+        peers[i].watched = i != rank && strcmp(all[i].place, mine.place) == 0 &&
+            (kill((pid_t)all[i].process, 0) == 0 || errno == EPERM);
+    }
+    free(all);
+    return peers;
+}
+/* Whether a process of this machine has ended, also where nobody has taken notice. */
+static int mpi_group_ended(long process) {
+    char path[64], line[400];
+    if (kill((pid_t)process, 0) != 0 && errno == ESRCH) { return 1; }
+    (void)snprintf(path, sizeof path, "/proc/%ld/stat", process);
+    FILE *const file = fopen(path, "r");
+    const char *const state = file && fgets(line, sizeof line, file) ? strrchr(line, ')') : NULL;
+    if (file) { (void)fclose(file); }
+    return state && state[1] && (state[2] == 'Z' || state[2] == 'X');
+}
+/* Writes which ranks have ended, "rank 2 (process 4711)"; how many. */
+static int mpi_group_missing(const mpi_group *group, char *text, size_t cap) {
+    int count = 0;
+    size_t used = 0;
+    text[0] = 0;
+    for (int i = 0; i < group->size && group->peers; i++) {
+        if (!group->peers[i].watched || !mpi_group_ended(group->peers[i].process)) { continue; }
+        if (used + 60 < cap) {
+            used += (size_t)snprintf(text + used, cap - used, "%srank %d (process %ld)", count ? ", " : "", i,
+                                     group->peers[i].process);
+        }
+        count++;
+    }
+    return count;
+}
+/* Looks whether others have ended, now and then; -1 with an error that names them, when they have been gone for half a
+   second, in which what they sent before may still come, or when this process was told to end. */
+static int mpi_group_look(const mpi_group *group, mpi_request *request, double now) {
+    char who[300];
+    const int told = mpi_group_told;
+    if (!told && now - request->looked < 0.1) { return 0; }
+    if (request->looked == 0 && !told) {          /* it has only begun to wait */
+        request->looked = now;
+        return 0;
+    }
+    request->looked = now;
+    const int count = mpi_group_missing(group, who, sizeof who);
+    if (count && request->missed == 0) { request->missed = now; }
+    if (count && (told || now - request->missed >= 0.5)) {
+        return opd_fail(OPD_ERROR_KERNEL, "%s %s ended", who, count > 1 ? "have" : "has");
+    }
+    if (told) {                                   /* by somebody who had another reason */
+        (void)signal(SIGTERM, SIG_DFL);
+        (void)raise(SIGTERM);
+    }
+    return 0;
 }
 
 //-- float16 and bfloat16 ---------------------------------------------------------------------------------------------
@@ -259,28 +364,41 @@ static int mpi_group_start(void *user, const opd_transfer *transfer, void **out)
     return 0;
 }
 static int mpi_group_test(void *user, void *its, int64_t wait_us) {
+    const mpi_group *const group = (const mpi_group *)user;
     mpi_request *const request = (mpi_request *)its;
+    char who[300];
+    bool failed = false;
     double until = 0;
     int done = 0, code = MPI_SUCCESS;
-    (void)user;
-    for (bool again = true; again && !done && code == MPI_SUCCESS;) {
-        if (mpi_group_enter()) { return -1; }
+    if (wait_us > 0) { mpi_group_waits++; }
+    for (bool again = true; again && !done && !failed && code == MPI_SUCCESS;) {
+        failed = mpi_group_enter() != 0;
+        if (failed) { break; }
         code = MPI_Test(&request->request, &done, MPI_STATUS_IGNORE);
         const double now = wait_us > 0 ? MPI_Wtime() : 0;
         mpi_group_leave();
         if (until == 0) { until = now + 1e-6 * (double)wait_us; }
         again = wait_us > 0 && now < until;
+        failed = !done && code == MPI_SUCCESS && wait_us > 0 && mpi_group_look(group, request, now);
     }
-    if (code == MPI_SUCCESS && !done) { return 0; }
+    if (code != MPI_SUCCESS && mpi_group_missing(group, who, sizeof who)) {
+        (void)mpi_group_error(who, code);
+    } else if (code != MPI_SUCCESS) { (void)mpi_group_error("MPI_Test", code); }
+    if (wait_us > 0) {
+        mpi_group_asked = done || failed || code != MPI_SUCCESS ? 0 : mpi_group_clock();
+        mpi_group_waits--;
+    }
+    if (!done || failed || code != MPI_SUCCESS) { return failed || code != MPI_SUCCESS ? -1 : 0; }
     free(request->counts);
     free(request);
-    return code == MPI_SUCCESS ? 1 : mpi_group_error("MPI_Test", code);
+    return 1;
 }
 static void mpi_group_destroy(void *user) {
     mpi_group *const group = (mpi_group *)user;
     int finalized = 0;
     (void)MPI_Finalized(&finalized);
     if (!finalized) { (void)MPI_Comm_free(&group->comm); }
+    free(group->peers);
     free(group);
 }
 static int mpi_group_split(void *user, const int32_t *ranks, int32_t count, opd_group_desc *out);
@@ -292,6 +410,7 @@ static int mpi_group_table(MPI_Comm comm, opd_group_desc *desc) {
     (void)MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
     (void)MPI_Comm_rank(comm, &group->rank);
     (void)MPI_Comm_size(comm, &group->size);
+    group->peers = mpi_group_meet(comm, group->rank, group->size);
     desc->rank = group->rank;
     desc->size = group->size;
     desc->start = mpi_group_start;
@@ -360,6 +479,11 @@ static opd_group *mpi_group_begin(void) {
         (void)MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &level);
         mpi_group_begun = 1;
     }
+    if (!mpi_group_listens) {                     /* unless the program does so itself */
+        void (*const was)(int) = signal(SIGTERM, mpi_group_signal);
+        mpi_group_listens = was == SIG_DFL;
+        if (!mpi_group_listens) { (void)signal(SIGTERM, was); }
+    }
     return mpi_group_register("world", MPI_COMM_WORLD, checked && *checked == '1',
                               limit > 0 && limit < 1e9 ? (int64_t)(1000 * limit) : 0);
 }
@@ -371,6 +495,8 @@ static void mpi_group_end(opd_group *group) {
         (void)MPI_Abort(MPI_COMM_WORLD, 1);
     }
     if (group) { (void)opd_group_unregister(group); }
+    if (mpi_group_listens) { (void)signal(SIGTERM, SIG_DFL); }
+    mpi_group_listens = 0;
     for (int i = 0; i < 8 && mpi_group_has_ops; i++) { (void)MPI_Op_free(&mpi_group_ops[i / 4][i % 4]); }
     mpi_group_has_ops = 0;
     if (mpi_group_begun) { (void)MPI_Finalize(); }

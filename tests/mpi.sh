@@ -57,9 +57,18 @@ for kind in openmpi mpich ''; do
         OPD_MPI_TIMEOUT=5; export OPD_MPI_TIMEOUT
         (cd "$root" && limit 60 $mpirun -n 3 "$tmp/test" --dies) >"$tmp/log" 2>&1
         rc=$?
+        named=$(grep -c 'rank [01] of 3): rank 2 (process [0-9]*) has ended' "$tmp/log")
+        if [ $rc -eq 0 ] || [ $rc -eq 124 ]; then bad "$title killed rank" "status $rc: the others did not end"
+        elif [ "$kind" = mpich ]; then good "$title killed rank"               # kills the others at once
+        elif [ "$named" = 2 ]; then good "$title killed rank"
+        else cat "$tmp/log"; bad "$title killed rank" 'the others do not name it'; fi
+        mkdir -p "$tmp/checkpoint"
+        (cd "$root" && limit 60 $mpirun -n 3 "$tmp/test" --dies "$tmp/checkpoint") >"$tmp/log" 2>&1
+        rc=$?
         unset OPD_MPI_TIMEOUT
-        if [ $rc -ne 0 ] && [ $rc -ne 124 ]; then good "$title killed rank"
-        else bad "$title killed rank" "status $rc: the others did not end"; fi
+        if [ $rc -eq 0 ] || [ $rc -eq 124 ]; then bad "$title killed rank" "status $rc: the others did not end"; fi
+        run "$title killed rank, its checkpoint" 2 '^2 ranks: right' "$tmp/test" --loads "$tmp/checkpoint"
+        rm -rf "$tmp/checkpoint"
     fi
     OPD_MPI_CHECKED=1; export OPD_MPI_CHECKED
     run "$title mpi_ranks, checked" 3 '^3 ranks: right' "$tmp/test"

@@ -205,8 +205,35 @@ static void shards(opd_group *world, bool measures) {
     }
 }
 
-/* The last rank is killed while the others wait for it: the job ends, by mpirun or by OPD_MPI_TIMEOUT. */
-static int dies(opd_group *world) {
+/* A model of one parameter, whose checkpoint is written whole (7 for each element) or by all but the last rank, or is
+   loaded by any number of ranks. */
+static void keeps(opd_group *world, const char *folder, bool loads, bool killed) {
+    OPD_SCOPE {
+        opd_module *const module = opd_module_new();
+        opd_tensor *param = opd_full(OPD_INTS(1000), OPD_V(loads ? 0 : killed ? 9 : 7), OPD_FLOAT32);
+        param = opd_tensor_set_requires_grad(param, true);
+        OK(opd_module_add(module, "weight", param, OPD_MODULE_PARAMETER) == 0);
+        opd_parallel *const parallel = opd_sharded_parallel(&param, 1, world, NULL);
+        if (loads) {
+            OK(opd_sharded_load(parallel, folder, module, NULL) == 0);
+            OK(is(opd_detach(opd_parallel_full(parallel, param)), 1000, 7, 0));
+        } else {
+            if (killed && rank_here == size_here - 1) { (void)raise(SIGKILL); }
+            OK(opd_sharded_save(parallel, folder, module, NULL, NULL, NULL, 0) == 0 || killed);
+        }
+        opd_parallel_free(parallel);
+        opd_module_free(module);
+    }
+}
+/* The last rank is killed while the others wait for it: the job ends, by mpirun or by OPD_MPI_TIMEOUT.  With a folder:
+   while a checkpoint is written, the second one. */
+static int dies(opd_group *world, const char *folder) {
+    if (folder) {
+        keeps(world, folder, false, false);
+        keeps(world, folder, false, true);
+        mpi_group_end(world);
+        return opd_finish();
+    }
     opd_tensor *const x = numbers(4, 0, 1, OPD_FLOAT32);
     OK(is(opd_all_reduce(x, "sum", "world"), 4, 0, size_here));
     if (rank_here == size_here - 1) { (void)raise(SIGKILL); }
@@ -237,7 +264,13 @@ int main(int argc, char **argv) {
     if (!world) { return opd_finish(); }
     rank_here = opd_group_rank(world);
     size_here = opd_group_size(world);
-    if (argc > 1 && strcmp(argv[1], "--dies") == 0) { return dies(world); }
+    if (argc > 1 && strcmp(argv[1], "--dies") == 0) { return dies(world, argv[2]); }
+    if (argc > 2 && strcmp(argv[1], "--loads") == 0) {
+        keeps(world, argv[2], true, false);
+        if (rank_here == 0) { printf("%d ranks: %s\n", size_here, mistakes ? "mistakes" : "right"); }
+        mpi_group_end(world);
+        return opd_finish() || mistakes ? 1 : 0;
+    }
     if (argc > 1 && strcmp(argv[1], "--memory") == 0) {
         shards(world, true);
         mpi_group_end(world);
