@@ -838,4 +838,170 @@ TEST(operators_of_stored_dtypes_are_there) {
     CHECK(count > 100);
 }
 
+/* A tensor of short floats whose bits are any, from its second element on: no vector begins where a line does. */
+static opd_tensor *kn_shorts(int64_t n, opd_scalar_type dtype, bool finite) {
+    const int64_t size = n + 1;
+    opd_tensor *t = opd_tensor_new(opd_ints_of(&size, 1), dtype);
+    for (int64_t i = 0; t && i < size; i++) {
+        const float f = kn_random() * 4;
+        const uint16_t bits = (uint16_t)(kn_random() * 65535.0f + 32768.0f);
+        ((uint16_t *)(void *)t->data)[i] = !finite ? bits : dtype == OPD_FLOAT16 ? opdi_f32_to_f16(f)
+            : opdi_f32_to_bf16(f);
+    }
+    return t ? opd_narrow(t, 0, 1, n) : NULL;
+}
+static float kn_widened(opd_scalar_type dtype, uint16_t half) {
+    return dtype == OPD_FLOAT16 ? opdi_f16_to_f32(half) : opdi_bf16_to_f32(half);
+}
+/* Sums, differences and products of short floats are the float's, rounded: NaN, infinity, denormals, in place too. */
+TEST(kernels_arithmetic_of_short_floats) {
+    static const int64_t sizes[] = {0, 1, 15, 16, 17, 64, 1000, 40003};
+    for (int way = 0; way < 2 * 8 * 4; way++) {
+        OPD_SCOPE {
+            const opd_scalar_type dtype = way & 1 ? OPD_BFLOAT16 : OPD_FLOAT16;
+            const int64_t n = sizes[way >> 1 & 7];
+            const int what = way >> 4;
+            opd_tensor *x = kn_shorts(n, dtype, false), *y = kn_shorts(n, dtype, false), *kept = opd_clone(x);
+            opd_tensor *to = what == 0 ? opd_add(x, y) : what == 1 ? opd_sub(x, y) : what == 2 ? opd_mul(x, y)
+                : opd_mul_(x, y);
+            int bad = 0;
+            for (int64_t i = 0; to && i < n; i++) {
+                const float a = kn_widened(dtype, ((const uint16_t *)(const void *)kept->data)[i]),
+                    b = kn_widened(dtype, ((const uint16_t *)(const void *)y->data)[i]),
+                    f = what == 0 ? a + b : what == 1 ? a - b : a * b,
+                    g = kn_widened(dtype, ((const uint16_t *)(const void *)to->data)[i]);
+                const uint16_t want = dtype == OPD_FLOAT16 ? opdi_f32_to_f16(f) : opdi_f32_to_bf16(f);
+                if (f != f) { bad += g == g; }
+                else { bad += ((const uint16_t *)(const void *)to->data)[i] != want; }
+            }
+            CHECK_INT(bad, 0);
+            CHECK_OK();
+        }
+    }
+}
+/* Sums of short floats, of all and of rows, and dot products of float16; infinity stays infinity. */
+TEST(kernels_sums_of_short_floats) {
+    static const int64_t sizes[] = {1, 63, 64, 65, 4096, 4160, 300001};
+    for (int way = 0; way < 14; way++) {
+        OPD_SCOPE {
+            const opd_scalar_type dtype = way & 1 ? OPD_BFLOAT16 : OPD_FLOAT16;
+            const int64_t n = sizes[way >> 1], rows = n > 5000 ? 1 : 3, shape[2] = {rows, n}, last = 1;
+            opd_tensor *x = kn_shorts(rows * n, dtype, true), *wide = opd_to_dtype(x, OPD_FLOAT64);
+            opd_tensor *got = opd_sum_dim(opd_view(x, opd_ints_of(shape, 2)), opd_ints_of(&last, 1), false),
+                *want = opd_sum_dim(opd_view(wide, opd_ints_of(shape, 2)), opd_ints_of(&last, 1), false);
+            const float unit = dtype == OPD_FLOAT16 ? 0.001f : 0.008f;
+            got = opd_to_dtype(got, OPD_FLOAT64);
+            for (int64_t i = 0; got && want && i < rows; i++) {
+                CHECK_NEAR(opd_data_f64(got)[i], opd_data_f64(want)[i], unit * (fabs(opd_data_f64(want)[i]) + 1));
+            }
+            ((uint16_t *)(void *)x->data)[n / 2] = dtype == OPD_FLOAT16 ? 0x7c00 : 0x7f80;
+            got = opd_to_dtype(opd_sum(x), OPD_FLOAT64);
+            CHECK(got && opd_data_f64(got)[0] == HUGE_VAL);
+            CHECK_OK();
+        }
+    }
+}
+TEST(kernels_dots_of_float16) {
+    static const int64_t sizes[] = {17, 63, 64, 65, 130, 1500};
+    for (int way = 0; way < 24; way++) {
+        OPD_SCOPE {
+            const int64_t k = sizes[way / 4], few = 1 + way % 4, a[2] = {few, k}, b[2] = {37, k};
+            opd_tensor *x = opd_view(kn_shorts(few * k, OPD_FLOAT16, true), opd_ints_of(a, 2)),
+                *w = opd_view(kn_shorts(37 * k, OPD_FLOAT16, true), opd_ints_of(b, 2)),
+                *got = opd_to_dtype(opd_mm(x, opd_t(w)), OPD_FLOAT64),
+                *want = opd_mm(opd_to_dtype(x, OPD_FLOAT64), opd_t(opd_to_dtype(w, OPD_FLOAT64)));
+            for (int64_t i = 0; got && want && i < few * 37; i++) {
+                CHECK_NEAR(opd_data_f64(got)[i], opd_data_f64(want)[i], 0.001 * (fabs(opd_data_f64(want)[i]) + 1));
+            }
+            CHECK_OK();
+        }
+    }
+}
+/* Sums over columns are those of doubles: few and many of them, odd numbers of rows, strides, more than one dim. */
+TEST(kernels_sums_of_columns) {
+    static const int64_t shapes[][3] = {{64, 256, 64}, {3, 70, 8}, {2, 1000, 33}, {1, 67, 1500}, {5, 3, 9}, {2, 4, 1030},
+                                        {7, 5, 1}, {1, 66, 1024}};
+    for (int way = 0; way < 8 * 6; way++) {
+        OPD_SCOPE {
+            const int64_t *shape = shapes[way % 8];
+            const int64_t dims[2] = {way / 8 % 2, 1}, ndims = way / 8 % 3 == 2 && dims[0] == 0 ? 2 : 1;
+            opd_tensor *x = opd_tensor_new(opd_ints_of(shape, 3), OPD_FLOAT32);
+            for (int64_t i = 0; x && i < x->numel; i++) { opd_data_f32(x)[i] = kn_random(); }
+            if (way >= 24 && shape[2] > 2) { x = opd_slice(x, 2, opd_value_int(1), opd_value_int(shape[2]), 1); }
+            opd_tensor *got = opd_sum_dim(x, opd_ints_of(dims, (int)ndims), false),
+                *want = opd_sum_dim(opd_to_dtype(x, OPD_FLOAT64), opd_ints_of(dims, (int)ndims), false);
+            int bad = 0;
+            for (int64_t i = 0; got && want && i < got->numel; i++) {
+                bad += !(fabs((double)opd_data_f32(got)[i] - opd_data_f64(want)[i]) < 2e-5);
+            }
+            CHECK_INT(bad, 0);
+            CHECK_OK();
+        }
+    }
+}
+/* Layer norm's backward over blocks of rows, against loops in double. */
+TEST(kernels_layer_norm_backward) {
+    static const int64_t rows[] = {1, 63, 64, 65, 131}, columns[] = {1, 15, 17, 600, 2049};
+    static const opd_scalar_type dtypes[] = {OPD_FLOAT32, OPD_FLOAT64, OPD_BFLOAT16, OPD_FLOAT16};
+    for (int way = 0; way < 5 * 5 * 4; way++) {
+        OPD_SCOPE {
+            const int64_t a = rows[way % 5], n = columns[way / 5 % 5], shape[2] = {a, n}, one[2] = {a, 1};
+            const opd_scalar_type dtype = dtypes[way / 25];
+            const double unit = dtype == OPD_FLOAT64 ? 1e-12 : dtype == OPD_FLOAT32 ? 1e-5
+                : dtype == OPD_FLOAT16 ? 2e-3 : 1.6e-2;
+            opd_tensor *x = opd_view(opd_to_dtype(kn_shorts(a * n, OPD_FLOAT16, true), dtype), opd_ints_of(shape, 2)),
+                *g = opd_view(opd_to_dtype(kn_shorts(a * n, OPD_FLOAT16, true), dtype), opd_ints_of(shape, 2)),
+                *w = opd_to_dtype(kn_shorts(n, OPD_FLOAT16, true), dtype), *got[3], *wide[3];
+            opd_tensor *xd = opd_to_dtype(x, OPD_FLOAT64), *gd = opd_to_dtype(g, OPD_FLOAT64),
+                *wd = opd_to_dtype(w, OPD_FLOAT64);
+            const opd_scalar_type stat = dtype == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32;
+            opd_tensor *mean = opd_tensor_new(opd_ints_of(one, 2), stat),
+                *rstd = opd_tensor_new(opd_ints_of(one, 2), stat);
+            const bool mask[3] = {way % 3 != 1, way % 3 != 2, way % 3 == 0};
+            double *dw = (double *)calloc((size_t)n, 8), *db = (double *)calloc((size_t)n, 8);
+            for (int64_t i = 0; i < a; i++) {
+                const double m = kn_random(), r = 1 + kn_random();
+                if (stat == OPD_FLOAT64) {
+                    opd_data_f64(mean)[i] = (double)(float)m;
+                    opd_data_f64(rstd)[i] = (double)(float)r;
+                } else {
+                    opd_data_f32(mean)[i] = (float)m;
+                    opd_data_f32(rstd)[i] = (float)r;
+                }
+            }
+            CHECK_INT(opd_native_layer_norm_backward(got, g, x, opd_ints_of(&n, 1), mean, rstd, w, w,
+                                                     opd_value_bools(mask, 3)), 0);
+            for (int k = 0; k < 3 && opd_ok(); k++) {
+                CHECK((got[k] != NULL) == mask[k]);
+                wide[k] = got[k] ? opd_to_dtype(got[k], OPD_FLOAT64) : NULL;
+            }
+            opd_tensor *md = opd_to_dtype(mean, OPD_FLOAT64), *rd = opd_to_dtype(rstd, OPD_FLOAT64);
+            int bad = 0;
+            for (int64_t i = 0; i < a && opd_ok(); i++) {
+                const double *xr = opd_data_f64(xd) + i * n, *gr = opd_data_f64(gd) + i * n, *wr = opd_data_f64(wd),
+                    m = opd_data_f64(md)[i], r = opd_data_f64(rd)[i];
+                double first = 0, second = 0;
+                for (int64_t j = 0; j < n; j++) {
+                    first += gr[j] * wr[j] / (double)n;
+                    second += gr[j] * wr[j] * (xr[j] - m) * r / (double)n;
+                    dw[j] += gr[j] * (xr[j] - m) * r;
+                    db[j] += gr[j];
+                }
+                for (int64_t j = 0; j < n && wide[0]; j++) {
+                    const double want = r * (gr[j] * wr[j] - first - (xr[j] - m) * r * second);
+                    bad += !(fabs(opd_data_f64(wide[0])[i * n + j] - want) <= unit * (fabs(want) + 4));
+                }
+            }
+            for (int64_t j = 0; j < n; j++) {
+                if (wide[1]) { bad += !(fabs(opd_data_f64(wide[1])[j] - dw[j]) <= unit * (fabs(dw[j]) + 20)); }
+                if (wide[2]) { bad += !(fabs(opd_data_f64(wide[2])[j] - db[j]) <= unit * (fabs(db[j]) + 20)); }
+            }
+            CHECK_INT(bad, 0);
+            free(dw);
+            free(db);
+            CHECK_OK();
+        }
+    }
+}
+
 CHECK_MAIN()

@@ -1,5 +1,6 @@
 /* Packed sequences: packing and padding, and recurrent layers over them, against each example by itself. */
 #include "check.h"
+#include <math.h>
 
 enum { STEPS = 5, EXAMPLES = 3, FEATURES = 4, HIDDEN = 2 };
 static const int64_t lengths[EXAMPLES] = {5, 3, 1};
@@ -109,3 +110,138 @@ TEST(what_packing_refuses) {
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "got total_length=1 and max sequence length being 2");
 }
 CHECK_MAIN()
+
+/* An lstm of floats is one function on the tape, one of doubles is made of operators: outputs, gradients and gradients
+   of these are the same. */
+typedef struct layer_case { int steps, examples, features, hidden; } layer_case;
+typedef struct layer_run { opd_tensor *in[20], *outs[3], *grads[20]; int count; } layer_run;
+static void layer_inputs(const layer_case *one, bool biases, int layers, int ways, layer_run *single, layer_run *twice) {
+    const int64_t wide = 4 * one->hidden;
+    int seed = 1;
+    single->count = 0;
+    for (int i = 0; i < 3; i++) {
+        single->in[single->count++] = i ? numbers(OPD_INTS(layers * ways, one->examples, one->hidden), seed++)
+            : numbers(OPD_INTS(one->steps, one->examples, one->features), seed++);
+    }
+    for (int i = 0; i < layers * ways; i++) {
+        const int64_t features = i < ways ? one->features : ways * one->hidden;
+        single->in[single->count++] = numbers(OPD_INTS(wide, features), seed++);
+        single->in[single->count++] = numbers(OPD_INTS(wide, one->hidden), seed++);
+        for (int k = 0; k < 2 && biases; k++) { single->in[single->count++] = numbers(OPD_INTS(wide), seed++); }
+    }
+    twice->count = single->count;
+    for (int i = 0; i < single->count; i++) {
+        const double scale = i < 3 ? 1 : 0.6 / sqrt((double)opd_size(single->in[i], -1));
+        single->in[i] = opd_to_dtype(opd_mul(single->in[i], opd_full(opd_ints_of(NULL, 0), opd_value_float(scale), OPD_FLOAT64)), OPD_FLOAT32);
+        twice->in[i] = opd_to_dtype(single->in[i], OPD_FLOAT64);
+        (void)opd_tensor_set_requires_grad(single->in[i], true);
+        (void)opd_tensor_set_requires_grad(twice->in[i], true);
+    }
+}
+/* Outputs and gradients, or those of the gradients' squares; `used`: bits of the outputs that count. */
+static int layer_grads(layer_run *run, bool biases, int layers, bool both, int used, bool second) {
+    opd_backward_options options;
+    opd_tensor *sum = NULL, *again = NULL;
+    if (opd_lstm(run->outs, run->in[0], opd_tensors_of(run->in + 1, 2), opd_tensors_of(run->in + 3, run->count - 3),
+                 biases, layers, 0, false, both, false)) {
+        return -1;
+    }
+    for (int i = 0; i < 3; i++) {
+        opd_tensor *const part = used >> i & 1 ? opd_sum(opd_sin(run->outs[i])) : NULL;
+        if (part) { sum = sum ? opd_add(sum, part) : part; }
+    }
+    memset(&options, 0, sizeof options);
+    options.create_graph = second;
+    options.allow_unused = options.materialize_grads = true;
+    if (opd_autograd_grad(&sum, 1, run->in, run->count, &options, run->grads)) { return -1; }
+    if (!second) { return 0; }
+    for (int i = 0; i < run->count; i++) {
+        opd_tensor *const part = opd_sum(opd_square(run->grads[i]));
+        again = again ? opd_add(again, part) : part;
+    }
+    options.create_graph = false;
+    return opd_autograd_grad(&again, 1, run->in, run->count, &options, run->grads);
+}
+/* The largest difference, of the largest number and one. */
+static double layer_apart(opd_tensor *single, opd_tensor *twice) {
+    opd_tensor *const all = opd_reshape(opd_abs(opd_sub(opd_to_dtype(single, OPD_FLOAT64), twice)), OPD_INTS(-1)),
+        *const large = opd_reshape(opd_abs(twice), OPD_INTS(-1));
+    const opd_tensor *const worst = all ? opd_max(all) : NULL, *const most = large ? opd_max(large) : NULL;
+    return worst && most ? opd_data_f64((opd_tensor *)(uintptr_t)worst)[0] /
+        (1 + opd_data_f64((opd_tensor *)(uintptr_t)most)[0]) : 1e9;
+}
+TEST(lstm_as_one_function) {
+    static const layer_case cases[] = {{5, 3, 4, 7}, {1, 1, 1, 1}, {4, 16, 8, 32}, {3, 2, 5, 33}, {4, 1, 3, 140},
+                                       {6, 5, 16, 17}};
+    for (int k = 0; k < 6 * 16; k++) {
+        OPD_SCOPE {
+            const bool biases = k & 1, both = k >> 1 & 1, second = k >> 2 & 1;
+            const int layers = 1 + (k >> 3 & 1), used = 1 + (k * 5 + k / 16) % 7;
+            layer_run single, twice;
+            layer_inputs(&cases[k / 16], biases, layers, both ? 2 : 1, &single, &twice);
+            CHECK_INT(layer_grads(&single, biases, layers, both, used, second), 0);
+            CHECK_INT(layer_grads(&twice, biases, layers, both, used, second), 0);
+            for (int i = 0; opd_ok() && i < 3; i++) { CHECK(layer_apart(single.outs[i], twice.outs[i]) < 2e-6); }
+            for (int i = 0; opd_ok() && i < single.count; i++) {
+                CHECK(layer_apart(single.grads[i], twice.grads[i]) < 2e-5);
+            }
+            OPD_NO_GRAD {
+                opd_tensor *alone[3];
+                CHECK_INT(opd_lstm(alone, single.in[0], opd_tensors_of(single.in + 1, 2),
+                                   opd_tensors_of(single.in + 3, single.count - 3), biases, layers, 0, false, both,
+                                   false), 0);
+                for (int i = 0; opd_ok() && i < 3; i++) { CHECK(opd_equal(alone[i], single.outs[i]).u.i); }
+            }
+            CHECK_OK();
+        }
+    }
+}
+/* Turned operands, the same bits with any number of threads, several gradients in one vmap, and NaN. */
+TEST(lstm_of_other_operands) {
+    OPD_SCOPED;
+    static const layer_case one = {6, 9, 5, 64};
+    layer_run first, other, twice;
+    opd_tensor *ways[2], *several, *got[20];
+    opd_backward_options options;
+    const int threads = opd_threads();
+    layer_inputs(&one, true, 1, 1, &first, &twice);
+    CHECK_INT(layer_grads(&first, true, 1, false, 7, false), 0);
+    opd_threads_set(3);
+    other = first;
+    CHECK_INT(layer_grads(&other, true, 1, false, 7, false), 0);
+    opd_threads_set(threads);
+    for (int i = 0; opd_ok() && i < first.count; i++) { CHECK(opd_equal(first.grads[i], other.grads[i]).u.i); }
+    other.in[0] = opd_transpose(opd_contiguous(opd_transpose(first.in[0], 0, 2)), 0, 2);
+    other.in[4] = opd_t(opd_contiguous(opd_t(first.in[4])));
+    CHECK_INT(layer_grads(&other, true, 1, false, 7, false), 0);
+    for (int i = 0; opd_ok() && i < first.count; i++) {
+        CHECK(layer_apart(other.grads[i], opd_to_dtype(first.grads[i], OPD_FLOAT64)) < 1e-5);
+    }
+    ways[0] = opd_sin(first.outs[0]);
+    ways[1] = opd_cos(first.outs[0]);
+    CHECK_INT(opd_lstm(other.outs, first.in[0], opd_tensors_of(first.in + 1, 2), opd_tensors_of(first.in + 3, 4), true,
+                       1, 0, false, false, false), 0);
+    several = opd_detach(opd_stack(opd_tensors_of(ways, 2)));
+    memset(&options, 0, sizeof options);
+    options.grad_outputs = &several;
+    options.is_grads_batched = options.retain_graph = true;
+    options.allow_unused = true;
+    CHECK_INT(opd_autograd_grad(other.outs, 1, first.in, first.count, &options, got), 0);
+    options.is_grads_batched = false;
+    for (int way = 0; opd_ok() && way < 2; way++) {
+        opd_tensor *const grad = opd_select(several, 0, way);
+        options.grad_outputs = &grad;
+        CHECK_INT(opd_autograd_grad(other.outs, 1, first.in, first.count, &options, other.grads), 0);
+        for (int i = 0; opd_ok() && i < first.count; i++) {
+            CHECK(layer_apart(opd_select(got[i], 0, way), opd_to_dtype(other.grads[i], OPD_FLOAT64)) < 1e-5);
+        }
+    }
+    opd_data_f32(opd_detach(first.in[1]))[3] = NAN;
+    OPD_NO_GRAD {
+        CHECK_INT(opd_lstm(other.outs, first.in[0], opd_tensors_of(first.in + 1, 2), opd_tensors_of(first.in + 3, 4),
+                           true, 1, 0, false, false, false), 0);
+    }
+    const float *const at = opd_data_f32(other.outs[0]);
+    for (int64_t i = 0; at && i < 9 * 64; i++) { CHECK((at[i] != at[i]) == (i < 64)); }
+    CHECK_OK();
+}
