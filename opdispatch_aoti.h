@@ -1607,7 +1607,7 @@ static int32_t opdi_ext_cell_free(uint64_t *cell) {
     else { free(cell); }
     return 0;
 }
-static int32_t opdi_ext_list_new(size_t room, opdi_ext_list **out) {
+static int32_t opdi_ext_list_new(size_t room, void **out) {
     opdi_ext_list *list = (opdi_ext_list *)calloc(1, sizeof *list);
     *out = NULL;
     if (list && room < SIZE_MAX / sizeof *list->words) {
@@ -1621,11 +1621,13 @@ static int32_t opdi_ext_list_new(size_t room, opdi_ext_list **out) {
     *out = list;
     return 0;
 }
-static int32_t opdi_ext_list_size(const opdi_ext_list *list, size_t *out) {
+static int32_t opdi_ext_list_size(void *self, size_t *out) {
+    const opdi_ext_list *list = (const opdi_ext_list *)self;
     *out = list ? list->count : 0;
     return list ? 0 : 1;
 }
-static int32_t opdi_ext_list_get(const opdi_ext_list *list, size_t i, uint64_t *out) {
+static int32_t opdi_ext_list_get(void *self, size_t i, uint64_t *out) {
+    const opdi_ext_list *list = (const opdi_ext_list *)self;
     if (!list || i >= list->count) {
         (void)opd_fail(OPD_ERROR_INDEX, "an extension reads item %zu of a list of %zu", i, list ? list->count : 0);
         return 1;
@@ -1633,13 +1635,14 @@ static int32_t opdi_ext_list_get(const opdi_ext_list *list, size_t i, uint64_t *
     *out = list->words[i];
     return 0;
 }
-static int32_t opdi_ext_list_set(opdi_ext_list *list, size_t i, uint64_t word) {
+static int32_t opdi_ext_list_set(void *self, size_t i, uint64_t word) {
     uint64_t before;
-    if (opdi_ext_list_get(list, i, &before)) { return 1; }
-    list->words[i] = word;
+    if (opdi_ext_list_get(self, i, &before)) { return 1; }
+    ((opdi_ext_list *)self)->words[i] = word;
     return 0;
 }
-static int32_t opdi_ext_list_push(opdi_ext_list *list, uint64_t word) {
+static int32_t opdi_ext_list_push(void *self, uint64_t word) {
+    opdi_ext_list *list = (opdi_ext_list *)self;
     if (!list) { return 1; }
     if (list->count == list->room) {
         uint64_t *words = (uint64_t *)realloc(list->words, 2 * list->room * sizeof *words);
@@ -1650,12 +1653,13 @@ static int32_t opdi_ext_list_push(opdi_ext_list *list, uint64_t word) {
     list->words[list->count++] = word;
     return 0;
 }
-static int32_t opdi_ext_list_free(opdi_ext_list *list) {
+static int32_t opdi_ext_list_free(void *self) {
+    opdi_ext_list *list = (opdi_ext_list *)self;
     if (list) { free(list->words); }
     free(list);
     return 0;
 }
-static int32_t opdi_ext_text_new(const char *data, size_t length, opdi_ext_text **out) {
+static int32_t opdi_ext_text_new(const char *data, size_t length, void **out) {
     opdi_ext_text *text = length < SIZE_MAX - sizeof *text - 1 ? (opdi_ext_text *)malloc(sizeof *text + length + 1)
         : NULL;
     *out = text;
@@ -1666,18 +1670,47 @@ static int32_t opdi_ext_text_new(const char *data, size_t length, opdi_ext_text 
     text->data[length] = 0;
     return 0;
 }
-static int32_t opdi_ext_text_free(opdi_ext_text *text) {
+static int32_t opdi_ext_text_free(void *text) {
     free(text);
     return 0;
 }
-static int32_t opdi_ext_text_length(const opdi_ext_text *text, size_t *out) {
+static int32_t opdi_ext_text_length(void *self, size_t *out) {
+    const opdi_ext_text *text = (const opdi_ext_text *)self;
     *out = text ? text->length : 0;
     return text ? 0 : 1;
 }
-static int32_t opdi_ext_text_data(const opdi_ext_text *text, const char **out) {
+static int32_t opdi_ext_text_data(void *self, const char **out) {
+    const opdi_ext_text *text = (const opdi_ext_text *)self;
     *out = text ? text->data : "";
     return text ? 0 : 1;
 }
+static int32_t opdi_ext_tensor_give(opd_tensor *tensor, void **out) {
+    return tensor ? opdi_aoti_box(tensor, out) : opdi_aoti_new_undefined(out);
+}
+static opd_tensor *opdi_ext_tensor_take(void *handle) {
+    return handle ? ((opdi_aoti_handle *)handle)->tensor : NULL;
+}
+/* Whose objects words point to: ours, or PyTorch's where it is PyTorch that calls our operators. */
+typedef struct opdi_ext_side {
+    int32_t (*list_new)(size_t room, void **out);
+    int32_t (*list_size)(void *list, size_t *out);
+    int32_t (*list_get)(void *list, size_t i, uint64_t *out);
+    int32_t (*list_push)(void *list, uint64_t word);
+    int32_t (*list_free)(void *list);
+    int32_t (*text_new)(const char *data, size_t length, void **out);
+    int32_t (*text_data)(void *text, const char **out);
+    int32_t (*text_free)(void *text);
+    int32_t (*cell_new)(uint64_t **out);
+    int32_t (*cell_free)(uint64_t *cell);
+    int32_t (*tensor_free)(void *handle);
+    int32_t (*tensor_give)(opd_tensor *tensor, void **out);   /* NULL: one that is undefined */
+    opd_tensor *(*tensor_take)(void *handle);
+} opdi_ext_side;
+static const opdi_ext_side opdi_ext_ours = {
+    opdi_ext_list_new, opdi_ext_list_size, opdi_ext_list_get, opdi_ext_list_push, opdi_ext_list_free,
+    opdi_ext_text_new, opdi_ext_text_data, opdi_ext_text_free, opdi_ext_cell_new, opdi_ext_cell_free,
+    opdi_aoti_free_handle, opdi_ext_tensor_give, opdi_ext_tensor_take
+};
 
 /* Reads types up to the closing parenthesis into params; -1: there is one that is not known. */
 static int opdi_ext_read_types(const char **from, opdi_aoti_param *params, bool named, char *unknown) {
@@ -1743,38 +1776,36 @@ static opd_value opdi_ext_item(const opd_value *value, int i) {
     default: return value->u.list[i];
     }
 }
-static uint64_t opdi_ext_give(const opdi_aoti_param *param, const opd_value *value);
-static uint64_t opdi_ext_give_list(const opdi_aoti_param *param, const opd_value *value) {
+static uint64_t opdi_ext_give(const opdi_ext_side *side, const opdi_aoti_param *param, const opd_value *value);
+static uint64_t opdi_ext_give_list(const opdi_ext_side *side, const opdi_aoti_param *param, const opd_value *value) {
     opdi_aoti_param item = *param;
-    opdi_ext_list *list;
+    void *list;
     item.list = false;
     item.optional = param->optional_items;
     const int count = value->tag == OPD_TAG_NONE ? 0 : value->n;
-    if (opdi_ext_list_new((size_t)count, &list)) { return 0; }
+    if (side->list_new((size_t)count, &list)) { return 0; }
     for (int i = 0; i < count; i++) {
         const opd_value one = opdi_ext_item(value, i);
-        (void)opdi_ext_list_push(list, opdi_ext_give(&item, &one));
+        (void)side->list_push(list, opdi_ext_give(side, &item, &one));
     }
     return (uint64_t)(uintptr_t)list;
 }
 /* The word for a value, which owns what it points to; 0 with an error. */
-static uint64_t opdi_ext_give(const opdi_aoti_param *param, const opd_value *value) {
-    opdi_ext_text *text = NULL;
+static uint64_t opdi_ext_give(const opdi_ext_side *side, const opdi_aoti_param *param, const opd_value *value) {
     void *handle = NULL;
     uint64_t word = 0;
     if (param->optional) {
         opdi_aoti_param inner = *param;
         uint64_t *cell;
         inner.optional = false;
-        if (value->tag == OPD_TAG_NONE || opdi_ext_cell_new(&cell)) { return 0; }
-        *cell = opdi_ext_give(&inner, value);
+        if (value->tag == OPD_TAG_NONE || side->cell_new(&cell)) { return 0; }
+        *cell = opdi_ext_give(side, &inner, value);
         return (uint64_t)(uintptr_t)cell;
     }
-    if (param->list) { return opdi_ext_give_list(param, value); }
+    if (param->list) { return opdi_ext_give_list(side, param, value); }
     switch (param->kind) {
     case 'T':
-        if (value->tag == OPD_TAG_TENSOR) { (void)opdi_aoti_box(value->u.t, &handle); }
-        else { (void)opdi_aoti_new_undefined(&handle); }
+        (void)side->tensor_give(value->tag == OPD_TAG_TENSOR ? value->u.t : NULL, &handle);
         return (uint64_t)(uintptr_t)handle;
     case 'i': return (uint64_t)value->u.i;
     case 'b': return value->u.i != 0;
@@ -1785,8 +1816,8 @@ static uint64_t opdi_ext_give(const opdi_aoti_param *param, const opd_value *val
         return word;
     }
     case 's':
-        (void)opdi_ext_text_new(value->u.s, strlen(value->u.s), &text);
-        return (uint64_t)(uintptr_t)text;
+        (void)side->text_new(value->u.s, strlen(value->u.s), &handle);
+        return (uint64_t)(uintptr_t)handle;
     case 'D':
         word = (uint64_t)(uint32_t)opdi_aoti_device_number(value->u.device) << 32;
         return word | (uint32_t)(value->u.device.type == OPD_CPU ? -1 : value->u.device.index);
@@ -1798,27 +1829,34 @@ static uint64_t opdi_ext_give(const opdi_aoti_param *param, const opd_value *val
 }
 
 /* What was taken from a stack, until the call is over. */
-typedef struct opdi_ext_taken { struct opdi_ext_taken *next; void *handle; void *text; } opdi_ext_taken;
-static opdi_ext_taken *opdi_ext_keep(opdi_ext_taken **all, size_t bytes) {
+typedef struct opdi_ext_taken {
+    struct opdi_ext_taken *next;
+    const opdi_ext_side *side;
+    void *handle, *text;
+    opd_tensor *tensor;          /* of the handle */
+} opdi_ext_taken;
+static opdi_ext_taken *opdi_ext_keep(const opdi_ext_side *side, opdi_ext_taken **all, size_t bytes) {
     opdi_ext_taken *taken = (opdi_ext_taken *)calloc(1, sizeof *taken + bytes);
     if (!taken) {
         (void)opdi_aoti_no_memory();
         return NULL;
     }
     taken->next = *all;
+    taken->side = side;
     *all = taken;
     return taken;
 }
 static void opdi_ext_give_back(opdi_ext_taken *all) {
     while (all) {
         opdi_ext_taken *next = all->next;
-        (void)opdi_aoti_free_handle(all->handle);
-        free(all->text);
+        if (all->handle) { (void)all->side->tensor_free(all->handle); }
+        if (all->text) { (void)all->side->text_free(all->text); }
         free(all);
         all = next;
     }
 }
-static opd_value opdi_ext_take(const opdi_aoti_param *param, uint64_t word, opdi_ext_taken **all);
+static opd_value opdi_ext_take(const opdi_ext_side *side, const opdi_aoti_param *param, uint64_t word,
+                               opdi_ext_taken **all);
 /* A list of items as the value that they make together. */
 static opd_value opdi_ext_list_value(const opdi_aoti_param *param, opd_value *items, int count) {
     void *memory = items + count;                 /* behind them there is as much again */
@@ -1836,23 +1874,29 @@ static opd_value opdi_ext_list_value(const opdi_aoti_param *param, opd_value *it
     if (param->kind == 'b') { return opd_value_bools((const bool *)memory, count); }
     return opd_value_ints((const int64_t *)memory, count);
 }
-static opd_value opdi_ext_take_list(const opdi_aoti_param *param, uint64_t word, opdi_ext_taken **all) {
-    opdi_ext_list *list = (opdi_ext_list *)(uintptr_t)word;
+static opd_value opdi_ext_take_list(const opdi_ext_side *side, const opdi_aoti_param *param, uint64_t word,
+                                    opdi_ext_taken **all) {
+    void *list = (void *)(uintptr_t)word;
     opdi_aoti_param item = *param;
-    const size_t count = list && list->count < INT32_MAX / 64 ? list->count : 0;
-    opdi_ext_taken *taken = opdi_ext_keep(all, 2 * (count + 1) * sizeof(opd_value));
+    size_t count = 0;
+    if (list && (side->list_size(list, &count) || count >= INT32_MAX / 64)) { count = 0; }
+    opdi_ext_taken *taken = opdi_ext_keep(side, all, 2 * (count + 1) * sizeof(opd_value));
     opd_value *items = taken ? (opd_value *)(void *)(taken + 1) : NULL;
     item.list = false;
     item.optional = param->optional_items;
-    for (size_t i = 0; items && i < count; i++) { items[i] = opdi_ext_take(&item, list->words[i], all); }
-    if (!list) { (void)opd_fail(OPD_ERROR_ARGUMENT, "an extension gives a list that is NULL"); }
-    (void)opdi_ext_list_free(list);
+    for (size_t i = 0; items && i < count; i++) {
+        uint64_t one = 0;
+        items[i] = side->list_get(list, i, &one) ? opd_value_none() : opdi_ext_take(side, &item, one, all);
+    }
+    if (list) { (void)side->list_free(list); }
+    else { (void)opd_fail(OPD_ERROR_ARGUMENT, "an extension gives a list that is NULL"); }
     return items ? opdi_ext_list_value(param, items, (int)count) : opd_value_none();
 }
 /* The value of a word, whose memory lives as long as what is taken. */
-static opd_value opdi_ext_take(const opdi_aoti_param *param, uint64_t word, opdi_ext_taken **all) {
+static opd_value opdi_ext_take(const opdi_ext_side *side, const opdi_aoti_param *param, uint64_t word,
+                               opdi_ext_taken **all) {
     opdi_ext_taken *taken = NULL;
-    opdi_ext_text *text;
+    const char *text = "";
     double number;
     if (param->optional) {
         opdi_aoti_param inner = *param;
@@ -1860,16 +1904,17 @@ static opd_value opdi_ext_take(const opdi_aoti_param *param, uint64_t word, opdi
         inner.optional = false;
         if (!cell) { return opd_value_none(); }
         const uint64_t held = *cell;
-        (void)opdi_ext_cell_free(cell);
-        return opdi_ext_take(&inner, held, all);
+        (void)side->cell_free(cell);
+        return opdi_ext_take(side, &inner, held, all);
     }
-    if (param->list) { return opdi_ext_take_list(param, word, all); }
+    if (param->list) { return opdi_ext_take_list(side, param, word, all); }
     switch (param->kind) {
     case 'T':
-        taken = opdi_ext_keep(all, 0);
+        taken = opdi_ext_keep(side, all, 0);
         if (!taken) { return opd_value_none(); }
         taken->handle = (void *)(uintptr_t)word;
-        return opd_value_tensor(word ? ((opdi_aoti_handle *)taken->handle)->tensor : NULL);
+        taken->tensor = word ? side->tensor_take(taken->handle) : NULL;
+        return opd_value_tensor(taken->tensor);
     case 'i': return opd_value_int((int64_t)word);
     case 'b': return opd_value_bool((word & 255) != 0);
     case 'e': return opd_value_int((int32_t)(uint32_t)word);
@@ -1877,10 +1922,10 @@ static opd_value opdi_ext_take(const opdi_aoti_param *param, uint64_t word, opdi
         memcpy(&number, &word, sizeof number);
         return opd_value_float(number);
     case 's':
-        text = (opdi_ext_text *)(uintptr_t)word;
-        taken = opdi_ext_keep(all, 0);
-        if (taken) { taken->text = text; }
-        return opd_value_str(text ? text->data : "");
+        taken = opdi_ext_keep(side, all, 0);
+        if (taken) { taken->text = (void *)(uintptr_t)word; }
+        if (word) { (void)side->text_data((void *)(uintptr_t)word, &text); }
+        return opd_value_str(text);
     case 'D': return opd_value_device(opdi_aoti_device((int32_t)(word >> 32), (int32_t)(uint32_t)word));
     default:
         (void)opd_fail(OPD_ERROR_ARGUMENT, "PyTorch's stable interface does not hand over a %s",
@@ -1963,14 +2008,14 @@ static void opdi_ext_caught(void *exception) {
 /* Frees what words on a stack own. */
 static void opdi_ext_drop(const opdi_aoti_param *params, int count, const uint64_t *stack) {
     opdi_ext_taken *taken = NULL;
-    for (int i = 0; i < count; i++) { (void)opdi_ext_take(&params[i], stack[i], &taken); }
+    for (int i = 0; i < count; i++) { (void)opdi_ext_take(&opdi_ext_ours, &params[i], stack[i], &taken); }
     opdi_ext_give_back(taken);
 }
 /* Gives the results of a kernel to the call. */
 static int opdi_ext_return(opd_call *call, const opdi_ext_signature *signature, const uint64_t *stack) {
     opdi_ext_taken *taken = NULL;
     for (int i = 0; i < signature->nrets; i++) {
-        const opd_value value = opdi_ext_take(&signature->rets[i], stack[i], &taken);
+        const opd_value value = opdi_ext_take(&opdi_ext_ours, &signature->rets[i], stack[i], &taken);
         if (opd_ok() && value.tag == OPD_TAG_NONE && signature->rets[i].kind == 'T' && !signature->rets[i].optional) {
             (void)opd_fail(OPD_ERROR_KERNEL, "the kernel returns an undefined tensor");
         }
@@ -2004,7 +2049,9 @@ static int opdi_ext_kernel(opd_call *call) {
     }
     if (opd_ok()) {
         opdi_ext *outer = opdi_ext_running;
-        for (int i = 0; i < nargs; i++) { stack[i] = opdi_ext_give(&signature->args[i], &opd_call_args(call)[i]); }
+        for (int i = 0; i < nargs; i++) {
+            stack[i] = opdi_ext_give(&opdi_ext_ours, &signature->args[i], &opd_call_args(call)[i]);
+        }
         opdi_ext_running = entry->ext;
         const bool called = opd_ok();
         void *exception = called ? entry->ext->call(entry->fn, stack, (uint64_t)nargs, (uint64_t)nrets) : NULL;
@@ -2112,10 +2159,14 @@ static int32_t opdi_ext_dispatch(const char *name, const char *overload, uint64_
         return 1;
     }
     opd_scope scope = opd_scope_open();
-    for (int i = 0; i < signature->nargs; i++) { values[i] = opdi_ext_take(&signature->args[i], stack[i], &taken); }
+    for (int i = 0; i < signature->nargs; i++) {
+        values[i] = opdi_ext_take(&opdi_ext_ours, &signature->args[i], stack[i], &taken);
+    }
     for (int i = 0; i < OPD_MAX_ARGS; i++) { rets[i] = opd_value_none(); }
     if (opd_ok() && opd_call_all(op, rets, values, signature->nargs) == 0) {
-        for (int i = 0; i < signature->nrets; i++) { stack[i] = opdi_ext_give(&signature->rets[i], &rets[i]); }
+        for (int i = 0; i < signature->nrets; i++) {
+            stack[i] = opdi_ext_give(&opdi_ext_ours, &signature->rets[i], &rets[i]);
+        }
     }
     opd_scope_close(&scope);
     opdi_ext_give_back(taken);
