@@ -137,3 +137,66 @@ TEST(transforms_of_many_lengths) {
     CHECK_OK();
 }
 CHECK_MAIN()
+
+/* Lines side by side: 9 of them (a group of eight, and one), 3 (too few), along either dim, against the sums that define
+   the transforms. */
+static double side_wrong(opd_tensor *have, opd_tensor *x, int64_t n, int64_t line, int64_t k, double way, bool real) {
+    const double *in = (const double *)opd_data(x);
+    double re = 0, im = 0;
+    for (int64_t j = 0; j < n; j++) {
+        const double a = way * 6.283185307179586477 * (double)(j * k % n) / (double)n;
+        const double xr = in[2 * (line * n + j)], xi = in[2 * (line * n + j) + 1];
+        re += xr * cos(a) - xi * sin(a);
+        im += xr * sin(a) + xi * cos(a);
+    }
+    const double *out = (const double *)opd_data(have) + (line * opd_size(have, 1) + k) * (real ? 1 : 2);
+    return fabs(out[0] - re) + (real ? fabs(im) : fabs(out[1] - im));
+}
+/* The largest difference of a transform of x [lines, n], complex128, whose result `have` is along the last dim, or
+   (turned) the first. */
+static void side_check(opd_tensor *have, opd_tensor *x, double way, bool real, double most) {
+    const int64_t lines = opd_size(x, 0), n = opd_size(x, 1);
+    double worst = 0;
+    CHECK_OR_RETURN(have != NULL);
+    have = opd_contiguous(opd_to_dtype(have, real ? OPD_FLOAT64 : OPD_COMPLEX128));
+    const int64_t shown = opd_size(have, 1);
+    for (int64_t line = 0; line < lines; line++) {
+        for (int64_t k = 0; k < shown; k += shown > 100 ? shown / 7 : 1) {
+            worst = fmax(worst, side_wrong(have, x, n, line, k, way, real));
+        }
+        worst = fmax(worst, side_wrong(have, x, n, line, shown - 1, way, real));
+    }
+    if (worst > most * (double)n) { printf("n = %d, lines = %d: off by %g\n", (int)n, (int)lines, worst); }
+    CHECK(worst <= most * (double)n);
+}
+static void side_by_side(int64_t n, int64_t lines, bool twice) {
+    const double most = twice ? 1e-14 : 5e-6, real_most = twice ? 5e-14 : 1e-5;
+    opd_tensor *x = opd_randn(OPD_INTS(lines, n), twice ? OPD_FLOAT64 : OPD_FLOAT32), *wide, *half, *turned;
+    opd_tensor *pairs = opd_complex(x, opd_randn_like(x)), *two;
+    OPD_SCOPE {
+        wide = opd_contiguous(opd_to_dtype(x, OPD_COMPLEX128));
+        two = opd_contiguous(opd_to_dtype(pairs, OPD_COMPLEX128));
+        turned = opd_contiguous(opd_t(x));
+        side_check(opd_fft_rfft(x), wide, -1, false, most);
+        side_check(opd_fft_rfft(opd_t(turned)), wide, -1, false, most);
+        side_check(opd_t(opd_fft_rfft_full(turned, OPD_NONE, 0, NULL)), wide, -1, false, most);
+        side_check(opd_fft_fft(pairs), two, -1, false, most);
+        side_check(opd_t(opd_fft_fft_full(opd_contiguous(opd_t(pairs)), OPD_NONE, 0, NULL)), two, -1, false, most);
+        side_check(opd_mul_Scalar(opd_fft_ifft(pairs), opd_value_int(n)), two, 1, false, most);
+        half = opd_fft_rfft(x);
+        wide = opd_contiguous(opd_to_dtype(opd_fft_fft(x), OPD_COMPLEX128));
+        side_check(opd_mul_Scalar(opd_fft_irfft_full(half, opd_value_int(n), -1, NULL), opd_value_int(n)), wide, 1, true, real_most);
+        side_check(opd_t(opd_mul_Scalar(opd_fft_irfft_full(opd_contiguous(opd_t(half)), opd_value_int(n), 0, NULL), opd_value_int(n))),
+                   wide, 1, true, real_most);
+    }
+}
+TEST(lines_side_by_side_are_their_sums) {
+    static const int lengths[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 16, 17, 22, 31, 32, 37, 62, 63, 64, 65, 66, 74, 96,
+                                  127, 128, 129, 131, 134, 254, 262, 1000, 1024, 1998, 2017, 4099};
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        for (int lines = 1; lines <= 9; lines += lines < 3 ? 2 : 6) {
+            OPD_SCOPE { side_by_side(lengths[i], lines, true); }
+            OPD_SCOPE { side_by_side(lengths[i], lines, false); }
+        }
+    }
+}
