@@ -1,6 +1,6 @@
 #!/bin/sh
-# Collectives over MPI: builds examples/mpi_group.c, tests/mpi_ranks.c and examples/digits_mpi.c with each MPI that is
-# here (mpicc.openmpi, mpicc.mpich, or mpicc), and runs them with mpirun -n 1, 2 and 4.
+# Collectives over MPI: builds examples/mpi_group.c, tests/mpi_ranks.c, examples/digits_mpi.c and examples/sharded_lm.c
+# with each MPI that is here (mpicc.openmpi, mpicc.mpich, or mpicc), and runs them with mpirun -n 1, 2 and 4.
 # usage: sh tests/mpi.sh [NAME]: only checks with NAME in their names.  CC=clang: the compiler behind mpicc.
 # Prints "ok NAME", "FAIL NAME: why" or "skip NAME: why", then "N passed, N failed".
 set -u
@@ -89,6 +89,22 @@ for kind in openmpi mpich ''; do
         grep -E '^epoch|^test' "$tmp/log" >"$tmp/together"
         if cmp -s "$tmp/alone" "$tmp/together"; then good "$title digits_mpi, one rank and four"
         else diff "$tmp/alone" "$tmp/together"; bad "$title digits_mpi, one rank and four" 'they differ'; fi
+    fi
+    # the same losses and the same text, however the model is divided
+    if wanted "$title sharded_lm" &&
+       build "$title sharded_lm" "$tmp/lm" -O1 -w "$root/examples/sharded_lm.c"; then
+        run "$title sharded_lm -n 1" 1 '^step .*20/20' "$tmp/lm" --steps 20 --plain
+        grep -E '^step|^The' "$tmp/log" >"$tmp/alone"
+        for way in '2 1' '4 2' '4 4'; do
+            run "$title sharded_lm -n $way" "${way% *}" '^step .*20/20' \
+                "$tmp/lm" --steps 20 --plain --tensor "${way#* }"
+            grep -E '^step|^The' "$tmp/log" >"$tmp/together"
+            if cmp -s "$tmp/alone" "$tmp/together"; then good "$title sharded_lm, one rank and $way"
+            else diff "$tmp/alone" "$tmp/together"; bad "$title sharded_lm, one rank and $way" 'they differ'; fi
+        done
+        run "$title sharded_lm, saved" 4 '^step .*10/10' "$tmp/lm" --steps 10 --plain --checkpoint "$tmp/lm_checkpoint"
+        run "$title sharded_lm, loaded" 2 '^step .*10/10' "$tmp/lm" --steps 10 --plain --checkpoint "$tmp/lm_checkpoint"
+        rm -rf "$tmp/lm_checkpoint"
     fi
 done
 [ -n "$found" ] || skip mpi 'neither Open MPI nor MPICH is here (openmpi-bin libopenmpi-dev, mpich libmpich-dev)'

@@ -1,0 +1,295 @@
+/* Trains a small language model on a text, split over processes in two directions, over MPI.
+   mpicc -O2 examples/sharded_lm.c -o sharded_lm -lm
+   mpirun -n 4 ./sharded_lm
+   ci: mpirun -n 4, --steps 20 --plain (tests/mpi.sh)
+
+   Of n processes, groups of --tensor T (default: 2 where n is even) compute one network together: of each attention
+   layer every one has some heads, of each layer behind it some of the features (column_parallel and row_parallel
+   below).  The n / T groups have different parts of each batch; over them parameters, gradients and Adam's state are
+   split (opd_sharded_parallel), and gathered layer by layer while they are used.  Losses are those of one process, to
+   rounding.  Options: --steps N, --text FILE, --seed N, --tensor T, --plain, and --checkpoint FOLDER, which goes on
+   from what is in the folder and writes there at the end, for any number of groups of T.
+
+   The model reads bytes: attention over 64 of them, 2 layers of 64 features.  On a cluster: see digits_mpi.c. */
+#define OPDISPATCH_IMPLEMENTATION
+#include "mpi_group.c"
+
+#include <math.h>
+#include <sys/stat.h>
+
+enum { TOKENS = 128, FEATURES = 64, HEADS = 4, LAYERS = 2, CONTEXT = 64, BATCH = 16, LETTERS = 160 };
+enum { WHOLE, ROWS, COLUMNS };                    /* how a weight is divided over the ranks of a group of T */
+
+typedef struct layer { opd_tensor *norm, *query, *key, *value, *out, *norm2, *up, *down; } layer;
+typedef struct model {
+    opd_module *module;                           /* this rank's parts, by name */
+    opd_parallel *parallel;
+    opd_optimizer *adam;
+    opd_tensor *letters, *places, *norm;
+    layer layers[LAYERS];
+    int64_t numbers;                              /* of the whole model */
+} model;
+typedef struct settings {
+    const char *text, *checkpoint;
+    int steps, tensor;
+    unsigned long long seed;
+    bool plain;
+} settings;
+
+//-- layers that ranks compute together --------------------------------------------------------------------------------
+
+/* What all ranks of the group have goes into what each computes for itself: as it is; its gradient is the sum. */
+static int to_all_forward(opd_context *ctx) { return opd_context_return(ctx, opd_clone(opd_context_tensor(ctx, 0))); }
+static int to_all_backward(opd_backward_call *bw) {
+    return opd_bw_return(bw, 0, opd_all_reduce(opd_contiguous(opd_bw_grad(bw, 0)), "sum", "tensor"));
+}
+/* And back: the sum of what each has computed; its gradient is everybody's. */
+static int of_all_forward(opd_context *ctx) {
+    return opd_context_return(ctx, opd_all_reduce(opd_contiguous(opd_context_tensor(ctx, 0)), "sum", "tensor"));
+}
+static int of_all_backward(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_bw_grad(bw, 0)); }
+static opd_tensor *apply(const char *name, opd_setup_fn forward, opd_backward_fn backward, opd_tensor *x) {
+    opd_autograd_function function = {0};
+    const opd_value input = opd_value_tensor(x);
+    function.name = name;
+    function.forward = forward;
+    function.backward = backward;
+    return opd_autograd_call(&function, &input, 1);
+}
+static opd_tensor *to_all(opd_tensor *x) { return apply("ToAll", to_all_forward, to_all_backward, x); }
+/* A linear layer of which this rank has some of the outputs; x is behind to_all. */
+static opd_tensor *column_parallel(model *m, opd_tensor *x, opd_tensor *weight) {
+    return opd_linear(x, opd_parallel_full(m->parallel, weight));
+}
+/* One of which this rank has some of the inputs: its outputs are summed. */
+static opd_tensor *row_parallel(model *m, opd_tensor *x, opd_tensor *weight) {
+    opd_tensor *part = opd_linear(x, opd_parallel_full(m->parallel, weight));
+    return apply("OfAll", of_all_forward, of_all_backward, part);
+}
+
+//-- the model ---------------------------------------------------------------------------------------------------------
+
+/* Makes a weight of random numbers, the same ones for any number of ranks, cuts this rank's part out, splits it. */
+static opd_tensor *parameter(model *m, const char *name, int64_t rows, int64_t columns, int part, double scale) {
+    const opd_group *tensor = opd_group_find("tensor");
+    const int rank = opd_group_rank(tensor), ranks = opd_group_size(tensor);
+    opd_tensor *weight = NULL;
+    OPD_SCOPE {
+        opd_tensor *all = scale > 0 ? opd_init_normal_(opd_empty(OPD_INTS(rows, columns), OPD_FLOAT32), 0, scale)
+            : opd_ones(OPD_INTS(columns), OPD_FLOAT32);
+        m->numbers += rows * columns;
+        if (part == ROWS) { all = opd_narrow(all, 0, rank * (rows / ranks), rows / ranks); }
+        if (part == COLUMNS) { all = opd_narrow(all, 1, rank * (columns / ranks), columns / ranks); }
+        weight = opd_tensor_set_requires_grad(opd_clone(opd_contiguous(all)), true);
+        opd_module_add(m->module, name, weight, OPD_MODULE_PARAMETER);
+        opd_sharded_add(m->parallel, &weight, 1); /* from here on this rank has its part of its part */
+    }
+    return weight;
+}
+static void model_make(model *m, opd_group *data) {
+    const int64_t d = FEATURES;
+    memset(m, 0, sizeof *m);
+    m->module = opd_module_new();
+    m->parallel = opd_sharded_parallel(NULL, 0, data, NULL);
+    m->letters = parameter(m, "letters", TOKENS, d, WHOLE, 0.02);
+    m->places = parameter(m, "places", CONTEXT, d, WHOLE, 0.02);
+    for (int i = 0; i < LAYERS && opd_ok(); i++) {
+        layer *l = &m->layers[i];
+        const struct { opd_tensor **to; const char *name; int64_t rows, columns; int part; double scale; } all[] = {
+            {&l->norm, "norm", 1, d, WHOLE, 0}, {&l->query, "query", d, d, ROWS, 0.08},
+            {&l->key, "key", d, d, ROWS, 0.08}, {&l->value, "value", d, d, ROWS, 0.08},
+            {&l->out, "out", d, d, COLUMNS, 0.04}, {&l->norm2, "norm2", 1, d, WHOLE, 0},
+            {&l->up, "up", 4 * d, d, ROWS, 0.08}, {&l->down, "down", d, 4 * d, COLUMNS, 0.02}};
+        for (size_t k = 0; k < sizeof all / sizeof all[0]; k++) {
+            char name[40];
+            snprintf(name, sizeof name, "%d.%s", i, all[k].name);
+            *all[k].to = parameter(m, name, all[k].rows, all[k].columns, all[k].part, all[k].scale);
+        }
+    }
+    m->norm = parameter(m, "norm", 1, d, WHOLE, 0);
+    m->adam = opd_module_adam(m->module, NULL, NULL);
+}
+static void model_free(model *m) {
+    opd_optimizer_free(m->adam);
+    opd_parallel_free(m->parallel);
+    opd_module_free(m->module);
+}
+static opd_tensor *normed(model *m, opd_tensor *x, opd_tensor *weight) {
+    return opd_rms_norm_full(x, OPD_INTS(FEATURES), opd_parallel_full(m->parallel, weight), OPD_V(1e-5));
+}
+/* [n, t, features of this rank] as [n, its heads, t, features of a head] */
+static opd_tensor *heads_of(opd_tensor *x) {
+    return opd_transpose(opd_reshape(x, OPD_INTS(opd_size(x, 0), opd_size(x, 1), -1, FEATURES / HEADS)), 1, 2);
+}
+static opd_tensor *run_layer(model *m, layer *l, opd_tensor *x) {
+    opd_tensor *result = NULL;
+    OPD_SCOPE {                                   /* whole parameters go with it */
+        opd_tensor *h = to_all(normed(m, x, l->norm));
+        opd_tensor *q = heads_of(column_parallel(m, h, l->query)), *k = heads_of(column_parallel(m, h, l->key));
+        opd_tensor *v = heads_of(column_parallel(m, h, l->value));
+        opd_tensor *seen = opd_scaled_dot_product_attention_full(q, k, v, NULL, 0, true, opd_value_none(), false);
+        seen = opd_reshape(opd_transpose(seen, 1, 2), OPD_INTS(opd_size(x, 0), opd_size(x, 1), -1));
+        x = opd_add(x, row_parallel(m, seen, l->out));
+        h = to_all(normed(m, x, l->norm2));
+        result = opd_add(x, row_parallel(m, opd_gelu(column_parallel(m, h, l->up)), l->down));
+        if (result) { opd_scope_return(result); }
+    }
+    return result;
+}
+/* tokens [n, t] to scores [n, t, TOKENS] of what comes next */
+static opd_tensor *forward(model *m, opd_tensor *tokens) {
+    opd_tensor *letters = opd_parallel_full(m->parallel, m->letters);
+    opd_tensor *places = opd_narrow(opd_parallel_full(m->parallel, m->places), 0, 0, opd_size(tokens, 1));
+    opd_tensor *x = opd_add(opd_embedding(letters, tokens), places);
+    for (int i = 0; i < LAYERS && opd_ok(); i++) { x = run_layer(m, &m->layers[i], x); }
+    return opd_linear(normed(m, x, m->norm), letters);
+}
+
+//-- training ----------------------------------------------------------------------------------------------------------
+
+typedef struct text { unsigned char *bytes; int64_t count; } text;
+static int read_text(const char *path, text *t) {
+    FILE *file = fopen(path, "rb");
+    const int64_t most = 1 << 20;
+    t->bytes = file ? (unsigned char *)malloc((size_t)most) : NULL;
+    t->count = t->bytes ? (int64_t)fread(t->bytes, 1, (size_t)most, file) : 0;
+    if (file) { fclose(file); }
+    for (int64_t i = 0; i < t->count; i++) { if (t->bytes[i] >= TOKENS) { t->bytes[i] = '?'; } }
+    if (t->count > 2 * CONTEXT) { return 0; }
+    fprintf(stderr, "%s: a text of more than %d bytes is needed\n", path, 2 * CONTEXT);
+    return -1;
+}
+/* The sequences begin .. begin + count - 1 of a step's batch: [count, CONTEXT], and what comes next. */
+static void batch_of(const text *t, int step, int begin, int count, opd_tensor **tokens, opd_tensor **next) {
+    *tokens = opd_empty(OPD_INTS(count, CONTEXT), OPD_INT64);
+    *next = opd_empty(OPD_INTS(count, CONTEXT), OPD_INT64);
+    int64_t *to = opd_data_i64(*tokens), *then = opd_data_i64(*next);
+    for (int i = 0; to && then && i < count; i++) {
+        unsigned long long where = (unsigned long long)step * BATCH + (unsigned long long)(begin + i) + 1;
+        where = (where * 0x9E3779B97F4A7C15u) >> 20;
+        const int64_t at = (int64_t)(where % (unsigned long long)(t->count - CONTEXT));
+        for (int k = 0; k < CONTEXT; k++) {
+            to[i * CONTEXT + k] = t->bytes[at + k];
+            then[i * CONTEXT + k] = t->bytes[at + k + 1];
+        }
+    }
+}
+static void show_progress(int step, const settings *s, double loss, double seconds) {
+    char bar[31];
+    memset(bar, ' ', 30);
+    memset(bar, '#', (size_t)(30 * step / s->steps));
+    bar[30] = 0;
+    if (s->plain) {
+        if (step % 10 == 0) { printf("step %4d/%d loss %.3f\n", step, s->steps, loss); }
+    } else {
+        printf("%sstep %4d/%d [%s] loss %.3f  %.0f bytes a second%s", isatty(1) ? "\r" : "", step, s->steps, bar, loss,
+               seconds > 0 ? step * (double)BATCH * CONTEXT / seconds : 0, step == s->steps || !isatty(1) ? "\n" : "");
+    }
+    fflush(stdout);
+}
+static void train(model *m, const text *t, const settings *s, const opd_group *data, bool shows) {
+    const int rank = opd_group_rank(data), ranks = opd_group_size(data);
+    const int begin = BATCH * rank / ranks, mine = BATCH * (rank + 1) / ranks - begin;
+    const double begun = MPI_Wtime();
+    double mean = 0;
+    for (int step = 0; step < s->steps && opd_ok(); step++) {
+        OPD_SCOPED;
+        opd_tensor *tokens, *next;
+        opd_optimizer_set_lr(m->adam, opd_lr_cosine(3e-3, step, s->steps, 1e-4));
+        opd_parallel_begin(m->parallel, mine);
+        batch_of(t, step, begin, mine > 0 ? mine : 1, &tokens, &next);        /* without a part: any, for nothing */
+        opd_sharded_hooks_begin(m->parallel);
+        opd_tensor *scores = opd_reshape(forward(m, tokens), OPD_INTS(-1, TOKENS));
+        opd_tensor *loss = opd_cross_entropy_loss(scores, opd_reshape(next, OPD_INTS(-1)));
+        opd_saved_hooks_end();
+        opd_backward(loss);
+        opd_optimizer_step(m->adam);
+        opd_optimizer_zero_grad(m->adam);
+        double part = opd_item_f64(loss) * mine / BATCH;
+        opd_tensor *all = opd_all_reduce(opd_tensor_from(&part, OPD_INTS(1), OPD_FLOAT64), "sum", "data");
+        mean = step ? 0.9 * mean + 0.1 * opd_item_f64(all) : opd_item_f64(all);
+        if (shows && opd_ok()) { show_progress(step + 1, s, mean, MPI_Wtime() - begun); }
+    }
+}
+/* All ranks go on with a few words together; rank 0 prints. */
+static void tell(model *m, bool shows) {
+    int64_t letters[LETTERS] = {'T', 'h', 'e', ' '};
+    OPD_NO_GRAD {
+        for (int i = 4; i < LETTERS && opd_ok(); i++) {
+            OPD_SCOPED;
+            const int from = i > CONTEXT ? i - CONTEXT : 0;
+            opd_tensor *scores = forward(m, opd_tensor_from(letters + from, OPD_INTS(1, i - from), OPD_INT64));
+            scores = opd_select(opd_select(scores, 0, 0), 0, -1);
+            letters[i] = opd_item_i64(opd_multinomial(opd_softmax(opd_mul_Scalar(scores, OPD_V(1.4)), -1), 1));
+        }
+    }
+    for (int i = 0; i < LETTERS && shows && opd_ok(); i++) { putchar(letters[i] < 32 ? ' ' : (int)letters[i]); }
+    if (shows && opd_ok()) { putchar('\n'); }
+}
+static void train_all(opd_group *world, const text *t, const settings *s) {
+    const int rank = opd_group_rank(world), ranks = opd_group_size(world), groups = ranks / s->tensor;
+    const bool shows = rank == 0;
+    int32_t near[HEADS], far[1024];
+    char folder[400] = "";
+    model m;
+    for (int i = 0; i < s->tensor; i++) { near[i] = rank / s->tensor * s->tensor + i; }
+    for (int i = 0; i < groups && i < 1024; i++) { far[i] = rank % s->tensor + i * s->tensor; }
+    opd_group *tensor = opd_group_split(world, "tensor", near, s->tensor);
+    opd_group *data = opd_group_split(world, "data", far, groups);
+    model_make(&m, data);
+    if (s->checkpoint) {                          /* each of the T has one of its own */
+        struct stat is;
+        char index[420];
+        (void)mkdir(s->checkpoint, 0777);
+        snprintf(folder, sizeof folder, "%s/%d-of-%d", s->checkpoint, rank % s->tensor, s->tensor);
+        (void)mkdir(folder, 0777);
+        snprintf(index, sizeof index, "%s/index.pt", folder);
+        int64_t there = stat(index, &is) == 0;
+        there = opd_item_i64(opd_all_reduce(opd_tensor_from(&there, OPD_INTS(1), OPD_INT64), "min", "world"));
+        if (there) { opd_sharded_load(m.parallel, folder, m.module, m.adam); }
+    }
+    if (shows && opd_ok()) {
+        printf("%d rank(s), %d for each network: %lld parameters, %lld of them here\n", ranks, s->tensor,
+               (long long)m.numbers, (long long)opd_module_numel(m.module, NULL));
+    }
+    train(&m, t, s, data, shows);
+    if (*folder) { opd_sharded_save(m.parallel, folder, m.module, m.adam, NULL, NULL, 0); }
+    tell(&m, shows);
+    model_free(&m);
+    if (opd_ok() && data) { opd_group_unregister(data); }
+    if (opd_ok() && tensor) { opd_group_unregister(tensor); }
+}
+
+int main(int argc, char **argv) {
+    settings s = {"examples/guide.md", NULL, 400, 0, 0, false};
+    text t;
+    for (int i = 1; i < argc; i++) {
+        const bool more = i + 1 < argc;
+        if (strcmp(argv[i], "--plain") == 0) { s.plain = true; }
+        else if (strcmp(argv[i], "--steps") == 0 && more) { s.steps = atoi(argv[++i]); }
+        else if (strcmp(argv[i], "--tensor") == 0 && more) { s.tensor = atoi(argv[++i]); }
+        else if (strcmp(argv[i], "--seed") == 0 && more) { s.seed = strtoull(argv[++i], NULL, 10); }
+        else if (strcmp(argv[i], "--text") == 0 && more) { s.text = argv[++i]; }
+        else if (strcmp(argv[i], "--checkpoint") == 0 && more) { s.checkpoint = argv[++i]; }
+        else {
+            fprintf(stderr, "usage: mpirun -n RANKS ./sharded_lm [--steps N] [--text FILE] [--seed N] [--tensor T] "
+                    "[--checkpoint FOLDER] [--plain]\n");
+            return strcmp(argv[i], "--help") == 0 ? 0 : 2;
+        }
+    }
+    if (s.steps < 1 || read_text(s.text, &t)) { return 1; }
+    if (!getenv("OPD_NUM_THREADS")) { opd_threads_set(1); }
+    opd_group *world = mpi_group_begin();         /* from here on an error ends all ranks: see mpi_group_end */
+    opd_manual_seed(s.seed);
+    if (world) {
+        const int ranks = opd_group_size(world);
+        if (s.tensor == 0) { s.tensor = ranks % 2 ? 1 : 2; }
+        if (s.tensor < 1 || ranks % s.tensor || HEADS % s.tensor || ranks / s.tensor > 1024) {
+            opd_fail(OPD_ERROR_USER, "%d ranks cannot be divided into groups of %d, each with some of the %d heads",
+                     ranks, s.tensor, HEADS);
+        } else { OPD_SCOPE { train_all(world, &t, &s); } }
+    }
+    mpi_group_end(world);
+    free(t.bytes);
+    return opd_finish();
+}
