@@ -1,0 +1,447 @@
+/* Graphs and programs compiled while the program runs: as in a plain run, and plain where they cannot be. */
+#include "cases.h"
+#include "program_files.h"
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char folder[64];
+static int warnings;
+
+static void count_warnings(void *user, int is_error, const char *text) {
+    (void)user;
+    (void)is_error;
+    warnings += strstr(text, "runs as it is") != NULL;
+}
+/* The cache is a folder of its own.  False: there is no compiler. */
+static bool begin(void) {
+    if (system("${CC:-cc} --version >/dev/null 2>&1") != 0) { return false; }
+    if (!*folder) {
+        (void)snprintf(folder, sizeof folder, "/tmp/opd_compile.XXXXXX");
+        CHECK(mkdtemp(folder) != NULL);
+        (void)setenv("XDG_CACHE_HOME", folder, 1);
+    }
+    return true;
+}
+static opd_tensor *ramp(int64_t rows, int64_t columns) {
+    const int64_t sizes[2] = {rows, columns};
+    opd_tensor *const x = opd_empty(opd_ints_of(sizes, 2), OPD_FLOAT32);
+    int64_t i;
+    for (i = 0; x && i < rows * columns; i++) { opd_data_f32(x)[i] = (float)(i * 7 % 11 - 5) * 0.25f; }
+    return x;
+}
+static bool close_to(opd_tensor *a, opd_tensor *b) {
+    return a && b && opd_allclose_full(a, b, 1e-5, 1e-6, true).u.i != 0;
+}
+static opd_tensor *weight;
+
+static int layer(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user;
+    (void)n;
+    out[0] = opd_tanh(opd_matmul(in[0], weight));
+    out[1] = opd_sum(out[0]);
+    return out[1] ? 2 : -1;
+}
+static opd_graph *layer_graph(void) {
+    opd_tensor *x = ramp(3, 4);
+    weight = opd_keep(ramp(4, 5));
+    return opd_graph_trace(layer, NULL, &x, 1, NULL);
+}
+/* Runs both, and returns whether they agree; at_once: the run is expected to be compiled. */
+static bool agree(opd_compiled *compiled, opd_graph *graph, opd_tensor *x, bool at_once) {
+    opd_tensor *got[2], *want[2];
+    OPD_SCOPED;
+    CHECK_INT(opd_graph_run(graph, &x, 1, want, 2), 2);
+    CHECK_INT(opd_compiled_function(compiled, &x, 1, got), 2);
+    CHECK_INT(opd_compiled_reason(compiled) == NULL, at_once);
+    if (at_once && opd_compiled_reason(compiled)) { printf("%s\n", opd_compiled_reason(compiled)); }
+    return opd_ok() && close_to(got[0], want[0]) && close_to(got[1], want[1]);
+}
+
+TEST(kinds_of_inputs) {
+    opd_compile_options options;
+    opd_graph *graph;
+    opd_compiled *compiled;
+    int k;
+    if (!begin()) { SKIP("no cc"); }
+    memset(&options, 0, sizeof options);
+    options.kinds = 2;
+    graph = layer_graph();
+    compiled = opd_graph_compile(graph, &options);
+    CHECK_OR_RETURN(compiled != NULL);
+    CHECK(opd_compiled_reason(compiled) != NULL);
+    for (k = 0; k < 3; k++) { CHECK(agree(compiled, graph, ramp(3, 4), k > 0)); }
+    for (k = 0; k < 3; k++) { CHECK(agree(compiled, graph, ramp(70, 4), k > 0)); }      /* other sizes */
+    for (k = 0; k < 3; k++) { CHECK(agree(compiled, graph, opd_t(ramp(4, 3)), false)); }  /* strides: a kind too much */
+    CHECK(strstr(opd_compiled_reason(compiled), "more kinds") != NULL);
+    CHECK(agree(compiled, graph, ramp(3, 4), true));
+    opd_compiled_free(compiled);
+    opd_graph_free(graph);
+    opd_release(weight);
+}
+TEST(constants_that_change) {
+    opd_compile_options options;
+    int frozen;
+    if (!begin()) { SKIP("no cc"); }
+    memset(&options, 0, sizeof options);
+    for (frozen = 0; frozen < 2; frozen++) {
+        opd_graph *const graph = layer_graph();
+        options.frozen = frozen;
+        opd_compiled *const compiled = opd_graph_compile(graph, &options);
+        CHECK_OR_RETURN(compiled != NULL);
+        CHECK(agree(compiled, graph, ramp(3, 4), false));
+        CHECK(agree(compiled, graph, ramp(3, 4), true));
+        (void)opd_mul_Scalar_(weight, opd_value_float(0.5));
+        CHECK(agree(compiled, graph, ramp(3, 4), !frozen));
+        if (frozen) { CHECK(strstr(opd_compiled_reason(compiled), "frozen") != NULL); }
+        opd_compiled_free(compiled);
+        opd_graph_free(graph);
+        opd_release(weight);
+    }
+}
+/* Where more is asked of a run than numbers it is a plain one. */
+static opd_compiled *shared;
+static int compiled_call(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user;
+    return opd_compiled_function(shared, in, n, out);
+}
+TEST(gradients_and_transforms) {
+    opd_tensor *x, *batch, *out[2], *want[2], *gradient = NULL;
+    opd_graph *graph, *again;
+    const int64_t sizes[] = {2, 3, 4};
+    if (!begin()) { SKIP("no cc"); }
+    graph = layer_graph();
+    shared = opd_graph_compile(graph, NULL);
+    CHECK_OR_RETURN(shared != NULL);
+    CHECK(agree(shared, graph, ramp(3, 4), false));
+    CHECK(agree(shared, graph, ramp(3, 4), true));
+    x = opd_tensor_set_requires_grad(ramp(3, 4), true);
+    CHECK(agree(shared, graph, x, false));
+    CHECK(strstr(opd_compiled_reason(shared), "grad") != NULL);
+    CHECK_INT(opd_compiled_function(shared, &x, 1, out), 2);
+    CHECK_INT(opd_backward(out[1]), 0);
+    gradient = opd_tensor_grad(x);
+    CHECK(gradient != NULL && opd_item_f64(opd_sum(opd_abs(gradient))) > 0);
+    (void)opd_grad_mode_set(false);
+    CHECK(agree(shared, graph, x, true));
+    (void)opd_grad_mode_set(true);
+    batch = opd_add(opd_zeros(opd_ints_of(sizes, 3), OPD_FLOAT32), ramp(3, 4));
+    CHECK_INT(opd_vmap(compiled_call, NULL, &batch, 1, NULL, out), 2);
+    CHECK(opd_compiled_reason(shared) != NULL);
+    want[0] = ramp(3, 4);
+    CHECK_INT(opd_graph_run(graph, want, 1, want, 2), 2);
+    CHECK(close_to(opd_select(out[0], 0, 1), want[0]));
+    x = ramp(3, 4);
+    again = opd_graph_trace(compiled_call, NULL, &x, 1, NULL);
+    CHECK(again != NULL && opd_graph_count(again, "aten::matmul") == 1);
+    opd_graph_free(again);
+    opd_compiled_free(shared);
+    opd_graph_free(graph);
+    opd_release(weight);
+}
+
+static int writes(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user;
+    (void)n;
+    out[0] = opd_add_(in[0], opd_relu(in[1]));
+    out[1] = opd_mul(in[0], in[0]);
+    return out[1] ? 2 : -1;
+}
+static int views(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user;
+    (void)n;
+    out[0] = opd_select(in[0], 0, 1);
+    return out[0] ? 1 : -1;
+}
+static int looks_up(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user;
+    (void)n;
+    out[0] = opd_embedding(in[0], in[1]);
+    return out[0] ? 1 : -1;
+}
+static int sorts(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user;
+    (void)n;
+    return opd_sort(out, in[0]) < 0 ? -1 : 2;
+}
+TEST(memory_that_is_written_or_shared) {
+    opd_tensor *in[2], *other[2], *out[2], *want[2], *half[2];
+    opd_graph *graph;
+    opd_compiled *compiled;
+    int k;
+    if (!begin()) { SKIP("no cc"); }
+    in[0] = ramp(4, 4);
+    in[1] = ramp(4, 4);
+    graph = opd_graph_trace(writes, NULL, in, 2, NULL);
+    compiled = opd_graph_compile(graph, NULL);
+    CHECK_OR_RETURN(compiled != NULL);
+    for (k = 0; k < 3; k++) {
+        uint32_t version;
+        in[0] = ramp(4, 4);
+        other[0] = ramp(4, 4);
+        other[1] = in[1];
+        version = opd_tensor_version(in[0]);
+        CHECK_INT(opd_compiled_function(compiled, in, 2, out), 2);
+        CHECK_INT(opd_compiled_reason(compiled) == NULL, k > 0);
+        CHECK(out[0] == in[0] && opd_tensor_version(in[0]) > version);
+        CHECK_INT(opd_graph_run(graph, other, 2, want, 2), 2);
+        CHECK(close_to(in[0], other[0]) && close_to(out[1], want[1]));
+    }
+    half[0] = half[1] = ramp(4, 4);               /* the same memory twice */
+    other[0] = other[1] = ramp(4, 4);
+    CHECK_INT(opd_compiled_function(compiled, half, 2, out), 2);
+    CHECK(opd_compiled_reason(compiled) && strstr(opd_compiled_reason(compiled), "memory"));
+    CHECK_INT(opd_graph_run(graph, other, 2, want, 2), 2);
+    CHECK(close_to(half[0], other[0]) && close_to(out[1], want[1]));
+    opd_compiled_free(compiled);
+    opd_graph_free(graph);
+    in[0] = ramp(4, 4);
+    graph = opd_graph_trace(views, NULL, in, 1, NULL);
+    compiled = opd_graph_compile(graph, NULL);
+    for (k = 0; k < 2; k++) {
+        CHECK_INT(opd_compiled_function(compiled, in, 1, out), 1);
+        CHECK(opd_compiled_reason(compiled) != NULL);
+        (void)opd_fill_(out[0], opd_value_int(7 + k));
+        CHECK(opd_data_f32(in[0])[4] == (float)(7 + k));
+    }
+    opd_compiled_free(compiled);
+    opd_graph_free(graph);
+}
+static void say_nothing(void *user, int is_error, const char *text) {
+    (void)user;
+    (void)is_error;
+    (void)text;
+}
+TEST(errors_and_compilers_that_fail) {
+    static const char *const bad[] = {"/no/such/compiler", "false", "sh -c kill$IFS-9$IFS$$"};
+    const char *const cc = getenv("CC");
+    char was[200];
+    opd_tensor *in[2], *out[2];
+    opd_compile_options options;
+    opd_graph *graph;
+    opd_compiled *compiled;
+    int k;
+    if (!begin()) { SKIP("no cc"); }
+    in[0] = ramp(4, 4);
+    in[1] = opd_zeros_like(opd_to_dtype(opd_select(in[0], 0, 0), OPD_INT64));
+    graph = opd_graph_trace(looks_up, NULL, in, 2, NULL);
+    compiled = opd_graph_compile(graph, NULL);
+    CHECK_OR_RETURN(compiled != NULL);
+    for (k = 0; k < 2; k++) { CHECK_INT(opd_compiled_function(compiled, in, 2, out), 1); }
+    CHECK(opd_compiled_reason(compiled) == NULL);
+    in[1] = opd_full_like(in[1], opd_value_int(4));
+    CHECK_INT(opd_compiled_function(compiled, in, 2, out), -1);
+    CHECK(strstr(opd_error_message(), "aten::embedding") != NULL);
+    opd_error_clear();
+    CHECK_INT(opd_compiled_function(compiled, in, 1, out), -1);
+    CHECK(strstr(opd_error_message(), "input") != NULL);
+    opd_error_clear();
+    opd_compiled_free(compiled);
+    opd_graph_free(graph);
+    opd_log_set(count_warnings, NULL);
+    warnings = 0;
+    graph = opd_graph_trace(sorts, NULL, in, 1, NULL);
+    compiled = opd_graph_compile(graph, NULL);
+    for (k = 0; k < 3; k++) { CHECK_INT(opd_compiled_function(compiled, in, 1, out), 2); }
+    CHECK(strstr(opd_compiled_reason(compiled), "aten::sort") != NULL);
+    CHECK_INT(warnings, 1);
+    opd_compiled_free(compiled);
+    opd_graph_free(graph);
+    (void)snprintf(was, sizeof was, "%s", cc ? cc : "");
+    graph = layer_graph();
+    for (k = 0; k < 3; k++) {
+        (void)setenv("CC", bad[k], 1);
+        warnings = 0;
+        compiled = opd_graph_compile(graph, NULL);
+        CHECK(compiled && agree(compiled, graph, ramp(3, 4), false) && agree(compiled, graph, ramp(3, 4), false));
+        CHECK_INT(warnings, 1);
+        opd_compiled_free(compiled);
+    }
+    if (*was) { (void)setenv("CC", was, 1); } else { (void)unsetenv("CC"); }
+    opd_log_set(say_nothing, NULL);
+    memset(&options, 0, sizeof options);
+    options.flags = "-O1 -DNO_SUCH_THING=";
+    compiled = opd_graph_compile(graph, &options);
+    CHECK(agree(compiled, graph, ramp(3, 4), false) && agree(compiled, graph, ramp(3, 4), true));
+    opd_compiled_free(compiled);
+    opd_log_set(NULL, NULL);
+    options.name = "two words";
+    CHECK(opd_graph_compile(graph, &options) == NULL);
+    CHECK(strstr(opd_error_message(), "name") != NULL);
+    opd_error_clear();
+    CHECK(opd_graph_compile(NULL, NULL) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "NULL");
+    CHECK(opd_program_compile(NULL, NULL) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "NULL");
+    CHECK_INT(opd_compiled_run(NULL, NULL, 0, NULL, 0), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "NULL");
+    opd_compiled_free(NULL);
+    opd_graph_free(graph);
+    opd_release(weight);
+}
+
+//-- a few cases of each operator ----------------------------------------------------------------------------------------
+
+static int sixteenth(const char *name) {
+    unsigned sum = 0;
+    for (; *name; name++) { sum = sum * 31 + (unsigned char)*name; }
+    return (int)(sum % 16);
+}
+TEST(operators) {
+    static op_case c;
+    const opd_op *op;
+    int right = 0, plain = 0;
+    if (!begin()) { SKIP("no cc"); }
+    opd_log_set(say_nothing, NULL);
+    for (op = opd_op_next(NULL); op; op = opd_op_next(op)) {
+        const opd_op_desc *card = opd_op_card(op);
+        const char *text = card && card->cases && sixteenth(opd_op_name(op)) == 3 ? card->cases : "";
+        opd_tensor *in[OPD_MAX_ARGS], *again[OPD_MAX_ARGS], *got[OPD_TRANSFORM_OUTPUTS], *want[OPD_TRANSFORM_OUTPUTS];
+        int i, k, n = 0, results = 0;
+        OPD_SCOPED;
+        memset(&c, 0, sizeof c);
+        c.op = op;
+        c.dtype = OPD_FLOAT32;
+        c.smooth = true;
+        if (!*text || strstr(opd_op_name(op), "rand") || !check_walks(opd_op_name(op)) || !case_read_next(&c, &text)) {
+            opd_error_clear();
+            continue;
+        }
+        for (i = 0; i < c.nargs; i++) { if (c.args[i].tag == OPD_TAG_TENSOR) { in[n++] = c.args[i].u.t; } }
+        opd_graph *const graph = opd_graph_trace(case_call, &c, in, n, NULL);
+        opd_compiled *const compiled = graph ? opd_graph_compile(graph, NULL) : NULL;
+        opd_error_clear();
+        for (k = 0; k < 2 && compiled; k++) {
+            for (i = 0; i < n; i++) { again[i] = opd_clone(in[i]); }
+            results = opd_graph_run(graph, again, n, want, OPD_TRANSFORM_OUTPUTS);
+            for (i = 0; i < n; i++) { again[i] = opd_clone(in[i]); }
+            CHECK_INT(opd_compiled_function(compiled, again, n, got), results);
+        }
+        for (i = 0; compiled && i < results; i++) {
+            const bool same = opd_dtype(got[i]) == opd_dtype(want[i]) && close_to(opd_to_dtype(got[i], OPD_FLOAT64),
+                                                                                opd_to_dtype(want[i], OPD_FLOAT64));
+            if (!same && opd_compiled_reason(compiled) == NULL) { printf("    %s\n", opd_op_name(op)); }
+            CHECK(same || opd_compiled_reason(compiled) != NULL);
+        }
+        if (compiled) { *(opd_compiled_reason(compiled) ? &plain : &right) += 1; }
+        opd_error_clear();
+        opd_compiled_free(compiled);
+        opd_graph_free(graph);
+    }
+    opd_log_set(NULL, NULL);
+    printf("%d compiled, %d plain\n", right, plain);
+}
+
+//-- programs, threads, memory ---------------------------------------------------------------------------------------------
+
+/* Runs a program on clones of the inputs in a file; how many outputs there are, or -1. */
+static int run_program(const opd_program *program, opd_compiled *compiled, const opd_tensor_file *file, opd_value *out) {
+    opd_value in[64];
+    const int n = fill(program, file, in);
+    return compiled ? opd_compiled_run(compiled, in, n, out, 64) : opd_program_run(program, in, n, out, 64);
+}
+TEST(programs) {
+    static const char *const files[] = {"conv", "heads", "mlp", "mlp_bf16", "tied", "modes", "numbers", "sizes", "tree",
+                                        "quantized", "state", "two", NULL};
+    int i, k, frozen, right = 0;
+    if (!begin()) { SKIP("no cc"); }
+    opd_log_set(say_nothing, NULL);
+    (void)opd_grad_mode_set(false);
+    for (i = 0; files[i]; i++) {
+        if (access(golden(files[i], ".npz"), R_OK)) { continue; }
+        for (frozen = 0; frozen < 2; frozen++) {
+            opd_value want[64], got[64];
+            opd_compile_options options;
+            int count = 0, runs;
+            OPD_SCOPED;
+            opd_program *const plain = opd_program_load(golden(files[i], ".pt2"), NULL);
+            opd_program *const program = opd_program_load(golden(files[i], ".pt2"), NULL);
+            opd_tensor_file *const file = opd_tensor_file_open(golden(files[i], ".npz"));
+            memset(&options, 0, sizeof options);
+            options.frozen = frozen;
+            opd_compiled *const compiled = opd_program_compile(program, &options);
+            CHECK_OR_RETURN(plain && program && file && compiled);
+            for (runs = 0; runs < 3; runs++) {        /* what they write into buffers, too */
+                count = run_program(plain, NULL, file, want);
+                CHECK_INT(run_program(program, compiled, file, got), count);
+                for (k = 0; k < count; k++) {
+                    if (want[k].tag != OPD_TAG_TENSOR || opd_dtype(want[k].u.t) == OPD_BFLOAT16) { continue; }
+                    CHECK(got[k].tag == OPD_TAG_TENSOR && close_to(got[k].u.t, want[k].u.t));
+                }
+            }
+            right += opd_compiled_reason(compiled) == NULL;
+            if (opd_compiled_reason(compiled) && getenv("OPD_VERBOSE")) {
+                printf("%s: %s\n", files[i], opd_compiled_reason(compiled));
+            }
+            opd_compiled_free(compiled);
+            opd_tensor_file_close(file);
+            opd_program_free(program);
+            opd_program_free(plain);
+        }
+    }
+    (void)opd_grad_mode_set(true);
+    opd_log_set(NULL, NULL);
+    printf("%d programs compiled\n", right);
+    CHECK(right >= 12);
+}
+static void *run_often(void *arg) {
+    opd_compiled *const compiled = (opd_compiled *)arg;
+    int k;
+    for (k = 0; k < 200; k++) {
+        opd_tensor *x, *out[2];
+        OPD_SCOPED;
+        x = ramp(3 + k % 2, 4);
+        if (opd_compiled_function(compiled, &x, 1, out) != 2) { return (void *)"failed"; }
+        if (opd_sizes(out[0])[0] != 3 + k % 2) { return (void *)"wrong"; }
+    }
+    return NULL;
+}
+TEST(threads) {
+    pthread_t threads[4];
+    int i;
+    if (!begin()) { SKIP("no cc"); }
+    opd_graph *const graph = layer_graph();
+    opd_compiled *const compiled = opd_graph_compile(graph, NULL);
+    CHECK_OR_RETURN(compiled != NULL);
+    for (i = 0; i < 4; i++) { CHECK_INT(pthread_create(&threads[i], NULL, run_often, compiled), 0); }
+    for (i = 0; i < 4; i++) {
+        void *result;
+        CHECK_INT(pthread_join(threads[i], &result), 0);
+        CHECK(result == NULL);
+    }
+    CHECK(agree(compiled, graph, ramp(3, 4), true));
+    opd_compiled_free(compiled);
+    opd_graph_free(graph);
+    opd_release(weight);
+}
+/* Any allocation may fail: the run is a plain one then, or has an error, and nothing is lost. */
+static int compile_and_run(void *arg) {
+    opd_tensor *x = ramp(3, 4), *out[2];
+    opd_graph *const graph = x ? opd_graph_trace(layer, NULL, &x, 1, NULL) : NULL;
+    opd_compiled *const compiled = graph ? opd_graph_compile(graph, NULL) : NULL;
+    int k, rc = compiled ? 0 : -1;
+    (void)arg;
+    for (k = 0; k < 2 && rc == 0; k++) { rc = opd_compiled_function(compiled, &x, 1, out) == 2 ? 0 : -1; }
+    opd_compiled_free(compiled);
+    opd_graph_free(graph);
+    return rc;
+}
+TEST(allocations_that_fail) {
+    if (!begin()) { SKIP("no cc"); }
+    weight = opd_keep(ramp(4, 5));
+    CHECK_INT(compile_and_run(NULL), 0);
+    opd_log_set(say_nothing, NULL);
+    check_allocations(compile_and_run, NULL, "opd_graph_compile", 400, false);
+    opd_log_set(NULL, NULL);
+    opd_release(weight);
+}
+TEST(the_cache_goes) {
+    char command[100];
+    if (!*folder) { SKIP("nothing was compiled"); }
+    (void)snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    CHECK_INT(system(command), 0);
+}
+CHECK_MAIN()
