@@ -1005,5 +1005,61 @@ static void cannot_save(opd_group *group, int rank, void *user) {
 }
 TEST(what_cannot_be_saved_in_parts_is_said) { all_ranks(2, cannot_save, false); }
 
+/* All of it in a process alone, up to an allocation that fails: 1 when nothing has failed. */
+static int all_of_it(bool loads) {
+    int done = 0;
+    OPD_SCOPE {
+        opd_group *const self = opd_group_find("self");
+        opd_tensor *param = wave(OPD_INTS(5, 3), 1);
+        param = param ? opd_tensor_set_requires_grad(param, true) : NULL;
+        opd_module *const module = opd_module_new();
+        const bool added = param && module && opd_module_add(module, "w", param, OPD_MODULE_PARAMETER) == 0;
+        opd_parallel *const parallel = added ? opd_sharded_parallel(&param, 1, self, NULL) : NULL;
+        opd_optimizer *const adam = parallel ? opd_adam_new(&param, 1, NULL) : NULL;
+        if (adam && opd_sharded_hooks_begin(parallel) == 0) {
+            opd_tensor *const whole = opd_parallel_full(parallel, param);
+            opd_tensor *const loss = opd_sum(opd_mul(whole, whole));
+            opd_saved_hooks_end();
+            done = opd_parallel_begin(parallel, 2) == 2 && opd_backward(loss) == 0 &&
+                opd_sharded_clip_grad_norm(parallel, 1) && opd_optimizer_step(adam) == 0 &&
+                (loads || opd_sharded_save(parallel, shelf, module, adam, NULL, NULL, 0) == 0) &&
+                opd_sharded_load(parallel, shelf, module, adam) == 0;
+        }
+        if (!done && param && !parallel) { CHECK(opd_ndim(param) == 2); }     /* as it was */
+        opd_optimizer_free(adam);
+        opd_parallel_free(parallel);
+        opd_module_free(module);
+    }
+    return done;
+}
+static void each_allocation_fails(bool loads) {
+    int64_t live = 0;
+    for (int64_t at = 1; at < 100000; at++) {
+        (void)opd_memory_fail_at(at, false);
+        const int done = all_of_it(loads);
+        const bool reached = opd_memory_fail_at(0, false) >= at;
+        CHECK_OR_RETURN(done == opd_ok());
+        if (!reached) { return; }
+        if (done) { continue; }                   /* what failed was no more than help */
+        CHECK_OR_RETURN(opd_error_code() == OPD_ERROR_MEMORY || opd_error_code() == OPD_ERROR_FILE);
+        opd_error_clear();
+        const int64_t now = opd_memory_stats().live;
+        if (at % 50 == 0) {                       /* what is made once is made by then, or soon */
+            CHECK_OR_RETURN(live == 0 || now < live + 4096);
+            live = now;
+        }
+    }
+}
+TEST(allocations_that_fail_are_errors) {
+    const char *const tmp = getenv("TMPDIR");
+    (void)snprintf(shelf, sizeof shelf, "%s/opd_shelf_XXXXXX", tmp ? tmp : "/tmp");
+    CHECK_OR_RETURN(mkdtemp(shelf) != NULL);
+    CHECK_INT(all_of_it(false), 1);
+    each_allocation_fails(true);
+    each_allocation_fails(false);
+    CHECK_INT(all_of_it(true), 1);                /* the last one is whole, whatever failed */
+    shell("rm -r %s");
+}
+
 CHECK_MAIN()
 #endif
