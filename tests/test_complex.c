@@ -546,3 +546,27 @@ TEST(derivatives_in_every_quadrant) {
     }
 }
 CHECK_MAIN()
+
+/* Signs and reciprocals of numbers whose squares do not fit, one by one and sixteen at a time. */
+TEST(signs_and_reciprocals_at_the_ends) {
+    static const double r = 0.70710678118654752440;
+    static const struct { double re, im, sign[2], inverse[2]; } rows[] = {
+        {3, 4, {.6, .8}, {.12, -.16}}, {-4, 3, {-.8, .6}, {-.16, -.12}}, {0, 0, {0, 0}, {INFINITY, NAN}},
+        {1e300, 1e300, {r, r}, {5e-301, -5e-301}}, {-1e-300, 1e-300, {-r, r}, {-5e299, -5e299}},
+        {1e-320, 0, {1, 0}, {INFINITY, 0}}, {0, -2, {0, -1}, {0, .5}}, {1e200, 1e-200, {1, 0}, {1e-200, 0}},
+        {INFINITY, 1, {NAN, 0}, {0, 0}}, {1, NAN, {NAN, NAN}, {NAN, NAN}}, {1e120, 1e-120, {1, 0}, {1e-120, 0}}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        for (int64_t count = 1; count <= 33; count += 16) {
+            const double number[2] = {rows[i].re, rows[i].im};
+            opd_tensor *one = opd_view_as_complex(opd_tensor_from(number, OPD_INTS(1, 2), OPD_FLOAT64));
+            opd_tensor *many = opd_repeat(one, OPD_INTS(count));
+            const double *sign = (const double *)opd_data(opd_sgn(many));
+            const double *inverse = (const double *)opd_data(opd_reciprocal(many));
+            for (int64_t k = 0; k < 2 * count; k++) {
+                const double want = rows[i].sign[k % 2], other = rows[i].inverse[k % 2];
+                CHECK(isnan(want) ? isnan(sign[k]) : fabs(sign[k] - want) <= 4e-16);
+                CHECK(isnan(other) ? isnan(inverse[k]) : inverse[k] == other || fabs(inverse[k] - other) <= 4e-16 * fabs(other));
+            }
+        }
+    }
+}
