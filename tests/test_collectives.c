@@ -784,6 +784,13 @@ static void splits(opd_group *group, int rank, void *user) {
     if (rank == 0) { CHECK_NEAR(opd_data_f32(grad)[0], 1 / sqrt(21.0), 1e-6); }
     CHECK(opd_clip_grad_norm(params, 3, 1, 2, false) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "parameter 0 is this rank's part of a sharded one");
+    opd_scaler *const scaler = opd_scaler_new(NULL);
+    opd_optimizer *const sgd = opd_sgd_new(params, 3, NULL);
+    (void)opd_scaler_scale(scaler, floats(1, 1, 0));
+    CHECK_INT(opd_scaler_step(scaler, sgd), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "whether a gradient is infinite is known to one rank alone");
+    opd_optimizer_free(sgd);
+    opd_scaler_free(scaler);
     opd_parallel_free(parallel);
 }
 TEST(parameters_are_split) {
