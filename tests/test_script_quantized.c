@@ -23,7 +23,8 @@ static opd_tensor *tensor_of(const opd_tensor_file *file, const char *name, cons
     (void)snprintf(key, sizeof key, "%s.%s%d", name, kind, i);
     return opd_tensor_file_find(file, key) < 0 ? NULL : opd_tensor_file_get(file, key);
 }
-/* An output is what PyTorch gives: to a step, few elements at all, or, where it has no steps, to 1e-4 of the largest. */
+/* An output is what PyTorch gives: to a step, few elements at all, or, where it has no steps, to 1e-4 of the largest
+   number. */
 static void check_output(const opd_tensor_file *file, const char *name, int i, opd_tensor *got) {
     opd_tensor *want = tensor_of(file, name, "out", i), *step = tensor_of(file, name, "step", i);
     CHECK_OR_RETURN(want && got && opd_numel(got) == opd_numel(want) && opd_dtype(got) == OPD_FLOAT32);
@@ -144,6 +145,29 @@ TEST(damage_is_told) {
     change(bytes, bytes_of("recurrent", bytes, sizeof bytes), "data.pkl", &x);
     CHECK_OK();
     opd_tensor_file_close(file);
+}
+/* Loads an archive and runs it: user is its name. */
+static int load_and_run(void *user) {
+    const char *name = (const char *)user;
+    opd_value args[2], result;
+    int rc = -1;
+    OPD_SCOPE {
+        opd_tensor_file *file = open_layers();
+        opd_script *script = file ? load(name) : NULL;
+        const int count = strcmp(name, "rows") == 0 ? 2 : 1;
+        for (int i = 0; script && i < count; i++) { args[i] = opd_value_tensor(tensor_of(file, name, "in", i)); }
+        if (script && opd_ok()) { rc = opd_script_run(script, NULL, args, count, &result); }
+        opd_script_free(script);
+        opd_tensor_file_close(file);
+    }
+    return rc;
+}
+TEST(every_allocation_may_fail) {
+    static const char *const names[] = {"script", "frozen", "rows", "recurrent"};
+    for (int i = 0; i < 4; i++) {
+        CHECK(check_allocations_at(load_and_run, (void *)(uintptr_t)names[i], names[i], 250, false, __FILE__, __LINE__) >
+              1);
+    }
 }
 
 CHECK_MAIN()

@@ -1,5 +1,5 @@
-"""Writes scripts/quantized_NAME.pt, archives of models whose tensors are quantized, and scripts/quantized_layers.npz: what
-they are given (NAME.in0, ...), what PyTorch gives for it (NAME.out0, ...), and how large a step of each output is
+"""Writes scripts/quantized_NAME.pt, archives of models whose tensors are quantized, and scripts/quantized_layers.npz:
+what they are given (NAME.in0, ...), what PyTorch gives for it (NAME.out0, ...), and how large a step of each output is
 (NAME.step0, ...; 0: it is no quantized one).
     python3 tests/golden/make_script_quantized.py, then tests/golden/plain_paths.py on the archives"""
 import copy, os, warnings
@@ -109,7 +109,8 @@ def main():
     keep("rows", rows, [torch.randint(0, 20, (7,)), torch.tensor([0, 2, 5])])
     for name, dtype in (("recurrent", torch.qint8), ("half", torch.float16)):
         kinds = {nn.LSTM, nn.GRU} | ({nn.LSTMCell, nn.GRUCell, nn.RNNCell} if dtype == torch.qint8 else set())
-        keep(name, torch.jit.script(tq.quantize_dynamic(Recurrent().eval(), kinds, dtype=dtype)), [torch.randn(3, 5, 4)])
+        layers_of = tq.quantize_dynamic(Recurrent().eval(), kinds, dtype=dtype)
+        keep(name, torch.jit.script(layers_of), [torch.randn(3, 5, 4)])
     np.savez(os.path.join(here, "quantized_layers.npz"), **arrays)
 
 main()
