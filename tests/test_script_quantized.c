@@ -165,8 +165,8 @@ static int load_and_run(void *user) {
 TEST(every_allocation_may_fail) {
     static const char *const names[] = {"script", "frozen", "rows", "recurrent"};
     for (int i = 0; i < 4; i++) {
-        CHECK(check_allocations_at(load_and_run, (void *)(uintptr_t)names[i], names[i], 250, false, __FILE__, __LINE__) >
-              1);
+        CHECK(check_allocations_at(load_and_run, (void *)(uintptr_t)names[i], names[i], 250, false, __FILE__,
+                                   __LINE__) > 1);
     }
 }
 
