@@ -283,6 +283,146 @@ TEST(errors_and_compilers_that_fail) {
     opd_release(weight);
 }
 
+//-- what a run does besides computing ----------------------------------------------------------------------------------
+
+static int turns_input(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user;
+    (void)n;
+    out[0] = opd_mul_Scalar(opd_t_(in[0]), opd_value_int(2));
+    return out[0] ? 1 : -1;
+}
+static int turns_constant(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user;
+    (void)n;
+    out[0] = opd_matmul(in[0], opd_t_(weight));
+    return out[0] ? 1 : -1;
+}
+static int multiplies(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user;
+    (void)n;
+    out[0] = opd_matmul(in[0], weight);
+    return out[0] ? 1 : -1;
+}
+static int strides_constant(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    const int64_t sizes[] = {2, 2}, strides[] = {2, 1};
+    (void)user;
+    (void)n;
+    out[0] = opd_add(in[0], opd_as_strided_full(weight, opd_ints_of(sizes, 2), opd_ints_of(strides, 2),
+                                                opd_value_int(0)));
+    return out[0] ? 1 : -1;
+}
+TEST(inputs_and_constants_that_are_turned) {
+    opd_tensor *x, *out[1];
+    opd_graph *graph;
+    opd_compiled *compiled;
+    int k;
+    if (!begin()) { SKIP("no cc"); }
+    opd_log_set(say_nothing, NULL);
+    x = ramp(2, 3);
+    graph = opd_graph_trace(turns_input, NULL, &x, 1, NULL);
+    compiled = opd_graph_compile(graph, NULL);
+    for (k = 0; k < 4; k++) {
+        x = k % 2 ? ramp(3, 2) : ramp(2, 3);
+        CHECK_INT(opd_compiled_function(compiled, &x, 1, out), 1);
+        CHECK_INT(opd_sizes(x)[0], k % 2 ? 2 : 3);
+    }
+    opd_compiled_free(compiled);
+    opd_graph_free(graph);
+    weight = opd_keep(ramp(3, 3));
+    x = ramp(2, 3);
+    graph = opd_graph_trace(turns_constant, NULL, &x, 1, NULL);
+    for (k = 0; k < 8; k++) {                     /* plain ones, then frozen ones */
+        const opd_compile_options options = {NULL, NULL, k >= 4, 0};
+        opd_tensor *const want = opd_matmul(x, opd_t(weight));
+        if (k % 4 == 0) { compiled = opd_graph_compile(graph, &options); }
+        CHECK_INT(opd_compiled_function(compiled, &x, 1, out), 1);
+        CHECK(close_to(out[0], want));
+        if (k % 4 == 3) { opd_compiled_free(compiled); }
+    }
+    opd_graph_free(graph);
+    opd_release(weight);
+    opd_log_set(NULL, NULL);
+}
+TEST(constants_with_other_memory) {
+    const opd_compile_options options = {NULL, NULL, true, 0};
+    opd_tensor *x, *out[1], *want[1];
+    opd_graph *graph;
+    opd_compiled *compiled;
+    opd_value value, result;
+    int k;
+    if (!begin()) { SKIP("no cc"); }
+    opd_log_set(say_nothing, NULL);
+    weight = opd_keep(ramp(3, 3));
+    x = ramp(2, 3);
+    graph = opd_graph_trace(multiplies, NULL, &x, 1, NULL);
+    compiled = opd_graph_compile(graph, &options);
+    for (k = 0; k < 2; k++) { CHECK_INT(opd_compiled_function(compiled, &x, 1, out), 1); }
+    CHECK(opd_compiled_reason(compiled) == NULL);
+    value = opd_value_tensor(x);
+    CHECK_INT(opd_compiled_run(compiled, &value, 1, NULL, 1), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "NULL");
+    for (k = 0; k < 4; k++) {                     /* the same memory turned, then other memory of the same size */
+        OPD_SCOPED;
+        CHECK_INT(opd_tensor_set_data(weight, k ? opd_mul_Scalar(ramp(3, 3), opd_value_int(k + 1)) : opd_t(weight)), 0);
+        CHECK_INT(opd_graph_run(graph, &x, 1, want, 1), 1);
+        CHECK_INT(opd_compiled_run(compiled, &value, 1, &result, 1), 1);
+        CHECK(close_to(result.u.t, want[0]));
+    }
+    opd_compiled_free(compiled);
+    opd_graph_free(graph);
+    opd_release(weight);
+    for (k = 0; k < 2; k++) {                     /* as_strided of a constant inside of its memory, or moved there */
+        opd_tensor *const inside = opd_slice(ramp(5, 3), 0, opd_value_int(1), opd_value_int(4), 1);
+        int run;
+        weight = opd_keep(k ? inside : ramp(3, 3));
+        x = ramp(2, 2);
+        graph = opd_graph_trace(strides_constant, NULL, &x, 1, NULL);
+        compiled = opd_graph_compile(graph, NULL);
+        for (run = 0; run < 3; run++) {
+            if (run == 2) { CHECK_INT(opd_tensor_set_data(weight, inside), 0); }
+            CHECK_INT(opd_graph_run(graph, &x, 1, want, 1), 1);
+            CHECK_INT(opd_compiled_function(compiled, &x, 1, out), 1);
+            CHECK(close_to(out[0], want[0]));
+        }
+        opd_compiled_free(compiled);
+        opd_graph_free(graph);
+        opd_release(weight);
+    }
+    opd_log_set(NULL, NULL);
+}
+/* Functions that ask what a recording would answer otherwise, or whose effects it would have once. */
+TEST(scripts_that_ask) {
+    static const struct { const char *text; bool compiled; } scripts[] = {
+        {"x.is_cpu", false}, {"x.device == torch.device('cpu')", false}, {"str(x.device) == 'cpu'", false},
+        {"x.requires_grad", false}, {"x.is_inference()", false}, {"torch.is_grad_enabled()", false},
+        {"x.storage_offset() == 0", false}, {"x.is_contiguous()", true}, {"x.size(0) == 3", true}};
+    size_t i;
+    int k;
+    if (!begin()) { SKIP("no cc"); }
+    opd_log_set(say_nothing, NULL);
+    for (i = 0; i < sizeof scripts / sizeof *scripts; i++) {
+        char source[200];
+        (void)snprintf(source, sizeof source,
+                       "def f(x: Tensor):\n    if %s:\n        return x * 2\n    return x - 1\n", scripts[i].text);
+        opd_script *const script = opd_script_compile(source, "f");
+        CHECK_OR_RETURN(script != NULL);
+        const opd_graph *const graph = opd_script_graph(script, NULL);
+        opd_compiled *const compiled = opd_graph_compile(graph, NULL);
+        for (k = 0; k < 3; k++) {
+            opd_tensor *x, *got, *want;
+            OPD_SCOPED;
+            x = k == 2 ? opd_select(ramp(4, 3), 0, 1) : opd_select(ramp(1, 3), 0, 0);
+            CHECK_INT(opd_graph_run(graph, &x, 1, &want, 1), 1);
+            CHECK_INT(opd_compiled_function(compiled, &x, 1, &got), 1);
+            CHECK(close_to(got, want));
+        }
+        CHECK_INT(opd_compiled_reason(compiled) == NULL, scripts[i].compiled);
+        opd_compiled_free(compiled);
+        opd_script_free(script);
+    }
+    opd_log_set(NULL, NULL);
+}
+
 //-- a few cases of each operator ----------------------------------------------------------------------------------------
 
 static int sixteenth(const char *name) {
