@@ -105,7 +105,8 @@ static const char *const others[] = {
     "opd_tensor_wrap_on", "opd_graph_function", "opd_gradgradcheck", "opd_call_at", "opd_call_keywords",
     "opd_overloads_resolve", "opd_overloads_call", "opd_string_text", "opd_tuple_new", "opd_checkpoint_file_save",
     "opd_module_set", "opd_group_send", "opd_group_recv", "opd_group_reduce", "opd_group_gather", "opd_group_scatter",
-    "opd_all_gather", "opd_reduce_scatter", "opd_data_parallel", "opd_sharded_add",     /* want a group first, */
+    "opd_all_gather", "opd_reduce_scatter", "opd_data_parallel", "opd_sharded_add",
+    "opd_sharded_parallel",     /* these want a group first, */
     "opd_compiled_run", "opd_compiled_function", NULL     /* these something compiled */
 };
 
