@@ -390,6 +390,31 @@ TEST(constants_with_other_memory) {
     }
     opd_log_set(NULL, NULL);
 }
+/* A plain run plans its memory by the one before: what is a view of an input in one is a copy in the next. */
+static int copies_or_views(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    const int64_t sizes[] = {100, 4};
+    opd_tensor *const flat = opd_reshape(in[0], opd_ints_of(sizes, 2));
+    (void)user;
+    (void)n;
+    (void)opd_mul_Scalar_(flat, opd_value_int(3));
+    out[0] = opd_ge(opd_neg(in[0]), in[0]);
+    out[1] = opd_t(flat);
+    return out[1] ? 2 : -1;
+}
+TEST(plain_runs_of_other_strides) {
+    const int64_t sizes[] = {20, 20};
+    opd_tensor *x = opd_t(opd_ones(opd_ints_of(sizes, 2), OPD_FLOAT32)), *out[2];
+    opd_graph *const graph = opd_graph_trace(copies_or_views, NULL, &x, 1, NULL);
+    int k;
+    for (k = 0; k < 40; k++) {
+        OPD_SCOPED;
+        x = opd_full(opd_ints_of(sizes, 2), opd_value_int(k), OPD_FLOAT32);
+        if (k / 2 % 2) { x = opd_t(x); }
+        CHECK_INT(opd_graph_run(graph, &x, 1, out, 2), 2);
+        CHECK(opd_item_f64(opd_sum(out[1])) == 1200.0 * k);
+    }
+    opd_graph_free(graph);
+}
 /* Functions that ask what a recording would answer otherwise, or whose effects it would have once. */
 TEST(scripts_that_ask) {
     static const struct { const char *text; bool compiled; } scripts[] = {
