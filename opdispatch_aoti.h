@@ -34,10 +34,10 @@
          cc -O2 -shared -fPIC -DOPDISPATCH_IN_TORCH ops.c -x c opdispatch_aoti.h -o ops.so -lm
      A file of operators (OPD_LIBRARY blocks, as of a plug-in) becomes a library for PyTorch 2.10 and later, which
      torch.ops.load_library loads: its operators are torch.ops.NAMESPACE.NAME, on CPU and meta tensors (those of a
-     kernel for all devices also without a tensor).  Arguments are not copied, results are.  An operator with a derivative
-     comes with NAME_vjp(Tensor?[] grads, its arguments) -> Tensor?[], for torch.library.register_autograd, as PyTorch
-     takes formulas from Python alone; its own derivative runs there, on a forward pass of its own.  Neither PyTorch's
-     headers nor its libraries are needed; this file comes last.  See examples/plugin_in_torch.py.
+     kernel for all devices also without a tensor).  Arguments are not copied, results are.  An operator that has a
+     derivative comes with NAME_vjp(Tensor?[] grads, its arguments) -> Tensor?[], for torch.library.register_autograd:
+     PyTorch takes formulas from Python alone; its own derivative runs there, on a forward pass of its own.  Neither
+     PyTorch's headers nor its libraries are needed; this file comes last.  See examples/plugin_in_torch.py.
 
    TRUST
      A compiled model is a program: loading one runs its code, with all that this process may do.  What can be checked
@@ -229,6 +229,7 @@ int opd_extension_unload(const char *path) {
 #if !defined(__cplusplus)                         /* strict C does not declare them */
 extern long syscall(long number, ...);
 extern int mkstemp(char *path);
+extern char *realpath(const char *path, char *whole);
 #endif
 
 #ifdef __cplusplus
@@ -1603,12 +1604,12 @@ struct opdi_ext {
     int64_t holds;               /* who needs its code: itself while it is loaded, its kernels, its memory */
     bool committed;
 };
-static pthread_mutex_t opdi_ext_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t opdi_ext_lock = PTHREAD_MUTEX_INITIALIZER, opdi_ext_load_lock = PTHREAD_MUTEX_INITIALIZER;
 static opdi_ext *opdi_ext_first;
 OPDI_AOTI_THREAD opdi_ext *opdi_ext_loading, *opdi_ext_running;
 
 /* C++'s, for cells that one side makes and the other frees. */
-static struct { void *(*make)(size_t bytes); void (*unmake)(void *memory); } opdi_ext_heap;
+static struct { void *(*make)(size_t bytes); void (*unmake)(void *memory); void *replace; } opdi_ext_heap;
 
 static int32_t opdi_ext_cell_new(uint64_t **out) {
     *out = (uint64_t *)(opdi_ext_heap.make ? opdi_ext_heap.make(sizeof **out) : malloc(sizeof **out));
@@ -2156,6 +2157,27 @@ static int32_t opdi_ext_module(void *library, const char *module, const char *co
     (void)context;
     return 0;
 }
+/* Reads a file's first elements into a tensor: aten::from_file, which is no operator here. */
+static const char opdi_ext_from_file_schema[] =
+    "aten::from_file(str filename, bool? shared=None, int? size=0, *, ScalarType? dtype=None, Layout? layout=None, "
+    "Device? device=None, bool? pin_memory=None) -> Tensor";
+static int opdi_ext_from_file(const opd_value *args, opd_value *rets) {
+    const int64_t size = args[2].tag == OPD_TAG_INT ? args[2].u.i : 0;
+    const opd_scalar_type dtype = args[3].tag == OPD_TAG_INT ? (opd_scalar_type)args[3].u.i : opd_default_dtype();
+    opd_tensor *tensor = opd_tensor_new(opd_ints_of(&size, 1), dtype);
+    if (!tensor) { return -1; }
+    if (args[1].tag != OPD_TAG_NONE && args[1].u.i) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "aten::from_file: memory is not shared with files here");
+    }
+    FILE *file = fopen(args[0].u.s, "rb");
+    const size_t element = opd_dtype_size(dtype), count = (size_t)size;
+    const bool whole = file && (count == 0 || fread(opd_data(tensor), element, count, file) == count);
+    const int why = errno;
+    if (file) { (void)fclose(file); }
+    rets[0] = opd_value_tensor(tensor);
+    return whole ? 0 : opd_fail(OPD_ERROR_FILE, "aten::from_file: %.400s: %s", args[0].u.s,
+                                file ? "it has fewer elements than were asked for" : strerror(why));
+}
 /* Calls an operator with the arguments on a stack, where its results come. */
 static int32_t opdi_ext_dispatch(const char *name, const char *overload, uint64_t *stack, uint64_t version) {
     opdi_ext_signature *signature = (opdi_ext_signature *)malloc(sizeof *signature);
@@ -2166,8 +2188,10 @@ static int32_t opdi_ext_dispatch(const char *name, const char *overload, uint64_
     if (!signature) { return (int32_t)-opdi_aoti_no_memory(); }
     snprintf(full, sizeof full, "%.200s%s%.90s", name ? name : "", overload && *overload ? "." : "",
              overload ? overload : "");
-    opd_op *op = opd_find(full);
-    if (!op || !opdi_ext_signature_of(op, signature)) {
+    opd_op *op = opd_find_quiet(full);
+    const bool file = !op && strcmp(full, "aten::from_file") == 0 &&
+        opdi_ext_read_signature(opdi_ext_from_file_schema, signature);
+    if (!file && (!(op = opd_find(full)) || !opdi_ext_signature_of(op, signature))) {
         free(signature);
         return 1;
     }
@@ -2176,7 +2200,8 @@ static int32_t opdi_ext_dispatch(const char *name, const char *overload, uint64_
         values[i] = opdi_ext_take(&opdi_ext_ours, &signature->args[i], stack[i], &taken);
     }
     for (int i = 0; i < OPD_MAX_ARGS; i++) { rets[i] = opd_value_none(); }
-    if (opd_ok() && opd_call_all(op, rets, values, signature->nargs) == 0) {
+    if (opd_ok() && (file ? opdi_ext_from_file(values, rets)
+                     : opd_call_all(op, rets, values, signature->nargs)) == 0) {
         for (int i = 0; i < signature->nrets; i++) {
             stack[i] = opdi_ext_give(&opdi_ext_ours, &signature->rets[i], &rets[i]);
         }
@@ -2256,6 +2281,19 @@ static int32_t opdi_ext_no_generator(void) {
 /* In place of CUDA's run-time library: no device. */
 static int32_t opdi_ext_cuda(void) { return 100; }
 static void *opdi_ext_cuda_null(void) { return NULL; }
+/* A part of std::string that C++ libraries before gcc 13 lack, and that PyTorch brings along: length characters at
+   place become those of text, which may lie in the same string; rest follow them. */
+static void opdi_ext_string_replace(void *self, char *place, size_t length, const char *text, size_t count,
+                                    size_t rest) {
+    char small[200], *copy = count <= sizeof small ? small : (char *)malloc(count);
+    (void)self;
+    if (!copy) { abort(); }                       /* it may not throw */
+    if (count) { memcpy(copy, text, count); }
+    if (rest && length != count) { memmove(place + count, place + length, rest); }
+    if (count) { memcpy(place, copy, count); }
+    if (copy != small) { free(copy); }
+}
+#define OPDI_EXT_STRING_REPLACE "_ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE15_M_replace_coldEPcmPKcmm"
 /* In place of the C library's, with which extensions look for functions of PyTorch's. */
 static char opdi_ext_torch;
 static void *opdi_ext_open(const char *name, int mode) {
@@ -2382,6 +2420,7 @@ static const opdi_aoti_symbol opdi_aoti_symbols[] = {
     OPDI_AOTI_FN("torch_stream_native_handle", opdi_ext_no_device),
     OPDI_AOTI_FN("torch_new_generator_handle", opdi_ext_no_generator),
     OPDI_AOTI_FN("torch_generator_get_device", opdi_ext_no_generator),
+    OPDI_AOTI_FN(OPDI_EXT_STRING_REPLACE, opdi_ext_string_replace),
     OPDI_AOTI_FN("aoti_torch_delete_library_object", opdi_aoti_nothing),
     OPDI_AOTI_FN("torch_c10_cuda_free_error_msg", opdi_aoti_nothing),
     OPDI_AOTI_FN("aoti_torch_delete_cuda_guard", opdi_aoti_nothing),
@@ -2680,6 +2719,8 @@ typedef struct opdi_aoti_library {
     opdi_aoti_bytes code, names, symbols;
     uint32_t count;
     size_t call_at, call_size;   /* of the function that catches, where there is one */
+    uint32_t needed[16];         /* names of libraries that it needs */
+    int nneeded;
 } opdi_aoti_library;
 
 static uint32_t opdi_aoti_hash(const char *name) {
@@ -2808,6 +2849,7 @@ static void opdi_aoti_link(opdi_aoti_library *library, const char *name, opdi_ao
     const size_t code_end = file->length;
     opdi_aoti_align(file, OPDI_AOTI_PAGE);
     const size_t dynamic = file->length;
+    for (int i = 0; i < library->nneeded; i++) { opdi_aoti_put_dynamic(file, DT_NEEDED, library->needed[i]); }
     opdi_aoti_put_dynamic(file, DT_SONAME, soname);
     opdi_aoti_put_dynamic(file, DT_HASH, hash);
     opdi_aoti_put_dynamic(file, DT_SYMTAB, symbols);
@@ -4398,8 +4440,47 @@ static bool opdi_ext_is_cuda(const char *name) {
     }
     return false;
 }
-/* Whether a symbol is of a version that such a library has. */
-static bool opdi_ext_is_of_cuda(const opdi_aoti_elf *elf, size_t symbol) {
+/* Finds what lies where the library looks for it relative to its own place, as it will be read from another one: its
+   path; false: it is not there. */
+static bool opdi_ext_beside(const opdi_aoti_elf *elf, const char *needed, char *text, size_t cap) {
+    const uint64_t runpath = opdi_aoti_entry(elf, DT_RUNPATH), rpath = opdi_aoti_entry(elf, DT_RPATH);
+    const uint64_t at = runpath ? runpath : rpath;
+    const char *path = elf->model->path, *slash = strrchr(path, '/');
+    const char *part = at < elf->names_size ? elf->names + at : "";
+    while (at && *part) {
+        const size_t length = strcspn(part, ":");
+        if (strncmp(part, "$ORIGIN", 7) == 0 && length < 400) {
+            snprintf(text, cap, "%.*s%.*s/%.200s", slash ? (int)(slash - path < 1200 ? slash - path : 1200) : 1,
+                     slash ? path : ".", (int)length - 7, part + 7, needed);
+            if (access(text, R_OK) == 0) { return true; }
+        }
+        part += length + (part[length] == ':');
+    }
+    return false;
+}
+/* Whether a library is not asked for any more by the one that is loaded: it needs a device, or lies beside it and is
+   what our library needs. */
+static bool opdi_ext_is_replaced(const opdi_aoti_elf *elf, const char *name) {
+    char text[2000];
+    return opdi_ext_is_cuda(name) || opdi_ext_beside(elf, name, text, sizeof text);
+}
+static void opdi_ext_need_beside(const opdi_aoti_elf *elf, opdi_aoti_library *library) {
+    char text[2000];
+    for (size_t i = 0; i < elf->ndynamic; i++) {
+        if (elf->dynamic[i].d_tag != DT_NEEDED || elf->dynamic[i].d_un.d_val >= elf->names_size) { continue; }
+        const char *needed = elf->names + elf->dynamic[i].d_un.d_val;
+        if (opdi_aoti_is_torch(needed) || opdi_ext_is_cuda(needed) || library->nneeded == 16 ||
+            !opdi_ext_beside(elf, needed, text, sizeof text)) {
+            continue;
+        }
+        library->needed[library->nneeded++] = (uint32_t)library->names.length;
+        char *whole = realpath(text, NULL);
+        opdi_aoti_put(&library->names, whole ? whole : text, strlen(whole ? whole : text) + 1);
+        free(whole);
+    }
+}
+/* The library that has the version of a symbol; NULL: it has none. */
+static const char *opdi_ext_library_of(const opdi_aoti_elf *elf, size_t symbol) {
     const uint16_t version = elf->versions ? elf->versions[symbol] & 0x7fff : 0;
     uint64_t at = version > 1 ? opdi_aoti_entry(elf, DT_VERNEED) : 0;
     for (uint64_t left = at ? opdi_aoti_entry(elf, 0x6fffffff) : 0; left; left--) {
@@ -4407,12 +4488,12 @@ static bool opdi_ext_is_of_cuda(const opdi_aoti_elf *elf, size_t symbol) {
         uint64_t one = need ? at + need->vn_aux : 0;
         for (int i = 0; need && i < need->vn_cnt; i++) {
             const Elf64_Vernaux *aux = (const Elf64_Vernaux *)opdi_aoti_at(elf, one, sizeof *aux);
-            if (aux && aux->vna_other == version) { return opdi_ext_is_cuda(elf->names + need->vn_file); }
+            if (aux && aux->vna_other == version) { return elf->names + need->vn_file; }
             one += aux ? aux->vna_next : 0;
         }
         at += need ? need->vn_next : 0;
     }
-    return false;
+    return NULL;
 }
 /* Takes the versions of such libraries out of the chain of those that are asked for. */
 static void opdi_ext_drop_versions(opdi_aoti_elf *elf) {
@@ -4427,7 +4508,7 @@ static void opdi_ext_drop_versions(opdi_aoti_elf *elf) {
         Elf64_Verneed *need = (Elf64_Verneed *)opdi_aoti_at(elf, at, sizeof *need);
         if (!need) { return; }
         const uint64_t next = need->vn_next ? at + need->vn_next : 0;
-        if (!opdi_ext_is_cuda(elf->names + need->vn_file)) { before = need; }
+        if (!opdi_ext_is_replaced(elf, elf->names + need->vn_file)) { before = need; }
         else {
             if (before) { before->vn_next = next ? before->vn_next + need->vn_next : 0; }
             else { first->d_un.d_ptr = next; }
@@ -4438,16 +4519,21 @@ static void opdi_ext_drop_versions(opdi_aoti_elf *elf) {
     if (count && count->d_un.d_val == 0) { first->d_tag = count->d_tag = 0x6ffffef5; }    /* none is left: no entry */
 }
 /* What a symbol that an extension asks for is given: a stub of ours, or nothing. */
-typedef enum opdi_ext_choice { OPDI_EXT_OTHER, OPDI_EXT_STUB, OPDI_EXT_CUDA, OPDI_EXT_MISSING } opdi_ext_choice;
+typedef enum opdi_ext_choice {
+    OPDI_EXT_OTHER, OPDI_EXT_STUB, OPDI_EXT_CUDA, OPDI_EXT_MISSING, OPDI_EXT_BESIDE
+} opdi_ext_choice;
 static opdi_ext_choice opdi_ext_choose(opdi_aoti_elf *elf, size_t i, const char *name) {
     static const char *const ours[] = {"dlopen", "dlclose", "dlsym"};
     const Elf64_Sym *symbol = &elf->symbols[i];
     if (symbol->st_shndx != SHN_UNDEF || !*name || strlen(name) >= 300) { return OPDI_EXT_OTHER; }
-    if (opdi_ext_is_of_cuda(elf, i)) { return OPDI_EXT_CUDA; }
+    const char *library = opdi_ext_library_of(elf, i);
+    if (library && opdi_ext_is_cuda(library)) { return OPDI_EXT_CUDA; }
+    if (library && opdi_ext_is_replaced(elf, library)) { return OPDI_EXT_BESIDE; }
     for (size_t k = 0; k < sizeof ours / sizeof *ours; k++) {
         if (strcmp(name, ours[k]) == 0) { return OPDI_EXT_STUB; }
     }
     if (elf->versions && (elf->versions[i] & 0x7fff) > 1) { return OPDI_EXT_OTHER; }
+    if (!opdi_ext_heap.replace && strcmp(name, OPDI_EXT_STRING_REPLACE) == 0) { return OPDI_EXT_STUB; }
     if (strncmp(name, "aoti_", 5) == 0 || strncmp(name, "torch_", 6) == 0) { return OPDI_EXT_STUB; }
     const bool torch = strstr(name, "3c10") || strstr(name, "2at6") || strstr(name, "5torch");
     return torch && ELF64_ST_BIND(symbol->st_info) != STB_WEAK ? OPDI_EXT_MISSING
@@ -4471,7 +4557,8 @@ static bool opdi_ext_shared(const opdi_aoti_elf *elf, const char *names, const u
     const size_t place = elf->symbols[at].st_name;
     for (size_t i = 1; i < elf->nsymbols; i++) {
         const size_t first = elf->symbols[i].st_name;
-        if (choices[i] == OPDI_EXT_OTHER && first <= place && place < first + strlen(names + first)) { return true; }
+        const bool theirs = choices[i] == OPDI_EXT_OTHER || choices[i] == OPDI_EXT_BESIDE;
+        if (theirs && first <= place && place < first + strlen(names + first)) { return true; }
     }
     return false;
 }
@@ -4497,13 +4584,14 @@ static int opdi_ext_bind(opdi_aoti_elf *elf, opdi_aoti_library *library) {
     }
     for (size_t i = 1; i < elf->nsymbols && opd_ok(); i++) {
         const bool ours = choices[i] == OPDI_EXT_STUB || choices[i] == OPDI_EXT_CUDA;
+        if (choices[i] == OPDI_EXT_BESIDE) { elf->versions[i] = 1; }
         if (!ours) { continue; }
         if (elf->versions) { elf->versions[i] = 1; }
         if (!opdi_ext_shared(elf, names, choices, i)) { elf->names[elf->symbols[i].st_name] = '.'; }
     }
     for (size_t i = 1; i < elf->nsymbols && opd_ok(); i++) {
         const char *name = names + elf->symbols[i].st_name;
-        if (choices[i] == OPDI_EXT_OTHER) { continue; }
+        if (choices[i] == OPDI_EXT_OTHER || choices[i] == OPDI_EXT_BESIDE) { continue; }
         const int there = choices[i] == OPDI_EXT_MISSING ? 0
             : opdi_ext_stub(elf, library, name, elf->names + elf->symbols[i].st_name, (opdi_ext_choice)choices[i]);
         if (there == 0 && ELF64_ST_BIND(elf->symbols[i].st_info) != STB_WEAK) {
@@ -4539,36 +4627,10 @@ static int opdi_ext_redirect(opdi_aoti_elf *elf, const char *name) {
     for (size_t i = 0; i < elf->ndynamic; i++) {
         if (elf->dynamic[i].d_tag != DT_NEEDED) { continue; }
         const char *needed = elf->names + elf->dynamic[i].d_un.d_val;
-        if (opdi_aoti_is_torch(needed) || opdi_ext_is_cuda(needed)) { elf->dynamic[i].d_un.d_val = first; }
+        if (opdi_aoti_is_torch(needed) || opdi_ext_is_replaced(elf, needed)) { elf->dynamic[i].d_un.d_val = first; }
     }
     memcpy(elf->names + first, name, strlen(name) + 1);
     return 0;
-}
-/* Loads what lies where the library looks for it relative to its own place, as it will be read from another one. */
-static void opdi_ext_load_beside(const opdi_aoti_elf *elf, const char *needed) {
-    const uint64_t runpath = opdi_aoti_entry(elf, DT_RUNPATH), rpath = opdi_aoti_entry(elf, DT_RPATH);
-    const uint64_t at = runpath ? runpath : rpath;
-    const char *path = elf->model->path, *slash = strrchr(path, '/');
-    const char *part = at < elf->names_size ? elf->names + at : "";
-    char text[2000];
-    while (at && *part) {
-        const size_t length = strcspn(part, ":");
-        if (strncmp(part, "$ORIGIN", 7) == 0 && length < 400) {
-            snprintf(text, sizeof text, "%.*s%.*s/%.200s", slash ? (int)(slash - path < 1200 ? slash - path : 1200) : 1,
-                     slash ? path : ".", (int)length - 7, part + 7, needed);
-            if (access(text, R_OK) == 0 && dlopen(text, RTLD_NOW | RTLD_LOCAL)) { return; }
-        }
-        part += length + (part[length] == ':');
-    }
-}
-static void opdi_ext_load_needed(const opdi_aoti_elf *elf) {
-    for (int pass = 0; pass < 2; pass++) {        /* some of them need others */
-        for (size_t i = 0; i < elf->ndynamic; i++) {
-            if (elf->dynamic[i].d_tag != DT_NEEDED || elf->dynamic[i].d_un.d_val >= elf->names_size) { continue; }
-            const char *needed = elf->names + elf->dynamic[i].d_un.d_val;
-            if (!opdi_aoti_is_torch(needed) && !opdi_ext_is_cuda(needed)) { opdi_ext_load_beside(elf, needed); }
-        }
-    }
 }
 /* Finds a function in the process first, where a sanitizer has its own, then in a library. */
 static void opdi_ext_find(void *library, const char *name, void *out) {
@@ -4582,6 +4644,7 @@ static void opdi_ext_find_cxx(void) {
     if (!library || !unwinder) { return; }        /* then what is written in C++ cannot be loaded either */
     opdi_ext_find(library, "_Znwm", &opdi_ext_heap.make);
     opdi_ext_find(library, "_ZdlPv", &opdi_ext_heap.unmake);
+    opdi_ext_find(library, OPDI_EXT_STRING_REPLACE, &opdi_ext_heap.replace);
     opdi_ext_find(library, "__cxa_begin_catch", &opdi_ext_cxx.caught);
     opdi_ext_find(library, "__cxa_end_catch", &opdi_ext_cxx.done);
     opdi_ext_find(library, "__cxa_current_exception_type", &opdi_ext_cxx.type);
@@ -4613,12 +4676,15 @@ static int opdi_ext_load_library(opdi_ext *ext, unsigned char *data, size_t size
     library.call_at = library.code.length;
     opdi_ext_code_call(&library.code);
     library.call_size = library.code.length - library.call_at;
-    opdi_ext_load_needed(&elf);
-    rc = opdi_ext_bind(&elf, &library) || opdi_ext_redirect(&elf, name) ? -1 : 0;
+    opdi_ext_need_beside(&elf, &library);
+    opdi_ext_find_cxx();
+    rc = opdi_ext_bind(&elf, &library);
     if (rc == 0) {
         opdi_ext_drop_versions(&elf);
+        rc = opdi_ext_redirect(&elf, name);
+    }
+    if (rc == 0) {
         opdi_aoti_link(&library, name, &file);
-        opdi_ext_find_cxx();
         rc = opd_ok() ? opdi_aoti_image_load(&ext->model, &ext->model.stubs, file.data, file.length) : -1;
     }
     if (rc == 0) {
@@ -4754,8 +4820,7 @@ static void opdi_ext_explain(const opdi_ext *ext) {
     opd_error_clear();
     (void)opd_fail(code, "opd_extension_load: %.400s: %s", ext->model.path, text);
 }
-int opd_extension_load(const char *path) {
-    if (!opd_ok()) { return -1; }
+static int opdi_ext_load(const char *path) {
     if (!path) { return opd_fail(OPD_ERROR_ARGUMENT, "opd_extension_load: the path is NULL"); }
     const int before = opdi_ext_loaded(path);
     if (before >= 0) { return before; }
@@ -4777,6 +4842,13 @@ int opd_extension_load(const char *path) {
     opdi_ext_first = ext;
     (void)pthread_mutex_unlock(&opdi_ext_lock);
     return ext->operators;
+}
+int opd_extension_load(const char *path) {
+    if (!opd_ok()) { return -1; }
+    (void)pthread_mutex_lock(&opdi_ext_load_lock);            /* one at a time */
+    const int operators = opdi_ext_load(path);
+    (void)pthread_mutex_unlock(&opdi_ext_load_lock);
+    return operators;
 }
 int opd_extension_unload(const char *path) {
     (void)pthread_mutex_lock(&opdi_ext_lock);

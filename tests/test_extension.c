@@ -511,6 +511,36 @@ TEST(torchvision_under_autocast_and_on_fakes) {
     CHECK_INT(opd_extension_unload(vision_path()), 0);
     CHECK_OK();
 }
+/* Its other library, which is linked with what lies beside it in the wheel. */
+TEST(torchvision_reads_and_writes_pictures) {
+    OPD_SCOPED;
+    char path[1000], file[400];
+    if (!vision_path()) { SKIP("no torchvision with _C_stable.so ($OPD_TORCHVISION)"); }
+    snprintf(path, sizeof path, "%.*simage_stable.so", (int)(strlen(vision_path()) - strlen("_C_stable.so")),
+             vision_path());
+    CHECK(make_folder());
+    CHECK_INT(opd_extension_load(path), 13);
+    CHECK_OK();
+    if (!opd_ok()) { return; }
+    const int64_t sizes[3] = {3, 8, 8};
+    opd_tensor *picture = opd_reshape(opd_arange(OPD_V(192), OPD_UINT8), opd_ints_of(sizes, 3));
+    opd_value args[3];
+    args[0] = opd_value_tensor(picture);
+    args[1] = opd_value_int(6);
+    opd_tensor *png = opd_call_op(opd_find("image::encode_png"), args, 2);
+    snprintf(file, sizeof file, "%s/picture.png", folder);
+    args[0] = opd_value_str(file);
+    args[1] = opd_value_tensor(png);
+    CHECK_INT(opd_call_all(opd_find("image::write_file"), NULL, args, 2), 0);
+    opd_tensor *read = opd_call_op(opd_find("image::read_file"), args, 1);
+    CHECK(near(read, png, 0));
+    args[0] = opd_value_tensor(read);
+    args[1] = opd_value_int(0);
+    CHECK(near(opd_call_op(opd_find("image::decode_png"), args, 2), picture, 0));
+    CHECK_OK();
+    CHECK_INT(opd_extension_unload(path), 0);
+    CHECK_OK();
+}
 TEST(torchvision_says_what_is_wrong) {
     OPD_SCOPED;
     if (!vision_path()) { SKIP("no torchvision with _C_stable.so ($OPD_TORCHVISION)"); }
