@@ -2163,7 +2163,7 @@ static const char opdi_ext_from_file_schema[] =
     "Device? device=None, bool? pin_memory=None) -> Tensor";
 static int opdi_ext_from_file(const opd_value *args, opd_value *rets) {
     const int64_t size = args[2].tag == OPD_TAG_INT ? args[2].u.i : 0;
-    const opd_scalar_type dtype = args[3].tag == OPD_TAG_INT ? (opd_scalar_type)args[3].u.i : opd_default_dtype();
+    const opd_scalar_type dtype = args[3].tag == OPD_TAG_INT ? (opd_scalar_type)args[3].u.i : OPD_FLOAT32;
     opd_tensor *tensor = opd_tensor_new(opd_ints_of(&size, 1), dtype);
     if (!tensor) { return -1; }
     if (args[1].tag != OPD_TAG_NONE && args[1].u.i) {
