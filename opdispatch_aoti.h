@@ -3074,6 +3074,9 @@ static size_t opdi_aoti_gnu_count(const opdi_aoti_elf *elf, uint64_t address) {
     const unsigned char *at = (const unsigned char *)opdi_aoti_at(elf, address, sizeof head);
     if (!at) { return 0; }
     memcpy(head, at, sizeof head);
+    if (head[2] == 0 || (head[2] & (head[2] - 1)) || !opdi_aoti_at(elf, address + 16, 8 * (uint64_t)head[2])) {
+        return 0;                                 /* the loader relies on these */
+    }
     const uint64_t buckets = address + 16 + 8 * (uint64_t)head[2], chains = buckets + 4 * (uint64_t)head[0];
     const unsigned char *all = (const unsigned char *)opdi_aoti_at(elf, buckets, 4 * (uint64_t)head[0]);
     if (!all) { return 0; }
