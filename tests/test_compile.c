@@ -552,6 +552,26 @@ TEST(programs) {
     printf("%d programs compiled\n", right);
     CHECK(right >= 12);
 }
+/* A program whose parameters want gradients is not compiled for a run that records them. */
+TEST(programs_that_train) {
+    opd_value got[64];
+    if (!begin()) { SKIP("no cc"); }
+    opd_program *const program = opd_program_load(golden("mlp", ".pt2"), NULL);
+    opd_tensor_file *const file = opd_tensor_file_open(golden("mlp", ".npz"));
+    opd_compiled *const compiled = opd_program_compile(program, NULL);
+    CHECK_OR_RETURN(program && file && compiled);
+    CHECK_INT(opd_module_set_requires_grad(opd_program_module(program), "*", true) < 0, 0);
+    CHECK(run_program(program, compiled, file, got) > 0);
+    CHECK(run_program(program, compiled, file, got) > 0 && opd_tensor_requires_grad(got[0].u.t));
+    CHECK(opd_compiled_reason(compiled) && strstr(opd_compiled_reason(compiled), "grad") != NULL);
+    (void)opd_grad_mode_set(false);
+    CHECK(run_program(program, compiled, file, got) > 0 && run_program(program, compiled, file, got) > 0);
+    CHECK(opd_compiled_reason(compiled) == NULL);
+    (void)opd_grad_mode_set(true);
+    opd_compiled_free(compiled);
+    opd_tensor_file_close(file);
+    opd_program_free(program);
+}
 static void *run_often(void *arg) {
     opd_compiled *const compiled = (opd_compiled *)arg;
     int k;
