@@ -151,7 +151,8 @@ static opd_tensor *layer(opd_parallel *parallel, opd_tensor *x, opd_tensor *para
     return out;
 }
 static int64_t train_layers(opd_group *group, bool sharded, double *losses, int width) {
-    const int rank = opd_group_rank(group), size = opd_group_size(group), rows = ROWS / size;
+    const int rank = opd_group_rank(group), size = opd_group_size(group);
+    const int first = ROWS * rank / size, rows = ROWS * (rank + 1) / size - first;      /* not as many for each */
     opd_tensor *params[LAYERS];
     opd_parallel *const parallel = sharded ? opd_sharded_parallel(NULL, 0, group, NULL) : NULL;
     const int64_t before = opd_memory_stats().live;
@@ -170,7 +171,7 @@ static int64_t train_layers(opd_group *group, bool sharded, double *losses, int 
         OPD_SCOPE {
             opd_tensor *const all = opd_sin(opd_reshape(numbers(ROWS * width, turn, 0.7, OPD_FLOAT32),
                                                         OPD_INTS(ROWS, width)));
-            opd_tensor *x = sharded ? opd_narrow(all, 0, rank * rows, rows) : all;
+            opd_tensor *x = sharded ? opd_narrow(all, 0, first, rows) : all;
             if (sharded) { OK(opd_parallel_begin(parallel, rows) == ROWS); }
             const bool hooked = sharded && opd_sharded_hooks_begin(parallel) == 0;
             for (int i = 0; i < LAYERS; i++) { x = layer(parallel, x, params[i]); }
@@ -179,7 +180,10 @@ static int64_t train_layers(opd_group *group, bool sharded, double *losses, int 
             OK(opd_backward(loss) == 0);
             OK(opd_optimizer_step(adam) == 0);
             OK(opd_optimizer_zero_grad(adam) == 0);
-            if (sharded) { loss = opd_all_reduce(opd_detach(loss), "avg", opd_group_name(group)); }
+            if (sharded) {
+                loss = opd_mul_Scalar(opd_detach(loss), OPD_V((double)rows * size / ROWS));
+                loss = opd_all_reduce(loss, "avg", opd_group_name(group));
+            }
             losses[turn] = opd_item_f64(loss);
         }
     }
