@@ -32,7 +32,7 @@ typedef struct entry {
 #if !defined(CHECK_SANITIZED) || defined(CHECK_THREADS_SANITIZED)
 #define UNIT_COMPILER "${CC:-cc}"
 #define CHECKED "-O1"
-#define CHECKED_HERE "-O2 -march=native"
+#define CHECKED_HERE "-O1 -march=native"
 #else
 #define CHECKED "-fsanitize=address,undefined -fno-sanitize-recover=undefined"
 #define CHECKED_HERE CHECKED " -march=native"
