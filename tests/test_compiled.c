@@ -368,6 +368,19 @@ static int casts_that_do_not_fit(void *user, opd_tensor *const *in, int n, opd_t
     out[4] = whole(opd_mul(x, x));
     return opd_ok() ? 5 : -1;
 }
+/* A million floats: added one after the other in a float they would be off by a hundredth. */
+static int long_sums(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    const int64_t zero = 0, sizes[] = {1000000, 24}, row[] = {3, 1000000 / 1250};
+    opd_tensor *const many = opd_expand(opd_select(opd_select(in[0], 0, 0), 0, 1), opd_ints_of(sizes, 2));
+    opd_tensor *const three = opd_ones(opd_ints_of(row, 2), OPD_FLOAT32);
+    (void)user;
+    (void)n;
+    out[0] = opd_sum(many);
+    out[1] = opd_sum_dim(many, opd_ints_of(&zero, 1), false);
+    out[2] = opd_sum_dim(opd_select(many, 1, 0), opd_ints_of(&zero, 1), false);
+    out[3] = opd_matmul(three, opd_narrow(many, 0, 0, 800));
+    return opd_ok() ? 4 : -1;
+}
 static int made_inside(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     opd_tensor *const sums = opd_zeros(opd_ints_of(opd_sizes(in[0]), 2), OPD_FLOAT32);
     (void)user;
@@ -454,6 +467,7 @@ TEST(small_graphs) {
     add_traced("over_one_element", over_one_element, 0);
     add_traced("over_nothing", over_nothing, 0);
     add_traced("casts_that_do_not_fit", casts_that_do_not_fit, 0);
+    add_traced("long_sums", long_sums, 0);
     add_traced("made_inside", made_inside, 0);
     add_traced("other_dtypes_of_memory", other_dtypes_of_memory, 0);
     run_units(CHECKED);
