@@ -381,6 +381,25 @@ static int long_sums(void *user, opd_tensor *const *in, int n, opd_tensor **out)
     out[3] = opd_matmul(three, opd_narrow(many, 0, 0, 800));
     return opd_ok() ? 4 : -1;
 }
+/* Windows with nothing but minus infinity, some of them padding. */
+static int pools_of_the_least(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    const int64_t sizes[] = {1, 4, 6}, window[] = {2, 3}, steps[] = {2, 2}, pads[] = {1, 1};
+    int64_t spread[] = {1, 1};
+    opd_tensor *const least = opd_mul_Scalar(opd_ge(in[0], opd_mul(in[0], in[0])), opd_value_float(0));
+    opd_tensor *const x = opd_view(opd_sub(least, opd_full_like(in[0], opd_value_float((double)INFINITY))),
+                                   opd_ints_of(sizes, 3));
+    int i;
+    (void)user;
+    (void)n;
+    for (i = 0; i < 2; i++) {
+        if (opd_max_pool2d_with_indices_full(out + 2 * i, x, opd_ints_of(window, 2), opd_ints_of(steps, 2),
+                                             opd_ints_of(pads, 2), opd_ints_of(spread, 2), false) < 0) {
+            return -1;
+        }
+        spread[1] = 2;
+    }
+    return 4;
+}
 static int made_inside(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     opd_tensor *const sums = opd_zeros(opd_ints_of(opd_sizes(in[0]), 2), OPD_FLOAT32);
     (void)user;
@@ -468,6 +487,7 @@ TEST(small_graphs) {
     add_traced("over_nothing", over_nothing, 0);
     add_traced("casts_that_do_not_fit", casts_that_do_not_fit, 0);
     add_traced("long_sums", long_sums, 0);
+    add_traced("pools_of_the_least", pools_of_the_least, 0);
     add_traced("made_inside", made_inside, 0);
     add_traced("other_dtypes_of_memory", other_dtypes_of_memory, 0);
     run_units(CHECKED);
