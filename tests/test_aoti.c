@@ -2,64 +2,17 @@
    once; constants; packages.  Real ones: aoti.py.  THREADED */
 #define OPDISPATCH_AOTI_IMPLEMENTATION
 #include "../opdispatch_aoti.h"
-#include "check.h"
+#include "beside_torch.h"
 
 #if defined(OPDI_AOTI_THERE)
 
-static char folder[300];
-
-static void clean_up(void) {
-    char command[400];
-    snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    if (*folder && system(command)) { printf("cannot remove %s\n", folder); }
-}
-static const char *here(void) {
-    static char text[600];
-    const char *slash = strrchr(__FILE__, '/');
-    snprintf(text, sizeof text, "%.*s", slash ? (int)(slash - __FILE__) : 1, slash ? __FILE__ : ".");
-    return text;
-}
-static bool shell(const char *format, const char *first, const char *second, const char *third, const char *fourth) {
-    char command[2000];
-    snprintf(command, sizeof command, format, first, second, third, fourth);
-    return system(command) == 0;
-}
-/* Compiles the model under a name, once; NULL: there is no compiler. */
-static const char *model_path(const char *name, const char *compiler, const char *flags) {
-    static char path[400];
-    const char *tmp = getenv("TMPDIR");
-    if (!*folder) {
-        snprintf(folder, sizeof folder, "%.200s/opd_aoti_test.%ld", tmp && *tmp == '/' ? tmp : "/tmp", (long)getpid());
-        if (mkdir(folder, 0700) || !shell("cd '%s' && echo 'int opd_nothing;' >torch.c && %s -shared -fPIC torch.c "
-                                          "-o libtorch.so -Wl,-soname,libtorch.so && cp libtorch.so "
-                                          "libtorch_cpu.so%s%s",
-                                          folder, compiler, "", "")) {
-            return NULL;
-        }
-        (void)atexit(clean_up);
-    }
-    snprintf(path, sizeof path, "%s/%s.so", folder, name);
-    char from[700];
-    snprintf(from, sizeof from, "-I'%s' %s '%s/aoti/model.c' -x none -L'%s'", here(), flags, here(), folder);
-    FILE *there = fopen(path, "rb");
-    if (there) { (void)fclose(there); }
-    return there || shell("%s -O1 -w -shared -fPIC %s -Wl,--no-as-needed -ltorch -Wl,--as-needed -lm -o '%s'%s",
-                          compiler,
-                          from, path, "") ? path : NULL;
-}
-static const char *cc(void) {
-#if defined(AOTI_TEST_CC)
-    return AOTI_TEST_CC;
-#else
-    const char *named = getenv("CC");
-    return named && *named ? named : "cc";
-#endif
+static const char *model_path(const char *name, const char *flags) {
+    return library_of("aoti/model.c", name, false, flags);
 }
 static opd_aoti *model_of(const char *name, const char *flags) {
-    const char *path = model_path(name, cc(), flags);
+    const char *path = model_path(name, flags);
     return path ? opd_aoti_load(path, NULL) : NULL;
 }
-#define PLAIN "-x c"
 /* One run of what is asked for; the results are of the innermost scope. */
 static int ask(opd_aoti *model, int64_t what, opd_tensor **out) {
     static const float numbers[6] = {1, 2, 3, -4, 5, -6};
@@ -115,7 +68,7 @@ static void check_failures_in(opd_aoti *model) {
 }
 
 TEST(runs) {
-    opd_aoti *model = model_of("plain", PLAIN);
+    opd_aoti *model = model_of("plain", "");
     if (!model && opd_ok()) { SKIP("no compiler"); }
     CHECK_OR_RETURN(model != NULL);
     CHECK_STR(opd_aoti_name(model), "plain.so");
@@ -131,8 +84,7 @@ TEST(runs) {
 }
 /* As C++, with exceptions. */
 TEST(exceptions) {
-    const char *cxx = getenv("CXX"), *path = model_path("plain", cc(), PLAIN);
-    if (path) { path = model_path("exceptions", cxx && *cxx ? cxx : "c++", "-x c++"); }
+    const char *path = library_of("aoti/model.c", "exceptions", true, "");
     if (!path) { SKIP("no compiler of C++"); }
 #if defined(CHECK_SANITIZED) && !defined(__cplusplus)
     SKIP("the sanitizer knows no exceptions in programs that are not linked with C++");
@@ -145,7 +97,7 @@ TEST(exceptions) {
 }
 TEST(results_stay) {
     opd_tensor *out[2] = {NULL, NULL};
-    opd_aoti *model = model_of("plain", PLAIN);
+    opd_aoti *model = model_of("plain", "");
     if (!model && opd_ok()) { SKIP("no compiler"); }
     CHECK_OR_RETURN(model != NULL);
     CHECK_INT(ask(model, 0, out), 2);
@@ -155,7 +107,7 @@ TEST(results_stay) {
 TEST(inputs) {
     opd_tensor *out[2], *inputs[3];
     const int64_t sizes[2] = {2, 3}, others[2] = {3, 2};
-    opd_aoti *model = model_of("plain", PLAIN);
+    opd_aoti *model = model_of("plain", "");
     if (!model && opd_ok()) { SKIP("no compiler"); }
     CHECK_OR_RETURN(model != NULL);
     inputs[0] = opd_ones(opd_ints_of(sizes, 2), OPD_FLOAT32);
@@ -190,7 +142,7 @@ TEST(constants) {
     const char *const names[2] = {"layer.weight", "layer.bias"};
     opd_aoti_constant constant;
     opd_tensor *out[2];
-    opd_aoti *model = model_of("weightless", PLAIN " -DMODEL_WEIGHTS=1");
+    opd_aoti *model = model_of("weightless", "-DMODEL_WEIGHTS=1");
     if (!model && opd_ok()) { SKIP("no compiler"); }
     CHECK_OR_RETURN(model != NULL);
     CHECK_INT(opd_aoti_constants(model), 1);
@@ -220,11 +172,11 @@ TEST(constants) {
     opd_aoti_free(model);
 }
 TEST(missing) {
-    const char *path = model_path("missing", cc(), PLAIN " -DMODEL_ASKS=aoti_torch_cpu_no_such_operator");
+    const char *path = model_path("missing", "-DMODEL_ASKS=aoti_torch_cpu_no_such_operator");
     if (!path) { SKIP("no compiler"); }
     CHECK(opd_aoti_load(path, NULL) == NULL);
     CHECK_ERROR(OPD_ERROR_FILE, "asks for aoti_torch_cpu_no_such_operator, which is not here");
-    path = model_path("elsewhere", cc(), PLAIN " -DMODEL_ASKS=nowhere_at_all");
+    path = model_path("elsewhere", "-DMODEL_ASKS=nowhere_at_all");
     CHECK_OR_RETURN(path != NULL);
     CHECK(opd_aoti_load(path, NULL) == NULL);
     CHECK_ERROR(OPD_ERROR_FILE, "nowhere_at_all");
@@ -233,15 +185,15 @@ TEST(vectors) {
     static const float none[6] = {0, 1, 2, 3, 4, 5};
     opd_tensor *out[2];
 #if defined(__x86_64__)                           /* as models are compiled: else clang hands 64 bytes over in two halves */
-    opd_aoti *model = model_of("vectors", PLAIN " -DMODEL_VECTORS=1 -mavx512f");
+    opd_aoti *model = model_of("vectors", "-DMODEL_VECTORS=1 -mavx512f");
 #else
-    opd_aoti *model = model_of("vectors", PLAIN " -DMODEL_VECTORS=1");
+    opd_aoti *model = model_of("vectors", "-DMODEL_VECTORS=1");
 #endif
     if (!model && strstr(opd_error_message(), "AVX512")) {
         opd_error_clear();
         SKIP("no AVX-512");
     }
-    if (!model && opd_ok()) { SKIP("no compiler, or one that does not know vectors"); }
+    if (!model && opd_ok()) { SKIP("no compiler"); }
     CHECK_OR_RETURN(model != NULL);
     CHECK_INT(ask(model, 13, out), 2);
     const float *data = opd_data_f32(out[0]);
@@ -257,7 +209,7 @@ TEST(several) {
     opd_aoti *models[6];
     opd_tensor *out[2];
     for (int i = 0; i < 6; i++) {
-        models[i] = model_of(i % 2 ? "plain" : "weightless", i % 2 ? PLAIN : PLAIN " -DMODEL_WEIGHTS=1");
+        models[i] = model_of(i % 2 ? "plain" : "weightless", i % 2 ? "" : "-DMODEL_WEIGHTS=1");
         if (!models[i] && opd_ok()) { SKIP("no compiler"); }
         CHECK_OR_RETURN(models[i] != NULL);
     }
@@ -283,16 +235,8 @@ static unsigned char *bytes_of(const char *path, size_t *count) {
     if (file) { (void)fclose(file); }
     return data;
 }
-static const char *put(const char *name, const unsigned char *data, size_t count) {
-    static char path[400];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    FILE *file = fopen(path, "wb");
-    if (file && fwrite(data, 1, count, file) != count) { printf("cannot write %s\n", path); }
-    if (file) { (void)fclose(file); }
-    return path;
-}
 TEST(damaged) {
-    const char *path = model_path("plain", cc(), PLAIN);
+    const char *path = model_path("plain", "");
     size_t count;
     if (!path) { SKIP("no compiler"); }
     unsigned char *data = bytes_of(path, &count);
@@ -398,7 +342,7 @@ TEST(packages) {
         {"{\"AOTI_MACHINE\": \"riscv64\"}", "compiled for riscv64"},
         {"{\"AOTI_PLATFORM\": \"win32\"}", "compiled for win32"}, {"{\"AOTI_CPU_ISA\": \"ZVECTOR\"}", "ZVECTOR"},
         {"{\"AOTI_MACHINE\": ", "line 1"}};
-    const char *path = model_path("plain", cc(), PLAIN);
+    const char *path = model_path("plain", "");
     opd_tensor *out[2];
     size_t count;
     if (!path) { SKIP("no compiler"); }
@@ -468,7 +412,7 @@ static void *work(void *user) {
 TEST(threads) {
     pthread_t threads[4];
     worker workers[4];
-    opd_aoti *model = model_of("plain", PLAIN);
+    opd_aoti *model = model_of("plain", "");
     if (!model && opd_ok()) { SKIP("no compiler"); }
     CHECK_OR_RETURN(model != NULL);
     for (int i = 0; i < 4; i++) {

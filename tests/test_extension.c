@@ -2,7 +2,7 @@
    PyTorch's headers, and torchvision's is the published one (golden/torchvision.npz).  THREADED */
 #define OPDISPATCH_AOTI_IMPLEMENTATION
 #include "../opdispatch_aoti.h"
-#include "check.h"
+#include "beside_torch.h"
 
 #if defined(CHECK_SANITIZED) && !defined(__cplusplus)
 #define NO_EXCEPTIONS "the sanitizer knows no exceptions in programs that are not linked with C++"
@@ -10,20 +10,6 @@
 
 #if defined(OPDI_AOTI_THERE)
 
-static char folder[300];
-
-static void clean_up(void) {
-    char command[400];
-    snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    if (*folder && system(command)) { printf("cannot remove %s\n", folder); }
-}
-static const char *here(void) {
-    static char text[600];
-    const char *slash = strrchr(__FILE__, '/');
-    snprintf(text, sizeof text, "%.*s", slash ? (int)(slash - __FILE__) : 1, slash ? __FILE__ : ".");
-    return text;
-}
-static bool shell(const char *command) { return system(command) == 0; }
 /* What a command prints, its first line; "": nothing. */
 static const char *output_of(const char *command) {
     static char line[1000];
@@ -34,32 +20,8 @@ static const char *output_of(const char *command) {
     line[strcspn(line, "\n")] = 0;
     return line;
 }
-static const char *compiler(bool cxx) {
-    const char *named = getenv(cxx ? "CXX" : "CC");
-    return named && *named ? named : cxx ? "c++" : "cc";
-}
-/* Makes the folder, and in it what stands for libtorch when an extension is linked. */
-static bool make_folder(void) {
-    const char *tmp = getenv("TMPDIR");
-    char command[1000];
-    if (*folder) { return true; }
-    snprintf(folder, sizeof folder, "%.200s/opd_extension.%ld", tmp && *tmp == '/' ? tmp : "/tmp", (long)getpid());
-    snprintf(command, sizeof command, "mkdir '%s' && cd '%s' && echo 'int opd_nothing;' >torch.c && %s -shared -fPIC "
-             "torch.c -o libtorch.so -Wl,-soname,libtorch_cpu.so", folder, folder, compiler(false));
-    (void)atexit(clean_up);
-    return shell(command);
-}
-/* Compiles extension.c under a name, once; NULL: there is no compiler. */
 static const char *extension_path(const char *name, bool cxx, const char *flags) {
-    static char path[400];
-    char command[3000];
-    if (!make_folder()) { return NULL; }
-    snprintf(path, sizeof path, "%s/%s.so", folder, name);
-    if (access(path, R_OK) == 0) { return path; }
-    snprintf(command, sizeof command, "%s -O1 -w -shared -fPIC %s -x %s '%s/extension/extension.c' -x none -L'%s' "
-             "-Wl,--no-as-needed -ltorch -Wl,--as-needed -o '%s'", compiler(cxx), flags, cxx ? "c++" : "c", here(),
-             folder, path);
-    return shell(command) ? path : NULL;
+    return library_of("extension/extension.c", name, cxx, flags);
 }
 static opd_tensor *numbers(void) {
     static const float three[3] = {1, -2, 3};
@@ -263,17 +225,6 @@ TEST(what_is_there_already_stays) {
     CHECK_OK();
 }
 
-/* A file of these bytes. */
-static const char *put(const char *name, const unsigned char *data, size_t count) {
-    static char path[400];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    FILE *file = fopen(path, "wb");
-    if (file) {
-        CHECK(fwrite(data, 1, count, file) == count);
-        (void)fclose(file);
-    }
-    return path;
-}
 TEST(damaged_libraries) {
     const char *path = extension_path("plain", false, "-DPLAY=0");
     if (!path) { SKIP("no compiler"); }
@@ -313,7 +264,7 @@ TEST(damaged_libraries) {
 
 TEST(written_with_the_headers_of_pytorch) {
     OPD_SCOPED;
-    char command[3000], path[400], include[800];
+    char path[400], include[800];
     const char *given = getenv("OPD_TORCH_INCLUDE");
     snprintf(include, sizeof include, "%s", given && *given ? given
              : output_of("python3 -c 'import importlib.util as u; print(u.find_spec(\"torch\")"
@@ -323,9 +274,8 @@ TEST(written_with_the_headers_of_pytorch) {
         SKIP("no torch/csrc/stable/library.h (PyTorch 2.10 or later; $OPD_TORCH_INCLUDE)");
     }
     snprintf(path, sizeof path, "%s/stable.so", folder);
-    snprintf(command, sizeof command, "%s -std=c++20 -O1 -w -shared -fPIC -I'%s' '%s/extension/stable.cpp' -L'%s' "
-             "-Wl,--no-as-needed -ltorch -o '%s'", compiler(true), include, here(), folder, path);
-    CHECK(shell(command));
+    CHECK(shell("%s -std=c++20 -O1 -w -shared -fPIC -I'%s' '%s/extension/stable.cpp' -L'%s' -Wl,--no-as-needed -ltorch "
+                "-o '%s'", compiler(true), include, here(), folder, path));
     CHECK_INT(opd_extension_load(path), 4);
     CHECK_OK();
     if (!opd_ok()) { return; }
