@@ -102,6 +102,42 @@ TEST(constants_that_change) {
         opd_release(weight);
     }
 }
+/* A batch norm that was folded into a weight: what it was made of is looked at, too. */
+static opd_tensor *norm[4];
+static int normed(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user;
+    (void)n;
+    out[0] = opd_batch_norm(opd_linear(in[0], weight), norm[0], norm[1], norm[2], norm[3], false, 0.1, 1e-5, false);
+    out[1] = opd_sum(out[0]);
+    return out[1] ? 2 : -1;
+}
+TEST(norms_that_change) {
+    opd_compile_options options;
+    const int64_t five = 5;
+    int i, k;
+    if (!begin()) { SKIP("no cc"); }
+    memset(&options, 0, sizeof options);
+    for (k = 0; k < 10; k++) {                    /* live, then frozen; the weight or one of the norm's is changed */
+        opd_tensor *x = ramp(3, 4);
+        weight = opd_keep(ramp(5, 4));
+        for (i = 0; i < 4; i++) {
+            norm[i] = opd_keep(opd_add_Scalar(opd_full(opd_ints_of(&five, 1), opd_value_float(0.5), OPD_FLOAT32),
+                                              opd_value_int(i == 3)));
+        }
+        opd_graph *const graph = opd_graph_trace(normed, NULL, &x, 1, NULL);
+        options.frozen = k >= 5;
+        opd_compiled *const compiled = opd_graph_compile(graph, &options);
+        CHECK_OR_RETURN(compiled != NULL);
+        CHECK(agree(compiled, graph, x, false) && agree(compiled, graph, ramp(3, 4), true));
+        (void)opd_mul_Scalar_(k % 5 == 4 ? weight : norm[k % 5], opd_value_float(1.5));
+        CHECK(agree(compiled, graph, ramp(3, 4), k < 5));
+        if (k >= 5) { CHECK(strstr(opd_compiled_reason(compiled), "frozen") != NULL); }
+        opd_compiled_free(compiled);
+        opd_graph_free(graph);
+        opd_release(weight);
+        for (i = 0; i < 4; i++) { opd_release(norm[i]); }
+    }
+}
 /* Where more is asked of a run than numbers it is a plain one. */
 static opd_compiled *shared;
 static int compiled_call(void *user, opd_tensor *const *in, int n, opd_tensor **out) {

@@ -502,6 +502,124 @@ TEST(small_graphs) {
     run_units(UNIT_COMPILER, CHECKED);
     remove_folder();
 }
+//-- scales and shifts of products ---------------------------------------------------------------------------------------
+
+/* Numbers with sizes, from -1 to 1; those of a variance from 0.1 on. */
+static opd_tensor *spread(opd_scalar_type dtype, const int64_t *sizes, int ndim, int seed, bool positive) {
+    opd_tensor *const x = opd_empty(opd_ints_of(sizes, ndim), OPD_FLOAT64);
+    int64_t i;
+    for (i = 0; x && i < opd_numel(x); i++) {
+        const double y = (double)((i * 37 + seed * 11) % 101 - 50) / 50;
+        opd_data_f64(x)[i] = positive ? 0.1 + fabs(y) : y;
+    }
+    return opd_to_dtype(x, dtype);
+}
+/* A product or convolution, and a norm of its channels behind it. */
+typedef struct normed {
+    const char *name;
+    int channels, groups, kind;                   /* in and out are 12 and `channels`; kind: what is done besides */
+    bool bias, plain, turned, folds;              /* plain: a norm without weights; turned: a transposed convolution */
+    opd_scalar_type dtype;
+    opd_tensor *weight, *shift, *norm[4];
+} normed;
+enum { NORMED_LAST, NORMED_TWICE, NORMED_SHOWN, NORMED_RELU, NORMED_ROWS, NORMED_NUMBERS, NORMED_FLAT };
+static int run_normed(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    const normed *const u = (const normed *)user;
+    const int64_t two[2] = {2, 1}, one[2] = {1, 1}, none[2] = {0, 0};
+    opd_tensor *y, *z;
+    (void)n;
+    y = u->kind == NORMED_ROWS ? opd_linear_full(in[0], u->weight, u->shift)
+        : opd_convolution(in[0], u->weight, u->shift, opd_ints_of(two, 2), opd_ints_of(one, 2), opd_ints_of(one, 2),
+                          u->turned, opd_ints_of(none, 2), u->groups);
+    z = opd_batch_norm(y, u->norm[0], u->norm[1], u->norm[2], u->norm[3], false, 0.1, u->kind == NORMED_FLAT ? 0 : 1e-5,
+                       false);
+    out[0] = u->kind == NORMED_TWICE ? opd_add(z, y) : u->kind == NORMED_RELU ? opd_relu(opd_add(z, in[1]))
+        : u->kind == NORMED_NUMBERS ? opd_neg(opd_mul_Scalar(opd_add_Scalar(z, opd_value_float(0.25)),
+                                                             opd_value_float(-3))) : z;
+    out[1] = y;
+    return out[0] && out[1] ? u->kind == NORMED_SHOWN ? 2 : 1 : -1;
+}
+static void make_normed(normed *u) {
+    const int64_t c = u->channels, sizes[4] = {u->turned ? 12 : c, u->turned ? c / u->groups : 12 / u->groups, 3, 3};
+    int i;
+    u->weight = opd_keep(spread(u->dtype, sizes, u->kind == NORMED_ROWS ? 2 : 4, 1, false));
+    u->shift = u->bias ? opd_keep(spread(u->dtype, &c, 1, 2, false)) : NULL;
+    for (i = 0; i < 4; i++) { u->norm[i] = i < 2 && u->plain ? NULL : opd_keep(spread(u->dtype, &c, 1, 3 + i, i == 3)); }
+    if (u->kind == NORMED_FLAT) { (void)opd_fill_(opd_select(u->norm[3], 0, 1), opd_value_float(0)); }
+}
+static void free_normed(normed *u) {
+    int i;
+    opd_release(u->weight);
+    opd_release(u->shift);
+    for (i = 0; i < 4; i++) { opd_release(u->norm[i]); }
+}
+/* Whether the file of C takes square roots: what is folded does not. */
+static bool has_roots(const char *name) {
+    char command[200];
+    (void)snprintf(command, sizeof command, "grep -q 'sqrt' '%s/%s.c'", folder, name);
+    return system(command) == 0;
+}
+static void add_normed(normed *n) {
+    const int64_t images[4] = {2, 12, 7, 5}, rows[2] = {9, 12};
+    unit *const u = &units[nunits];
+    opd_tensor *in[2], *others[2], *want[2];
+    opd_c_options o;
+    opd_graph *g;
+    int i;
+    OPD_SCOPED;
+    memset(u, 0, sizeof *u);
+    memset(&o, 0, sizeof o);
+    make_normed(n);
+    for (i = 0; i < 2; i++) {
+        opd_tensor **const to = i ? others : in;
+        to[0] = n->kind == NORMED_ROWS ? spread(n->dtype, rows, 2, i, false) : spread(n->dtype, images, 4, i, false);
+    }
+    (void)snprintf(u->name, sizeof u->name, "u%d", nunits);
+    (void)snprintf(u->what, sizeof u->what, "    %s", n->name);
+    for (i = 0; i < 2; i++) {                     /* the second input is like the result */
+        opd_tensor **const to = i ? others : in;
+        to[1] = opd_zeros(opd_ints_of(NULL, 0), n->dtype);
+        CHECK(run_normed(n, to, 2, want) > 0);
+        to[1] = opd_mul_Scalar(want[0], opd_value_float(-0.5));
+    }
+    u->ninputs = 2;
+    for (i = 0; i < 2; i++) { u->inputs[i] = opd_keep(opd_clone(others[i])); }
+    u->tolerance = n->dtype == OPD_FLOAT64 ? 1e-13 : 4e-6;
+    o.name = u->name;
+    g = opd_graph_trace(run_normed, n, in, 2, NULL);
+    CHECK(g != NULL && opd_graph_write_c(g, in, 2, folder, &o) == 0);
+    if (!opd_ok()) { printf("%s: %s\n", n->name, opd_error_message()); }
+    u->nwant = g ? opd_graph_run(g, others, 2, want, 2) : 0;
+    for (i = 0; i < u->nwant; i++) { u->want[i] = opd_keep(opd_clone(want[i])); }
+    CHECK(u->nwant > 0);
+    if (has_roots(u->name) == n->folds) { printf("%s\n", n->name); }
+    CHECK(has_roots(u->name) != n->folds);
+    opd_graph_free(g);
+    free_normed(n);
+    nunits++;
+}
+TEST(norms_behind_products) {
+    static normed all[] = {
+        {"conv, norm", 8, 1, NORMED_LAST, true, false, false, true, OPD_FLOAT32, NULL, NULL, {NULL}},
+        {"conv without bias", 8, 1, NORMED_LAST, false, false, false, true, OPD_FLOAT32, NULL, NULL, {NULL}},
+        {"norm without weights", 8, 1, NORMED_LAST, true, true, false, true, OPD_FLOAT32, NULL, NULL, {NULL}},
+        {"groups", 8, 4, NORMED_LAST, true, false, false, true, OPD_FLOAT32, NULL, NULL, {NULL}},
+        {"a group for each", 12, 12, NORMED_RELU, false, false, false, true, OPD_FLOAT32, NULL, NULL, {NULL}},
+        {"residual", 8, 1, NORMED_RELU, false, false, false, true, OPD_FLOAT32, NULL, NULL, {NULL}},
+        {"numbers", 8, 1, NORMED_NUMBERS, false, false, false, true, OPD_FLOAT32, NULL, NULL, {NULL}},
+        {"transposed", 8, 2, NORMED_LAST, true, false, true, true, OPD_FLOAT32, NULL, NULL, {NULL}},
+        {"doubles", 8, 1, NORMED_LAST, true, false, false, true, OPD_FLOAT64, NULL, NULL, {NULL}},
+        {"rows", 10, 1, NORMED_ROWS, true, false, false, true, OPD_FLOAT32, NULL, NULL, {NULL}},
+        {"read twice", 8, 1, NORMED_TWICE, true, false, false, false, OPD_FLOAT32, NULL, NULL, {NULL}},
+        {"a result, too", 8, 1, NORMED_SHOWN, true, false, false, false, OPD_FLOAT32, NULL, NULL, {NULL}},
+        {"no variance", 8, 1, NORMED_FLAT, true, false, false, false, OPD_FLOAT32, NULL, NULL, {NULL}}};
+    size_t i;
+    if (!have_compiler()) { SKIP("no cc"); }
+    CHECK_OR_RETURN(new_folder() != NULL);
+    for (i = 0; i < sizeof all / sizeof *all; i++) { add_normed(&all[i]); }
+    run_units(CHECKED);
+    remove_folder();
+}
 /* What is an error of a run is a number that the function returns. */
 TEST(errors_of_runs) {
     if (!have_compiler()) { SKIP("no cc"); }
