@@ -617,7 +617,7 @@ TEST(norms_behind_products) {
     if (!have_compiler()) { SKIP("no cc"); }
     CHECK_OR_RETURN(new_folder() != NULL);
     for (i = 0; i < sizeof all / sizeof *all; i++) { add_normed(&all[i]); }
-    run_units(CHECKED);
+    run_units(UNIT_COMPILER, CHECKED);
     remove_folder();
 }
 /* What is an error of a run is a number that the function returns. */
