@@ -66,6 +66,36 @@ static void derivatives(void) {
     OK(opd_backward(opd_sum(opd_mul(all, numbers(5 * size, 0, 1, OPD_FLOAT32)))) == 0);
     OK(is(opd_tensor_grad(x), 5, 5.0 * rank * size, size));
 }
+/* Of a tie every rank that has the extreme value gets its share, in the gradient's dtype. */
+static void extremes(opd_scalar_type dtype) {
+    const int rank = rank_here, size = size_here;
+    opd_tensor *const x = opd_tensor_set_requires_grad(numbers(3, 1, 2, dtype), true);
+    OK(opd_backward(opd_sum(opd_mul_Scalar(opd_all_reduce(x, "max", "world"), OPD_V(size)))) == 0);
+    OK(is(opd_tensor_grad(x), 3, size, 0) && opd_dtype(opd_tensor_grad(x)) == dtype);
+    opd_tensor *const y = opd_tensor_set_requires_grad(numbers(3, rank, 1, dtype), true);
+    OK(opd_backward(opd_sum(opd_all_reduce(y, "min", "world"))) == 0);
+    OK(is(opd_tensor_grad(y), 3, rank == 0 ? size : 0, 0));
+}
+/* isend and irecv as operators, all of them begun before anybody waits. */
+static opd_tensor *pair_call(const char *name, opd_tensor *tensor, int peer, int tag) {
+    const opd_value args[4] = {opd_value_tensor(tensor), opd_value_int(peer), opd_value_int(tag),
+                               opd_value_str("world")};
+    return opd_call_op(opd_find(name), args, 4);
+}
+static void pairs(void) {
+    const int rank = rank_here, size = size_here, next = (rank + 1) % size, last = (rank + size - 1) % size;
+    opd_tensor *got[6];
+    if (size < 2) { return; }
+    for (int i = 0; i < 6; i++) {
+        const int64_t count = i % 2 ? 200000 : 5; /* sizes on both sides of where MPI waits for the receiver */
+        got[i] = pair_call("_c10d_functional::irecv", numbers(count, -1, 0, OPD_FLOAT32), last, i);
+    }
+    for (int i = 5; i >= 0; i--) {
+        const int64_t count = i % 2 ? 200000 : 5;
+        OK(opd_numel(pair_call("_c10d_functional::isend", numbers(count, rank + i, 1, OPD_FLOAT32), next, i)) == 0);
+    }
+    for (int i = 0; i < 6; i++) { OK(is(got[i], i % 2 ? 200000 : 5, last + i, 1)); }
+}
 static void parts(opd_group *world) {
     const int rank = rank_here, size = size_here, next = (rank + 1) % size, last = (rank + size - 1) % size;
     opd_tensor *const mine = numbers(4, 10 * rank, 1, OPD_FLOAT32), *const its = numbers(4, -1, 0, OPD_FLOAT32);
@@ -285,6 +315,9 @@ int main(int argc, char **argv) {
     OPD_SCOPE {
         for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++) { values(dtypes[i]); }
         derivatives();
+        extremes(OPD_FLOAT32);
+        extremes(OPD_FLOAT16);
+        pairs();
         parts(world);
         overlaps();
         shards(world, false);

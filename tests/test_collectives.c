@@ -52,6 +52,8 @@ static const char *const schemas[] = {
     "group_name) -> Tensor",
     "_c10d_functional::broadcast(Tensor input, int src, str group_name) -> Tensor",
     "_c10d_functional::broadcast_(Tensor(a!) input, int src, str group_name) -> Tensor(a!)",
+    "_c10d_functional::isend(Tensor tensor, int dst, int tag, str group_name) -> Tensor",
+    "_c10d_functional::irecv(Tensor(a!) tensor, int src, int tag, str group_name) -> Tensor(a!)",
     "_c10d_functional::wait_tensor(Tensor tensor) -> Tensor",
     "_c10d_functional::wait_tensors(Tensor[] tensors) -> Tensor[]",
     "_c10d_functional_autograd::all_to_all_single(Tensor input, SymInt[] output_split_sizes, SymInt[] "
@@ -60,7 +62,7 @@ static const char *const schemas[] = {
     "Tensor",
     "_c10d_functional_autograd::all_gather_into_tensor(Tensor input, int group_size, str group_name) -> Tensor",
     "_c10d_functional_autograd::_wrap_tensor_autograd(Tensor input) -> Tensor"};
-/* Those of PyTorch 2.15, where Any (a str, or an object of Python) is str. */
+/* Those of PyTorch 2.15, where Any (a str, or an object of Python) is str; there irecv does not say that it writes. */
 TEST(schemas_are_pytorchs) {
     for (size_t i = 0; i < sizeof schemas / sizeof *schemas; i++) {
         char name[100], text[400];
@@ -101,6 +103,7 @@ static int cases_of(one_case *all) {
     const opd_value sum = opd_value_str("sum"), avg = opd_value_str("avg"), self = opd_value_str("self");
     const opd_value one = opd_value_int(1), zero = opd_value_int(0), split = opd_value_ints(three, 1);
     const one_case list[] = {{"all_reduce", 2, {sum, self, self}}, {"all_reduce", 2, {avg, self, self}},
+        {"all_reduce", 2, {opd_value_str("max"), self, self}}, {"all_reduce", 2, {opd_value_str("min"), self, self}},
         {"all_gather_into_tensor", 2, {one, self, self}}, {"reduce_scatter_tensor", 3, {sum, one, self}},
         {"reduce_scatter_tensor", 3, {avg, one, self}}, {"all_to_all_single", 3, {split, split, self}},
         {"broadcast", 2, {zero, self, self}}, {"wait_tensor", 0, {self, self, self}}};
@@ -233,8 +236,8 @@ TEST(mistakes_are_named) {
     CHECK(opd_group_reduce(opd_group_find("self"), opd_t(opd_ones(OPD_INTS(2, 3), OPD_FLOAT32)), "sum", 0) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "has gaps");
     opd_tensor *const leaf = opd_tensor_set_requires_grad(floats(3, 0, 1), true);
-    CHECK_INT(opd_backward(opd_sum(opd_all_reduce(leaf, "max", "self"))), -1);
-    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "has a derivative for sum and avg, not for max");
+    CHECK_INT(opd_backward(opd_sum(opd_all_reduce(leaf, "product", "self"))), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "has no derivative here for product");
 }
 
 //== several ranks =====================================================================================================
@@ -332,6 +335,38 @@ static void differentiates(opd_group *group, int rank, void *user) {
     CHECK_INT(opd_autograd_grad((opd_tensor *const *)&sum, 1, &x, 1, &options, &second), 0);
     HOLDS(second, 24, 72, 120, 168);              /* 2 ranks * 2 ranks * 6 (2 i + 1) */
 }
+/* By torch.distributed._functional_collectives.all_reduce of PyTorch 2.15 over gloo: two ranks, ties and NaN. */
+static void differentiates_extremes(opd_group *group, int rank, void *user) {
+    const char *const world = opd_group_name(group);
+    (void)user;
+    opd_tensor *const weights = opd_mul_Scalar(floats(5, 1, 1), OPD_V(rank + 1));
+    for (int most = 0; most < 2; most++) {
+        opd_tensor *const x = floats(5, 1, 1);
+        float *const data = opd_data_f32(x);
+        data[2] = rank == 0 ? NAN : 3;
+        data[3] = (float)(4 + rank);
+        data[4] = 0;
+        opd_tensor_set_requires_grad(x, true);
+        opd_tensor *const y = opd_all_reduce(x, most ? "max" : "min", world);
+        if (rank == 0) { CHECK_NEAR(opd_item_f64(opd_select(y, 0, 3)), most ? 5 : 4, 0); }
+        CHECK_INT(opd_backward(opd_sum(opd_mul(y, weights))), 0);
+        if (rank == 0 && most) { HOLDS(opd_tensor_grad(x), 1.5, 3, 9, 0, 7.5); }
+        if (rank == 1 && most) { HOLDS(opd_tensor_grad(x), 1.5, 3, 0, 12, 7.5); }
+        if (rank == 0 && !most) { HOLDS(opd_tensor_grad(x), 1.5, 3, 9, 12, 7.5); }
+        if (rank == 1 && !most) { HOLDS(opd_tensor_grad(x), 1.5, 3, 0, 0, 7.5); }
+    }
+    opd_tensor *x = opd_tensor_set_requires_grad(opd_to_dtype(floats(2, 1, 4), OPD_FLOAT64), true);
+    CHECK_INT(opd_backward(opd_sum(opd_all_reduce(x, "max", world))), 0);
+    HOLDS(opd_tensor_grad(x), 1, 1);
+    CHECK_INT(opd_dtype(opd_tensor_grad(x)), OPD_FLOAT64);
+    x = opd_tensor_set_requires_grad(floats(2, 1 + rank, 4), true);
+    CHECK_INT(opd_backward(opd_sum(opd_all_reduce(x, "product", world))), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "all_reduce has no derivative here for product");
+    opd_tensor *const twice = opd_mul_Scalar(x, OPD_V(2));
+    CHECK_INT(opd_backward(opd_sum(opd_all_reduce_(twice, "max", world))), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "all_reduce_ has no derivative here for max");
+}
+TEST(derivatives_of_extremes_are_pytorchs) { all_ranks(2, differentiates_extremes, false); }
 TEST(derivatives_are_of_the_sum_of_all_ranks_losses) { all_ranks(2, differentiates, false); }
 
 //== who waits =========================================================================================================
@@ -458,6 +493,69 @@ static void sends(opd_group *group, int rank, void *user) {
     CHECK_ERROR(OPD_ERROR_NOT_FOUND, "'world");
 }
 TEST(ranks_send_gather_scatter_and_split) { all_ranks(3, sends, false); }
+
+static opd_tensor *pair_call(const char *name, opd_tensor *tensor, int peer, int tag, const char *world) {
+    const opd_value args[4] = {opd_value_tensor(tensor), opd_value_int(peer), opd_value_int(tag), opd_value_str(world)};
+    return call(name, args, 4);
+}
+/* Sends twice its input to the next rank, whose result is that and 1 more; nobody uses what isend returns. */
+typedef struct ring { const char *world; int next, last; } ring;
+static int goes_round(void *user, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs) {
+    const ring *const its = (const ring *)user;
+    opd_tensor *const got = pair_call("irecv", opd_zeros_like(inputs[0]), its->last, 2, its->world);
+    (void)pair_call("isend", opd_mul_Scalar(inputs[0], OPD_V(2)), its->next, 2, its->world);
+    (void)opd_mul_Scalar(inputs[0], OPD_V(7));    /* where what is sent lay, were it free */
+    outputs[0] = opd_add_Scalar(got, OPD_V(1));
+    return ninputs == 1 && outputs[0] ? 1 : -1;
+}
+static void sends_by_operators(opd_group *group, int rank, void *user) {
+    const int size = opd_group_size(group), next = (rank + 1) % size, last = (rank + size - 1) % size;
+    const char *const world = opd_group_name(group);
+    ring its = {world, next, last};
+    opd_tensor *const mine = floats(3, 10 * rank, 1), *const got = floats(3, -1, 0);
+    (void)user;
+    opd_tensor *const received = pair_call("irecv", got, last, 4, world);     /* both are on their way */
+    opd_tensor *const sent = pair_call("isend", mine, next, 4, world);
+    CHECK(received == got);
+    CHECK_INT(opd_numel(sent), 0);
+    HOLDS(got, 10 * last, 10 * last + 1, 10 * last + 2);
+    (void)opd_mul_Scalar_(mine, OPD_V(0));        /* waits for the send */
+    opd_value wait[1] = {opd_value_tensor(sent)};
+    CHECK(call("wait_tensor", wait, 1) == sent);
+    opd_tensor *const other = opd_t(opd_zeros(OPD_INTS(2, 3), OPD_FLOAT32));
+    CHECK(pair_call("irecv", other, last, 4, world) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "irecv: the tensor has gaps");
+    CHECK(pair_call("isend", mine, size, 4, world) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "isend: rank 3 with tag 4");
+    CHECK(pair_call("isend", mine, next, -1, world) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "with tag -1");
+    CHECK(pair_call("isend", mine, rank, 0, world) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "is this process itself");
+    opd_tensor *const x = floats(3, rank, 1);
+    opd_graph *const graph = opd_graph_trace(goes_round, &its, (opd_tensor *const *)&x, 1, NULL);
+    CHECK_OR_RETURN(graph != NULL);
+    CHECK_INT(opd_graph_dce(graph), 0);
+    CHECK_INT(opd_graph_count(graph, "_c10d_functional::isend"), 1);
+    CHECK(opd_graph_cse(graph) >= 0 && opd_graph_fold(graph) >= 0);
+    for (int i = 0; i < 3; i++) {
+        OPD_SCOPE {
+            opd_tensor *y = NULL;
+            if (rank == i) { thread_rest(2000); }
+            CHECK_INT(opd_graph_run(graph, (opd_tensor *const *)&x, 1, &y, 1), 1);
+            HOLDS(y, 2 * last + 1, 2 * last + 3, 2 * last + 5);
+        }
+    }
+    opd_graph_free(graph);
+    opd_tensor *const fake = opd_tensor_new_on(OPD_INTS(6, 2), OPD_FLOAT32, opd_device_of(OPD_META, -1));
+    CHECK_INT(opd_numel(pair_call("isend", fake, 0, 0, "anywhere")), 0);
+    CHECK(pair_call("irecv", fake, 0, 0, "anywhere") == fake);
+    opd_tensor *const grown = opd_mul_Scalar(opd_tensor_set_requires_grad(floats(3, 1, 1), true), OPD_V(2));
+    (void)pair_call("isend", mine, next, 4, world);
+    CHECK(pair_call("irecv", grown, last, 4, world) == grown);
+    CHECK_INT(opd_backward(opd_sum(grown)), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "derivative for _c10d_functional::irecv is not implemented");
+}
+TEST(sends_are_operators_and_stay_in_graphs) { all_ranks(3, sends_by_operators, false); }
 
 //== what goes wrong ===================================================================================================
 
