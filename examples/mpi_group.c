@@ -11,8 +11,9 @@
    MPI_THREAD_MULTIPLE any, with MPI_THREAD_SERIALIZED one after the other (this file sees to that), otherwise the main
    main thread alone, which is an error of the others.
 
-   A rank that ends while others wait for it: those on its machine see that within a second, and fail with its name;
-   those on other machines fail by the group's time limit, unless MPI ends the job before. */
+   A rank that gives up (opd_group_abandon) tells the others, which look for that while they wait.  One that ends while
+   others wait for it: those on its machine see that within a second, and fail with
+   its name; those on other machines fail by the group's time limit, unless MPI ends the job before. */
 #include "../opdispatch.h"
 
 #include <errno.h>
@@ -28,7 +29,15 @@
 
 /* Where a rank runs: machine and namespace of process numbers, and its number. */
 typedef struct mpi_peer { char place[128]; long process; int watched; } mpi_peer;
-typedef struct mpi_group { MPI_Comm comm; int rank, size; mpi_peer *peers; } mpi_group;
+/* Over `notices` ranks tell each other that they give up. */
+enum { MPI_GROUP_WHY = 300 };
+typedef struct mpi_group {
+    MPI_Comm comm, notices;
+    int rank, size;
+    mpi_peer *peers;
+    char why[MPI_GROUP_WHY];                      /* what a rank says that gave up, or "" */
+    MPI_Request *told;                            /* [size] what this one says to each, when it did */
+} mpi_group;
 typedef struct mpi_request {
     MPI_Request request;
     double looked, missed;       /* when peers were looked at last; since when one is gone, 0: none is */
@@ -138,9 +147,42 @@ static int mpi_group_missing(const mpi_group *group, char *text, size_t cap) {
     }
     return count;
 }
+/* Fails where another rank has said that it gives up; 0 where none has. */
+static int mpi_group_heard(mpi_group *group) {
+    MPI_Status status;
+    int here = 0;
+    if (!group->why[0] && mpi_group_enter() == 0) {
+        if (MPI_Iprobe(MPI_ANY_SOURCE, 0, group->notices, &here, &status) == MPI_SUCCESS && here) {
+            (void)MPI_Recv(group->why, MPI_GROUP_WHY, MPI_CHAR, status.MPI_SOURCE, 0, group->notices,
+                           MPI_STATUS_IGNORE);
+        }
+        mpi_group_leave();
+    }
+    return group->why[0] ? opd_fail(OPD_ERROR_KERNEL, "%s", group->why) : 0;
+}
+/* Tells all others why this rank gives up. */
+static int mpi_group_abandon(void *user, const char *why) {
+    mpi_group *const group = (mpi_group *)user;
+    const long begun = mpi_group_clock();
+    int done = 0;
+    group->told = (MPI_Request *)malloc((size_t)group->size * sizeof(MPI_Request));
+    if (!group->told || mpi_group_enter()) { return -1; }
+    (void)snprintf(group->why, sizeof group->why, "%s", why);
+    for (int i = 0; i < group->size; i++) {
+        group->told[i] = MPI_REQUEST_NULL;
+        if (i != group->rank) {
+            (void)MPI_Isend(group->why, MPI_GROUP_WHY, MPI_CHAR, i, 0, group->notices, &group->told[i]);
+        }
+    }
+    while (!done && mpi_group_clock() - begun < 1000) {       /* small messages leave at once */
+        if (MPI_Testall(group->size, group->told, &done, MPI_STATUSES_IGNORE) != MPI_SUCCESS) { break; }
+    }
+    mpi_group_leave();
+    return 0;
+}
 /* Looks whether others have ended, now and then; -1 with an error that names them, when they have been gone for half a
    second, in which what they sent before may still come, or when this process was told to end. */
-static int mpi_group_look(const mpi_group *group, mpi_request *request, double now) {
+static int mpi_group_look(mpi_group *group, mpi_request *request, double now) {
     char who[300];
     const int told = mpi_group_told;
     if (!told && now - request->looked < 0.1) { return 0; }
@@ -149,6 +191,7 @@ static int mpi_group_look(const mpi_group *group, mpi_request *request, double n
         return 0;
     }
     request->looked = now;
+    if (mpi_group_heard(group)) { return -1; }
     const int count = mpi_group_missing(group, who, sizeof who);
     if (count && request->missed == 0) { request->missed = now; }
     if (count && (told || now - request->missed >= 0.5)) {
@@ -338,6 +381,7 @@ static int mpi_group_start(void *user, const opd_transfer *transfer, void **out)
     const mpi_group *const group = (const mpi_group *)user;
     const bool reduces = transfer->kind == OPD_COLLECTIVE_ALL_REDUCE || transfer->kind == OPD_COLLECTIVE_REDUCE ||
         transfer->kind == OPD_COLLECTIVE_REDUCE_SCATTER;
+    if (group->why[0]) { return opd_fail(OPD_ERROR_KERNEL, "%s", group->why); }
     if (transfer->count > INT_MAX / (transfer->kind == OPD_COLLECTIVE_ALL_GATHER ||
                                      transfer->kind == OPD_COLLECTIVE_REDUCE_SCATTER ? group->size : 1)) {
         return opd_fail(OPD_ERROR_SHAPE, "MPI moves at most 2^31 - 1 elements at once");
@@ -364,7 +408,7 @@ static int mpi_group_start(void *user, const opd_transfer *transfer, void **out)
     return 0;
 }
 static int mpi_group_test(void *user, void *its, int64_t wait_us) {
-    const mpi_group *const group = (const mpi_group *)user;
+    mpi_group *const group = (mpi_group *)user;
     mpi_request *const request = (mpi_request *)its;
     char who[300];
     bool failed = false;
@@ -397,7 +441,11 @@ static void mpi_group_destroy(void *user) {
     mpi_group *const group = (mpi_group *)user;
     int finalized = 0;
     (void)MPI_Finalized(&finalized);
-    if (!finalized) { (void)MPI_Comm_free(&group->comm); }
+    if (group->why[0]) { return; }                /* what was begun and never ends stays MPI's, with what it names */
+    if (!finalized) {
+        (void)MPI_Comm_free(&group->comm);
+        (void)MPI_Comm_free(&group->notices);
+    }
     free(group->peers);
     free(group);
 }
@@ -408,6 +456,10 @@ static int mpi_group_table(MPI_Comm comm, opd_group_desc *desc) {
     if (!group) { return opd_fail(OPD_ERROR_MEMORY, "no memory"); }
     group->comm = comm;
     (void)MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    if (MPI_Comm_dup(comm, &group->notices) != MPI_SUCCESS) {
+        free(group);
+        return opd_fail(OPD_ERROR_KERNEL, "MPI_Comm_dup failed");
+    }
     (void)MPI_Comm_rank(comm, &group->rank);
     (void)MPI_Comm_size(comm, &group->size);
     group->peers = mpi_group_meet(comm, group->rank, group->size);
@@ -417,6 +469,7 @@ static int mpi_group_table(MPI_Comm comm, opd_group_desc *desc) {
     desc->test = mpi_group_test;
     desc->split = mpi_group_split;
     desc->destroy = mpi_group_destroy;
+    desc->abandon = mpi_group_abandon;
     desc->user = group;
     return 0;
 }

@@ -141,6 +141,27 @@ static void overlaps(void) {
     for (int i = 39; i >= 0; i--) { OK(is(all[i], 1 + 997 * i, size_here, 0)); }
     for (int i = 0; i < 10; i++) { (void)opd_all_reduce(opd_ones(OPD_INTS(5000), OPD_FLOAT32), "sum", "world"); }
 }
+/* One rank gives up, of an allocation that fails, while the others wait: all learn why, and other groups go on. */
+static void gives_up(int odd) {
+    opd_group *const short_lived = mpi_group_register("short-lived", MPI_COMM_WORLD, false, 20000);
+    opd_tensor *const x = numbers(4, 0, 1, OPD_FLOAT32);
+    OK(is(opd_all_reduce(x, "sum", "short-lived"), 4, 0, size_here));
+    if (odd) {
+        (void)opd_memory_fail_at(1, true);
+        OK(!opd_empty(OPD_INTS(1000), OPD_FLOAT32));
+        (void)opd_memory_fail_at(0, false);
+        OK(!opd_all_reduce(x, "sum", "short-lived"));         /* tells the others */
+        OK(failed_with("out of memory"));
+    } else {
+        OK(!opd_add(opd_all_reduce(x, "sum", "short-lived"), x));
+        OK(failed_with("has given up: aten::empty.memory_format: out of memory"));
+    }
+    OK(!opd_work_wait(opd_group_barrier(opd_group_find("world"))));
+    OK(!opd_all_reduce(x, "sum", "short-lived"));
+    OK(failed_with("has given up: aten::empty.memory_format: out of memory"));
+    (void)opd_group_unregister(short_lived);
+    opd_error_clear();
+}
 static void checks(void) {
     const int odd = rank_here == size_here - 1;
     if (size_here < 2) { return; }
@@ -164,6 +185,7 @@ static void checks(void) {
         OK(is(opd_all_reduce(x, "sum", "impatient"), 4, 0, size_here));       /* late: MPI itself still does it */
     }
     if (!odd) { OK(opd_work_wait(opd_group_barrier(opd_group_find("world"))) == 0); }
+    gives_up(odd);
     (void)impatient;                              /* its failed work is MPI's: it stays until MPI ends */
 }
 

@@ -611,6 +611,29 @@ TEST(a_rank_that_stays_away_is_an_error) {
     run_ranks(2, stays_away, NULL, false, 200, messages);
     CHECK(strstr(messages[0], "a rank has ended") != NULL);
 }
+/* Rank 1 gives up, while the others wait, or before they come. */
+static void gives_up(opd_group *group, int rank, void *user) {
+    opd_tensor *const x = floats(4, 0, 1);
+    const char *const world = opd_group_name(group);
+    (void)user;
+    HOLDS(opd_all_reduce(x, "sum", world), 0, 3, 6, 9);
+    if (rank == 1) {
+        CHECK(opd_reshape(x, OPD_INTS(3)) == NULL);
+        CHECK_INT(opd_group_abandon(group, "the disk is full"), 0);
+        CHECK_ERROR(OPD_ERROR_SHAPE, "shape '[3]' is invalid");               /* which was pending */
+    } else {
+        CHECK(opd_add(opd_all_reduce(x, "sum", world), x) == NULL);
+        CHECK(strstr(opd_error_message(), "rank 1 of process group 'world1' has given up: the disk is full"));
+        opd_error_clear();
+    }
+    CHECK(opd_group_barrier(group) == NULL);
+    CHECK_ERROR(OPD_ERROR_KERNEL, "rank 1 of process group 'world1' has given up: the disk is full");
+}
+TEST(a_rank_that_gives_up_says_so_on_all) {
+    all_ranks(3, gives_up, false);
+    CHECK_INT(opd_group_abandon(NULL, "x"), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "the process group is NULL");
+}
 static void cut(opd_group *group, int rank, void *user) {
     (void)user;
     (void)rank;
@@ -808,6 +831,41 @@ static void cannot(opd_group *group, int rank, void *user) {
     CHECK_INT(opd_backward(opd_sum(both[0])), 0);                             /* without hooks */
 }
 TEST(what_cannot_be_trained_in_parallel_is_said) { all_ranks(2, cannot, false); }
+/* One rank leaves a parameter out: all say which, and go on. */
+static void lacks(opd_group *group, int rank, void *user) {
+    const opd_scalar_type dtype = *(const opd_scalar_type *)user;
+    opd_tensor *params[3];
+    opd_parallel_options options;
+    for (int i = 0; i < 3; i++) {
+        params[i] = opd_tensor_set_requires_grad(opd_to_dtype(floats(2 + i, 1, 1), dtype), true);
+    }
+    for (int way = 0; way < 4; way++) {
+        memset(&options, 0, sizeof options);
+        options.bucket_bytes = way & 1 ? 8 : 0;
+        opd_parallel *const parallel = opd_data_parallel(params, 3, group, &options);
+        CHECK_OR_RETURN(parallel != NULL);
+        for (int turn = 0; turn < 3; turn++) {
+            opd_tensor *loss = opd_add(opd_sum(params[0]), opd_sum(params[2]));
+            if (rank != 1 || turn != 1) { loss = opd_add(loss, opd_sum(opd_mul_Scalar(params[1], OPD_V(rank)))); }
+            if (way & 2) { CHECK_INT(opd_parallel_begin(parallel, 2), 6); }
+            CHECK_INT(opd_backward(loss), turn == 1 ? -1 : 0);
+            if (turn == 1) {
+                CHECK_ERROR(OPD_ERROR_AUTOGRAD, "parameter 1 of 3 got no gradient in this backward on rank 1 (find_");
+            } else { HOLDS(opd_tensor_grad(params[1]), 1, 1, 1); }            /* the mean of 0, 1, 2 */
+            for (int i = 0; i < 3; i++) { (void)opd_tensor_set_grad(params[i], NULL); }
+        }
+        opd_parallel_free(parallel);
+    }
+}
+TEST(a_parameter_that_one_rank_leaves_out_is_an_error_of_all) {
+    opd_scalar_type dtype = OPD_FLOAT32;
+    static char messages[RANKS_MOST][600];
+    run_ranks(3, lacks, &dtype, false, 20000, messages);
+    for (int rank = 0; rank < 3; rank++) { CHECK_STR(messages[rank], ""); }
+    dtype = OPD_FLOAT64;
+    run_ranks(3, lacks, &dtype, true, 20000, messages);
+    for (int rank = 0; rank < 3; rank++) { CHECK_STR(messages[rank], ""); }
+}
 
 //== sharded training ==================================================================================================
 
@@ -1164,6 +1222,56 @@ TEST(allocations_that_fail_are_errors) {
     each_allocation_fails(false);
     CHECK_INT(all_of_it(true), 1);                /* the last one is whole, whatever failed */
     shell("rm -r %s");
+}
+/* All of it on two ranks, up to an allocation of one of them that fails: no rank waits until the time limit. */
+typedef struct ranks_fail { int64_t at, seen; bool sharded; int done[2]; } ranks_fail;
+static void trains_until(opd_group *group, int rank, void *user) {
+    ranks_fail *const run = (ranks_fail *)user;
+    opd_tensor *params[2] = {opd_tensor_set_requires_grad(wave(OPD_INTS(5, 3), 1), true),
+                             opd_tensor_set_requires_grad(wave(OPD_INTS(3), 2), true)}, *whole[2];
+    if (opd_work_wait(opd_group_barrier(group))) { return; }
+    if (rank == 0) { (void)opd_memory_fail_at(run->at, false); }
+    opd_parallel *const parallel = run->sharded ? opd_sharded_parallel(params, 2, group, NULL)
+        : opd_data_parallel(params, 2, group, NULL);
+    opd_optimizer *const sgd = parallel ? opd_sgd_new(params, 2, NULL) : NULL;
+    for (int step = 0; step < 2 && sgd && opd_ok(); step++) {
+        OPD_SCOPE {
+            const bool more = opd_parallel_begin(parallel, 2) > 0;
+            for (int i = 0; i < 2; i++) {
+                whole[i] = run->sharded ? opd_parallel_full(parallel, params[i]) : params[i];
+            }
+            opd_tensor *const loss = more ? opd_sum(opd_mul(opd_mul(whole[0], whole[0]), whole[1])) : NULL;
+            run->done[rank] = loss && opd_backward(loss) == 0 && opd_optimizer_step(sgd) == 0 &&
+                opd_all_reduce(opd_detach(loss), "avg", opd_group_name(group)) != NULL;
+        }
+    }
+    if (opd_ok()) { (void)opd_work_wait(opd_group_barrier(group)); }          /* nobody ends before all have seen */
+    opd_optimizer_free(sgd);
+    opd_parallel_free(parallel);
+    if (rank == 0) { run->seen = opd_memory_fail_at(0, false); }
+}
+static void each_rank_fails(bool sharded) {
+    static char messages[RANKS_MOST][600];
+    int both = 0;
+    for (int64_t at = 1; at < 100000; at += at < 40 ? 1 : 7) {
+        ranks_fail run;
+        memset(&run, 0, sizeof run);
+        run.at = at;
+        run.sharded = sharded;
+        run_ranks(2, trains_until, &run, false, 60000, messages);
+        CHECK_OR_RETURN(!messages[0][0] == !messages[1][0]);
+        for (int rank = 0; rank < 2; rank++) {
+            CHECK_OR_RETURN(!strstr(messages[rank], "it was not done after"));
+            CHECK_OR_RETURN(messages[rank][0] || run.done[rank]);
+        }
+        both += messages[0][0] != 0;
+        if (run.seen < at && !messages[0][0]) { break; }
+    }
+    CHECK(both > 20);
+}
+TEST(an_allocation_that_fails_on_one_rank_is_an_error_of_all) {
+    each_rank_fails(false);
+    each_rank_fails(true);
 }
 
 CHECK_MAIN()

@@ -17,6 +17,7 @@ typedef struct thread_world {
     pthread_mutex_t lock;
     int size, users;
     int refuse_at;                                /* all calls from this one on fail; 0: none */
+    char abandoned[300];                          /* why a rank does not go on */
     opd_transfer posted[RANKS_MOST][CALLS_MOST];
     int begun[CALLS_MOST], read[CALLS_MOST];      /* how many ranks have begun call i, and have read the others' */
     int calls[RANKS_MOST];
@@ -126,6 +127,11 @@ static inline int thread_start(void *user, const opd_transfer *transfer, void **
         free(request);
         return opd_fail(OPD_ERROR_USER, "the cable is cut");
     }
+    if (world->abandoned[0]) {
+        (void)pthread_mutex_unlock(&world->lock);
+        free(request);
+        return opd_fail(OPD_ERROR_USER, "%s", world->abandoned);
+    }
     if (transfer->kind == OPD_COLLECTIVE_SEND) {
         const size_t bytes = (size_t)transfer->count * opd_dtype_size(transfer->dtype);
         message *const sent = (message *)malloc(sizeof *sent + bytes);
@@ -178,10 +184,17 @@ static inline bool thread_try(const thread_rank *its, thread_request *request) {
     request->temp = NULL;
     return true;
 }
+/* Whether a request can still be done when a rank has given up, whose memory may be gone. */
+static inline bool thread_may_end(const thread_world *world, const thread_request *request) {
+    return request->transfer.kind == OPD_COLLECTIVE_SEND ||
+        (request->has_read && world->read[request->call] == world->size);
+}
 static inline int thread_test(void *user, void *request, int64_t wait_us) {
     thread_rank *const its = (thread_rank *)user;
     (void)pthread_mutex_lock(&its->world->lock);
-    const bool done = thread_try(its, (thread_request *)request);
+    const bool lost = its->world->abandoned[0] && !thread_may_end(its->world, (const thread_request *)request);
+    const bool done = lost || thread_try(its, (thread_request *)request);
+    if (lost) { (void)opd_fail(OPD_ERROR_USER, "%s", its->world->abandoned); }
     for (thread_request **at = &its->requests; done && *at; at = &(*at)->next) {
         if (*at == (thread_request *)request) {
             *at = (*at)->next;
@@ -189,8 +202,16 @@ static inline int thread_test(void *user, void *request, int64_t wait_us) {
         }
     }
     (void)pthread_mutex_unlock(&its->world->lock);
+    if (lost) { free(((thread_request *)request)->temp); }
     if (done) { free(request); } else if (wait_us > 0) { thread_rest(20); }
-    return done;
+    return lost ? -1 : done;
+}
+static inline int thread_abandon(void *user, const char *why) {
+    thread_world *const world = ((thread_rank *)user)->world;
+    (void)pthread_mutex_lock(&world->lock);
+    if (!world->abandoned[0]) { (void)snprintf(world->abandoned, sizeof world->abandoned, "%s", why); }
+    (void)pthread_mutex_unlock(&world->lock);
+    return 0;
 }
 static inline void thread_destroy(void *user) {
     thread_rank *const its = (thread_rank *)user;
@@ -233,6 +254,7 @@ static inline opd_group *thread_group_new(thread_world *world, int rank, const c
     desc.test = thread_test;
     desc.split = thread_split;
     desc.destroy = thread_destroy;
+    desc.abandon = thread_abandon;
     desc.user = its;
     desc.checked = checked;
     desc.timeout_ms = timeout_ms;
@@ -262,6 +284,7 @@ static int thread_split(void *user, const int32_t *ranks, int32_t count, opd_gro
     out->test = thread_test;
     out->split = thread_split;
     out->destroy = thread_destroy;
+    out->abandon = thread_abandon;
     out->user = its;
     return 0;
 }
@@ -283,8 +306,7 @@ static inline void *ranked_main(void *arg) {
     opd_group *const group = thread_group_new(one->world, one->rank, name, one->checked, one->timeout_ms);
     OPD_SCOPE { one->run(group, one->rank, one->user); }
     (void)snprintf(one->message, sizeof one->message, "%s", opd_ok() ? "" : opd_error_message());
-    opd_error_clear();
-    (void)opd_group_unregister(group);
+    (void)opd_group_unregister(group);            /* with the error, of which the others learn */
     opd_error_clear();
     return NULL;
 }
