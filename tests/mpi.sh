@@ -1,6 +1,7 @@
 #!/bin/sh
-# Collectives over MPI: builds examples/mpi_group.c, tests/mpi_ranks.c, examples/digits_mpi.c and examples/sharded_lm.c
-# with each MPI that is here (mpicc.openmpi, mpicc.mpich, or mpicc), and runs them with mpirun -n 1, 2 and 4.
+# Collectives over MPI: builds examples/mpi_group.c, tests/mpi_ranks.c, examples/digits_mpi.c, examples/sharded_lm.c and
+# examples/pipeline_mpi.c with each MPI that is here (mpicc.openmpi, mpicc.mpich, or mpicc), and runs them with
+# mpirun -n 1, 2 and 4.
 # usage: sh tests/mpi.sh [NAME]: only checks with NAME in their names.  CC=clang: the compiler behind mpicc.
 # Prints "ok NAME", "FAIL NAME: why" or "skip NAME: why", then "N passed, N failed".
 set -u
@@ -105,6 +106,20 @@ for kind in openmpi mpich ''; do
         run "$title sharded_lm, saved" 4 '^step .*10/10' "$tmp/lm" --steps 10 --plain --checkpoint "$tmp/lm_checkpoint"
         run "$title sharded_lm, loaded" 2 '^step .*10/10' "$tmp/lm" --steps 10 --plain --checkpoint "$tmp/lm_checkpoint"
         rm -rf "$tmp/lm_checkpoint"
+    fi
+    # the same losses by any number of stages, in either order; and how many microbatches each keeps
+    if wanted "$title pipeline_mpi" &&
+       build "$title pipeline_mpi" "$tmp/pipeline" -O0 -w "$root/examples/pipeline_mpi.c"; then
+        run "$title pipeline_mpi -n 1" 1 '^step  10' "$tmp/pipeline" --steps 10 --plain
+        grep '^step' "$tmp/log" >"$tmp/alone"
+        for way in '2 8 2.1 --plain' '4 8 4.3.2.1 --plain' '4 8 8.8.8.8 --gpipe' '3 2 2.2.1 --plain'; do
+            set -- $way
+            run "$title pipeline_mpi -n $1 --micro $2 $4" "$1" "alive: $3\$" \
+                "$tmp/pipeline" --steps 10 --plain --micro "$2" "$4"
+            grep '^step' "$tmp/log" >"$tmp/together"
+            if cmp -s "$tmp/alone" "$tmp/together"; then good "$title pipeline_mpi, one stage and $way"
+            else diff "$tmp/alone" "$tmp/together"; bad "$title pipeline_mpi, one stage and $way" 'they differ'; fi
+        done
     fi
 done
 [ -n "$found" ] || skip mpi 'neither Open MPI nor MPICH is here (openmpi-bin libopenmpi-dev, mpich libmpich-dev)'
