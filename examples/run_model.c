@@ -41,7 +41,8 @@ static void usage(void) {
           "                  {\"complex\": [real, imaginary]}; devices are strings\n"
           "  --outputs FILE  where the results go: .npz with out0, ..., in_after0, ... and buf_after.NAME, or .json\n"
           "                  with \"out\" and an .npz beside it; of a checkpoint all tensors by path, one alone `tensor`\n"
-          "                  bfloat16, which NumPy does not have, is its bits in int16, under NAME.bf16\n"
+          "                  bfloat16, which NumPy does not have, is its bits in int16, under NAME.bf16; floats of\n"
+          "                  8 bits are theirs in uint8, under NAME.float8_e4m3fn and the like\n"
           "                  (of a checkpoint under NAME, too)\n"
           "  --method NAME   of TorchScript (forward), or the program of an archive with several (the first)\n"
           "  --save FILE     the model with its parameters, buffers and attributes as the first run left them, as PyTorch\n"
@@ -133,13 +134,34 @@ static int results_put(results *all, const char *name, const char *suffix, opd_t
     all->tensors[all->count++] = tensor;
     return 0;
 }
-/* NumPy has no bfloat16: its bits. */
+/* What NumPy does not have goes as its bits, int16 or uint8, under a name that ends so. */
+static const struct bits { opd_scalar_type dtype; const char *end; } bits[] = {
+    {OPD_BFLOAT16, ".bf16"}, {OPD_FLOAT8_E4M3FN, ".float8_e4m3fn"}, {OPD_FLOAT8_E5M2, ".float8_e5m2"},
+    {OPD_FLOAT8_E4M3FNUZ, ".float8_e4m3fnuz"}, {OPD_FLOAT8_E5M2FNUZ, ".float8_e5m2fnuz"},
+    {OPD_FLOAT8_E8M0FNU, ".float8_e8m0fnu"}};
+enum { KINDS_OF_BITS = sizeof bits / sizeof *bits };
+static int bits_of(opd_scalar_type dtype) {
+    int kind = KINDS_OF_BITS;
+    while (kind > 0 && bits[kind - 1].dtype != dtype) { kind--; }
+    return kind - 1;
+}
+/* Returns the tensor of that name, or of its bits; NULL where there is none, or with an error. */
+static opd_tensor *tensor_or_bits(const opd_tensor_file *file, const char *name) {
+    char key[256];
+    for (int kind = 0; kind < KINDS_OF_BITS; kind++) {
+        snprintf(key, sizeof key, "%s%s", name, bits[kind].end);
+        if (opd_tensor_file_find(file, key) < 0) { continue; }
+        return opd_view_dtype(opd_tensor_file_get(file, key), bits[kind].dtype);
+    }
+    return opd_tensor_file_find(file, name) < 0 ? NULL : opd_tensor_file_get(file, name);
+}
 static int results_add(results *all, const char *name, opd_tensor *tensor) {
     if (!tensor) { return -1; }
     tensor = opd_detach(tensor);
-    if (opd_dtype(tensor) != OPD_BFLOAT16) { return results_put(all, name, "", tensor); }
-    tensor = opd_view_dtype(opd_contiguous(tensor), OPD_INT16);
-    return all->plain && results_put(all, name, "", tensor) ? -1 : results_put(all, name, ".bf16", tensor);
+    const int kind = bits_of(opd_dtype(tensor));
+    if (kind < 0) { return results_put(all, name, "", tensor); }
+    tensor = opd_view_dtype(opd_contiguous(tensor), kind ? OPD_UINT8 : OPD_INT16);
+    return all->plain && results_put(all, name, "", tensor) ? -1 : results_put(all, name, bits[kind].end, tensor);
 }
 static int results_write(results *all, const char *path) {
     int rc = opd_ok() ? opd_npz_save(path, (const char *const *)all->names, opd_tensors_of(all->tensors, all->count)) : -1;
@@ -196,13 +218,11 @@ static opd_value tree_dict(const opd_json *json, int64_t list, const opd_tensor_
     return value;
 }
 
-/* {"tensor": "in0"}: of the file beside, as it is or as the bits of bfloat16. */
+/* {"tensor": "in0"}: of the file beside, as it is or as its bits. */
 static opd_value tree_tensor(const char *key, const opd_tensor_file *tensors) {
-    char bits[256];
     if (!tensors) { opd_fail(OPD_ERROR_ARGUMENT, "the tensor '%s' is asked for, and there is no .npz beside the .json", key); }
-    snprintf(bits, sizeof bits, "%s.bf16", key);
-    if (opd_tensor_file_find(tensors, bits) < 0) { return opd_value_tensor(opd_tensor_file_get(tensors, key)); }
-    return opd_value_tensor(opd_view_dtype(opd_tensor_file_get(tensors, bits), OPD_BFLOAT16));
+    opd_tensor *tensor = opd_ok() ? tensor_or_bits(tensors, key) : NULL;
+    return opd_value_tensor(tensor || !opd_ok() ? tensor : opd_tensor_file_get(tensors, key));
 }
 
 /* {"complex": [1.5, -2]} */
@@ -534,13 +554,12 @@ static opd_value as_declared(const opd_program *program, int i, opd_value value)
 static int program_inputs(const opd_program *program, const char *path, opd_value *inputs) {
     opd_tensor_file *file = opd_tensor_file_open(path);
     for (int i = 0; i < opd_program_ninputs(program) && file && opd_ok(); i++) {
-        char key[32], bits[40];
+        char key[32];
         if (opd_program_input_constant(program, i, &inputs[i]) == 1) { continue; }
         snprintf(key, sizeof key, "in%d", i);
-        snprintf(bits, sizeof bits, "in%d.bf16", i);
-        if (opd_tensor_file_find(file, key) < 0 && opd_tensor_file_find(file, bits) < 0) {
-            opd_fail(OPD_ERROR_ARGUMENT, "%s has no %s, the input '%s'", path, key, opd_program_input_name(program, i));
-        } else { inputs[i] = as_declared(program, i, tree_tensor(key, file)); }
+        opd_tensor *input = tensor_or_bits(file, key);
+        if (input) { inputs[i] = as_declared(program, i, opd_value_tensor(input)); }
+        else { opd_fail(OPD_ERROR_ARGUMENT, "%s has no %s, the input '%s'", path, key, opd_program_input_name(program, i)); }
     }
     opd_tensor_file_close(file);
     return opd_ok() ? 0 : -1;
@@ -633,12 +652,11 @@ static void compiled_list(const opd_aoti *model) {
 static int compiled_inputs(const opd_aoti *model, const char *path, opd_tensor **inputs) {
     opd_tensor_file *file = opd_tensor_file_open(path);
     for (int i = 0; i < opd_aoti_ninputs(model) && file && opd_ok(); i++) {
-        char key[32], bits[40];
+        char key[32];
         snprintf(key, sizeof key, "in%d", i);
-        snprintf(bits, sizeof bits, "in%d.bf16", i);
-        if (opd_tensor_file_find(file, key) < 0 && opd_tensor_file_find(file, bits) < 0) {
-            opd_fail(OPD_ERROR_ARGUMENT, "%s has no %s, the input '%s'", path, key, opd_aoti_input_name(model, i));
-        } else { inputs[i] = tree_tensor(key, file).u.t; }
+        opd_tensor *input = tensor_or_bits(file, key);
+        if (input) { inputs[i] = input; }
+        else { opd_fail(OPD_ERROR_ARGUMENT, "%s has no %s, the input '%s'", path, key, opd_aoti_input_name(model, i)); }
     }
     opd_tensor_file_close(file);
     return opd_ok() ? 0 : -1;
