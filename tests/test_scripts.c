@@ -490,6 +490,33 @@ TEST(archives_with_enums_and_hooks_run_and_are_saved) {
     check_archive("scripts/kinds.pt", "[ 0\n 0\n[ CPUFloatType{2} ],  2\n 4\n[ CPUFloatType{2} ],  4\n 8\n[ CPUFloatType{2} ], "
                   "6\n[ CPUFloatType{} ]]");
 }
+/* What an archive holds and what its text names are objects of their own, which are equal: `is` tells them apart. */
+TEST(members_of_enums_in_archives_are_many_objects) {
+    OPD_SCOPED;
+    check_archive("scripts/same.pt", "[False, True, False, True, False, False, False, False, True, False, False, True, True, "
+                  "True, True, True]");
+}
+/* A tuple without a name that is given for one with a name is of that class in what is returned. */
+TEST(tuples_that_are_given_get_their_names) {
+    OPD_SCOPED;
+    static const char source[] = "class P(NamedTuple):\n    a: int\n    b: int\n"
+        "def f(p: P, q: Optional[P]) -> Tuple[List[P], int]:\n    return [p, P(p.b, p.a)], p.b\n";
+    opd_script *script = opd_script_compile(source, NULL);
+    opd_value result;
+    const opd_value pair[] = {opd_value_int(1), opd_value_int(2)};
+    const opd_value tuple = opd_tuple_new(pair, 2), args[] = {tuple, tuple};
+    CHECK_OR_RETURN(script != NULL);
+    CHECK_INT(opd_script_run(script, "f", args, 2, &result), 0);
+    CHECK_OK();
+    const opd_value list = opd_list_at(result, 0);
+    CHECK_INT(opd_list_count(list), 2);
+    for (int i = 0; i < 2; i++) {
+        const char *name = opd_object_class(opd_list_at(list, i));
+        CHECK_STR(name ? name : "none", opd_object_class(opd_list_at(list, 1)));
+    }
+    CHECK(opd_object_class(tuple) == NULL);
+    opd_script_free(script);
+}
 /* Texts that are not ASCII are constants of an archive, and so is what has them in it; functions of complex numbers. */
 TEST(archives_with_words_of_all_kinds) {
     OPD_SCOPED;

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 """Writes scripts/enums.pt, a module with enums, and enums.txt, its graph as PyTorch prints it, with places; kinds.pt, one
-with hooks, futures in a list and lists that grow in place; words.pt, one with texts that are not ASCII, which archives
+with hooks, futures in a list and lists that grow in place; same.pt, one that asks which members are one object; words.pt, one with texts that are not ASCII, which archives
 keep as constants, complex numbers, and questions about tensors; quantized.pt, one whose linear layers round their input
 and have weights of 8 bits.
 
-usage: make_script_kinds.py (with PyTorch 2), then plain_paths.py scripts/enums.pt scripts/kinds.pt scripts/words.pt
-scripts/quantized.pt
+usage: make_script_kinds.py (with PyTorch 2), then plain_paths.py scripts/enums.pt scripts/kinds.pt scripts/same.pt
+scripts/words.pt scripts/quantized.pt
 """
 import cmath
 import os
 from enum import Enum
-from typing import List, Tuple
+from typing import Dict, List, Tuple
 
 import torch
 from torch import Tensor
@@ -42,6 +42,31 @@ class Enums(torch.nn.Module):
             x = x + c.value
             names.append(self.pick(c))
         return x, names, self.mode == Mode.SLOW, self.mode.value
+
+
+@torch.jit.script
+def pick(n: int) -> Color:
+    return Color.RED if n > 0 else Color.GREEN
+
+
+@torch.jit.script
+def is_red(c: Color) -> bool:
+    return c is Color.RED
+
+
+class Same(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.c, self.d = Color.RED, Color.RED
+        self.of: Dict[str, Color] = {"r": Color.RED}
+        self.all: List[Color] = [Color.RED, Color.GREEN, Color.RED]
+
+    def forward(self, x: Tensor) -> List[bool]:
+        a, b = pick(len(x)), pick(len(x))
+        some = [c for c in Color]
+        return [self.c is self.d, self.c is self.c, self.c is Color.RED, self.c is not Color.RED, self.of["r"] is self.all[0],
+                self.all[0] is self.all[2], is_red(a), is_red(self.c), a is b, a is Color.RED, some[0] is a,
+                some[0] is some[0], self.c == self.d, self.c == Color.RED, a == some[0], a != self.all[1]]
 
 
 def before(self, input: Tuple[Tensor]) -> Tuple[Tensor]:
@@ -117,6 +142,8 @@ kinds = Kinds()
 kinds.register_forward_pre_hook(before)
 kinds.register_forward_hook(behind)
 torch.jit.script(kinds).save(os.path.join(here, "scripts/kinds.pt"))
+torch.jit.script(Same()).save(os.path.join(here, "scripts/same.pt"))
 torch.jit.script(Words()).save(os.path.join(here, "scripts/words.pt"))
 print(enums(x), torch.jit.load(os.path.join(here, "scripts/kinds.pt"))(x))
+print(torch.jit.load(os.path.join(here, "scripts/same.pt"))(x))
 print(*torch.jit.load(os.path.join(here, "scripts/words.pt"))(x), sep="\n")
