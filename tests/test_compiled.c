@@ -620,6 +620,161 @@ TEST(norms_behind_products) {
     run_units(UNIT_COMPILER, CHECKED);
     remove_folder();
 }
+//-- what is sorted, added up, or lies in bags ---------------------------------------------------------------------------
+
+static opd_scalar_type order_dtype;
+static int64_t order_dim;
+static bool order_down;
+/* Few different numbers, so that many are equal; of floats some are NaN, zeros of both signs, and infinite. */
+static opd_tensor *to_sort(int64_t rows, int64_t columns, int seed) {
+    const int64_t sizes[2] = {rows, columns};
+    opd_tensor *const x = opd_empty(opd_ints_of(sizes, 2), OPD_FLOAT64);
+    int64_t i;
+    for (i = 0; x && i < rows * columns; i++) {
+        const int64_t k = (i * 7919 + seed) % 23;
+        opd_data_f64(x)[i] = (double)(k - 11);
+        if (!opd_dtype_is_floating(order_dtype)) { opd_data_f64(x)[i] = (double)k; }
+        else if (k == 3) { opd_data_f64(x)[i] = (double)NAN; }
+        else if (k == 5) { opd_data_f64(x)[i] = -(double)INFINITY; }
+        else if (k == 11 && i % 2) { opd_data_f64(x)[i] = -0.0; }
+    }
+    return opd_to_dtype(x, order_dtype);
+}
+static int sorts(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    const int rc = opd_sort_stable(out, in[0], opd_value_bool(true), order_dim, order_down) |
+        opd_topk_full(out + 2, in[0], 3, order_dim, order_down, true);
+    (void)user;
+    (void)n;
+    out[4] = opd_argsort_full(opd_mul_Scalar(in[0], opd_value_int(2)), order_dim, order_down);
+    return rc == 0 && out[4] ? 5 : -1;
+}
+static int adds_up(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user;
+    (void)n;
+    out[0] = opd_cumsum(in[0], order_dim);
+    out[1] = opd_mul_Scalar(opd_cumsum(opd_add(in[0], in[0]), order_dim), opd_value_int(2));
+    out[2] = opd_cumsum(opd_cumsum(opd_t(in[0]), order_dim), 0);
+    return out[2] ? 3 : -1;
+}
+static void add_order(opd_transform_fn fn, int64_t rows, int64_t columns, double tolerance) {
+    unit *const u = &units[nunits];
+    opd_tensor *in[1], *want[MOST_RESULTS];
+    opd_c_options o;
+    opd_graph *g;
+    int i;
+    OPD_SCOPED;
+    memset(u, 0, sizeof *u);
+    memset(&o, 0, sizeof o);
+    in[0] = to_sort(rows, columns, 1);
+    if (fn == adds_up) {
+        in[0] = opd_nan_to_num_full(in[0], opd_value_float(0.5), opd_value_float(2), opd_value_float(-3));
+    }
+    (void)snprintf(u->name, sizeof u->name, "u%d", nunits);
+    (void)snprintf(u->what, sizeof u->what, "    order of %lld x %lld %s, dim %d", (long long)rows, (long long)columns,
+                   opd_dtype_name(order_dtype), (int)order_dim);
+    o.name = u->name;
+    g = opd_graph_trace(fn, NULL, in, 1, NULL);
+    CHECK(g != NULL && opd_graph_write_c(g, in, 1, folder, &o) == 0);
+    if (!opd_ok()) { printf("%s: %s\n", u->what, opd_error_message()); }
+    u->inputs[u->ninputs++] = opd_keep(opd_clone(fn == sorts ? to_sort(rows, columns, 7) : in[0]));
+    u->nwant = g ? opd_graph_run(g, u->inputs, 1, want, MOST_RESULTS) : 0;
+    u->tolerance = tolerance;
+    for (i = 0; i < u->nwant; i++) { u->want[i] = opd_keep(opd_clone(want[i])); }
+    CHECK(u->nwant > 0);
+    opd_graph_free(g);
+    nunits++;
+}
+TEST(orders) {
+    static const opd_scalar_type dtypes[] = {OPD_FLOAT32, OPD_FLOAT64, OPD_BFLOAT16, OPD_FLOAT16, OPD_INT64, OPD_INT32,
+                                             OPD_INT16, OPD_INT8, OPD_UINT8};
+    int i, k;
+    if (!have_compiler()) { SKIP("no cc"); }
+    CHECK_OR_RETURN(new_folder() != NULL);
+    for (i = 0; i < (int)(sizeof dtypes / sizeof *dtypes); i++) {
+        order_dtype = dtypes[i];
+        for (k = 0; k < 4; k++) {
+            order_dim = k % 2;
+            order_down = k > 1;
+            add_order(sorts, 5, i || k ? 9 : 700, 0);
+            add_order(sorts, 70, 4, 0);
+            if (k < 2) {
+                const bool half = order_dtype == OPD_BFLOAT16 || order_dtype == OPD_FLOAT16;
+                add_order(adds_up, 3, 5, half ? 2e-2 : 1e-6);
+                add_order(adds_up, k ? 2 : 1, 9, half ? 2e-2 : 1e-6);
+            }
+        }
+    }
+    order_dtype = OPD_FLOAT32;
+    order_dim = 1;
+    add_order(adds_up, 2, 20000, 1e-6);
+    run_units(UNIT_COMPILER, CHECKED);
+    remove_folder();
+}
+static int bag_mode;
+static opd_tensor *bag_table;
+static int in_bags(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user;
+    (void)n;
+    return opd_embedding_bag_full(out, bag_table, in[0], in[1], false, bag_mode % 2, false,
+                                  bag_mode == 2 ? in[2] : NULL, false) == 0 ? 4 : -1;
+}
+/* Of 9 indices in 4 bags; wrong: what is wrong with the numbers of the run. */
+static void add_bags(opd_scalar_type dtype, opd_scalar_type index, int wrong) {
+    static const double indices[9] = {1, 4, 0, 4, 2, 6, 6, 3, 5};
+    static const double offsets[5][4] = {{0, 2, 2, 6}, {0, 3, 4, 8}, {1, 2, 3, 4}, {0, 5, 4, 8}, {0, 2, 4, 10}};
+    const int64_t nine = 9, four = 4, table[2] = {7, 5};
+    unit *const u = &units[nunits];
+    opd_tensor *in[3], *others[3], *want[MOST_RESULTS];
+    opd_c_options o;
+    opd_graph *g;
+    int i, k;
+    OPD_SCOPED;
+    memset(u, 0, sizeof *u);
+    memset(&o, 0, sizeof o);
+    bag_table = opd_keep(spread(dtype, table, 2, 3, false));
+    for (k = 0; k < 2; k++) {
+        opd_tensor **const to = k ? others : in;
+        opd_tensor *const at = opd_empty(opd_ints_of(&nine, 1), OPD_FLOAT64);
+        opd_tensor *const from = opd_empty(opd_ints_of(&four, 1), OPD_FLOAT64);
+        for (i = 0; i < 9; i++) { opd_data_f64(at)[i] = indices[k ? 8 - i : i]; }
+        for (i = 0; i < 4; i++) { opd_data_f64(from)[i] = offsets[k ? (wrong && wrong < 4 ? wrong + 1 : 1) : 0][i]; }
+        if (k && wrong == 4) { opd_data_f64(at)[3] = 7; }
+        to[0] = opd_to_dtype(at, index);
+        to[1] = opd_to_dtype(from, index);
+        to[2] = spread(dtype, &nine, 1, 5 + k, false);
+    }
+    (void)snprintf(u->name, sizeof u->name, "u%d", nunits);
+    (void)snprintf(u->what, sizeof u->what, "    bags of %s, mode %d", opd_dtype_name(dtype), bag_mode);
+    o.name = u->name;
+    u->code = wrong ? 1 : 0;
+    u->tolerance = dtype == OPD_FLOAT64 ? 1e-12 : dtype == OPD_FLOAT32 ? 1e-6 : 2e-2;
+    g = opd_graph_trace(in_bags, NULL, in, 3, NULL);
+    CHECK(g != NULL && opd_graph_write_c(g, in, 3, folder, &o) == 0);
+    if (!opd_ok()) { printf("%s: %s\n", u->what, opd_error_message()); }
+    for (u->ninputs = 0; u->ninputs < 3; u->ninputs++) { u->inputs[u->ninputs] = opd_keep(opd_clone(others[u->ninputs])); }
+    u->nwant = g ? opd_graph_run(g, others, 3, want, MOST_RESULTS) : 0;
+    CHECK_INT(u->nwant < 0, wrong != 0);
+    opd_error_clear();
+    if (g && wrong) { u->nwant = opd_graph_run(g, in, 3, want, MOST_RESULTS); }
+    for (i = 0; i < u->nwant; i++) { u->want[i] = opd_keep(opd_clone(want[i])); }
+    CHECK(u->nwant > 0);
+    opd_graph_free(g);
+    opd_release(bag_table);
+    nunits++;
+}
+TEST(bags) {
+    static const opd_scalar_type dtypes[] = {OPD_FLOAT32, OPD_FLOAT64, OPD_BFLOAT16, OPD_FLOAT16};
+    int i;
+    if (!have_compiler()) { SKIP("no cc"); }
+    CHECK_OR_RETURN(new_folder() != NULL);
+    for (bag_mode = 0; bag_mode < 3; bag_mode++) {
+        for (i = 0; i < 4; i++) { add_bags(dtypes[i], i % 2 ? OPD_INT32 : OPD_INT64, 0); }
+    }
+    bag_mode = 0;
+    for (i = 1; i <= 4; i++) { add_bags(OPD_FLOAT32, OPD_INT64, i); }
+    run_units(UNIT_COMPILER, CHECKED);
+    remove_folder();
+}
 /* What is an error of a run is a number that the function returns. */
 TEST(errors_of_runs) {
     if (!have_compiler()) { SKIP("no cc"); }
