@@ -9,9 +9,9 @@
    at most n - s microbatches in memory, whatever their number.  --gpipe: all forwards first, then all backwards.
 
    Both halves of a stage are graphs that are recorded once: isend and irecv of _c10d_functional are operators, so a
-   graph receives, computes, and sends on.  The forward graph of the last stage gives the loss; a backward graph computes
-   its layers again from their input (which is all that is kept of a microbatch), and adds to nothing: gradients are its
-   results, and are summed over the microbatches.  Losses are those of one process, to rounding, by any number of
+   graph receives, computes, and sends on.  The forward graph of the last stage gives the loss; a backward graph
+   computes its layers again from their input (which is all that is kept of a microbatch), and its results are the
+   gradients, which are summed over the microbatches.  Losses are those of one process, to rounding, by any number of
    stages.  Options: --steps N, --micro N, --gpipe, --seed N, --plain. */
 #define OPDISPATCH_IMPLEMENTATION
 #include "mpi_group.c"

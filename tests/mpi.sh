@@ -107,6 +107,13 @@ for kind in openmpi mpich ''; do
         run "$title sharded_lm, loaded" 2 '^step .*10/10' "$tmp/lm" --steps 10 --plain --checkpoint "$tmp/lm_checkpoint"
         rm -rf "$tmp/lm_checkpoint"
     fi
+    # the same sums as MPI's own call, and as PyTorch's gloo where a Python has it
+    if [ "$kind" != mpich ] && wanted "$title bench/collectives" &&
+       build "$title bench/collectives" "$tmp/bench" -O0 -w "$root/bench/collectives.c"; then
+        peer=
+        if ${PYTHON:-python3} -c 'import torch.distributed' >/dev/null 2>&1; then peer="--python ${PYTHON:-python3}"; fi
+        run "$title bench/collectives" 2 '^| 4194304 ' "$tmp/bench" --quick $peer
+    fi
     # the same losses by any number of stages, in either order; and how many microbatches each keeps
     if wanted "$title pipeline_mpi" &&
        build "$title pipeline_mpi" "$tmp/pipeline" -O0 -w "$root/examples/pipeline_mpi.c"; then
