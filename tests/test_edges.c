@@ -1163,3 +1163,33 @@ TEST(casts_of_rows_that_do_not_fit) {                 /* in vectors as one by on
         CHECK_INT(((int64_t *)opd_data(wide))[i], fabsf(x[i]) < 9223372036854775808.0f ? (int64_t)x[i] : INT64_MIN);
     }
 }
+TEST(long_lines_sorted) {                             /* in order, equal ones in that of their places */
+    static const opd_scalar_type types[] = {OPD_UINT8, OPD_INT16, OPD_INT32, OPD_INT64, OPD_FLOAT32, OPD_FLOAT64,
+                                            OPD_BFLOAT16};
+    static const int64_t counts[] = {100, 3000, 9000, 20000}, most[] = {7, 30000, INT64_C(1) << 40};
+    int down, i, k, type;
+    int64_t j;
+    opd_manual_seed(6);
+    for (type = 0; type < 7; type++) {
+        for (i = 0; i < 4; i++) {
+            for (k = 0; k < 3; k++) {
+                for (down = 0; down < 2; down++) {
+                    opd_tensor *x = opd_sub_Scalar(opd_randint(most[k], OPD_INTS(counts[i]), OPD_INT64), OPD_V(most[k] / 2));
+                    x = opd_to_dtype(x, types[type]);
+                    opd_tensor *sorted[2];
+                    const opd_value args[3] = {opd_value_tensor(x), opd_value_int(-1), opd_value_bool(down != 0)};
+                    CHECK_OR_RETURN(opd_call_tensors(opd_find("aten::sort"), sorted, args, 3) == 0);
+                    CHECK(opd_equal(sorted[0], opd_index_select(x, 0, sorted[1])).u.i);
+                    const double *value = (const double *)opd_data(opd_to_dtype(sorted[0], OPD_FLOAT64));
+                    const int64_t *place = (const int64_t *)opd_data(sorted[1]);
+                    for (j = 1; j < counts[i]; j++) {
+                        const double step = down ? value[j - 1] - value[j] : value[j] - value[j - 1];
+                        if (!(step > 0 || (step == 0 && place[j] > place[j - 1]))) { break; }
+                    }
+                    CHECK_INT(j, counts[i]);
+                }
+            }
+        }
+    }
+    CHECK_OK();
+}
