@@ -1123,7 +1123,11 @@ TEST(dims_that_do_not_lie_last) {                     /* the same as of the tran
         for (j = 0; j < 6; j++) {
             opd_tensor *x = opd_randn(OPD_INTS(sizes[k][0], sizes[k][1]), OPD_FLOAT32), *first = NULL;
             x = opd_to_dtype(j > 2 ? opd_mul_Scalar(x, opd_value_int(3)) : x, types[j]);
-            if (j == 0) { CALL("aten::fill_.Scalar", opd_select(opd_select(x, 1, 3), 0, 1), (double)NAN); }
+            if (j < 2) {
+                CALL("aten::fill_.Scalar", opd_select(opd_select(x, 1, 3), 0, 1), (double)NAN);
+                CALL("aten::fill_.Scalar", opd_select(opd_select(x, 1, 4), 0, 0), (double)HUGE_VAL);
+                CALL("aten::fill_.Scalar", opd_select(x, 1, 5), (double)-HUGE_VAL);
+            }
             for (i = 0; i < 15; i++) {
                 opd_tensor *r[2] = {NULL, NULL};
                 opd_op *op = opd_find(ops[i].name);
@@ -1191,5 +1195,19 @@ TEST(long_lines_sorted) {                             /* in order, equal ones in
             }
         }
     }
+    CHECK_OK();
+}
+TEST(softmax_of_what_is_all_masked) {
+    const float inf = HUGE_VALF, x[12] = {-inf, -inf, -inf, 0, -inf, 0, NAN, -inf, -inf, inf, 0, -inf};
+    const float *y;
+    opd_tensor *made = opd_safe_softmax(opd_tensor_from(x, OPD_INTS(4, 3), OPD_FLOAT32), -1);
+    CHECK_OR_RETURN(made != NULL);
+    y = opd_data_f32(made);
+    CHECK(y[0] == 0 && y[1] == 0 && y[2] == 0 && y[3] == 0.5f && y[4] == 0 && y[5] == 0.5f);
+    CHECK(isnan(y[6]) && isnan(y[7]) && isnan(y[8]) && isnan(y[9]));
+    made = opd_safe_softmax(opd_zeros(OPD_INTS(2, 0), OPD_FLOAT32), -1);
+    CHECK(made && opd_numel(made) == 0 && opd_size(made, 0) == 2);
+    made = opd_safe_softmax(opd_full(OPD_INTS(), opd_value_float(-(double)inf), OPD_FLOAT64), 0);
+    CHECK(made && opd_item_f64(made) == 0);
     CHECK_OK();
 }
