@@ -1,0 +1,266 @@
+/* What exported programs cost compiled (opd_program_compile), beside their plain runs and beside torch.compile on the
+   same inputs, in turns.
+   cc -O2 bench/compiled.c -o bench_compiled -lm -lpthread -ldl
+   ./bench_compiled [--quick] [--filter TEXT] [--python PATH] [--markdown] [--help] [FOLDER]
+   ci: --filter none
+
+   FOLDER has MODEL.pt2 of torch.export with inputs in MODEL.npz (in0, in1, and so on, and results out0, ...).  One
+   thread; times are medians, of processor time, of rounds in which all sides take turns.  PyTorch's side is
+   bench/peers/torch_compiled.py: its time has Python's call in it, some ten microseconds and more.  Compiling takes
+   seconds for each model the first time. */
+#define OPDISPATCH_IMPLEMENTATION
+#include "../opdispatch.h"
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static const char *const models[] = {
+    "resnet18", "mnist_cnn", "convnext_tiny", "unet", "vae", "yolo_like", "bert", "transformer_enc", "gpt2_static",
+    "llama_kv", "lstm_lm", "mlp", "bf16_mlp", "dlrm", "quant_int8_weight"};
+enum { MOST_ENDS = 64, ROUNDS = 15, SIDES = 4 };
+enum { PLAIN, LIVE, FROZEN, TORCH };
+/* The options, and PyTorch's process: pid 0, there is none. */
+typedef struct options {
+    const char *folder, *filter, *python;
+    int rounds;
+    double round_us;
+    bool markdown;
+    pid_t pid;
+    FILE *to, *from;
+    char version[80];
+} options;
+/* A model, loaded once for each way it runs. */
+typedef struct model {
+    const char *name;
+    opd_program *programs[TORCH];
+    opd_compiled *compiled[TORCH];
+    opd_tensor_file *file;
+    opd_value inputs[MOST_ENDS];
+    int ninputs;
+    long calls[SIDES];
+    double us[SIDES], difference;                 /* 0: that way it does not run */
+    const char *why;
+} model;
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
+}
+static int order(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+/* A tensor of the .npz, where bfloat16 lies as int16 under a name of its own; NULL: there is none. */
+static opd_tensor *array(const opd_tensor_file *file, const char *kind, int at) {
+    char name[40];
+    snprintf(name, sizeof name, "%s%d.bf16", kind, at);
+    if (opd_tensor_file_find(file, name) >= 0) { return opd_view_dtype(opd_tensor_file_get(file, name), OPD_BFLOAT16); }
+    snprintf(name, sizeof name, "%s%d", kind, at);
+    return opd_tensor_file_find(file, name) >= 0 ? opd_tensor_file_get(file, name) : NULL;
+}
+static bool open_model(model *m, const options *o, const char *name) {
+    char path[900];
+    memset(m, 0, sizeof *m);
+    m->name = name;
+    snprintf(path, sizeof path, "%s/%s.npz", o->folder, name);
+    if (access(path, R_OK) != 0 || !(m->file = opd_tensor_file_open(path))) { return false; }
+    snprintf(path, sizeof path, "%s/%s.pt2", o->folder, name);
+    for (int side = 0; side < TORCH; side++) {
+        opd_compile_options how;
+        memset(&how, 0, sizeof how);
+        how.frozen = side == FROZEN;
+        if (!(m->programs[side] = opd_program_load(path, NULL))) { return false; }
+        if (side != PLAIN && !(m->compiled[side] = opd_program_compile(m->programs[side], &how))) { return false; }
+    }
+    m->ninputs = opd_program_ninputs(m->programs[PLAIN]);
+    for (int i = 0; i < m->ninputs && i < MOST_ENDS; i++) {
+        char type[200];
+        opd_tensor *const tensor = array(m->file, "in", i);
+        (void)opd_program_input_type(m->programs[PLAIN], i, type, sizeof type);
+        m->inputs[i] = !tensor ? opd_value_default() : !strcmp(type, "int") ? opd_value_int(opd_item_i64(tensor))
+            : opd_value_tensor(opd_clone(tensor));
+    }
+    return opd_ok() && m->ninputs <= MOST_ENDS;
+}
+static void close_model(model *m) {
+    for (int side = 0; side < TORCH; side++) {
+        opd_compiled_free(m->compiled[side]);
+        opd_program_free(m->programs[side]);
+    }
+    opd_tensor_file_close(m->file);
+    opd_error_clear();
+}
+/* How many results a run has; -1 with an error. */
+static int run_once(const model *m, int side, opd_value *out) {
+    return side == PLAIN ? opd_program_run(m->programs[PLAIN], m->inputs, m->ninputs, out, MOST_ENDS)
+        : opd_compiled_run(m->compiled[side], m->inputs, m->ninputs, out, MOST_ENDS);
+}
+/* How far results are from those of the file, as a part of the largest of them. */
+static double far_from(const model *m, const opd_value *out, int count) {
+    double most = 0;
+    for (int i = 0, at = 0; i < count; i++) {
+        opd_tensor *const want = out[i].tag == OPD_TAG_TENSOR ? array(m->file, "out", at++) : NULL;
+        if (!want || opd_numel(want) != opd_numel(out[i].u.t) || !opd_numel(want)) { continue; }
+        opd_tensor *const a = opd_to_dtype(opd_detach(out[i].u.t), OPD_FLOAT64), *const b = opd_to_dtype(want, OPD_FLOAT64);
+        const double far = opd_item_f64(opd_amax(opd_abs(opd_sub(a, b)), opd_ints_of(NULL, 0), false));
+        const double size = opd_item_f64(opd_amax(opd_abs(b), opd_ints_of(NULL, 0), false));
+        if (!(far <= most * fmax(size, 1e-30))) { most = far / fmax(size, 1e-30); }
+    }
+    return most;
+}
+static double time_here(const model *m, int side, long calls) {
+    const double start = now();
+    for (long i = 0; i < calls; i++) {
+        opd_value out[MOST_ENDS];
+        OPD_SCOPED;
+        if (run_once(m, side, out) < 0) { return 0; }
+    }
+    return (now() - start) / (double)calls;
+}
+
+//-- PyTorch beside -----------------------------------------------------------------------------------------------------
+
+static bool answer(options *o, char *line, int size) {
+    fflush(o->to);
+    if (!fgets(line, size, o->from)) { return false; }
+    line[strcspn(line, "\n")] = 0;
+    return true;
+}
+static void start_torch(options *o) {
+    int down[2], up[2];
+    signal(SIGPIPE, SIG_IGN);
+    if (pipe(down) || pipe(up)) { return; }
+    o->pid = fork();
+    if (!o->pid) {
+        dup2(down[0], 0);
+        dup2(up[1], 1);
+        close(down[1]);
+        close(up[0]);
+        execlp(o->python, o->python, "bench/peers/torch_compiled.py", (char *)NULL);
+        _exit(1);
+    }
+    close(down[0]);
+    close(up[1]);
+    o->to = fdopen(down[1], "w");
+    o->from = fdopen(up[0], "r");
+    if (o->pid > 0 && answer(o, o->version, sizeof o->version)) { return; }
+    fprintf(stderr, "no PyTorch (--python PATH says where): its column stays empty\n");
+    o->pid = 0;
+}
+static double time_torch(options *o, long calls) {
+    char line[100];
+    fprintf(o->to, "time %ld\n", calls);
+    return answer(o, line, sizeof line) ? atof(line) : 0;
+}
+
+//-- a model ------------------------------------------------------------------------------------------------------------
+
+static void measure(model *m, options *o) {
+    double all[SIDES][ROUNDS];
+    char line[300];
+    bool there[SIDES] = {true, true, true, false};
+    for (int side = 0; side < TORCH; side++) {
+        opd_value out[MOST_ENDS];
+        OPD_SCOPED;
+        int count = run_once(m, side, out);
+        if (side != PLAIN && count >= 0) { count = run_once(m, side, out); }
+        const double far = count < 0 ? 0 : far_from(m, out, count);
+        m->difference = fmax(m->difference, far);
+        if (side != PLAIN && opd_compiled_reason(m->compiled[side])) { m->why = opd_compiled_reason(m->compiled[side]); }
+        there[side] = count >= 0 && (side == PLAIN || !opd_compiled_reason(m->compiled[side]));
+        opd_error_clear();
+    }
+    if (o->pid > 0) {
+        fprintf(o->to, "model %s/%s\n", o->folder, m->name);
+        there[TORCH] = answer(o, line, sizeof line) && !strcmp(line, "ok");
+        if (!there[TORCH]) { fprintf(stderr, "%s: PyTorch: %s\n", m->name, line); }
+    }
+    for (int side = 0; side < SIDES; side++) {    /* how many calls a round takes */
+        if (!there[side]) { continue; }
+        double one = side == TORCH ? time_torch(o, 3) : time_here(m, side, 3);
+        one = side == TORCH ? time_torch(o, 3) : time_here(m, side, 3);
+        m->calls[side] = (long)fmax(1, o->round_us / fmax(one, 0.1));
+    }
+    for (int round = 0; round < o->rounds; round++) {
+        for (int side = 0; side < SIDES; side++) {
+            if (!there[side]) { continue; }
+            all[side][round] = side == TORCH ? time_torch(o, m->calls[side]) : time_here(m, side, m->calls[side]);
+        }
+    }
+    for (int side = 0; side < SIDES; side++) {
+        if (!there[side]) { continue; }
+        qsort(all[side], (size_t)o->rounds, sizeof **all, order);
+        m->us[side] = all[side][o->rounds / 2];
+    }
+}
+static void print_ratio(const options *o, double us, double to) {
+    const char *const end = o->markdown ? " |" : "";
+    if (us > 0 && to > 0) { printf(" %8.2f%s", us / to, end); } else { printf(" %8s%s", "", end); }
+}
+static void print_model(const model *m, const options *o) {
+    const char *const end = o->markdown ? " |" : "";
+    printf("%s%-18s%s %10.1f%s", o->markdown ? "| " : "", m->name, end, m->us[PLAIN], end);
+    for (int side = LIVE; side < SIDES; side++) {
+        if (m->us[side] > 0) { printf(" %10.1f%s", m->us[side], end); } else { printf(" %10s%s", "", end); }
+    }
+    print_ratio(o, m->us[LIVE], m->us[PLAIN]);
+    print_ratio(o, m->us[FROZEN], m->us[PLAIN]);
+    print_ratio(o, m->us[FROZEN], m->us[TORCH]);
+    printf("%s\n", m->difference > 1e-3 ? "   differs" : "");
+    if (m->why && !o->markdown) { printf("    %s\n", m->why); }
+    fflush(stdout);
+}
+static void say_nothing(void *user, int is_error, const char *text) {
+    (void)user;
+    (void)is_error;
+    (void)text;
+}
+int main(int argc, char **argv) {
+    options o;
+    int found = 0;
+    memset(&o, 0, sizeof o);
+    o.folder = ".";
+    o.rounds = ROUNDS;
+    o.round_us = 20000;
+    for (int i = 1; i < argc; i++) {
+        if (!strcmp(argv[i], "--quick")) { o.rounds = 5; o.round_us = 5000; }
+        else if (!strcmp(argv[i], "--markdown")) { o.markdown = true; }
+        else if (!strcmp(argv[i], "--filter") && i + 1 < argc) { o.filter = argv[++i]; }
+        else if (!strcmp(argv[i], "--python") && i + 1 < argc) { o.python = argv[++i]; }
+        else if (argv[i][0] != '-') { o.folder = argv[i]; }
+        else {
+            printf("usage: %s [--quick] [--filter TEXT] [--python PATH] [--markdown] [FOLDER]\n", argv[0]);
+            return strcmp(argv[i], "--help") != 0;
+        }
+    }
+    opd_threads_set(1);
+    (void)opd_grad_mode_set(false);
+    opd_log_set(say_nothing, NULL);
+    if (o.python) { start_torch(&o); }
+    printf(o.markdown ? "| microseconds a run | plain | compiled | frozen | torch.compile | compiled / plain | frozen / plain "
+           "| frozen / torch.compile |\n|---|---|---|---|---|---|---|---|\n"
+           : "microseconds a run      plain   compiled     frozen      torch  c/plain  f/plain  f/torch\n");
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+        model m;
+        OPD_SCOPED;
+        if (o.filter && !strstr(models[i], o.filter)) { continue; }
+        if (open_model(&m, &o, models[i])) {
+            measure(&m, &o);
+            print_model(&m, &o);
+            found++;
+        }
+        close_model(&m);
+    }
+    if (!found) { printf("no models in %s\n", o.folder); }
+    if (o.version[0]) { printf("%s%s\n", o.markdown ? "\n" : "", o.version); }
+    if (o.to) { fclose(o.to); }
+    if (o.from) { fclose(o.from); }
+    if (o.pid > 0) { waitpid(o.pid, NULL, 0); }
+    return 0;
+}
