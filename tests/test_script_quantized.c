@@ -59,6 +59,25 @@ TEST(layers_of_scripts) { check_archive("script", 1, 2); }
 TEST(layers_of_traces) { check_archive("trace", 1, 2); }
 TEST(layers_that_are_constants_of_frozen_archives) { check_archive("frozen", 1, 2); }
 TEST(operators_round_as_those_of_pytorch) { check_archive("operators", 3, 20); }
+/* Pooling, means, upsampling and activations round to the steps of their input, a half to the even one of all or of
+   those from zero, as the channels lie; or to steps of their own. */
+TEST(operators_around_layers_round) {
+    OPD_SCOPED;
+    char path[1024];
+    opd_tensor_file *file = opd_tensor_file_open(path_of(path, "around", "npz"));
+    opd_script *script = load("around");
+    opd_value x, result = opd_value_none();
+    CHECK_OR_RETURN(file && script);
+    x = opd_value_tensor(tensor_of(file, "around", "in", 0));
+    CHECK_INT(opd_script_run(script, NULL, &x, 1, &result), 0);
+    CHECK_OK();
+    CHECK_INT(opd_list_count(result), 15);
+    for (int i = 0; i < (int)opd_list_count(result); i++) {
+        check_output(file, "around", i, opd_list_at(result, i).u.t);
+    }
+    opd_script_free(script);
+    opd_tensor_file_close(file);
+}
 TEST(rows_of_bytes) { check_archive("rows", 2, 2); }
 TEST(recurrent_layers_and_cells_round_their_inputs) { check_archive("recurrent", 1, 8); }
 TEST(recurrent_layers_with_weights_of_16_bits) { check_archive("half", 1, 8); }

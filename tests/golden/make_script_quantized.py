@@ -1,11 +1,13 @@
 """Writes scripts/quantized_NAME.pt, archives of models whose tensors are quantized, and scripts/quantized_layers.npz:
 what they are given (NAME.in0, ...), what PyTorch gives for it (NAME.out0, ...), and how large a step of each output is
 (NAME.step0, ...; 0: it is no quantized one).
-    python3 tests/golden/make_script_quantized.py, then tests/golden/plain_paths.py on the archives"""
-import copy, os, warnings
+    python3 tests/golden/make_script_quantized.py, then tests/golden/plain_paths.py on the archives
+With the argument `around` only quantized_around.pt and .npz: plain operators around quantized layers, which round too."""
+import copy, os, sys, warnings
 import numpy as np
 import torch
 import torch.nn as nn
+import torch.nn.functional as F
 import torch.ao.nn.quantized as nnq
 import torch.ao.quantization as tq
 from torch import Tensor
@@ -97,7 +99,34 @@ class Recurrent(nn.Module):
         a, b = self.cells[0](z[0])
         return z, h, c, k, a, b, self.cells[1](a), self.cells[2](a)
 
+class Around(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.q, self.d = tq.QuantStub(), tq.DeQuantStub()
+        self.a, self.b, self.c = nn.Conv2d(3, 4, 3, padding=1), nn.Conv2d(4, 4, 3, padding=1), nn.Linear(16, 5)
+        self.pool, self.two, self.add, self.drop = nn.AvgPool2d(2), nn.AdaptiveAvgPool2d(2), nnq.FloatFunctional(), nn.Dropout()
+    def forward(self, x):
+        q = self.q(x)
+        y = self.b(torch.relu(self.a(q)))
+        z = self.two(self.add.add(y, y))
+        d = self.d
+        return (d(self.c(self.drop(z.flatten(1)))), d(z), d(self.pool(F.max_pool2d(y, 2))), d(self.two(q)), d(self.pool(q)),
+                d(y.mean([2, 3])), d(F.interpolate(y, scale_factor=2., mode="bilinear")), d(torch.sigmoid(y)), d(torch.tanh(y)),
+                d(F.hardsigmoid(q)), d(F.leaky_relu(y, 0.3)), d(F.hardtanh(q, 0.1, 0.77)), d(self.pool(torch.sigmoid(q))),
+                d(F.avg_pool3d(q[None], 2)), d(F.interpolate(q, size=[3, 5], mode="nearest")))
+
+def around():
+    torch.manual_seed(0)
+    model, x = Around().eval(), torch.rand(2, 3, 8, 8)
+    model.qconfig = tq.get_default_qconfig("fbgemm")
+    model = tq.prepare(model)
+    model(x)
+    keep("around", torch.jit.script(tq.convert(model)), [x])
+    np.savez_compressed(os.path.join(here, "quantized_around.npz"), **arrays)
+
 def main():
+    if sys.argv[1:] == ["around"]:
+        return around()
     layers()
     torch.manual_seed(1)
     outputs = keep("operators", operators, [torch.randn(2, 4, 3, 3) * 2, torch.rand(4) + 0.2, torch.randn(4)])
