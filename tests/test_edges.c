@@ -1211,3 +1211,74 @@ TEST(softmax_of_what_is_all_masked) {
     CHECK(made && opd_item_f64(made) == 0);
     CHECK_OK();
 }
+TEST(halves_beside_numbers) {                         /* a factor and a divisor are not made halves first */
+    const float x[] = {3.01f, 1.5f, 7.3f, -0.83f, 12.9f, 5.05f};
+    opd_tensor *f = opd_to_dtype(floats(x, 6), OPD_FLOAT16), *b = opd_to_dtype(floats(x, 6), OPD_BFLOAT16);
+    opd_tensor *tenth = opd_full(opd_ints_of(NULL, 0), opd_value_float(0.1), OPD_FLOAT32);
+    ARE(opd_to_dtype(opd_mul_Scalar(f, opd_value_float(0.1)), OPD_FLOAT32),
+        0.301025390625, 0.1500244140625, 0.72998046875, -0.0830078125, 1.2900390625, 0.5048828125);
+    ARE(opd_to_dtype(opd_mul(f, tenth), OPD_FLOAT32),
+        0.301025390625, 0.1500244140625, 0.72998046875, -0.0830078125, 1.2900390625, 0.5048828125);
+    ARE(opd_to_dtype(opd_mul(tenth, f), OPD_FLOAT32),
+        0.30078125, 0.14990234375, 0.72998046875, -0.0830078125, 1.2890625, 0.5048828125);
+    ARE(opd_to_dtype(opd_mul_(opd_clone(b), tenth), OPD_FLOAT32), 0.30078125, 0.150390625, 0.73046875, -0.0830078125, 1.2890625, 0.5078125);
+    ARE(opd_to_dtype(opd_div_Scalar(b, opd_value_float(0.7)), OPD_FLOAT32), 4.3125, 2.140625, 10.4375, -1.1796875, 18.375, 7.21875);
+    ARE(opd_to_dtype(CALL("aten::floor_divide.Scalar", f, 0.7), OPD_FLOAT32), 4, 2, 10, -2, 18, 7);
+    ARE(opd_to_dtype(CALL("aten::div.Scalar_mode", f, 0.1, "trunc"), OPD_FLOAT32), 30, 15, 73, -8, 128, 50);
+    ARE(opd_to_dtype(opd_add_Scalar(f, opd_value_float(0.1)), OPD_FLOAT32), 3.109375, 1.599609375, 7.40234375, -0.72998046875, 13, 5.15234375);
+}
+TEST(quotients_of_halves) {                           /* are halves before they are cut */
+    const float x[] = {-12.8125f, 5.37890625f}, y[] = {-0.474609375f, 2}, u[] = {5.37890625f, 9}, v[] = {0.11956787109375f, 2};
+    opd_tensor *b = opd_to_dtype(floats(y, 2), OPD_BFLOAT16), *f = opd_to_dtype(floats(v, 2), OPD_FLOAT16);
+    ARE(opd_to_dtype(opd_div_Tensor_mode(opd_to_dtype(floats(x, 2), OPD_BFLOAT16), b, "trunc"), OPD_FLOAT32), 27, 2);
+    ARE(opd_to_dtype(opd_div_Tensor_mode_(opd_to_dtype(floats(u, 2), OPD_FLOAT16), f, "trunc"), OPD_FLOAT32), 45, 4);
+}
+TEST(neighbours_of_halves) {
+    static const float x[] = {0, 1, 1, -0x1p-14f, 65504, -HUGE_VALF, 0x1p-24f}, y[] = {-1, 2, 0, 0, HUGE_VALF, 0, 0};
+    static const float want[] = {-0x1p-24f, 0x1.004p0f, 0x1.ffcp-1f, -0x1.ff8p-15f, HUGE_VALF, -65504, 0};
+    opd_tensor *t = opd_nextafter(opd_to_dtype(floats(x, 7), OPD_FLOAT16), opd_to_dtype(floats(y, 7), OPD_FLOAT16));
+    int i;
+    CHECK_OR_RETURN(t && opd_dtype(t) == OPD_FLOAT16);
+    t = opd_to_dtype(t, OPD_FLOAT32);
+    for (i = 0; i < 7; i++) { CHECK(opd_data_f32(t)[i] == want[i]); }
+}
+TEST(zero_to_complex_powers) {                        /* the derivative by the exponent is 0 for real ones only */
+    const float x[] = {0, 0, 0, 0, 0, 0}, e[] = {0, 1, 1, 1, 2, 0};
+    opd_tensor *base = opd_view_as_complex(opd_view(floats(x, 6), OPD_INTS(3, 2)));
+    opd_tensor *power = opd_clone(opd_view_as_complex(opd_view(floats(e, 6), OPD_INTS(3, 2)))), *grad;
+    (void)opd_tensor_set_requires_grad(power, true);
+    opd_backward(opd_sum(opd_abs(opd_pow_Tensor_Tensor(base, power))));
+    opd_error_clear();
+    grad = opd_tensor_grad(power);
+    CHECK_OR_RETURN(grad != NULL);
+    grad = opd_contiguous(opd_view_as_real(opd_resolve_conj(opd_detach(grad))));
+    CHECK(isnan(opd_data_f32(grad)[0]) && isnan(opd_data_f32(grad)[2]));
+    CHECK(opd_data_f32(grad)[4] == 0 && opd_data_f32(grad)[5] == 0);
+}
+static void lie(const opd_tensor *t, opd_ints want) {
+    int64_t i;
+    CHECK_OK();
+    CHECK_OR_RETURN(t && opd_ndim(t) == want.n);
+    for (i = 0; i < want.n; i++) { CHECK_INT(opd_strides(t)[i], want.data[i]); }
+}
+TEST(order_of_dims_of_results) {                      /* is that of the walk over the arguments */
+    const int64_t first[] = {0, 3}, second[] = {0, 3, 1, 1, 2, 0};
+    opd_tensor *i = opd_tensor_from(first, OPD_INTS(2), OPD_INT64), *j = opd_tensor_from(second, OPD_INTS(2, 3), OPD_INT64);
+    opd_tensor *s = opd_permute(opd_view(counted(125), OPD_INTS(5, 5, 5)), OPD_INTS(2, 1, 0)), *list[3] = {NULL, NULL, NULL};
+    opd_tensor *a = opd_permute(opd_view(counted(24), OPD_INTS(2, 3, 4)), OPD_INTS(2, 0, 1)), *c = opd_view(counted(24), OPD_INTS(4, 2, 3));
+    list[0] = i; lie(opd_index(s, opd_tensors_of(list, 1)), OPD_INTS(25, 1, 5));
+    list[0] = j; lie(opd_index(s, opd_tensors_of(list, 1)), OPD_INTS(75, 25, 1, 5));
+    list[0] = opd_t(opd_contiguous(opd_t(j))); lie(opd_index(s, opd_tensors_of(list, 1)), OPD_INTS(25, 50, 1, 5));
+    list[0] = NULL; list[1] = i; lie(opd_index(s, opd_tensors_of(list, 2)), OPD_INTS(1, 5, 10));
+    CHECK(opd_equal(opd_index(s, opd_tensors_of(list, 2)), opd_index_select(s, 1, i)).u.i);
+    list[1] = NULL; list[2] = j; lie(opd_index(s, opd_tensors_of(list, 3)), OPD_INTS(6, 30, 3, 1));
+    list[0] = i; list[2] = i; lie(opd_index(s, opd_tensors_of(list, 3)), OPD_INTS(5, 1));
+    lie(opd_complex(a, c), OPD_INTS(1, 12, 4));
+    lie(opd_complex(c, a), OPD_INTS(6, 3, 1));
+    lie(opd_polar(a, opd_select(c, 0, 1)), OPD_INTS(1, 12, 4));
+    CHECK(opd_equal(opd_imag(opd_complex(a, c)), c).u.i);
+    a = opd_t(opd_view(opd_div_Scalar(counted(6), opd_value_int(8)), OPD_INTS(3, 2)));
+    c = opd_view(opd_div_Scalar(counted(6), opd_value_int(8)), OPD_INTS(2, 3));
+    lie(CALL("aten::binary_cross_entropy", c, a, OPD_NONE, 0), OPD_INTS(3, 1));
+    lie(CALL("aten::binary_cross_entropy", a, c, OPD_NONE, 0), OPD_INTS(1, 2));
+}

@@ -11,7 +11,6 @@
      native_layer_norm             rows of one element: 1.13's variance is not 0 there
      native_group_norm, max_pool3d, adaptive_max_pool3d and fractional_max_pool backward, _softmax_backward_data
                                    strided input: 1.13 reads it as contiguous, and so does 2.15 fractional_max_pool's
-     complex polar                 of strided parts: rows, where PyTorch keeps the strides
      max_unpool2d.out              an out of the right size keeps its strides, which PyTorch makes rows
      upsample_bicubic2d            in bfloat16: one rounding here
      topk sort argsort msort kthvalue mode   which of equal elements comes first: here sort is stable, and so is 2.15's
@@ -24,7 +23,6 @@
      binary_cross_entropy.out      1.13 and 2.15 reduce into the tensor that they read
      scatter scatter_add           int32 indices, which 1.13 refuses, are taken as in 2.15
      gather.out nll_loss2d_backward native_group_norm   refused by 1.13, defined here (dtype or strides of out, empty)
-     index.Tensor                  strides of the result for some strided sources
      slice_scatter select_scatter diagonal_scatter as_strided_scatter   of strided self: the result has self's strides,
                                    as in 2.15; 1.13 makes rows
      as_strided_scatter            its gradient by self is 0 where src was written; PyTorch's fails gradcheck
@@ -40,8 +38,9 @@
      _unique2                      2.15 leaves an inverse that was not asked for empty; here, as before, it is there
      _fft_r2c                      strides of the result, which are those of MKL's steps
      unique_consecutive unique_dim   strides of results
-   What differ.py finds that is left as it is: copy keeps the gaps of a strided self in 2.15; bernoulli makes rows;
-   addbmm_ grows self to the result's sizes, here it is refused as by baddbmm_; gradients of losses, average pooling and
+   What differ.py finds that is left as it is: mul_.Scalar keeps its number beside halves, as mul_.Tensor and mul do;
+   floor division of two tensors of halves is exact before it is rounded; copy keeps the gaps of a strided self in 2.15;
+   bernoulli makes rows; addbmm_ grows self to the result's sizes, here it is refused as by baddbmm_; gradients of losses, average pooling and
    embeddings in integers, which truncate, are refused; so are modes, reductions and normalizations that there are none
    of, sizes that 2.15 reads beyond, and layouts; kernels that PyTorch has for some dtypes only have more here (halves in
    distances, integers in pooling and triangles, int64 as a growth tracker, bytes as masks); the numbers 1e300 as norms of
