@@ -32,6 +32,7 @@
                                    misread them
      _pdist_backward               1.13 and 2.15 refuse strides
      _linalg_det _linalg_slogdet _linalg_solve_ex   the factors: 1.13 and 2.15 factor the transpose of a contiguous matrix
+     index.Tensor                  strides of the result for some strided sources
      linalg_matrix_exp in bfloat16 computed in float32 here
      add_ fmod floor_divide logit sinc gelu in bfloat16   the last bit: one rounding here, several in 1.13
    With 2.15's expectations also:
