@@ -1234,8 +1234,9 @@ TEST(quotients_of_halves) {                           /* are halves before they 
     ARE(opd_to_dtype(opd_div_Tensor_mode_(opd_to_dtype(floats(u, 2), OPD_FLOAT16), f, "trunc"), OPD_FLOAT32), 45, 4);
 }
 TEST(neighbours_of_halves) {
-    static const float x[] = {0, 1, 1, -0x1p-14f, 65504, -HUGE_VALF, 0x1p-24f}, y[] = {-1, 2, 0, 0, HUGE_VALF, 0, 0};
-    static const float want[] = {-0x1p-24f, 0x1.004p0f, 0x1.ffcp-1f, -0x1.ff8p-15f, HUGE_VALF, -65504, 0};
+    const float least = ldexpf(1, -24), least_normal = ldexpf(1, -14);
+    const float x[] = {0, 1, 1, -least_normal, 65504, -HUGE_VALF, least}, y[] = {-1, 2, 0, 0, HUGE_VALF, 0, 0};
+    const float want[] = {-least, 1 + ldexpf(1, -10), 1 - ldexpf(1, -11), least - least_normal, HUGE_VALF, -65504, 0};
     opd_tensor *t = opd_nextafter(opd_to_dtype(floats(x, 7), OPD_FLOAT16), opd_to_dtype(floats(y, 7), OPD_FLOAT16));
     int i;
     CHECK_OR_RETURN(t && opd_dtype(t) == OPD_FLOAT16);

@@ -103,6 +103,26 @@ static void check_body(const char *body, const char *want) {
     }
     opd_script_free(script);
 }
+/* Each `if` has two branches to look into for the steps of what follows: in a row they are not multiplied. */
+TEST(many_ifs_in_a_row) {
+    OPD_SCOPED;
+    char source[8000];
+    size_t at = (size_t)snprintf(source, sizeof source, "def f(x: Tensor, c: bool):\n"
+                                 "    q = torch.quantize_per_tensor(x, 0.1, 10, 13)\n");
+    for (int i = 0; i < 64; i++) {
+        at += (size_t)snprintf(source + at, sizeof source - at, "    if c:\n        q = torch.relu(q)\n    else:\n"
+                               "        q = torch.flatten(q)\n");
+    }
+    (void)snprintf(source + at, sizeof source - at, "    return torch.mean(q).dequantize()\n");
+    const float numbers[] = {-1, 2};
+    opd_script *script = opd_script_compile(source, NULL);
+    opd_value in[] = {opd_value_tensor(opd_tensor_from(numbers, OPD_INTS(1, 2), OPD_FLOAT32)), opd_value_bool(true)}, result;
+    CHECK_OR_RETURN(script != NULL);
+    CHECK_INT(opd_script_run(script, "f", in, 2, &result), 0);
+    CHECK_NEAR(opd_item_f64(result.u.t), 1, 1e-6);
+    opd_script_free(script);
+}
+
 TEST(mistakes_name_the_operator) {
     check_body("q.dequantize()", NULL);
     check_body("torch.quantize_per_tensor(x, 0.1, 10, 12)", "dtype 12 is no quantized dtype that is here: quint8");
