@@ -138,6 +138,35 @@ TEST(norms_that_change) {
         for (i = 0; i < 4; i++) { opd_release(norm[i]); }
     }
 }
+/* A constant that is added to itself, and that again: 2 to the power of 60 ways lead to it. */
+static int doubled(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    opd_tensor *scale = norm[0];
+    int i;
+    (void)user;
+    (void)n;
+    for (i = 0; i < 60; i++) { scale = opd_add(scale, scale); }
+    out[0] = opd_mul(opd_linear(in[0], weight), scale);
+    out[1] = opd_sum(scale);
+    return out[1] ? 2 : -1;
+}
+TEST(constants_with_many_ways_to_them) {
+    opd_compile_options options;
+    const int64_t five = 5;
+    opd_tensor *x = ramp(3, 4);
+    if (!begin()) { SKIP("no cc"); }
+    memset(&options, 0, sizeof options);
+    weight = opd_keep(ramp(5, 4));
+    norm[0] = opd_keep(opd_full(opd_ints_of(&five, 1), opd_value_float(0.5), OPD_FLOAT32));
+    opd_graph *const graph = opd_graph_trace(doubled, NULL, &x, 1, NULL);
+    options.frozen = true;
+    opd_compiled *const compiled = opd_graph_compile(graph, &options);
+    CHECK_OR_RETURN(compiled != NULL);
+    CHECK(agree(compiled, graph, x, false) && agree(compiled, graph, ramp(3, 4), true));
+    opd_compiled_free(compiled);
+    opd_graph_free(graph);
+    opd_release(weight);
+    opd_release(norm[0]);
+}
 /* Where more is asked of a run than numbers it is a plain one. */
 static opd_compiled *shared;
 static int compiled_call(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
