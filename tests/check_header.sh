@@ -24,9 +24,12 @@ strict_c='-std=c11 -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wsha
 -Wstrict-prototypes -Wcast-qual'
 strict_cxx='-x c++ -std=c++11 -Wall -Wextra -Wshadow'
 # What makes programs where only their doing matters: clang takes a third of gcc's time for the implementation at -O0.
-# What is left out of the header is compiled by it, and $CC and $CXX say what they think of the text.
+# What is left out of the header is compiled by it, and $CC and $CXX say what they think of the text.  tcc takes a
+# twentieth of that, for programs in C alone.
 quick_c=$CC quick_cxx=$CXX
 if command -v clang++ >/dev/null 2>&1; then quick_c=clang quick_cxx=clang++; fi
+quickest_c=$quick_c
+if command -v tcc >/dev/null 2>&1; then quickest_c='tcc -w'; fi
 
 #-- helpers ------------------------------------------------------------------------------------------------------------
 
@@ -91,13 +94,11 @@ build_run() {           # $1: name of the program; the rest: command that builds
     out=$(fails "$@" -o "$program" $lib)
     if [ -n "$out" ]; then printf '%s\n' "$out"; else fails "$program"; fi
 }
-# The implementation as C and as C++, once, with all warnings; gcc sees some of what it warns of only when it optimises,
-# which is the same in both.
-optimised=-O1
-case $($CC --version 2>/dev/null) in *clang*) optimised=-O0 ;; esac
+# The implementation as C and as C++, once, with all warnings, but for those that gcc gives only when it optimises: of
+# these tests/run.sh has asked.
 implementation_object() {
     [ -f "$tmp/implementation.o" ] ||
-        quiet $CC $strict_c $optimised $inc -c "$tmp/implementation.c" -o "$tmp/implementation.o" >"$tmp/warnings"
+        quiet $CC $strict_c -O0 $inc -c "$tmp/implementation.c" -o "$tmp/implementation.o" >"$tmp/warnings"
 }
 implementation_object_cxx() {
     [ -f "$tmp/implementation_cxx.o" ] ||
@@ -124,7 +125,7 @@ check_pragmas() {
         NO_TRAINING NO_EXCHANGE NO_MODULES NO_PROFILER NO_AUTOCAST PART=1 PART=2; do
         compiler=$quick_c; [ $with != WHOLE ] || compiler=$CC
         define=OPD_$with; case $with in PART=*) define=OPDISPATCH_$with ;; esac
-        $compiler -O2 -E $inc -D$define "$tmp/implementation.c" 2>/dev/null |
+        $compiler -O2 -E $inc -D$define "$tmp/implementation.c" 2>/dev/null | grep '^ *# *pragma' |
             awk -v with=$define '/pragma GCC push_options|pragma clang attribute push|pragma clang optimize off/ { n++; m++ }
                  /pragma GCC pop_options|pragma clang attribute pop|pragma clang optimize on/ { n-- }
                  END { if (n || !m) { printf "with %s %d regions of %d do not end\n", with, n, m } }'
@@ -271,8 +272,8 @@ check_static_in_two_files() {
     sed 's/use_library/use_again/' "$tmp/use_whole.c" >"$tmp/static_b.c"
     sed 's/^int main(void) { return/int use_again(void);\nint main(void) { return use_again() ||/' "$tmp/whole.c" >"$tmp/static_a.c"
     fails $CC -fsyntax-only -DOPD_STATIC $inc "$tmp/static_a.c"
-    for part in a b; do fails $quick_c -O0 -DOPD_STATIC $inc -c "$tmp/static_$part.c" -o "$tmp/static_$part.o"; done
-    build_run static_two $quick_c "$tmp/static_a.o" "$tmp/static_b.o"
+    for part in a b; do fails $quickest_c -DOPD_STATIC $inc -c "$tmp/static_$part.c" -o "$tmp/static_$part.o"; done
+    build_run static_two $quickest_c "$tmp/static_a.o" "$tmp/static_b.o"
     exported "$tmp/static_b.o" | grep -v -x use_again | head -n 4 | sed 's/^/exported with OPD_STATIC: /'
 }
 # Every build line of the manual, with its own flags, on a program of ours; -O2 is what examples are built with.
@@ -303,7 +304,7 @@ check_build_lines() {
 # The operators that the manual adds, added to a copy of the header as it says.
 check_recipes() {
     if ! command -v python3 >/dev/null 2>&1; then echo "SKIP: no python3"; return; fi
-    python3 "$root/tests/recipes.py" --cc "$quick_c" 2>&1 | head -n 12
+    python3 "$root/tests/recipes.py" --cc "$quickest_c" 2>&1 | head -n 12
 }
 # Typed functions, cards and schemas say the same: of names alone everything is printed as it is here.
 check_wrappers() {
@@ -327,17 +328,18 @@ check_tcc() {
     out=$(fails tcc $inc "$tmp/whole.c" -o "$tmp/whole_tcc" -lm)
     if [ -n "$out" ]; then printf '%s\n' "$out"; else fails "$tmp/whole_tcc"; fi
 }
-without() {             # $1: the compiler; the rest: what is left out
-    compiler=$1; shift
-    flags=; for feature in "$@"; do flags="$flags -DOPD_NO_$feature"; done
-    quiet $compiler -O0 -Wall -Wextra $flags $inc -c "$tmp/implementation.c" -o "$tmp/without.o"
-    build_run without $compiler -O0 $flags $inc "$tmp/main.c" "$tmp/use.c" "$tmp/without.o"
-    [ "$compiler" = "$CC" ] || quiet $CC -fsyntax-only -Wall -Wextra $flags $inc "$tmp/implementation.c"
+without() {             # leaves one out
+    quiet $quick_c -fsyntax-only -Wall -Wextra "-DOPD_NO_$1" $inc "$tmp/implementation.c"
+    [ "$quick_c" = "$CC" ] || quiet $CC -fsyntax-only -Wall -Wextra "-DOPD_NO_$1" $inc "$tmp/implementation.c"
 }
-check_no_threads() { without $quick_c THREADS; }
-check_no_simd() { without $quick_c SIMD; }
-check_no_cache() { without $quick_c CACHE; }
-check_no_everything() { without $CC THREADS SIMD CACHE; }
+check_no_threads() { without THREADS; }
+check_no_simd() { without SIMD; }
+check_no_cache() { without CACHE; }
+check_no_everything() { # and all three, and that runs
+    flags='-DOPD_NO_THREADS -DOPD_NO_SIMD -DOPD_NO_CACHE'
+    quiet $CC -O0 -Wall -Wextra $flags $inc -c "$tmp/implementation.c" -o "$tmp/without.o"
+    build_run without $CC -O0 $flags $inc "$tmp/main.c" "$tmp/use.c" "$tmp/without.o"
+}
 # says FLAGS...: what the compiler under test and its C++ one have to say of the implementation with these macros.
 says() {
     [ "$quick_c" = "$CC" ] || quiet $CC $strict_c -fsyntax-only "$@" $inc "$tmp/implementation.c"
@@ -401,8 +403,8 @@ check_families() {
         flags="$flags -DOPD_NO_OP_$family"
         quiet $quick_c $strict_c -fsyntax-only "-DOPD_NO_OP_$family" $inc "$tmp/implementation.c"
     done
-    quiet $quick_c $strict_c -O0 $flags $inc -c "$tmp/implementation.c" -o "$tmp/families.o"
-    build_run families $quick_c -O0 $inc "$tmp/main.c" "$tmp/use.c" "$tmp/families.o"
+    quiet $quickest_c $flags $inc -c "$tmp/implementation.c" -o "$tmp/families.o"
+    build_run families $quickest_c $inc "$tmp/main.c" "$tmp/use.c" "$tmp/families.o"
     says $flags
 }
 # Without a tool the rest compiles without a warning; without all in C++ too.  Without all of them, with operators and without,
@@ -513,11 +515,12 @@ int main(void) {
     return opd_finish();
 }
 END
-    quiet $quick_c $strict_c -O0 -DOPD_NO_GRAPHS -DOPD_NO_TRANSFORMS $inc -c "$tmp/implementation.c" -o "$tmp/opcheck.o"
-    build_run opcheck $quick_c -O0 $inc "$tmp/opcheck.c" "$tmp/opcheck.o"
+    says -DOPD_NO_GRAPHS -DOPD_NO_TRANSFORMS
+    quiet $quickest_c -DOPD_NO_GRAPHS -DOPD_NO_TRANSFORMS $inc -c "$tmp/implementation.c" -o "$tmp/opcheck.o"
+    build_run opcheck $quickest_c $inc "$tmp/opcheck.c" "$tmp/opcheck.o"
     quiet $quick_cxx $strict_cxx -O0 $flags $inc -c "$tmp/implementation.c" -o "$tmp/tools_cxx.o"
     build_run tools_cxx $quick_cxx -x c++ -std=c++11 -O0 $inc "$tmp/tools.c" -x none "$tmp/tools_cxx.o"
-    quiet $quick_c $strict_c -O0 -DOPD_NO_OPERATORS $flags $inc -c "$tmp/implementation.c" -o "$tmp/core_tools.o"
+    quiet $quick_c -O0 -DOPD_NO_OPERATORS $flags $inc -c "$tmp/implementation.c" -o "$tmp/core_tools.o"
     build_run core_tools $quick_c -O0 -DTOOLS_LEFT_OUT $inc "$tmp/core.c" "$tmp/core_tools.o"
     says $flags
     says -DOPD_NO_OPERATORS $flags

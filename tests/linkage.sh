@@ -117,7 +117,7 @@ check_link_hidden() {
 # A program with hidden symbols still shows the API to the libraries it is linked with.
 check_link_hidden_program() {
     plain_library
-    quiet $CC -O0 -fvisibility=hidden $inc -c "$tmp/implementation.c" -o "$tmp/hidden.o"
+    quiet $quick_c -O0 -fvisibility=hidden $inc -c "$tmp/implementation.c" -o "$tmp/hidden.o"
     quiet $CC -fvisibility=hidden $inc "$here/main.c" "$tmp/hidden.o" -DLINKAGE_USE -L"$tmp" -lops -o "$tmp/program" \
           -Wl,-rpath,"$tmp" $lib
     quiet "$tmp/program"
@@ -305,7 +305,7 @@ s/^} opd_op_desc;/    void *grown[4]; } opd_op_desc;/
 s/^static int opdi_host_define(/int opd_newer(void) { return 1; }\n&/
 s/^    return opd_define(lib, &d);/    if (d.grown[0] || d.grown[3]) { return opd_fail(OPD_ERROR_USER, \"grown\"); }\n&/
 s/^OPD_API const char \*opd_plugin_path/OPD_API int opd_newer(void);\n&/"
-    quiet $CC -O0 -I"$tmp/newer" "$here/main.c" "$tmp/implementation.c" -o "$tmp/host_newer" $lib
+    quiet $quick_c -O0 -I"$tmp/newer" "$here/main.c" "$tmp/implementation.c" -o "$tmp/host_newer" $lib
     nm "$tmp/host_newer" | grep -q opd_newer || echo 'the newer header has not grown'
     quiet "$tmp/host_newer" "$tmp/ops.so"
 }

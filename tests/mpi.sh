@@ -42,6 +42,21 @@ build() {
     return 1
 }
 
+# The implementation knows no MPI: it is built once, plain and sanitized, for programs without it.
+printf '#define OPDISPATCH_IMPLEMENTATION\n#include "opdispatch.h"\n' >"$tmp/implementation.c"
+mkdir "$tmp/examples" "$tmp/tests"
+ln -s "$root/opdispatch.h" "$tmp/opdispatch.h"
+ln -s "$root/examples/data" "$tmp/examples/data"
+for file in examples/mpi_group.c examples/digits.c examples/digits_mpi.c examples/sharded_lm.c tests/mpi_ranks.c; do
+    grep -v '^#define OPDISPATCH_IMPLEMENTATION' "$root/$file" >"$tmp/$file"
+done
+sanitize='-g1 -DOPD_NO_CACHE -fsanitize=address,undefined -fno-sanitize-recover=undefined'
+# object NAME FLAGS...: the implementation, when it is first asked for.
+object() {
+    object=$tmp/$1.o; shift
+    [ -f "$object" ] || $CC "$@" -w -I"$root" -c "$tmp/implementation.c" -o "$object"
+}
+
 found=
 for kind in openmpi mpich ''; do
     mpicc=mpicc${kind:+.$kind}; mpirun=mpirun${kind:+.$kind}
@@ -50,7 +65,8 @@ for kind in openmpi mpich ''; do
     found=yes
     title=${kind:-mpi}
     if $mpirun --version 2>&1 | grep -qi 'open.mpi\|openrte'; then mpirun="$mpirun --oversubscribe"; fi
-    if build "$title mpi_ranks" "$tmp/test" -O0 -g "$here/mpi_ranks.c"; then
+    object plain -O1
+    if build "$title mpi_ranks" "$tmp/test" -O0 -g "$tmp/tests/mpi_ranks.c" "$object"; then
         for ranks in 1 2 4; do run "$title mpi_ranks -n $ranks" $ranks "^$ranks ranks: right" "$tmp/test" --checks; done
         for ranks in 2 4; do run "$title memory -n $ranks" $ranks "^$ranks ranks: at most" "$tmp/test" --memory; done
     fi
@@ -77,13 +93,14 @@ for kind in openmpi mpich ''; do
     if build "$title plug-in" "$tmp/mpi_group.so" -O2 -shared -fPIC -DOPDISPATCH_PLUGIN "$root/examples/mpi_group.c"; then
         run "$title plug-in" 2 '^2 ranks by a plug-in: right' "$tmp/test" --plugin "$tmp/mpi_group.so"
     fi
-    if build "$title sanitized" "$tmp/asan" -O0 -g1 -DOPD_NO_CACHE -fsanitize=address,undefined \
-             -fno-sanitize-recover=undefined "$here/mpi_ranks.c"; then
+    object sanitized -O0 $sanitize
+    if build "$title sanitized" "$tmp/asan" -O0 $sanitize "$tmp/tests/mpi_ranks.c" "$object"; then
         for ranks in 2 4; do run "$title sanitized -n $ranks" $ranks "^$ranks ranks: right" "$tmp/asan"; done
     fi
+    object plain -O1
     # the same losses and accuracies, by as many ranks as one likes
     if wanted "$title digits_mpi" &&
-       build "$title digits_mpi" "$tmp/digits" -O1 -w "$root/examples/digits_mpi.c"; then
+       build "$title digits_mpi" "$tmp/digits" -O1 -w "$tmp/examples/digits_mpi.c" "$object"; then
         run "$title digits_mpi -n 1" 1 '^test accuracy' "$tmp/digits" --epochs 2 --plain
         grep -E '^epoch|^test' "$tmp/log" >"$tmp/alone"
         run "$title digits_mpi -n 4" 4 '^test accuracy' "$tmp/digits" --epochs 2 --plain
@@ -93,7 +110,7 @@ for kind in openmpi mpich ''; do
     fi
     # the same losses and the same text, however the model is divided
     if wanted "$title sharded_lm" &&
-       build "$title sharded_lm" "$tmp/lm" -O1 -w "$root/examples/sharded_lm.c"; then
+       build "$title sharded_lm" "$tmp/lm" -O1 -w "$tmp/examples/sharded_lm.c" "$object"; then
         run "$title sharded_lm -n 1" 1 '^step .*20/20' "$tmp/lm" --steps 20 --plain
         grep -E '^step|^The' "$tmp/log" >"$tmp/alone"
         for way in '2 1' '4 2' '4 4'; do

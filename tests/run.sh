@@ -165,12 +165,18 @@ export CC CXX RUN_TMP RUN_QUICK RUN_OBJECT RUN_FLAGS RUN_COMPILER RUN_LANGUAGE R
 
 #-- run ----------------------------------------------------------------------------------------------------------------
 
-failed_early=0
+failed_early=0; warned=0
+warnings=; [ $mode != plain ] || warnings='-Wall -Wextra'           # sanitizers make compilers see what is not there
 if [ -n "$files" ]; then
     if [ -f "$RUN_OBJECT" ]; then echo 'the implementation: built before'
-    elif $build -c "$RUN_WHOLE" -o "$RUN_TMP/implementation.o" && mv "$RUN_TMP/implementation.o" "$RUN_OBJECT"; then
+    elif $build $warnings -c "$RUN_WHOLE" -o "$RUN_TMP/implementation.o" 2>"$RUN_TMP/warnings" &&
+         mv "$RUN_TMP/implementation.o" "$RUN_OBJECT"; then
         times >"$RUN_TMP/times"; echo "the implementation: built, $(seconds "$RUN_TMP/times") s"
+        if [ -s "$RUN_TMP/warnings" ]; then       # those of an optimiser, which the header's own checks do not ask
+            head -n 20 "$RUN_TMP/warnings"; echo 'the implementation: warnings'; warned=1
+        fi
     else
+        head -n 20 "$RUN_TMP/warnings"
         echo "the implementation: does not build: $build -c $RUN_WHOLE"
         failed_early=1; files=
     fi
@@ -194,7 +200,7 @@ if [ $failed_early = 0 ]; then
     [ $cuda = no ] || checks "$here/cuda.sh" "$cuda_name"
 fi
 
-passed=0; failed=$failed_early; skipped=0
+passed=0; failed=$((failed_early + warned)); skipped=0
 for file in "$RUN_TMP"/*.result; do
     [ -f "$file" ] || continue
     read -r p f s <"$file"
