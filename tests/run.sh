@@ -9,7 +9,8 @@ usage: sh tests/run.sh [options] [name]
 Builds every tests/test_*.c and test_*.cpp, runs it, checks the header itself (tests/check_header.sh) and every way to
 link or load operators (tests/linkage.sh).  With a name: the test file test_NAME.c, or the checks of those two that have
 it in their names (linkage: all of the second), or else the cases whose name has it in them.  With the name cuda: the
-CUDA companion (tests/cuda.sh), which nothing else runs; it needs no GPU.
+CUDA companion (tests/cuda.sh), which nothing else runs; it needs no GPU.  cuda_emulated_races, each access of its kernels
+looked at, takes minutes more and is run by its name only.
 Ends with one line: N passed, N failed (a test is a named case), and ', N skipped' where some were.  Seconds are of
 processor time.  The implementation is built once, with test_kernels.c, and linked with every test file.
 
@@ -150,8 +151,7 @@ if [ -n "$name" ]; then
         files=; header=no; linkage=yes
         [ "$name" = linkage ] || linkage_name=$name
     elif [ $mode = plain ] && sh "$here/cuda.sh" --list | grep -q "$name"; then
-        files=; header=no; cuda=yes
-        [ "$name" = cuda ] || cuda_name=$name
+        files=; header=no; cuda=yes; cuda_name=$name
     else RUN_CASES=$name; header=no; fi
 fi
 RUN_COMPILER=$CC; RUN_LANGUAGE=c; language=c
