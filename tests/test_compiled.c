@@ -451,41 +451,46 @@ static int selects_rows(void *user, opd_tensor *const *in, int n, opd_tensor **o
     out[0] = opd_index_select(in[0], 0, whole(opd_add_Scalar(half, opd_value_int(2))));
     return out[0] ? 1 : -1;
 }
-/* Of [4, 6] and [4]: the example's numbers are steps of 0.8, the run's of 1.2. */
-static void add_traced(const char *name, opd_transform_fn fn, int code) {
+/* Adds a function, traced with `in`, as a unit.  What a run with `others` gives and leaves in them is expected of it; with
+   a code that run fails, and the unit returns the code. */
+static void add_function(const char *text, opd_transform_fn fn, void *user, opd_tensor *const *in, opd_tensor *const *others,
+                         int n, double tolerance, int code) {
     unit *const u = &units[nunits];
-    opd_tensor *in[2], *others[2], *want[MOST_RESULTS];
+    opd_tensor *copies[3], *want[MOST_RESULTS];
     opd_c_options o;
     opd_graph *g;
     int i;
-    OPD_SCOPED;
     memset(u, 0, sizeof *u);
     memset(&o, 0, sizeof o);
-    for (i = 0; i < 2; i++) {
-        in[i] = numbers(4, i ? -1 : 6, 0.8);
-        others[i] = numbers(4, i ? -1 : 6, 1.2);
-        u->inputs[i] = opd_keep(opd_clone(others[i]));
-    }
     (void)snprintf(u->name, sizeof u->name, "u%d", nunits);
-    (void)snprintf(u->what, sizeof u->what, "    %s", name);
-    u->ninputs = 2;
-    u->tolerance = 1e-5;
+    (void)snprintf(u->what, sizeof u->what, "    %s", text);
+    u->ninputs = n;
+    u->tolerance = tolerance;
     u->code = code;
     o.name = u->name;
-    g = opd_graph_trace(fn, NULL, in, 2, NULL);
-    in[0] = numbers(4, 6, 0.8);
-    in[1] = numbers(4, -1, 0.8);
-    CHECK(g != NULL && opd_graph_write_c(g, in, 2, folder, &o) == 0);
-    if (!opd_ok()) { printf("%s: %s\n", name, opd_error_message()); }
-    u->nwant = g ? opd_graph_run(g, others, 2, want, MOST_RESULTS) : 0;
+    for (i = 0; i < n; i++) {
+        copies[i] = opd_clone(in[i]);
+        u->inputs[i] = opd_keep(opd_clone(others[i]));
+    }
+    g = opd_graph_trace(fn, user, copies, n, NULL);
+    CHECK(g != NULL && opd_graph_write_c(g, in, n, folder, &o) == 0);
+    if (!opd_ok()) { printf("%s: %s\n", text, opd_error_message()); }
+    u->nwant = g ? opd_graph_run(g, others, n, want, MOST_RESULTS) : 0;
     CHECK_INT(u->nwant < 0, code != 0);
     opd_error_clear();
-    if (g && code) { u->nwant = opd_graph_run(g, in, 2, want, MOST_RESULTS); }     /* how large results are */
+    if (g && code) { u->nwant = opd_graph_run(g, in, n, want, MOST_RESULTS); }     /* how large results are */
     for (i = 0; i < u->nwant; i++) { u->want[i] = opd_keep(opd_clone(want[i])); }
-    for (i = 0; i < 2 && !code; i++) { u->after[i] = opd_keep(opd_clone(others[i])); }
+    for (i = 0; i < n && !code; i++) { u->after[i] = opd_keep(opd_clone(others[i])); }
     CHECK(u->nwant > 0);
     opd_graph_free(g);
     nunits++;
+}
+/* Of [4, 6] and [4]: the example's numbers are steps of 0.8, the run's of 1.2. */
+static void add_traced(const char *name, opd_transform_fn fn, int code) {
+    OPD_SCOPED;
+    opd_tensor *const in[2] = {numbers(4, 6, 0.8), numbers(4, -1, 0.8)};
+    opd_tensor *const others[2] = {numbers(4, 6, 1.2), numbers(4, -1, 1.2)};
+    add_function(name, fn, NULL, in, others, 2, 1e-5, code);
 }
 TEST(small_graphs) {
     if (!have_compiler()) { SKIP("no cc"); }
@@ -561,42 +566,21 @@ static bool has_roots(const char *name) {
 }
 static void add_normed(normed *n) {
     const int64_t images[4] = {2, 12, 7, 5}, rows[2] = {9, 12};
-    unit *const u = &units[nunits];
-    opd_tensor *in[2], *others[2], *want[2];
-    opd_c_options o;
-    opd_graph *g;
+    opd_tensor *in[2][2], *want[2];
     int i;
     OPD_SCOPED;
-    memset(u, 0, sizeof *u);
-    memset(&o, 0, sizeof o);
     make_normed(n);
-    for (i = 0; i < 2; i++) {
-        opd_tensor **const to = i ? others : in;
-        to[0] = n->kind == NORMED_ROWS ? spread(n->dtype, rows, 2, i, false) : spread(n->dtype, images, 4, i, false);
-    }
-    (void)snprintf(u->name, sizeof u->name, "u%d", nunits);
-    (void)snprintf(u->what, sizeof u->what, "    %s", n->name);
     for (i = 0; i < 2; i++) {                     /* the second input is like the result */
-        opd_tensor **const to = i ? others : in;
-        to[1] = opd_zeros(opd_ints_of(NULL, 0), n->dtype);
-        CHECK(run_normed(n, to, 2, want) > 0);
-        to[1] = opd_mul_Scalar(want[0], opd_value_float(-0.5));
+        in[i][0] = n->kind == NORMED_ROWS ? spread(n->dtype, rows, 2, i, false) : spread(n->dtype, images, 4, i, false);
+        in[i][1] = opd_zeros(opd_ints_of(NULL, 0), n->dtype);
+        CHECK(run_normed(n, in[i], 2, want) > 0);
+        in[i][1] = opd_mul_Scalar(want[0], opd_value_float(-0.5));
     }
-    u->ninputs = 2;
-    for (i = 0; i < 2; i++) { u->inputs[i] = opd_keep(opd_clone(others[i])); }
-    u->tolerance = n->dtype == OPD_FLOAT64 ? 1e-13 : 4e-6;
-    o.name = u->name;
-    g = opd_graph_trace(run_normed, n, in, 2, NULL);
-    CHECK(g != NULL && opd_graph_write_c(g, in, 2, folder, &o) == 0);
-    if (!opd_ok()) { printf("%s: %s\n", n->name, opd_error_message()); }
-    u->nwant = g ? opd_graph_run(g, others, 2, want, 2) : 0;
-    for (i = 0; i < u->nwant; i++) { u->want[i] = opd_keep(opd_clone(want[i])); }
-    CHECK(u->nwant > 0);
-    if (has_roots(u->name) == n->folds) { printf("%s\n", n->name); }
-    CHECK(has_roots(u->name) != n->folds);
-    opd_graph_free(g);
+    add_function(n->name, run_normed, n, in[0], in[1], 2, n->dtype == OPD_FLOAT64 ? 1e-13 : 4e-6, 0);
+    i = has_roots(units[nunits - 1].name);
+    if (i == (int)n->folds) { printf("%s\n", n->name); }
+    CHECK(i != (int)n->folds);
     free_normed(n);
-    nunits++;
 }
 TEST(norms_behind_products) {
     static normed all[] = {
@@ -657,32 +641,17 @@ static int adds_up(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     return out[2] ? 3 : -1;
 }
 static void add_order(opd_transform_fn fn, int64_t rows, int64_t columns, double tolerance) {
-    unit *const u = &units[nunits];
-    opd_tensor *in[1], *want[MOST_RESULTS];
-    opd_c_options o;
-    opd_graph *g;
-    int i;
+    opd_tensor *in[1], *others[1];
+    char text[100];
     OPD_SCOPED;
-    memset(u, 0, sizeof *u);
-    memset(&o, 0, sizeof o);
     in[0] = to_sort(rows, columns, 1);
     if (fn == adds_up) {
         in[0] = opd_nan_to_num_full(in[0], opd_value_float(0.5), opd_value_float(2), opd_value_float(-3));
     }
-    (void)snprintf(u->name, sizeof u->name, "u%d", nunits);
-    (void)snprintf(u->what, sizeof u->what, "    order of %lld x %lld %s, dim %d", (long long)rows, (long long)columns,
+    others[0] = fn == sorts ? to_sort(rows, columns, 7) : in[0];
+    (void)snprintf(text, sizeof text, "order of %lld x %lld %s, dim %d", (long long)rows, (long long)columns,
                    opd_dtype_name(order_dtype), (int)order_dim);
-    o.name = u->name;
-    g = opd_graph_trace(fn, NULL, in, 1, NULL);
-    CHECK(g != NULL && opd_graph_write_c(g, in, 1, folder, &o) == 0);
-    if (!opd_ok()) { printf("%s: %s\n", u->what, opd_error_message()); }
-    u->inputs[u->ninputs++] = opd_keep(opd_clone(fn == sorts ? to_sort(rows, columns, 7) : in[0]));
-    u->nwant = g ? opd_graph_run(g, u->inputs, 1, want, MOST_RESULTS) : 0;
-    u->tolerance = tolerance;
-    for (i = 0; i < u->nwant; i++) { u->want[i] = opd_keep(opd_clone(want[i])); }
-    CHECK(u->nwant > 0);
-    opd_graph_free(g);
-    nunits++;
+    add_function(text, fn, NULL, in, others, 1, tolerance, 0);
 }
 TEST(orders) {
     static const opd_scalar_type dtypes[] = {OPD_FLOAT32, OPD_FLOAT64, OPD_BFLOAT16, OPD_FLOAT16, OPD_INT64, OPD_INT32,
@@ -723,44 +692,25 @@ static void add_bags(opd_scalar_type dtype, opd_scalar_type index, int wrong) {
     static const double indices[9] = {1, 4, 0, 4, 2, 6, 6, 3, 5};
     static const double offsets[5][4] = {{0, 2, 2, 6}, {0, 3, 4, 8}, {1, 2, 3, 4}, {0, 5, 4, 8}, {0, 2, 4, 10}};
     const int64_t nine = 9, four = 4, table[2] = {7, 5};
-    unit *const u = &units[nunits];
-    opd_tensor *in[3], *others[3], *want[MOST_RESULTS];
-    opd_c_options o;
-    opd_graph *g;
+    opd_tensor *in[2][3];
+    char text[60];
     int i, k;
     OPD_SCOPED;
-    memset(u, 0, sizeof *u);
-    memset(&o, 0, sizeof o);
     bag_table = opd_keep(spread(dtype, table, 2, 3, false));
     for (k = 0; k < 2; k++) {
-        opd_tensor **const to = k ? others : in;
         opd_tensor *const at = opd_empty(opd_ints_of(&nine, 1), OPD_FLOAT64);
         opd_tensor *const from = opd_empty(opd_ints_of(&four, 1), OPD_FLOAT64);
         for (i = 0; i < 9; i++) { opd_data_f64(at)[i] = indices[k ? 8 - i : i]; }
         for (i = 0; i < 4; i++) { opd_data_f64(from)[i] = offsets[k ? (wrong && wrong < 4 ? wrong + 1 : 1) : 0][i]; }
         if (k && wrong == 4) { opd_data_f64(at)[3] = 7; }
-        to[0] = opd_to_dtype(at, index);
-        to[1] = opd_to_dtype(from, index);
-        to[2] = spread(dtype, &nine, 1, 5 + k, false);
+        in[k][0] = opd_to_dtype(at, index);
+        in[k][1] = opd_to_dtype(from, index);
+        in[k][2] = spread(dtype, &nine, 1, 5 + k, false);
     }
-    (void)snprintf(u->name, sizeof u->name, "u%d", nunits);
-    (void)snprintf(u->what, sizeof u->what, "    bags of %s, mode %d", opd_dtype_name(dtype), bag_mode);
-    o.name = u->name;
-    u->code = wrong ? 1 : 0;
-    u->tolerance = dtype == OPD_FLOAT64 ? 1e-12 : dtype == OPD_FLOAT32 ? 1e-6 : 2e-2;
-    g = opd_graph_trace(in_bags, NULL, in, 3, NULL);
-    CHECK(g != NULL && opd_graph_write_c(g, in, 3, folder, &o) == 0);
-    if (!opd_ok()) { printf("%s: %s\n", u->what, opd_error_message()); }
-    for (u->ninputs = 0; u->ninputs < 3; u->ninputs++) { u->inputs[u->ninputs] = opd_keep(opd_clone(others[u->ninputs])); }
-    u->nwant = g ? opd_graph_run(g, others, 3, want, MOST_RESULTS) : 0;
-    CHECK_INT(u->nwant < 0, wrong != 0);
-    opd_error_clear();
-    if (g && wrong) { u->nwant = opd_graph_run(g, in, 3, want, MOST_RESULTS); }
-    for (i = 0; i < u->nwant; i++) { u->want[i] = opd_keep(opd_clone(want[i])); }
-    CHECK(u->nwant > 0);
-    opd_graph_free(g);
+    (void)snprintf(text, sizeof text, "bags of %s, mode %d", opd_dtype_name(dtype), bag_mode);
+    add_function(text, in_bags, NULL, in[0], in[1], 3, dtype == OPD_FLOAT64 ? 1e-12 : dtype == OPD_FLOAT32 ? 1e-6 : 2e-2,
+                 wrong ? 1 : 0);
     opd_release(bag_table);
-    nunits++;
 }
 TEST(bags) {
     static const opd_scalar_type dtypes[] = {OPD_FLOAT32, OPD_FLOAT64, OPD_BFLOAT16, OPD_FLOAT16};
