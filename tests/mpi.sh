@@ -1,7 +1,7 @@
 #!/bin/sh
-# Collectives over MPI: builds examples/mpi_group.c, tests/mpi_ranks.c, examples/digits_mpi.c, examples/sharded_lm.c and
-# examples/pipeline_mpi.c with each MPI that is here (mpicc.openmpi, mpicc.mpich, or mpicc), and runs them with
-# mpirun -n 1, 2 and 4.
+# Collectives over MPI: builds examples/mpi_group.c, tests/mpi_ranks.c, examples/digits_mpi.c, examples/sharded_lm.c,
+# examples/pipeline_mpi.c and bench/scaling.c with each MPI that is here (mpicc.openmpi, mpicc.mpich, or mpicc), and runs
+# them with mpirun -n 1, 2 and 4.
 # usage: sh tests/mpi.sh [NAME]: only checks with NAME in their names.  CC=clang: the compiler behind mpicc.
 # Prints "ok NAME", "FAIL NAME: why" or "skip NAME: why", then "N passed, N failed".
 set -u
@@ -44,10 +44,11 @@ build() {
 
 # The implementation knows no MPI: it is built once, plain and sanitized, for programs without it.
 printf '#define OPDISPATCH_IMPLEMENTATION\n#include "opdispatch.h"\n' >"$tmp/implementation.c"
-mkdir "$tmp/examples" "$tmp/tests"
+mkdir "$tmp/examples" "$tmp/tests" "$tmp/bench"
 ln -s "$root/opdispatch.h" "$tmp/opdispatch.h"
 ln -s "$root/examples/data" "$tmp/examples/data"
-for file in examples/mpi_group.c examples/digits.c examples/digits_mpi.c examples/sharded_lm.c tests/mpi_ranks.c; do
+for file in examples/mpi_group.c examples/digits.c examples/digits_mpi.c examples/sharded_lm.c tests/mpi_ranks.c \
+    bench/scaling.c tests/scaling_checks.c; do
     grep -v '^#define OPDISPATCH_IMPLEMENTATION' "$root/$file" >"$tmp/$file"
 done
 sanitize='-g1 -DOPD_NO_CACHE -fsanitize=address,undefined -fno-sanitize-recover=undefined'
@@ -130,6 +131,17 @@ for kind in openmpi mpich ''; do
         peer=
         if ${PYTHON:-python3} -c 'import torch.distributed' >/dev/null 2>&1; then peer="--python ${PYTHON:-python3}"; fi
         run "$title bench/collectives" 2 '^| 4194304 ' "$tmp/bench" --quick $peer
+    fi
+    # what is predicted of more ranks than there are here, beside what is measured
+    if [ "$kind" != mpich ] && wanted "$title bench/scaling" &&
+       build "$title bench/scaling" "$tmp/checks" -O0 -w "$tmp/tests/scaling_checks.c" "$object"; then
+        run "$title bench/scaling, checks" 1 '^scaling: right' "$tmp/checks" "$tmp/table"
+    fi
+    if wanted "$title bench/scaling" &&
+       build "$title bench/scaling" "$tmp/scaling" -O0 -w -DSCALING_MPI "$tmp/bench/scaling.c" "$object"; then
+        run "$title bench/scaling" 2 '^| 2 | sharded, weak |' "$tmp/scaling" --quick --record "$tmp/table"
+        run "$title bench/scaling, a table" 1 '^| 64 |.*ring' "$tmp/scaling" --table "$tmp/table" --quick --ranks 64 \
+            --net infiniband --algorithm ring --per-node 4 --sharded --plot "$tmp/scaling.svg"
     fi
     # the same losses by any number of stages, in either order; and how many microbatches each keeps
     if wanted "$title pipeline_mpi" &&
