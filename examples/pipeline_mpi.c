@@ -19,7 +19,7 @@
 #include <math.h>
 
 enum { LAYERS = 8, WIDTH = 32, BATCH = 64, MICRO_MOST = 32, HERE_MOST = 2 * LAYERS };
-enum { VALUES = 1, GRADIENTS = 2 };               /* tags: microbatch m is 4 m and one of these */
+enum { VALUES = 1, GRADIENTS = 2 };               /* tags; of each, microbatches come in the order in which they were sent */
 
 typedef struct stage {
     opd_group *world;
