@@ -237,7 +237,10 @@ int main(int argc, char **argv) {
             return strcmp(argv[i], "--help") == 0 ? 0 : 2;
         }
     }
-    if (steps < 1 || micro < 1 || micro > MICRO_MOST || BATCH % micro) { return 2; }
+    if (steps < 1 || micro < 1 || micro > MICRO_MOST || BATCH % micro) {
+        fprintf(stderr, "pipeline_mpi: --steps is at least 1, --micro at most %d and divides %d\n", MICRO_MOST, BATCH);
+        return 2;
+    }
     if (!getenv("OPD_NUM_THREADS")) { opd_threads_set(1); }
     opd_group *world = mpi_group_begin();
     opd_manual_seed(seed);
