@@ -1,9 +1,11 @@
-# checks.sh: what tests/check_header.sh and tests/linkage.sh report with; sourced.
+# checks.sh: what tests/check_header.sh, linkage.sh, cuda.sh and cuda_code.sh report with; sourced.
 
-# A check prints nothing when all is well, what is wrong otherwise; or "SKIP: why".
+# A check prints nothing when all is well, what is wrong otherwise; or "SKIP: why".  It took what has passed since the last.
+checks_at=$(date +%s)
 result() {
+    checks_took=$(($(date +%s) - checks_at)); checks_at=$((checks_at + checks_took))
     case $2 in
-        '') echo "ok $1" ;;
+        '') echo "ok $1 ($checks_took s)" ;;
         SKIP:*) echo "skip $1:${2#SKIP:}" ;;
         *) printf 'FAIL %s: %s\n' "$1" "$2" ;;
     esac
