@@ -1273,3 +1273,62 @@ TEST(order_of_dims_of_results) {                      /* is that of the walk ove
     lie(CALL("aten::binary_cross_entropy", c, a, OPD_NONE, 0), OPD_INTS(3, 1));
     lie(CALL("aten::binary_cross_entropy", a, c, OPD_NONE, 0), OPD_INTS(1, 2));
 }
+static bool hashed(opd_tensor *t, int count, const uint64_t *want) {
+    return t && opd_dtype(t) == OPD_UINT64 && opd_numel(t) == count && memcmp(opd_data(t), want, (size_t)count * sizeof *want) == 0;
+}
+TEST(hashes_of_tensors) {                             /* the numbers are PyTorch's */
+    const uint64_t columns[] = {UINT64_C(4613937818241073152), UINT64_C(9214364837600034816), UINT64_C(5629499534213120)};
+    const uint64_t rows[] = {UINT64_C(9218868437227405312), UINT64_C(4615063718147915776)}, all[] = {UINT64_C(4610560118520545280)};
+    const uint64_t minus[] = {UINT64_MAX}, two[] = {UINT64_C(4611686018427387904)};
+    const int8_t less[] = {-1};
+    opd_tensor *t = opd_view(counted(6), OPD_INTS(2, 3)), *out = opd_empty(OPD_INTS(3), OPD_UINT64);
+    CHECK(hashed(opd_hash_tensor(t), 1, all));
+    CHECK(hashed(opd_hash_tensor_full(t, OPD_INTS(0), false, 0), 3, columns));
+    CHECK(hashed(opd_hash_tensor_full(opd_t(opd_contiguous(opd_t(t))), OPD_INTS(0), false, 0), 3, columns));
+    CHECK(hashed(opd_hash_tensor_full(t, OPD_INTS(-1), true, 0), 2, rows));
+    CHECK(hashed(opd_hash_tensor_full(opd_to_dtype(t, OPD_BFLOAT16), OPD_INTS(1, 0), true, 0), 1, all));
+    CHECK(hashed(opd_hash_tensor(opd_tensor_from(less, OPD_INTS(1), OPD_INT8)), 1, minus));
+    CHECK(hashed(opd_hash_tensor(opd_full(opd_ints_of(NULL, 0), opd_value_int(2), OPD_FLOAT32)), 1, two));
+    CHECK(hashed(CALL("aten::hash_tensor.out", t, OPD_INTS(0), false, 0, out), 3, columns));
+    CHECK_INT(opd_numel(opd_hash_tensor_full(opd_empty(OPD_INTS(0, 3), OPD_FLOAT32), OPD_INTS(1), false, 0)), 0);
+    CHECK_OK();
+    CHECK(!CALL("aten::hash_tensor.out", t, OPD_INTS(0), false, 0, opd_empty(OPD_INTS(3), OPD_INT64)));
+    CHECK_ERROR(OPD_ERROR_DTYPE, "Expected result to be of dtype uint64");
+    CHECK(!opd_hash_tensor(opd_empty(OPD_INTS(0, 3), OPD_FLOAT32)));
+    CHECK_ERROR(OPD_ERROR_INDEX, "Expected reduction dim to be specified");
+    CHECK(!opd_hash_tensor_full(t, OPD_INTS(0), false, 1));
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "Unknown hash_tensor mode: 1");
+}
+TEST(parts_side_by_side_are_refused) {                /* _chunk_cat */
+    opd_tensor *list[] = {opd_view(counted(6), OPD_INTS(2, 3)), counted(3)};
+    CHECK(!opd__chunk_cat(opd_tensors_of(list, 2), 1, 2));
+    CHECK_ERROR(OPD_ERROR_SHAPE, "_chunk_cat expects dim < ndim for all input tensors");
+    CHECK(!opd__chunk_cat(opd_tensors_of(list, 2), 0, 0));
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "_chunk_cat expects positive num_chunks");
+    list[1] = opd_empty(OPD_INTS(0), OPD_FLOAT32);
+    CHECK(!opd__chunk_cat(opd_tensors_of(list, 2), 0, 2));
+    CHECK_ERROR(OPD_ERROR_SHAPE, "_chunk_cat expects non-empty tensor");
+}
+TEST(products_of_bytes) {
+    const int8_t a[] = {127, -128, 3, 127}, b[] = {127, 1, -128, 2};
+    const uint8_t u[] = {255, 254, 3, 4};
+    opd_tensor *second = opd_tensor_from(b, OPD_INTS(2, 2), OPD_INT8);
+    opd_tensor *t = opd__int_mm(opd_tensor_from(a, OPD_INTS(2, 2), OPD_INT8), second);
+    CHECK_OR_RETURN(t && opd_dtype(t) == OPD_INT32);
+    ARE(opd_to_dtype(t, OPD_FLOAT32), 32513, -129, -15875, 257);
+    ARE(opd_to_dtype(opd__int_mm(opd_tensor_from(u, OPD_INTS(2, 2), OPD_UINT8), second), OPD_FLOAT32), -127, 763, -131, 11);
+    CHECK(!opd__int_mm(second, opd_tensor_from(u, OPD_INTS(2, 2), OPD_UINT8)));
+    CHECK_ERROR(OPD_ERROR_DTYPE, "Expected mat2 to be int8");
+}
+TEST(alpha_dropout_in_place) {
+    opd_tensor *t = opd_ones(OPD_INTS(1000), OPD_FLOAT32), *kept;
+    CHECK(opd_alpha_dropout_(t, 0.5, true) == t);
+    kept = opd_gt_Scalar(t, opd_value_int(0));       /* 0.8864 + 0.7792, -1.5584 + 0.7792 */
+    CHECK(opd_allclose_full(t, opd_where_self(kept, opd_full(OPD_INTS(1), opd_value_float(1.66565), OPD_FLOAT32),
+                                         opd_full(OPD_INTS(1), opd_value_float(-0.77919), OPD_FLOAT32)), 1e-3, 1e-3, false).u.i);
+    CHECK(opd_feature_alpha_dropout_(t, 0.5, false) == t);
+    CHECK(!opd_feature_alpha_dropout_(t, 0.5, true));
+    CHECK_ERROR(OPD_ERROR_SHAPE, "Feature dropout requires at least 2 dimensions in the input");
+    t = opd_chalf(opd_ones(OPD_INTS(2), OPD_FLOAT32));
+    CHECK(t && opd_dtype(t) == OPD_COMPLEX32);
+}
