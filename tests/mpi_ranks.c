@@ -96,6 +96,33 @@ static void pairs(void) {
     }
     for (int i = 0; i < 6; i++) { OK(is(got[i], i % 2 ? 200000 : 5, last + i, 1)); }
 }
+/* Everybody with everybody, two of each size and one tag, all begun before one is waited for: sends first on some ranks,
+   receives first on others. */
+static void batch(opd_group *world) {
+    opd_work *all[8 * 16];
+    opd_tensor *got[4 * 16];
+    const int size = size_here < 16 ? size_here : 16;
+    int count = 0;
+    if (rank_here >= size) { return; }
+    for (int half = 0; half < 2; half++) {
+        for (int i = 0; i < 4 * size; i++) {
+            const int64_t numel = i % 2 ? 300000 : 3; /* on both sides of where MPI waits for the receiver */
+            const int other = i / 4;
+            if (other == rank_here) { continue; }
+            if ((half == 0) == (rank_here % 2 == 0)) {
+                got[i] = numbers(numel, -1, 0, OPD_FLOAT32);
+                all[count++] = opd_group_recv(world, got[i], other, i % 2);
+            } else {
+                all[count++] = opd_group_send(world, numbers(numel, 10 * rank_here + i % 4, 1, OPD_FLOAT32), other,
+                                              i % 2);
+            }
+        }
+    }
+    while (count > 0) { OK(opd_work_wait(all[--count]) == 0); }
+    for (int i = 0; i < 4 * size; i++) {
+        OK(i / 4 == rank_here || is(got[i], i % 2 ? 300000 : 3, 10 * (i / 4) + i % 4, 1));
+    }
+}
 static void parts(opd_group *world) {
     const int rank = rank_here, size = size_here, next = (rank + 1) % size, last = (rank + size - 1) % size;
     opd_tensor *const mine = numbers(4, 10 * rank, 1, OPD_FLOAT32), *const its = numbers(4, -1, 0, OPD_FLOAT32);
@@ -340,6 +367,7 @@ int main(int argc, char **argv) {
         extremes(OPD_FLOAT32);
         extremes(OPD_FLOAT16);
         pairs();
+        batch(world);
         parts(world);
         overlaps();
         shards(world, false);

@@ -464,6 +464,15 @@ static void sends(opd_group *group, int rank, void *user) {
     HOLDS(its, 10 * last, 10 * last + 1, 10 * last + 2);                      /* waits by itself */
     CHECK_INT(opd_work_wait(send), 0);
     CHECK_INT(opd_work_wait(recv), 0);
+    opd_work *all[4];                             /* two of one tag, sent before anybody receives */
+    opd_tensor *const first = floats(3, -1, 0), *const second = floats(3, -1, 0);
+    all[0] = opd_group_send(group, floats(3, 100 + rank, 0), next, 6);
+    all[1] = opd_group_send(group, floats(3, 200 + rank, 0), next, 6);
+    all[2] = opd_group_recv(group, first, last, 6);
+    all[3] = opd_group_recv(group, second, last, 6);
+    for (int i = 3; i >= 0; i--) { CHECK_INT(opd_work_wait(all[i]), 0); }
+    HOLDS(first, 100 + last, 100 + last, 100 + last);
+    HOLDS(second, 200 + last, 200 + last, 200 + last);
     opd_tensor *const list = rank == 1 ? opd_zeros(OPD_INTS(3, 3), OPD_FLOAT32) : NULL;
     CHECK_INT(opd_work_wait(opd_group_gather(group, mine, list, 1)), 0);
     if (rank == 1) { HOLDS(list, 0, 1, 2, 10, 11, 12, 20, 21, 22); }

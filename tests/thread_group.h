@@ -26,7 +26,7 @@ typedef struct thread_world {
 typedef struct thread_request {
     struct thread_request *next;
     int call;
-    bool has_read;
+    bool has_read, received;
     void *temp;
     size_t bytes;
     opd_transfer transfer;
@@ -155,22 +155,35 @@ static inline int thread_start(void *user, const opd_transfer *transfer, void **
     *out = request;
     return 0;
 }
+/* Under the lock: what has come from a rank with a tag goes to those that wait for it, in the order of their begins. */
+static inline void thread_deliver(const thread_rank *its, const opd_transfer *asked) {
+    for (message **at = &its->world->messages; *at;) {
+        message *const sent = *at;
+        thread_request *first = NULL;
+        for (thread_request *one = its->requests; one; one = one->next) {     /* the latest comes first */
+            const opd_transfer *const t = &one->transfer;
+            if (t->kind == OPD_COLLECTIVE_RECV && t->peer == asked->peer && t->tag == asked->tag && !one->received) {
+                first = one;
+            }
+        }
+        if (!first) { return; }
+        if (sent->to != its->rank || sent->from != asked->peer || sent->tag != asked->tag) {
+            at = &sent->next;
+            continue;
+        }
+        memcpy(first->transfer.recv, sent + 1, sent->bytes);
+        first->received = true;
+        *at = sent->next;
+        free(sent);
+    }
+}
 /* Under the lock: whether a request is done. */
 static inline bool thread_try(const thread_rank *its, thread_request *request) {
     thread_world *const world = its->world;
     if (request->transfer.kind == OPD_COLLECTIVE_SEND) { return true; }
     if (request->transfer.kind == OPD_COLLECTIVE_RECV) {
-        for (message **at = &world->messages; *at; at = &(*at)->next) {
-            message *const sent = *at;
-            if (sent->to != its->rank || sent->from != request->transfer.peer || sent->tag != request->transfer.tag) {
-                continue;
-            }
-            memcpy(request->transfer.recv, sent + 1, sent->bytes);
-            *at = sent->next;
-            free(sent);
-            return true;
-        }
-        return false;
+        thread_deliver(its, &request->transfer);
+        return request->received;
     }
     if (world->begun[request->call] < world->size) { return false; }
     if (!request->has_read) {
@@ -186,7 +199,7 @@ static inline bool thread_try(const thread_rank *its, thread_request *request) {
 }
 /* Whether a request can still be done when a rank has given up, whose memory may be gone. */
 static inline bool thread_may_end(const thread_world *world, const thread_request *request) {
-    return request->transfer.kind == OPD_COLLECTIVE_SEND ||
+    return request->transfer.kind == OPD_COLLECTIVE_SEND || request->received ||
         (request->has_read && world->read[request->call] == world->size);
 }
 static inline int thread_test(void *user, void *request, int64_t wait_us) {
