@@ -14,12 +14,14 @@
 #define MOST 64
 
 static void usage(void) {
-    fputs("usage: model_to_c MODEL.pt2 FOLDER [--name NAME] [--inputs FILE.npz] [--size N]\n"
+    fputs("usage: model_to_c MODEL.pt2 FOLDER [--name NAME] [--inputs FILE.npz] [--size N] [--open N:M]\n"
           "  MODEL.pt2       an exported program (torch.export.save)\n"
           "  FOLDER          gets NAME.c, NAME.h, NAME.weights and main.c; made if it is not there\n"
           "  --name NAME     of files and functions: letters, digits and _ (model)\n"
           "  --inputs FILE   an example of the inputs, in0, in1, ...: their sizes become those of the C functions\n"
           "  --size N        without an example: what sizes are that may differ between runs\n"
+          "  --open N:M      the first of these of each input is an argument of the C functions, from N to M;\n"
+          "                  main.c runs them with the example's\n"
           "  exit status     0, or 1 with one line that says what is wrong\n", stdout);
 }
 /* Makes an input from its type, "float32 [s0=1..64, 3]" or "int"; a size that differs between runs is `open`. */
@@ -48,6 +50,16 @@ static int input_of_type(const char *type, int64_t open, opd_value *value) {
         return tensor ? 0 : -1;
     }
     return opd_fail(OPD_ERROR_USER, "an input is %s, which has no form in C", type);
+}
+/* Returns the first dim of an input whose size differs between runs, "float32 [s0=1..64, 3]"; -1: none. */
+static int open_dim(const char *type) {
+    int dim = 0;
+    const char *at = strchr(type, '[');
+    for (at = at ? at + 1 : ""; *at && *at != ']'; dim++, at += *at == ',' ? 2 : 0) {
+        if (*at < '0' || *at > '9') { return dim; }
+        at += strcspn(at, ",]");
+    }
+    return -1;
 }
 /* Takes an input from an example; bfloat16 lies there as int16 under NAME.bf16. */
 static int input_of_file(const opd_tensor_file *file, int i, const char *type, opd_value *value) {
@@ -141,12 +153,14 @@ static const char main_text[] =
     "        exit(1);\n"
     "    }\n"
     "}\n";
-static int write_main(const char *folder, const char *name, const opd_value *in, int nin, opd_value *out, int nout) {
-    char path[1200];
+static int write_main(const char *folder, const char *name, const opd_value *in, int nin, opd_value *out, int nout,
+                      int64_t open) {
+    char path[1200], size[40] = "";
     int i, inputs = 0, outputs = 0;
     (void)snprintf(path, sizeof path, "%s/main.c", folder);
     FILE *const file = fopen(path, "w");
     if (!file) { return opd_fail(OPD_ERROR_FILE, "cannot write %s: %s", path, strerror(errno)); }
+    if (open) { (void)snprintf(size, sizeof size, "%lld, ", (long long)open); }
     fprintf(file, "/* Runs %s on .npy files: ./%s %s.weights INPUT.npy ... OUTPUT.npy ...\n   cc -O3 -march=native main.c %s.c -o %s -lm */\n",
             name, name, name, name, name);
     fprintf(file, "#include \"%s.h\"\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n\n", name);
@@ -160,8 +174,8 @@ static int write_main(const char *folder, const char *name, const opd_value *in,
     fprintf(file, "    for (i = 0; i < INPUTS; i++) { in[i] = read_npy(argv[2 + i], &arrays[i]); }\n");
     fprintf(file, "    for (i = 0; i < OUTPUTS; i++) { out[i] = memory(arrays[INPUTS + i].bytes); }\n");
     fprintf(file, "    rc = %s_init(&model, read_all(argv[1], &size), memory(%s_FIXED_BYTES), memory(%s_ARENA_BYTES));\n", name, name, name);
-    fprintf(file, "    if (rc == 0) { rc = %s_call(&model, in, out); }\n    if (rc) {\n        fprintf(stderr, \"%s: error %%d, see %s.h\\n\", rc);\n        return 1;\n    }\n",
-            name, name, name);
+    fprintf(file, "    if (rc == 0) { rc = %s_call(&model, %sin, out); }\n    if (rc) {\n        fprintf(stderr, \"%s: error %%d, see %s.h\\n\", rc);\n        return 1;\n    }\n",
+            name, size, name, name);
     fprintf(file, "    for (i = 0; i < OUTPUTS; i++) { write_npy(argv[2 + INPUTS + i], &arrays[INPUTS + i], out[i]); }\n    return 0;\n}\n");
     return fclose(file) ? opd_fail(OPD_ERROR_FILE, "cannot write %s: %s", path, strerror(errno)) : 0;
 }
@@ -175,7 +189,7 @@ int main(int argc, char **argv) {
     opd_c_options options;
     opd_value in[MOST], out[MOST];
     int64_t open = 0;
-    int i, n, nout = -1, rc = 0;
+    int i, n, nout = -1, rc = 0, dims[MOST];
     memset(&options, 0, sizeof options);
     options.name = "model";
     for (i = 1; i < argc; i++) {
@@ -184,6 +198,12 @@ int main(int argc, char **argv) {
         else if (strcmp(argv[i], "--name") == 0 && more) { options.name = argv[++i]; }
         else if (strcmp(argv[i], "--inputs") == 0 && more) { inputs = argv[++i]; }
         else if (strcmp(argv[i], "--size") == 0 && more) { open = strtoll(argv[++i], NULL, 10); }
+        else if (strcmp(argv[i], "--open") == 0 && more) {
+            char *end;
+            options.least = strtoll(argv[++i], &end, 10);
+            options.most = *end == ':' ? strtoll(end + 1, NULL, 10) : 0;
+            options.open = dims;
+        }
         else if (argv[i][0] == '-') { fprintf(stderr, "model_to_c: what is %s? see --help\n", argv[i]); return 1; }
         else if (!model) { model = argv[i]; }
         else if (!folder) { folder = argv[i]; }
@@ -198,17 +218,23 @@ int main(int argc, char **argv) {
     opd_tensor_file *const file = program && inputs ? opd_tensor_file_open(inputs) : NULL;
     if (!program || (inputs && !file)) { return fail(); }
     if ((n = opd_program_ninputs(program)) > MOST) { fprintf(stderr, "model_to_c: more than %d inputs\n", MOST); return 1; }
+    if (options.open && !open) { open = options.most; }         /* of the example */
     for (i = 0; i < n && rc == 0; i++) {
         char type[400];
         (void)opd_program_input_type(program, i, type, sizeof type);
         in[i] = opd_value_default();
+        dims[i] = -1;
         if (opd_program_input_constant(program, i, NULL)) { continue; }
+        dims[i] = open_dim(type);
         rc = file ? input_of_file(file, i, type, &in[i]) : input_of_type(type, open, &in[i]);
+    }
+    for (i = 0; i < n && rc == 0; i++) {         /* what main.c runs with */
+        if (in[i].tag == OPD_TAG_TENSOR && dims[i] >= 0) { open = opd_sizes(in[i].u.t)[dims[i]]; }
     }
     if (rc || opd_program_write_c(program, in, n, folder, &options)) { return fail(); }
     OPD_SCOPE {
         if ((nout = opd_program_run(program, in, n, out, MOST)) >= 0) {          /* for the sizes of what comes out */
-            rc = write_main(folder, options.name, in, n, out, nout);
+            rc = write_main(folder, options.name, in, n, out, nout, options.open ? open : 0);
         }
     }
     if (nout < 0 || rc) { return fail(); }

@@ -15,6 +15,7 @@ typedef struct unit {
     int ninputs, nwant, code;                     /* code: what the function returns */
     double tolerance;
     bool state;                                   /* a run changes what the next one gives */
+    long open, least, most;                       /* the open size of this run, and its range; 0: none is open */
 } unit;
 static unit units[MOST_UNITS];
 static int nunits;
@@ -129,6 +130,11 @@ static void close_values(opd_tensor *got, opd_tensor *want, double tolerance, co
     if (!(far <= tolerance * fmax(most, 1))) { printf("%s: %g of %g\n", text, far, most); }
     CHECK(far <= tolerance * fmax(most, 1));
 }
+/* Calls a unit's function with an open size, or without one. */
+static int call_unit(const unit *u, const entry *e, const model *m, long size, void *const *in, void *const *out) {
+    typedef int (*open_call)(const void *model, long open_size, void *const *inputs, void *const *outputs);
+    return u->open ? ((open_call)(void (*)(void))e->call)(m, size, in, out) : e->call(m, in, out);
+}
 static void run_unit(const unit *u, const entry *e) {
     void *blocks[3], *in[OPD_MAX_ARGS], *out[MOST_RESULTS];
     opd_tensor *got[MOST_RESULTS], *before[OPD_MAX_ARGS];
@@ -146,12 +152,18 @@ static void run_unit(const unit *u, const entry *e) {
     }
     CHECK_INT(e->init(&m, weights, fixed, arena), 0);
     for (i = 0; i < u->ninputs; i++) { before[i] = opd_clone(u->inputs[i]); }
-    CHECK_INT(e->call(&m, in, out), u->code);
+    memset(arena, 0xA5, (size_t)e->arena + 64);   /* nothing is read that was not written, and nothing behind it is */
+    CHECK_INT(call_unit(u, e, &m, u->open, in, out), u->code);
+    for (i = 0; i < 64; i++) { CHECK_INT(arena[e->arena + i], 0xA5); }
+    if (u->open) {
+        CHECK_INT(call_unit(u, e, &m, u->least - 1, in, out), 3);
+        CHECK_INT(call_unit(u, e, &m, u->most + 1, in, out), 3);
+    }
     for (i = 0; i < u->ninputs; i++) {
         again = again && opd_equal(before[i], u->inputs[i]).u.i != 0;
         if (u->after[i]) { close_values(u->inputs[i], u->after[i], u->tolerance, u->what); }
     }
-    if (again && !u->state) { CHECK_INT(e->call(&m, in, out), u->code); }  /* nothing is left of the run before */
+    if (again && !u->state) { CHECK_INT(call_unit(u, e, &m, u->open, in, out), u->code); }  /* nothing is left of the run before */
     for (i = 0; i < u->nwant && !u->code; i++) { close_values(got[i], u->want[i], u->tolerance, u->what); }
     for (i = 0; i < 3; i++) { free(blocks[i]); }
 }
@@ -312,8 +324,6 @@ TEST(exported_programs) {
     remove_folder();
 }
 
-//-- small graphs of one kind each ---------------------------------------------------------------------------------------
-
 static opd_tensor *numbers(int64_t rows, int64_t columns, double step) {
     const int64_t sizes[2] = {rows, columns};
     opd_tensor *const x = opd_empty(opd_ints_of(sizes, columns < 0 ? 1 : 2), OPD_FLOAT32);
@@ -321,6 +331,418 @@ static opd_tensor *numbers(int64_t rows, int64_t columns, double step) {
     for (i = 0; x && i < opd_numel(x); i++) { opd_data_f32(x)[i] = (float)((double)(i * 7 % 11 - 5) * step); }
     return x;
 }
+
+/* Numbers with sizes, from -1 to 1; those of a variance from 0.1 on. */
+static opd_tensor *spread(opd_scalar_type dtype, const int64_t *sizes, int ndim, int seed, bool positive) {
+    opd_tensor *const x = opd_empty(opd_ints_of(sizes, ndim), OPD_FLOAT64);
+    int64_t i;
+    for (i = 0; x && i < opd_numel(x); i++) {
+        const double y = (double)((i * 37 + seed * 11) % 101 - 50) / 50;
+        opd_data_f64(x)[i] = positive ? 0.1 + fabs(y) : y;
+    }
+    return opd_to_dtype(x, dtype);
+}
+//-- sizes that are open -------------------------------------------------------------------------------------------------
+
+/* A tensor like x whose dim `dim` has `size` elements: those of x, again and again. */
+static opd_tensor *of_size(opd_tensor *x, int dim, int64_t size) {
+    opd_tensor *const at = opd_empty(opd_ints_of(&size, 1), OPD_INT64);
+    int64_t i;
+    for (i = 0; at && i < size; i++) { opd_data_i64(at)[i] = (i * 5 + i / 3) % opd_sizes(x)[dim]; }
+    return at ? opd_index_select(x, dim, at) : NULL;
+}
+#define OPEN_RUNS 5
+static const long few_sizes[OPEN_RUNS] = {1, 2, 3, 6, 9}, more_sizes[OPEN_RUNS] = {1, 2, 17, 40, 70};
+/* Adds the runs of a graph that was written as u%d with an open size, against plain ones. */
+static void add_open_runs(const opd_graph *g, opd_tensor *const *in, int n, const int *open, const long *sizes,
+                          double tolerance) {
+    char name[24];
+    int i, k;
+    (void)snprintf(name, sizeof name, "u%d", nunits);
+    for (k = 0; k < OPEN_RUNS; k++) {
+        unit *const u = &units[nunits];
+        opd_tensor *want[MOST_RESULTS];
+        memset(u, 0, sizeof *u);
+        (void)snprintf(u->name, sizeof u->name, "%s", name);
+        (void)snprintf(u->what, sizeof u->what, "%.180s, size %ld", what, sizes[k]);
+        u->open = sizes[k];
+        u->least = 1;
+        u->most = sizes[OPEN_RUNS - 1];
+        u->ninputs = n;
+        u->tolerance = tolerance;
+        for (i = 0; i < n; i++) {
+            u->inputs[i] = opd_keep(opd_contiguous(open[i] < 0 ? opd_clone(in[i]) : of_size(in[i], open[i], u->open)));
+        }
+        u->nwant = opd_graph_run(g, u->inputs, n, want, MOST_RESULTS);
+        if (u->nwant < 0) {                       /* an index that is outside of its table for this size */
+            const bool index = strstr(opd_error_message(), "idx") || strstr(opd_error_message(), "index");
+            if (!index) { printf("%s: %s\n", u->what, opd_error_message()); }
+            CHECK(index);
+            opd_error_clear();
+            for (i = 0; i < n; i++) { opd_release(u->inputs[i]); }
+            continue;
+        }
+        for (i = 0; i < u->nwant; i++) { u->want[i] = opd_keep(opd_clone(want[i])); }
+        for (i = 0; i < n; i++) {                 /* before a run writes into it */
+            opd_release(u->inputs[i]);
+            u->inputs[i] = opd_keep(opd_contiguous(open[i] < 0 ? opd_clone(in[i]) : of_size(in[i], open[i], u->open)));
+        }
+        opd_error_clear();
+        nunits++;
+    }
+}
+/* 1: written, 0: it says that it cannot be, -1: there is no graph of it, or nothing to be open. */
+static int add_open_case(const opd_op *op, const char *text, opd_scalar_type dtype, bool last) {
+    static op_case c, other;
+    opd_tensor *in[OPD_MAX_ARGS], *others[OPD_MAX_ARGS];
+    int open[OPD_MAX_ARGS];
+    char name[24];
+    opd_c_options o;
+    opd_graph *g;
+    int64_t size = 0;
+    int i, n, rc;
+    OPD_SCOPED;
+    if (nunits + OPEN_RUNS > MOST_UNITS || !read_case(&c, op, text, dtype, 0) || !read_case(&other, op, text, dtype, 0)) {
+        opd_error_clear();
+        return -1;
+    }
+    n = case_inputs(&c, in);
+    (void)case_inputs(&other, others);
+    for (i = 0; i < n; i++) {
+        const int dim = last ? opd_ndim(others[i]) - 1 : 0;
+        open[i] = -1;
+        if (!opd_ndim(others[i]) || !opd_numel(others[i])) { continue; }
+        if (!size) { size = opd_sizes(others[i])[dim]; }
+        if (opd_sizes(others[i])[dim] == size && opd_is_contiguous(others[i])) { open[i] = dim; }
+    }
+    g = size ? opd_graph_trace(case_call, &c, in, n, NULL) : NULL;
+    if (!g) {
+        opd_error_clear();
+        return -1;
+    }
+    memset(&o, 0, sizeof o);
+    (void)snprintf(name, sizeof name, "u%d", nunits);
+    o.name = name;
+    o.open = open;
+    o.least = 1;
+    o.most = few_sizes[OPEN_RUNS - 1];
+    rc = opd_graph_write_c(g, others, n, folder, &o);
+    if (rc) {
+        if (getenv("OPD_VERBOSE")) { printf("%s: %s\n", what, opd_error_message()); }
+        CHECK(strlen(opd_error_message()) > 10);
+        opd_error_clear();
+    } else {
+        add_open_runs(g, others, n, open, few_sizes, dtype == OPD_FLOAT64 ? 1e-9 : dtype == OPD_BFLOAT16 ? 2e-2 : 2e-5);
+    }
+    opd_graph_free(g);
+    return rc == 0;
+}
+/* The first dim and the last in turn. */
+TEST(operators_with_an_open_size) {
+    const opd_op *op;
+    int right = 0, refused = 0, count = 0;
+    if (!have_compiler()) { SKIP("no cc"); }
+    CHECK_OR_RETURN(new_folder() != NULL);
+    for (op = opd_op_next(NULL); op; op = opd_op_next(op)) {
+        const opd_op_desc *card = opd_op_card(op);
+        const char *text = card && card->cases && !is_random(op) && check_walks(opd_op_name(op)) ? card->cases : "";
+        for (; *text; text += strcspn(text, ";")) {
+            int one;
+            text += *text == ';';
+            (void)snprintf(what, sizeof what, "    %s \"%.*s\"", opd_op_name(op), (int)strcspn(text, ";"), text);
+            one = add_open_case(op, text, OPD_FLOAT32, count++ % 2 != 0);
+            right += one == 1;
+            refused += one == 0;
+        }
+    }
+    printf("%d written, %d refused\n", right, refused);
+    CHECK(getenv("CHECK_PART") || right > 600);
+    run_units(quick_compiler(), "-O1");
+    remove_folder();
+}
+/* Of x [n, 40] and y [n], and these constants. */
+static opd_tensor *fixed_ones[5];
+static int open_layers(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    const int64_t columns = 40;
+    opd_tensor *const w = fixed_ones[0];
+    opd_tensor *const v = fixed_ones[1];
+    (void)user;
+    (void)n;
+    out[0] = opd_softmax(opd_linear(opd_relu(opd_linear(in[0], w)), v), 1);
+    out[1] = opd_layer_norm(opd_gelu(in[0]), opd_ints_of(&columns, 1));
+    return opd_ok() ? 2 : -1;
+}
+static int open_attention(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    opd_tensor *const p = opd_softmax(opd_matmul(in[0], opd_transpose(in[0], 0, 1)), 1);
+    (void)user;
+    (void)n;
+    out[0] = opd_matmul(p, in[0]);
+    return out[0] ? 1 : -1;
+}
+static int open_depth(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user;
+    (void)n;
+    out[0] = opd_matmul(opd_transpose(in[0], 0, 1), in[0]);
+    out[1] = opd_relu(opd_matmul(opd_unsqueeze(in[1], 0), in[0]));
+    return out[1] ? 2 : -1;
+}
+static int open_sums(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    const int64_t zero = 0;
+    (void)user;
+    (void)n;
+    out[0] = opd_sum_dim(in[0], opd_ints_of(&zero, 1), false);
+    out[1] = opd_exp(opd_amax(in[0], opd_ints_of(&zero, 1), true));
+    out[2] = opd_sum(opd_mul(in[0], in[0]));
+    out[3] = opd_sum_dim(opd_exp(opd_transpose(in[0], 0, 1)), opd_ints_of(&zero, 1), false);
+    out[4] = opd_sum(opd_exp(in[1]));
+    return opd_ok() && opd_max_dim(out + 5, in[0], 0, true) == 0 ? 7 : -1;
+}
+static int open_softmax(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user;
+    (void)n;
+    out[0] = opd_softmax(in[0], 0);
+    out[1] = opd_log_softmax(in[1], 0);
+    out[2] = opd_softmax(opd_transpose(in[0], 0, 1), 1);
+    return opd_ok() ? 3 : -1;
+}
+static int open_order(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user;
+    (void)n;
+    return opd_sort_stable(out, in[0], opd_value_bool(true), 0, false) == 0 &&
+        opd_topk_full(out + 2, in[0], 1, 0, true, true) == 0 ? 4 : -1;
+}
+static int open_slices(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    opd_tensor *const flat = opd_flatten(opd_relu(in[0]));
+    (void)user;
+    (void)n;
+    out[0] = opd_narrow(flat, 0, 0, 13);
+    out[1] = opd_exp(opd_narrow(opd_neg(flat), 0, 3, 30));
+    out[2] = opd_mul(opd_narrow(opd_exp(in[0]), 1, 5, 20), opd_narrow(in[0], 1, 20, 20));
+    return opd_ok() ? 3 : -1;
+}
+static int open_turned_slices(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    opd_tensor *const turned = opd_contiguous(opd_transpose(opd_exp(in[0]), 0, 1));
+    (void)user;
+    (void)n;
+    out[0] = opd_neg(opd_narrow(opd_flatten(turned), 0, 0, 5));
+    return opd_ok() ? 1 : -1;
+}
+static int open_turned(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    opd_tensor *const turned = opd_contiguous(opd_transpose(opd_exp(in[0]), 0, 1));
+    (void)user;
+    (void)n;
+    out[0] = opd_neg(opd_flatten(turned));
+    out[1] = opd_mul(turned, in[1]);
+    return opd_ok() ? 2 : -1;
+}
+static int open_joined(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    opd_tensor *all[2] = {in[0], fixed_ones[2]}, *x;
+    (void)user;
+    (void)n;
+    x = opd_cat(opd_tensors_of(all, 2));
+    out[0] = opd_select(x, 0, 39);
+    out[1] = opd_exp(x);
+    out[2] = opd_sum_dim(opd_narrow(x, 0, 20, 31), opd_ints_of(NULL, 0), false);
+    return opd_ok() ? 3 : -1;
+}
+static int open_images(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    const int64_t image[] = {-1, 2, 4, 5}, w[] = {6, 2, 3, 3}, one[] = {1, 1};
+    opd_tensor *const weight = opd_view(fixed_ones[3], opd_ints_of(w, 4));
+    opd_tensor *const y = opd_conv2d_full(opd_view(in[0], opd_ints_of(image, 4)), weight, fixed_ones[4], opd_ints_of(one, 2),
+                                     opd_ints_of(one, 2), opd_ints_of(one, 2), 1);
+    (void)user;
+    (void)n;
+    out[0] = opd_relu(y);
+    out[1] = opd_flatten(out[0]);
+    return opd_ok() ? 2 : -1;
+}
+static int open_pairs(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    const int64_t two = 2;
+    opd_tensor *const less = opd_sub(opd_unsqueeze(in[0], 0), opd_unsqueeze(in[0], 1));
+    (void)user;
+    (void)n;
+    out[0] = opd_sum_dim(opd_exp(less), opd_ints_of(&two, 1), false);
+    return opd_ok() ? 1 : -1;
+}
+static int open_rows(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    opd_tensor *const at = opd_to_dtype(opd_mul_Scalar(in[1], opd_value_float(0.01)), OPD_INT64);
+    (void)user;
+    (void)n;
+    out[0] = opd_index_select(opd_exp(in[0]), 0, at);
+    return opd_ok() ? 1 : -1;
+}
+static int open_in_place(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    opd_tensor *const x = opd_clone(in[0]);
+    (void)user;
+    (void)n;
+    (void)opd_add_(opd_narrow(x, 1, 0, 20), opd_narrow(in[0], 1, 20, 20));
+    (void)opd_mul_(opd_select(x, 0, 0), opd_select(in[0], 0, 0));
+    out[0] = opd_exp(x);
+    return opd_ok() ? 1 : -1;
+}
+static int open_means(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user;
+    (void)n;
+    out[0] = opd_mean(in[0]);
+    return opd_ok() ? 1 : -1;
+}
+/* Writes a function with an open size; refused: words of the error that is expected. */
+static void add_open_function(const char *text, opd_transform_fn fn, const char *refused) {
+    const int open[2] = {0, 0};
+    char name[24];
+    opd_c_options o;
+    int rc;
+    OPD_SCOPED;
+    opd_tensor *const in[2] = {numbers(23, 40, 0.1), numbers(23, -1, 0.2)};
+    opd_graph *const g = opd_graph_trace(fn, NULL, in, 2, NULL);
+    CHECK_OR_RETURN(g != NULL);
+    (void)snprintf(what, sizeof what, "    %s", text);
+    (void)snprintf(name, sizeof name, "u%d", nunits);
+    memset(&o, 0, sizeof o);
+    o.name = name;
+    o.open = open;
+    o.least = 1;
+    o.most = more_sizes[OPEN_RUNS - 1];
+    rc = opd_graph_write_c(g, in, 2, folder, &o);
+    if (rc && (!refused || !strstr(opd_error_message(), refused))) { printf("%s: %s\n", text, opd_error_message()); }
+    CHECK(refused ? rc && strstr(opd_error_message(), refused) : rc == 0);
+    opd_error_clear();
+    if (rc == 0) { add_open_runs(g, in, 2, open, more_sizes, 1e-5); }
+    opd_graph_free(g);
+}
+/* No compiler has anything to say of what is written. */
+static void check_warnings(void) {
+    char command[200];
+    (void)snprintf(command, sizeof command, "cd '%s' && ${CC:-cc} -std=c99 -Wall -Wextra -Werror -fsyntax-only u*.c", folder);
+    if (!getenv("CC") || !strstr(getenv("CC"), "tcc")) { CHECK_INT(system(command), 0); }
+}
+TEST(small_graphs_with_an_open_size) {
+    int i;
+    if (!have_compiler()) { SKIP("no cc"); }
+    CHECK_OR_RETURN(new_folder() != NULL);
+    fixed_ones[0] = opd_keep(numbers(33, 40, 0.03));
+    fixed_ones[1] = opd_keep(numbers(7, 33, 0.1));
+    fixed_ones[2] = opd_keep(numbers(50, 40, 0.25));
+    fixed_ones[3] = opd_keep(numbers(6, 18, 0.1));
+    fixed_ones[4] = opd_keep(numbers(6, -1, 0.1));
+    add_open_function("layers", open_layers, NULL);
+    add_open_function("depth", open_depth, NULL);
+    add_open_function("sums", open_sums, NULL);
+    add_open_function("softmax", open_softmax, NULL);
+    add_open_function("order", open_order, NULL);
+    add_open_function("slices", open_slices, NULL);
+    add_open_function("turned", open_turned, NULL);
+    add_open_function("joined", open_joined, NULL);
+    add_open_function("images", open_images, NULL);
+    add_open_function("rows", open_rows, NULL);
+    add_open_function("in place", open_in_place, NULL);
+    add_open_function("attention", open_attention, "no multiple");
+    add_open_function("pairs", open_pairs, "no multiple");
+    add_open_function("means", open_means, "mean");
+    add_open_function("turned slices", open_turned_slices, "together");    /* they are in one row for large sizes alone */
+    check_warnings();
+    run_units(UNIT_COMPILER, CHECKED);
+    remove_folder();
+    for (i = 0; i < 5; i++) { opd_release(fixed_ones[i]); }
+}
+TEST(bad_open_sizes) {
+    static const struct { int first, second; int64_t least, most; const char *text; } all[] = {
+        {0, 0, 0, 4, "range"}, {0, 0, 3, 2, "range"}, {0, 0, 1, 1, "range"}, {-1, -1, 1, 4, "no input"},
+        {2, -1, 1, 4, "no dim 2"}, {1, 0, 1, 4, "no dim 0"}, {0, 1, 1, 4, "no dim 1"}};
+    size_t i;
+    opd_tensor *const in[2] = {numbers(23, 40, 0.1), numbers(23, -1, 0.2)};
+    opd_graph *const g = opd_graph_trace(open_softmax, NULL, in, 2, NULL);
+    CHECK_OR_RETURN(g != NULL && new_folder() != NULL);
+    for (i = 0; i < sizeof all / sizeof *all; i++) {
+        const int open[2] = {all[i].first, all[i].second};
+        opd_c_options o;
+        memset(&o, 0, sizeof o);
+        o.open = open;
+        o.least = all[i].least;
+        o.most = all[i].most;
+        CHECK_INT(opd_graph_write_c(g, in, 2, folder, &o), -1);
+        CHECK(strstr(opd_error_message(), all[i].text) != NULL);
+        opd_error_clear();
+    }
+    opd_graph_free(g);
+    remove_folder();
+}
+/* Programs that were exported with an open size, at several sizes of it. */
+static void add_open_program(const char *path, const long *sizes, const char *refused) {
+    opd_value in[8], others[8], out[MOST_RESULTS];
+    int open[8], i, k, n, first = nunits;
+    char type[300], name[24];
+    opd_c_options o;
+    OPD_SCOPED;
+    opd_program *const program = opd_program_load(path, NULL);
+    CHECK(program != NULL);
+    if (!program) { return; }
+    n = opd_program_ninputs(program);
+    for (i = 0; i < n; i++) {
+        int64_t dims[OPD_MAX_DIMS], ndim = 0;
+        const char *at;
+        (void)opd_program_input_type(program, i, type, sizeof type);
+        open[i] = -1;
+        for (at = strchr(type, '[') + 1; *at && *at != ']'; at += *at == ',' ? 2 : 0) {
+            if (*at == 's' && open[i] < 0) { open[i] = (int)ndim; }
+            dims[ndim++] = *at == 's' ? 7 : strtoll(at, NULL, 10);
+            at += strcspn(at, ",]");
+        }
+        in[i] = opd_value_tensor(spread(OPD_FLOAT32, dims, (int)ndim, i, false));
+    }
+    memset(&o, 0, sizeof o);
+    (void)snprintf(name, sizeof name, "u%d", nunits);
+    o.name = name;
+    o.open = open;
+    o.least = sizes[0];
+    o.most = sizes[OPEN_RUNS - 1];
+    (void)snprintf(what, sizeof what, "    %s", strrchr(path, '/'));
+    if (opd_program_write_c(program, in, n, folder, &o)) {
+        if (!refused || !strstr(opd_error_message(), refused)) { printf("%s: %s\n", what, opd_error_message()); }
+        CHECK(refused && strstr(opd_error_message(), refused));
+        opd_error_clear();
+        opd_program_free(program);
+        return;
+    }
+    CHECK(!refused);
+    for (k = 0; k < OPEN_RUNS; k++) {
+        unit *const u = &units[first + k];
+        memset(u, 0, sizeof *u);
+        (void)snprintf(u->name, sizeof u->name, "%s", name);
+        (void)snprintf(u->what, sizeof u->what, "%.150s, size %ld", what, sizes[k]);
+        u->open = sizes[k];
+        u->least = sizes[0];
+        u->most = sizes[OPEN_RUNS - 1];
+        u->tolerance = 1e-5;
+        for (i = 0; i < n; i++) {
+            u->inputs[i] = opd_keep(opd_contiguous(open[i] < 0 ? in[i].u.t : of_size(in[i].u.t, open[i], sizes[k])));
+            others[i] = opd_value_tensor(u->inputs[i]);
+        }
+        u->ninputs = n;
+        u->nwant = opd_program_run(program, others, n, out, MOST_RESULTS);
+        if (u->nwant < 0) { printf("%s: %s\n", u->what, opd_error_message()); }
+        CHECK(u->nwant >= 0);
+        for (i = 0; i < u->nwant; i++) { u->want[i] = opd_keep(opd_clone(opd_detach(out[i].u.t))); }
+        nunits++;
+    }
+    opd_program_free(program);
+}
+TEST(programs_with_an_open_size) {
+    static const long batches[OPEN_RUNS] = {1, 2, 7, 33, 64}, beyond[OPEN_RUNS] = {1, 2, 7, 33, 65};
+    static const long some[OPEN_RUNS] = {4, 5, 7, 12, 16};
+    if (!have_compiler()) { SKIP("no cc"); }
+    CHECK_OR_RETURN(new_folder() != NULL);
+    add_open_program(golden("conv", ".pt2"), batches, NULL);
+    add_open_program(golden("conv", ".core.pt2"), batches, NULL);
+    add_open_program(golden("conv", ".pt2"), beyond, "from 1 to 64");
+    add_open_program(golden("sizes", ".pt2"), some, "mean.dim");
+    add_open_program(golden("tensor_of_sizes", ".pt2"), some, NULL);
+    add_open_program(golden("branch_on_size", ".pt2"), some, "depends on the open size");
+    run_units(UNIT_COMPILER, CHECKED);
+    remove_folder();
+}
+//-- small graphs of one kind each ---------------------------------------------------------------------------------------
+
 static opd_tensor *whole(opd_tensor *x) { return opd_to_dtype(x, OPD_INT64); }
 static opd_tensor *row_sums(opd_tensor *x) {
     const int64_t one = 1;
@@ -509,16 +931,6 @@ TEST(small_graphs) {
 }
 //-- scales and shifts of products ---------------------------------------------------------------------------------------
 
-/* Numbers with sizes, from -1 to 1; those of a variance from 0.1 on. */
-static opd_tensor *spread(opd_scalar_type dtype, const int64_t *sizes, int ndim, int seed, bool positive) {
-    opd_tensor *const x = opd_empty(opd_ints_of(sizes, ndim), OPD_FLOAT64);
-    int64_t i;
-    for (i = 0; x && i < opd_numel(x); i++) {
-        const double y = (double)((i * 37 + seed * 11) % 101 - 50) / 50;
-        opd_data_f64(x)[i] = positive ? 0.1 + fabs(y) : y;
-    }
-    return opd_to_dtype(x, dtype);
-}
 /* A product or convolution, and a norm of its channels behind it. */
 typedef struct normed {
     const char *name;
@@ -823,13 +1235,27 @@ static int rows(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     return out[0] && out[1] ? 2 : -1;
 }
 static int write_rows(void *arg) { return opd_graph_write_c((opd_graph *)arg, units[0].inputs, 1, folder, NULL); }
+static int write_open_rows(void *arg) {
+    const int open = 0;
+    opd_c_options o;
+    memset(&o, 0, sizeof o);
+    o.open = &open;
+    o.least = 1;
+    o.most = 9;
+    return opd_graph_write_c((opd_graph *)arg, units[0].inputs, 1, folder, &o);
+}
 TEST(allocations_that_fail) {
     const int64_t sizes[] = {4, 3};
     units[0].inputs[0] = opd_ones(opd_ints_of(sizes, 2), OPD_FLOAT32);
-    opd_graph *const g = opd_graph_trace(rows, NULL, units[0].inputs, 1, NULL);
+    opd_graph *g = opd_graph_trace(rows, NULL, units[0].inputs, 1, NULL);
     CHECK_OR_RETURN(g && new_folder());
     CHECK_INT(write_rows(g), 0);                  /* the device is there from now on */
     check_allocations(write_rows, g, "opd_graph_write_c", 300, false);
+    opd_graph_free(g);
+    g = opd_graph_trace(doubled, NULL, units[0].inputs, 1, NULL);
+    CHECK_OR_RETURN(g != NULL);
+    CHECK_INT(write_open_rows(g), 0);
+    check_allocations(write_open_rows, g, "an open size", 100, false);
     opd_graph_free(g);
     remove_folder();
 }
