@@ -1332,3 +1332,29 @@ TEST(alpha_dropout_in_place) {
     t = opd_chalf(opd_ones(OPD_INTS(2), OPD_FLOAT32));
     CHECK(t && opd_dtype(t) == OPD_COMPLEX32);
 }
+TEST(batches_of_nothing) {                            /* leave running statistics as they are; sums over them are 0 */
+    opd_tensor *mean = counted(3), *var = opd_ones(OPD_INTS(3), OPD_FLOAT32), *w = opd_ones(OPD_INTS(3), OPD_FLOAT32), *b = counted(3), *y;
+    (void)opd_tensor_set_requires_grad(w, true);
+    (void)opd_tensor_set_requires_grad(b, true);
+    y = CALL("aten::batch_norm", opd_empty(OPD_INTS(0, 3, 4), OPD_FLOAT32), w, b, mean, var, true, 0.1, 1e-5, false);
+    CHECK(y && opd_numel(y) == 0);
+    ARE(mean, 0, 1, 2);
+    ARE(var, 1, 1, 1);
+    CHECK_INT(opd_backward(opd_sum(y)), 0);
+    CHECK_OR_RETURN(opd_tensor_grad(w) && opd_tensor_grad(b));
+    ARE(opd_tensor_grad(w), 0, 0, 0);
+    ARE(opd_tensor_grad(b), 0, 0, 0);
+    y = CALL("aten::instance_norm", opd_empty(OPD_INTS(2, 3, 0), OPD_FLOAT32), w, b, OPD_NONE, OPD_NONE, true, 0.1, 1e-5, false);
+    CHECK_INT(opd_backward(opd_sum(y)), 0);
+    ARE(opd_tensor_grad(w), 0, 0, 0);
+}
+TEST(windows_of_bools) {                              /* are copied; what meets in one place is true if any is */
+    const bool x[] = {true, false, false, false, true, false, false, false, false};
+    const bool want[] = {true, false, false, true, false, false, true, false, false, true, false, false, true, false, false, false};
+    opd_tensor *t = opd_view(opd_tensor_from(x, OPD_INTS(9), OPD_BOOL), OPD_INTS(1, 1, 3, 3)), *columns, *back;
+    columns = CALL("aten::im2col", t, OPD_INTS(2, 2), OPD_INTS(1, 1), OPD_INTS(0, 0), OPD_INTS(1, 1));
+    CHECK_OR_RETURN(columns && opd_dtype(columns) == OPD_BOOL && opd_numel(columns) == 16);
+    CHECK(memcmp(opd_data(columns), want, sizeof want) == 0);
+    back = CALL("aten::col2im", columns, OPD_INTS(3, 3), OPD_INTS(2, 2), OPD_INTS(1, 1), OPD_INTS(0, 0), OPD_INTS(1, 1));
+    CHECK(back && opd_dtype(back) == OPD_BOOL && opd_equal(back, t).u.i);
+}
