@@ -235,11 +235,10 @@ static int add_case(const opd_op *op, const char *text, opd_scalar_type dtype) {
     nunits++;
     return 1;
 }
-static void walk(opd_scalar_type dtype, int least) {
+/* Adds the cases of all operators in turn; at least so many are written. */
+static void add_operators(int (*add)(const opd_op *, const char *, opd_scalar_type), opd_scalar_type dtype, int least) {
     const opd_op *op;
     int right = 0, refused = 0;
-    if (!have_compiler()) { SKIP("no cc"); }
-    CHECK_OR_RETURN(new_folder() != NULL);
     for (op = opd_op_next(NULL); op; op = opd_op_next(op)) {
         const opd_op_desc *card = opd_op_card(op);
         const char *text = card && card->cases && !is_random(op) && check_walks(opd_op_name(op)) ? card->cases : "";
@@ -248,13 +247,18 @@ static void walk(opd_scalar_type dtype, int least) {
             text += *text == ';';
             (void)snprintf(what, sizeof what, "    %s \"%.*s\" %s", opd_op_name(op), (int)strcspn(text, ";"), text,
                            opd_dtype_name(dtype));
-            one = add_case(op, text, dtype);
+            one = add(op, text, dtype);
             right += one == 1;
             refused += one == 0;
         }
     }
     printf("%d written, %d refused\n", right, refused);
     CHECK(getenv("CHECK_PART") || right > least);
+}
+static void walk(opd_scalar_type dtype, int least) {
+    if (!have_compiler()) { SKIP("no cc"); }
+    CHECK_OR_RETURN(new_folder() != NULL);
+    add_operators(add_case, dtype, least);
     if (dtype == (UNITS_CHECKED ? OPD_FLOAT64 : OPD_FLOAT32)) {     /* one of them for this very machine */
         run_units(UNIT_COMPILER, knows_this_machine() ? CHECKED_HERE : CHECKED);
     } else {
@@ -438,25 +442,14 @@ static int add_open_case(const opd_op *op, const char *text, opd_scalar_type dty
     return rc == 0;
 }
 /* The first dim and the last in turn. */
+static int add_open_dim(const opd_op *op, const char *text, opd_scalar_type dtype) {
+    static int count;
+    return add_open_case(op, text, dtype, count++ % 2 != 0);
+}
 TEST(operators_with_an_open_size) {
-    const opd_op *op;
-    int right = 0, refused = 0, count = 0;
     if (!have_compiler()) { SKIP("no cc"); }
     CHECK_OR_RETURN(new_folder() != NULL);
-    for (op = opd_op_next(NULL); op; op = opd_op_next(op)) {
-        const opd_op_desc *card = opd_op_card(op);
-        const char *text = card && card->cases && !is_random(op) && check_walks(opd_op_name(op)) ? card->cases : "";
-        for (; *text; text += strcspn(text, ";")) {
-            int one;
-            text += *text == ';';
-            (void)snprintf(what, sizeof what, "    %s \"%.*s\"", opd_op_name(op), (int)strcspn(text, ";"), text);
-            one = add_open_case(op, text, OPD_FLOAT32, count++ % 2 != 0);
-            right += one == 1;
-            refused += one == 0;
-        }
-    }
-    printf("%d written, %d refused\n", right, refused);
-    CHECK(getenv("CHECK_PART") || right > 600);
+    add_operators(add_open_dim, OPD_FLOAT32, 600);
     run_units(quick_compiler(), "-O1");
     remove_folder();
 }
