@@ -638,6 +638,36 @@ TEST(small_graphs_with_an_open_size) {
     remove_folder();
     for (i = 0; i < 5; i++) { opd_release(fixed_ones[i]); }
 }
+/* A table of which less is left the larger the open size is: memory is for the largest, which is at the least. */
+TEST(less_for_a_larger_open_size) {
+    const int open[2] = {0, -1};
+    char name[24];
+    opd_c_options o;
+    OPD_SCOPED;
+    opd_tensor *const in[2] = {numbers(23, -1, 0.1), numbers(80, 4, 0.2)};
+    opd_graph *const g = opd_graph_parse(
+        "graph(%x, %table):\n  %zero : int = prim::Constant[value=0]()\n  %one : int = prim::Constant[value=1]()\n"
+        "  %none : NoneType = prim::Constant()\n  %n : int = aten::size(%x, %zero)\n"
+        "  %left = aten::slice(%table, %zero, %n, %none, %one)\n  %e = aten::exp(%left)\n"
+        "  %rows = prim::ListConstruct(%one)\n  %columns = prim::ListConstruct(%zero)\n"
+        "  %y = aten::sum(%e, %rows)\n  %z = aten::sum(%e, %columns)\n"
+        "  %both = prim::ListConstruct(%y, %z)\n  %r = aten::cat(%both, %zero)\n  return (%r)\n");
+    if (!have_compiler()) { SKIP("no cc"); }
+    CHECK_OR_RETURN(g != NULL && new_folder() != NULL);
+    (void)snprintf(what, sizeof what, "    less");
+    (void)snprintf(name, sizeof name, "u%d", nunits);
+    memset(&o, 0, sizeof o);
+    o.name = name;
+    o.open = open;
+    o.least = 1;
+    o.most = more_sizes[OPEN_RUNS - 1];
+    CHECK_INT(opd_graph_write_c(g, in, 2, folder, &o), 0);
+    CHECK_OK();
+    add_open_runs(g, in, 2, open, more_sizes, 1e-5);
+    opd_graph_free(g);
+    run_units(quick_compiler(), "");
+    remove_folder();
+}
 TEST(bad_open_sizes) {
     static const struct { int first, second; int64_t least, most; const char *text; } all[] = {
         {0, 0, 0, 4, "range"}, {0, 0, 3, 2, "range"}, {0, 0, 1, 1, "range"}, {-1, -1, 1, 4, "no input"},
