@@ -565,6 +565,36 @@ TEST(many_empty_matrices_end) {
         CHECK_OK();
     }
 }
+/* Operands without memory in a batch that is there, of every dtype, also fake: the sanitizers see what becomes of the
+   pointers. */
+TEST(batches_of_empty_matrices) {
+    static const opd_scalar_type dtypes[] = {OPD_FLOAT32, OPD_FLOAT64, OPD_COMPLEX64, OPD_COMPLEX128};
+    static const char *const names[] = {"linalg_svd", "linalg_svdvals", "linalg_qr", "linalg_pinv.atol_rtol_tensor",
+                                        "linalg_matrix_rank.atol_rtol_tensor"};
+    static const char *const square[] = {"linalg_eigh", "linalg_eigvalsh", "linalg_eig", "linalg_eigvals", "linalg_inv", "linalg_det",
+                                         "linalg_slogdet", "linalg_cholesky", "linalg_lu", "linalg_lu_factor", "linalg_ldl_factor",
+                                         "linalg_matrix_exp"};
+    static const int64_t shapes[][3] = {{2, 0, 0}, {2, 3, 0}, {2, 0, 3}};
+    int d, s, i;
+    for (d = 0; d < 4; d++) {
+        for (s = 0; s < 3; s++) {
+            for (i = 0; i < (int)(sizeof names / sizeof *names) + (s ? 0 : (int)(sizeof square / sizeof *square)); i++) {
+                const char *const name = i < (int)(sizeof names / sizeof *names) ? names[i]
+                    : square[i - (int)(sizeof names / sizeof *names)];
+                char full[60];
+                opd_value x, out[4];
+                OPD_SCOPED;
+                (void)snprintf(full, sizeof full, "aten::%s", name);
+                opd_op *const op = opd_find(full);
+                x = opd_value_tensor(opd_zeros(opd_ints_of(shapes[s], 3), dtypes[d]));
+                CHECK(op != NULL && opd_call_all(op, out, &x, 1) == 0);
+                OPD_FAKE_MODE { CHECK(opd_call_all(op, out, &x, 1) == 0); }
+                if (!opd_ok()) { printf("%s of %s: %s\n", name, opd_dtype_name(dtypes[d]), opd_error_message()); }
+                opd_error_clear();
+            }
+        }
+    }
+}
 TEST(numbers_that_are_none_end) {
     OPD_SCOPE {
         const double hidden[] = {0, 1, (double)NAN, 1}, beside[] = {1, (double)INFINITY, 0, 1};
