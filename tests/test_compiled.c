@@ -937,6 +937,16 @@ static void add_traced(const char *name, opd_transform_fn fn, int code) {
     opd_tensor *const others[2] = {numbers(4, 6, 1.2), numbers(4, -1, 1.2)};
     add_function(name, fn, NULL, in, others, 2, 1e-5, code);
 }
+/* Whole numbers, none of which is NaN, and a result without elements. */
+static int extremes_of_whole_numbers(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    opd_tensor *const x = opd_to_dtype(in[0], OPD_INT64);
+    (void)user;
+    (void)n;
+    out[0] = opd_amax(x, OPD_INTS(1), false);
+    out[1] = opd_maximum(opd_amin(x, OPD_INTS(0, 1), false), x);
+    out[2] = opd_mul(opd_narrow(in[0], 0, 0, 0), opd_narrow(in[0], 0, 0, 0));
+    return out[2] ? 3 : -1;
+}
 TEST(small_graphs) {
     if (!have_compiler()) { SKIP("no cc"); }
     CHECK_OR_RETURN(new_folder() != NULL);
@@ -948,7 +958,9 @@ TEST(small_graphs) {
     add_traced("long_sums", long_sums, 0);
     add_traced("pools_of_the_least", pools_of_the_least, 0);
     add_traced("made_inside", made_inside, 0);
+    add_traced("extremes_of_whole_numbers", extremes_of_whole_numbers, 0);
     add_traced("other_dtypes_of_memory", other_dtypes_of_memory, 0);
+    check_warnings();
     run_units(UNIT_COMPILER, CHECKED);
     remove_folder();
 }
