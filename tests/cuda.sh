@@ -32,8 +32,8 @@ toolkit=$(dirname "$(dirname "$(command -v "$NVCC" || echo /usr/local/cuda/bin/n
 arch=${CUDA_ARCH:-sm_90}
 
 # What repeats the walk over all operators in another build sees a part of them ($CHECK_PART, see tests/check.h): with the
-# sanitizer an eighth; as a plug-in, the same code loaded another way, a sixteenth.
-sanitized_part=${CHECK_PART:-8} plugin_part=${CHECK_PART:-16}
+# sanitizer one of 32; as a plug-in, the same code loaded another way, a sixteenth.
+sanitized_part=${CHECK_PART:-32} plugin_part=${CHECK_PART:-16}
 
 . "$root/tests/checks.sh"
 

@@ -127,10 +127,10 @@ for kind in openmpi mpich ''; do
     fi
     # the same sums as MPI's own call, and as PyTorch's gloo where a Python has it
     if [ "$kind" != mpich ] && wanted "$title bench/collectives" &&
-       build "$title bench/collectives" "$tmp/bench" -O0 -w "$root/bench/collectives.c"; then
+       build "$title bench/collectives" "$tmp/collectives" -O0 -w "$root/bench/collectives.c"; then
         peer=
         if ${PYTHON:-python3} -c 'import torch.distributed' >/dev/null 2>&1; then peer="--python ${PYTHON:-python3}"; fi
-        run "$title bench/collectives" 2 '^| 4194304 ' "$tmp/bench" --quick $peer
+        run "$title bench/collectives" 2 '^| 4194304 ' "$tmp/collectives" --quick $peer
     fi
     # what is predicted of more ranks than there are here, beside what is measured
     if [ "$kind" != mpich ] && wanted "$title bench/scaling" &&
