@@ -4022,7 +4022,7 @@ static int opdi_cu_batch_norm(opd_call *call) {
     if (!mean || !var) { return -1; }
     if (train && opdi_cu_reduce<opdi_cu_fold_var, OPDI_CU_F>(opdi_cu_seen_as(x, three, 3), 5, var, mean, opdi_cu_how(2),
                                                          false)) { return -1; }
-    for (int i = 0; i < 2 && train; i++) {
+    for (int i = 0; i < 2 && train && opd_numel(x) != 0; i++) {      /* a batch without elements leaves them alone */
         if (run[i] && !(now[i] = opdi_cu_new(opd_ints_of(&c, 1), acc))) { return -1; }
     }
     k.c = c; k.count = (double)(three[0] * hw); k.eval = !train;
@@ -4066,7 +4066,7 @@ static int opdi_cu_batch_norm_backward(opd_call *call) {
     if (opdi_cu_pair_sums(x, g, opd_size(x, 0), c, opdi_cu_pixels(x), 5, mean, rstd, 1, sums[0], sums[1])) {
         return -1;
     }
-    if (opd_numel(x) == 0 && !(sums[0] = opd_mul(sums[0], rstd))) { return -1; }     /* no deviations: NaN */
+    if (opd_numel(x) == 0 && !opd_zero_(sums[0])) { return -1; }             /* sums of nothing, whatever the mean */
     for (int i = 0; i < 2; i++) {
         out = opdi_cu_result(call, 1 + i);
         if (out && !opd_copy_(out, sums[i])) { return -1; }
