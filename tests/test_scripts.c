@@ -254,6 +254,47 @@ TEST(grad_mode_is_as_before_when_a_run_fails) {
     CHECK(opd_grad_mode_enabled());
     opd_script_free(script);
 }
+static void check_archive(const char *name, const char *want);
+TEST(record_function_is_a_span) {
+    OPD_SCOPED;
+    const char *const source =
+        "def f(x: Tensor, n: int):\n    with torch.profiler.record_function('twice_' + str(n)):\n        if n > 2:\n"
+        "            raise ValueError('no')\n        x = x * 2\n    return x\n";
+    opd_value args[] = {opd_value_tensor(opd_ones(OPD_INTS(2), OPD_FLOAT32)), opd_value_int(1)}, result;
+    opd_script *script = opd_script_compile(source, NULL);
+    int64_t count = 0;
+    CHECK_OR_RETURN(script != NULL);
+    CHECK_INT(opd_script_run(script, "f", args, 2, &result), 0);              /* nobody observes */
+    CHECK_INT(opd_profiler_begin(NULL), 0);
+    CHECK_INT(opd_script_run(script, "f", args, 2, &result), 0);
+    args[1] = opd_value_int(3);
+    CHECK_INT(opd_script_run(script, "f", args, 2, &result), -1);
+    opd_error_clear();
+    opd_profile *profile = opd_profiler_end();
+    CHECK_OR_RETURN(profile != NULL);
+    const opd_profile_row *rows = opd_profile_rows(profile, &count);
+    int found = 0;
+    for (int64_t i = 0; i < count; i++) {
+        found += strcmp(rows[i].name, "twice_1") == 0 ? 1 : strcmp(rows[i].name, "twice_3") == 0 ? 10 : 0;
+    }
+    CHECK_INT(found, 11);                                                     /* an error ends it, too */
+    opd_profile_free(profile);
+    opd_script_free(script);
+    script = opd_script_compile("def f(x: Tensor):\n    torch.ops.profiler._record_function_exit(x)\n    return x\n",
+                                NULL);
+    CHECK_OR_RETURN(script != NULL);
+    CHECK_INT(opd_script_run(script, "f", args, 1, &result), -1);
+    CHECK(strstr(opd_error_message(), "nothing that was entered") != NULL);
+    opd_error_clear();
+    opd_script_free(script);
+    CHECK_INT(opd_profiler_begin(NULL), 0);
+    check_archive("scripts/spans.pt", " 3\n 5\n[ CPUFloatType{2} ]");
+    CHECK_OR_RETURN((profile = opd_profiler_end()) != NULL);
+    rows = opd_profile_rows(profile, &count);
+    for (int64_t i = 0; i < count; i++) { found += strcmp(rows[i].name, "doubled") == 0; }
+    CHECK_INT(found, 12);
+    opd_profile_free(profile);
+}
 TEST(errors_show_the_line) {
     static const char *const wrong[][2] = {
         {"def f(x: Tensor) -> Tensor:\n    return y\n", "undefined value y"},

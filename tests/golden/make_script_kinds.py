@@ -2,10 +2,10 @@
 """Writes scripts/enums.pt, a module with enums, and enums.txt, its graph as PyTorch prints it, with places; kinds.pt, one
 with hooks, futures in a list and lists that grow in place; same.pt, one that asks which members are one object; words.pt, one with texts that are not ASCII, which archives
 keep as constants, complex numbers, and questions about tensors; quantized.pt, one whose linear layers round their input
-and have weights of 8 bits.
+and have weights of 8 bits; spans.pt, one with a named span for profilers.
 
 usage: make_script_kinds.py (with PyTorch 2), then plain_paths.py scripts/enums.pt scripts/kinds.pt scripts/same.pt
-scripts/words.pt scripts/quantized.pt
+scripts/words.pt scripts/quantized.pt scripts/spans.pt
 """
 import cmath
 import os
@@ -122,6 +122,15 @@ class Layers(torch.nn.Module):
         return self.second(self.first(torch.stack([x, -2.5 * x])).relu())
 
 
+class Spans(torch.nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        with torch.autograd.profiler.record_function("doubled"):
+            y = x * 2
+        with torch.no_grad():
+            z = y + 1
+        return z
+
+
 def quantized(x):
     """The first layer's weight has a step for each row, the second's one for all."""
     torch.manual_seed(0)
@@ -144,6 +153,7 @@ kinds.register_forward_hook(behind)
 torch.jit.script(kinds).save(os.path.join(here, "scripts/kinds.pt"))
 torch.jit.script(Same()).save(os.path.join(here, "scripts/same.pt"))
 torch.jit.script(Words()).save(os.path.join(here, "scripts/words.pt"))
+torch.jit.script(Spans()).save(os.path.join(here, "scripts/spans.pt"))
 print(enums(x), torch.jit.load(os.path.join(here, "scripts/kinds.pt"))(x))
 print(torch.jit.load(os.path.join(here, "scripts/same.pt"))(x))
 print(*torch.jit.load(os.path.join(here, "scripts/words.pt"))(x), sep="\n")
