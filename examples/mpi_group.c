@@ -7,7 +7,8 @@
    communicators that it has: examples/digits_mpi.c.
 
    Every call is a non-blocking one of MPI, which moves on while this process is inside of MPI: when it begins something
-   or waits.  Memory is the host's.  MPI sums float16 and bfloat16 by the functions below, in float.  Threads: with
+   or waits.  Memory is the host's (opd_group_device_add has NCCL
+   move that of GPUs).  MPI sums float16 and bfloat16 by the functions below, in float.  Threads: with
    MPI_THREAD_MULTIPLE any, with MPI_THREAD_SERIALIZED one after the other (this file sees to that), otherwise the main
    main thread alone, which is an error of the others.
 
