@@ -9,7 +9,7 @@ set -u
 names='cuda_emulated cuda_emulated_guarded cuda_emulated_async cuda_emulated_fault cuda_emulated_races
 cuda_emulated_without_gpu cuda_emulated_without_driver cuda_emulated_out_of_memory cuda_emulated_left_alone
 cuda_emulated_unusable cuda_emulated_compiled_for_older cuda_emulated_first_run cuda_first_run_without_gpu
-cuda_emulated_sanitized cuda_emulated_plugin cuda_emulated_example cuda_emulated_digits cuda_without_companion cuda_builds cuda_linked cuda_plugin
+cuda_emulated_sanitized cuda_emulated_nccl cuda_emulated_plugin cuda_emulated_example cuda_emulated_digits cuda_without_companion cuda_builds cuda_linked cuda_plugin
 '$(sh "$(dirname "$0")/cuda_code.sh" --list)
 
 if [ "${1:-}" = --list ]; then printf '%s\n' $names; exit 0; fi
@@ -56,7 +56,7 @@ emulated() {
 ran() {
     "$@" >"$tmp/ran.log" 2>&1
     case $? in
-        0) grep -q '^test_cuda.c: [1-9][0-9]* passed, 0 failed' "$tmp/ran.log" || tail -n 3 "$tmp/ran.log" ;;
+        0) grep -q '^[a-z_]*\.c: [1-9][0-9]* passed, 0 failed' "$tmp/ran.log" || tail -n 3 "$tmp/ran.log" ;;
         *) tail -n 30 "$tmp/ran.log" ;;
     esac
 }
@@ -144,6 +144,26 @@ check_cuda_emulated_sanitized() {
     quiet $quick $flags -std=c++17 -I"$root/tests/cuda" -I"$root" -x c++ -c "$root/opdispatch_cuda.cu" -o "$tmp/s_emulated.o"
     quiet $quick $flags "$tmp/s_tests.o" "$tmp/s_implementation.o" "$tmp/s_emulated.o" -o "$tmp/sanitized" $lib
     CHECK_PART=$sanitized_part OPD_CUDA_NO_CACHE=1 ran "$tmp/sanitized"
+    emulated_nccl
+    quiet $quick_c $flags -I"$root" -c "$root/tests/cuda/nccl_ranks.c" -o "$tmp/s_ranks.o"
+    quiet $quick $flags "$tmp/s_ranks.o" "$tmp/s_implementation.o" "$tmp/s_emulated.o" -o "$tmp/s_ranks" $lib
+    OPD_EMU_ASYNC=1 ran "$tmp/s_ranks"
+}
+# Process groups over an emulated NCCL, with ranks as threads; and where there is none that can be used.
+emulated_nccl() {
+    export OPD_NCCL="$tmp/nccl.so" OPD_EMU_DEVICES=4
+    [ -f "$OPD_NCCL" ] || quiet $quick -std=c++17 -O1 -shared -fPIC -I"$root/tests/cuda" "$root/tests/cuda/nccl.cpp" -o "$OPD_NCCL"
+    [ -f "$tmp/ranks.o" ] || quiet $quick_c -O0 -I"$root" -c "$root/tests/cuda/nccl_ranks.c" -o "$tmp/ranks.o"
+}
+check_cuda_emulated_nccl() {
+    emulated; emulated_nccl
+    quiet $quick_c "$tmp/ranks.o" "$tmp/implementation.o" "$tmp/emulated.o" -o "$tmp/ranks" $emulated_lib
+    for order in 1 2 3; do OPD_EMU_ASYNC=$order ran "$tmp/ranks"; done
+    OPD_EMU_ASYNC=1 OPD_EMU_GUARD=1 ran "$tmp/ranks" every_kind sends
+    export OPD_EMU_ASYNC=1
+    OPD_NCCL=/nowhere/libnccl.so.2 OPD_TEST_NCCL='NCCL cannot be loaded: /nowhere/libnccl.so.2: cannot open' ran "$tmp/ranks" nccl_that
+    OPD_NCCL=libm.so.6 OPD_TEST_NCCL='libm.so.6 has no ncclGetVersion: it is no NCCL' ran "$tmp/ranks" nccl_that
+    OPD_EMU_NCCL_VERSION=21003 OPD_TEST_NCCL='is of version code 21003, and 2.14 (21400)' ran "$tmp/ranks" nccl_that
 }
 check_cuda_emulated_plugin() {
     implementation; tests_object
@@ -151,6 +171,9 @@ check_cuda_emulated_plugin() {
         -o "$tmp/emulated.so"
     quiet $CC "$tmp/tests.o" "$tmp/implementation.o" -o "$tmp/alone" $lib
     CHECK_PART=$plugin_part OPD_TEST_PLUGIN=$tmp/emulated.so ran "$tmp/alone"
+    emulated_nccl
+    quiet $CC "$tmp/ranks.o" "$tmp/implementation.o" -o "$tmp/ranks_alone" $lib
+    OPD_EMU_ASYNC=1 OPD_TEST_PLUGIN=$tmp/emulated.so ran "$tmp/ranks_alone" every_kind data_parallel
 }
 check_cuda_emulated_example() {
     emulated

@@ -509,10 +509,17 @@ inline void trace(const void *to, const void *from, size_t bytes) {
 typedef std::function<cudaError_t()> Piece;
 struct Lane;
 struct Ticket { std::shared_ptr<Lane> lane; unsigned long n; };      // the first n pieces of a lane
-struct Work { Piece run; std::vector<Ticket> after; const char *reads; size_t bytes; };
+/* step: says whether it can be done now; it waits for another process or thread, as kernels of NCCL do. */
+struct Work { Piece run; std::vector<Ticket> after; const char *reads; size_t bytes; std::function<bool()> step; };
 struct Lane { int device; bool blocking; std::deque<Work> work; unsigned long queued, done; };
 struct Graph { std::shared_ptr<std::vector<Piece>> work; unsigned long long id; bool broken; };
+/* What tests/cuda/nccl.cpp, a library that is loaded, finds at the beginning of a stream: queues what is done when `step`
+   says so, again and again; -1 without OPD_EMU_ASYNC, and where the stream is captured. */
+struct Hooks { int (*until)(void *stream, int (*step)(void *arg), void *arg); };
+inline int queue_until(void *s, int (*step)(void *arg), void *arg);
+inline const Hooks hooks = {queue_until};
 struct Stream {
+    const Hooks *hooks_of = &hooks;
     int device; bool blocking;
     std::shared_ptr<Lane> lane;
     Graph *capture; bool foreign;                 // captured with another one
@@ -542,15 +549,19 @@ inline Stream *legacy() {
 inline bool is_legacy(void *s) { return (uintptr_t)s <= 2; }
 inline Stream *stream_of(void *s) { return is_legacy(s) ? legacy() : (Stream *)s; }
 
+inline bool others;                               /* something waits for what this machine does not do by itself */
 inline bool past(const Ticket &t) { return !t.lane || t.lane->done >= t.n; }
 inline unsigned chance() {
     static uint64_t state = (uint64_t)async();
     state = state * 6364136223846793005u + 1442695040888963407u;
     return (unsigned)(state >> 33);
 }
-inline bool can_do(const Lane &lane) {
+inline bool can_do(Lane &lane) {
     if (lane.work.empty()) { return false; }
     for (const Ticket &t : lane.work.front().after) { if (!past(t)) { return false; } }
+    Work &w = lane.work.front();
+    if (w.step && machine.sticky == cudaSuccess && !w.step()) { others = true; return false; }
+    w.step = nullptr;
     return true;
 }
 /* The first piece of a lane.  One that fails is seen by all that comes later. */
@@ -561,9 +572,10 @@ inline void lane_step(Lane &lane) {
     if (e != cudaSuccess && machine.sticky == cudaSuccess) { machine.sticky = e; }
     lane.done++;
 }
-/* One piece on the way to a ticket. */
-inline void step_towards(const Ticket &t) {
+/* One piece on the way to a ticket; false: others have to do something first. */
+inline bool step_towards(const Ticket &t) {
     std::vector<Lane *> ready;
+    others = false;
     if (async() == 2) {
         Lane *lane = t.lane.get();
         for (bool deeper = true; deeper; ) {
@@ -572,26 +584,39 @@ inline void step_towards(const Ticket &t) {
                 if (!past(before)) { lane = before.lane.get(); deeper = true; break; }
             }
         }
+        if (!can_do(*lane)) { return false; }
         lane_step(*lane);
-        return;
+        return true;
     }
     for (auto &lane : lanes) { if (can_do(*lane)) { ready.push_back(lane.get()); } }
+    if (ready.empty() && others) { return false; }
     if (ready.empty()) { fprintf(stderr, "emulated CUDA: streams wait for each other\n"); abort(); }
     lane_step(*(async() == 1 ? ready.back() : ready[chance() % ready.size()]));
+    return true;
 }
 /* Does what a ticket stands for, and what comes in between. */
 inline cudaError_t finish(const Ticket &t) {
-    std::lock_guard<std::recursive_mutex> guard(machine.lock);
-    while (!past(t)) { step_towards(t); }
-    return machine.sticky;
+    for (;;) {
+        {
+            std::lock_guard<std::recursive_mutex> guard(machine.lock);
+            while (!past(t) && step_towards(t)) {}
+            if (past(t)) { return machine.sticky; }
+        }
+        const struct timespec rest = {0, 20000};
+        nanosleep(&rest, NULL);
+    }
 }
 inline Ticket end_of(const Stream *s) { return Ticket{s->lane, s->lane->queued}; }
 /* All of a device. */
 inline cudaError_t finish_device(int device) {
-    std::lock_guard<std::recursive_mutex> guard(machine.lock);
-    for (size_t i = 0; i < lanes.size(); i++) {
-        if (lanes[i]->device == device) { (void)finish(Ticket{lanes[i], lanes[i]->queued}); }
+    std::vector<Ticket> ends;
+    {
+        std::lock_guard<std::recursive_mutex> guard(machine.lock);
+        for (auto &lane : lanes) { if (lane->device == device) { ends.push_back(Ticket{lane, lane->queued}); } }
     }
+    for (const Ticket &t : ends) { (void)finish(t); }
+    ends.clear();
+    std::lock_guard<std::recursive_mutex> guard(machine.lock);
     lanes.erase(std::remove_if(lanes.begin(), lanes.end(),
                                [](const std::shared_ptr<Lane> &l) { return l.use_count() == 1 && l->work.empty(); }), lanes.end());
     return machine.sticky;
@@ -619,12 +644,21 @@ inline cudaError_t queue(void *s, const Piece &work, const std::vector<Ticket> &
     for (Stream *c : capturing) {
         if (is_legacy(s) && c->blocking && c->device == stream->device) { c->capture->broken = true; return note(cudaErrorStreamCaptureImplicit); }
     }
-    Work w = {work, implied(s, stream), (const char *)reads, bytes};
+    Work w = {work, implied(s, stream), (const char *)reads, bytes, nullptr};
     w.after.insert(w.after.end(), also.begin(), also.end());
     stream->lane->work.push_back(w);
     stream->lane->queued++;
-    if (async() > 2 && chance() % 4 == 0) { step_towards(end_of(stream)); }
+    if (async() > 2 && chance() % 4 == 0) { (void)step_towards(end_of(stream)); }
     return note(machine.sticky);
+}
+inline int queue_until(void *s, int (*step)(void *arg), void *arg) {
+    std::lock_guard<std::recursive_mutex> guard(machine.lock);
+    Stream *stream = (Stream *)s;
+    if (!async() || stream->capture) { return -1; }
+    Work w = {[] { return cudaSuccess; }, {}, NULL, 0, [=] { Open open; return step(arg) != 0; }};
+    stream->lane->work.push_back(w);
+    stream->lane->queued++;
+    return 0;
 }
 /* Whether work that waits will still read this memory of the host. */
 inline bool still_read(const char *p, size_t bytes) {
@@ -978,13 +1012,15 @@ static inline cudaError_t cudaMalloc(void **p, size_t bytes) {
 template <class T> static inline cudaError_t cudaMalloc(T **p, size_t bytes) { return cudaMalloc((void **)p, bytes); }
 static inline cudaError_t cudaFree(void *p) {
     opd_emu::meanwhile("cudaFree");
-    std::lock_guard<std::recursive_mutex> guard(opd_emu::machine.lock);
+    std::unique_lock<std::recursive_mutex> guard(opd_emu::machine.lock);
     if (!p) { return opd_emu::devices() > 0 ? cudaSuccess : opd_emu::note(opd_emu::usable()); }
     if (opd_emu::usable() != cudaSuccess) { return opd_emu::note(opd_emu::usable()); }
     if (!opd_emu::relaxed && opd_emu::uncaptured(false) != cudaSuccess) { return opd_emu::last_error; }
     auto at = opd_emu::machine.blocks.find((char *)p);
     if (at == opd_emu::machine.blocks.end()) { return opd_emu::note(cudaErrorInvalidValue); }
+    guard.unlock();
     if (opd_emu::finish_device(at->second.second) != cudaSuccess) { return opd_emu::note(opd_emu::machine.sticky); }
+    guard.lock();
     if (opd_emu::async()) { opd_emu::Open open; memset(p, 0xdd, at->second.first); }
     const size_t whole = (at->second.first + 511) & ~(size_t)511;
     opd_emu::machine.used[at->second.second] -= whole;
@@ -1049,7 +1085,7 @@ typedef struct opd_emu_graph_exec *cudaGraphExec_t;
 /* What a copy between host and device promises is told in CUDA's "API synchronization behavior". */
 static inline cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind, cudaStream_t s = NULL) {
     using namespace opd_emu;
-    std::lock_guard<std::recursive_mutex> guard(machine.lock);
+    std::unique_lock<std::recursive_mutex> guard(machine.lock);
     const bool to_host = block_of(to) == machine.blocks.end(), from_host = block_of(from) == machine.blocks.end();
     Stream *stream = stream_of(s);
     cudaError_t e;
@@ -1066,7 +1102,11 @@ static inline cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t byt
             return opd_emu_copy_now(to, from, bytes);
         }, {}, from_host ? from : NULL, bytes);
     }
-    if (e == cudaSuccess && to_host && !pinned(to, bytes)) { return note(finish(end_of(stream))); }
+    if (e == cudaSuccess && to_host && !pinned(to, bytes)) {
+        const Ticket end = end_of(stream);
+        guard.unlock();
+        return note(finish(end));
+    }
     if (e == cudaSuccess && to_host && !stream->lane->work.empty() && !still_read((const char *)to, bytes)) { memset(to, 0xa5, bytes); }
     return e;
 }
@@ -1158,7 +1198,7 @@ namespace opd_emu {
 inline cudaError_t query(const Ticket &t) {
     std::lock_guard<std::recursive_mutex> guard(machine.lock);
     if (usable() != cudaSuccess || past(t)) { return note(usable()); }
-    step_towards(t);
+    (void)step_towards(t);
     return note(machine.sticky != cudaSuccess ? machine.sticky : cudaErrorNotReady);
 }
 }  // namespace opd_emu
