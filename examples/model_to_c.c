@@ -20,8 +20,8 @@ static void usage(void) {
           "  --name NAME     of files and functions: letters, digits and _ (model)\n"
           "  --inputs FILE   an example of the inputs, in0, in1, ...: their sizes become those of the C functions\n"
           "  --size N        without an example: what sizes are that may differ between runs\n"
-          "  --open N:M      the first of these of each input is an argument of the C functions, from N to M;\n"
-          "                  main.c runs them with the example's\n"
+          "  --open N:M      the first of these is an argument of the C functions, from N to M; N:M,N:M: so is the second;\n"
+          "                  -,N:M: that one alone.  main.c runs them with the example's\n"
           "  exit status     0, or 1 with one line that says what is wrong\n", stdout);
 }
 /* Makes an input from its type, "float32 [s0=1..64, 3]" or "int"; a size that differs between runs is `open`. */
@@ -51,15 +51,34 @@ static int input_of_type(const char *type, int64_t open, opd_value *value) {
     }
     return opd_fail(OPD_ERROR_USER, "an input is %s, which has no form in C", type);
 }
-/* Returns the first dim of an input whose size differs between runs, "float32 [s0=1..64, 3]"; -1: none. */
-static int open_dim(const char *type) {
-    int dim = 0;
+/* Finds the dims of an input with the first and the second of the sizes that differ between runs, by their names in
+   "float32 [s0=1..64, s1, 3]"; -1: none. */
+static void open_dims(const char *type, char names[2][80], int dims[2]) {
+    int dim = 0, k;
     const char *at = strchr(type, '[');
+    dims[0] = dims[1] = -1;
     for (at = at ? at + 1 : ""; *at && *at != ']'; dim++, at += *at == ',' ? 2 : 0) {
-        if (*at < '0' || *at > '9') { return dim; }
+        const int length = (int)strcspn(at, "=,]");
+        for (k = 0; k < 2 && (*at < '0' || *at > '9'); k++) {
+            if (!*names[k]) { (void)snprintf(names[k], sizeof names[k], "%.*s", length, at); }
+            if ((int)strlen(names[k]) != length || strncmp(names[k], at, (size_t)length) != 0) { continue; }
+            dims[k] = dim;
+            break;
+        }
         at += strcspn(at, ",]");
     }
-    return -1;
+}
+/* Reads "1:64", "1:64,1:512" or "-,1:512". */
+static void open_ranges(const char *text, opd_c_options *options, int *const dims[2]) {
+    char *end = (char *)(uintptr_t)text + 1;
+    int k = *text == '-' && text[1] == ',';
+    options->open = dims[k];
+    options->least = strtoll(k ? text + 2 : text, &end, 10);
+    options->most = *end == ':' ? strtoll(end + 1, &end, 10) : 0;
+    if (k || *end != ',') { return; }
+    options->open_2 = dims[1];
+    options->least_2 = strtoll(end + 1, &end, 10);
+    options->most_2 = *end == ':' ? strtoll(end + 1, &end, 10) : 0;
 }
 /* Takes an input from an example; bfloat16 lies there as int16 under NAME.bf16. */
 static int input_of_file(const opd_tensor_file *file, int i, const char *type, opd_value *value) {
@@ -154,13 +173,15 @@ static const char main_text[] =
     "    }\n"
     "}\n";
 static int write_main(const char *folder, const char *name, const opd_value *in, int nin, opd_value *out, int nout,
-                      int64_t open) {
-    char path[1200], size[40] = "";
+                      const int64_t *open) {
+    char path[1200], size[60] = "";
     int i, inputs = 0, outputs = 0;
     (void)snprintf(path, sizeof path, "%s/main.c", folder);
     FILE *const file = fopen(path, "w");
     if (!file) { return opd_fail(OPD_ERROR_FILE, "cannot write %s: %s", path, strerror(errno)); }
-    if (open) { (void)snprintf(size, sizeof size, "%lld, ", (long long)open); }
+    for (i = 0; i < 2; i++) {
+        if (open[i]) { (void)snprintf(size + strlen(size), sizeof size - strlen(size), "%lld, ", (long long)open[i]); }
+    }
     fprintf(file, "/* Runs %s on .npy files: ./%s %s.weights INPUT.npy ... OUTPUT.npy ...\n   cc -O3 -march=native main.c %s.c -o %s -lm */\n",
             name, name, name, name, name);
     fprintf(file, "#include \"%s.h\"\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n\n", name);
@@ -188,8 +209,9 @@ int main(int argc, char **argv) {
     const char *model = NULL, *folder = NULL, *inputs = NULL;
     opd_c_options options;
     opd_value in[MOST], out[MOST];
-    int64_t open = 0;
-    int i, n, nout = -1, rc = 0, dims[MOST];
+    int64_t open = 0, run[2] = {0, 0};
+    char names[2][80] = {"", ""};
+    int i, k, n, nout = -1, rc = 0, first[MOST], second[MOST], *const dims[2] = {first, second};
     memset(&options, 0, sizeof options);
     options.name = "model";
     for (i = 1; i < argc; i++) {
@@ -198,12 +220,7 @@ int main(int argc, char **argv) {
         else if (strcmp(argv[i], "--name") == 0 && more) { options.name = argv[++i]; }
         else if (strcmp(argv[i], "--inputs") == 0 && more) { inputs = argv[++i]; }
         else if (strcmp(argv[i], "--size") == 0 && more) { open = strtoll(argv[++i], NULL, 10); }
-        else if (strcmp(argv[i], "--open") == 0 && more) {
-            char *end;
-            options.least = strtoll(argv[++i], &end, 10);
-            options.most = *end == ':' ? strtoll(end + 1, NULL, 10) : 0;
-            options.open = dims;
-        }
+        else if (strcmp(argv[i], "--open") == 0 && more) { open_ranges(argv[++i], &options, dims); }
         else if (argv[i][0] == '-') { fprintf(stderr, "model_to_c: what is %s? see --help\n", argv[i]); return 1; }
         else if (!model) { model = argv[i]; }
         else if (!folder) { folder = argv[i]; }
@@ -218,23 +235,29 @@ int main(int argc, char **argv) {
     opd_tensor_file *const file = program && inputs ? opd_tensor_file_open(inputs) : NULL;
     if (!program || (inputs && !file)) { return fail(); }
     if ((n = opd_program_ninputs(program)) > MOST) { fprintf(stderr, "model_to_c: more than %d inputs\n", MOST); return 1; }
-    if (options.open && !open) { open = options.most; }         /* of the example */
+    if (options.open && !open) { open = options.open_2 && options.most_2 < options.most ? options.most_2 : options.most; }
     for (i = 0; i < n && rc == 0; i++) {
         char type[400];
         (void)opd_program_input_type(program, i, type, sizeof type);
         in[i] = opd_value_default();
-        dims[i] = -1;
+        first[i] = second[i] = -1;
         if (opd_program_input_constant(program, i, NULL)) { continue; }
-        dims[i] = open_dim(type);
+        int of[2];
+        open_dims(type, names, of);
+        first[i] = of[0];
+        second[i] = of[1];
         rc = file ? input_of_file(file, i, type, &in[i]) : input_of_type(type, open, &in[i]);
     }
     for (i = 0; i < n && rc == 0; i++) {         /* what main.c runs with */
-        if (in[i].tag == OPD_TAG_TENSOR && dims[i] >= 0) { open = opd_sizes(in[i].u.t)[dims[i]]; }
+        for (k = 0; k < 2 && in[i].tag == OPD_TAG_TENSOR; k++) {
+            const int *const is = k ? options.open_2 : options.open;
+            if (is && is[i] >= 0) { run[k] = opd_sizes(in[i].u.t)[is[i]]; }
+        }
     }
     if (rc || opd_program_write_c(program, in, n, folder, &options)) { return fail(); }
     OPD_SCOPE {
         if ((nout = opd_program_run(program, in, n, out, MOST)) >= 0) {          /* for the sizes of what comes out */
-            rc = write_main(folder, options.name, in, n, out, nout, options.open ? open : 0);
+            rc = write_main(folder, options.name, in, n, out, nout, run);
         }
     }
     if (nout < 0 || rc) { return fail(); }

@@ -16,6 +16,7 @@ typedef struct unit {
     double tolerance;
     bool state;                                   /* a run changes what the next one gives */
     long open, least, most;                       /* the open size of this run, and its range; 0: none is open */
+    long open_2, least_2, most_2;                 /* the same of a second one */
 } unit;
 static unit units[MOST_UNITS];
 static int nunits;
@@ -131,8 +132,11 @@ static void close_values(opd_tensor *got, opd_tensor *want, double tolerance, co
     CHECK(far <= tolerance * fmax(most, 1));
 }
 /* Calls a unit's function with an open size, or without one. */
-static int call_unit(const unit *u, const entry *e, const model *m, long size, void *const *in, void *const *out) {
+static int call_unit(const unit *u, const entry *e, const model *m, long size, long size_2, void *const *in,
+                     void *const *out) {
     typedef int (*open_call)(const void *model, long open_size, void *const *inputs, void *const *outputs);
+    typedef int (*both_call)(const void *model, long open_size, long size_2, void *const *inputs, void *const *outputs);
+    if (u->open_2) { return ((both_call)(void (*)(void))e->call)(m, size, size_2, in, out); }
     return u->open ? ((open_call)(void (*)(void))e->call)(m, size, in, out) : e->call(m, in, out);
 }
 static void run_unit(const unit *u, const entry *e) {
@@ -153,17 +157,21 @@ static void run_unit(const unit *u, const entry *e) {
     CHECK_INT(e->init(&m, weights, fixed, arena), 0);
     for (i = 0; i < u->ninputs; i++) { before[i] = opd_clone(u->inputs[i]); }
     memset(arena, 0xA5, (size_t)e->arena + 64);   /* nothing is read that was not written, and nothing behind it is */
-    CHECK_INT(call_unit(u, e, &m, u->open, in, out), u->code);
+    CHECK_INT(call_unit(u, e, &m, u->open, u->open_2, in, out), u->code);
     for (i = 0; i < 64; i++) { CHECK_INT(arena[e->arena + i], 0xA5); }
     if (u->open) {
-        CHECK_INT(call_unit(u, e, &m, u->least - 1, in, out), 3);
-        CHECK_INT(call_unit(u, e, &m, u->most + 1, in, out), 3);
+        CHECK_INT(call_unit(u, e, &m, u->least - 1, u->open_2, in, out), 3);
+        CHECK_INT(call_unit(u, e, &m, u->most + 1, u->open_2, in, out), 3);
+    }
+    if (u->open_2) {
+        CHECK_INT(call_unit(u, e, &m, u->open, u->least_2 - 1, in, out), 3);
+        CHECK_INT(call_unit(u, e, &m, u->open, u->most_2 + 1, in, out), 3);
     }
     for (i = 0; i < u->ninputs; i++) {
         again = again && opd_equal(before[i], u->inputs[i]).u.i != 0;
         if (u->after[i]) { close_values(u->inputs[i], u->after[i], u->tolerance, u->what); }
     }
-    if (again && !u->state) { CHECK_INT(call_unit(u, e, &m, u->open, in, out), u->code); }  /* nothing is left of the run before */
+    if (again && !u->state) { CHECK_INT(call_unit(u, e, &m, u->open, u->open_2, in, out), u->code); }  /* nothing is left of the run before */
     for (i = 0; i < u->nwant && !u->code; i++) { close_values(got[i], u->want[i], u->tolerance, u->what); }
     for (i = 0; i < 3; i++) { free(blocks[i]); }
 }
@@ -317,7 +325,7 @@ TEST(exported_programs) {
     static const char *const files[] = {"conv", "conv_training", "heads", "mlp", "mlp_bf16", "state", "tied", "clicks", "const_graph",
                                         "fours", "modes", "numbers", "quantized", "size_as_input", "sizes", "strides",
                                         "tensor_of_sizes", "tree", "two", "writers", "effects", "hints", "map", "scan",
-                                        NULL};
+                                        "tokens", "pooled", NULL};
     int i, right = 0;
     if (!have_compiler()) { SKIP("no cc"); }
     CHECK_OR_RETURN(new_folder() != NULL);
@@ -357,26 +365,39 @@ static opd_tensor *of_size(opd_tensor *x, int dim, int64_t size) {
 }
 #define OPEN_RUNS 5
 static const long few_sizes[OPEN_RUNS] = {1, 2, 3, 6, 9}, more_sizes[OPEN_RUNS] = {1, 2, 17, 40, 70};
-/* Adds the runs of a graph that was written as u%d with an open size, against plain ones. */
-static void add_open_runs(const opd_graph *g, opd_tensor *const *in, int n, const int *open, const long *sizes,
-                          double tolerance) {
+static const long other_sizes[OPEN_RUNS] = {40, 1, 13, 5, 2};     /* of a second open size: the largest, the least, ... */
+/* Returns an input for the sizes of a run; dims: its open ones, -1 none. */
+static opd_tensor *of_run(const unit *u, opd_tensor *x, int dim, int dim_2) {
+    if (dim >= 0) { x = of_size(x, dim, u->open); }
+    if (dim_2 >= 0) { x = of_size(x, dim_2, u->open_2); }
+    return opd_keep(opd_contiguous(dim < 0 && dim_2 < 0 ? opd_clone(x) : x));
+}
+/* Begins run k of a function that was written with open sizes. */
+static unit *begin_run(int k, const char *name, const long *sizes, const long *sizes_2, double tolerance) {
+    unit *const u = &units[nunits];
+    memset(u, 0, sizeof *u);
+    (void)snprintf(u->name, sizeof u->name, "%s", name);
+    (void)snprintf(u->what, sizeof u->what, "%.150s, sizes %ld, %ld", what, sizes[k], sizes_2 ? sizes_2[k] : 0);
+    u->open = sizes[k];
+    u->least = sizes[0];
+    u->most = sizes[OPEN_RUNS - 1];
+    u->open_2 = sizes_2 ? sizes_2[k] : 0;
+    u->least_2 = sizes_2 ? sizes_2[1] : 0;        /* the second size begins with its largest */
+    u->most_2 = sizes_2 ? sizes_2[0] : 0;
+    u->tolerance = tolerance;
+    return u;
+}
+/* Adds the runs of a graph that was written as u%d with open sizes, against plain ones. */
+static void add_open_runs(const opd_graph *g, opd_tensor *const *in, int n, const int *open, const int *open_2,
+                          const long *sizes, const long *sizes_2, double tolerance) {
     char name[24];
     int i, k;
     (void)snprintf(name, sizeof name, "u%d", nunits);
     for (k = 0; k < OPEN_RUNS; k++) {
-        unit *const u = &units[nunits];
+        unit *const u = begin_run(k, name, sizes, sizes_2, tolerance);
         opd_tensor *want[MOST_RESULTS];
-        memset(u, 0, sizeof *u);
-        (void)snprintf(u->name, sizeof u->name, "%s", name);
-        (void)snprintf(u->what, sizeof u->what, "%.180s, size %ld", what, sizes[k]);
-        u->open = sizes[k];
-        u->least = 1;
-        u->most = sizes[OPEN_RUNS - 1];
         u->ninputs = n;
-        u->tolerance = tolerance;
-        for (i = 0; i < n; i++) {
-            u->inputs[i] = opd_keep(opd_contiguous(open[i] < 0 ? opd_clone(in[i]) : of_size(in[i], open[i], u->open)));
-        }
+        for (i = 0; i < n; i++) { u->inputs[i] = of_run(u, in[i], open[i], open_2 ? open_2[i] : -1); }
         u->nwant = opd_graph_run(g, u->inputs, n, want, MOST_RESULTS);
         if (u->nwant < 0) {                       /* an index that is outside of its table for this size */
             const bool index = strstr(opd_error_message(), "idx") || strstr(opd_error_message(), "index");
@@ -389,7 +410,7 @@ static void add_open_runs(const opd_graph *g, opd_tensor *const *in, int n, cons
         for (i = 0; i < u->nwant; i++) { u->want[i] = opd_keep(opd_clone(want[i])); }
         for (i = 0; i < n; i++) {                 /* before a run writes into it */
             opd_release(u->inputs[i]);
-            u->inputs[i] = opd_keep(opd_contiguous(open[i] < 0 ? opd_clone(in[i]) : of_size(in[i], open[i], u->open)));
+            u->inputs[i] = of_run(u, in[i], open[i], open_2 ? open_2[i] : -1);
         }
         opd_error_clear();
         nunits++;
@@ -436,7 +457,7 @@ static int add_open_case(const opd_op *op, const char *text, opd_scalar_type dty
         CHECK(strlen(opd_error_message()) > 10);
         opd_error_clear();
     } else {
-        add_open_runs(g, others, n, open, few_sizes, dtype == OPD_FLOAT64 ? 1e-9 : dtype == OPD_BFLOAT16 ? 2e-2 : 2e-5);
+        add_open_runs(g, others, n, open, NULL, few_sizes, NULL, dtype == OPD_FLOAT64 ? 1e-9 : dtype == OPD_BFLOAT16 ? 2e-2 : 2e-5);
     }
     opd_graph_free(g);
     return rc == 0;
@@ -549,6 +570,63 @@ static int open_images(void *user, opd_tensor *const *in, int n, opd_tensor **ou
     out[1] = opd_flatten(out[0]);
     return opd_ok() ? 2 : -1;
 }
+/* Attention that sees what was before, and positions. */
+static int open_causal(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    const int64_t heads[4] = {1, -1, 4, 10}, flat[2] = {-1, 40};
+    opd_tensor *const x = opd_transpose(opd_view(in[0], opd_ints_of(heads, 4)), 1, 2);
+    opd_tensor *const y = opd_scaled_dot_product_attention_full(x, opd_exp(x), x, NULL, 0, true, opd_value_none(), false);
+    (void)user;
+    (void)n;
+    out[0] = opd_reshape(opd_transpose(y, 1, 2), opd_ints_of(flat, 2));
+    return out[0] ? 1 : -1;
+}
+/* One token more than a cache has. */
+static int open_cached(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    const int64_t heads[4] = {1, -1, 4, 10};
+    opd_tensor *all[2] = {in[0], opd_narrow(fixed_ones[2], 0, 3, 1)}, *k, *q;
+    (void)user;
+    (void)n;
+    q = opd_transpose(opd_view(all[1], opd_ints_of(heads, 4)), 1, 2);
+    k = opd_transpose(opd_view(opd_cat(opd_tensors_of(all, 2)), opd_ints_of(heads, 4)), 1, 2);
+    out[0] = opd_scaled_dot_product_attention(q, k, opd_sin(k));
+    out[1] = opd_mul_Scalar(k, opd_value_float(0.5));
+    return opd_ok() ? 2 : -1;
+}
+static int open_moments(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    const int64_t zero = 0, one = 1;
+    const opd_ints rows = opd_ints_of(&zero, 1);
+    (void)user;
+    (void)n;
+    out[0] = opd_mean_dim(in[0], rows, false);
+    out[1] = opd_var_correction(in[0], rows, opd_value_int(1), true);
+    out[2] = opd_std_correction(opd_transpose(in[0], 0, 1), opd_ints_of(&one, 1), opd_value_int(0), false);
+    out[3] = opd_linalg_vector_norm_full(in[0], opd_value_int(2), opd_value_int(0), false, opd_value_none());
+    out[4] = opd_argmax_full(in[0], opd_value_int(0), false);
+    return opd_ok() ? 5 : -1;
+}
+static int open_moved(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    const int64_t zero = 0;
+    (void)user;
+    (void)n;
+    out[0] = opd_cumsum(in[0], 0);
+    out[1] = opd_flip(in[0], opd_ints_of(&zero, 1));
+    out[2] = opd_triu_full(opd_mul(opd_unsqueeze(in[1], 0), opd_unsqueeze(in[1], 1)), 1);
+    return opd_ok() ? 3 : -1;
+}
+/* Of x [n, m]. */
+static int open_both(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    opd_tensor *const x = in[0], *const y = opd_matmul(x, opd_transpose(x, 0, 1)), *all[2];
+    (void)user;
+    (void)n;
+    out[0] = opd_softmax(opd_tril(y), 1);
+    out[1] = opd_mean(x);
+    out[2] = opd_matmul(opd_transpose(x, 0, 1), opd_sigmoid(y));
+    out[3] = opd_add(x, opd_unsqueeze(in[1], 1));
+    all[0] = x;
+    all[1] = out[3];
+    out[4] = opd_cumsum(opd_flatten(opd_cat_full(opd_tensors_of(all, 2), 1)), 0);
+    return opd_ok() ? 5 : -1;
+}
 static int open_pairs(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     const int64_t two = 2;
     opd_tensor *const less = opd_sub(opd_unsqueeze(in[0], 0), opd_unsqueeze(in[0], 1));
@@ -589,9 +667,9 @@ static void begin_open(opd_c_options *o, char name[24], const char *text, const 
     o->least = 1;
     o->most = more_sizes[OPEN_RUNS - 1];
 }
-/* Writes a function with an open size; refused: words of the error that is expected. */
-static void add_open_function(const char *text, opd_transform_fn fn, const char *refused) {
-    const int open[2] = {0, 0};
+/* Writes a function with open sizes; refused: words of the error that is expected. */
+static void add_open_sizes(const char *text, opd_transform_fn fn, bool both, const char *refused) {
+    const int open[2] = {0, 0}, open_2[2] = {1, -1};
     char name[24];
     opd_c_options o;
     int rc;
@@ -600,12 +678,20 @@ static void add_open_function(const char *text, opd_transform_fn fn, const char 
     opd_graph *const g = opd_graph_trace(fn, NULL, in, 2, NULL);
     CHECK_OR_RETURN(g != NULL);
     begin_open(&o, name, text, open);
+    if (both) {
+        o.open_2 = open_2;
+        o.least_2 = other_sizes[1];
+        o.most_2 = other_sizes[0];
+    }
     rc = opd_graph_write_c(g, in, 2, folder, &o);
     if (rc && (!refused || !strstr(opd_error_message(), refused))) { printf("%s: %s\n", text, opd_error_message()); }
     CHECK(refused ? rc && strstr(opd_error_message(), refused) : rc == 0);
     opd_error_clear();
-    if (rc == 0) { add_open_runs(g, in, 2, open, more_sizes, 1e-5); }
+    if (rc == 0) { add_open_runs(g, in, 2, open, both ? open_2 : NULL, more_sizes, both ? other_sizes : NULL, 1e-5); }
     opd_graph_free(g);
+}
+static void add_open_function(const char *text, opd_transform_fn fn, const char *refused) {
+    add_open_sizes(text, fn, false, refused);
 }
 /* No compiler has anything to say of what is written. */
 static void check_warnings(void) {
@@ -633,36 +719,70 @@ TEST(small_graphs_with_an_open_size) {
     add_open_function("images", open_images, NULL);
     add_open_function("rows", open_rows, NULL);
     add_open_function("in place", open_in_place, NULL);
-    add_open_function("attention", open_attention, "no multiple");
-    add_open_function("pairs", open_pairs, "no multiple");
-    add_open_function("means", open_means, "mean");
+    add_open_function("attention", open_attention, NULL);
+    add_open_function("pairs", open_pairs, NULL);
+    add_open_function("means", open_means, NULL);
+    add_open_function("causal attention", open_causal, NULL);
+    add_open_function("a cache", open_cached, NULL);
+    add_open_function("moments", open_moments, NULL);
+    add_open_function("moved", open_moved, NULL);
+    add_open_sizes("both sizes", open_both, true, NULL);
     add_open_function("turned slices", open_turned_slices, "together");    /* they are in one row for large sizes alone */
     check_warnings();
     run_units(UNIT_COMPILER, CHECKED);
     remove_folder();
     for (i = 0; i < 5; i++) { opd_release(fixed_ones[i]); }
 }
-/* A table of which less is left the larger the open size is: memory is for the largest, which is at the least. */
-TEST(less_for_a_larger_open_size) {
+/* Writes a graph of which input 0 has an open size; refused: words of the error that is expected. */
+static void add_open_text(const char *text, const char *refused, const char *body) {
     const int open[2] = {0, -1};
     char name[24];
     opd_c_options o;
     OPD_SCOPED;
     opd_tensor *const in[2] = {numbers(23, -1, 0.1), numbers(80, 4, 0.2)};
-    opd_graph *const g = opd_graph_parse(
-        "graph(%x, %table):\n  %zero : int = prim::Constant[value=0]()\n  %one : int = prim::Constant[value=1]()\n"
-        "  %none : NoneType = prim::Constant()\n  %n : int = aten::size(%x, %zero)\n"
+    opd_graph *const g = opd_graph_parse(body);
+    if (!g) { printf("%s: %s\n", text, opd_error_message()); }
+    CHECK_OR_RETURN(g != NULL);
+    begin_open(&o, name, text, open);
+    CHECK_INT(opd_graph_write_c(g, in, 2, folder, &o), refused ? -1 : 0);
+    if (!opd_ok() && (!refused || !strstr(opd_error_message(), refused))) { printf("%s: %s\n", text, opd_error_message()); }
+    CHECK(!refused == opd_ok() && (!refused || strstr(opd_error_message(), refused)));
+    opd_error_clear();
+    if (!refused) { add_open_runs(g, in, 2, open, NULL, more_sizes, NULL, 1e-5); }
+    opd_graph_free(g);
+}
+#define OPEN_GRAPH "graph(%x, %table):\n  %zero : int = prim::Constant[value=0]()\n  %one : int = prim::Constant[value=1]()\n" \
+    "  %none : NoneType = prim::Constant()\n  %n : int = aten::size(%x, %zero)\n"
+TEST(graphs_that_ask_for_an_open_size) {
+    if (!have_compiler()) { SKIP("no cc"); }
+    CHECK_OR_RETURN(new_folder() != NULL);
+    /* a table of which less is left the larger it is: memory is for the largest, which is at the least */
+    add_open_text("less", NULL, OPEN_GRAPH
         "  %left = aten::slice(%table, %zero, %n, %none, %one)\n  %e = aten::exp(%left)\n"
         "  %rows = prim::ListConstruct(%one)\n  %columns = prim::ListConstruct(%zero)\n"
         "  %y = aten::sum(%e, %rows)\n  %z = aten::sum(%e, %columns)\n"
         "  %both = prim::ListConstruct(%y, %z)\n  %r = aten::cat(%both, %zero)\n  return (%r)\n");
-    if (!have_compiler()) { SKIP("no cc"); }
-    CHECK_OR_RETURN(g != NULL && new_folder() != NULL);
-    begin_open(&o, name, "less", open);
-    CHECK_INT(opd_graph_write_c(g, in, 2, folder, &o), 0);
-    CHECK_OK();
-    add_open_runs(g, in, 2, open, more_sizes, 1e-5);
-    opd_graph_free(g);
+    add_open_text("rolled", NULL, OPEN_GRAPH
+        "  %by = prim::ListConstruct(%one)\n  %dims = prim::ListConstruct(%zero)\n"
+        "  %y = aten::roll(%x, %by, %dims)\n  %r = aten::mul(%y, %x)\n  return (%r)\n");
+    add_open_text("scaled", NULL, OPEN_GRAPH
+        "  %y = aten::div(%x, %n)\n  %root : float = aten::sqrt(%n)\n  %z = aten::mul(%x, %root)\n"
+        "  %part : float = aten::div(%one, %n)\n  %w = aten::mul(%x, %part)\n  %u = aten::add(%y, %z)\n"
+        "  %r = aten::add(%u, %w)\n  return (%r)\n");
+    add_open_text("counted", NULL, OPEN_GRAPH
+        "  %i = aten::arange(%n, %none, %none, %none, %none)\n  %j = aten::mul(%i, %n)\n  %r = aten::mul(%x, %j)\n"
+        "  return (%r)\n");
+    add_open_text("remainders", NULL, OPEN_GRAPH
+        "  %more : int = aten::add(%n, %one)\n  %i = aten::arange(%more, %none, %none, %none, %none)\n"
+        "  %r = aten::remainder(%i, %n)\n  return (%r)\n");
+    add_open_text("halves", "no sum of multiples", OPEN_GRAPH
+        "  %two : int = prim::Constant[value=2]()\n  %half : int = aten::floordiv(%n, %two)\n"
+        "  %r = aten::slice(%x, %zero, %half, %none, %one)\n  return (%r)\n");
+    add_open_text("cut", "otherwise than larger", OPEN_GRAPH
+        "  %most : int = prim::Constant[value=20]()\n  %r = aten::slice(%x, %zero, %zero, %most, %one)\n"
+        "  return (%r)\n");
+    add_open_text("cubes", "depends on the open size", OPEN_GRAPH
+        "  %two : int = aten::mul(%n, %n)\n  %three : int = aten::mul(%two, %n)\n  %r = aten::mul(%x, %three)\n  return (%r)\n");
     run_units(quick_compiler(), "");
     remove_folder();
 }
@@ -688,11 +808,37 @@ TEST(bad_open_sizes) {
     opd_graph_free(g);
     remove_folder();
 }
-/* Programs that were exported with an open size, at several sizes of it. */
-static void add_open_program(const char *path, const long *sizes, const char *refused) {
+/* Reads the sizes of an input, "int64 [s0=1..64, 3]", open ones as 7; dims: which has the first, or the second, of the
+   names that begin with s.  Returns how many dims there are. */
+static int open_dims(const char *type, char names[2][40], int64_t *sizes, int dims[2]) {
+    int ndim = 0;
+    const char *at = strchr(type, '[') + 1;
+    dims[0] = dims[1] = -1;
+    for (; *at && *at != ']'; at += *at == ',' ? 2 : 0) {
+        const size_t length = strcspn(at, "=,]");
+        if (*at == 's') {
+            const int which = *names[0] && (strlen(names[0]) != length || strncmp(names[0], at, length) != 0);
+            (void)snprintf(names[which], sizeof names[which], "%.*s", (int)length, at);
+            dims[which] = ndim;
+        }
+        sizes[ndim++] = *at == 's' ? 7 : strtoll(at, NULL, 10);
+        at += strcspn(at, ",]");
+    }
+    return ndim;
+}
+/* Whole numbers from 0 on. */
+static opd_tensor *small_numbers(const int64_t *sizes, int ndim, int64_t below) {
+    opd_tensor *const x = opd_empty(opd_ints_of(sizes, ndim), OPD_INT64);
+    int64_t i;
+    for (i = 0; x && i < opd_numel(x); i++) { opd_data_i64(x)[i] = (i * i + 3 * i) / 2 % below; }
+    return x;
+}
+/* Programs that were exported with open sizes, at several ones; sizes NULL: the second is open, sizes_2 NULL: the first
+   one. */
+static void add_open_program(const char *path, const long *sizes, const long *sizes_2, const char *refused) {
     opd_value in[8], others[8], out[MOST_RESULTS];
-    int open[8], i, k, n, first = nunits;
-    char type[300], name[24];
+    int open[2][8], i, k, n;
+    char type[300], name[24], names[2][40] = {"", ""};
     opd_c_options o;
     OPD_SCOPED;
     opd_program *const program = opd_program_load(path, NULL);
@@ -700,23 +846,25 @@ static void add_open_program(const char *path, const long *sizes, const char *re
     if (!program) { return; }
     n = opd_program_ninputs(program);
     for (i = 0; i < n; i++) {
-        int64_t dims[OPD_MAX_DIMS], ndim = 0;
-        const char *at;
+        int64_t dims[OPD_MAX_DIMS];
+        int is[2];
         (void)opd_program_input_type(program, i, type, sizeof type);
-        open[i] = -1;
-        for (at = strchr(type, '[') + 1; *at && *at != ']'; at += *at == ',' ? 2 : 0) {
-            if (*at == 's' && open[i] < 0) { open[i] = (int)ndim; }
-            dims[ndim++] = *at == 's' ? 7 : strtoll(at, NULL, 10);
-            at += strcspn(at, ",]");
-        }
-        in[i] = opd_value_tensor(spread(OPD_FLOAT32, dims, (int)ndim, i, false));
+        const int ndim = open_dims(type, names, dims, is);
+        open[0][i] = sizes ? is[0] : is[1];
+        open[1][i] = is[1];
+        in[i] = opd_value_tensor(type[0] == 'i' ? small_numbers(dims, ndim, 20) : spread(OPD_FLOAT32, dims, ndim, i, false));
     }
     memset(&o, 0, sizeof o);
     (void)snprintf(name, sizeof name, "u%d", nunits);
     o.name = name;
-    o.open = open;
-    o.least = sizes[0];
-    o.most = sizes[OPEN_RUNS - 1];
+    o.open = open[0];
+    o.least = sizes ? sizes[0] : sizes_2[1];
+    o.most = sizes ? sizes[OPEN_RUNS - 1] : sizes_2[0];
+    if (sizes && sizes_2) {
+        o.open_2 = open[1];
+        o.least_2 = sizes_2[1];
+        o.most_2 = sizes_2[0];
+    }
     (void)snprintf(what, sizeof what, "    %s", strrchr(path, '/'));
     if (opd_program_write_c(program, in, n, folder, &o)) {
         if (!refused || !strstr(opd_error_message(), refused)) { printf("%s: %s\n", what, opd_error_message()); }
@@ -727,16 +875,11 @@ static void add_open_program(const char *path, const long *sizes, const char *re
     }
     CHECK(!refused);
     for (k = 0; k < OPEN_RUNS; k++) {
-        unit *const u = &units[first + k];
-        memset(u, 0, sizeof *u);
-        (void)snprintf(u->name, sizeof u->name, "%s", name);
-        (void)snprintf(u->what, sizeof u->what, "%.150s, size %ld", what, sizes[k]);
-        u->open = sizes[k];
-        u->least = sizes[0];
-        u->most = sizes[OPEN_RUNS - 1];
-        u->tolerance = 1e-5;
+        unit *const u = begin_run(k, name, sizes ? sizes : sizes_2, sizes ? sizes_2 : NULL, 1e-5);
+        u->least = (long)o.least;
+        u->most = (long)o.most;
         for (i = 0; i < n; i++) {
-            u->inputs[i] = opd_keep(opd_contiguous(open[i] < 0 ? in[i].u.t : of_size(in[i].u.t, open[i], sizes[k])));
+            u->inputs[i] = of_run(u, in[i].u.t, open[0][i], o.open_2 ? open[1][i] : -1);
             others[i] = opd_value_tensor(u->inputs[i]);
         }
         u->ninputs = n;
@@ -750,15 +893,22 @@ static void add_open_program(const char *path, const long *sizes, const char *re
 }
 TEST(programs_with_an_open_size) {
     static const long batches[OPEN_RUNS] = {1, 2, 7, 33, 64}, beyond[OPEN_RUNS] = {1, 2, 7, 33, 65};
-    static const long some[OPEN_RUNS] = {4, 5, 7, 12, 16};
+    static const long some[OPEN_RUNS] = {4, 5, 7, 12, 16}, tokens[OPEN_RUNS] = {32, 1, 12, 5, 2};
+    int i;
     if (!have_compiler()) { SKIP("no cc"); }
     CHECK_OR_RETURN(new_folder() != NULL);
-    add_open_program(golden("conv", ".pt2"), batches, NULL);
-    add_open_program(golden("conv", ".core.pt2"), batches, NULL);
-    add_open_program(golden("conv", ".pt2"), beyond, "from 1 to 64");
-    add_open_program(golden("sizes", ".pt2"), some, "mean.dim");
-    add_open_program(golden("tensor_of_sizes", ".pt2"), some, NULL);
-    add_open_program(golden("branch_on_size", ".pt2"), some, "depends on the open size");
+    add_open_program(golden("conv", ".pt2"), batches, NULL, NULL);
+    add_open_program(golden("conv", ".core.pt2"), batches, NULL, NULL);
+    add_open_program(golden("conv", ".pt2"), beyond, NULL, "from 1 to 64");
+    add_open_program(golden("sizes", ".pt2"), some, NULL, "arange: a number is no");   /* of max(rows, columns) */
+    add_open_program(golden("tensor_of_sizes", ".pt2"), some, NULL, NULL);
+    add_open_program(golden("branch_on_size", ".pt2"), some, NULL, "depends on the open size");
+    for (i = 0; i < 4; i++) {
+        const char *const path = golden(i < 2 ? "tokens" : "pooled", i % 2 ? ".core.pt2" : ".pt2");
+        add_open_program(path, batches, NULL, NULL);
+        add_open_program(path, NULL, tokens, NULL);
+        add_open_program(path, batches, tokens, NULL);
+    }
     run_units(UNIT_COMPILER, CHECKED);
     remove_folder();
 }

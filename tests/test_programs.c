@@ -69,8 +69,9 @@ static void run_one(const char *name, const char *arrays) {
 static const char *const names[] = {
     "mlp", "mlp_bf16", "conv", "conv_training", "branch", "branch_other", "branch_on_size", "loop", "until", "map", "scan", "state",
     "tied", "strides", "tree", "sizes", "fours", "modes", "numbers", "size_as_input", "item", "heads", "clicks", "quantized",
-    "effects", "associative", "hints", "const_graph", "tensor_of_sizes"};
-static const char *const cores[] = {"associative", "mlp", "conv", "conv_training", "branch", "state", "sizes", "item", "heads"};
+    "effects", "associative", "hints", "const_graph", "tensor_of_sizes", "tokens", "pooled"};
+static const char *const cores[] = {"associative", "mlp", "conv", "conv_training", "branch", "state", "sizes", "item", "heads",
+                                    "tokens", "pooled"};
 TEST(programs_give_what_pytorch_gives) {
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         OPD_SCOPE { run_one(names[i], names[i]); }

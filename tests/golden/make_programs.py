@@ -370,6 +370,46 @@ class TensorOfSizes(nn.Module):
         return y, torch.ones(8, 3).fill_diagonal_(0.5, wrap=True) + y.sum(), nn.utils.rnn.pad_sequence([x[0], x[1, :2]], padding_value=2.0)
 
 
+class Tokens(nn.Module):
+    """A language model: each token sees those before it."""
+
+    def __init__(self):
+        super().__init__()
+        self.words, self.places = nn.Embedding(20, 16), nn.Embedding(32, 16)
+        self.first, self.qkv, self.out = nn.LayerNorm(16), nn.Linear(16, 48), nn.Linear(16, 16)
+        self.second, self.up, self.down = nn.LayerNorm(16), nn.Linear(16, 24), nn.Linear(24, 16)
+        self.head = nn.Linear(16, 20, bias=False)
+
+    def forward(self, x):
+        b, t = x.shape
+        h = self.words(x) + self.places(torch.arange(t))
+        q, k, v = [y.view(b, t, 2, 8).transpose(1, 2) for y in self.qkv(self.first(h)).split(16, 2)]
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        h = h + self.out(y.transpose(1, 2).reshape(b, t, 16))
+        return self.head(h + self.down(F.gelu(self.up(self.second(h)), approximate='tanh')))
+
+
+class Pooled(nn.Module):
+    """A sentence's vector: rotated positions, a mask of its tokens, means over them."""
+
+    def __init__(self):
+        super().__init__()
+        self.words, self.qk, self.norm = nn.Embedding(20, 16), nn.Linear(16, 32), nn.LayerNorm(16)
+
+    def forward(self, x):
+        b, t = x.shape
+        h, mask = self.words(x), x != 0
+        angles = torch.arange(t).float()[:, None] * 0.5 ** torch.arange(8)
+        q, k = self.qk(h).chunk(2, 2)
+        turn = lambda z: torch.cat([z[..., :8] * angles.cos() - z[..., 8:] * angles.sin(),
+                                    z[..., 8:] * angles.cos() + z[..., :8] * angles.sin()], 2)
+        scores = torch.matmul(turn(q), turn(k).transpose(1, 2)) / 4
+        h = h + scores.masked_fill(~mask[:, None, :], -1e9).softmax(2) @ h
+        weights = mask[:, :, None].float()
+        mean = (h * weights).sum(1) / weights.sum(1).clamp(min=1e-9)
+        return F.normalize(self.norm(mean), dim=1), h.mean(1), h.var(1, unbiased=False), torch.flip(h.cumsum(1), [1])
+
+
 class Strict(nn.Module):
     def __init__(self):
         super().__init__()
@@ -388,6 +428,13 @@ def const_graph():
     with zipfile.ZipFile(path, 'w') as after:
         for name, data in entries:
             after.writestr(zipfile.ZipInfo(name), data.replace(b'higher_order.strict_mode', b'higher_order.run_const_graph'))
+
+
+def make_tokens():
+    torch.manual_seed(1)
+    sizes = {'x': {0: Dim('batch', min=1, max=64), 1: Dim('tokens', min=1, max=32)}}
+    for name, model in (('tokens', Tokens()), ('pooled', Pooled())):
+        make(name, model, (torch.randint(0, 20, (3, 7)),), sizes=sizes, run=(torch.randint(0, 20, (5, 12)),), core=True)
 
 
 def main():
@@ -433,6 +480,7 @@ def main():
     torch.export.save(export(effectful, (x,)).run_decompositions({}), os.path.join(HERE, 'effects.pt2'))
     np.savez(os.path.join(HERE, 'effects.npz'), in0=x.numpy(), out0=effectful(x).detach().numpy())
     const_graph()
+    make_tokens()
 
 
 if __name__ == '__main__':
