@@ -1437,9 +1437,10 @@ typedef struct opdi_cu_group {
     std::list<opdi_cu_move *> kept, running;      /* sends and receives that are not begun; what is queued */
     bool ends;
 } opdi_cu_group;
-/* All groups; and those that are gone: what is computed on their devices is not to be trusted. */
-static std::mutex opdi_cu_groups_lock, opdi_cu_lost_lock;
-static std::vector<opdi_cu_group *> *opdi_cu_groups;
+/* All groups, by device; and those that are gone: what is computed on their devices is not to be trusted.  A device's
+   lock may be held while NCCL waits for other ranks. */
+static std::mutex opdi_cu_groups_lock[OPDI_CU_MAX_DEVICES], opdi_cu_lost_lock;
+static std::list<opdi_cu_group *> *const opdi_cu_groups = new std::list<opdi_cu_group *>[OPDI_CU_MAX_DEVICES];
 static std::vector<const opdi_cu_group *> *opdi_cu_lost_groups;
 
 /* 0, or -1 with the error of a group of the current device that is gone. */
@@ -1510,7 +1511,7 @@ static int opdi_cu_group_settle(opdi_cu_group *g, const opdi_cu_move *m, int res
 
 //== transfers =========================================================================================================
 
-/* Tells NCCL what one that is not a collective of its own is made of; the first result that is not 0. */
+/* Tells NCCL what one that is not a collective of its own is made of; the first result that says that it is wrong. */
 static int opdi_cu_move_parts(const opdi_cu_group *g, const opdi_cu_move *m) {
     const opd_transfer *const t = &m->what;
     const size_t size = opd_dtype_size(t->dtype), bytes = (size_t)t->count * size;
@@ -1518,7 +1519,7 @@ static int opdi_cu_move_parts(const opdi_cu_group *g, const opdi_cu_move *m) {
     const char *from = (const char *)t->send;
     char *to = (char *)t->recv;
     int result = 0, one;
-    auto note = [&](int r) { if (result == 0) { result = r; } };
+    auto note = [&](int r) { if (result == 0 && r != OPDI_CU_NCCL_IN_PROGRESS) { result = r; } };
     for (int rank = 0; rank < g->size; rank++) {
         const size_t sent = all ? (size_t)m->counts[(size_t)rank] * size
             : t->kind == OPD_COLLECTIVE_GATHER ? (rank == t->peer ? bytes : 0)
@@ -1579,7 +1580,7 @@ static int opdi_cu_group_queue(opdi_cu_group *g, std::list<opdi_cu_move *> &move
         result = opdi_cu_nccl.GroupStart();
         for (const opdi_cu_move *m : moves) { if (result == 0) { result = opdi_cu_move_parts(g, m); } }
         const int ended = opdi_cu_nccl.GroupEnd();
-        if (result == 0 || result == OPDI_CU_NCCL_IN_PROGRESS) { result = ended; }
+        if (result == 0) { result = ended; }
     }
     if (e == cudaSuccess && opdi_cu_group_settle(g, first, result)) { return -1; }
     for (opdi_cu_move *m : moves) {
@@ -1613,22 +1614,16 @@ static int opdi_cu_group_begin(void *user) {
 }
 static void opdi_cu_groups_flush(int index) {
     if (opdi_cu_ngroups == 0) { return; }
-    std::lock_guard<std::mutex> guard(opdi_cu_groups_lock);
-    for (opdi_cu_group *g : *opdi_cu_groups) { if (g->device == index) { (void)opdi_cu_group_begin(g); } }
+    std::lock_guard<std::mutex> guard(opdi_cu_groups_lock[index]);
+    for (opdi_cu_group *g : opdi_cu_groups[index]) { (void)opdi_cu_group_begin(g); }
 }
+/* Puts a group into its device's list, or takes it out of it. */
 static void opdi_cu_group_list(opdi_cu_group *g, bool on) {
-    std::lock_guard<std::mutex> guard(opdi_cu_groups_lock);
-    if (!opdi_cu_groups) { opdi_cu_groups = new std::vector<opdi_cu_group *>(); }
-    for (size_t i = 0; i < opdi_cu_groups->size() && !on; i++) {
-        if ((*opdi_cu_groups)[i] != g) { continue; }
-        opdi_cu_groups->erase(opdi_cu_groups->begin() + (long)i);
-        opdi_cu_ngroups--;
-        return;
-    }
-    if (on) {
-        opdi_cu_groups->push_back(g);
-        opdi_cu_ngroups++;
-    }
+    std::lock_guard<std::mutex> guard(opdi_cu_groups_lock[g->device]);
+    std::list<opdi_cu_group *> &all = opdi_cu_groups[g->device];
+    const size_t before = all.size();
+    if (on) { all.push_back(g); } else { all.remove(g); }
+    opdi_cu_ngroups += (int)all.size() - (int)before;
 }
 static void opdi_cu_move_free(opdi_cu_move *m) {
     if (m->ready) { (void)cudaEventDestroy(m->ready); }
@@ -1823,10 +1818,11 @@ static int opdi_cu_group_id(void *user, int index, void *id) {
 static int opdi_cu_group_ready(void *user) {
     opdi_cu_group *const g = (opdi_cu_group *)user;
     const opdi_cu_on on(g->device);
-    std::lock_guard<std::mutex> hold(g->lock);
+    std::unique_lock<std::mutex> hold(g->lock);
     if (!g->lost[0]) { (void)opdi_cu_group_settle(g, NULL, OPDI_CU_NCCL_IN_PROGRESS); }
     if (g->lost[0]) { return opdi_cu_group_gone(g); }
     g->watch = std::thread(opdi_cu_group_watch, g);
+    hold.unlock();
     opdi_cu_group_list(g, true);
     return 0;
 }

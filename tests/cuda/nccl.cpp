@@ -211,7 +211,7 @@ int ask(void *its, const Part &part, void *stream) {
         if (!depth) { return INVALID_USAGE; }     // alone they would do, but not for what this is to show
         comm->group.push_back(part);
         grouped->insert(comm);
-        return SUCCESS;
+        return comm->group.size() > 1 ? IN_PROGRESS : SUCCESS;
     }
     return submit(comm, new Collective{comm->world, comm, comm->calls++, part, false, false, {}}, collective_step);
 }

@@ -356,6 +356,71 @@ TEST_KEEPS(data_parallel_on_devices) { train_as(false, false); }
 TEST_KEEPS(sharded_on_devices) { train_as(true, false); }
 TEST_KEEPS(sharded_on_devices_gathered_again) { train_as(true, true); }
 
+/* Parts on devices in a checkpoint, which any ranks load, on devices or not. */
+typedef struct shelf { char folder[64]; bool saves, device; double values[INPUTS * 3 + 3], next[INPUTS * 3 + 3]; } shelf;
+static void one_step(opd_parallel *parallel, opd_tensor **params, opd_optimizer *adam, opd_tensor *x) {
+    OPD_SCOPE {
+        opd_tensor *const w = opd_parallel_full(parallel, params[0]), *const b = opd_parallel_full(parallel, params[1]);
+        CHECK_INT(opd_backward(opd_sum(opd_sin(opd_add(opd_linear(x, w), b)))), 0);
+        CHECK_INT(opd_optimizer_step(adam), 0);
+        CHECK_INT(opd_optimizer_zero_grad(adam), 0);
+    }
+}
+static void saves_or_loads(opd_group *group, int rank, void *user) {
+    shelf *const its = (shelf *)user;
+    training how;
+    double values[INPUTS * 3 + 3], next[INPUTS * 3 + 3];
+    opd_tensor *params[2] = {wave(OPD_INTS(3, INPUTS), its->saves), wave(OPD_INTS(3), 2 * its->saves)};
+    opd_tensor *x = wave(OPD_INTS(2, INPUTS), 3);
+    opd_module *const module = opd_module_new();
+    memset(&how, 0, sizeof how);
+    how.sharded = true;
+    if (its->device && !joined(group, rank)) { return; }
+    for (int i = 0; i < 2; i++) {
+        if (its->device) { params[i] = there(params[i], rank); }
+        params[i] = opd_tensor_set_requires_grad(params[i], true);
+        CHECK_INT(opd_module_add(module, i ? "bias" : "weight", params[i], OPD_MODULE_PARAMETER), 0);
+    }
+    if (its->device) { x = there(x, rank); }
+    opd_parallel *const parallel = opd_sharded_parallel(params, 2, group, NULL);
+    opd_optimizer *const adam = opd_adam_new(params, 2, NULL);
+    if (its->saves) {
+        one_step(parallel, params, adam, x);
+        CHECK_INT(opd_sharded_save(parallel, its->folder, module, adam, NULL, NULL, 0), 0);
+    } else { CHECK_INT(opd_sharded_load(parallel, its->folder, module, adam), 0); }
+    keep_values(&how, parallel, params, values);
+    one_step(parallel, params, adam, x);
+    keep_values(&how, parallel, params, next);
+    if (its->saves && rank == 0) {
+        memcpy(its->values, values, sizeof values);
+        memcpy(its->next, next, sizeof next);
+    }
+    for (int i = 0; i < INPUTS * 3 + 3 && !its->saves; i++) {
+        CHECK_NEAR(values[i], its->values[i], 0);
+        CHECK_NEAR(next[i], its->next[i], 1e-5);
+    }
+    opd_optimizer_free(adam);
+    opd_parallel_free(parallel);
+    opd_module_free(module);
+}
+TEST_KEEPS(checkpoints_of_parts_on_devices) {
+    static char messages[RANKS_MOST][600];
+    char command[100];
+    shelf its;
+    memset(&its, 0, sizeof its);
+    (void)snprintf(its.folder, sizeof its.folder, "/tmp/opd_nccl.XXXXXX");
+    if (!SEEN(mkdtemp(its.folder) != NULL)) { return; }
+    its.saves = its.device = true;
+    for (int ranks = 3; ranks > 0; ranks--) {
+        run_ranks(ranks, saves_or_loads, &its, false, 20000, messages);
+        for (int rank = 0; rank < ranks; rank++) { CHECK_STR(messages[rank], ""); }
+        its.saves = false;
+        its.device = ranks == 3;
+    }
+    (void)snprintf(command, sizeof command, "rm -r %s", its.folder);
+    CHECK_INT(system(command), 0);
+}
+
 static void lacks(opd_group *group, int rank, void *user) {
     opd_tensor *params[2];
     (void)user;
