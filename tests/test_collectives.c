@@ -963,6 +963,44 @@ TEST(parameters_are_split) {
     all_ranks(2, splits, true);
     all_ranks(4, splits, false);
 }
+/* What a thread's backward calls: g gathers a parameter, m is a product. */
+static void *notes(const opd_event *event, void *user) {
+    char *const text = (char *)user;
+    const size_t at = strlen(text);
+    const char *const name = event->name;
+    const char what = strstr(name, "all_gather_into_tensor") ? 'g' : strcmp(name, "aten::mm") == 0 ? 'm' : 0;
+    if (what && at + 1 < 64) { text[at] = what; }
+    return NULL;
+}
+static void gathers_ahead(opd_group *group, int rank, void *user) {
+    opd_tensor *params[4];
+    opd_observer observer;
+    (void)user;
+    (void)rank;
+    for (int i = 0; i < 4; i++) { params[i] = opd_tensor_set_requires_grad(wave(OPD_INTS(3, 3), i), true); }
+    opd_parallel *const parallel = opd_sharded_parallel(params, 4, group, NULL);
+    for (int turn = 0; turn < 3; turn++) {
+        OPD_SCOPE {
+            char called[64] = "";
+            opd_tensor *x = wave(OPD_INTS(2, 3), 7);
+            memset(&observer, 0, sizeof observer);
+            observer.begin = notes;
+            observer.user = called;
+            CHECK_INT(opd_sharded_hooks_begin(parallel), 0);
+            for (int i = 0; i < 4; i++) { x = opd_mm(x, opd_parallel_full(parallel, params[i])); }
+            opd_saved_hooks_end();
+            const int64_t handle = opd_observer_add_local(&observer);
+            x = opd_sum(x);
+            CHECK_INT(opd_backward_with(&x, 1, &(opd_backward_options){.retain_graph = turn == 2}), 0);
+            if (turn == 2) { CHECK_INT(opd_backward(x), 0); }
+            CHECK(opd_observer_remove(handle));
+            /* from the second time on one before it is asked for: never the first, which nobody asks for */
+            CHECK_STR(called, turn == 0 ? "gmmgmmgmmm" : turn == 1 ? "ggmmgmmmmm" : "ggmmgmmmmmggmmgmmmmm");
+        }
+    }
+    opd_parallel_free(parallel);
+}
+TEST(backward_gathers_the_next_parameter_ahead) { all_ranks(2, gathers_ahead, false); }
 static void cannot_split(opd_group *group, int rank, void *user) {
     opd_tensor *params[2] = {opd_tensor_set_requires_grad(floats(3, 1, 1), true),
                              opd_tensor_set_requires_grad(floats(2 + rank, 1, 1), true)};
