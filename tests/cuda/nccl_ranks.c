@@ -357,7 +357,11 @@ TEST_KEEPS(sharded_on_devices) { train_as(true, false); }
 TEST_KEEPS(sharded_on_devices_gathered_again) { train_as(true, true); }
 
 /* Parts on devices in a checkpoint, which any ranks load, on devices or not. */
-typedef struct shelf { char folder[64]; bool saves, device; double values[INPUTS * 3 + 3], next[INPUTS * 3 + 3]; } shelf;
+typedef struct shelf {
+    char folder[64];
+    bool saves, device;
+    double values[INPUTS * 3 + 3], next[INPUTS * 3 + 3];
+} shelf;
 static void one_step(opd_parallel *parallel, opd_tensor **params, opd_optimizer *adam, opd_tensor *x) {
     OPD_SCOPE {
         opd_tensor *const w = opd_parallel_full(parallel, params[0]), *const b = opd_parallel_full(parallel, params[1]);
@@ -490,6 +494,28 @@ static void go_away(bool says) {
 }
 TEST_KEEPS(a_rank_that_does_not_come) { go_away(false); }
 TEST_KEEPS(an_error_of_nccl) { go_away(true); }
+
+/* What is captured is done again and again, and the others know nothing of that. */
+static void captures(opd_group *group, int rank, void *user) {
+    const char *const world = opd_group_name(group);
+    (void)user;
+    if (!joined(group, rank)) { return; }
+    opd_tensor *const x = numbers(2, rank, 1, OPD_FLOAT32, rank);
+    const opd_stream stream = opd_stream_new(mine(rank)), was = opd_stream_set(stream);
+    CHECK_INT(opd_capture_begin(stream), 0);
+    CHECK(opd_all_reduce(x, "sum", world) == NULL);
+    CHECK_ERROR(OPD_ERROR_KERNEL, "a collective cannot be captured");
+    opd_capture *const capture = opd_capture_end(stream);
+    CHECK(capture == NULL);
+    CHECK_ERROR(OPD_ERROR_KERNEL, "the capture is void");
+    (void)opd_stream_set(was);
+    opd_stream_free(stream);
+    HOLDS(opd_all_reduce(x, "sum", world), 1, 3);
+}
+TEST_KEEPS(what_is_captured_has_no_collectives) {
+    if (getenv("OPD_TEST_NCCL")) { check_skip("there is no NCCL"); return; }
+    all_ranks(2, captures, false);
+}
 
 static void gives_up(opd_group *group, int rank, void *user) {
     (void)user;
