@@ -53,6 +53,7 @@ TEST(kernels_vector_math) {
     } t[] = {
         {"exp", opdi_vexp, exp, 1.1}, {"log", opdi_vlog, log, 1.1}, {"log1p", opdi_vlog1p, log1p, 1.6},
         {"expm1", opdi_vexpm1, expm1, 1.6}, {"tanh", opdi_vtanh, tanh, 2.6}, {"erf", opdi_verf, erf, 1.3},
+        {"erfc", opdi_verfc, erfc, 4.0},
         {"sin", opdi_vsin, sin, 1.8}, {"cos", opdi_vcos, cos, 1.8}, {"sigmoid", opdi_vsigmoid, kn_sigmoid, 2.5},
         {"tan", opdi_vtan, tan, 2.0}, {"atan", opdi_vatan, atan, 1.9}, {"sqrt", opdi_vsqrt, sqrt, 0.6},
         {"rsqrt", opdi_vrsqrt, kn_rsqrt, 1.6}};
@@ -98,6 +99,11 @@ TEST(kernels_vector_math_in_double) {
     CHECK(isnan(y[0]) && y[1] == HUGE_VAL && y[2] == 0);
 }
 
+/* Of the angle as a double has it. */
+static long double kn_sinc(long double x) {
+    const double angle = (double)x * 3.14159265358979323846;
+    return x == 0 ? 1 : sinl((long double)angle) / (long double)angle;
+}
 static double kn_doubles(void (*f)(int64_t, double *, const double *), long double (*ref)(long double), double size) {
     double x[1003], y[1003], worst = 0;
     uint64_t state = 99;
@@ -128,7 +134,9 @@ TEST(kernels_functions_of_doubles) {
         double size, bound;
     } t[] = {
         {"log", opdi_vlog64, logl, 0, 1.0}, {"sin", opdi_vsin64, sinl, 2e6, 1.5}, {"cos", opdi_vcos64, cosl, 2e6, 1.5},
-        {"tanh", opdi_vtanh64, tanhl, 40, 3.0}, {"sqrt", opdi_vsqrt64, sqrtl, 0, 0.6}};
+        {"tanh", opdi_vtanh64, tanhl, 40, 3.0}, {"sqrt", opdi_vsqrt64, sqrtl, 0, 0.6},
+        {"erf", opdi_verf64, erfl, 20, 1.6}, {"erfc", opdi_verfc64, erfcl, 50, 1.6},
+        {"sinc", opdi_vsinc64, kn_sinc, 2e6, 2.5}};
     for (size_t i = 0; i < sizeof t / sizeof t[0]; i++) {
         const double error = kn_doubles(t[i].f, t[i].ref, t[i].size);
         if (getenv("OPD_TEST_VERBOSE")) { printf("    %s in double: %.3f ulp\n", t[i].name, error); }

@@ -100,4 +100,45 @@ TEST(derivatives_have_any_order) {
     CHECK(!opd_ok());
     opd_error_clear();
 }
+/* What a function gives does not depend on where a number stands, nor on its neighbours: 150 numbers, those of vectors
+   and those that they do not take, and each of them alone. */
+TEST(numbers_do_not_depend_on_their_neighbours) {
+    static const char *const names[] = {
+        "lgamma", "digamma", "erf", "erfc", "erfinv", "sinc", "logit", "special_erfcx", "special_ndtri",
+        "special_log_ndtr", "special_entr", "special_i1", "special_bessel_j0", "special_bessel_j1",
+        "special_bessel_y0", "special_bessel_y1", "special_spherical_bessel_j0", "igamma", "igammac", "xlogy.Tensor",
+        "atan2"};
+    const double odd[] = {0, -0.0, 1, -1, 2, -3, 0.5, INFINITY, -INFINITY, NAN, 1e300, -1e300, 1e-300, 3e7};
+    enum { COUNT = 150, ODD = sizeof odd / sizeof *odd };
+    double x[COUNT], y[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        x[i] = i % 4 == 3 ? odd[i / 4 % ODD] : (double)(i * 37 % COUNT) * (i % 2 ? 0.3 : 0.006) - (i % 2 ? 15 : 0.3);
+        y[i] = i % 5 == 4 ? odd[i / 5 % ODD] : (double)(i * 53 % COUNT) * 0.2;
+    }
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+        char full[60];
+        (void)snprintf(full, sizeof full, "aten::%s", names[k]);
+        opd_op *op = opd_find(full);
+        for (int single = 0; single < 2; single++) {
+            const int64_t count = COUNT;
+            opd_scalar_type dtype = single ? OPD_FLOAT32 : OPD_FLOAT64;
+            opd_value args[2], all, one;
+            args[0] = opd_value_tensor(opd_to_dtype(opd_tensor_from(x, opd_ints_of(&count, 1), OPD_FLOAT64), dtype));
+            args[1] = opd_value_tensor(opd_to_dtype(opd_tensor_from(y, opd_ints_of(&count, 1), OPD_FLOAT64), dtype));
+            opd_tensor *first = args[0].u.t, *second = args[1].u.t;
+            const int nargs = k > 16 ? 2 : 1;
+            CHECK_OR_RETURN(op && opd_call_all(op, &all, args, nargs) == 0);
+            int wrong = 0;
+            for (int64_t i = 0; i < count; i++) OPD_SCOPE {
+                args[0] = opd_value_tensor(opd_select(first, 0, i));
+                args[1] = opd_value_tensor(opd_select(second, 0, i));
+                CHECK_OR_RETURN(opd_call_all(op, &one, args, nargs) == 0);
+                const double have = opd_item_f64(opd_select(all.u.t, 0, i)), want = opd_item_f64(one.u.t);
+                wrong += !(have == want || (isnan(have) && isnan(want)));
+            }
+            if (wrong) { printf("    %s of %s: %d\n", names[k], single ? "float" : "double", wrong); }
+            CHECK_INT(wrong, 0);
+        }
+    }
+}
 CHECK_MAIN()

@@ -105,6 +105,8 @@ def scaled_error(t):
 
 
 def error_tables():
+    fit('erf_series', lambda t: (mp.erf(mp.sqrt((t + 1) / 2)) / mp.sqrt((t + 1) / 2) if t > -1 else
+                                 2 / mp.sqrt(mp.pi)) - 1)
     fit('erfcx_scaled', scaled_error)
     fit('erfinv_middle', lambda t: inverse_error(between(0, '6.25')(t)))
     fit('erfinv_tail', lambda t: inverse_error(between('2.5', 5)(t) ** 2))
