@@ -1358,3 +1358,62 @@ TEST(windows_of_bools) {                              /* are copied; what meets 
     back = CALL("aten::col2im", columns, OPD_INTS(3, 3), OPD_INTS(2, 2), OPD_INTS(1, 1), OPD_INTS(0, 0), OPD_INTS(1, 1));
     CHECK(back && opd_dtype(back) == OPD_BOOL && opd_equal(back, t).u.i);
 }
+TEST(padding_of_conv_tbc_is_not_multiplied) {
+    opd_tensor *weight = opd_full(OPD_INTS(3, 1, 1), opd_value_float(1), OPD_FLOAT32), *bias = opd_zeros(OPD_INTS(1), OPD_FLOAT32);
+    opd_fill_(opd_select(weight, 0, 0), opd_value_float(INFINITY));
+    opd_tensor *t = opd_conv_tbc_full(opd_view(counted(3), OPD_INTS(3, 1, 1)), weight, bias, 1);
+    CHECK_OR_RETURN(t && opd_numel(t) == 3);          /* rows 0, 1, 2: no row stands before the first */
+    CHECK_NEAR(opd_item_f64(opd_select(opd_view(t, OPD_INTS(3)), 0, 0)), 1, 0);
+    CHECK(isnan(opd_item_f64(opd_select(opd_view(t, OPD_INTS(3)), 0, 1))));        /* 0 infinity */
+    CHECK(isinf(opd_item_f64(opd_select(opd_view(t, OPD_INTS(3)), 0, 2))));
+    CHECK_INT(opd_size(opd_conv_tbc_full(opd_ones(OPD_INTS(1, 2, 1), OPD_FLOAT32), weight, bias, 4), 0), 7);
+    CHECK_OK();
+}
+TEST(products_widen_halves) {
+    opd_tensor *a = opd_to_dtype(opd_view(counted(6), OPD_INTS(2, 3)), OPD_BFLOAT16), *b = opd_t(a);
+    const opd_value one = opd_value_int(1);
+    opd_tensor *t = opd_mm_dtype(a, b, OPD_FLOAT32), *batches = opd_unsqueeze(a, 0);
+    CHECK_OR_RETURN(t && opd_dtype(t) == OPD_FLOAT32);
+    ARE(t, 5, 14, 14, 50);
+    ARE(opd_bmm_dtype(batches, opd_transpose(batches, 1, 2), OPD_FLOAT32), 5, 14, 14, 50);
+    t = opd_full(OPD_INTS(2), opd_value_float(0.25), OPD_FLOAT32);
+    ARE(opd_addmm_dtype_full(t, a, b, OPD_FLOAT32, opd_value_int(4), one), 6, 15, 15, 51);
+    ARE(opd_baddbmm_dtype(t, batches, opd_transpose(batches, 1, 2), OPD_FLOAT32), 5.25f, 14.25f, 14.25f, 50.25f);
+    CHECK(opd_dtype(opd_mm_dtype(a, b, OPD_BFLOAT16)) == OPD_BFLOAT16);
+    CHECK(!opd_mm_dtype(a, b, OPD_FLOAT64));
+    CHECK_ERROR(OPD_ERROR_DTYPE, "out_dtype must be the same as input dtype or fp32 for fp16/bf16 inputs");
+    CHECK(!opd_mm_dtype(a, opd_to_dtype(b, OPD_FLOAT32), OPD_FLOAT32));
+    CHECK_ERROR(OPD_ERROR_DTYPE, "input dtypes must be the same");
+    CHECK(!opd_addmm_dtype(opd_to_dtype(t, OPD_FLOAT16), a, b, OPD_FLOAT32));
+    CHECK_ERROR(OPD_ERROR_DTYPE, "self dtype must match either out_dtype or input dtype");
+}
+TEST(masks_of_softmax) {
+    opd_tensor *x = opd_zeros(OPD_INTS(2, 1, 2, 2), OPD_FLOAT32), *mask = opd_zeros(OPD_INTS(2, 2), OPD_BOOL), *t;
+    opd_fill_(opd_select(mask, 0, 0), opd_value_bool(true));
+    t = opd__masked_softmax_full(x, mask, opd_value_int(3), opd_value_int(1));
+    CHECK_OR_RETURN(t != NULL);                       /* nothing is left of the first batch */
+    CHECK(isnan(opd_item_f64(opd_select(opd_view(t, OPD_INTS(8)), 0, 3))));
+    CHECK_NEAR(opd_item_f64(opd_select(opd_view(t, OPD_INTS(8)), 0, 4)), 0.5, 1e-7);
+    CHECK(!opd__masked_softmax(x, mask));
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "Mask Type should be defined");
+    CHECK(!opd__masked_softmax_full(x, x, OPD_NONE, opd_value_int(2)));
+    CHECK_ERROR(OPD_ERROR_DTYPE, "Mask should be a boolean tensor");
+    CHECK(!opd__masked_softmax_full(x, opd_zeros(OPD_INTS(3, 2), OPD_BOOL), OPD_NONE, opd_value_int(1)));
+    CHECK_ERROR(OPD_ERROR_SHAPE, "For mask_type == 1 mask shape should be (B, L)");
+    CHECK(!opd__masked_softmax_full(x, mask, OPD_NONE, opd_value_int(2)));
+    CHECK_ERROR(OPD_ERROR_SHAPE, "For mask_type == 2 mask shape should match input shape");
+    CHECK(!opd__masked_softmax_backward(t, t, mask));
+    CHECK_ERROR(OPD_ERROR_SHAPE, "Mask shape should match grad shape");
+}
+TEST(circular_sides_and_kernels_are_checked) {
+    opd_tensor *x = opd_zeros(OPD_INTS(1, 2, 4), OPD_FLOAT32);
+    const int64_t sides[] = {1, 1}, over[] = {5, 0}, kernel[] = {2, 2};
+    CHECK(!opd__pad_circular(opd_zeros(OPD_INTS(4), OPD_FLOAT32), opd_ints_of(sides, 2)));
+    CHECK_ERROR(OPD_ERROR_SHAPE, "expected 1 or 2 non-padded dimensions, which would be equivalent to padding of length 0 or -2 respectively but got 2");
+    CHECK(!opd__pad_circular(x, opd_ints_of(over, 2)));
+    CHECK_ERROR(OPD_ERROR_SHAPE, "Padding value causes wrapping around more than once.");
+    CHECK(!opd_thnn_conv2d(opd_zeros(OPD_INTS(1, 2, 4, 4), OPD_FLOAT32), opd_zeros(OPD_INTS(3, 2, 2, 3), OPD_FLOAT32), opd_ints_of(kernel, 2)));
+    CHECK_ERROR(OPD_ERROR_SHAPE, "tensor.size[1] == 3 but got: dimension 4 and tensor.size[1] = 2");
+    CHECK(!opd_thnn_conv2d(x, opd_zeros(OPD_INTS(3, 2, 2, 3), OPD_FLOAT32), opd_ints_of(kernel, 2)));
+    CHECK_ERROR(OPD_ERROR_SHAPE, "Expected 4D input tensor, but got: [1, 2, 4]");
+}
