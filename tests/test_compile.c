@@ -16,6 +16,11 @@ static void count_warnings(void *user, int is_error, const char *text) {
     (void)is_error;
     warnings += strstr(text, "runs as it is") != NULL;
 }
+static void count_sizes(void *user, int is_error, const char *text) {
+    (void)user;
+    (void)is_error;
+    warnings += strstr(text, "is compiled for each size") != NULL;
+}
 /* The cache is a folder of its own.  False: there is no compiler. */
 static bool begin(void) {
     if (system("${CC:-cc} --version >/dev/null 2>&1") != 0) { return false; }
@@ -61,6 +66,102 @@ static bool agree(opd_compiled *compiled, opd_graph *graph, opd_tensor *x, bool 
     return opd_ok() && close_to(got[0], want[0]) && close_to(got[1], want[1]);
 }
 
+/* One kind for all sizes of a batch. */
+TEST(a_size_that_is_open) {
+    static const int64_t sizes[] = {3, 1, 2, 17, 64};
+    const int open[1] = {0};
+    opd_compile_options options;
+    opd_graph *graph;
+    int frozen;
+    size_t i;
+    if (!begin()) { SKIP("no cc"); }
+    memset(&options, 0, sizeof options);
+    options.open = open;
+    options.least = 1;
+    options.most = 64;
+    graph = layer_graph();
+    for (frozen = 0; frozen < 2; frozen++) {
+        opd_compiled *compiled;
+        options.frozen = frozen;
+        compiled = opd_graph_compile(graph, &options);
+        CHECK_OR_RETURN(compiled != NULL);
+        for (i = 0; i < sizeof sizes / sizeof *sizes; i++) { CHECK(agree(compiled, graph, ramp(sizes[i], 4), i > 0)); }
+        for (i = 0; i < 2; i++) { CHECK(agree(compiled, graph, ramp(65, 4), i > 0)); }      /* which is none of them */
+        for (i = 0; i < 2; i++) { CHECK(agree(compiled, graph, opd_t(ramp(4, 8)), i > 0)); }
+        CHECK(agree(compiled, graph, ramp(31, 4), true));
+        opd_compiled_free(compiled);
+    }
+    opd_graph_free(graph);
+    opd_release(weight);
+}
+/* What cannot be written for an open size is compiled for each. */
+TEST(a_size_that_cannot_be_open) {
+    const int open[1] = {0};
+    opd_compile_options options;
+    opd_compiled *compiled;
+    int k;
+    opd_graph *const graph = opd_graph_parse(
+        "graph(%x):\n  %zero : int = prim::Constant[value=0]()\n  %n : int = aten::size(%x, %zero)\n"
+        "  %two : int = aten::mul(%n, %n)\n  %three : int = aten::mul(%two, %n)\n  %y = aten::mul(%x, %three)\n"
+        "  return (%y)\n");
+    if (!begin()) { SKIP("no cc"); }
+    CHECK_OR_RETURN(graph != NULL);
+    memset(&options, 0, sizeof options);
+    options.open = open;
+    options.least = 1;
+    options.most = 64;
+    opd_log_set(count_sizes, NULL);
+    compiled = opd_graph_compile(graph, &options);
+    warnings = 0;
+    for (k = 0; k < 6; k++) {                     /* 3 rows and 5, in turn */
+        OPD_SCOPED;
+        opd_tensor *const x = ramp(3 + k % 2 * 2, 4), *got, *want;
+        CHECK_INT(opd_graph_run(graph, &x, 1, &want, 1), 1);
+        CHECK_INT(opd_compiled_function(compiled, &x, 1, &got), 1);
+        CHECK_INT(opd_compiled_reason(compiled) == NULL, k > 1);
+        CHECK(opd_ok() && close_to(got, want));
+    }
+    CHECK_INT(warnings, 1);
+    opd_log_set(NULL, NULL);
+    opd_compiled_free(compiled);
+    opd_graph_free(graph);
+}
+/* A language model whose batch and number of tokens are open. */
+TEST(two_sizes_that_are_open) {
+    static const int64_t sizes[][2] = {{3, 7}, {1, 1}, {5, 12}, {64, 2}, {2, 32}};
+    const int open[1] = {0}, open_2[1] = {1};
+    opd_compile_options options;
+    opd_compiled *compiled;
+    size_t i;
+    opd_program *const program = opd_program_load(golden("tokens", ".pt2"), NULL);
+    if (!begin()) { SKIP("no cc"); }
+    CHECK_OR_RETURN(program != NULL);
+    (void)opd_grad_mode_set(false);
+    memset(&options, 0, sizeof options);
+    options.open = open;
+    options.least = 1;
+    options.most = 64;
+    options.open_2 = open_2;
+    options.least_2 = 1;
+    options.most_2 = 32;
+    compiled = opd_program_compile(program, &options);
+    CHECK_OR_RETURN(compiled != NULL);
+    for (i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        int64_t k;
+        opd_value in, got, want;
+        OPD_SCOPED;
+        opd_tensor *const x = opd_empty(opd_ints_of(sizes[i], 2), OPD_INT64);
+        for (k = 0; k < opd_numel(x); k++) { opd_data_i64(x)[k] = (k * k + (int64_t)i) % 20; }
+        in = opd_value_tensor(x);
+        CHECK_INT(opd_program_run(program, &in, 1, &want, 1), 1);
+        CHECK_INT(opd_compiled_run(compiled, &in, 1, &got, 1), 1);
+        CHECK_INT(opd_compiled_reason(compiled) == NULL, i > 0);
+        CHECK(opd_ok() && close_to(got.u.t, want.u.t));
+    }
+    (void)opd_grad_mode_set(true);
+    opd_compiled_free(compiled);
+    opd_program_free(program);
+}
 TEST(kinds_of_inputs) {
     opd_compile_options options;
     opd_graph *graph;
