@@ -17,12 +17,12 @@ folder: SUMMARY (what passed, failed, was not available or not reached, with sec
   NVCC=... CC=...       compilers
   COMPANION=file.o      the companion, built already; LIBS="..." what it is linked with
 
-Parts: machine build code convolution overlap capture debug first copies threads large tests example digits memcheck
-racecheck synccheck bench ncu.  Exit status: 0, 1 when a part failed, 2 when nothing could be run (no GPU).
+Parts: machine build code convolution overlap capture debug first copies threads large tests nccl example digits
+memcheck racecheck synccheck bench ncu.  Exit status: 0, 1 when a part failed, 2 when nothing could be run (no GPU).
 TEXT
 }
-parts='machine build code convolution overlap capture debug first copies threads large tests example digits memcheck racecheck
-synccheck bench ncu'
+parts='machine build code convolution overlap capture debug first copies threads large tests nccl example digits memcheck
+racecheck synccheck bench ncu'
 
 #-- the parts: each a process of its own, in $OUT; 77: not available, for the reason in its last line ------------------
 
@@ -56,6 +56,7 @@ part_build() {
     made implementation "$CC" "$1" -I"$root" -c implementation.c -o implementation.o &
     made test_cuda "$CC" "$2" -I"$root" -c "$root/tests/test_cuda.c" -o test_cuda.o &
     made probes "$CC" "$2" -I"$root" -c "$root/tests/cuda/probes.c" -o probes.o &
+    made nccl_ranks "$CC" "$2" -I"$root" -c "$root/tests/cuda/nccl_ranks.c" -o nccl_ranks.o &
     made bench "$CC" "$2" -I"$root/bench" -c bench_cuda.c -o bench_cuda.o &
     made digits "$CC" "$2" -I"$root/examples" -c digits.c -o digits.o &
     if [ -n "$COMPANION" ]; then made companion cp "$COMPANION" companion.o
@@ -64,7 +65,7 @@ part_build() {
     else echo "no nvcc ($NVCC)"; : >build.failed; fi
     wait
     [ ! -f build.failed ] || return 1
-    for program in test_cuda probes bench_cuda digits; do
+    for program in test_cuda probes nccl_ranks bench_cuda digits; do
         made "$program" "$CC" "$program.o" implementation.o companion.o -o "$program" $LIBS
     done
     [ ! -f build.failed ] || return 1
@@ -90,6 +91,12 @@ part_tests() {
     OPD_CUDA_DEBUG=1 ./test_cuda -v >tests_debug.log 2>&1
     tail -n 3 tests_debug.log
     return $rc
+}
+# Process groups over NCCL: three ranks, threads of one process, have a GPU each.
+part_nccl() {
+    gpus=$(nvidia-smi -L 2>/dev/null | grep -c GPU)
+    [ "$gpus" -ge 3 ] || unavailable "$gpus GPU(s), 3 are wanted"
+    ./nccl_ranks -v
 }
 part_example() {
     have "$NVCC" || unavailable 'no nvcc'

@@ -1,6 +1,6 @@
 /* Process groups over NCCL, emulated: ranks are threads of this program, each with a device of its own; nccl.cpp is the
    library.  The group of threads moves the host's memory.  cuda.sh builds and runs it:
-   OPD_NCCL=nccl.so OPD_EMU_DEVICES=4 OPD_EMU_ASYNC=1 (to 3) */
+   OPD_NCCL=nccl.so OPD_EMU_DEVICES=4 OPD_EMU_ASYNC=1 (to 3).  Without OPD_NCCL it is run on GPUs (first_gpu_run.sh). */
 #include "../thread_group.h"
 #include "../check.h"
 
@@ -487,6 +487,7 @@ static void stays_away(opd_group *group, int rank, void *user) {
 }
 static void go_away(bool says) {
     done = 0;
+    if (!getenv("OPD_NCCL")) { check_skip("of the emulation"); return; }
     run_ranks(2, stays_away, &says, false, 400, NULL);
     nccl_fails(0, 0);
     opd_tensor *const x = numbers(2, 1, 1, OPD_FLOAT32, 0);
@@ -530,7 +531,7 @@ static void gives_up(opd_group *group, int rank, void *user) {
         CHECK_ERROR(OPD_ERROR_KERNEL, "has given up: no more data");
     }
 }
-TEST_KEEPS(a_rank_that_gives_up) { run_ranks(2, gives_up, NULL, false, 2000, NULL); }
+TEST_KEEPS(a_rank_that_gives_up) { run_ranks(2, gives_up, NULL, false, 20000, NULL); }
 
 /* One rank has no NCCL, or another one than it should: all are told which. */
 static const char *cannot_part;
@@ -556,7 +557,7 @@ TEST_KEEPS(nccl_that_cannot_be_used) {
     all_cannot(part);
 }
 TEST_KEEPS(a_rank_that_cannot_join) {
-    if (getenv("OPD_TEST_NCCL")) { check_skip("there is no NCCL"); return; }
+    if (getenv("OPD_TEST_NCCL") || !getenv("OPD_NCCL")) { check_skip("of the emulation"); return; }
     nccl_fails(1, 3);
     all_cannot("opd_group_device_add: rank 1 of process group 'world");
     nccl_fails(1, 0);
