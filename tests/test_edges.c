@@ -1414,6 +1414,12 @@ TEST(circular_sides_and_kernels_are_checked) {
     CHECK_ERROR(OPD_ERROR_SHAPE, "Padding value causes wrapping around more than once.");
     CHECK(!opd_thnn_conv2d(opd_zeros(OPD_INTS(1, 2, 4, 4), OPD_FLOAT32), opd_zeros(OPD_INTS(3, 2, 2, 3), OPD_FLOAT32), opd_ints_of(kernel, 2)));
     CHECK_ERROR(OPD_ERROR_SHAPE, "tensor.size[1] == 3 but got: dimension 4 and tensor.size[1] = 2");
+    CHECK(!opd_thnn_conv2d(opd_zeros(OPD_INTS(1, 2, 4, 4), OPD_FLOAT32), opd_zeros(OPD_INTS(3, 2, 2, 3), OPD_FLOAT32), OPD_INTS(INT64_MAX, -2)));
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "kernel size should be greater than zero");
+    CHECK(!opd_thnn_conv2d(opd_zeros(OPD_INTS(1, 2, 4, 4), OPD_FLOAT32), opd_zeros(OPD_INTS(3, 2, 2, 3), OPD_FLOAT32), OPD_INTS(INT64_MAX, 2)));
+    CHECK_ERROR(OPD_ERROR_SHAPE, "tensor.size[1] == 0 but got");
+    CHECK(!opd_conv_tbc_full(x, opd_zeros(OPD_INTS(1, 4, 1), OPD_FLOAT32), opd_zeros(OPD_INTS(1), OPD_FLOAT32), INT64_MAX));
+    opd_error_clear();
     CHECK(!opd_thnn_conv2d(x, opd_zeros(OPD_INTS(3, 2, 2, 3), OPD_FLOAT32), opd_ints_of(kernel, 2)));
     CHECK_ERROR(OPD_ERROR_SHAPE, "Expected 4D input tensor, but got: [1, 2, 4]");
 }
