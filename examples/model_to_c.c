@@ -24,7 +24,7 @@ static void usage(void) {
           "                  -,N:M: that one alone.  main.c runs them with the example's\n"
           "  exit status     0, or 1 with one line that says what is wrong\n", stdout);
 }
-/* Makes an input from its type, "float32 [s0=1..64, 3]" or "int"; a size that differs between runs is `open`. */
+/* Makes an input from its type, "float32 [s0=1..64, 4*s1, 3]" or "int"; a size that differs between runs is `open`. */
 static int input_of_type(const char *type, int64_t open, opd_value *value) {
     static const opd_scalar_type dtypes[] = {OPD_FLOAT32, OPD_FLOAT64, OPD_FLOAT16, OPD_BFLOAT16, OPD_INT64, OPD_INT32,
                                              OPD_INT16, OPD_INT8, OPD_UINT8, OPD_BOOL};
@@ -35,7 +35,10 @@ static int input_of_type(const char *type, int64_t open, opd_value *value) {
     for (at++; *at && *at != ']' && ndim < OPD_MAX_DIMS; at += *at == ',' ? 2 : 0) {
         char *end;
         sizes[ndim] = strtoll(at, &end, 10);
-        if (end == at) { sizes[ndim] = open; }
+        if (end == at || *end == '*') { sizes[ndim] = open < 1 ? 0 : end == at ? open : sizes[ndim] * open; }
+        if (at[strcspn(at, "(,]")] == '(') {
+            return opd_fail(OPD_ERROR_USER, "an input is %.150s: give an example by --inputs", type);
+        }
         if (sizes[ndim] < 1) {
             return opd_fail(OPD_ERROR_USER, "an input is %s: say what its open sizes are by --size or --inputs", type);
         }

@@ -123,7 +123,7 @@ if [ -z "${CFLAGS:-}" ] && [ "$mode$RUN_AGAIN" != plain ]; then RUN_QUICK=-O0; f
 ASAN_OPTIONS=${ASAN_OPTIONS:-allocator_may_return_null=1}
 TSAN_OPTIONS=${TSAN_OPTIONS:-halt_on_error=0:exitcode=66}
 RUN_LIMIT=
-if command -v timeout >/dev/null 2>&1; then RUN_LIMIT='timeout 600'; fi
+if command -v timeout >/dev/null 2>&1; then RUN_LIMIT='timeout 1200'; fi
 RUN_TMP=$(mktemp -d "${TMPDIR:-/tmp}/opd_tests.XXXXXX") || exit 1
 trap 'rm -rf "$RUN_TMP"' EXIT
 trap 'exit 130' INT TERM

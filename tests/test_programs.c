@@ -307,6 +307,9 @@ TEST(programs_check_their_inputs) {
         inputs[0] = opd_value_tensor(opd_ones(OPD_INTS(36), OPD_FLOAT32));
         refused(program, inputs, 1, "has size 36 at dim 0");
     }
+    char type[80] = "";
+    (void)opd_program_input_type(program, 0, type, sizeof type);
+    CHECK(strncmp(type, "float32 [4*s", 12) == 0);                            /* and no text with commas in it */
     opd_program_free(program);
     program = opd_program_load(golden("numbers", ".pt2"), NULL);
     OPD_SCOPE {

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Makes tags.txt: the tags of aten operators, from PyTorch 1.13 ("generated" left out).
 
-Rows are "name TAB tag".  The rows of "core" are PyTorch 2.6's (its list of core ATen operators): they are kept from
-the file that is there.
+Rows are "name TAB tag".  The rows of "core" are PyTorch 2.6's (its list of core ATen operators), those of overloads
+"generator" PyTorch 2.15's: they are kept from the file that is there.
 
 usage: make_tags.py FOLDER
 """
