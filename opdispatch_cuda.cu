@@ -9125,8 +9125,8 @@ static int opdi_cu_convolution_backward(opd_call *call) {
         int64_t dims[5];
         int n = 0;
         for (int d = 0; d < opd_ndim(g); d++) { if (d != 1) { dims[n++] = d; } }
-        opd_tensor *sum = opd_sum_dim(g, opd_ints_of(dims, n), false);
-        if (!sum || !opd_copy_(gb, sum)) { return -1; }
+        opd_tensor *sum = opd_size(g, 1) ? opd_sum_dim(g, opd_ints_of(dims, n), false) : NULL;
+        if (opd_size(g, 1) ? !sum || !opd_copy_(gb, sum) : !opd_zero_(gb)) { return -1; }
     }
     return 0;
 }
