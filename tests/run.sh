@@ -10,7 +10,7 @@ Builds every tests/test_*.c and test_*.cpp, runs it, checks the header itself (t
 link or load operators (tests/linkage.sh).  With a name: the test file test_NAME.c, or the checks of those two that have
 it in their names (linkage: all of the second), or else the cases whose name has it in them.  With the name cuda: the
 CUDA companion (tests/cuda.sh), which nothing else runs; it needs no GPU.  cuda_emulated_races, each access of its kernels
-looked at, takes minutes more and is run by its name only.
+looked at, takes minutes more and is run by its name only; so is cuda_plugin where there is no GPU.
 Ends with one line: N passed, N failed (a test is a named case), and ', N skipped' where some were.  Seconds are of
 processor time.  The implementation is built once, with test_kernels.c, and linked with every test file.
 

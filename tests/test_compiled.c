@@ -334,9 +334,11 @@ TEST(exported_programs) {
     int i, right = 0;
     if (!have_compiler()) { SKIP("no cc"); }
     CHECK_OR_RETURN(new_folder() != NULL);
-    for (i = 0; files[i]; i++) { if (access(golden(files[i], ".npz"), R_OK) == 0) { right += add_program(files[i], ".pt2"); } }
+    for (i = 0; files[i]; i++) {
+        if (check_walks(files[i]) && access(golden(files[i], ".npz"), R_OK) == 0) { right += add_program(files[i], ".pt2"); }
+    }
     printf("%d programs written\n", right);
-    CHECK(right >= 4);
+    CHECK(getenv("CHECK_PART") || right >= 4);
     run_units(UNIT_COMPILER, CHECKED);
     remove_folder();
 }
@@ -678,6 +680,7 @@ static void add_open_sizes(const char *text, opd_transform_fn fn, bool both, con
     char name[24];
     opd_c_options o;
     int rc;
+    if (!check_walks(text)) { return; }
     OPD_SCOPED;
     opd_tensor *const in[2] = {numbers(23, 40, 0.1), numbers(23, -1, 0.2)};
     opd_graph *const g = opd_graph_trace(fn, NULL, in, 2, NULL);
@@ -702,6 +705,7 @@ static void add_open_function(const char *text, opd_transform_fn fn, const char 
 static void check_warnings(void) {
     char command[200];
     (void)snprintf(command, sizeof command, "cd '%s' && ${CC:-cc} -std=c99 -Wall -Wextra -Werror -fsyntax-only u*.c", folder);
+    if (!nunits) { return; }
     if (!getenv("CC") || !strstr(getenv("CC"), "tcc")) { CHECK_INT(system(command), 0); }
 }
 TEST(small_graphs_with_an_open_size) {
@@ -845,6 +849,7 @@ static void add_open_program(const char *path, const long *sizes, const long *si
     int open[2][8], i, k, n;
     char type[300], name[24], names[2][40] = {"", ""};
     opd_c_options o;
+    if (!check_walks(strrchr(path, '/'))) { return; }
     OPD_SCOPED;
     opd_program *const program = opd_program_load(path, NULL);
     CHECK(program != NULL);
@@ -1085,6 +1090,7 @@ static void add_function(const char *text, opd_transform_fn fn, void *user, opd_
 }
 /* Of [4, 6] and [4]: the example's numbers are steps of 0.8, the run's of 1.2. */
 static void add_traced(const char *name, opd_transform_fn fn, int code) {
+    if (!check_walks(name)) { return; }
     OPD_SCOPED;
     opd_tensor *const in[2] = {numbers(4, 6, 0.8), numbers(4, -1, 0.8)};
     opd_tensor *const others[2] = {numbers(4, 6, 1.2), numbers(4, -1, 1.2)};
@@ -1244,14 +1250,15 @@ static int adds_up(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
 static void add_order(opd_transform_fn fn, int64_t rows, int64_t columns, double tolerance) {
     opd_tensor *in[1], *others[1];
     char text[100];
+    (void)snprintf(text, sizeof text, "order of %lld x %lld %s, dim %d", (long long)rows, (long long)columns,
+                   opd_dtype_name(order_dtype), (int)order_dim);
+    if (!check_walks(text)) { return; }
     OPD_SCOPED;
     in[0] = to_sort(rows, columns, 1);
     if (fn == adds_up) {
         in[0] = opd_nan_to_num_full(in[0], opd_value_float(0.5), opd_value_float(2), opd_value_float(-3));
     }
     others[0] = fn == sorts ? to_sort(rows, columns, 7) : in[0];
-    (void)snprintf(text, sizeof text, "order of %lld x %lld %s, dim %d", (long long)rows, (long long)columns,
-                   opd_dtype_name(order_dtype), (int)order_dim);
     add_function(text, fn, NULL, in, others, 1, tolerance, 0);
 }
 TEST(orders) {
