@@ -7,6 +7,10 @@
    and accuracy are those of the single process, to rounding.  Rank 0 shows one progress bar, and how many images all
    ranks and each one saw in a second.  Options: --epochs N, --seed N, --data FILE, --plain.
 
+   On GPUs, one for each rank of a machine, whose memory NCCL moves, with the companion linked in, or loaded
+   (opdispatch_cuda.cu says how to build it):
+   mpirun -n 4 ./digits_mpi --device cuda --load ./opdispatch_cuda.so
+
    Each process computes on one thread unless $OPD_NUM_THREADS says more.  On a cluster with Slurm:
    #SBATCH --ntasks=16
    srun --mpi=pmix ./digits_mpi */
@@ -98,23 +102,29 @@ int main(int argc, char **argv) {
     int epochs = 30;
     bool plain = false;
     unsigned long long seed = 0;
+    device = opd_device_of(OPD_CPU, -1);
     for (int i = 1; i < argc; i++) {
         const bool more = i + 1 < argc;
         if (strcmp(argv[i], "--plain") == 0) { plain = true; }
         else if (strcmp(argv[i], "--epochs") == 0 && more) { epochs = atoi(argv[++i]); }
         else if (strcmp(argv[i], "--seed") == 0 && more) { seed = strtoull(argv[++i], NULL, 10); }
         else if (strcmp(argv[i], "--data") == 0 && more) { data = argv[++i]; }
+        else if (strcmp(argv[i], "--device") == 0 && more) {
+            if (opd_device_parse(argv[++i], &device) < 0) { return opd_finish(); }
+        }
+        else if (strcmp(argv[i], "--load") == 0 && more) { if (!opd_library_load(argv[++i])) { return opd_finish(); } }
         else {
-            fprintf(stderr, "usage: mpirun -n RANKS ./digits_mpi [--epochs N] [--seed N] [--data FILE] [--plain]\n");
+            fprintf(stderr, "usage: mpirun -n RANKS ./digits_mpi [--epochs N] [--seed N] [--data FILE] [--plain] "
+                    "[--device NAME] [--load FILE]\n");
             return strcmp(argv[i], "--help") == 0 ? 0 : 2;
         }
     }
     if (epochs < 1 || read_digits(data, &set)) { return 1; }
     if (!getenv("OPD_NUM_THREADS")) { opd_threads_set(1); }
-    device = opd_device_of(OPD_CPU, -1);
     opd_group *world = mpi_group_begin();         /* from here on an error ends all ranks: see mpi_group_end */
+    if (world && device.type != OPD_CPU) { mpi_group_device(world, &device); }
     opd_manual_seed(seed);
-    if (world) { train_all(world, &set, epochs, plain); }
+    if (world && opd_ok()) { train_all(world, &set, epochs, plain); }
     mpi_group_end(world);
     return opd_finish();
 }

@@ -47,7 +47,7 @@ typedef struct mpi_request {
 
 static pthread_mutex_t mpi_group_lock = PTHREAD_MUTEX_INITIALIZER;            /* unless MPI may be called by many */
 static int mpi_group_threads = MPI_THREAD_SINGLE;
-static MPI_Op mpi_group_ops[2][4];               /* float16, bfloat16: sum, product, min, max */
+static MPI_Op mpi_group_ops[4][4];               /* float16, bfloat16: sum, product, min, max; float32, float64 */
 static int mpi_group_has_ops, mpi_group_begun;
 static volatile sig_atomic_t mpi_group_waits, mpi_group_told;         /* somebody waits; was told to end meanwhile */
 static volatile long mpi_group_asked;             /* when somebody who still waits asked last, in ms; 0: nobody does */
@@ -265,12 +265,26 @@ MPI_GROUP_OP(mpi_group_product_bf16, 1, 1)
 MPI_GROUP_OP(mpi_group_min_bf16, 2, 1)
 MPI_GROUP_OP(mpi_group_max_bf16, 3, 1)
 
+/* Extremes of float32 and float64, of which MPI's own may lose a NaN, and not on all ranks. */
+#define MPI_GROUP_EXTREME(name, T, better) \
+    static void name(void *in, void *out, int *count, MPI_Datatype *type) { \
+        const T *const from = (const T *)in; \
+        T *const to = (T *)out; \
+        (void)type; \
+        for (int i = 0; i < *count; i++) { to[i] = from[i] better to[i] || from[i] != from[i] ? from[i] : to[i]; } \
+    }
+MPI_GROUP_EXTREME(mpi_group_min_f32, float, <)
+MPI_GROUP_EXTREME(mpi_group_max_f32, float, >)
+MPI_GROUP_EXTREME(mpi_group_min_f64, double, <)
+MPI_GROUP_EXTREME(mpi_group_max_f64, double, >)
+
 static void mpi_group_make_ops(void) {
-    MPI_User_function *const all[2][4] = {
+    MPI_User_function *const all[4][4] = {
         {mpi_group_sum_f16, mpi_group_product_f16, mpi_group_min_f16, mpi_group_max_f16},
-        {mpi_group_sum_bf16, mpi_group_product_bf16, mpi_group_min_bf16, mpi_group_max_bf16}};
-    for (int i = 0; i < 8 && !mpi_group_has_ops; i++) {
-        (void)MPI_Op_create(all[i / 4][i % 4], 1, &mpi_group_ops[i / 4][i % 4]);
+        {mpi_group_sum_bf16, mpi_group_product_bf16, mpi_group_min_bf16, mpi_group_max_bf16},
+        {NULL, NULL, mpi_group_min_f32, mpi_group_max_f32}, {NULL, NULL, mpi_group_min_f64, mpi_group_max_f64}};
+    for (int i = 0; i < 16 && !mpi_group_has_ops; i++) {
+        if (all[i / 4][i % 4]) { (void)MPI_Op_create(all[i / 4][i % 4], 1, &mpi_group_ops[i / 4][i % 4]); }
     }
     mpi_group_has_ops = 1;
 }
@@ -307,6 +321,10 @@ static MPI_Op mpi_group_op(opd_reduction reduction, opd_scalar_type dtype) {
         case OPD_REDUCTION_MAX: return mpi_group_ops[bfloat][3];
         default: return MPI_OP_NULL;
         }
+    }
+    if ((dtype == OPD_FLOAT32 || dtype == OPD_FLOAT64) && (reduction == OPD_REDUCTION_MIN ||
+                                                           reduction == OPD_REDUCTION_MAX)) {
+        return mpi_group_ops[dtype == OPD_FLOAT32 ? 2 : 3][reduction == OPD_REDUCTION_MAX ? 3 : 2];
     }
     if (dtype == OPD_BOOL) {                      /* of truth values: any, all */
         const int all = reduction == OPD_REDUCTION_PRODUCT || reduction == OPD_REDUCTION_MIN ||
@@ -541,6 +559,20 @@ static opd_group *mpi_group_begin(void) {
     return mpi_group_register("world", MPI_COMM_WORLD, checked && *checked == '1',
                               limit > 0 && limit < 1e9 ? (int64_t)(1000 * limit) : 0);
 }
+/* Gives each rank one of its machine's devices of a kind, which is the current one from then on, and has the backend
+   move its memory (opd_group_device_add): all ranks call it.  Writes which one to *device.  0, or -1 with an error. */
+static inline int mpi_group_device(opd_group *group, opd_device *device) {
+    MPI_Comm machine = MPI_COMM_NULL;
+    int place = 0;
+    if (MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine) == MPI_SUCCESS) {
+        (void)MPI_Comm_rank(machine, &place);
+        (void)MPI_Comm_free(&machine);
+    }
+    const int count = opd_device_count((opd_backend)device->type);
+    *device = opd_device_of((opd_backend)device->type, count > 0 ? place % count : 0);
+    if (count > 0) { (void)opd_device_set(*device); }
+    return opd_group_device_add(group, *device);
+}
 /* Takes the group away, and ends MPI where mpi_group_begin began it.  While an error is pending the other ranks may
    wait for what this one does not do any more: then the job ends. */
 static void mpi_group_end(opd_group *group) {
@@ -551,7 +583,9 @@ static void mpi_group_end(opd_group *group) {
     if (group) { (void)opd_group_unregister(group); }
     if (mpi_group_listens) { (void)signal(SIGTERM, SIG_DFL); }
     mpi_group_listens = 0;
-    for (int i = 0; i < 8 && mpi_group_has_ops; i++) { (void)MPI_Op_free(&mpi_group_ops[i / 4][i % 4]); }
+    for (int i = 0; i < 16 && mpi_group_has_ops; i++) {
+        if (i / 4 < 2 || i % 4 > 1) { (void)MPI_Op_free(&mpi_group_ops[i / 4][i % 4]); }
+    }
     mpi_group_has_ops = 0;
     if (mpi_group_begun) { (void)MPI_Finalize(); }
     mpi_group_begun = 0;

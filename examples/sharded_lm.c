@@ -8,7 +8,8 @@
    below).  The n / T groups have different parts of each batch; over them parameters, gradients and Adam's state are
    split (opd_sharded_parallel), and gathered layer by layer while they are used.  Losses are those of one process, to
    rounding.  Options: --steps N, --text FILE, --seed N, --tensor T, --plain, and --checkpoint FOLDER, which goes on
-   from what is in the folder and writes there at the end, for any number of groups of T.
+   from what is in the folder and writes there at the end, for any number of groups of T; --device cuda, --load FILE: on
+   GPUs, as digits_mpi.c.
 
    The model reads bytes: attention over 64 of them, 2 layers of 64 features.  On a cluster: see digits_mpi.c. */
 #define OPDISPATCH_IMPLEMENTATION
@@ -35,6 +36,7 @@ typedef struct settings {
     unsigned long long seed;
     bool plain;
 } settings;
+static opd_device device;                         /* of the model and the batches */
 
 //-- layers that ranks compute together --------------------------------------------------------------------------------
 
@@ -80,7 +82,8 @@ static opd_tensor *parameter(model *m, const char *name, int64_t rows, int64_t c
         m->numbers += rows * columns;
         if (part == ROWS) { all = opd_narrow(all, 0, rank * (rows / ranks), rows / ranks); }
         if (part == COLUMNS) { all = opd_narrow(all, 1, rank * (columns / ranks), columns / ranks); }
-        weight = opd_tensor_set_requires_grad(opd_clone(opd_contiguous(all)), true);
+        all = opd_to_device(opd_clone(opd_contiguous(all)), device, OPD_FLOAT32);
+        weight = opd_tensor_set_requires_grad(all, true);
         opd_module_add(m->module, name, weight, OPD_MODULE_PARAMETER);
         opd_sharded_add(m->parallel, &weight, 1); /* from here on this rank has its part of its part */
     }
@@ -173,6 +176,8 @@ static void batch_of(const text *t, int step, int begin, int count, opd_tensor *
             then[i * CONTEXT + k] = t->bytes[at + k + 1];
         }
     }
+    *tokens = opd_to_device(*tokens, device, OPD_INT64);
+    *next = opd_to_device(*next, device, OPD_INT64);
 }
 static void show_progress(int step, const settings *s, double loss, double seconds) {
     char bar[31];
@@ -218,8 +223,10 @@ static void tell(model *m, bool shows) {
         for (int i = 4; i < LETTERS && opd_ok(); i++) {
             OPD_SCOPED;
             const int from = i > CONTEXT ? i - CONTEXT : 0;
-            opd_tensor *scores = forward(m, opd_tensor_from(letters + from, OPD_INTS(1, i - from), OPD_INT64));
-            scores = opd_select(opd_select(scores, 0, 0), 0, -1);
+            opd_tensor *words = opd_tensor_from(letters + from, OPD_INTS(1, i - from), OPD_INT64);
+            opd_tensor *scores = forward(m, opd_to_device(words, device, OPD_INT64));
+            scores = opd_to_device(opd_select(opd_select(scores, 0, 0), 0, -1), opd_device_of(OPD_CPU, -1),
+                                   OPD_FLOAT32);
             letters[i] = opd_item_i64(opd_multinomial(opd_softmax(opd_mul_Scalar(scores, OPD_V(1.4)), -1), 1));
         }
     }
@@ -263,6 +270,7 @@ static void train_all(opd_group *world, const text *t, const settings *s) {
 int main(int argc, char **argv) {
     settings s = {"examples/guide.md", NULL, 400, 0, 0, false};
     text t;
+    device = opd_device_of(OPD_CPU, -1);
     for (int i = 1; i < argc; i++) {
         const bool more = i + 1 < argc;
         if (strcmp(argv[i], "--plain") == 0) { s.plain = true; }
@@ -271,17 +279,22 @@ int main(int argc, char **argv) {
         else if (strcmp(argv[i], "--seed") == 0 && more) { s.seed = strtoull(argv[++i], NULL, 10); }
         else if (strcmp(argv[i], "--text") == 0 && more) { s.text = argv[++i]; }
         else if (strcmp(argv[i], "--checkpoint") == 0 && more) { s.checkpoint = argv[++i]; }
+        else if (strcmp(argv[i], "--device") == 0 && more) {
+            if (opd_device_parse(argv[++i], &device) < 0) { return opd_finish(); }
+        }
+        else if (strcmp(argv[i], "--load") == 0 && more) { if (!opd_library_load(argv[++i])) { return opd_finish(); } }
         else {
             fprintf(stderr, "usage: mpirun -n RANKS ./sharded_lm [--steps N] [--text FILE] [--seed N] [--tensor T] "
-                    "[--checkpoint FOLDER] [--plain]\n");
+                    "[--checkpoint FOLDER] [--plain] [--device NAME] [--load FILE]\n");
             return strcmp(argv[i], "--help") == 0 ? 0 : 2;
         }
     }
     if (s.steps < 1 || read_text(s.text, &t)) { return 1; }
     if (!getenv("OPD_NUM_THREADS")) { opd_threads_set(1); }
     opd_group *world = mpi_group_begin();         /* from here on an error ends all ranks: see mpi_group_end */
+    if (world && device.type != OPD_CPU) { mpi_group_device(world, &device); }
     opd_manual_seed(s.seed);
-    if (world) {
+    if (world && opd_ok()) {
         const int ranks = opd_group_size(world);
         if (s.tensor == 0) { s.tensor = ranks % 2 ? 1 : 2; }
         if (s.tensor < 1 || ranks % s.tensor || HEADS % s.tensor || ranks / s.tensor > 1024) {

@@ -10,7 +10,7 @@ set -u
 names='cuda_emulated cuda_emulated_guarded cuda_emulated_async cuda_emulated_fault cuda_emulated_races
 cuda_emulated_without_gpu cuda_emulated_without_driver cuda_emulated_out_of_memory cuda_emulated_left_alone
 cuda_emulated_unusable cuda_emulated_compiled_for_older cuda_emulated_first_run cuda_first_run_without_gpu
-cuda_emulated_sanitized cuda_emulated_nccl cuda_emulated_plugin cuda_emulated_example cuda_emulated_digits cuda_without_companion cuda_builds cuda_linked cuda_plugin
+cuda_emulated_sanitized cuda_emulated_nccl cuda_emulated_mpi cuda_emulated_plugin cuda_emulated_example cuda_emulated_digits cuda_without_companion cuda_builds cuda_linked cuda_plugin
 '$(sh "$(dirname "$0")/cuda_code.sh" --list)
 
 if [ "${1:-}" = --list ]; then printf '%s\n' $names; exit 0; fi
@@ -167,6 +167,25 @@ check_cuda_emulated_nccl() {
     OPD_NCCL=/nowhere/libnccl.so.2 OPD_TEST_NCCL='NCCL cannot be loaded: /nowhere/libnccl.so.2: cannot open' ran "$tmp/ranks" nccl_that
     OPD_NCCL=libm.so.6 OPD_TEST_NCCL='libm.so.6 has no ncclGetVersion: it is no NCCL' ran "$tmp/ranks" nccl_that
     OPD_EMU_NCCL_VERSION=21003 OPD_TEST_NCCL='is of version code 21003, and 2.14 (21400)' ran "$tmp/ranks" nccl_that
+}
+# Ranks that are processes of MPI, each with a device.
+check_cuda_emulated_mpi() {
+    for kind in .openmpi .mpich ''; do
+        command -v mpicc$kind >/dev/null 2>&1 && command -v mpirun$kind >/dev/null 2>&1 && break
+    done
+    command -v mpicc$kind >/dev/null 2>&1 || { echo 'SKIP: no MPI is here'; return; }
+    emulated
+    mpirun=mpirun$kind
+    if $mpirun --version 2>&1 | grep -qi 'open.mpi\|openrte'; then mpirun="$mpirun --oversubscribe"; fi
+    quiet env OMPI_CC="$quick" MPICH_CC="$quick" mpicc$kind -std=c++17 -O1 -shared -fPIC -DNCCL_OVER_MPI -DOMPI_SKIP_MPICXX -DMPICH_SKIP_MPICXX -I"$root/tests/cuda" -x c++ \
+        "$root/tests/cuda/nccl.cpp" -x none -o "$tmp/nccl_mpi.so" -lstdc++
+    quiet env OMPI_CC="$quick_c" MPICH_CC="$quick_c" mpicc$kind -O0 -I"$root" "$root/tests/cuda/nccl_mpi.c" "$tmp/implementation.o" \
+        "$tmp/emulated.o" -o "$tmp/nccl_mpi" $emulated_lib
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OPD_NCCL="$tmp/nccl_mpi.so" OPD_EMU_DEVICES=2 OPD_EMU_ASYNC=1
+    for ranks in 2 3; do
+        quiet_out=$(timeout 200 $mpirun -n $ranks "$tmp/nccl_mpi" 2>&1) || quiet_out="status $?: $quiet_out"
+        [ "$quiet_out" = "$ranks ranks with devices: right" ] || printf '%s\n' "$quiet_out" | tail -n 20
+    done
 }
 check_cuda_emulated_plugin() {
     implementation; tests_object

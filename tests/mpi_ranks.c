@@ -76,6 +76,15 @@ static void extremes(opd_scalar_type dtype) {
     OK(opd_backward(opd_sum(opd_all_reduce(y, "min", "world"))) == 0);
     OK(is(opd_tensor_grad(y), 3, rank == 0 ? size : 0, 0));
 }
+/* A NaN of any rank is the extreme value of all. */
+static void not_numbers(opd_scalar_type dtype) {
+    for (int from = 0; from < size_here; from++) {
+        const double mine = rank_here == from ? (double)NAN : rank_here;
+        opd_tensor *const x = opd_to_dtype(opd_full(OPD_INTS(5), OPD_V(mine), OPD_FLOAT64), dtype);
+        OK(isnan(opd_item_f64(opd_select(opd_to_dtype(opd_all_reduce(x, "max", "world"), OPD_FLOAT64), 0, 4))));
+        OK(isnan(opd_item_f64(opd_select(opd_to_dtype(opd_all_reduce(x, "min", "world"), OPD_FLOAT64), 0, 0))));
+    }
+}
 /* isend and irecv as operators, all of them begun before anybody waits. */
 static opd_tensor *pair_call(const char *name, opd_tensor *tensor, int peer, int tag) {
     const opd_value args[4] = {opd_value_tensor(tensor), opd_value_int(peer), opd_value_int(tag),
@@ -366,6 +375,7 @@ int main(int argc, char **argv) {
         derivatives();
         extremes(OPD_FLOAT32);
         extremes(OPD_FLOAT16);
+        for (int i = 0; i < 4; i++) { not_numbers(dtypes[i]); }
         pairs();
         batch(world);
         parts(world);

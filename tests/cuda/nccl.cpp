@@ -4,6 +4,9 @@
 
      g++ -std=c++17 -shared -fPIC -Itests/cuda tests/cuda/nccl.cpp -o nccl.so;  OPD_EMU_ASYNC=1 to 3
 
+   With -DNCCL_OVER_MPI ranks are processes that MPI has begun (MPI_THREAD_MULTIPLE), and memory goes by way of MPI; the
+   compiler is mpicxx then, or knows where mpi.h is.
+
    As in NCCL: communicators that do not block say ncclInProgress, and what they are given is on its stream only when
    ncclCommGetAsyncError says ncclSuccess; messages between two ranks come in the order of their calls; sends wait for
    who takes them; ranks that call different things, or other counts, wait for ever; a communicator that is aborted lets
@@ -15,6 +18,9 @@
 #include "cuda_bf16.h"
 #include "cuda_fp16.h"
 
+#if defined(NCCL_OVER_MPI)
+#include <mpi.h>
+#endif
 #include <atomic>
 #include <set>
 #include <string>
@@ -43,6 +49,9 @@ struct Comm {
 struct Meeting { std::vector<Part> parts; int came, read; };
 struct World {
     int size, joined;
+#if defined(NCCL_OVER_MPI)
+    MPI_Comm mpi;
+#endif
     std::map<unsigned long, Meeting> meetings;    // of collectives, by their number
     std::map<std::pair<int, int>, std::deque<struct Message *>> sent;         // that nobody has taken, by who sends to whom
 };
@@ -126,6 +135,80 @@ bool alike(const Meeting &m) {
     }
     return true;
 }
+#if defined(NCCL_OVER_MPI)
+/* All send everybody what they have; then each computes as ranks that are threads do. */
+struct Gathered { Collective *c; MPI_Request request; Meeting all; std::vector<char> from; };
+int collective_step(void *arg) {
+    Gathered *g = (Gathered *)arg;
+    Collective *c = g->c;
+    const Part &p = c->part;
+    const size_t ranks = (size_t)c->world->size, bytes = p.count * size_of(p.type) * (p.kind == REDUCE_SCATTER ? ranks : 1);
+    int done = 0;
+    if (c->comm->dead) { return 1; }
+    if (!c->came) {
+        g->from.resize(ranks * bytes + 1);
+        MPI_Iallgather(p.kind == BROADCAST && p.peer != c->comm->rank ? p.to : p.from, (int)bytes, MPI_BYTE, g->from.data(), (int)bytes,
+                       MPI_BYTE, c->world->mpi, &g->request);
+        c->came = true;
+    }
+    MPI_Test(&g->request, &done, MPI_STATUS_IGNORE);
+    if (!done) { return 0; }
+    for (size_t r = 0; r < ranks; r++) {
+        g->all.parts.push_back(p);
+        g->all.parts.back().from = g->from.data() + r * bytes;
+    }
+    compute(c, g->all);
+    if (!c->result.empty()) { memcpy(p.to, c->result.data(), c->result.size()); }
+    delete c;
+    delete g;
+    return 1;
+}
+struct Together { std::shared_ptr<World> world; Comm *comm; std::vector<Part> parts; std::vector<MPI_Request> requests; bool came; };
+int together_step(void *arg) {
+    Together *t = (Together *)arg;
+    int done = 0;
+    if (t->comm->dead) { return 1; }
+    for (size_t i = 0; i < t->parts.size() && !t->came; i++) {
+        const Part &p = t->parts[i];
+        const int bytes = (int)(p.count * size_of(p.type));
+        t->requests.push_back(MPI_REQUEST_NULL);
+        if (p.kind == SEND) { MPI_Issend(p.from, bytes, MPI_BYTE, p.peer, 0, t->world->mpi, &t->requests.back()); }
+        else { MPI_Irecv(p.to, bytes, MPI_BYTE, p.peer, 0, t->world->mpi, &t->requests.back()); }
+    }
+    t->came = true;
+    MPI_Testall((int)t->requests.size(), t->requests.data(), &done, MPI_STATUSES_IGNORE);
+    if (!done) { return 0; }
+    delete t;
+    return 1;
+}
+/* The communicator of these ranks: the first one, whose place in the job the id has, tells the others who they are. */
+void join(World *world, const Id &id, int rank) {
+    int here, first = 0, tag = 0;
+    std::vector<int> places((size_t)world->size);
+    sscanf(id.bytes, "world %d %d", &first, &tag);
+    tag += 1000;
+    MPI_Comm_rank(MPI_COMM_WORLD, &here);
+    int mine[2] = {rank, here};
+    MPI_Group all, some;
+    if (rank == 0) {
+        places[0] = here;
+        for (int i = 1; i < world->size; i++) {
+            int its[2];
+            MPI_Recv(its, 2, MPI_INT, MPI_ANY_SOURCE, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            places[(size_t)its[0]] = its[1];
+        }
+        for (int i = 1; i < world->size; i++) { MPI_Send(places.data(), world->size, MPI_INT, places[(size_t)i], tag, MPI_COMM_WORLD); }
+    } else {
+        MPI_Send(mine, 2, MPI_INT, first, tag, MPI_COMM_WORLD);
+        MPI_Recv(places.data(), world->size, MPI_INT, first, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+    MPI_Comm_group(MPI_COMM_WORLD, &all);
+    MPI_Group_incl(all, world->size, places.data(), &some);
+    MPI_Comm_create_group(MPI_COMM_WORLD, some, tag, &world->mpi);
+    MPI_Group_free(&some);
+    MPI_Group_free(&all);
+}
+#else
 int collective_step(void *arg) {
     Collective *c = (Collective *)arg;
     std::lock_guard<std::recursive_mutex> guard(lock);
@@ -191,6 +274,7 @@ int together_step(void *arg) {
     delete t;
     return 1;
 }
+#endif
 int submit(Comm *comm, void *piece, int (*step)(void *)) {
     std::lock_guard<std::recursive_mutex> guard(lock);
     comm->given.push_back({piece, step});
@@ -213,7 +297,12 @@ int ask(void *its, const Part &part, void *stream) {
         grouped->insert(comm);
         return comm->group.size() > 1 ? IN_PROGRESS : SUCCESS;
     }
-    return submit(comm, new Collective{comm->world, comm, comm->calls++, part, false, false, {}}, collective_step);
+    Collective *c = new Collective{comm->world, comm, comm->calls++, part, false, false, {}};
+#if defined(NCCL_OVER_MPI)
+    return submit(comm, new Gathered{c, MPI_REQUEST_NULL, Meeting(), {}}, collective_step);
+#else
+    return submit(comm, c, collective_step);
+#endif
 }
 
 }  // namespace
@@ -225,7 +314,13 @@ API const char *ncclGetErrorString(int result) {
 API int ncclGetUniqueId(Id *id) {
     std::lock_guard<std::recursive_mutex> guard(lock);
     memset(id, 0x5a, sizeof *id);
+#if defined(NCCL_OVER_MPI)
+    int here;
+    MPI_Comm_rank(MPI_COMM_WORLD, &here);
+    snprintf(id->bytes, 32, "world %d %ld", here, ++made);
+#else
     snprintf(id->bytes, 32, "world %ld", ++made);
+#endif
     return SUCCESS;
 }
 API int ncclCommInitRankConfig(void **out, int size, Id id, int rank, Config *config) {
@@ -240,6 +335,10 @@ API int ncclCommInitRankConfig(void **out, int size, Id id, int rank, Config *co
     Comm *comm = new Comm();
     comm->world = world; comm->rank = rank; comm->dead = false; comm->polls = 2; comm->calls = 0;
     world->joined++;
+#if defined(NCCL_OVER_MPI)
+    world->joined = size;
+    join(world.get(), id, rank);
+#endif
     comms.push_back(comm);
     *out = comm;
     return IN_PROGRESS;
