@@ -1385,7 +1385,13 @@ TEST(products_widen_halves) {
     CHECK(!opd_mm_dtype(a, opd_to_dtype(b, OPD_FLOAT32), OPD_FLOAT32));
     CHECK_ERROR(OPD_ERROR_DTYPE, "input dtypes must be the same");
     CHECK(!opd_addmm_dtype(opd_to_dtype(t, OPD_FLOAT16), a, b, OPD_FLOAT32));
-    CHECK_ERROR(OPD_ERROR_DTYPE, "self dtype must match either out_dtype or input dtype");
+    CHECK_ERROR(OPD_ERROR_DTYPE, "self dtype must match either out_dtype or mat1 dtype");
+    CHECK(!opd_baddbmm_dtype(opd_to_dtype(t, OPD_FLOAT16), batches, opd_transpose(batches, 1, 2), OPD_FLOAT32));
+    CHECK_ERROR(OPD_ERROR_DTYPE, "self dtype must match either out_dtype or batch1 dtype");
+    CHECK(!opd_addmm_dtype(t, a, opd_to_dtype(b, OPD_FLOAT32), OPD_FLOAT32));
+    CHECK_ERROR(OPD_ERROR_DTYPE, "mat1 and mat2 must have the same dtype, but got BFloat16 and Float");
+    CHECK(!opd_bmm_dtype(batches, opd_to_dtype(opd_transpose(batches, 1, 2), OPD_FLOAT32), OPD_FLOAT32));
+    CHECK_ERROR(OPD_ERROR_DTYPE, "batch1 and batch2 must have the same dtype");
 }
 TEST(masks_of_softmax) {
     opd_tensor *x = opd_zeros(OPD_INTS(2, 1, 2, 2), OPD_FLOAT32), *mask = opd_zeros(OPD_INTS(2, 2), OPD_BOOL), *t;

@@ -44,7 +44,7 @@ TEST(values_are_those_of_mpmath_and_pytorch) {
             printf("float64 %s gives %.17g\n", line, have);
             wrong++;
         }
-        if (kind == '=' || fabs(want) > 3e38 || fabs(want) < 1e-37) { continue; }
+        if (kind != '~' || fabs(want) > 3e38 || fabs(want) < 1e-37) { continue; }
         have = value_of(name, x, *second == '-' && !second[1] ? NULL : &y, OPD_FLOAT32);
         limit = strcmp(name, "special_ndtr") == 0 ? 5e-6 : 2 * 1.1920929e-7 + 2 * error;   /* that is composed */
         if (!as_good(have, want, limit, 0)) {
@@ -99,6 +99,13 @@ TEST(derivatives_have_any_order) {
     CHECK(opd_igamma(x, x) == NULL);
     CHECK(!opd_ok());
     opd_error_clear();
+}
+/* Halfway between negative whole numbers what stands above and below zero cancels in odd powers, to the last digit. */
+TEST(polygamma_halfway_between_whole_numbers) {
+    const double second = 2, tenth = 10;
+    CHECK_NEAR(value_of("polygamma", -1000000.5, &second, OPD_FLOAT64), -9.9999800000275e-13, 1e-24);
+    CHECK_NEAR(value_of("polygamma", -171.5, &tenth, OPD_FLOAT64), -1.6010735589454852e-17, 2e-29);
+    CHECK(value_of("igamma", 5e-324, &second, OPD_FLOAT64) <= 1);
 }
 /* What a function gives does not depend on where a number stands, nor on its neighbours: 150 numbers, those of vectors
    and those that they do not take, and each of them alone. */

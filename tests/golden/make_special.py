@@ -2,7 +2,8 @@
 """Makes special.txt: special functions as mpmath and PyTorch compute them, for tests/test_special.c.
 
 Rows of what mpmath computes: "~ operator x y value error", error being how far PyTorch's float64 is off, relative to
-value; arguments are float32 numbers, y is - where there is one argument.  Rows of what PyTorch gives at poles, edges,
+value; arguments are float32 numbers, y is - where there is one argument.  Rows close to zeros of functions and where
+their phase is large, for float64 alone: "z operator x - value".  Rows of what PyTorch gives at poles, edges,
 infinities and NaN: "= operator x y value".
 
 usage: make_special.py FOLDER
@@ -116,6 +117,36 @@ PAIRS = [(a, b) for a in (0., 1., 2., 3., -1., .5, float('inf'), float('nan'))
          for b in (0., 1., -1., 2., -.5, 7., 12., float('inf'), float('nan'))]
 
 
+def beside(points):
+    """float64 numbers close to the points, which are zeros of a function."""
+    return np.array([float(x) * (1 + way) for x in points for way in (1e-3, -1e-4, 1e-6, -1e-9)])
+
+
+def log_size(x):
+    return mp.log(abs(mp.gamma(x)))
+
+
+def ones(count):
+    """Where |gamma(x)| = 1 below -2: on both sides of the middle of each interval between whole numbers."""
+    out = []
+    for n in range(2, 2 + count):
+        for lo, hi in ((n + .001, n + .5), (n + .5, n + .999)):
+            if log_size(-lo) * log_size(-hi) < 0:
+                out.append(mp.findroot(lambda x: log_size(-x), (lo, hi), solver='anderson', tol=1e-50))
+    return [-x for x in out]
+
+
+# Rows of double arguments, of float64 alone, within 1e-13: "z operator x - value".
+ZEROS = [
+    ('special_bessel_j0', lambda x: mp.besselj(0, x), beside([mp.besseljzero(0, 1), mp.besseljzero(0, 2)])),
+    ('special_bessel_j1', lambda x: mp.besselj(1, x), beside([mp.besseljzero(1, 1), mp.besseljzero(1, 2)])),
+    ('special_bessel_y0', lambda x: mp.bessely(0, x), np.append(beside([mp.besselyzero(0, 1)])[:2], [5e-324, 1e-310])),
+    ('special_airy_ai', mp.airyai, -np.exp(np.random.default_rng(9).uniform(np.log(60), np.log(3e5), 24))),
+    ('lgamma', log_size, np.concatenate([beside(ones(5)), np.random.default_rng(10).uniform(-20, -2, 24)])),
+    ('special_scaled_modified_bessel_k0', lambda x: mp.besselk(0, x) * mp.exp(x), np.array([5e-324, 1e-310])),
+]
+
+
 def call(name, *args):
     args = [torch.tensor(x, dtype=torch.float64) for x in args]
     if name == 'polygamma':
@@ -155,6 +186,10 @@ def main():
             if not differs(name, args):
                 shown = [repr(x) for x in args] + ['-'] * (2 - len(args))
                 rows.append('= %s %s %r' % (name, ' '.join(shown), call(name, *args)))
+    for name, function, sample in ZEROS:
+        for x in sample:
+            value = function(mp.mpf(float(x)))
+            rows.append('z %s %r - %r' % (name, float(x), float(value)))
     with open(os.path.join(sys.argv[1], 'special.txt'), 'w') as f:
         f.writelines(row + '\n' for row in rows)
 

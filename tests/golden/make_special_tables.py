@@ -70,10 +70,18 @@ def between(lo, hi):
     return lambda t: (hi - lo) / 2 * t + (hi + lo) / 2
 
 
+# Brackets of the first places where |gamma(x)| = 1, x < -2, which gamma_ones holds in two parts.
+GAMMA_ONES = [(-2.47, -2.45), (-2.76, -2.73), (-3.15, -3.13), (-3.956, -3.955), (-4.04, -4.039), (-4.992, -4.991),
+              (-5.0083, -5.0081), (-5.99862, -5.9986), (-6.00139, -6.00137), (-6.99981, -6.9998)]
+
+
 def gamma_tables():
     show('stirling', [mp.bernoulli(2 * k) / (2 * k * (2 * k - 1)) for k in range(1, 10)])
     show('digamma_series', [mp.bernoulli(2 * k) / (2 * k) for k in range(1, 10)])
     show('zeta_series', [mp.bernoulli(2 * k) / mp.factorial(2 * k) for k in range(1, 13)])
+    ones = [mp.findroot(lambda x: mp.log(abs(mp.gamma(x))), start, solver='anderson', tol=1e-60)
+            for start in GAMMA_ONES]
+    show('gamma_ones', [part for x in ones for part in (float(x), x - float(x))])
     fit('gamma_near_two', lambda t: mp.loggamma(2 + t / 2) / (t / 2) if t else mp.psi(0, 2))
 
 
@@ -161,7 +169,8 @@ def bessel_tables():
             x = mp.sqrt(32 * (t + 1))
             x = x if x else mp.mpf(10) ** -25
             if order == 0:
-                return mp.bessely(0, x) - 2 / mp.pi * mp.log(x) * mp.besselj(0, x)
+                zero = mp.besselyzero(0, 1)
+                return (mp.bessely(0, x) - 2 / mp.pi * mp.log(x / zero) * mp.besselj(0, x)) / (x * x - zero * zero)
             return (mp.bessely(1, x) - 2 / mp.pi * (mp.log(x) * mp.besselj(1, x) - 1 / x)) / x
         fit('y%d_small' % order, other)
         def phase(t, which, order=order):
