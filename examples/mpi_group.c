@@ -7,8 +7,9 @@
    communicators that it has: examples/digits_mpi.c.
 
    Every call is a non-blocking one of MPI, which moves on while this process is inside of MPI: when it begins something
-   or waits.  Memory is the host's (opd_group_device_add has NCCL
-   move that of GPUs).  MPI sums float16 and bfloat16 by the functions below, in float.  Threads: with
+   or waits.  Memory is the host's, and that of GPUs where MPI says that it is aware of CUDA (OPD_MPI_CUDA=0 or 1 says so
+   in its place); reductions by the functions below go by way of the host.  opd_group_device_add has NCCL move that of
+   GPUs.  MPI sums float16 and bfloat16 by the functions below, in float.  Threads: with
    MPI_THREAD_MULTIPLE any, with MPI_THREAD_SERIALIZED one after the other (this file sees to that), otherwise the main
    main thread alone, which is an error of the others.
 
@@ -20,6 +21,9 @@
 #include <errno.h>
 #include <limits.h>
 #include <mpi.h>
+#if defined(OPEN_MPI)
+#include <mpi-ext.h>                              /* MPIX_Query_cuda_support */
+#endif
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -383,7 +387,9 @@ static int mpi_group_call(const mpi_group *group, const opd_transfer *transfer, 
         return MPI_Ialltoallv(send, counts, counts + group->size, type, recv, counts + 2 * group->size,
                               counts + 3 * group->size, type, group->comm, request);
     case OPD_COLLECTIVE_BROADCAST:
-        if (here && send != recv && count) { memcpy(recv, send, (size_t)count * opd_dtype_size(transfer->dtype)); }
+        if (here && send != recv && count) {      /* by MPI, which knows what memory it is */
+            (void)MPI_Sendrecv(send, count, type, 0, 0, recv, count, type, 0, 0, MPI_COMM_SELF, MPI_STATUS_IGNORE);
+        }
         return MPI_Ibcast(recv, count, type, root, group->comm, request);
     case OPD_COLLECTIVE_REDUCE:
         return MPI_Ireduce(here ? from : send, here ? recv : NULL, count, type, op, root, group->comm, request);
@@ -456,6 +462,32 @@ static int mpi_group_test(void *user, void *its, int64_t wait_us) {
     free(request);
     return 1;
 }
+/* Whether MPI takes memory of CUDA, where it is asked for a GPU's. */
+static int mpi_group_cuda(void) {
+    const char *const said = getenv("OPD_MPI_CUDA");
+    int is = 0;
+    if (said && *said) { return *said == '1'; }
+#if defined(MPIX_CUDA_AWARE_SUPPORT)
+    is = MPIX_Query_cuda_support();
+#elif defined(MPIX_GPU_SUPPORT_CUDA)
+    if (MPIX_GPU_query_support(MPIX_GPU_SUPPORT_CUDA, &is) != MPI_SUCCESS) { is = 0; }
+#endif
+    return is;
+}
+static bool mpi_group_takes(void *user, opd_device device, const opd_transfer *transfer) {
+    static int cuda = -1;
+    (void)user;
+    if (cuda < 0) { cuda = mpi_group_cuda(); }
+    if (device.type != OPD_CUDA || !cuda) { return false; }
+    if (!transfer || (transfer->kind != OPD_COLLECTIVE_ALL_REDUCE && transfer->kind != OPD_COLLECTIVE_REDUCE &&
+                      transfer->kind != OPD_COLLECTIVE_REDUCE_SCATTER)) { return true; }
+    const MPI_Op op = mpi_group_op(transfer->reduction == OPD_REDUCTION_AVG ? OPD_REDUCTION_SUM : transfer->reduction,
+                                   transfer->dtype);
+    for (int i = 0; i < 16; i++) {                /* those of this file read what the host has */
+        if ((i / 4 < 2 || i % 4 > 1) && op == mpi_group_ops[i / 4][i % 4]) { return false; }
+    }
+    return true;
+}
 static void mpi_group_destroy(void *user) {
     mpi_group *const group = (mpi_group *)user;
     int finalized = 0;
@@ -489,6 +521,7 @@ static int mpi_group_table(MPI_Comm comm, opd_group_desc *desc) {
     desc->split = mpi_group_split;
     desc->destroy = mpi_group_destroy;
     desc->abandon = mpi_group_abandon;
+    desc->takes = mpi_group_takes;
     desc->user = group;
     return 0;
 }

@@ -182,9 +182,10 @@ check_cuda_emulated_mpi() {
     quiet env OMPI_CC="$quick_c" MPICH_CC="$quick_c" mpicc$kind -O0 -I"$root" "$root/tests/cuda/nccl_mpi.c" "$tmp/implementation.o" \
         "$tmp/emulated.o" -o "$tmp/nccl_mpi" $emulated_lib
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OPD_NCCL="$tmp/nccl_mpi.so" OPD_EMU_DEVICES=2 OPD_EMU_ASYNC=1
-    for ranks in 2 3; do
+    for ranks in 2 3 2; do
         quiet_out=$(timeout 200 $mpirun -n $ranks "$tmp/nccl_mpi" 2>&1) || quiet_out="status $?: $quiet_out"
         [ "$quiet_out" = "$ranks ranks with devices: right" ] || printf '%s\n' "$quiet_out" | tail -n 20
+        [ $ranks = 2 ] || export OPD_MPI_CUDA=1   # the last time by an MPI that takes device memory
     done
 }
 check_cuda_emulated_plugin() {

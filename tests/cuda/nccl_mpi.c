@@ -83,12 +83,37 @@ static double trained(opd_group *group, opd_device where, bool sharded) {
     return loss;
 }
 
+/* The same by an MPI that takes the device's memory, as the emulation's is. */
+static int by_mpi(opd_group *world) {
+    gpu = opd_device_of(OPD_CUDA, rank_here % 2);
+    (void)opd_device_set(gpu);
+    OPD_SCOPE {
+        const double alone = trained(opd_group_find("self"), opd_device_of(OPD_CPU, -1), false);
+        opd_tensor *const x = numbers(4, rank_here, 1, gpu);
+        const int64_t before = opd_cpu_fallback_count();
+        OK(is(opd_all_reduce(x, "max", "world"), gpu, 4, size_here - 1, 1));              /* a function of mpi_group.c */
+        OK(opd_cpu_fallback_count() == before + 1);
+        OK(is(opd_all_reduce(x, "avg", "world"), gpu, 4, (size_here - 1) / 2.0, 1));
+        OK(is(opd_broadcast(x, 0, "world"), gpu, 4, 0, 1));
+        OK(opd_cpu_fallback_count() == before + 1);
+        OK(fabs(trained(world, gpu, false) - alone) < 1e-5);
+        OK(fabs(trained(world, gpu, true) - alone) < 1e-5);
+        collectives(world, gpu);
+        OK(opd_cpu_fallback_count() == before + 2);
+    }
+    const int wrong = mistakes;
+    if (rank_here == 0) { printf("%d ranks with devices: %s\n", size_here, wrong ? "mistakes" : "right"); }
+    mpi_group_end(world);
+    return opd_finish() || wrong ? 1 : 0;
+}
+
 int main(void) {
     gpu = opd_device_of(OPD_CUDA, -1);
     opd_group *const world = mpi_group_begin();
     if (!world) { return opd_finish(); }
     rank_here = opd_group_rank(world);
     size_here = opd_group_size(world);
+    if (getenv("OPD_MPI_CUDA")) { return by_mpi(world); }
     OPD_SCOPE {
         const double alone = trained(opd_group_find("self"), opd_device_of(OPD_CPU, -1), false);
         OK(mpi_group_device(world, &gpu) == 0);
