@@ -88,6 +88,7 @@ for kind in openmpi mpich ''; do
         run "$title killed rank, its checkpoint" 2 '^2 ranks: right' "$tmp/test" --loads "$tmp/checkpoint"
         rm -rf "$tmp/checkpoint"
     fi
+    run "$title one thread" 2 '^2 ranks: right' "$tmp/test" --one-thread
     OPD_MPI_CHECKED=1; export OPD_MPI_CHECKED
     run "$title mpi_ranks, checked" 3 '^3 ranks: right' "$tmp/test"
     unset OPD_MPI_CHECKED

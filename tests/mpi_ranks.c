@@ -226,6 +226,31 @@ static void checks(void) {
 }
 
 
+/* A gradient that is no number on the last rank is none on any: all of them leave the step out, and go on alike. */
+static void gradients_that_are_none(opd_group *world) {
+    opd_tensor *param = opd_tensor_set_requires_grad(numbers(4, 1, 0, OPD_FLOAT32), true);
+    opd_parallel *const parallel = opd_data_parallel(&param, 1, world, NULL);
+    opd_optimizer *const sgd = opd_sgd_new(&param, 1, NULL);
+    opd_scaler *const scaler = opd_scaler_new(NULL);
+    for (int step = 0; step < 3; step++) {
+        OPD_SCOPED;
+        const double factor = step == 1 && rank_here == size_here - 1 ? (double)NAN : 1;
+        opd_tensor *const before = opd_clone(opd_detach(param));
+        OK(opd_parallel_begin(parallel, rank_here + 1) > 0);
+        OK(opd_backward(opd_scaler_scale(scaler, opd_sum(opd_mul_Scalar(param, OPD_V(factor))))) == 0);
+        OK(isnan(opd_item_f64(opd_select(opd_tensor_grad(param), 0, 3))) == (step == 1));
+        OK(opd_scaler_step(scaler, sgd) >= 0 && opd_scaler_update(scaler, 0) == 0);
+        OK((opd_equal(opd_detach(param), before).u.i != 0) == (step == 1));
+        OK(opd_optimizer_zero_grad(sgd) == 0);
+    }
+    OK(opd_scaler_get(scaler).scale < 65536);
+    opd_tensor *const most = opd_all_reduce(opd_detach(param), "max", "world");
+    OK(opd_equal(most, opd_detach(param)).u.i != 0);
+    opd_parallel_free(parallel);
+    opd_optimizer_free(sgd);
+    opd_scaler_free(scaler);
+}
+
 /* A chain of layers, trained by Adam, with parts of parameters on each rank or with all of them.  Returns how many
    bytes the library had at once, at most, after the parameters were there. */
 enum { LAYERS = 8, WIDTH = 256, ROWS = 8, TURNS = 4 };
@@ -333,6 +358,30 @@ static int dies(opd_group *world, const char *folder) {
     mpi_group_end(world);                         /* ends the job with the error */
     return opd_finish();
 }
+/* An MPI that only the main thread may call: others are told so, and nobody waits for them. */
+static void *beside(void *user) {
+    (void)user;
+    OPD_SCOPE {
+        OK(!opd_all_reduce(numbers(4, 0, 1, OPD_FLOAT32), "sum", "world"));
+        OK(failed_with("MPI was begun with MPI_THREAD_FUNNELED: only the main thread may use it"));
+    }
+    return NULL;
+}
+static int by_one_thread(void) {
+    pthread_t thread;
+    int level;
+    (void)MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level);
+    opd_group *const world = mpi_group_begin();
+    if (!world || level != MPI_THREAD_FUNNELED) { return 1; }
+    rank_here = opd_group_rank(world);
+    size_here = opd_group_size(world);
+    OK(pthread_create(&thread, NULL, beside, NULL) == 0 && pthread_join(thread, NULL) == 0);
+    OPD_SCOPE { OK(is(opd_all_reduce(numbers(4, 0, 1, OPD_FLOAT32), "sum", "world"), 4, 0, size_here)); }
+    if (rank_here == 0) { printf("%d ranks: %s\n", size_here, mistakes ? "mistakes" : "right"); }
+    mpi_group_end(world);
+    (void)MPI_Finalize();
+    return opd_finish() || mistakes ? 1 : 0;
+}
 /* The same group from a plug-in. */
 static int with_plugin(const char *path) {
     opd_plugin *const plugin = opd_library_load(path);
@@ -352,6 +401,7 @@ static int with_plugin(const char *path) {
 
 int main(int argc, char **argv) {
     if (argc > 2 && strcmp(argv[1], "--plugin") == 0) { return with_plugin(argv[2]); }
+    if (argc > 1 && strcmp(argv[1], "--one-thread") == 0) { return by_one_thread(); }
     opd_group *const world = mpi_group_begin();
     if (!world) { return opd_finish(); }
     rank_here = opd_group_rank(world);
@@ -381,6 +431,7 @@ int main(int argc, char **argv) {
         parts(world);
         overlaps();
         shards(world, false);
+        gradients_that_are_none(world);
         if (argc > 1 && strcmp(argv[1], "--checks") == 0) { checks(); }
     }
     const int wrong = mistakes;
