@@ -141,7 +141,7 @@ check_cuda_first_run_without_gpu() {
     return 0
 }
 check_cuda_emulated_sanitized() {
-    flags='-g -O0 -DOPD_NO_CACHE -fsanitize=address'
+    flags='-g1 -O0 -DOPD_NO_CACHE -fsanitize=address'
     quiet $quick_c $flags -I"$root" "$root/tests/test_cuda.c" -c -o "$tmp/s_tests.o"
     quiet $quick_c $flags -I"$root" -c "$tmp/implementation.c" -o "$tmp/s_implementation.o"
     quiet $quick $flags -std=c++17 -I"$root/tests/cuda" -I"$root" -x c++ -c "$root/opdispatch_cuda.cu" -o "$tmp/s_emulated.o"

@@ -23,7 +23,8 @@ static void count_sizes(void *user, int is_error, const char *text) {
 }
 /* The cache is a folder of its own.  False: there is no compiler. */
 static bool begin(void) {
-    if (system("${CC:-cc} --version >/dev/null 2>&1") != 0) { return false; }
+    check_quick_compiler();
+    if (system("${CC:-cc} -v >/dev/null 2>&1") != 0) { return false; }
     if (!*folder) {
         (void)snprintf(folder, sizeof folder, "/tmp/opd_compile.XXXXXX");
         CHECK(mkdtemp(folder) != NULL);

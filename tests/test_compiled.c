@@ -46,12 +46,17 @@ typedef struct entry {
 #define UNIT_COMPILER "gcc"
 #endif
 #endif
-static bool have_compiler(void) { return system("${CC:-cc} --version >/dev/null 2>&1") == 0; }
+static bool have_compiler(void) {
+    check_quick_compiler();
+    return system("${CC:-cc} -v >/dev/null 2>&1") == 0;
+}
 static bool knows_this_machine(void) {
     return system("${CC:-cc} -march=native -E -x c /dev/null >/dev/null 2>&1") == 0;
 }
 /* One that takes a tenth of the time, for what another one has compiled in another dtype. */
-static const char *quick_compiler(void) { return system("tcc -v >/dev/null 2>&1") == 0 ? "tcc" : "${CC:-cc}"; }
+static const char *quick_compiler(void) {
+    return system("tcc -v >/dev/null 2>&1 && [ \"${CC:-cc}\" != tcc ]") == 0 ? "tcc" : UNIT_COMPILER;
+}
 static const char *new_folder(void) {
     (void)snprintf(folder, sizeof folder, "/tmp/opd_compiled.XXXXXX");
     return mkdtemp(folder);
