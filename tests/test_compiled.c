@@ -156,7 +156,7 @@ static void run_unit(const unit *u, const entry *e) {
     read_weights(u, weights, e->weights);
     for (i = 0; i < u->ninputs; i++) { in[i] = opd_data(u->inputs[i]); }
     for (i = 0; i < u->nwant; i++) {
-        got[i] = opd_empty_like(u->want[i]);
+        got[i] = opd_empty(opd_ints_of(opd_sizes(u->want[i]), opd_ndim(u->want[i])), opd_dtype(u->want[i]));
         out[i] = opd_data(got[i]);
     }
     CHECK_INT(e->init(&m, weights, fixed, arena), 0);
@@ -767,6 +767,9 @@ static void add_open_text(const char *text, const char *refused, const char *bod
 }
 #define OPEN_GRAPH "graph(%x, %table):\n  %zero : int = prim::Constant[value=0]()\n  %one : int = prim::Constant[value=1]()\n" \
     "  %none : NoneType = prim::Constant()\n  %n : int = aten::size(%x, %zero)\n"
+#define TWICE_IF "  %two_ : int = prim::Constant[value=2]()\n  %r : Tensor = prim::If(%is)\n    block0():\n" \
+    "      %t : Tensor = aten::mul(%x, %two_)\n      -> (%t)\n    block1():\n      -> (%x)\n" \
+    "  %s = aten::add(%r, %one)\n  return (%s)\n"
 TEST(graphs_that_ask_for_an_open_size) {
     if (!have_compiler()) { SKIP("no cc"); }
     CHECK_OR_RETURN(new_folder() != NULL);
@@ -797,7 +800,101 @@ TEST(graphs_that_ask_for_an_open_size) {
         "  return (%r)\n");
     add_open_text("cubes", "depends on the open size", OPEN_GRAPH
         "  %two : int = aten::mul(%n, %n)\n  %three : int = aten::mul(%two, %n)\n  %r = aten::mul(%x, %three)\n  return (%r)\n");
+    /* what is decided by a size that nobody looked at */
+    add_open_text("one of them", "depends on the open size", OPEN_GRAPH
+        "  %ten : int = prim::Constant[value=10]()\n  %is : bool = aten::eq(%n, %ten)\n" TWICE_IF);
+    add_open_text("sixteenths", "depends on the open size", OPEN_GRAPH
+        "  %by : int = prim::Constant[value=16]()\n  %rest : int = aten::remainder(%n, %by)\n"
+        "  %is : bool = aten::eq(%rest, %zero)\n" TWICE_IF);
+    add_open_text("lists", "depends on the open size", OPEN_GRAPH
+        "  %ten : int = prim::Constant[value=10]()\n  %sizes : int[] = aten::size(%x)\n"
+        "  %these : int[] = prim::ListConstruct(%ten)\n  %is : bool = aten::eq(%sizes, %these)\n" TWICE_IF);
+    add_open_text("whole rests", "depends on the open size", OPEN_GRAPH
+        "  %by : int = prim::Constant[value=12]()\n  %rest : int = aten::remainder(%n, %by)\n"
+        "  %is : bool = aten::lt(%rest, %by)\n" TWICE_IF);
+    add_open_text("a number", "depends on the open size", OPEN_GRAPH
+        "  %ten : int = prim::Constant[value=10]()\n  %is : int = aten::sub(%n, %ten)\n" TWICE_IF);
+    /* what follows for all of them */
+    add_open_text("always", NULL, OPEN_GRAPH
+        "  %most : int = prim::Constant[value=70]()\n  %square : int = aten::mul(%n, %n)\n"
+        "  %a : bool = aten::le(%n, %most)\n  %b : bool = aten::lt(%square, %n)\n  %c : bool = aten::ne(%n, %zero)\n"
+        "  %d : bool = aten::__not__(%b)\n  %e : bool = aten::__and__(%a, %c)\n  %is : bool = aten::__and__(%d, %e)\n"
+        TWICE_IF);
+    add_open_text("parts", NULL, OPEN_GRAPH
+        "  %two : int = prim::Constant[value=2]()\n  %double : int = aten::mul(%n, %two)\n"
+        "  %more : int = aten::add(%double, %one)\n  %half : int = aten::floordiv(%more, %two)\n"
+        "  %rest : int = aten::remainder(%more, %two)\n  %larger : int = prim::max(%half, %rest)\n"
+        "  %is : bool = aten::eq(%larger, %n)\n" TWICE_IF);
     run_units(quick_compiler(), "");
+    remove_folder();
+}
+/* The larger one of two sizes, whose ranges have more or less in common, and what the smaller one leaves. */
+TEST(two_open_sizes_that_are_compared) {
+    static const struct { int64_t least, most; bool written; } all[] = {{61, 900, false}, {64, 900, true}, {1, 61, false}};
+    static const char *const ends[] = {"  %larger : int = prim::max(%n, %m)\n  %r = aten::mul(%x, %larger)\n  return (%r)\n",
+        "  %one : int = prim::Constant[value=1]()\n  %r = aten::slice(%x, %zero, %zero, %m, %one)\n  return (%r)\n"};
+    const int open[2] = {0, -1}, open_2[2] = {-1, 0};
+    size_t i;
+    opd_tensor *const in[2] = {numbers(23, 40, 0.1), numbers(70, -1, 0.2)};
+    CHECK_OR_RETURN(new_folder() != NULL);
+    for (i = 0; i < 2 * sizeof all / sizeof *all; i++) {
+        char text[600];
+        opd_c_options o;
+        opd_graph *g;
+        (void)snprintf(text, sizeof text,
+            "graph(%%x, %%y):\n  %%zero : int = prim::Constant[value=0]()\n  %%n : int = aten::size(%%x, %%zero)\n"
+            "  %%m : int = aten::size(%%y, %%zero)\n%s", ends[i % 2]);
+        g = opd_graph_parse(text);
+        CHECK_OR_RETURN(g != NULL);
+        memset(&o, 0, sizeof o);
+        o.open = open;
+        o.least = 1;
+        o.most = 64;
+        o.open_2 = open_2;
+        o.least_2 = all[i / 2].least;
+        o.most_2 = all[i / 2].most;
+        CHECK_INT(opd_graph_write_c(g, in, 2, folder, &o), all[i / 2].written ? 0 : -1);
+        CHECK(all[i / 2].written || strstr(opd_error_message(), "open size"));
+        opd_error_clear();
+        opd_graph_free(g);
+    }
+    remove_folder();
+}
+static int squares(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    opd_tensor *const x = in[0];
+    (void)user;
+    (void)n;
+    out[0] = opd_relu(opd_sub(opd_unsqueeze(x, 1), x));
+    out[1] = opd_argmax(out[0]);
+    return out[1] ? 2 : -1;
+}
+/* Where a long has 32 bits, the square of a size may be larger: such a size is out of range there. */
+TEST(squares_of_open_sizes_in_a_small_long) {
+    static const struct { int64_t most; bool checked; } all[] = {{46000, false}, {50000, true}};
+    const int open[1] = {0};
+    size_t i;
+    opd_tensor *const in[1] = {numbers(23, -1, 0.1)};
+    opd_graph *const g = opd_graph_trace(squares, NULL, in, 1, NULL);
+    CHECK_OR_RETURN(g != NULL && new_folder() != NULL);
+    for (i = 0; i < sizeof all / sizeof *all; i++) {
+        static char text[100000];
+        char path[120];
+        opd_c_options o;
+        FILE *file;
+        memset(&o, 0, sizeof o);
+        o.open = open;
+        o.least = 1;
+        o.most = all[i].most;
+        CHECK_INT(opd_graph_write_c(g, in, 1, folder, &o), 0);
+        (void)snprintf(path, sizeof path, "%s/model.c", folder);
+        file = fopen(path, "rb");
+        CHECK_OR_RETURN(file != NULL);
+        memset(text, 0, sizeof text);
+        CHECK(fread(text, 1, sizeof text - 1, file) > 100);
+        (void)fclose(file);
+        CHECK_INT(strstr(text, "sizeof open_size < 8") != NULL, all[i].checked);
+    }
+    opd_graph_free(g);
     remove_folder();
 }
 TEST(bad_open_sizes) {
