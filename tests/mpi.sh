@@ -97,7 +97,7 @@ for kind in openmpi mpich ''; do
     fi
     object sanitized -O0 $sanitize
     if build "$title sanitized" "$tmp/asan" -O0 $sanitize "$tmp/tests/mpi_ranks.c" "$object"; then
-        for ranks in 2 4; do run "$title sanitized -n $ranks" $ranks "^$ranks ranks: right" "$tmp/asan"; done
+        for ranks in 2 4; do run "$title sanitized -n $ranks" $ranks "^$ranks ranks: right" "$tmp/asan" --checks; done
     fi
     object plain -O1
     # the same losses and accuracies, by as many ranks as one likes

@@ -149,7 +149,7 @@ static int tests(void *user, void *request, int64_t wait_us) { (void)user; (void
 static void buckets(double most) {
     static model m;
     static kernels k;
-    const settings s = {2, 16, 4, 1, 1, 1, 1, NULL, NULL, NULL};
+    const settings s = {2, 16, 4, 1, 1, 1, 1, NULL, NULL, NULL, false};
     opd_parallel_options options = {0};
     opd_group_desc desc = {0};
     int bucket[PIECES];
