@@ -787,6 +787,28 @@ TEST(ranks_train_as_one_process_does) {
         CHECK(memcmp(again.weights, several.weights, sizeof again.weights) == 0);
     }
 }
+/* Libraries move on while they are called: what is on its way is asked for each time that a gradient arrives. */
+static void moves_on(opd_group *group, int rank, void *user) {
+    opd_tensor *params[4], *sum = NULL;
+    opd_parallel_options options;
+    (void)user;
+    (void)rank;
+    memset(&options, 0, sizeof options);
+    options.bucket_bytes = 4;
+    for (int i = 0; i < 4; i++) { params[i] = opd_tensor_set_requires_grad(floats(10, i, 1), true); }
+    opd_parallel *const parallel = opd_data_parallel(params, 4, group, &options);
+    for (int i = 0; i < 4; i++) {
+        opd_tensor *const part = opd_sum(opd_mul(params[i], params[i]));
+        sum = sum ? opd_add(sum, part) : part;
+    }
+    CHECK_INT(opd_backward(sum), 0);
+    opd_parallel_free(parallel);
+}
+TEST(communication_moves_on_while_backward_goes_on) {
+    __atomic_store_n(&thread_polls, 0, __ATOMIC_RELAXED);
+    all_ranks(2, moves_on, false);
+    CHECK(__atomic_load_n(&thread_polls, __ATOMIC_RELAXED) >= 4);
+}
 TEST(parameters_may_be_left_out) {
     static training one, several;
     plain_run(&one);

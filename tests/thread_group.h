@@ -202,8 +202,10 @@ static inline bool thread_may_end(const thread_world *world, const thread_reques
     return request->transfer.kind == OPD_COLLECTIVE_SEND || request->received ||
         (request->has_read && world->read[request->call] == world->size);
 }
+static int thread_polls;                          /* how often somebody asked who does not wait */
 static inline int thread_test(void *user, void *request, int64_t wait_us) {
     thread_rank *const its = (thread_rank *)user;
+    if (wait_us == 0) { (void)__atomic_add_fetch(&thread_polls, 1, __ATOMIC_RELAXED); }
     (void)pthread_mutex_lock(&its->world->lock);
     const bool lost = its->world->abandoned[0] && !thread_may_end(its->world, (const thread_request *)request);
     const bool done = lost || thread_try(its, (thread_request *)request);
