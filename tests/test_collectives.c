@@ -809,6 +809,41 @@ TEST(communication_moves_on_while_backward_goes_on) {
     all_ranks(2, moves_on, false);
     CHECK(__atomic_load_n(&thread_polls, __ATOMIC_RELAXED) >= 4);
 }
+/* Gradients of several parts of a step, which ranks divide differently, each time; some have none in the last one.  Each
+   example's loss is its number times the parameter, so that gradients are means of numbers: (1 + 1 + 1 + 5) / 4, then 2,
+   then (3 + 3 + 9) / 3.  The second parameter is in the first part alone. */
+static void adds_up(opd_group *group, int rank, void *user) {
+    static const int counts[3][2] = {{3, 1}, {1, 0}, {2, 1}};
+    static const double numbers[3][2] = {{1, 5}, {2, 0}, {3, 9}};
+    const int parts = *(const int *)user;
+    opd_tensor *params[2] = {floats(1, 1, 0), floats(1, 1, 0)};
+    opd_parallel_options options;
+    memset(&options, 0, sizeof options);
+    options.find_unused = true;
+    for (int i = 0; i < 2; i++) { params[i] = opd_tensor_set_requires_grad(params[i], true); }
+    opd_parallel *const parallel = opd_data_parallel(params, 2, group, &options);
+    for (int round = 0; round < 2; round++) {     /* once by the first order, once by buckets */
+        for (int k = 0; k < parts; k++) {
+            (void)opd_parallel_sync_set(parallel, k == parts - 1);
+            CHECK_INT(opd_parallel_begin(parallel, counts[k][rank]), counts[k][0] + counts[k][1]);
+            if (counts[k][rank] == 0) { continue; }
+            opd_tensor *loss = opd_mul_Scalar(params[0], OPD_V(numbers[k][rank]));
+            if (k == 0) { loss = opd_add(loss, opd_mul_Scalar(params[1], OPD_V(numbers[k][rank]))); }
+            CHECK_INT(opd_backward(opd_sum(loss)), 0);
+        }
+        CHECK_NEAR(opd_item_f64(opd_tensor_grad(params[0])), parts == 2 ? 4 : 9, 1e-5);
+        CHECK_NEAR(opd_item_f64(opd_tensor_grad(params[1])), 2, 1e-5);
+        for (int i = 0; i < 2; i++) { CHECK_INT(opd_tensor_set_grad(params[i], NULL), 0); }
+    }
+    opd_parallel_free(parallel);
+}
+TEST(parts_of_a_step_may_be_divided_differently) {
+    for (int parts = 2; parts < 4; parts++) {
+        static char messages[RANKS_MOST][600];
+        run_ranks(2, adds_up, &parts, false, 20000, messages);
+        for (int rank = 0; rank < 2; rank++) { CHECK_STR(messages[rank], ""); }
+    }
+}
 TEST(parameters_may_be_left_out) {
     static training one, several;
     plain_run(&one);
