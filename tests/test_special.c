@@ -114,7 +114,8 @@ TEST(numbers_do_not_depend_on_their_neighbours) {
         "lgamma", "digamma", "erf", "erfc", "erfinv", "sinc", "logit", "special_erfcx", "special_ndtri",
         "special_log_ndtr", "special_entr", "special_i1", "special_i1e", "special_bessel_j0", "special_bessel_j1",
         "special_bessel_y0", "special_bessel_y1", "special_spherical_bessel_j0", "igamma", "igammac", "xlogy.Tensor",
-        "atan2"};
+        "atan2", "special_hermite_polynomial_h", "special_hermite_polynomial_he", "special_laguerre_polynomial_l",
+        "special_legendre_polynomial_p"};
     const double odd[] = {0, -0.0, 1, -1, 2, -3, 0.5, INFINITY, -INFINITY, NAN, 1e300, -1e300, 1e-300, 3e7};
     enum { COUNT = 150, ODD = sizeof odd / sizeof *odd };
     double x[COUNT], y[COUNT];
@@ -147,5 +148,19 @@ TEST(numbers_do_not_depend_on_their_neighbours) {
             CHECK_INT(wrong, 0);
         }
     }
+}
+/* Polynomials of one degree, or at one place, are those of as many degrees and places. */
+TEST(polynomials_take_a_scalar_for_either) {
+    opd_tensor *x = opd_linspace(OPD_V(-2.5), OPD_V(2.5), 70, OPD_FLOAT32);
+    opd_tensor *n = opd_full(OPD_INTS(70), OPD_V(5), OPD_FLOAT32);
+    opd_tensor *fixed = opd_full(OPD_INTS(70), OPD_V(0.75), OPD_FLOAT32);
+    opd_tensor *degrees = opd_fmod_Scalar(opd_arange(OPD_V(70), OPD_FLOAT32), OPD_V(40));
+    CHECK(opd_equal(opd_special_legendre_polynomial_p(x, n),
+                    opd_special_legendre_polynomial_p_n_scalar(x, OPD_V(5))).u.i);
+    CHECK(opd_equal(opd_special_laguerre_polynomial_l(x, n),
+                    opd_special_laguerre_polynomial_l_n_scalar(x, OPD_V(5))).u.i);
+    CHECK(opd_equal(opd_special_hermite_polynomial_h(fixed, degrees),
+                    opd_special_hermite_polynomial_h_x_scalar(OPD_V(0.75), degrees)).u.i);
+    CHECK(opd_ok());
 }
 CHECK_MAIN()
