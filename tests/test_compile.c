@@ -95,6 +95,42 @@ TEST(a_size_that_is_open) {
     opd_graph_free(graph);
     opd_release(weight);
 }
+/* Blocks inside of blocks are looked at once each. */
+TEST(deep_conditions) {
+    enum { DEPTH = 40 };
+    static char text[40000];
+    size_t at;
+    int k;
+    opd_graph *graph;
+    opd_compiled *compiled;
+    if (!begin()) { SKIP("no cc"); }
+    at = (size_t)snprintf(text, sizeof text, "graph(%%x):\n  %%one : int = prim::Constant[value=1]()\n"
+                          "  %%n : int = aten::dim(%%x)\n  %%yes : bool = aten::gt(%%n, %%one)\n");
+    for (k = 0; k < DEPTH; k++) {
+        at += (size_t)snprintf(text + at, sizeof text - at, "%*s%%r%d : Tensor = prim::If(%%yes)\n%*sblock0():\n", 2 + 4 * k, "",
+                               k, 4 + 4 * k, "");
+    }
+    at += (size_t)snprintf(text + at, sizeof text - at, "%*s%%r%d = aten::mul(%%x, %%x)\n", 2 + 4 * k, "", k);
+    for (; k > 0; k--) {
+        at += (size_t)snprintf(text + at, sizeof text - at, "%*s-> (%%r%d)\n%*sblock1():\n%*s-> (%%x)\n", 2 + 4 * k, "", k, 4 * k,
+                               "", 2 + 4 * k, "");
+    }
+    (void)snprintf(text + at, sizeof text - at, "  return (%%r0)\n");
+    graph = opd_graph_parse(text);
+    if (!graph) { printf("%s\n%s\n", opd_error_message(), text); }
+    CHECK_OR_RETURN(graph != NULL);
+    compiled = opd_graph_compile(graph, NULL);
+    for (k = 0; k < 2; k++) {
+        OPD_SCOPED;
+        opd_tensor *const x = ramp(3, 4), *got, *want;
+        CHECK_INT(opd_graph_run(graph, &x, 1, &want, 1), 1);
+        CHECK_INT(opd_compiled_function(compiled, &x, 1, &got), 1);
+        CHECK_INT(opd_compiled_reason(compiled) == NULL, k);
+        CHECK(opd_ok() && close_to(got, want));
+    }
+    opd_compiled_free(compiled);
+    opd_graph_free(graph);
+}
 /* What cannot be written for an open size is compiled for each. */
 TEST(a_size_that_cannot_be_open) {
     const int open[1] = {0};
