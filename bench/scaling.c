@@ -615,8 +615,8 @@ static void measure_step(const char *title, const settings *s, int64_t batch, do
         (void)opd_parallel_sync_set(parallel, false);
         train(&m);
         (void)opd_parallel_sync_set(parallel, true);
-        apart = fmin(apart, m.updated - m.begun);
         (void)opd_work_wait(opd_group_barrier(group));
+        apart = fmin(apart, now() - m.begun);     /* the slower rank is waited for, as with communication */
         moved = fmin(moved, sum_alone(group, data, numel, messages));
     }
     m.parallel = parallel;
