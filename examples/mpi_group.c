@@ -47,6 +47,8 @@ typedef struct mpi_request {
     MPI_Request request;
     double looked, missed;       /* when peers were looked at last; since when one is gone, 0: none is */
     int *counts;                 /* [4, size] of an all-to-all: what is sent, where it begins, what is taken, where */
+    MPI_Datatype type;           /* of a receive: what is expected of the sender */
+    int count, from;
 } mpi_request;
 
 static pthread_mutex_t mpi_group_lock = PTHREAD_MUTEX_INITIALIZER;            /* unless MPI may be called by many */
@@ -402,6 +404,17 @@ static int mpi_group_call(const mpi_group *group, const opd_transfer *transfer, 
     default: return MPI_Ibarrier(group->comm, request);
     }
 }
+/* Fails where a receive that is done got less than it was to get (more is MPI's own error); 0 or -1. */
+static int mpi_group_received(const mpi_request *request, const MPI_Status *status) {
+    int got = 0;
+    if (request->type == MPI_DATATYPE_NULL || MPI_Get_count(status, request->type, &got) != MPI_SUCCESS ||
+        got == request->count) { return 0; }
+    if (got == MPI_UNDEFINED) {
+        return opd_fail(OPD_ERROR_SHAPE, "rank %d sent no whole number of elements", request->from);
+    }
+    return opd_fail(OPD_ERROR_SHAPE, "rank %d sent %d element(s), and %d are received", request->from, got,
+                    request->count);
+}
 static int mpi_group_start(void *user, const opd_transfer *transfer, void **out) {
     const mpi_group *const group = (const mpi_group *)user;
     const bool reduces = transfer->kind == OPD_COLLECTIVE_ALL_REDUCE || transfer->kind == OPD_COLLECTIVE_REDUCE ||
@@ -417,6 +430,9 @@ static int mpi_group_start(void *user, const opd_transfer *transfer, void **out)
     }
     mpi_request *const request = (mpi_request *)calloc(1, sizeof *request);
     if (!request) { return opd_fail(OPD_ERROR_MEMORY, "no memory"); }
+    request->type = transfer->kind == OPD_COLLECTIVE_RECV ? mpi_group_type(transfer->dtype) : MPI_DATATYPE_NULL;
+    request->count = (int)transfer->count;
+    request->from = transfer->peer;
     int rc = transfer->kind == OPD_COLLECTIVE_ALL_TO_ALL ? mpi_group_counts(group, transfer, request) : 0;
     if (!rc) { rc = mpi_group_enter(); }
     if (!rc) {
@@ -438,12 +454,13 @@ static int mpi_group_test(void *user, void *its, int64_t wait_us) {
     char who[300];
     bool failed = false;
     double until = 0;
-    int done = 0, code = MPI_SUCCESS;
+    int done = 0, code = MPI_SUCCESS, rc = 1;
+    MPI_Status status;
     if (wait_us > 0) { mpi_group_waits++; }
     for (bool again = true; again && !done && !failed && code == MPI_SUCCESS;) {
         failed = mpi_group_enter() != 0;
         if (failed) { break; }
-        code = MPI_Test(&request->request, &done, MPI_STATUS_IGNORE);
+        code = MPI_Test(&request->request, &done, &status);
         const double now = wait_us > 0 ? MPI_Wtime() : 0;
         mpi_group_leave();
         if (until == 0) { until = now + 1e-6 * (double)wait_us; }
@@ -458,9 +475,10 @@ static int mpi_group_test(void *user, void *its, int64_t wait_us) {
         mpi_group_waits--;
     }
     if (!done || failed || code != MPI_SUCCESS) { return failed || code != MPI_SUCCESS ? -1 : 0; }
+    if (mpi_group_received(request, &status)) { rc = -1; }
     free(request->counts);
     free(request);
-    return 1;
+    return rc;
 }
 /* Whether MPI takes memory of CUDA, where it is asked for a GPU's. */
 static int mpi_group_cuda(void) {
@@ -574,7 +592,8 @@ static opd_group *mpi_group_register(const char *name, MPI_Comm comm, bool check
     return group;
 }
 /* Begins MPI, unless that has happened, and registers all ranks as the group "world".  OPD_MPI_CHECKED=1 in the
-   environment makes it a checked one, OPD_MPI_TIMEOUT is how many seconds something may take.  NULL with an error. */
+   environment makes it a checked one, OPD_MPI_TIMEOUT is how many seconds something may take.  An MPI that this begins
+   returns its errors (MPI_ERRORS_RETURN), also to calls of the program's own.  NULL with an error. */
 static opd_group *mpi_group_begin(void) {
     const char *const checked = getenv("OPD_MPI_CHECKED"), *const seconds = getenv("OPD_MPI_TIMEOUT");
     const double limit = seconds ? atof(seconds) : 0;
@@ -583,6 +602,8 @@ static opd_group *mpi_group_begin(void) {
     if (!initialized) {
         (void)MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &level);
         mpi_group_begun = 1;
+        (void)MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);     /* of requests, too, in MPICH */
+        (void)MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     }
     if (!mpi_group_listens) {                     /* unless the program does so itself */
         void (*const was)(int) = signal(SIGTERM, mpi_group_signal);

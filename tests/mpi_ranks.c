@@ -132,6 +132,32 @@ static void batch(opd_group *world) {
         OK(i / 4 == rank_here || is(got[i], i % 2 ? 300000 : 3, 10 * (i / 4) + i % 4, 1));
     }
 }
+/* A message that is shorter or longer than what is received is an error of who receives it; what belongs to a group that
+   is gone is one, too. */
+static void lengths(opd_group *world) {
+    opd_tensor *const x = numbers(6, 1, 1, OPD_FLOAT32), *const y = numbers(8, 1, 1, OPD_FLOAT32);
+    if (rank_here == 0 && size_here > 1) {
+        OK(opd_work_wait(opd_group_send(world, x, 1, 11)) == 0);
+        OK(opd_work_wait(opd_group_send(world, y, 1, 12)) == 0);
+        OK(opd_work_wait(opd_group_send(world, numbers(3, 0, 1, OPD_INT16), 1, 13)) == 0);
+    } else if (rank_here == 1) {
+        OK(opd_work_wait(opd_group_recv(world, numbers(8, 0, 0, OPD_FLOAT32), 0, 11)) < 0);
+        OK(failed_with("rank 0 sent 6 element(s), and 8 are received"));
+        OK(opd_work_wait(opd_group_recv(world, numbers(6, 0, 0, OPD_FLOAT32), 0, 12)) < 0);
+        OK(failed_with("trunc"));
+        OK(opd_work_wait(opd_group_recv(world, numbers(2, 0, 0, OPD_FLOAT32), 0, 13)) < 0);
+        OK(failed_with("rank 0 sent no whole number of elements"));
+    }
+    opd_group *const gone = mpi_group_register("gone", MPI_COMM_WORLD, false, 20000);
+    opd_tensor *param = opd_tensor_set_requires_grad(numbers(4, 0, 1, OPD_FLOAT32), true);
+    opd_parallel *const parallel = opd_data_parallel(&param, 1, gone, NULL);
+    opd_work *const work = opd_group_barrier(gone);
+    opd_work_release(opd_group_barrier(gone));
+    OK(opd_group_unregister(gone) == 0 && opd_work_wait(work) == 0);          /* it has waited for both */
+    OK(opd_parallel_begin(parallel, 1) < 0);
+    OK(failed_with("process group 'gone' is gone"));
+    opd_parallel_free(parallel);
+}
 static void parts(opd_group *world) {
     const int rank = rank_here, size = size_here, next = (rank + 1) % size, last = (rank + size - 1) % size;
     opd_tensor *const mine = numbers(4, 10 * rank, 1, OPD_FLOAT32), *const its = numbers(4, -1, 0, OPD_FLOAT32);
@@ -428,6 +454,7 @@ int main(int argc, char **argv) {
         for (int i = 0; i < 4; i++) { not_numbers(dtypes[i]); }
         pairs();
         batch(world);
+        lengths(world);
         parts(world);
         overlaps();
         shards(world, false);

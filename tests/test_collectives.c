@@ -240,6 +240,31 @@ TEST(mistakes_are_named) {
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "has no derivative here for product");
 }
 
+/* Who still holds a group that is gone is told so. */
+TEST(a_group_that_is_gone_is_an_error) {
+    opd_group_desc desc;
+    opd_tensor *param = opd_tensor_set_requires_grad(floats(3, 1, 1), true);
+    opd_tensor *part = opd_tensor_set_requires_grad(floats(3, 1, 1), true);
+    memset(&desc, 0, sizeof desc);
+    desc.name = "short-lived";
+    desc.size = 1;
+    opd_group *const group = opd_group_register(&desc);
+    CHECK_OR_RETURN(group != NULL);
+    opd_parallel *const parallel = opd_data_parallel(&param, 1, group, NULL);
+    opd_parallel *const sharded = opd_sharded_parallel(&part, 1, group, NULL);
+    CHECK_INT(opd_group_unregister(group), 0);
+    CHECK_INT(opd_parallel_begin(parallel, 1), -1);
+    CHECK_ERROR(OPD_ERROR_NOT_FOUND, "process group 'short-lived' is gone (opd_group_unregister)");
+    CHECK_INT(opd_backward(opd_sum(param)), -1);
+    CHECK_ERROR(OPD_ERROR_NOT_FOUND, "process group 'short-lived' is gone (opd_group_unregister)");
+    CHECK(opd_parallel_full(sharded, part) == NULL);
+    CHECK_ERROR(OPD_ERROR_NOT_FOUND, "there is no process group 'short-lived'");
+    CHECK(opd_all_reduce(param, "sum", "short-lived") == NULL);
+    CHECK_ERROR(OPD_ERROR_NOT_FOUND, "there is no process group 'short-lived'");
+    opd_parallel_free(parallel);
+    opd_parallel_free(sharded);
+}
+
 //== several ranks =====================================================================================================
 
 /* Runs on `size` threads, and shows the errors of those that had one. */
@@ -322,6 +347,9 @@ static void differentiates(opd_group *group, int rank, void *user) {
     x = opd_tensor_set_requires_grad(floats(4, 0, 1), true);
     CHECK_INT(opd_backward(opd_sum(opd_mul(opd_broadcast(x, 1, world), weights))), 0);
     if (rank == 0) { HOLDS(opd_tensor_grad(x), 0, 0, 0, 0); } else { HOLDS(opd_tensor_grad(x), 3, 5, 7, 9); }
+    x = opd_tensor_set_requires_grad(floats(4, 0, 1), true);                  /* zeros also of what is no number */
+    CHECK_INT(opd_backward(opd_sum(opd_mul_Scalar(opd_broadcast(x, 1, world), OPD_V((double)NAN)))), 0);
+    if (rank == 0) { HOLDS(opd_tensor_grad(x), 0, 0, 0, 0); }
     x = opd_tensor_set_requires_grad(floats(4, rank, 1), true);               /* twice */
     opd_tensor *const y = opd_all_reduce(x, "sum", world);
     opd_tensor *const loss = opd_sum(opd_mul(opd_mul(y, y), y));
@@ -885,6 +913,23 @@ static void cannot(opd_group *group, int rank, void *user) {
     CHECK(opd_data_parallel(plain, 1, group, NULL) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "is no leaf");
     opd_tensor *both[2] = {params[0], opd_tensor_set_requires_grad(floats(2, 1, 1), true)};
+    static const char *const differ[4] = {"find_unused is 1 on rank 0, and 0 on rank 1", "bucket_bytes is 8 on rank 0,",
+                                          "rank 0 has 1 buffer(s) of 3 element(s), rank 1 has 0 of 0",
+                                          "rank 0 has 1 buffer(s) of 3 element(s), rank 1 has 1 of 2"};
+    for (int i = 0; i < 4; i++) {
+        opd_tensor *buffer = floats(3 - (i == 3 && rank == 1), 0, 1);
+        opd_parallel_options options;
+        memset(&options, 0, sizeof options);
+        options.find_unused = i == 0 && rank == 0;
+        options.bucket_bytes = i == 1 && rank == 0 ? 8 : 0;
+        options.buffers = &buffer;
+        options.nbuffers = i >= 2 && (rank == 0 || i == 3);
+        CHECK(opd_data_parallel(both, 2, group, &options) == NULL);
+        CHECK_ERROR(OPD_ERROR_ARGUMENT, differ[i]);
+        CHECK(i < 2 || opd_sharded_parallel(NULL, 0, group, &options) == NULL);
+        CHECK(i < 2 || (!opd_ok() && strstr(opd_error_message(), differ[i])));
+        opd_error_clear();
+    }
     opd_parallel *const parallel = opd_data_parallel(both, 2, group, NULL);
     CHECK_OR_RETURN(parallel != NULL);
     CHECK_INT(opd_backward(opd_sum(both[0])), -1);
