@@ -713,7 +713,8 @@ static int run_program(const opd_program *program, opd_compiled *compiled, const
 }
 TEST(programs) {
     static const char *const files[] = {"conv", "heads", "mlp", "mlp_bf16", "tied", "modes", "numbers", "sizes", "tree",
-                                        "quantized", "state", "two", NULL};
+                                        "quantized", "state", "two", "branch", "branch_other", "size_as_input", "fours",
+                                        NULL};
     int i, k, frozen, right = 0;
     if (!begin()) { SKIP("no cc"); }
     opd_log_set(say_nothing, NULL);
@@ -730,12 +731,15 @@ TEST(programs) {
             opd_tensor_file *const file = opd_tensor_file_open(golden(files[i], ".npz"));
             memset(&options, 0, sizeof options);
             options.frozen = frozen;
+            options.name = files[i];
             opd_compiled *const compiled = opd_program_compile(program, &options);
             CHECK_OR_RETURN(plain && program && file && compiled);
             for (runs = 0; runs < 3; runs++) {        /* what they write into buffers, too */
                 count = run_program(plain, NULL, file, want);
                 CHECK_INT(run_program(program, compiled, file, got), count);
                 for (k = 0; k < count; k++) {
+                    CHECK_INT(got[k].tag, want[k].tag);
+                    if (want[k].tag == OPD_TAG_INT) { CHECK_INT(got[k].u.i, want[k].u.i); }
                     if (want[k].tag != OPD_TAG_TENSOR || opd_dtype(want[k].u.t) == OPD_BFLOAT16) { continue; }
                     CHECK(got[k].tag == OPD_TAG_TENSOR && close_to(got[k].u.t, want[k].u.t));
                 }
@@ -753,7 +757,7 @@ TEST(programs) {
     (void)opd_grad_mode_set(true);
     opd_log_set(NULL, NULL);
     printf("%d programs compiled\n", right);
-    CHECK(right >= 12);
+    CHECK(right >= 25);
 }
 /* A program whose parameters want gradients is not compiled for a run that records them. */
 TEST(programs_that_train) {

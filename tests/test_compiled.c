@@ -248,6 +248,12 @@ static int add_case(const opd_op *op, const char *text, opd_scalar_type dtype) {
     nunits++;
     return 1;
 }
+/* Whose cases are no inputs of the operator, where any result is as good: what is searched is not sorted, and what is
+   said to be a result is none. */
+static bool is_unfit(const opd_op *op) {
+    const char *const name = opd_op_name(op);
+    return strstr(name, "::searchsorted") || strstr(name, "::bucketize") || strcmp(name, "aten::cumprod_backward") == 0;
+}
 /* Adds the cases of all operators in turn, or of every second one: half 0 or 1, else -1; at least so many are written. */
 static void add_operators(int (*add)(const opd_op *, const char *, opd_scalar_type), opd_scalar_type dtype, int half,
                           int least) {
@@ -256,7 +262,8 @@ static void add_operators(int (*add)(const opd_op *, const char *, opd_scalar_ty
     for (op = opd_op_next(NULL); op; op = opd_op_next(op)) {
         const opd_op_desc *card = opd_op_card(op);
         if (half >= 0 && turn++ % 2 != half) { continue; }
-        const char *text = card && card->cases && !is_random(op) && check_walks(opd_op_name(op)) ? card->cases : "";
+        const char *text = card && card->cases && !is_random(op) && !is_unfit(op) && check_walks(opd_op_name(op))
+            ? card->cases : "";
         for (; *text; text += strcspn(text, ";")) {
             int one;
             text += *text == ';';
@@ -284,10 +291,10 @@ static void walk(opd_scalar_type dtype, int least) {
     }
     remove_folder();
 }
-TEST(operators_of_float32) { walk(OPD_FLOAT32, 800); }
-TEST(operators_of_float64) { walk(OPD_FLOAT64, 800); }
-TEST(operators_of_bfloat16) { walk(OPD_BFLOAT16, 500); }
-TEST(operators_of_float16) { walk(OPD_FLOAT16, 500); }
+TEST(operators_of_float32) { walk(OPD_FLOAT32, 1500); }
+TEST(operators_of_float64) { walk(OPD_FLOAT64, 1450); }
+TEST(operators_of_bfloat16) { walk(OPD_BFLOAT16, 1450); }
+TEST(operators_of_float16) { walk(OPD_FLOAT16, 1400); }
 
 //-- exported programs --------------------------------------------------------------------------------------------------
 
