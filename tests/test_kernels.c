@@ -952,6 +952,78 @@ TEST(kernels_sums_of_columns) {
         }
     }
 }
+/* Random numbers [n, h, l, d] of that dtype, in that order of memory or with h and l exchanged. */
+static opd_tensor *kn_heads(int64_t n, int64_t h, int64_t l, int64_t d, bool turned, opd_scalar_type dtype) {
+    opd_tensor *x = opd_to_dtype(opd_randn(turned ? OPD_INTS(n, l, h, d) : OPD_INTS(n, h, l, d), OPD_FLOAT32), dtype);
+    return turned ? opd_transpose(x, 1, 2) : x;
+}
+/* The largest difference from b, where numbers are about 1, or of NULL and what is none. */
+static double kn_apart(opd_tensor *a, opd_tensor *b) {
+    opd_tensor *far = opd_abs(opd_sub(opd_to_dtype(opd_detach(a), OPD_FLOAT64), opd_to_dtype(opd_detach(b), OPD_FLOAT64)));
+    opd_tensor *size = opd_add_Scalar(opd_abs(opd_to_dtype(opd_detach(b), OPD_FLOAT64)), opd_value_float(1));
+    far = opd_max(opd_div(far, size));
+    return far ? opd_item(far).u.d : HUGE_VAL;
+}
+/* The derivative of attention block by block, against that in parts, which is taken where it is recorded. */
+TEST(kernels_attention_backward) {
+    static const int64_t lines[] = {1, 5, 59, 60, 61, 121}, keys[] = {1, 7, 32, 65, 129}, depths[] = {1, 3, 16, 100};
+    static const opd_scalar_type dtypes[] = {OPD_FLOAT32, OPD_FLOAT64, OPD_BFLOAT16, OPD_FLOAT16};
+    static const double units[] = {3e-5, 1e-13, 1e-1, 1.2e-2};
+    for (int way = 0; way < 40; way++) {
+        OPD_SCOPE {
+            const opd_scalar_type dtype = dtypes[way % 4];
+            const int64_t n = 1 + way % 2, h = 1 + way % 3, few = way % 5 ? h : 1, l = lines[way * 5 % 6],
+                s = keys[way % 5], d = depths[way / 4 % 4];
+            const bool causal = way % 7 < 2, turned = way % 9 < 4;
+            const opd_value scale = way % 2 ? OPD_NONE : opd_value_float(-0.4);
+            opd_tensor *q = kn_heads(n, h, l, d, turned, dtype), *k = kn_heads(n, few, s, d, turned, dtype),
+                *v = kn_heads(n, few, s, d, !turned, dtype), *g = kn_heads(n, h, l, d, way % 4 == 1, dtype),
+                *mask = NULL, *f[2], *got[3], *want[3], *more[3];
+            if (!causal && way % 4 == 1) { mask = kn_heads(1, 1, l, s, false, dtype); }
+            if (!causal && way % 4 == 2) { mask = opd_to_dtype(opd_randn(OPD_INTS(l, s), OPD_FLOAT32), dtype); }
+            if (!causal && way % 4 == 3) { mask = kn_heads(n, h, l, 1, false, dtype); }
+            if (!causal && way % 8 == 0) { mask = kn_heads(n, 1, 1, s, false, OPD_FLOAT32); }
+            if (mask && way % 3 == 0) { (void)opd_fill_(opd_select(mask, -2, 0), opd_value_float(-HUGE_VAL)); }
+            CHECK_INT(opd_scaled_dot_product_flash_attention_for_cpu_full(f, q, k, v, 0, causal, mask, scale), 0);
+            for (int threads = 1; threads < 4 && opd_ok(); threads += 2) {
+                opd_threads_set(threads);
+                CHECK_INT(opd_scaled_dot_product_flash_attention_for_cpu_backward_full(
+                    threads > 1 ? more : got, g, q, k, v, f[0], f[1], 0, causal, mask, scale), 0);
+                for (int i = 0; i < 3 && threads > 1 && opd_ok(); i++) { CHECK(opd_equal(got[i], more[i]).u.i != 0); }
+            }
+            opd_threads_set(0);
+            g = opd_tensor_set_requires_grad(opd_clone(g), true);
+            CHECK_INT(opd_scaled_dot_product_flash_attention_for_cpu_backward_full(want, g, q, k, v, f[0], f[1], 0,
+                                                                                  causal, mask, scale), 0);
+            for (int i = 0; i < 3 && opd_ok(); i++) {
+                CHECK(opd_tensor_requires_grad(want[i]) && !opd_tensor_requires_grad(got[i]));
+                CHECK_INT(opd_dtype(got[i]), dtype);
+                if (!(kn_apart(got[i], want[i]) <= units[way % 4])) {
+                    printf("    way %d: derivative %d is %g off\n", way, i, kn_apart(got[i], want[i]));
+                    CHECK(false);
+                }
+            }
+            CHECK_OK();
+        }
+    }
+}
+/* Its memory grows with rows and keys, not their product, which would take 8 MiB here. */
+TEST(kernels_attention_backward_memory) {
+    OPD_SCOPE {
+        opd_tensor *in[3], *grads[3], *loss;
+        for (int i = 0; i < 3; i++) {
+            in[i] = opd_tensor_set_requires_grad(kn_heads(1, 2, 1024, 4, false, OPD_FLOAT32), true);
+        }
+        opd_threads_set(1);
+        loss = opd_sum(opd_scaled_dot_product_attention(in[0], in[1], in[2]));
+        opd_memory_reset_peak();
+        const int64_t before = opd_memory_stats().live;
+        CHECK_INT(opd_autograd_grad(&loss, 1, in, 3, NULL, grads), 0);
+        CHECK(opd_memory_stats().peak - before < 2 << 20);
+        CHECK_OK();
+        opd_threads_set(0);
+    }
+}
 /* Layer norm's backward over blocks of rows, against loops in double. */
 TEST(kernels_layer_norm_backward) {
     static const int64_t rows[] = {1, 63, 64, 65, 131}, columns[] = {1, 15, 17, 600, 2049};
