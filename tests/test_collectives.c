@@ -942,6 +942,67 @@ static void cannot(opd_group *group, int rank, void *user) {
     CHECK_INT(opd_backward(opd_sum(both[0])), 0);                             /* without hooks */
 }
 TEST(what_cannot_be_trained_in_parallel_is_said) { all_ranks(2, cannot, false); }
+/* A gradient that backward has made is weighted on its way into its bucket, and is the bucket's part from then on. */
+static void *passes(const opd_event *event, void *user) {
+    char *const text = (char *)user;
+    const size_t at = strlen(text);
+    const char *const name = event->name;
+    const char what = strcmp(name, "aten::copy_") == 0 ? 'c' : strcmp(name, "aten::clone") == 0 ? 'n'
+        : strcmp(name, "aten::div_") == 0 ? 'd' : strcmp(name, "aten::mul_") == 0 ? 'm' : 0;
+    if (what && at + 1 < 64) { text[at] = what; }
+    return NULL;
+}
+static void lives_in_buckets(opd_group *group, int rank, void *user) {
+    const int size = opd_group_size(group);
+    opd_tensor *params[2], *kept = NULL;
+    opd_observer observer;
+    (void)user;
+    for (int i = 0; i < 2; i++) { params[i] = opd_tensor_set_requires_grad(floats(2 + i, 1, 0), true); }
+    opd_parallel *const parallel = opd_data_parallel(params, 2, group, NULL);
+    CHECK_OR_RETURN(parallel != NULL);
+    for (int turn = 0; turn < 6; turn++) {
+        OPD_SCOPE {
+            char called[64] = "";
+            const double factor = turn == 5 ? 1e37 : rank + turn;
+            const bool adds = turn == 3;
+            opd_tensor *const before = opd_tensor_grad(params[0]);
+            const int samples = turn == 4 ? rank + 2 : 64;
+            CHECK(opd_parallel_begin(parallel, samples) > 0);
+            opd_tensor *const loss = opd_mul_Scalar(opd_add(opd_sum(opd_mul(params[0], params[0])),
+                                                            opd_sum(opd_mul(params[1], params[1]))), OPD_V(factor));
+            memset(&observer, 0, sizeof observer);
+            observer.begin = passes;
+            observer.user = called;
+            const int64_t handle = opd_observer_add_local(&observer);
+            CHECK_INT(opd_backward(loss), 0);
+            CHECK(opd_observer_remove(handle));
+            double sum = 0, weights = 0;
+            for (int i = 0; i < size; i++) {
+                const double weight = turn == 4 ? i + 2 : 1;
+                sum += 2 * weight * (turn == 5 ? 1e37 : i + turn);
+                weights += weight;
+            }
+            const double mean = sum / weights + (adds ? 2 * (2 + (size - 1) / 2.0) : 0);
+            for (int i = 0; i < 2; i++) {
+                const float *const data = opd_data_f32(opd_tensor_grad(params[i]));
+                for (int k = 0; data && k < 2 + i; k++) { CHECK_NEAR(data[k] / mean, 1, 1e-6); }
+            }
+            if (adds) { CHECK(opd_tensor_grad(params[0]) == before); }
+            else if (turn == 4) { CHECK_STR(called, "d"); }
+            else if (turn > 0) { CHECK_STR(called, size == 2 ? "" : "cc"); }
+            if (turn == 1) { kept = opd_keep(opd_tensor_grad(params[0])); }
+            for (int i = 0; i < 2 && turn != 2; i++) { (void)opd_tensor_set_grad(params[i], NULL); }
+        }
+    }
+    const float then = (float)(size + 1);         /* 2 * mean of rank + 1, though later ones have come */
+    HOLDS(kept, then, then);
+    opd_release(kept);
+    opd_parallel_free(parallel);
+}
+TEST(gradients_live_in_buckets) {
+    all_ranks(2, lives_in_buckets, false);
+    all_ranks(3, lives_in_buckets, false);
+}
 /* One rank leaves a parameter out: all say which, and go on. */
 static void lacks(opd_group *group, int rank, void *user) {
     const opd_scalar_type dtype = *(const opd_scalar_type *)user;
