@@ -10,7 +10,8 @@
    walked through as the library does it:
    - data parallel: gradients arrive in the reverse order of the layers and go into buckets as opd_data_parallel deals
      them out.  A full bucket is copied and its all-reduce begins; one moves at a time.  What is still on its way when
-     backward has ended is waited for, then gradients are copied back and the optimizer steps.
+     backward has ended is waited for, then the optimizer steps; where ranks are no power of two, gradients are divided
+     before.
    - sharded: each weight is gathered before its forward, and again before its backward, and waited for.  A gradient's
      reduce-scatter shares the network with the next gather, so that is waited for, too.  Each rank updates its part.
    While a rank computes, a transfer moves on at `overlap` of its speed: 1, where a network card or a thread sees to it;
@@ -51,7 +52,7 @@ typedef struct piece { char name[24]; int64_t numel; double forward[BATCHES], ba
 typedef struct kernels {
     int count, batches;
     int64_t batch[BATCHES];                       /* growing */
-    double copy, add, update;                     /* seconds a byte: into or out of a bucket, a sum, the optimizer */
+    double copy, add, update;                     /* seconds a byte: into a bucket, a sum, the optimizer */
     piece pieces[PIECES];
 } kernels;
 typedef struct network {
@@ -177,7 +178,7 @@ static void walk_data_parallel(const plan *p, const kernels *k, int ranks, doubl
         filled = 0;
     }
     waits(w);
-    computes(w, bytes_of(k) * (k->update + (ranks > 1 ? k->copy : 0)));
+    computes(w, bytes_of(k) * (k->update + ((ranks & (ranks - 1)) != 0 ? k->copy : 0)));
 }
 static void walk_sharded(const plan *p, const kernels *k, int ranks, double batch, walk *w, int *used) {
     int other;

@@ -82,8 +82,9 @@ static void steps(void) {
     p.bucket = 1e9;                               /* one bucket: nothing is */
     OK(near(predict(&p, &k, 2, 1).waits, 5.002));
     p.bucket = 4000;
-    k.copy = 1e-4;                                /* in and out: 0.4 s for each, which hides as backward does */
-    OK(near(predict(&p, &k, 2, 1).seconds, 15 + 2 * 2 + 1.002));
+    k.copy = 1e-4;                                /* 0.4 s for each, which hides as backward does */
+    OK(near(predict(&p, &k, 2, 1).seconds, 15 + 2 + 1.002));
+    OK(near(predict(&p, &k, 3, 1).seconds - predict(&p, &k, 3, 1).waits, 15 + 2 * 2));        /* and divided */
     k.update = 1e-4;
     OK(near(predict(&p, &k, 1, 1).seconds, 17));
     k.copy = 0;
