@@ -39,6 +39,7 @@ enum { MPI_GROUP_WHY = 300 };
 typedef struct mpi_group {
     MPI_Comm comm, notices;
     int rank, size;
+    long timeout;                                 /* in ms, of what MPI itself would wait for without end */
     mpi_peer *peers;
     char why[MPI_GROUP_WHY];                      /* what a rank says that gave up, or "" */
     MPI_Request *told;                            /* [size] what this one says to each, when it did */
@@ -520,10 +521,11 @@ static void mpi_group_destroy(void *user) {
 }
 static int mpi_group_split(void *user, const int32_t *ranks, int32_t count, opd_group_desc *out);
 /* Fills in a table for a communicator, which it takes over; -1 with an error. */
-static int mpi_group_table(MPI_Comm comm, opd_group_desc *desc) {
+static int mpi_group_table(MPI_Comm comm, int64_t timeout_ms, opd_group_desc *desc) {
     mpi_group *const group = (mpi_group *)calloc(1, sizeof *group);
     if (!group) { return opd_fail(OPD_ERROR_MEMORY, "no memory"); }
     group->comm = comm;
+    group->timeout = timeout_ms > 0 ? (long)timeout_ms : 600000;
     (void)MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
     if (MPI_Comm_dup(comm, &group->notices) != MPI_SUCCESS) {
         free(group);
@@ -543,14 +545,68 @@ static int mpi_group_table(MPI_Comm comm, opd_group_desc *desc) {
     desc->user = group;
     return 0;
 }
+/* Waits for a request, not longer than the group's limit; -1 with an error. */
+static int mpi_group_await(mpi_group *group, MPI_Request *request) {
+    mpi_request watched;
+    const long begun = mpi_group_clock();
+    int done = 0, code = MPI_SUCCESS;
+    memset(&watched, 0, sizeof watched);
+    while (!done && code == MPI_SUCCESS) {
+        if (mpi_group_enter()) { return -1; }
+        code = MPI_Test(request, &done, MPI_STATUS_IGNORE);
+        const double now = MPI_Wtime();
+        mpi_group_leave();
+        if (!done && code == MPI_SUCCESS && mpi_group_look(group, &watched, now)) { return -1; }
+        if (!done && mpi_group_clock() - begun > group->timeout) {
+            return opd_fail(OPD_ERROR_KERNEL, "it was not done after %.3g s: a rank has ended, or names other ranks",
+                            (double)group->timeout / 1000);
+        }
+    }
+    return code == MPI_SUCCESS ? 0 : mpi_group_error("MPI_Test", code);
+}
+/* Sends two numbers, or takes them where `to` is -1; -1 with an error, and then their memory stays MPI's. */
+static int mpi_group_step(mpi_group *group, int to, int from, int tag, int *says) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    if (mpi_group_enter()) { return -1; }
+    const int code = to >= 0 ? MPI_Isend(says, 2, MPI_INT, to, tag, group->notices, &request)
+        : MPI_Irecv(says, 2, MPI_INT, from, tag, group->notices, &request);
+    mpi_group_leave();
+    return code == MPI_SUCCESS ? mpi_group_await(group, &request) : mpi_group_error("MPI_Isend", code);
+}
+/* Ranks that are to make a group ask the first of them whether all name the same, as MPI waits without end where they
+   do not; -1 with an error. */
+static int mpi_group_agree(mpi_group *group, const int *chosen, int count) {
+    int *const mine = (int *)malloc(4 * sizeof *mine), *const its = mine + 2;
+    unsigned hash = 17;                           /* of which ranks, and in which order */
+    int rc = 0, same = 1;
+    if (!mine) { return opd_fail(OPD_ERROR_MEMORY, "no memory"); }
+    for (int i = 0; i < count; i++) { hash = hash * 31 + (unsigned)chosen[i]; }
+    mine[0] = count;
+    mine[1] = (int)(hash >> 1);
+    if (group->rank != chosen[0]) {
+        rc = mpi_group_step(group, chosen[0], -1, 1, mine) || mpi_group_step(group, -1, chosen[0], 2, its);
+        same = rc || its[0];
+    }
+    for (int turn = 0; turn < 2 && group->rank == chosen[0]; turn++) {        /* hears all, then answers all */
+        for (int i = 1; i < count && !rc; i++) {
+            its[0] = same;
+            rc = turn ? mpi_group_step(group, chosen[i], -1, 2, its) : mpi_group_step(group, -1, chosen[i], 1, its);
+            if (!rc && turn == 0 && memcmp(mine, its, 2 * sizeof *mine) != 0) { same = 0; }
+        }
+    }
+    if (rc) { return -1; }
+    free(mine);
+    return same ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "ranks name other ranks, or others first");
+}
 static int mpi_group_split(void *user, const int32_t *ranks, int32_t count, opd_group_desc *out) {
-    const mpi_group *const group = (const mpi_group *)user;
+    mpi_group *const group = (mpi_group *)user;
     int *const chosen = (int *)malloc((size_t)count * sizeof *chosen);
     MPI_Group all, some;
     MPI_Comm comm = MPI_COMM_NULL;
     if (!chosen) { return opd_fail(OPD_ERROR_MEMORY, "no memory"); }
     for (int32_t i = 0; i < count; i++) { chosen[i] = ranks[i]; }
-    int rc = mpi_group_enter();
+    int rc = mpi_group_agree(group, chosen, (int)count);
+    if (!rc) { rc = mpi_group_enter(); }
     if (!rc) {
         int code = MPI_Comm_group(group->comm, &all);
         if (code == MPI_SUCCESS) {
@@ -561,7 +617,8 @@ static int mpi_group_split(void *user, const int32_t *ranks, int32_t count, opd_
             }
             (void)MPI_Group_free(&all);
         }
-        rc = code == MPI_SUCCESS ? mpi_group_table(comm, out) : mpi_group_error("MPI_Comm_create_group", code);
+        rc = code == MPI_SUCCESS ? mpi_group_table(comm, group->timeout, out)
+            : mpi_group_error("MPI_Comm_create_group", code);
         mpi_group_leave();
     }
     free(chosen);
@@ -586,7 +643,7 @@ static opd_group *mpi_group_register(const char *name, MPI_Comm comm, bool check
     desc.name = name;
     desc.checked = checked;
     desc.timeout_ms = timeout_ms;
-    if (mpi_group_table(own, &desc)) { return NULL; }
+    if (mpi_group_table(own, timeout_ms, &desc)) { return NULL; }
     opd_group *const group = opd_group_register(&desc);
     if (!group) { mpi_group_destroy(desc.user); }
     return group;

@@ -132,8 +132,8 @@ static void batch(opd_group *world) {
         OK(i / 4 == rank_here || is(got[i], i % 2 ? 300000 : 3, 10 * (i / 4) + i % 4, 1));
     }
 }
-/* A message that is shorter or longer than what is received is an error of who receives it; what belongs to a group that
-   is gone is one, too. */
+/* A message that is shorter or longer than what is received is an error of who receives it; what belongs to a group
+   that is gone is one, too. */
 static void lengths(opd_group *world) {
     opd_tensor *const x = numbers(6, 1, 1, OPD_FLOAT32), *const y = numbers(8, 1, 1, OPD_FLOAT32);
     if (rank_here == 0 && size_here > 1) {
@@ -247,6 +247,19 @@ static void checks(void) {
         OK(is(opd_all_reduce(x, "sum", "impatient"), 4, 0, size_here));       /* late: MPI itself still does it */
     }
     if (!odd) { OK(opd_work_wait(opd_group_barrier(opd_group_find("world"))) == 0); }
+    opd_group *const divided = mpi_group_register("divided", MPI_COMM_WORLD, false, 1000);
+    const int32_t ends[2] = {odd ? size_here - 1 : 0, odd ? 0 : size_here - 1}, more[3] = {0, size_here - 1, 1};
+    if (rank_here == 0 || odd) {                  /* the same two, each itself first; then one that names a third */
+        OK(!opd_group_split(divided, "ends", ends, 2));
+        OK(failed_with("it was not done after 1 s: a rank has ended, or names other ranks"));
+    }
+    OK(opd_work_wait(opd_group_barrier(opd_group_find("world"))) == 0);
+    opd_group *const named = mpi_group_register("named", MPI_COMM_WORLD, false, 1000);
+    if (size_here > 2 && (rank_here == 0 || odd)) {
+        OK(!opd_group_split(named, "ends", odd ? more : ends, odd ? 3 : 2));
+        OK(failed_with("ranks name other ranks, or others first"));
+    }
+    OK(opd_group_unregister(named) == 0);
     gives_up(odd);
     (void)impatient;                              /* its failed work is MPI's: it stays until MPI ends */
 }
