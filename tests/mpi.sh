@@ -47,8 +47,8 @@ printf '#define OPDISPATCH_IMPLEMENTATION\n#include "opdispatch.h"\n' >"$tmp/imp
 mkdir "$tmp/examples" "$tmp/tests" "$tmp/bench"
 ln -s "$root/opdispatch.h" "$tmp/opdispatch.h"
 ln -s "$root/examples/data" "$tmp/examples/data"
-for file in examples/mpi_group.c examples/digits.c examples/digits_mpi.c examples/sharded_lm.c tests/mpi_ranks.c \
-    bench/scaling.c tests/scaling_checks.c bench/collectives.c examples/pipeline_mpi.c; do
+for file in examples/mpi_group.c examples/digits.c examples/digits_mpi.c examples/sharded_lm.c tests/mpi_test.h \
+    tests/mpi_ranks.c bench/scaling.c tests/scaling_checks.c bench/collectives.c examples/pipeline_mpi.c; do
     grep -v '^#define OPDISPATCH_IMPLEMENTATION' "$root/$file" >"$tmp/$file"
 done
 sanitize='-g1 -DOPD_NO_CACHE -fsanitize=address,undefined -fno-sanitize-recover=undefined'

@@ -2,19 +2,10 @@
    first that finds a mistake ends the job with status 1. */
 #define OPDISPATCH_IMPLEMENTATION
 #include "../examples/mpi_group.c"
+#include "mpi_test.h"
 
 #include <math.h>
 #include <signal.h>
-
-static int rank_here, size_here, mistakes;
-#define OK(cond) do { \
-        if (!(cond)) { \
-            mistakes++; \
-            (void)fprintf(stderr, "rank %d of %d: line %d: %s%s%s\n", rank_here, size_here, __LINE__, #cond, \
-                          opd_ok() ? "" : ": ", opd_ok() ? "" : opd_error_message()); \
-            opd_error_clear(); \
-        } \
-    } while (0)
 
 static opd_tensor *numbers(int64_t count, double first, double step, opd_scalar_type dtype) {
     opd_tensor *const tensor = opd_empty(OPD_INTS(count), OPD_FLOAT64);

@@ -1,19 +1,11 @@
 /* Ranks that are processes: MPI moves the host's memory, an emulated NCCL over MPI (nccl.cpp with -DNCCL_OVER_MPI) that of
    a device, in one program.  cuda.sh builds and runs it: OPD_NCCL=... OPD_EMU_DEVICES=2 OPD_EMU_ASYNC=1 mpirun -n 2. */
 #include "../../examples/mpi_group.c"
+#include "../mpi_test.h"
 
 #include <math.h>
 
-static int rank_here, size_here, mistakes;
 static opd_device gpu;
-#define OK(cond) do { \
-        if (!(cond)) { \
-            mistakes++; \
-            (void)fprintf(stderr, "rank %d of %d: line %d: %s%s%s\n", rank_here, size_here, __LINE__, #cond, \
-                          opd_ok() ? "" : ": ", opd_ok() ? "" : opd_error_message()); \
-            opd_error_clear(); \
-        } \
-    } while (0)
 static opd_tensor *numbers(int64_t count, double first, double step, opd_device where) {
     opd_tensor *const tensor = opd_empty(OPD_INTS(count), OPD_FLOAT32);
     float *const data = opd_data_f32(tensor);
