@@ -964,8 +964,8 @@ static double kn_apart(opd_tensor *a, opd_tensor *b) {
     far = opd_max(opd_div(far, size));
     return far ? opd_item(far).u.d : HUGE_VAL;
 }
-/* The derivative of attention block by block, against that in parts, which is taken where it is recorded. */
-TEST(kernels_attention_backward) {
+/* Attention block by block, against the same in parts; and its derivative, against that in parts, which is taken where it is recorded. */
+TEST(kernels_attention) {
     static const int64_t lines[] = {1, 5, 59, 60, 61, 121}, keys[] = {1, 7, 32, 65, 129}, depths[] = {1, 3, 16, 100};
     static const opd_scalar_type dtypes[] = {OPD_FLOAT32, OPD_FLOAT64, OPD_BFLOAT16, OPD_FLOAT16};
     static const double units[] = {3e-5, 1e-13, 1e-1, 1.2e-2};
@@ -984,9 +984,13 @@ TEST(kernels_attention_backward) {
             if (!causal && way % 4 == 3) { mask = kn_heads(n, h, l, 1, false, dtype); }
             if (!causal && way % 8 == 0) { mask = kn_heads(n, 1, 1, s, false, OPD_FLOAT32); }
             if (mask && way % 3 == 0) { (void)opd_fill_(opd_select(mask, -2, 0), opd_value_float(-HUGE_VAL)); }
-            CHECK_INT(opd_scaled_dot_product_flash_attention_for_cpu_full(f, q, k, v, 0, causal, mask, scale), 0);
+            CHECK_INT(opd_scaled_dot_product_attention_math_full(want, q, k, v, mask, 0, causal, NULL, scale, true), 0);
             for (int threads = 1; threads < 4 && opd_ok(); threads += 2) {
                 opd_threads_set(threads);
+                more[0] = threads > 1 ? f[0] : NULL;
+                CHECK_INT(opd_scaled_dot_product_flash_attention_for_cpu_full(f, q, k, v, 0, causal, mask, scale), 0);
+                CHECK(opd_ok() && kn_apart(f[0], want[0]) <= units[way % 4] / 4);
+                if (more[0]) { CHECK(opd_equal(more[0], f[0]).u.i != 0); }
                 CHECK_INT(opd_scaled_dot_product_flash_attention_for_cpu_backward_full(
                     threads > 1 ? more : got, g, q, k, v, f[0], f[1], 0, causal, mask, scale), 0);
                 for (int i = 0; i < 3 && threads > 1 && opd_ok(); i++) { CHECK(opd_equal(got[i], more[i]).u.i != 0); }
