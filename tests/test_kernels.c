@@ -1028,6 +1028,35 @@ TEST(kernels_attention_backward_memory) {
         opd_threads_set(0);
     }
 }
+/* Running sums of lines, some of them four at a time, are those of one line after the other, to the bit. */
+TEST(kernels_running_sums) {
+    for (int way = 0; way < 96; way++) {
+        OPD_SCOPE {
+            const int64_t rows = 1 + way % 12, n = way % 3 ? 1 + way * 7 % 40 : 0 + way % 2 * 2100 + 1;
+            opd_tensor *x = opd_randn(OPD_INTS(rows, n + 3), OPD_FLOAT32), *got;
+            const int kind = way / 12;                         /* whole, part of rows, one row again and again, in place .. */
+            x = kind % 2 ? opd_narrow(x, 1, 2, n) : x;
+            if (kind % 4 == 2) { x = opd_expand(opd_narrow(x, 0, 0, 1), OPD_INTS(rows, n + 3)); }
+            if (kind == 7) { x = opd_unsqueeze(x, 1); }
+            opd_tensor *was = opd_clone(x);
+            opd_threads_set(1 + way % 3);
+            got = opd_contiguous(kind % 4 == 3 ? opd_cumsum_(x, -1) : opd_cumsum(x, -1));
+            opd_threads_set(0);
+            was = opd_contiguous(was);
+            int bad = 0;
+            for (int64_t i = 0; opd_ok() && i < rows; i++) {
+                const int64_t count = got->numel / rows;
+                double sum = 0;
+                for (int64_t j = 0; j < count; j++) {
+                    sum += (double)opd_data_f32(was)[i * count + j];
+                    bad += opdi_bits(opd_data_f32(got)[i * count + j]) != opdi_bits((float)sum);
+                }
+            }
+            CHECK_INT(bad, 0);
+            CHECK_OK();
+        }
+    }
+}
 /* Layer norm's backward over blocks of rows, against loops in double. */
 TEST(kernels_layer_norm_backward) {
     static const int64_t rows[] = {1, 63, 64, 65, 131}, columns[] = {1, 15, 17, 600, 2049};
