@@ -69,6 +69,7 @@ for kind in openmpi mpich ''; do
     object plain -O1
     if build "$title mpi_ranks" "$tmp/test" -O0 -g "$tmp/tests/mpi_ranks.c" "$object"; then
         for ranks in 1 2 4; do run "$title mpi_ranks -n $ranks" $ranks "^$ranks ranks: right" "$tmp/test" --checks; done
+        run "$title what gloo gives" 3 '^3 ranks: right' "$tmp/test" --golden tests/golden/collectives.txt
         for ranks in 2 4; do run "$title memory -n $ranks" $ranks "^$ranks ranks: at most" "$tmp/test" --memory; done
     fi
     if wanted "$title killed rank"; then
