@@ -1429,3 +1429,90 @@ TEST(circular_sides_and_kernels_are_checked) {
     CHECK(!opd_thnn_conv2d(x, opd_zeros(OPD_INTS(3, 2, 2, 3), OPD_FLOAT32), opd_ints_of(kernel, 2)));
     CHECK_ERROR(OPD_ERROR_SHAPE, "Expected 4D input tensor, but got: [1, 2, 4]");
 }
+TEST(strided_views_of_what_begins_within_its_memory) {
+    opd_tensor *base = counted(6), *part = opd_narrow(base, 0, 2, 3), *src = opd_full(OPD_INTS(2), opd_value_int(9), OPD_FLOAT32);
+    opd_tensor *gaps = opd_slice(base, 0, opd_value_int(1), OPD_NONE, 2), *out = opd_zeros(OPD_INTS(3), OPD_FLOAT32);
+    ARE(opd_as_strided_scatter_full(part, src, OPD_INTS(2), OPD_INTS(1), opd_value_int(3)), 2, 9, 9);
+    ARE(opd_as_strided_scatter_full(part, src, OPD_INTS(2), OPD_INTS(2), opd_value_int(0)), 9, 3, 4);
+    ARE(opd_as_strided_scatter_full(part, src, OPD_INTS(2), OPD_INTS(1), OPD_NONE), 9, 9, 4);
+    ARE(opd_as_strided_scatter_full(gaps, src, OPD_INTS(2), OPD_INTS(1), opd_value_int(2)), 1, 9, 5);
+    ARE(CALL("aten::as_strided_scatter.out", gaps, src, OPD_INTS(2), OPD_INTS(2), 3, out), 1, 9, 9);
+    ARE(base, 0, 1, 2, 3, 4, 5);
+    CHECK(opd_strides(opd_as_strided_scatter_full(gaps, src, OPD_INTS(2), OPD_INTS(1), opd_value_int(2)))[0] == 2);
+    CHECK(!opd_as_strided_scatter_full(part, src, OPD_INTS(2), OPD_INTS(4), opd_value_int(2)));
+    CHECK_ERROR(OPD_ERROR_INDEX, "out of bounds for storage");
+    opd_tensor_set_requires_grad(part, true);
+    CHECK(!opd_as_strided_scatter_full(part, src, OPD_INTS(2), OPD_INTS(1), opd_value_int(3)));
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "contiguous inputs that begin where their storage does");
+    opd_tensor *y = opd_as_strided_scatter_full(part, src, OPD_INTS(2), OPD_INTS(1), OPD_NONE);
+    CHECK(y && opd_backward(opd_sum(y)) == 0);
+    ARE(opd_tensor_grad(part), 0, 0, 1);
+}
+TEST(similarity_of_two_dtypes) {
+    opd_tensor *x = opd_to_dtype(opd_view(counted(6), OPD_INTS(2, 3)), OPD_BFLOAT16), *y = opd_to_dtype(x, OPD_INT64);
+    opd_tensor *t = opd_cosine_similarity(x, y);
+    CHECK_OR_RETURN(t != NULL);
+    CHECK(opd_dtype(t) == OPD_BFLOAT16);
+    CHECK_NEAR(opd_item_f64(opd_select(t, 0, 1)), 1, 0.01);
+}
+static void lies(const opd_tensor *t, int n, const int64_t *want) {
+    CHECK_OR_RETURN(t && opd_ndim(t) == n);
+    for (int i = 0; i < n; i++) { CHECK(opd_strides(t)[i] == want[i]); }
+}
+#define LIES(t, n, ...) do { const int64_t want_[] = {__VA_ARGS__}; lies(t, n, want_); } while (0)
+TEST(picked_elements_lie_in_the_order_of_dims_that_they_had) {
+    static const int64_t two[] = {0, 2}, six[] = {0, 1, 1, 2, 0, 0};
+    opd_tensor *a = opd_view(counted(60), OPD_INTS(3, 4, 5)), *t, *flat;
+    opd_tensor *i = opd_tensor_from(two, OPD_INTS(2), OPD_INT64), *ii = opd_tensor_from(six, OPD_INTS(3, 2), OPD_INT64);
+    opd_tensor *turned = opd_permute(a, OPD_INTS(2, 1, 0)), *list[3] = {i, NULL, NULL};
+    opd_tensor *last = opd_permute(opd_zeros(OPD_INTS(2, 4, 5, 3), OPD_FLOAT32), OPD_INTS(0, 3, 1, 2));
+    t = opd_index(turned, opd_tensors_of(list, 1));
+    flat = opd_index(opd_contiguous(turned), opd_tensors_of(list, 1));
+    LIES(t, 3, 12, 1, 4);
+    LIES(flat, 3, 12, 3, 1);
+    CHECK(opd_equal(t, flat).u.i);
+    list[1] = i;
+    LIES(opd_index(turned, opd_tensors_of(list, 2)), 2, 3, 1);
+    list[0] = NULL;
+    LIES(opd_index(turned, opd_tensors_of(list, 2)), 3, 1, 5, 10);
+    list[1] = ii;
+    t = opd_index(opd_permute(a, OPD_INTS(1, 2, 0)), opd_tensors_of(list, 2));
+    LIES(t, 4, 1, 8, 4, 24);
+    CHECK(opd_equal(t, opd_index(opd_contiguous(opd_permute(a, OPD_INTS(1, 2, 0))), opd_tensors_of(list, 2))).u.i);
+    list[1] = opd_t(ii);
+    LIES(opd_index(turned, opd_tensors_of(list, 2)), 4, 1, 5, 10, 30);
+    list[0] = opd_t(ii);
+    LIES(opd_index(a, opd_tensors_of(list, 1)), 4, 20, 40, 5, 1);
+    list[0] = opd_narrow(ii, 1, 0, 1);
+    list[1] = i;
+    LIES(opd_index(opd_permute(a, OPD_INTS(0, 2, 1)), opd_tensors_of(list, 2)), 3, 8, 4, 1);
+    list[0] = list[1] = NULL;
+    list[2] = i;
+    LIES(opd_index(last, opd_tensors_of(list, 3)), 4, 30, 1, 3, 6);
+    LIES(opd__unsafe_index_put(last, opd_tensors_of(list, 3), opd_zeros(OPD_INTS(1), OPD_FLOAT32)), 4, 60, 1, 15, 3);
+    LIES(opd_index_put(turned, opd_tensors_of(list, 3), opd_zeros(OPD_INTS(1), OPD_FLOAT32)), 3, 1, 5, 20);
+}
+TEST(expanded_tensors_are_filled) {
+    opd_tensor *x = opd_zeros(OPD_INTS(3, 1), OPD_FLOAT32), *all = opd_expand(x, OPD_INTS(3, 4));
+    CHECK(opd_fill_(all, opd_value_int(2)) == all);
+    ARE(x, 2, 2, 2);
+    CHECK(CALL("aten::fill_.Tensor", all, opd_full(OPD_INTS(), opd_value_int(3), OPD_FLOAT32)) == all);
+    ARE(x, 3, 3, 3);
+    CHECK(opd_zero_(all) == all);
+    ARE(x, 0, 0, 0);
+    CHECK(!opd_add_(all, opd_ones(OPD_INTS(1), OPD_FLOAT32)));
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "more than one element of the written-to tensor");
+}
+TEST(lists_without_repetition_along_their_only_dim) {
+    opd_tensor *rets[3], *x = opd_zeros(OPD_INTS(5), OPD_INT64);
+    CHECK(opd_unique_consecutive_full(rets, x, false, true, opd_value_int(0)) == 0);
+    CHECK(opd_numel(rets[0]) == 1 && opd_numel(rets[1]) == 0 && opd_item_f64(rets[2]) == 5);
+    CHECK(opd_unique_consecutive_full(rets, x, false, true, opd_value_int(-1)) == 0);
+    CHECK(opd_numel(rets[1]) == 5);
+}
+TEST(bags_of_doubles_say_which_bag_an_index_is_in) {
+    opd_tensor *rets[4], *w = opd_ones(OPD_INTS(5, 3), OPD_FLOAT32), *offsets = opd_zeros(OPD_INTS(1), OPD_INT64);
+    opd_tensor *at = opd_arange_full(opd_value_int(4), opd_value_int(OPD_INT64), OPD_NONE, OPD_NONE, OPD_NONE);
+    CHECK(opd_embedding_bag(rets, w, at, offsets) == 0 && opd_numel(rets[1]) == 0);
+    CHECK(opd_embedding_bag(rets, opd_to_dtype(w, OPD_FLOAT64), at, offsets) == 0 && opd_numel(rets[1]) == 4);
+}

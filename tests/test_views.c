@@ -75,7 +75,7 @@ TEST(views_refuse_what_does_not_fit) {
     FAILS(opd_view_dtype(x, OPD_FLOAT64), "must be divisible by 2");
     FAILS(opd_copy_(x, counted(OPD_INTS(2, 2))), "must match");
     FAILS(opd_copy_(opd_expand(counted(OPD_INTS(1)), OPD_INTS(3)), counted(OPD_INTS(3))), "single memory location");
-    FAILS(opd_zero_(opd_expand(counted(OPD_INTS(1)), OPD_INTS(3))), "single memory location");
+    FAILS(opd_neg_(opd_expand(counted(OPD_INTS(1)), OPD_INTS(3))), "single memory location");
 }
 
 TEST(factories_refuse_what_does_not_fit) {

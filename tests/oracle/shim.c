@@ -288,18 +288,20 @@ static opd_tensor *shim_tensor(shim_state *s, const odx_tensor *t) {
     opd_tensor *base, *leaf = NULL;
     if (item == 0) { s->unsupported = "shim: unknown dtype"; return NULL; }
     for (i = 0; i < t->ndim; i++) { numel *= t->size[i]; }
+    if (numel && t->data) { offset = ((const char *)t->data - (const char *)t->storage) / item; }
     for (i = 0; i < s->nwrt; i++) {                            /* a leaf is a tensor of its own over the memory */
         if (s->wrt[i] != position) { continue; }
         if (!leaf) {
-            leaf = opd_tensor_wrap_on(shim_place(s, t, numel ? t->data : NULL), opd_ints_of(t->size, t->ndim),
-                                      t->stride, (opd_scalar_type)t->dtype, s->device, NULL, NULL);
+            const int64_t count = t->storage ? t->storage_bytes / item : 0;
+            base = opd_tensor_wrap_on(shim_place(s, t, t->storage), opd_ints_of(&count, 1), NULL,
+                                      (opd_scalar_type)t->dtype, s->device, NULL, NULL);
+            leaf = base ? opd_tensor_view(base, t->size, t->stride, t->ndim, offset) : NULL;
             if (!leaf || !opd_tensor_set_requires_grad(leaf, true)) { return NULL; }
         }
         s->leaves[i] = leaf;
     }
     if (leaf) { return leaf; }
     base = shim_base_of(s, t, item);
-    if (numel && t->data) { offset = ((const char *)t->data - (const char *)t->storage) / item; }
     return base ? opd_tensor_view(base, t->size, t->stride, t->ndim, offset) : NULL;
 }
 
