@@ -570,3 +570,74 @@ TEST(signs_and_reciprocals_at_the_ends) {
         }
     }
 }
+
+static double drawn(uint64_t *state) {
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return (double)(*state >> 40) / (1 << 23) - 1;
+}
+/* n numbers, some of them special, whose neighbours are `apart` numbers further on. */
+static opd_tensor *numbers_apart(int64_t n, int64_t apart, opd_scalar_type dtype, uint64_t seed) {
+    static const double special[] = {0, -0.0, INFINITY, -INFINITY, NAN, 1e30, -1e-30, 1, 1e-42};
+    opd_tensor *parts = opd_zeros(OPD_INTS(n, apart, 2), dtype == OPD_COMPLEX64 ? OPD_FLOAT32 : OPD_FLOAT64);
+    for (int64_t i = 0; i < 2 * n; i++) {
+        const double x = i % 37 > 33 ? special[(size_t)(i / 2 + i % 2 * 4 + (int64_t)seed) % 9] : drawn(&seed);
+        if (dtype == OPD_COMPLEX64) { opd_data_f32(parts)[i / 2 * 2 * apart + i % 2] = (float)x; }
+        else { opd_data_f64(parts)[i / 2 * 2 * apart + i % 2] = x; }
+    }
+    return opd_select(opd_view_as_complex(parts), 1, 0);
+}
+static void same_parts(const char *name, opd_tensor *have, opd_tensor *want, double tolerance) {
+    double first[2], second[2], most = 1;
+    CHECK_OR_RETURN(have && want && opd_numel(have) == opd_numel(want) && opd_dtype(have) == opd_dtype(want));
+    for (int64_t i = 0; i < opd_numel(want); i++) {
+        parts_of(have, i, first);
+        parts_of(want, i, second);
+        most = fmax(fabs(second[0]), fabs(second[1]));           /* a part that cancels is as exact as the other one */
+        for (int k = 0; k < 2; k++) {
+            const double a = first[k], b = second[k];
+            if (a == b || (isnan(a) && isnan(b))) { continue; }
+            if (!(fabs(a - b) <= tolerance * most)) { printf("    %s: element %d is %.9g, not %.9g\n", name, (int)i, a, b); }
+            CHECK(fabs(a - b) <= tolerance * most);
+        }
+    }
+}
+/* Numbers that lie one after another have loops of their own: what they compute is what others do. */
+TEST(arithmetic_of_neighbours_and_of_others) {
+    typedef opd_tensor *unary(opd_tensor *);
+    typedef opd_tensor *binary(opd_tensor *, opd_tensor *);
+    static const struct { const char *name; unary *one; binary *two; bool total; } rows[] = {
+        {"neg", opd_neg, NULL, false}, {"square", opd_square, NULL, false}, {"reciprocal", opd_reciprocal, NULL, false},
+        {"sgn", opd_sgn, NULL, false}, {"abs", opd_abs, NULL, false}, {"conj", opd_conj_physical, NULL, false},
+        {"add", NULL, opd_add, false}, {"sub", NULL, opd_sub, false}, {"mul", NULL, opd_mul, false}, {"div", NULL, opd_div, false},
+        {"eq", NULL, opd_eq, false}, {"ne", NULL, opd_ne, false}, {"sum", opd_sum, NULL, true}, {"mean", opd_mean, NULL, true},
+        {"dot", NULL, opd_dot, true}, {"vdot", NULL, opd_vdot, true}};
+    static const int64_t counts[] = {0, 1, 2, 7, 8, 9, 15, 16, 17, 33, 100, 2055, 70000};
+    for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
+        for (int wide = 0; wide < 2; wide++) {
+            const opd_scalar_type dtype = wide ? OPD_COMPLEX128 : OPD_COMPLEX64;
+            for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+                OPD_SCOPE {
+                    const int64_t n = counts[c];
+                    opd_tensor *x[2], *y[2], *out[2], *copies[3];
+                    for (int k = 0; k < 2; k++) {
+                        x[k] = numbers_apart(n, 1 + 2 * k, dtype, 1);
+                        y[k] = numbers_apart(n, 1 + k, dtype, 2);
+                        if (rows[i].total) {      /* a sum of specials says nothing */
+                            x[k] = opd_nan_to_num_full(opd_sgn(x[k]), opd_value_float(.5), opd_value_none(), opd_value_none());
+                            y[k] = opd_nan_to_num_full(opd_sgn(y[k]), opd_value_float(.5), opd_value_none(), opd_value_none());
+                        }
+                        if (k && rows[i].total) {
+                            copies[0] = copies[1] = copies[2] = x[k];
+                            x[k] = opd_select(opd_stack_full(opd_tensors_of(copies, 3), 1), 1, 0);
+                            copies[0] = copies[1] = y[k];
+                            y[k] = opd_select(opd_stack_full(opd_tensors_of(copies, 2), 1), 1, 0);
+                        }
+                        out[k] = rows[i].one ? rows[i].one(x[k]) : rows[i].two(x[k], y[k]);
+                        CHECK(opd_ok());
+                    }
+                    same_parts(rows[i].name, out[0], out[1], wide ? 1e-13 : 2e-5);
+                }
+            }
+        }
+    }
+}
