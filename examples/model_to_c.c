@@ -230,6 +230,7 @@ int main(int argc, char **argv) {
         else { fprintf(stderr, "model_to_c: too many arguments, see --help\n"); return 1; }
     }
     if (!model || !folder) { usage(); return 1; }
+    (void)opd_grad_mode_set(false);
     if (mkdir(folder, 0777) && errno != EEXIST) {
         fprintf(stderr, "model_to_c: cannot make %s: %s\n", folder, strerror(errno));
         return 1;
