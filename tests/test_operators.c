@@ -106,6 +106,7 @@ static void test_dtypes(const subject *s) {
     opd_tensor *want[MOST_RESULTS], *got[MOST_RESULTS];
     int i, k, n, m;
     static const char *const rough[] = {"nextafter", NULL};
+    static const char *const bags[] = {"_embedding_bag", "_embedding_bag_forward_only", NULL};
     if (is_random(s->op) || named(s->op, rough) || !again(s, OPD_FLOAT64, CASE_CONTIGUOUS, false, false)) { return; }
     n = run_case(s->c, want);
     if (!went_well(n)) { return; }
@@ -114,7 +115,10 @@ static void test_dtypes(const subject *s) {
         m = run_case(s->c, got);
         if (k > 0 && !opd_ok()) { opd_error_clear(); continue; }              /* a dtype it does not have */
         if (!went_well(m)) { continue; }
-        for (i = 0; i < n && i < m; i++) { same_values(got[i], want[i], k == 0 ? 2e-4 : k == 1 ? 0.06 : 0.02); }
+        for (i = 0; i < n && i < m; i++) {        /* which bag an index is in is said of sums of doubles alone */
+            if (i == 1 && opd_numel(got[1]) == 0 && named(s->op, bags)) { continue; }
+            same_values(got[i], want[i], k == 0 ? 2e-4 : k == 1 ? 0.06 : 0.02);
+        }
     }
 }
 
