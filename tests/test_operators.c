@@ -106,7 +106,7 @@ static void test_dtypes(const subject *s) {
     opd_tensor *want[MOST_RESULTS], *got[MOST_RESULTS];
     int i, k, n, m;
     static const char *const rough[] = {"nextafter", NULL};
-    static const char *const bags[] = {"_embedding_bag", "_embedding_bag_forward_only", NULL};
+    static const char *const bags[] = {"embedding_bag", "_embedding_bag", "_embedding_bag_forward_only", NULL};
     if (is_random(s->op) || named(s->op, rough) || !again(s, OPD_FLOAT64, CASE_CONTIGUOUS, false, false)) { return; }
     n = run_case(s->c, want);
     if (!went_well(n)) { return; }
