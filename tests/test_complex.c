@@ -641,3 +641,21 @@ TEST(arithmetic_of_neighbours_and_of_others) {
         }
     }
 }
+
+/* A complex number without dims does not make float32 numbers double (torch.result_type). */
+TEST(numbers_without_dims_are_as_exact_as_tensors) {
+    static const struct { opd_scalar_type dtype, with_wide, with_short; } rows[] = {
+        {OPD_FLOAT32, OPD_COMPLEX64, OPD_COMPLEX64}, {OPD_BFLOAT16, OPD_COMPLEX64, OPD_COMPLEX64},
+        {OPD_FLOAT64, OPD_COMPLEX128, OPD_COMPLEX128}, {OPD_INT64, OPD_COMPLEX128, OPD_COMPLEX64},
+        {OPD_BOOL, OPD_COMPLEX128, OPD_COMPLEX64}, {OPD_COMPLEX64, OPD_COMPLEX64, OPD_COMPLEX64}};
+    const double i[2] = {0, 1};
+    opd_tensor *wide = opd_select(opd_view_as_complex(opd_tensor_from(i, OPD_INTS(1, 2), OPD_FLOAT64)), 0, 0);
+    opd_tensor *narrow = opd_to_dtype(wide, OPD_COMPLEX64);
+    CHECK_INT(opd_ndim(wide), 0);
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        opd_tensor *x = opd_to_dtype(opd_tensor_from(i, OPD_INTS(2), OPD_FLOAT64), rows[k].dtype);
+        CHECK_INT(opd_dtype(opd_mul(x, wide)), rows[k].with_wide);
+        CHECK_INT(opd_dtype(opd_add(wide, x)), rows[k].with_wide);
+        CHECK_INT(opd_dtype(opd_mul(narrow, x)), rows[k].with_short);
+    }
+}
