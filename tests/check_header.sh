@@ -118,8 +118,12 @@ check_contents() {
     grep -o -E 'see >>[A-Za-z0-9_:]+' "$header" | sed 's/^see //; s/:$//' | sort -u | comm -23 - "$tmp/known" |
         sed 's/^/leads nowhere: see /' | head -n 4
 }
-# What a pragma begins for a region another one ends, in every configuration: else it holds for all that follows.
+# What a pragma begins for a region another one ends, in every configuration: else it holds for all that follows.  Loops
+# over elements do not stand where nothing is optimised: they would be as slow as all that stands there.
 check_pragmas() {
+    awk '/^ *OPDI_(COLD|ONCE)_BEGIN/ { cold = 1 } /^ *OPDI_(COLD|ONCE)_END/ { cold = 0 }
+         /^ *OPDI_LOOPS_BEGIN/ { n++; if (cold) { print "line " NR ": loops in a cold region" } }
+         END { if (n < 10) { print "only " n " regions of loops" } }' "$header"
     for with in WHOLE STATIC NO_THREADS NO_SIMD NO_CACHE NO_PLUGINS NO_OPERATORS NO_OP_CONV NO_OP_POOL NO_OP_RESAMPLE \
         NO_OP_DISTANCE NO_OP_FFT NO_OP_SOLVE NO_OP_SPECIAL NO_OP_NORM NO_OP_SEQUENCE NO_OP_LOSS NO_OP_INDEX NO_OP_TRAIN NO_TRANSFORMS NO_GRAPHS NO_CHECKING \
         NO_TRAINING NO_EXCHANGE NO_MODULES NO_PROFILER NO_AUTOCAST PART=1 PART=2; do
