@@ -6388,13 +6388,28 @@ static int opdi_cu_list_run(opdi_cu_list *p, opd_tensor *self, opd_tensor *value
     })
     return 0;
 }
+/* A result whose dims lie in memory in the order of self's dims and the indices', as the CPU's do; masks choose how
+   many elements there are, of which a fake cannot say it. */
+static opd_tensor *opdi_cu_index_result(opd_call *call, opd_tensor *self, opd_tensors list, const int64_t *sizes,
+                                        int n) {
+    const opd_device meta = opd_device_of(OPD_META, 0);
+    opd_tensor *fakes[OPD_MAX_DIMS], *like = opd_to_device(self, meta, opd_dtype(self));
+    for (int64_t i = 0; i < list.n; i++) {
+        opd_tensor *const t = list.data[i];
+        if (t && (opd_dtype(t) == OPD_BOOL || opd_dtype(t) == OPD_UINT8)) { like = NULL; }
+        fakes[i] = t && like ? opd_to_device(t, meta, opd_dtype(t)) : NULL;
+    }
+    like = like ? opd_index(like, opd_tensors_of(fakes, (int)list.n)) : NULL;
+    return opd_result_strided(call, 0, sizes, like ? opd_strides(like) : NULL, n, opd_dtype(self),
+                              opd_tensor_device(self));
+}
 static int opdi_cu_index_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *out, *desk;
     int64_t sizes[OPD_MAX_DIMS];
     opdi_cu_list p;
     int n;
     if (opdi_cu_list_make(call, &p, self, opd_arg_tensors(call, 1), sizes, &n)) { return -1; }
-    out = opd_result(call, 0, sizes, n, opd_dtype(self));
+    out = opd_ok() ? opdi_cu_index_result(call, self, opd_arg_tensors(call, 1), sizes, n) : NULL;
     desk = out ? opdi_cu_desk(out, opd_dtype(self)) : NULL;
     return desk && opdi_cu_list_run(&p, self, desk, false) == 0 ? opdi_cu_settle(out, desk) : -1;
 }
