@@ -291,7 +291,7 @@ static void walk(opd_scalar_type dtype, int least) {
     }
     remove_folder();
 }
-TEST(operators_of_float32) { walk(OPD_FLOAT32, 1630); }
+TEST(operators_of_float32) { walk(OPD_FLOAT32, 1620); }
 TEST(operators_of_float64) { walk(OPD_FLOAT64, 1450); }
 TEST(operators_of_bfloat16) { walk(OPD_BFLOAT16, 1450); }
 TEST(operators_of_float16) { walk(OPD_FLOAT16, 1400); }
