@@ -464,6 +464,27 @@ TEST(kernels_gemm_strides) {
     CHECK_INT(opdi_gemm_of(OPD_INT64, 2, 2, 2, &left, &right, 0, r, 2, 1), 0);
     CHECK(r[0] == 19 && r[1] == 22 && r[2] == 43 && r[3] == 50);
 }
+/* Products of one row or column with a matrix that is one row or column again and again. */
+TEST(kernels_gemv_expanded) {
+    static const int64_t sizes[] = {1, 3, 4, 17, 67};
+    for (int way = 0; way < 100; way++) {
+        OPD_SCOPE {
+            const int64_t rows = sizes[way % 5], depth = sizes[way / 5 % 5];
+            const opd_scalar_type dtype = way < 50 ? OPD_FLOAT32 : OPD_FLOAT64;
+            opd_tensor *x = opd_randn(OPD_INTS(depth), dtype), *a = opd_expand(
+                opd_randn(way / 25 % 2 ? OPD_INTS(1, depth) : OPD_INTS(rows, 1), dtype), OPD_INTS(rows, depth));
+            opd_tensor *const want = opd_sum_dim(opd_mul(opd_to_dtype(a, OPD_FLOAT64), opd_to_dtype(x, OPD_FLOAT64)),
+                                                 OPD_INTS(1), false);
+            opd_tensor *const got[] = {
+                opd_mv(a, x), opd_matmul(x, opd_t(a)), opd_flatten(opd_mm(opd_unsqueeze(x, 0), opd_t(a))),
+                opd_flatten(opd_bmm(opd_unsqueeze(a, 0), opd_unsqueeze(opd_unsqueeze(x, 1), 0)))};
+            for (int i = 0; i < 4 && opd_ok(); i++) {
+                CHECK(opd_allclose_full(opd_to_dtype(got[i], OPD_FLOAT64), want, 1e-4, 1e-4, false).u.i != 0);
+            }
+            CHECK_OK();
+        }
+    }
+}
 
 static double kn_get(const opd_tensor *t, int64_t i) {
     return opd_dtype(t) == OPD_FLOAT64 ? ((const double *)(const void *)t->data)[i] : (double)((const float *)(const void *)t->data)[i];
