@@ -630,6 +630,53 @@ TEST(checked_ranks_that_differ_are_told_all) {
     all_say("root", "rank 0 calls broadcast with root 0, rank 2 calls broadcast with root 1");
     all_say("splits", "all_to_all sends 2 element(s) from rank 2 to rank 2, which expects 3");
 }
+/* Ranks 0 and 1 send each other what the other does not expect, or does; rank 2 has nothing to do with it. */
+static void sends_other(opd_group *group, int rank, void *user) {
+    const char *const how = (const char *)user;
+    const opd_scalar_type dtype = rank == 0 && strcmp(how, "dtype") == 0 ? OPD_INT32 : OPD_FLOAT32;
+    const int64_t count = rank == 0 && strcmp(how, "size") == 0 ? 3 : 4;
+    opd_tensor *const mine = opd_to_dtype(floats(count, rank, 1), dtype), *const its = floats(4, -1, 0);
+    if (rank == 2) { return; }
+    opd_work *const send = opd_group_send(group, mine, 1 - rank, 5);
+    opd_work *const recv = opd_group_recv(group, its, 1 - rank, 5);
+    const bool other = strcmp(how, "same") != 0;
+    if (rank == 1) { CHECK_INT(opd_work_wait(send), 0); }
+    CHECK_INT(opd_work_wait(rank == 0 ? send : recv), other ? -1 : 0);
+    if (rank == 0 && other) {                     /* what it says otherwise is right, and stays so */
+        opd_error_clear();
+        CHECK_INT(opd_work_wait(recv), 0);
+        HOLDS(its, 1, 2, 3, 4);
+        CHECK(opd_fill_(mine, OPD_V(1)) == NULL); /* which the send that failed reads */
+    } else if (rank == 0) {
+        CHECK_INT(opd_work_wait(recv), 0);
+    }
+    if (!other) { HOLDS(its, 1 - rank, 2 - rank, 3 - rank, 4 - rank); }
+}
+static void pair_says(const char *how, const char *part) {
+    static char messages[RANKS_MOST][600];
+    run_ranks(3, sends_other, (void *)(uintptr_t)how, true, 20000, messages);
+    for (int rank = 0; rank < 2; rank++) {
+        if (!strstr(messages[rank], part)) { printf("rank %d: %s\n", rank, messages[rank]); }
+        CHECK(strstr(messages[rank], part) != NULL);
+    }
+    CHECK_STR(messages[2], "");
+}
+TEST(checked_ranks_that_send_what_is_not_received_are_told_both) {
+    pair_says("same", "");
+    pair_says("dtype", "they differ: rank 0 sends int32, rank 1 receives float32 (tag 5)");
+    pair_says("size", "they differ: rank 0 sends 3 element(s), rank 1 receives 4 element(s) (tag 5)");
+}
+/* Nobody receives: the sender does not go on as if. */
+static void sends_to_nobody(opd_group *group, int rank, void *user) {
+    (void)user;
+    if (rank == 0) { CHECK_INT(opd_work_wait(opd_group_send(group, floats(4, 0, 1), 1, 1)), -1); }
+    if (rank == 0) { CHECK(opd_group_send(group, floats(4, 0, 1), 1, 1 << 30) == NULL); }
+}
+TEST(checked_sends_wait_for_their_receiver) {
+    static char messages[RANKS_MOST][600];
+    run_ranks(2, sends_to_nobody, NULL, true, 200, messages);
+    CHECK(strstr(messages[0], "send, call 1 of process group 'world0' (rank 0 of 2): it was not done after") != NULL);
+}
 /* Rank 1 does not come. */
 static void stays_away(opd_group *group, int rank, void *user) {
     opd_tensor *const x = floats(4, 0, 1);
