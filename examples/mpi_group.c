@@ -13,6 +13,10 @@
    MPI_THREAD_MULTIPLE any, with MPI_THREAD_SERIALIZED one after the other (this file sees to that), otherwise the main
    main thread alone, which is an error of the others.
 
+   Checked or not, ranks add up what they call, and compare the sums after calls 1, 2, 4, ... 64, 128, 192 and so on, and
+   when mpi_group_end ends a group: those that have called other collectives, or in another order, get an error some calls
+   later, where MPI itself may have mixed them up without a word.
+
    A rank that gives up (opd_group_abandon) tells the others, which look for that while they wait.  One that ends while
    others wait for it: those on its machine see that within a second, and fail with
    its name; those on other machines fail by the group's time limit, unless MPI ends the job before. */
@@ -36,8 +40,16 @@
 typedef struct mpi_peer { char place[128]; long process; int watched; } mpi_peer;
 /* Over `notices` ranks tell each other that they give up. */
 enum { MPI_GROUP_WHY = 300 };
+/* A comparison of what ranks have called, until a call: a hash and its complement, and the largest of all ranks'. */
+typedef struct mpi_sum { struct mpi_sum *next; MPI_Request request; uint64_t mine[2], most[2]; long calls; } mpi_sum;
 typedef struct mpi_group {
+    struct mpi_group *next;
+    char name[64];                                /* "" of subgroups */
     MPI_Comm comm, notices;
+    mpi_sum *sums;                                /* those that are on their way, the first one first */
+    uint64_t hash;                                /* of what was called */
+    long calls, due, same;                        /* how many; when they are compared next; were the same until here */
+    int differs;                                  /* they are not, which is what `why` says */
     int rank, size;
     long timeout;                                 /* in ms, of what MPI itself would wait for without end */
     mpi_peer *peers;
@@ -59,6 +71,7 @@ static int mpi_group_has_ops, mpi_group_begun;
 static volatile sig_atomic_t mpi_group_waits, mpi_group_told;         /* somebody waits; was told to end meanwhile */
 static volatile long mpi_group_asked;             /* when somebody who still waits asked last, in ms; 0: nobody does */
 static int mpi_group_listens;                     /* SIGTERM comes to mpi_group_signal */
+static mpi_group *mpi_groups;                     /* those with names */
 
 /* Says what MPI says; -1. */
 static int mpi_group_error(const char *call, int code) {
@@ -188,6 +201,50 @@ static int mpi_group_abandon(void *user, const char *why) {
     mpi_group_leave();
     return 0;
 }
+/* Looks how far comparisons are, inside of MPI: `why` says whether ranks have called other collectives. */
+static void mpi_group_compare(mpi_group *group) {
+    int done = 1;
+    while (group->sums && done) {
+        mpi_sum *const sum = group->sums;
+        if (MPI_Test(&sum->request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS || !done) { return; }
+        if (!group->why[0] && (sum->most[0] != sum->mine[0] || sum->most[1] != sum->mine[1])) {
+            group->differs = 1;
+            (void)snprintf(group->why, sizeof group->why, "ranks have called other collectives, or in another order, "
+                           "since call %ld (rank %d: %ld calls): values may be wrong since then; OPD_MPI_CHECKED=1 "
+                           "says which", group->same + 1, group->rank, sum->calls);
+        }
+        group->same = sum->calls;
+        group->sums = sum->next;
+        free(sum);
+    }
+}
+/* Begins a comparison, inside of MPI. */
+static void mpi_group_sum_up(mpi_group *group) {
+    mpi_sum *const sum = (mpi_sum *)calloc(1, sizeof *sum), **end = &group->sums;
+    if (!sum) { return; }
+    sum->calls = group->calls;
+    sum->mine[0] = group->hash;
+    sum->mine[1] = ~group->hash;
+    if (MPI_Iallreduce(sum->mine, sum->most, 2, MPI_UINT64_T, MPI_MAX, group->notices, &sum->request) != MPI_SUCCESS) {
+        free(sum);
+        return;
+    }
+    while (*end) { end = &(*end)->next; }
+    *end = sum;
+}
+/* Counts a collective that has begun. */
+static void mpi_group_count(mpi_group *group, const opd_transfer *transfer) {
+    const uint64_t count = transfer->kind == OPD_COLLECTIVE_ALL_TO_ALL ? 0 : (uint64_t)transfer->count;
+    const uint64_t what = (uint64_t)transfer->kind | (uint64_t)transfer->dtype << 8 |
+        (uint64_t)transfer->reduction << 16 | (uint64_t)transfer->peer << 24;
+    if (transfer->kind == OPD_COLLECTIVE_SEND || transfer->kind == OPD_COLLECTIVE_RECV) { return; }
+    group->hash = ((group->hash ^ what) * 1099511628211u ^ count) * 1099511628211u;
+    group->hash ^= group->hash >> 29;
+    if (group->sums) { mpi_group_compare(group); }
+    if (++group->calls < group->due) { return; }
+    group->due += group->due < 64 ? group->due : 64;
+    mpi_group_sum_up(group);
+}
 /* Looks whether others have ended, now and then; -1 with an error that names them, when they have been gone for half a
    second, in which what they sent before may still come, or when this process was told to end. */
 static int mpi_group_look(mpi_group *group, mpi_request *request, double now) {
@@ -199,6 +256,10 @@ static int mpi_group_look(mpi_group *group, mpi_request *request, double now) {
         return 0;
     }
     request->looked = now;
+    if (group->sums && mpi_group_enter() == 0) {
+        mpi_group_compare(group);
+        mpi_group_leave();
+    }
     if (mpi_group_heard(group)) { return -1; }
     const int count = mpi_group_missing(group, who, sizeof who);
     if (count && request->missed == 0) { request->missed = now; }
@@ -417,7 +478,7 @@ static int mpi_group_received(const mpi_request *request, const MPI_Status *stat
                     request->count);
 }
 static int mpi_group_start(void *user, const opd_transfer *transfer, void **out) {
-    const mpi_group *const group = (const mpi_group *)user;
+    mpi_group *const group = (mpi_group *)user;
     const bool reduces = transfer->kind == OPD_COLLECTIVE_ALL_REDUCE || transfer->kind == OPD_COLLECTIVE_REDUCE ||
         transfer->kind == OPD_COLLECTIVE_REDUCE_SCATTER;
     if (group->why[0]) { return opd_fail(OPD_ERROR_KERNEL, "%s", group->why); }
@@ -438,6 +499,7 @@ static int mpi_group_start(void *user, const opd_transfer *transfer, void **out)
     if (!rc) { rc = mpi_group_enter(); }
     if (!rc) {
         const int code = mpi_group_call(group, transfer, request);
+        if (code == MPI_SUCCESS) { mpi_group_count(group, transfer); }
         mpi_group_leave();
         if (code != MPI_SUCCESS) { rc = mpi_group_error("MPI", code); }
     }
@@ -462,6 +524,7 @@ static int mpi_group_test(void *user, void *its, int64_t wait_us) {
         failed = mpi_group_enter() != 0;
         if (failed) { break; }
         code = MPI_Test(&request->request, &done, &status);
+        if (done && group->sums) { mpi_group_compare(group); }
         const double now = wait_us > 0 ? MPI_Wtime() : 0;
         mpi_group_leave();
         if (until == 0) { until = now + 1e-6 * (double)wait_us; }
@@ -477,6 +540,7 @@ static int mpi_group_test(void *user, void *its, int64_t wait_us) {
     }
     if (!done || failed || code != MPI_SUCCESS) { return failed || code != MPI_SUCCESS ? -1 : 0; }
     if (mpi_group_received(request, &status)) { rc = -1; }
+    if (group->differs) { rc = opd_fail(OPD_ERROR_KERNEL, "%s", group->why); }
     free(request->counts);
     free(request);
     return rc;
@@ -509,9 +573,17 @@ static bool mpi_group_takes(void *user, opd_device device, const opd_transfer *t
 }
 static void mpi_group_destroy(void *user) {
     mpi_group *const group = (mpi_group *)user;
+    const long begun = mpi_group_clock();
     int finalized = 0;
     (void)MPI_Finalized(&finalized);
-    if (group->why[0]) { return; }                /* what was begun and never ends stays MPI's, with what it names */
+    for (mpi_group **at = &mpi_groups; *at; at = &(*at)->next) {
+        if (*at == group) {
+            *at = group->next;
+            break;
+        }
+    }
+    while (group->sums && !finalized && mpi_group_clock() - begun < 1000) { mpi_group_compare(group); }
+    if (group->why[0] || group->sums) { return; } /* what was begun and never ends stays MPI's, with what it names */
     if (!finalized) {
         (void)MPI_Comm_free(&group->comm);
         (void)MPI_Comm_free(&group->notices);
@@ -525,6 +597,7 @@ static int mpi_group_table(MPI_Comm comm, int64_t timeout_ms, opd_group_desc *de
     mpi_group *const group = (mpi_group *)calloc(1, sizeof *group);
     if (!group) { return opd_fail(OPD_ERROR_MEMORY, "no memory"); }
     group->comm = comm;
+    group->due = 1;
     group->timeout = timeout_ms > 0 ? (long)timeout_ms : 600000;
     (void)MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
     if (MPI_Comm_dup(comm, &group->notices) != MPI_SUCCESS) {
@@ -598,6 +671,29 @@ static int mpi_group_agree(mpi_group *group, const int *chosen, int count) {
     free(mine);
     return same ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "ranks name other ranks, or others first");
 }
+/* Compares all that ranks have called, before a group ends; 0, or -1 with an error. */
+static int mpi_group_finish(const char *name) {
+    const long begun = mpi_group_clock();
+    mpi_group *group = mpi_groups;
+    mpi_request watched;
+    memset(&watched, 0, sizeof watched);
+    while (group && strcmp(group->name, name) != 0) { group = group->next; }
+    if (!group || group->size < 2 || group->why[0]) { return 0; }
+    if (mpi_group_enter()) { return -1; }
+    group->hash ^= (uint64_t)group->calls;
+    mpi_group_sum_up(group);
+    mpi_group_leave();
+    while (group->sums && !group->why[0]) {
+        if (mpi_group_enter()) { return -1; }
+        mpi_group_compare(group);
+        mpi_group_leave();
+        if (mpi_group_look(group, &watched, MPI_Wtime())) { return -1; }
+        if (group->sums && mpi_group_clock() - begun > group->timeout) {
+            return opd_fail(OPD_ERROR_KERNEL, "the others were not done after %.3g s", (double)group->timeout / 1000);
+        }
+    }
+    return group->why[0] ? opd_fail(OPD_ERROR_KERNEL, "%s", group->why) : 0;
+}
 static int mpi_group_split(void *user, const int32_t *ranks, int32_t count, opd_group_desc *out) {
     mpi_group *const group = (mpi_group *)user;
     int *const chosen = (int *)malloc((size_t)count * sizeof *chosen);
@@ -645,7 +741,14 @@ static opd_group *mpi_group_register(const char *name, MPI_Comm comm, bool check
     desc.timeout_ms = timeout_ms;
     if (mpi_group_table(own, timeout_ms, &desc)) { return NULL; }
     opd_group *const group = opd_group_register(&desc);
-    if (!group) { mpi_group_destroy(desc.user); }
+    mpi_group *const its = (mpi_group *)desc.user;
+    if (!group) {
+        mpi_group_destroy(its);
+        return NULL;
+    }
+    (void)snprintf(its->name, sizeof its->name, "%s", name);
+    its->next = mpi_groups;
+    mpi_groups = its;
     return group;
 }
 /* Begins MPI, unless that has happened, and registers all ranks as the group "world".  OPD_MPI_CHECKED=1 in the
@@ -687,6 +790,7 @@ static inline int mpi_group_device(opd_group *group, opd_device *device) {
 /* Takes the group away, and ends MPI where mpi_group_begin began it.  While an error is pending the other ranks may
    wait for what this one does not do any more: then the job ends. */
 static void mpi_group_end(opd_group *group) {
+    if (opd_ok() && group) { (void)mpi_group_finish(opd_group_name(group)); }
     if (!opd_ok()) {
         (void)fprintf(stderr, "rank %d: %s\n", group ? opd_group_rank(group) : -1, opd_error_message());
         (void)MPI_Abort(MPI_COMM_WORLD, 1);
