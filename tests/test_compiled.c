@@ -1457,6 +1457,11 @@ static opd_tensor *bag_table;
 static int in_bags(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     (void)user;
     (void)n;
+    if (bag_mode > 2) {                           /* 3: maxima; 4, 5, 6: of each kind without row 6, and a last offset */
+        return opd_embedding_bag_padding_idx(out, bag_table, in[0], in[1], false, bag_mode == 3 ? 2 : 6 - bag_mode, false,
+                                             bag_mode == 6 ? in[2] : NULL, bag_mode > 3,
+                                             bag_mode == 3 ? opd_value_none() : opd_value_int(6)) == 0 ? 4 : -1;
+    }
     return opd_embedding_bag_full(out, bag_table, in[0], in[1], false, bag_mode % 2, false,
                                   bag_mode == 2 ? in[2] : NULL, false) == 0 ? 4 : -1;
 }
@@ -1469,7 +1474,9 @@ static void add_bags(opd_scalar_type dtype, opd_scalar_type index, int wrong) {
     char text[60];
     int i, k;
     OPD_SCOPED;
-    bag_table = opd_keep(spread(dtype, table, 2, 3, false));
+    bag_table = spread(dtype, table, 2, 3, false);
+    if (bag_mode > 2) { (void)opd_fill_(opd_select(opd_select(bag_table, 0, 2), 0, 1), opd_value_float((double)NAN)); }
+    bag_table = opd_keep(bag_table);
     for (k = 0; k < 2; k++) {
         opd_tensor *const at = opd_empty(opd_ints_of(&nine, 1), OPD_FLOAT64);
         opd_tensor *const from = opd_empty(opd_ints_of(&four, 1), OPD_FLOAT64);
@@ -1490,7 +1497,7 @@ TEST(bags) {
     int i;
     if (!have_compiler()) { SKIP("no cc"); }
     CHECK_OR_RETURN(new_folder() != NULL);
-    for (bag_mode = 0; bag_mode < 3; bag_mode++) {
+    for (bag_mode = 0; bag_mode < 7; bag_mode++) {
         for (i = 0; i < 4; i++) { add_bags(dtypes[i], i % 2 ? OPD_INT32 : OPD_INT64, 0); }
     }
     bag_mode = 0;
