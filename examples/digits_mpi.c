@@ -119,7 +119,11 @@ int main(int argc, char **argv) {
             return strcmp(argv[i], "--help") == 0 ? 0 : 2;
         }
     }
-    if (epochs < 1 || read_digits(data, &set)) { return 1; }
+    if (epochs < 1) {
+        fprintf(stderr, "digits_mpi: --epochs is at least 1\n");
+        return 2;
+    }
+    if (read_digits(data, &set)) { return 1; }
     if (!getenv("OPD_NUM_THREADS")) { opd_threads_set(1); }
     opd_group *world = mpi_group_begin();         /* from here on an error ends all ranks: see mpi_group_end */
     if (world && device.type != OPD_CPU) { mpi_group_device(world, &device); }

@@ -154,9 +154,13 @@ typedef struct text { unsigned char *bytes; int64_t count; } text;
 static int read_text(const char *path, text *t) {
     FILE *file = fopen(path, "rb");
     const int64_t most = 1 << 20;
-    t->bytes = file ? (unsigned char *)malloc((size_t)most) : NULL;
+    if (!file) {
+        fprintf(stderr, "%s: cannot be opened (run from the project's root, or say --text FILE)\n", path);
+        return -1;
+    }
+    t->bytes = (unsigned char *)malloc((size_t)most);
     t->count = t->bytes ? (int64_t)fread(t->bytes, 1, (size_t)most, file) : 0;
-    if (file) { fclose(file); }
+    fclose(file);
     for (int64_t i = 0; i < t->count; i++) { if (t->bytes[i] >= TOKENS) { t->bytes[i] = '?'; } }
     if (t->count > 2 * CONTEXT) { return 0; }
     fprintf(stderr, "%s: a text of more than %d bytes is needed\n", path, 2 * CONTEXT);
@@ -233,6 +237,28 @@ static void tell(model *m, bool shows) {
     for (int i = 0; i < LETTERS && shows && opd_ok(); i++) { putchar(letters[i] < 32 ? ' ' : (int)letters[i]); }
     if (shows && opd_ok()) { putchar('\n'); }
 }
+/* Goes on from what is in the folders of all ranks; returns after how many steps that was written, 0: nothing is there.
+   A job that ended while it wrote may have left parts of several steps. */
+static int go_on_from(model *m, const char *folder) {
+    char index[420];
+    struct stat is;
+    double steps = 0, both[2];
+    snprintf(index, sizeof index, "%s/index.pt", folder);
+    opd_tensor_file *file = stat(index, &is) == 0 ? opd_tensor_file_open(index) : NULL;
+    if (file) {
+        opd_tensor_file_number(file, "steps", &steps);
+        opd_tensor_file_close(file);
+    }
+    both[0] = steps;
+    both[1] = -steps;
+    opd_tensor *all = opd_all_reduce(opd_tensor_from(both, OPD_INTS(2), OPD_FLOAT64), "max", "world");
+    const double *most = opd_data_f64(all);
+    if (most && most[0] > -most[1]) {
+        opd_fail(OPD_ERROR_USER, "%s and its neighbours have parts of other steps, %.0f to %.0f (0: none)", folder,
+                 -most[1], most[0]);
+    } else if (steps > 0 && most) { opd_sharded_load(m->parallel, folder, m->module, m->adam); }
+    return (int)steps;
+}
 static void train_all(opd_group *world, const text *t, const settings *s) {
     const int rank = opd_group_rank(world), ranks = opd_group_size(world), groups = ranks / s->tensor;
     const bool shows = rank == 0;
@@ -244,23 +270,24 @@ static void train_all(opd_group *world, const text *t, const settings *s) {
     opd_group *tensor = opd_group_split(world, "tensor", near, s->tensor);
     opd_group *data = opd_group_split(world, "data", far, groups);
     model_make(&m, data);
+    int before = 0;
     if (s->checkpoint) {                          /* each of the T has one of its own */
-        struct stat is;
-        char index[420];
         (void)mkdir(s->checkpoint, 0777);
         snprintf(folder, sizeof folder, "%s/%d-of-%d", s->checkpoint, rank % s->tensor, s->tensor);
         (void)mkdir(folder, 0777);
-        snprintf(index, sizeof index, "%s/index.pt", folder);
-        int64_t there = stat(index, &is) == 0;
-        there = opd_item_i64(opd_all_reduce(opd_tensor_from(&there, OPD_INTS(1), OPD_INT64), "min", "world"));
-        if (there) { opd_sharded_load(m.parallel, folder, m.module, m.adam); }
+        before = go_on_from(&m, folder);
+        if (shows && opd_ok() && before > 0) { printf("goes on after %d steps, from %s\n", before, folder); }
     }
     if (shows && opd_ok()) {
         printf("%d rank(s), %d for each network: %lld parameters, %lld of them here\n", ranks, s->tensor,
                (long long)m.numbers, (long long)opd_module_numel(m.module, NULL));
     }
     train(&m, t, s, data, shows);
-    if (*folder) { opd_sharded_save(m.parallel, folder, m.module, m.adam, NULL, NULL, 0); }
+    if (*folder) {
+        const char *const name = "steps";
+        const opd_value value = opd_value_int(before + s->steps);
+        opd_sharded_save(m.parallel, folder, m.module, m.adam, &name, &value, 1);
+    }
     tell(&m, shows);
     model_free(&m);
     if (opd_ok() && data) { opd_group_unregister(data); }
@@ -268,7 +295,7 @@ static void train_all(opd_group *world, const text *t, const settings *s) {
 }
 
 int main(int argc, char **argv) {
-    settings s = {"examples/guide.md", NULL, 400, 0, 0, false};
+    settings s = {"examples/guide.md", NULL, 400, -1, 0, false};
     text t;
     device = opd_device_of(OPD_CPU, -1);
     for (int i = 1; i < argc; i++) {
@@ -289,14 +316,18 @@ int main(int argc, char **argv) {
             return strcmp(argv[i], "--help") == 0 ? 0 : 2;
         }
     }
-    if (s.steps < 1 || read_text(s.text, &t)) { return 1; }
+    if (s.steps < 1) {
+        fprintf(stderr, "sharded_lm: --steps is at least 1\n");
+        return 2;
+    }
+    if (read_text(s.text, &t)) { return 1; }
     if (!getenv("OPD_NUM_THREADS")) { opd_threads_set(1); }
     opd_group *world = mpi_group_begin();         /* from here on an error ends all ranks: see mpi_group_end */
     if (world && device.type != OPD_CPU) { mpi_group_device(world, &device); }
     opd_manual_seed(s.seed);
     if (world && opd_ok()) {
         const int ranks = opd_group_size(world);
-        if (s.tensor == 0) { s.tensor = ranks % 2 ? 1 : 2; }
+        if (s.tensor == -1) { s.tensor = ranks % 2 ? 1 : 2; }
         if (s.tensor < 1 || ranks % s.tensor || HEADS % s.tensor || ranks / s.tensor > 1024) {
             opd_fail(OPD_ERROR_USER, "%d ranks cannot be divided into groups of %d, each with some of the %d heads",
                      ranks, s.tensor, HEADS);
