@@ -4,6 +4,7 @@
    ./bench_scaling --help
    mpicc -O2 -DSCALING_MPI bench/scaling.c -o bench_scaling_mpi -lm && mpirun -n 2 ./bench_scaling_mpi
    mpirun -n 2 ./bench_scaling_mpi --measure      how much communication is hidden here, and how much faster two ranks are
+   (medians; with and without communication all ranks begin together and the slowest is waited for)
 
    Forward and backward of each layer of a small transformer are timed here for some batches (or come from a table,
    --table); batches between two lie on a line, larger ones take as much for each sequence as the largest.  A step is
@@ -43,7 +44,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PIECES = 256, BATCHES = 4, HEADS = 4, LETTERS = 256, MOST = 1024, WARM = 2 };
+enum { PIECES = 256, BATCHES = 4, HEADS = 4, LETTERS = 256, MOST = 1024, WARM = 2, TURNS = 60 };
 enum { RING, HALVING, TREE, ALGORITHMS, FASTEST = ALGORITHMS };
 static const char *const algorithm_names[] = {"ring", "halving", "tree", "auto"};
 
@@ -506,6 +507,40 @@ static int draw(const plan *p, const kernels *k, const settings *s) {
 
 //-- and what it takes indeed ------------------------------------------------------------------------------------------
 
+/* The middle of some times, and the quarters below and above which one in four is. */
+typedef struct spread { double low, middle, high; } spread;
+static int by_size(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+/* Of those at places like 2.5, in between. */
+static double sorted_at(const double *sorted, double place) {
+    const int i = (int)place;
+    const double part = place - i;
+    return part > 0 ? sorted[i] + part * (sorted[i + 1] - sorted[i]) : sorted[i];
+}
+static inline spread spread_of(double *values, int count) {
+    spread result;
+    qsort(values, (size_t)count, sizeof *values, by_size);
+    result.low = sorted_at(values, 0.25 * (count - 1));
+    result.middle = sorted_at(values, 0.5 * (count - 1));
+    result.high = sorted_at(values, 0.75 * (count - 1));
+    return result;
+}
+/* Says which part of the communication a step hides: `more` is what steps with it took longer than those without, in so
+   many pairs, `step` one without, `moved` the communication alone.  The median of n values is off by 0.93 quartile ranges
+   over sqrt n, one time in three by more; where that is much of what could be hidden, the number would say nothing. */
+static inline void hidden_says(spread more, int pairs, double step, double moved, char *buf, size_t cap) {
+    const double off = 0.93 * (more.high - more.low) / sqrt(pairs), hidden = 1 - more.middle / moved;
+    if (moved < 0.03 * step) {
+        (void)snprintf(buf, cap, "nothing to hide (%.1f%% of a step)", 100 * moved / step);
+    } else if (!(off < 0.2 * moved)) {
+        (void)snprintf(buf, cap, "cannot be told (steps vary too much: known to %.2f ms)", 1e3 * off);
+    } else {
+        (void)snprintf(buf, cap, "%.0f%% (+-%.0f)%s", 100 * fmin(1, hidden), 100 * off / moved,
+                       hidden + 2 * off / moved < 0.7 ? ", under the target" : "");
+    }
+}
 #if defined(SCALING_MPI)
 /* Waits for all ranks of a group asleep: who works has the cores. */
 static void meet(opd_group *group) {
@@ -586,49 +621,58 @@ static double sum_alone(opd_group *group, float *data, int64_t numel, int messag
     for (int i = 0; i < messages; i++) { (void)opd_work_wait(works[i]); }
     return now() - begun;
 }
-/* Steps of one rank alone, of all together, of all without communication, and the communication alone, in turns: the
-   least of each. */
+/* Seconds of a step of every rank, from when all have begun to when all are done: the slower one is waited for with
+   communication as without. */
+static double step_together(model *m, opd_group *group) {
+    (void)opd_work_wait(opd_group_barrier(group));
+    const double begun = now();
+    train(m);
+    (void)opd_work_wait(opd_group_barrier(group));
+    return now() - begun;
+}
+/* Steps of one rank alone, of all together, of all without communication, and the communication alone, in turns, those
+   with and without one behind the other, either first: medians. */
 static void measure_step(const char *title, const settings *s, int64_t batch, double bucket, opd_group *group) {
-    static model alone, m;
+    static model plain, m;
+    static double alone[TURNS], with[TURNS], without[TURNS], moved[TURNS], more[TURNS];
     opd_parallel_options options = {0};
+    char hidden[100];
     const int rank = opd_group_rank(group), ranks = opd_group_size(group);
-    double one = INFINITY, all = INFINITY, apart = INFINITY, moved = INFINITY;
+    const int rounds = 3 * s->rounds < TURNS ? 3 * s->rounds : TURNS;
     int64_t numel = 0;
     options.bucket_bytes = (int64_t)bucket;
-    model_make(&alone, s, batch);
-    alone.adam = opd_adamw_new(alone.params, alone.count, NULL);
+    model_make(&plain, s, batch);                 /* another one: steps of a parallel one that do not communicate */
+    plain.adam = opd_adamw_new(plain.params, plain.count, NULL);              /* add up gradients for those that do */
     model_make(&m, s, batch);
-    opd_parallel *const parallel = opd_data_parallel(m.params, m.count, group, &options);
+    m.parallel = opd_data_parallel(m.params, m.count, group, &options);
     m.adam = opd_adamw_new(m.params, m.count, NULL);
     for (int i = 0; i < m.count && opd_ok(); i++) { numel += opd_numel(m.params[i]); }
     const int messages = (int)fmax(1, fmin(PIECES, ceil(4.0 * (double)numel / bucket)));
     float *const data = (float *)calloc((size_t)numel + 1, sizeof *data);
-    for (int round = 0; round < s->rounds + WARM && opd_ok() && data; round++) {
+    for (int round = -WARM; round < rounds && opd_ok() && data; round++) {
+        const int at = round < 0 ? 0 : round;
         meet(group);
-        if (rank == 0) { train(&alone); one = fmin(one, alone.updated - alone.begun); }
+        if (rank == 0) { train(&plain); alone[at] = plain.updated - plain.begun; }
         meet(group);
-        (void)opd_work_wait(opd_group_barrier(group));
-        m.parallel = parallel;
-        train(&m);
-        if (round >= WARM) { all = fmin(all, m.updated - m.begun); }
-        (void)opd_work_wait(opd_group_barrier(group));
-        m.parallel = NULL;
-        (void)opd_parallel_sync_set(parallel, false);
-        train(&m);
-        (void)opd_parallel_sync_set(parallel, true);
-        (void)opd_work_wait(opd_group_barrier(group));
-        apart = fmin(apart, now() - m.begun);     /* the slower rank is waited for, as with communication */
-        moved = fmin(moved, sum_alone(group, data, numel, messages));
+        for (int turn = 0; turn < 2; turn++) {
+            if ((turn + at) % 2 == 0) { with[at] = step_together(&m, group); }
+            else { without[at] = step_together(&plain, group); }
+        }
+        moved[at] = sum_alone(group, data, numel, messages);
+        more[at] = with[at] - without[at];
     }
-    m.parallel = parallel;
     free(data);
-    model_free(&alone);
+    model_free(&plain);
     model_free(&m);
     if (rank != 0 || !opd_ok()) { return; }
-    const double hidden = 100 * (1 - (all - apart) / moved), faster = ranks * one / all;
-    printf("| %s, %.2f million numbers, %lld sequences | %d | %.2f | %.2f | %.2f | %.2f | %.0f%%%s | %.2f%s |\n", title,
-           (double)numel / 1e6, (long long)batch, messages, 1e3 * one, 1e3 * all, 1e3 * apart, 1e3 * moved, hidden,
-           hidden < 70 ? ", under the target" : "", faster, ranks == 2 && faster < 1.85 ? ", under the target" : "");
+    const spread one = spread_of(alone, rounds), all = spread_of(with, rounds), apart = spread_of(without, rounds);
+    const spread difference = spread_of(more, rounds), message = spread_of(moved, rounds);
+    const double faster = ranks * one.middle / all.middle;
+    hidden_says(difference, rounds, apart.middle, message.middle, hidden, sizeof hidden);
+    printf("| %s, %.2f million numbers, %lld sequences | %d | %.2f | %.2f | %.2f | %+.2f (%+.2f to %+.2f) | %.2f | %s | "
+           "%.2f%s |\n", title, (double)numel / 1e6, (long long)batch, messages, 1e3 * one.middle, 1e3 * all.middle,
+           1e3 * apart.middle, 1e3 * difference.middle, 1e3 * difference.low, 1e3 * difference.high,
+           1e3 * message.middle, hidden, faster, ranks == 2 && faster < 1.85 ? ", under the target" : "");
     fflush(stdout);
 }
 /* Targets: 70% of the communication hidden, two ranks 1.85 times as fast as one. */
@@ -637,7 +681,8 @@ static void measure_steps(const settings *s, opd_group *world) {
     if (s->features > 64) { small.blocks = 2; small.features = 64; small.tokens = 32; }
     if (opd_group_rank(world) == 0) {
         printf("| a step on each of %d ranks | messages | alone, ms | together, ms | without communication, ms | "
-               "communication alone, ms | hidden | times as fast |\n|---|---|---|---|---|---|---|---|\n",
+               "more with it, ms (half of all) | communication alone, ms | hidden | times as fast |\n"
+               "|---|---|---|---|---|---|---|---|---|\n",
                opd_group_size(world));
     }
     measure_step("digits-sized", &small, 16 * s->batch, 100e3, world);

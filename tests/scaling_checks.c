@@ -204,6 +204,34 @@ static void tables(const char *path) {
     (void)remove(path);
 }
 
+/* What a step hides, and what cannot be said of it. */
+static void hidden(void) {
+    double odd[] = {5, 1, 4, 2, 3}, even[] = {4, 1, 3, 2};
+    char says[100];
+    spread more = spread_of(odd, 5);
+    OK(near(more.low, 2) && near(more.middle, 3) && near(more.high, 4));
+    more = spread_of(even, 4);
+    OK(near(more.low, 1.75) && near(more.middle, 2.5) && near(more.high, 3.25));
+    more.low = 0.0009;
+    more.middle = 0.001;
+    more.high = 0.0011;
+    hidden_says(more, 25, 0.1, 0.01, says, sizeof says);      /* off by 0.93 * 0.0002 / 5 */
+    OK(strcmp(says, "90% (+-0)") == 0);
+    more.middle = -0.0001;                        /* faster than without */
+    hidden_says(more, 25, 0.1, 0.01, says, sizeof says);
+    OK(strcmp(says, "100% (+-0)") == 0);
+    more.middle = 0.008;
+    hidden_says(more, 25, 0.1, 0.01, says, sizeof says);
+    OK(strcmp(says, "20% (+-0), under the target") == 0);
+    hidden_says(more, 25, 1, 0.01, says, sizeof says);
+    OK(strcmp(says, "nothing to hide (1.0% of a step)") == 0);
+    more.low = -0.03;                             /* by which -695% were had */
+    more.high = 0.03;
+    hidden_says(more, 25, 0.1, 0.01, says, sizeof says);
+    OK(strcmp(says, "cannot be told (steps vary too much: known to 11.16 ms)") == 0);
+    hidden_says(more, 25, 0, 0, says, sizeof says);
+    OK(strncmp(says, "cannot be told", 14) == 0);
+}
 int main(int argc, char **argv) {
     formulas();
     steps();
@@ -212,6 +240,7 @@ int main(int argc, char **argv) {
     buckets(4 * 700);
     buckets(4 * 2000);
     buckets(1);
+    hidden();
     if (argc > 1) { tables(argv[1]); }
     if (!failures && opd_ok()) { printf("scaling: right\n"); }
     return opd_finish() || failures ? 1 : 0;
