@@ -710,6 +710,44 @@ TEST(operators) {
     printf("%d compiled, %d plain\n", right, plain);
 }
 
+/* Tensors that are there one after the other share memory, whatever they hold: with clang a read of floats would go
+   behind the integers that the next tensor writes there, where the text did not say that it must not. */
+static int smallest_so_far(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user;
+    (void)n;
+    return opd_cummin(out, in[0], 1) ? -1 : 2;
+}
+TEST(memory_of_several_types) {
+    static const char *const compilers[] = {"clang", "gcc"};
+    static const float numbers[3][6] = {{3, 1, 2, 5, 5, 4}, {-1, -9, -8, -3, 0, 9}, {0, -1, -2, 7, 6, 8}};
+    const char *const was = getenv("CC");
+    char kept[512] = "", command[64];
+    size_t i, k;
+    if (!begin()) { SKIP("no cc"); }
+    if (was) { (void)snprintf(kept, sizeof kept, "%s", was); }
+    for (i = 0; i < sizeof compilers / sizeof *compilers; i++) {
+        (void)snprintf(command, sizeof command, "%s -v >/dev/null 2>&1", compilers[i]);
+        if (system(command) != 0) { continue; }
+        OPD_SCOPE {
+            opd_tensor *x = opd_tensor_from(numbers[0], OPD_INTS(2, 3), OPD_FLOAT32), *got[2], *want[2];
+            opd_graph *const graph = opd_graph_trace(smallest_so_far, NULL, &x, 1, NULL);
+            opd_compiled *const compiled = opd_graph_compile(graph, NULL);
+            (void)setenv("CC", compilers[i], 1);
+            for (k = 0; k < 9; k++) {
+                x = opd_tensor_from(numbers[k % 3], OPD_INTS(2, 3), OPD_FLOAT32);
+                CHECK_INT(opd_graph_run(graph, &x, 1, want, 2), 2);
+                CHECK_INT(opd_compiled_function(compiled, &x, 1, got), 2);
+                CHECK(opd_equal(got[0], want[0]).u.i != 0);
+                CHECK(opd_equal(got[1], want[1]).u.i != 0);
+            }
+            CHECK_STR(opd_compiled_reason(compiled), NULL);
+            opd_compiled_free(compiled);
+            opd_graph_free(graph);
+        }
+    }
+    (void)(was ? setenv("CC", kept, 1) : unsetenv("CC"));
+}
+
 //-- programs, threads, memory ---------------------------------------------------------------------------------------------
 
 /* Runs a program on clones of the inputs in a file; how many outputs there are, or -1. */
