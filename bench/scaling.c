@@ -528,8 +528,9 @@ static inline spread spread_of(double *values, int count) {
     return result;
 }
 /* Says which part of the communication a step hides: `more` is what steps with it took longer than those without, in so
-   many pairs, `step` one without, `moved` the communication alone.  The median of n values is off by 0.93 quartile ranges
-   over sqrt n, one time in three by more; where that is much of what could be hidden, the number would say nothing. */
+   many pairs, `step` one without, `moved` the communication alone.  The median of n values is off by 0.93 quartile
+   ranges over sqrt n, one time in three by more; where that is much of what could be hidden, the number would say
+   nothing. */
 static inline void hidden_says(spread more, int pairs, double step, double moved, char *buf, size_t cap) {
     const double off = 0.93 * (more.high - more.low) / sqrt(pairs), hidden = 1 - more.middle / moved;
     if (moved < 0.03 * step) {
@@ -669,8 +670,8 @@ static void measure_step(const char *title, const settings *s, int64_t batch, do
     const spread difference = spread_of(more, rounds), message = spread_of(moved, rounds);
     const double faster = ranks * one.middle / all.middle;
     hidden_says(difference, rounds, apart.middle, message.middle, hidden, sizeof hidden);
-    printf("| %s, %.2f million numbers, %lld sequences | %d | %.2f | %.2f | %.2f | %+.2f (%+.2f to %+.2f) | %.2f | %s | "
-           "%.2f%s |\n", title, (double)numel / 1e6, (long long)batch, messages, 1e3 * one.middle, 1e3 * all.middle,
+    printf("| %s, %.2f million numbers, %lld sequences | %d | %.2f | %.2f | %.2f | %+.2f (%+.2f to %+.2f) | %.2f | "
+           "%s | %.2f%s |\n", title, (double)numel / 1e6, (long long)batch, messages, 1e3 * one.middle, 1e3 * all.middle,
            1e3 * apart.middle, 1e3 * difference.middle, 1e3 * difference.low, 1e3 * difference.high,
            1e3 * message.middle, hidden, faster, ranks == 2 && faster < 1.85 ? ", under the target" : "");
     fflush(stdout);
