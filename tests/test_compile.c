@@ -747,6 +747,53 @@ TEST(memory_of_several_types) {
     }
     (void)(was ? setenv("CC", kept, 1) : unsetenv("CC"));
 }
+/* Of several NaNs in a window pools give the last one's place, but argmax the first one's. */
+static int pools(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    opd_tensor *all[8] = {NULL};
+    int count = 0, i;
+    (void)user;
+    (void)n;
+    if (opd_max_pool2d_with_indices_full(all, in[0], OPD_INTS(2, 3), OPD_INTS(2, 2),
+                                         OPD_INTS(1, 1), OPD_INTS(1, 1), false) ||
+        opd_adaptive_max_pool2d(all + 2, in[0], OPD_INTS(3, 2)) ||
+        opd_max_pool3d_with_indices(all + 4, opd_unsqueeze(in[0], 0), OPD_INTS(1, 2, 2)) ||
+        opd_max_dim(all + 6, in[0], 2, false)) { return -1; }
+    for (i = 1; i < 8; i += 2) { out[count++] = all[i]; }
+    return count;
+}
+/* An index_fill of indices that count from the end. */
+static int filled(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    static const int64_t places[] = {-1, 2, -6};
+    (void)user;
+    (void)n;
+    out[0] = opd_index_fill_int_Scalar(in[0], 1, opd_tensor_from(places, OPD_INTS(3), OPD_INT64), opd_value_int(3));
+    return out[0] ? 1 : -1;
+}
+TEST(places_of_nans_and_from_the_end) {
+    static const float special[] = {NAN, 1, -INFINITY, 2, NAN, INFINITY, 0};
+    opd_tensor *x, *got[4], *want[4];
+    int turn, i, k;
+    if (!begin()) { SKIP("no cc"); }
+    for (turn = 0; turn < 2; turn++) {
+        OPD_SCOPED;
+        x = opd_empty(OPD_INTS(2, 6, 7), OPD_FLOAT32);
+        for (i = 0; i < 84; i++) { opd_data_f32(x)[i] = special[(i * i + i / 7) % 7]; }
+        opd_graph *const graph = opd_graph_trace(turn ? filled : pools, NULL, &x, 1, NULL);
+        opd_compiled *const compiled = opd_graph_compile(graph, NULL);
+        for (k = 0; k < 3; k++) {
+            const int count = opd_graph_run(graph, &x, 1, want, 4);
+            CHECK_INT(count, turn ? 1 : 4);
+            CHECK_INT(opd_compiled_function(compiled, &x, 1, got), count);
+            for (i = 0; i < count; i++) {
+                CHECK(opd_allclose_full(opd_to_dtype(got[i], OPD_FLOAT64), opd_to_dtype(want[i], OPD_FLOAT64), 0, 0,
+                                        true).u.i != 0);
+            }
+        }
+        CHECK_STR(opd_compiled_reason(compiled), NULL);
+        opd_compiled_free(compiled);
+        opd_graph_free(graph);
+    }
+}
 
 //-- programs, threads, memory ---------------------------------------------------------------------------------------------
 
