@@ -2,7 +2,8 @@
    cc -O2 examples/model_to_c.c -o model_to_c -lm && ./model_to_c examples/data/four_digits.pt2 four_digits --size 1
    ci: examples/data/four_digits.pt2 /tmp/opd_model_to_c --size 1
 
-   The folder needs neither this header nor PyTorch.  What is printed at the end builds and runs it. */
+   The folder needs neither this header nor PyTorch, but for the header with --calls.  What is printed at the end builds
+   and runs it. */
 #define OPDISPATCH_IMPLEMENTATION
 #include "../opdispatch.h"
 #include <errno.h>
@@ -14,7 +15,7 @@
 #define MOST 64
 
 static void usage(void) {
-    fputs("usage: model_to_c MODEL.pt2 FOLDER [--name NAME] [--inputs FILE.npz] [--size N] [--open N:M]\n"
+    fputs("usage: model_to_c MODEL.pt2 FOLDER [--name NAME] [--inputs FILE.npz] [--size N] [--open N:M] [--calls]\n"
           "  MODEL.pt2       an exported program (torch.export.save)\n"
           "  FOLDER          gets NAME.c, NAME.h, NAME.weights and main.c; made if it is not there\n"
           "  --name NAME     of files and functions: letters, digits and _ (model)\n"
@@ -22,6 +23,8 @@ static void usage(void) {
           "  --size N        without an example: what sizes are that may differ between runs\n"
           "  --open N:M      the first of these is an argument of the C functions, from N to M; N:M,N:M: so is the second;\n"
           "                  -,N:M: that one alone.  main.c runs them with the example's\n"
+          "  --calls         operators without a form in C (linear algebra, Fourier transforms, a library's own) are\n"
+          "                  called: the folder is built with opdispatch.h then\n"
           "  exit status     0, or 1 with one line that says what is wrong\n", stdout);
 }
 /* Makes an input from its type, "float32 [s0=1..64, 4*s1, 3]" or "int"; a size that differs between runs is `open`. */
@@ -175,8 +178,9 @@ static const char main_text[] =
     "        exit(1);\n"
     "    }\n"
     "}\n";
-static int write_main(const char *folder, const char *name, const opd_value *in, int nin, opd_value *out, int nout,
-                      const int64_t *open) {
+static int write_main(const char *folder, const opd_c_options *options, const opd_value *in, int nin, opd_value *out,
+                      int nout, const int64_t *open) {
+    const char *const name = options->name;
     char path[1200], size[60] = "";
     int i, inputs = 0, outputs = 0;
     (void)snprintf(path, sizeof path, "%s/main.c", folder);
@@ -185,8 +189,9 @@ static int write_main(const char *folder, const char *name, const opd_value *in,
     for (i = 0; i < 2; i++) {
         if (open[i]) { (void)snprintf(size + strlen(size), sizeof size - strlen(size), "%lld, ", (long long)open[i]); }
     }
-    fprintf(file, "/* Runs %s on .npy files: ./%s %s.weights INPUT.npy ... OUTPUT.npy ...\n   cc -O3 -march=native main.c %s.c -o %s -lm */\n",
-            name, name, name, name, name);
+    fprintf(file, "/* Runs %s on .npy files: ./%s %s.weights INPUT.npy ... OUTPUT.npy ...\n   cc -O3 -march=native %smain.c %s.c -o %s -lm */\n",
+            name, name, name, options->calls ? "-I WHERE_OPDISPATCH_IS " : "", name, name);
+    if (options->calls) { fprintf(file, "#define OPDISPATCH_IMPLEMENTATION\n#include \"opdispatch.h\"\n"); }
     fprintf(file, "#include \"%s.h\"\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n\n", name);
     fprintf(file, "struct array { const char *dtype, *shape; long bytes; };\nstatic const struct array arrays[] = {\n");
     for (i = 0; i < nin; i++) { if (in[i].tag == OPD_TAG_TENSOR) { write_end(file, in[i].u.t); inputs++; } }
@@ -198,8 +203,8 @@ static int write_main(const char *folder, const char *name, const opd_value *in,
     fprintf(file, "    for (i = 0; i < INPUTS; i++) { in[i] = read_npy(argv[2 + i], &arrays[i]); }\n");
     fprintf(file, "    for (i = 0; i < OUTPUTS; i++) { out[i] = memory(arrays[INPUTS + i].bytes); }\n");
     fprintf(file, "    rc = %s_init(&model, read_all(argv[1], &size), memory(%s_FIXED_BYTES), memory(%s_ARENA_BYTES));\n", name, name, name);
-    fprintf(file, "    if (rc == 0) { rc = %s_call(&model, %sin, out); }\n    if (rc) {\n        fprintf(stderr, \"%s: error %%d, see %s.h\\n\", rc);\n        return 1;\n    }\n",
-            name, size, name, name);
+    fprintf(file, "    if (rc == 0) { rc = %s_call(&model, %sin, out); }\n    if (rc) {\n        fprintf(stderr, \"%s: error %%d, see %s.h%s);\n        return 1;\n    }\n",
+            name, size, name, name, options->calls ? ": %s\\n\", rc, opd_error_message()" : "\\n\", rc");
     fprintf(file, "    for (i = 0; i < OUTPUTS; i++) { write_npy(argv[2 + INPUTS + i], &arrays[INPUTS + i], out[i]); }\n    return 0;\n}\n");
     return fclose(file) ? opd_fail(OPD_ERROR_FILE, "cannot write %s: %s", path, strerror(errno)) : 0;
 }
@@ -224,6 +229,7 @@ int main(int argc, char **argv) {
         else if (strcmp(argv[i], "--inputs") == 0 && more) { inputs = argv[++i]; }
         else if (strcmp(argv[i], "--size") == 0 && more) { open = strtoll(argv[++i], NULL, 10); }
         else if (strcmp(argv[i], "--open") == 0 && more) { open_ranges(argv[++i], &options, dims); }
+        else if (strcmp(argv[i], "--calls") == 0) { options.calls = 1; }
         else if (argv[i][0] == '-') { fprintf(stderr, "model_to_c: what is %s? see --help\n", argv[i]); return 1; }
         else if (!model) { model = argv[i]; }
         else if (!folder) { folder = argv[i]; }
@@ -261,13 +267,13 @@ int main(int argc, char **argv) {
     if (rc || opd_program_write_c(program, in, n, folder, &options)) { return fail(); }
     OPD_SCOPE {
         if ((nout = opd_program_run(program, in, n, out, MOST)) >= 0) {          /* for the sizes of what comes out */
-            rc = write_main(folder, options.name, in, n, out, nout, run);
+            rc = write_main(folder, &options, in, n, out, nout, run);
         }
     }
     if (nout < 0 || rc) { return fail(); }
     printf("%s/%s.c, %s.h, %s.weights and main.c are written.  Built and run by\n"
-           "  cc -O3 -march=native %s/main.c %s/%s.c -o %s/%s -lm\n  %s/%s %s/%s.weights", folder, options.name, options.name,
-           options.name, folder, folder, options.name, folder, options.name, folder, options.name, folder, options.name);
+           "  cc -O3 -march=native %s%s/main.c %s/%s.c -o %s/%s -lm\n  %s/%s %s/%s.weights", folder, options.name, options.name,
+           options.name, options.calls ? "-I WHERE_OPDISPATCH_IS " : "", folder, folder, options.name, folder, options.name, folder, options.name, folder, options.name);
     for (i = 0; i < n; i++) { if (in[i].tag == OPD_TAG_TENSOR) { printf(" %s.npy", opd_program_input_name(program, i)); } }
     for (i = 0; i < nout; i++) { printf(" %s.npy", opd_program_output_name(program, i)); }
     printf("\n");
