@@ -659,7 +659,7 @@ TEST(scripts_that_ask) {
     opd_log_set(NULL, NULL);
 }
 
-//-- a case of each operator --------------------------------------------------------------------------------------------
+//-- the cases of each operator -----------------------------------------------------------------------------------------
 
 static int sixteenth(const char *name) {
     unsigned sum = 0;
@@ -711,7 +711,11 @@ static int compile_case(const opd_op *op, const char *text, opd_scalar_type dtyp
     opd_graph_free(graph);
     return compiled_now;
 }
-/* The first case of all operators where there is a compiler that takes no time, else of one in sixteen. */
+/* Refused by PyTorch: whole numbers times 0.5. */
+static bool has_fractions(const char *name, opd_scalar_type dtype) {
+    return dtype == OPD_INT64 && (strstr(name, "addmm") || strstr(name, "addmv") || strstr(name, "baddbmm"));
+}
+/* The cases of all operators where there is a compiler that takes no time, else the first one of one in sixteen. */
 static void compile_operators(opd_scalar_type dtype, int least) {
     const bool quick = system("tcc -v >/dev/null 2>&1") == 0;
     const char *const cc = getenv("CC");
@@ -725,19 +729,23 @@ static void compile_operators(opd_scalar_type dtype, int least) {
     for (op = opd_op_next(NULL); op; op = opd_op_next(op)) {
         const opd_op_desc *const card = opd_op_card(op);
         const char *const name = opd_op_name(op);
-        if (!card || !card->cases || is_unfit(name) || !check_walks(name)) { continue; }
+        const char *text = card && card->cases ? card->cases : "";
+        if (is_unfit(name) || has_fractions(name, dtype) || !check_walks(name)) { continue; }
         if (!quick && sixteenth(name) != 3) { continue; }
-        const int one = compile_case(op, card->cases, dtype);
-        if (one >= 0) { count[one]++; }
+        for (; *text; text += quick ? strcspn(text, ";") : strlen(text)) {
+            text += *text == ';';
+            const int one = compile_case(op, text, dtype);
+            if (one >= 0) { count[one]++; }
+        }
     }
     opd_log_set(NULL, NULL);
     (void)setenv("CC", was, 1);
     printf("%s: %d compiled, %d plain\n", opd_dtype_name(dtype), count[1], count[0]);
     CHECK(!quick || getenv("CHECK_PART") || count[1] >= least);
 }
-TEST(operators) { compile_operators(OPD_FLOAT32, 1215); }
-TEST(operators_of_whole_numbers) { compile_operators(OPD_INT64, 820); }
-TEST(operators_of_complex_numbers) { compile_operators(OPD_COMPLEX128, 690); }
+TEST(operators) { compile_operators(OPD_FLOAT32, 2100); }
+TEST(operators_of_whole_numbers) { compile_operators(OPD_INT64, 1325); }
+TEST(operators_of_complex_numbers) { compile_operators(OPD_COMPLEX128, 1270); }
 
 //-- operators without a form in C ---------------------------------------------------------------------------------------
 
@@ -937,6 +945,31 @@ static int smallest_so_far(void *user, opd_tensor *const *in, int n, opd_tensor 
     (void)user;
     (void)n;
     return opd_cummin(out, in[0], 1) ? -1 : 2;
+}
+static int product_of_bits(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user;
+    (void)n;
+    opd_tensor *const x = opd_narrow(opd_view_dtype(in[0], OPD_FLOAT32), 0, 1, 6);
+    out[0] = opd_matmul(x, weight);
+    out[1] = opd_matmul(opd_t(weight), opd_t(x));
+    return out[1] ? 2 : -1;
+}
+TEST(products_of_memory_of_another_type) {
+    opd_tensor *x, *got[2], *want[2];
+    int i;
+    if (!begin()) { SKIP("no cc"); }
+    weight = opd_keep(ramp(8, 5));
+    x = opd_view_dtype(ramp(7, 8), OPD_FLOAT64);
+    opd_graph *const graph = opd_graph_trace(product_of_bits, NULL, &x, 1, NULL);
+    opd_compiled *const compiled = opd_graph_compile(graph, NULL);
+    CHECK_OR_RETURN(compiled != NULL);
+    CHECK_INT(opd_graph_run(graph, &x, 1, want, 2), 2);
+    for (i = 0; i < 2; i++) { CHECK_INT(opd_compiled_function(compiled, &x, 1, got), 2); }
+    CHECK_STR(opd_compiled_reason(compiled), NULL);
+    for (i = 0; i < 2; i++) { CHECK(close_to(got[i], want[i])); }
+    opd_compiled_free(compiled);
+    opd_graph_free(graph);
+    opd_release(weight);
 }
 TEST(memory_of_several_types) {
     static const char *const compilers[] = {"clang", "gcc"};
