@@ -80,6 +80,15 @@ static int mpi_group_error(const char *call, int code) {
     (void)MPI_Error_string(code, text, &length);
     return opd_fail(OPD_ERROR_KERNEL, "%s: %s", call, text);
 }
+/* Returns whether this process speaks for all before MPI has begun: the first one that mpirun or srun has started. */
+static int mpi_group_speaks(void) {
+    static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *const rank = getenv(names[i]);
+        if (rank) { return strcmp(rank, "0") == 0; }
+    }
+    return 1;
+}
 /* Enters MPI; -1 with an error where this thread may not. */
 static int mpi_group_enter(void) {
     int main_thread = 1;

@@ -232,8 +232,10 @@ int main(int argc, char **argv) {
         else if (strcmp(argv[i], "--micro") == 0 && more) { micro = atoi(argv[++i]); }
         else if (strcmp(argv[i], "--seed") == 0 && more) { seed = strtoull(argv[++i], NULL, 10); }
         else {
-            fprintf(stderr, "usage: mpirun -n STAGES ./pipeline_mpi [--steps N] [--micro N] [--gpipe] [--seed N] "
-                    "[--plain]\n");
+            if (mpi_group_speaks()) {
+                fprintf(stderr, "usage: mpirun -n STAGES ./pipeline_mpi [--steps N] [--micro N] [--gpipe] [--seed N] "
+                        "[--plain]\n");
+            }
             return strcmp(argv[i], "--help") == 0 ? 0 : 2;
         }
     }

@@ -311,8 +311,10 @@ int main(int argc, char **argv) {
         }
         else if (strcmp(argv[i], "--load") == 0 && more) { if (!opd_library_load(argv[++i])) { return opd_finish(); } }
         else {
-            fprintf(stderr, "usage: mpirun -n RANKS ./sharded_lm [--steps N] [--text FILE] [--seed N] [--tensor T] "
-                    "[--checkpoint FOLDER] [--plain] [--device NAME] [--load FILE]\n");
+            if (mpi_group_speaks()) {
+                fprintf(stderr, "usage: mpirun -n RANKS ./sharded_lm [--steps N] [--text FILE] [--seed N] [--tensor T] "
+                        "[--checkpoint FOLDER] [--plain] [--device NAME] [--load FILE]\n");
+            }
             return strcmp(argv[i], "--help") == 0 ? 0 : 2;
         }
     }

@@ -110,6 +110,10 @@ for kind in openmpi mpich ''; do
         grep -E '^epoch|^test' "$tmp/log" >"$tmp/together"
         if cmp -s "$tmp/alone" "$tmp/together"; then good "$title digits_mpi, one rank and four"
         else diff "$tmp/alone" "$tmp/together"; bad "$title digits_mpi, one rank and four" 'they differ'; fi
+        run "$title digits_mpi, help" 2 '^usage: ' "$tmp/digits" --help
+        if ! wanted "$title digits_mpi, help once"; then :
+        elif [ "$(grep -c '^usage: ' "$tmp/log")" = 1 ]; then good "$title digits_mpi, help once"
+        else bad "$title digits_mpi, help once" 'by several ranks'; fi
     fi
     # the same losses and the same text, however the model is divided
     if wanted "$title sharded_lm" &&
