@@ -659,3 +659,43 @@ TEST(numbers_without_dims_are_as_exact_as_tensors) {
         CHECK_INT(opd_dtype(opd_mul(narrow, x)), rows[k].with_short);
     }
 }
+
+/* Functions that are computed for 64 numbers at a time, among these some that are left to the function of one. */
+TEST(functions_of_many_numbers_are_those_of_one) {
+    typedef opd_tensor *unary(opd_tensor *);
+    static const struct { const char *name; unary *one; } rows[] = {
+        {"exp", opd_exp}, {"sigmoid", opd_sigmoid}, {"sin", opd_sin}, {"cos", opd_cos}};
+    static const double ends[] = {0, -0.0, 1e-310, -1e-20, 1, -350, 500, 720, 2e6, -1e300, HUGE_VAL, -HUGE_VAL, (double)NAN};
+    enum { ENDS = sizeof ends / sizeof *ends, COUNT = 64 * 4 + 5 };
+    uint64_t state = 3;
+    double x[2 * COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        x[2 * i] = 6 * drawn(&state) - 3;
+        x[2 * i + 1] = 6 * drawn(&state) - 3;
+        if (i < ENDS * ENDS && i % 3) {
+            x[2 * i] = ends[i / ENDS];
+            x[2 * i + 1] = ends[i % ENDS];
+        }
+    }
+    opd_tensor *all = opd_view_as_complex(opd_tensor_from(x, OPD_INTS(COUNT, 2), OPD_FLOAT64));
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        opd_tensor *have = rows[k].one(all);
+        CHECK(opd_ok());
+        for (int i = 0; i < COUNT; i++) {
+            OPD_SCOPE {
+                double parts[2], wanted[2];
+                parts_of(have, i, parts);
+                parts_of(rows[k].one(opd_narrow(all, 0, i, 1)), 0, wanted);
+                for (int part = 0; part < 2; part++) {
+                    const double least = 1e-14 * fabs(wanted[part]), away = fabs(parts[part] - wanted[part]);
+                    const bool same = parts[part] == wanted[part] && signbit(parts[part]) == signbit(wanted[part]);
+                    if (!same && !(away <= least && isfinite(wanted[part])) && !(isnan(parts[part]) && isnan(wanted[part]))) {
+                        printf("  %s(%g, %g), part %d: %.17g, not %.17g\n", rows[k].name, x[2 * i], x[2 * i + 1], part,
+                               parts[part], wanted[part]);
+                        CHECK(!"another number");
+                    }
+                }
+            }
+        }
+    }
+}
