@@ -773,6 +773,41 @@ static int count_into_fake(opd_call *call) {
     (void)call;
     return 0;
 }
+/* my::back_into(a, b): adds to each element of a, one after the other, that of b from the end. */
+static int back_into(opd_call *call) {
+    opd_tensor *const x = opd_arg_tensor(call, 0), *const y = opd_arg_tensor(call, 1);
+    const int64_t count = opd_numel(x);
+    int64_t i;
+    for (i = 0; i < count; i++) { opd_data_f32(x)[i] += opd_data_f32(y)[count - 1 - i]; }
+    return 0;
+}
+/* my::twice_into(list): doubles each. */
+static int twice_into(opd_call *call) {
+    const opd_tensors list = opd_arg_tensors(call, 0);
+    int i;
+    for (i = 0; i < (int)list.n; i++) { if (!opd_add_(list.data[i], list.data[i])) { return -1; } }
+    return 0;
+}
+static int halves(opd_call *call) {
+    opd_tensor *const x = opd_arg_tensor(call, 0), *list[2];
+    const int64_t half = opd_sizes(x)[0] / 2;
+    list[0] = opd_narrow(x, 0, 0, half);
+    list[1] = opd_narrow(x, 0, half, half);
+    return opd_return_tensors(call, list, 2);
+}
+/* my::parts(x): of a positive first element two tensors, else three, which its fake kernel says of all. */
+static int parts_of(opd_call *call, int count) {
+    opd_tensor *const x = opd_arg_tensor(call, 0), *list[3];
+    int i;
+    for (i = 0; i < count; i++) { list[i] = opd_add_Scalar(x, OPD_V(i)); }
+    return opd_return_tensors(call, list, count);
+}
+static int parts(opd_call *call) { return parts_of(call, opd_data_f32(opd_arg_tensor(call, 0))[0] > 0 ? 2 : 3); }
+static int parts_fake(opd_call *call) { return parts_of(call, 3); }
+static int plus_one(opd_call *call) {
+    return opd_return_tensor(call, opd_add_Scalar(opd_arg_tensor(call, 0), OPD_V(1)));
+}
+static int same_fake(opd_call *call) { return opd_return_tensor(call, opd_arg_tensor(call, 0)); }
 OPD_LIBRARY(my, called_lib) {
     opd_op_desc card;
     memset(&card, 0, sizeof card);
@@ -784,6 +819,34 @@ OPD_LIBRARY(my, called_lib) {
     card.cpu = count_into;
     card.fake = count_into_fake;
     opd_define(called_lib, &card);
+    card.schema = "back_into(Tensor(a!) x, Tensor y) -> ()";
+    card.cpu = back_into;
+    opd_define(called_lib, &card);
+    card.schema = "twice_into(Tensor(a!)[] list) -> ()";
+    card.cpu = twice_into;
+    opd_define(called_lib, &card);
+    card.schema = "count_silently(Tensor x) -> ()";
+    card.cpu = count_into;
+    opd_define(called_lib, &card);
+    card.schema = "halves(Tensor(a) x) -> Tensor(a)[]";
+    card.cpu = card.fake = halves;
+    opd_define(called_lib, &card);
+    card.schema = "parts(Tensor x) -> Tensor[]";
+    card.cpu = parts;
+    card.fake = parts_fake;
+    opd_define(called_lib, &card);
+    card.schema = "same(Tensor x) -> Tensor";
+    card.cpu = plus_one;
+    card.fake = same_fake;
+    opd_define(called_lib, &card);
+}
+OPD_LIBRARY(q, short_lib) {
+    opd_op_desc card;
+    memset(&card, 0, sizeof card);
+    card.schema = "f(Tensor x) -> Tensor";
+    card.cpu = plus_one;
+    card.fake = shifted_fake;
+    opd_define(short_lib, &card);
 }
 static int own_operators(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     (void)user;
@@ -860,6 +923,84 @@ TEST(errors_of_operators_that_are_called) {
         opd_compiled_free(compiled);
         opd_graph_free(graph);
     }
+}
+/* Operators that are called get copies of their tensors, which is not told from a plain run. */
+static int shares_memory(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    opd_tensor *const x = opd_clone(in[0]), *two[2];
+    opd_tensors list;
+    opd_value args[1], rets[1];
+    two[0] = two[1] = x;
+    list.data = two;
+    list.n = 2;
+    args[0] = opd_value_tensor(x);
+    switch (*(const int *)user) {
+    case 0: OPD_CALL(opd_find("my::back_into"), x, x); break;
+    case 1: OPD_CALL(opd_find("my::back_into"), opd_narrow(x, 0, 0, 5), opd_narrow(x, 0, 3, 5)); break;
+    case 2: OPD_CALL(opd_find("my::twice_into"), list); break;
+    case 3: OPD_CALL(opd_find("my::count_silently"), x); break;
+    case 4:
+        if (opd_call_all(opd_find("my::halves"), rets, args, 1)) { return -1; }
+        (void)opd_mul_(rets[0].u.tensors[0], rets[0].u.tensors[1]);
+        break;
+    case 5: OPD_CALL(opd_find("my::back_into"), in[0], in[0]); break;
+    case 6: out[1] = OPD_CALL(opd_find("my::same"), in[0]); break;
+    case 7: OPD_CALL(opd_find("my::back_into"), opd_narrow(x, 0, 0, 4), opd_narrow(x, 0, 4, 4)); break;
+    default: out[1] = OPD_CALL(opd_find("q::f"), opd_tanh(x)); break;
+    }
+    out[0] = opd_add(x, in[0]);
+    return n == 1 && opd_ok() ? (*(const int *)user == 6 || *(const int *)user == 8) + 1 : -1;
+}
+TEST(arguments_of_calls_that_share_memory) {
+    opd_tensor *x, *mine, *got[2], *want[2];
+    int which, k, i;
+    if (!begin()) { SKIP("no cc"); }
+    opd_log_set(say_nothing, NULL);
+    for (which = 0; which < 9; which++) {
+        OPD_SCOPED;
+        x = opd_reshape(ramp(2, 4), OPD_INTS(8));
+        opd_graph *const graph = opd_graph_trace(shares_memory, &which, &x, 1, NULL);
+        opd_compiled *const compiled = opd_graph_compile(graph, NULL);
+        CHECK_OR_RETURN(compiled != NULL);
+        for (k = 0; k < 3; k++) {
+            const int count = which == 6 || which == 8 ? 2 : 1;
+            x = opd_reshape(ramp(2, 4), OPD_INTS(8));
+            mine = opd_clone(x);
+            CHECK_INT(opd_graph_run(graph, &x, 1, want, 2), count);
+            CHECK_INT(opd_compiled_function(compiled, &mine, 1, got), count);
+            for (i = 0; i < count; i++) { CHECK(same_numbers(got[i], want[i])); }
+            CHECK(same_numbers(mine, x));
+        }
+        CHECK_INT(opd_compiled_reason(compiled) == NULL, which >= 7);
+        opd_compiled_free(compiled);
+        opd_graph_free(graph);
+    }
+    opd_log_set(NULL, NULL);
+}
+static int three_parts(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    opd_value args[1], rets[1];
+    (void)user;
+    (void)n;
+    args[0] = opd_value_tensor(in[0]);
+    if (opd_call_all(opd_find("my::parts"), rets, args, 1)) { return -1; }
+    out[0] = opd_neg(rets[0].u.tensors[2]);
+    return out[0] ? 1 : -1;
+}
+TEST(calls_that_give_fewer_results) {
+    opd_tensor *x, *got;
+    int k;
+    if (!begin()) { SKIP("no cc"); }
+    x = opd_full(OPD_INTS(4), OPD_V(-1), OPD_FLOAT32);
+    opd_graph *const graph = opd_graph_trace(three_parts, NULL, &x, 1, NULL);
+    opd_compiled *const compiled = opd_graph_compile(graph, NULL);
+    CHECK_OR_RETURN(compiled != NULL);
+    for (k = 0; k < 2; k++) { CHECK_INT(opd_compiled_function(compiled, &x, 1, &got), 1); }
+    CHECK_STR(opd_compiled_reason(compiled), NULL);
+    x = opd_neg(x);
+    CHECK_INT(opd_compiled_function(compiled, &x, 1, &got), -1);
+    CHECK(strstr(opd_error_message(), "Expected 3 elements in a list but found 2") != NULL);
+    opd_error_clear();
+    opd_compiled_free(compiled);
+    opd_graph_free(graph);
 }
 /* What is called for constants alone is called once, where they are frozen. */
 static int of_constants(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
