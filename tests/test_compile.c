@@ -986,6 +986,9 @@ static int three_parts(void *user, opd_tensor *const *in, int n, opd_tensor **ou
     return out[0] ? 1 : -1;
 }
 TEST(calls_that_give_fewer_results) {
+    char place[100], line[200];
+    bool asks = false;
+    opd_c_options options;
     opd_tensor *x, *got;
     int k;
     if (!begin()) { SKIP("no cc"); }
@@ -1000,6 +1003,16 @@ TEST(calls_that_give_fewer_results) {
     CHECK(strstr(opd_error_message(), "Expected 3 elements in a list but found 2") != NULL);
     opd_error_clear();
     opd_compiled_free(compiled);
+    memset(&options, 0, sizeof options);           /* a file asks how many there are, too */
+    options.name = "parts";
+    options.calls = true;
+    CHECK_INT(opd_graph_write_c(graph, &x, 1, folder, &options), 0);
+    (void)snprintf(place, sizeof place, "%s/parts.c", folder);
+    FILE *const file = fopen(place, "r");
+    CHECK_OR_RETURN(file != NULL);
+    while (fgets(line, sizeof line, file)) { asks = asks || strstr(line, "element < value->n ?") != NULL; }
+    CHECK(asks);
+    CHECK_INT(fclose(file), 0);
     opd_graph_free(graph);
 }
 /* What is called for constants alone is called once, where they are frozen. */
