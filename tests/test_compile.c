@@ -747,6 +747,60 @@ TEST(operators) { compile_operators(OPD_FLOAT32, 2100); }
 TEST(operators_of_whole_numbers) { compile_operators(OPD_INT64, 1325); }
 TEST(operators_of_complex_numbers) { compile_operators(OPD_COMPLEX128, 1270); }
 
+//-- functions of floats -------------------------------------------------------------------------------------------------
+
+static opd_tensor *(*const float_functions[])(opd_tensor *) = {
+    opd_exp, opd_expm1, opd_log, opd_log1p, opd_tanh, opd_erf, opd_atan};
+static int all_float_functions(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    int i;
+    (void)user;
+    (void)n;
+    for (i = 0; i < 7; i++) { out[i] = float_functions[i](in[0]); }
+    return opd_ok() ? 7 : -1;
+}
+/* Units in the last place of a float between two numbers; an infinity is as far as the number behind the largest. */
+static double ulps(float got, double want) {
+    const float as = (float)want;
+    int exponent = 0;
+    if (want != want || got != got) { return want != want && got != got ? 0 : HUGE_VAL; }
+    if (got == as) { return signbit(got) == signbit(as) ? 0 : HUGE_VAL; }
+    if (got - got != 0 || as - as != 0) { return fabs((double)got) > 3.4e38 && fabs(want) > 3.4e38 ? 1 : HUGE_VAL; }
+    (void)frexp((double)as, &exponent);
+    return fabs((double)got - want) / ldexp(1, exponent < -125 ? -149 : exponent - 24);
+}
+TEST(functions_of_floats_are_right_to_few_ulp) {
+    enum { COUNT = 1 << 16 };
+    static const double bounds[] = {1.2, 1.7, 1.0, 1.7, 2.7, 1.5, 2.0};
+    const int64_t count = COUNT;
+    opd_tensor *got[7], *x;
+    int i, k;
+    if (!begin()) { SKIP("no cc"); }
+    x = opd_empty(opd_ints_of(&count, 1), OPD_FLOAT32);
+    for (k = 0; x && k < COUNT; k++) {
+        const uint32_t bits = (uint32_t)k * 65521u + 65536u / 3;      /* of all sizes and signs, NaNs, infinities */
+        memcpy(opd_data_f32(x) + k, &bits, sizeof bits);
+    }
+    opd_data_f32(x)[0] = -0.0f;
+    opd_data_f32(x)[1] = -1.0f;
+    opd_data_f32(x)[2] = HUGE_VALF;
+    opd_data_f32(x)[3] = -HUGE_VALF;
+    opd_graph *const graph = opd_graph_trace(all_float_functions, NULL, &x, 1, NULL);
+    opd_compiled *const compiled = opd_graph_compile(graph, NULL);
+    CHECK_OR_RETURN(compiled != NULL);
+    for (i = 0; i < 2; i++) { CHECK_INT(opd_compiled_function(compiled, &x, 1, got), 7); }
+    CHECK_STR(opd_compiled_reason(compiled), NULL);
+    for (i = 0; i < 7; i++) {
+        opd_tensor *const want = float_functions[i](opd_to_dtype(x, OPD_FLOAT64));
+        double worst = 0;
+        CHECK_OR_RETURN(want != NULL);
+        for (k = 0; k < COUNT; k++) { worst = fmax(worst, ulps(opd_data_f32(got[i])[k], opd_data_f64(want)[k])); }
+        if (!(worst <= bounds[i])) { printf("    function %d: %g ulp\n", i, worst); }
+        CHECK(worst <= bounds[i]);
+    }
+    opd_compiled_free(compiled);
+    opd_graph_free(graph);
+}
+
 //-- operators without a form in C ---------------------------------------------------------------------------------------
 
 static int calls_of_mine;
