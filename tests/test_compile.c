@@ -711,10 +711,6 @@ static int compile_case(const opd_op *op, const char *text, opd_scalar_type dtyp
     opd_graph_free(graph);
     return compiled_now;
 }
-/* Refused by PyTorch: whole numbers times 0.5. */
-static bool has_fractions(const char *name, opd_scalar_type dtype) {
-    return dtype == OPD_INT64 && (strstr(name, "addmm") || strstr(name, "addmv") || strstr(name, "baddbmm"));
-}
 /* The cases of all operators where there is a compiler that takes no time, else the first one of one in sixteen. */
 static void compile_operators(opd_scalar_type dtype, int least) {
     const bool quick = system("tcc -v >/dev/null 2>&1") == 0;
@@ -730,7 +726,7 @@ static void compile_operators(opd_scalar_type dtype, int least) {
         const opd_op_desc *const card = opd_op_card(op);
         const char *const name = opd_op_name(op);
         const char *text = card && card->cases ? card->cases : "";
-        if (is_unfit(name) || has_fractions(name, dtype) || !check_walks(name)) { continue; }
+        if (is_unfit(name) || !check_walks(name)) { continue; }
         if (!quick && sixteenth(name) != 3) { continue; }
         for (; *text; text += quick ? strcspn(text, ";") : strlen(text)) {
             text += *text == ';';
