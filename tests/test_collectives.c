@@ -1050,6 +1050,36 @@ TEST(gradients_live_in_buckets) {
     all_ranks(2, lives_in_buckets, false);
     all_ranks(3, lives_in_buckets, false);
 }
+/* A gradient may be put in another order, as a view of what a bucket has: what is added to it is summed element by
+   element. */
+static void turns_gradients(opd_group *group, int rank, void *user) {
+    const int size = opd_group_size(group);
+    const double added[2] = {size == 2 ? 1.5 : 2, 0};
+    (void)user;
+    opd_tensor *param = opd_tensor_set_requires_grad(opd_reshape(floats(4, 1, 1), OPD_INTS(2, 2)), true);
+    opd_tensor *const scale = opd_reshape(floats(4, 1, 1), OPD_INTS(2, 2));
+    opd_parallel *const parallel = opd_data_parallel(&param, 1, group, NULL);
+    CHECK_OR_RETURN(parallel != NULL);
+    for (int turn = 0; turn < 2; turn++) {        /* the first one orders the buckets */
+        OPD_SCOPE { CHECK_INT(opd_backward(opd_sum(opd_mul(param, scale))), 0); }
+        if (turn == 0) { (void)opd_tensor_set_grad(param, NULL); }
+    }
+    OPD_SCOPE {
+        if (rank == size - 1) { CHECK_INT(opd_tensor_set_grad(param, opd_t(opd_tensor_grad(param))), 0); }
+        CHECK_INT(opd_backward(opd_sum(opd_mul_Scalar(param, OPD_V(rank + 1)))), 0);
+        const float *const data = opd_data_f32(opd_contiguous(opd_tensor_grad(param)));
+        const float *const first = opd_data_f32(scale);
+        for (int i = 0; data && i < 4; i++) {
+            const double turned = first[i % 2 * 2 + i / 2];
+            CHECK_NEAR(data[i], ((size - 1) * first[i] + turned) / size + added[0], 1e-6);
+        }
+    }
+    opd_parallel_free(parallel);
+}
+TEST(gradients_that_are_turned_are_summed_by_element) {
+    all_ranks(2, turns_gradients, false);
+    all_ranks(3, turns_gradients, false);
+}
 /* One rank leaves a parameter out: all say which, and go on. */
 static void lacks(opd_group *group, int rank, void *user) {
     const opd_scalar_type dtype = *(const opd_scalar_type *)user;
