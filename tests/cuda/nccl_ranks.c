@@ -202,6 +202,25 @@ static void sends(opd_group *group, int rank, void *user) {
     CHECK_ERROR(OPD_ERROR_KERNEL, "NCCL has no tags but 0");
 }
 TEST_KEEPS(sends_and_receives_in_any_order) { all_ranks(2, sends, false); }
+/* In a checked group: two messages that are what the other expects, then one that is not. */
+static void checked_sends(opd_group *group, int rank, void *user) {
+    const int other = 1 - rank;
+    (void)user;
+    if (!joined(group, rank)) { return; }
+    opd_tensor *const first = numbers(3, 10 * rank, 1, OPD_FLOAT32, rank);
+    for (int turn = 0; turn < 2; turn++) {
+        opd_tensor *const got = opd_zeros_like(first);
+        opd_work *const send = opd_group_send(group, first, other, 0);
+        opd_work *const recv = opd_group_recv(group, got, other, 0);
+        CHECK_INT(opd_work_wait(rank ? send : recv), 0);
+        CHECK_INT(opd_work_wait(rank ? recv : send), 0);
+        HOLDS(got, 10 * other, 10 * other + 1, 10 * other + 2);
+    }
+    if (rank == 0) { CHECK_INT(opd_work_wait(opd_group_send(group, numbers(3, 0, 1, OPD_INT32, 0), 1, 0)), -1); }
+    else { CHECK_INT(opd_work_wait(opd_group_recv(group, first, 0, 0)), -1); }
+    CHECK_ERROR(OPD_ERROR_KERNEL, "they differ: rank 0 sends int32, rank 1 receives float32 (tag 0)");
+}
+TEST_KEEPS(checked_sends_of_devices) { all_ranks(2, checked_sends, true); }
 
 static void differentiates(opd_group *group, int rank, void *user) {
     const char *const world = opd_group_name(group);
