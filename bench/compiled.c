@@ -1,11 +1,11 @@
-/* What exported programs cost compiled (opd_program_compile), beside their plain runs and beside torch.compile on the
-   same inputs, in turns.
+/* What exported programs cost compiled (opd_program_compile), beside their plain runs and beside torch.compile and
+   AOTInductor on the same inputs, in turns.
    cc -O2 bench/compiled.c -o bench_compiled -lm -lpthread -ldl
    ./bench_compiled [--quick] [--filter TEXT] [--python PATH] [--markdown] [--help] [FOLDER]
    ci: --filter none
 
-   FOLDER has MODEL.pt2 of torch.export with inputs in MODEL.npz (in0, in1, and so on, and results out0, ...).  One
-   thread; times are medians, of processor time, of rounds in which all sides take turns.  PyTorch's side is
+   FOLDER has MODEL.pt2 of torch.export with inputs in MODEL.npz (in0, in1, and so on, and results out0, ...), as
+   bench/peers/compiled_models.py writes them.  One thread; times are medians, of processor time, of rounds in which all sides take turns.  PyTorch's side is
    bench/peers/torch_compiled.py: its time has Python's call in it, some ten microseconds and more.  Compiling takes
    seconds for each model the first time. */
 #define OPDISPATCH_IMPLEMENTATION
@@ -21,9 +21,10 @@
 
 static const char *const models[] = {
     "resnet18", "mnist_cnn", "convnext_tiny", "unet", "vae", "yolo_like", "bert", "transformer_enc", "gpt2_static",
-    "llama_kv", "lstm_lm", "mlp", "bf16_mlp", "dlrm", "quant_int8_weight"};
-enum { MOST_ENDS = 64, ROUNDS = 15, SIDES = 4 };
-enum { PLAIN, LIVE, FROZEN, TORCH };
+    "llama_kv", "lstm_lm", "mlp", "bf16_mlp", "dlrm", "quant_int8_weight", "mobilenet_v3_small", "minilm_l6", "vit_tiny",
+    "lstm_256", "unet_128", "convnext_tiny_224", "small_mlp", "small_cnn", "chain_of_ten"};
+enum { MOST_ENDS = 64, ROUNDS = 15, SIDES = 5 };
+enum { PLAIN, LIVE, FROZEN, TORCH, AOTI };
 /* The options, and PyTorch's process: pid 0, there is none. */
 typedef struct options {
     const char *folder, *filter, *python;
@@ -153,9 +154,9 @@ static void start_torch(options *o) {
     fprintf(stderr, "no PyTorch (--python PATH says where): its column stays empty\n");
     o->pid = 0;
 }
-static double time_torch(options *o, long calls) {
+static double time_torch(options *o, int side, long calls) {
     char line[100];
-    fprintf(o->to, "time %ld\n", calls);
+    fprintf(o->to, "%s %ld\n", side == AOTI ? "aoti" : "time", calls);
     return answer(o, line, sizeof line) ? atof(line) : 0;
 }
 
@@ -164,7 +165,7 @@ static double time_torch(options *o, long calls) {
 static void measure(model *m, options *o) {
     double all[SIDES][ROUNDS];
     char line[300];
-    bool there[SIDES] = {true, true, true, false};
+    bool there[SIDES] = {true, true, true, false, false};
     for (int side = 0; side < TORCH; side++) {
         opd_value out[MOST_ENDS];
         OPD_SCOPED;
@@ -178,19 +179,21 @@ static void measure(model *m, options *o) {
     }
     if (o->pid > 0) {
         fprintf(o->to, "model %s/%s\n", o->folder, m->name);
-        there[TORCH] = answer(o, line, sizeof line) && !strcmp(line, "ok");
+        there[TORCH] = answer(o, line, sizeof line) && !strncmp(line, "ok", 2);
+        there[AOTI] = there[TORCH] && !strcmp(line, "ok aoti");
         if (!there[TORCH]) { fprintf(stderr, "%s: PyTorch: %s\n", m->name, line); }
     }
     for (int side = 0; side < SIDES; side++) {    /* how many calls a round takes */
         if (!there[side]) { continue; }
-        double one = side == TORCH ? time_torch(o, 3) : time_here(m, side, 3);
-        one = side == TORCH ? time_torch(o, 3) : time_here(m, side, 3);
+        double one = side >= TORCH ? time_torch(o, side, 3) : time_here(m, side, 3);
+        one = side >= TORCH ? time_torch(o, side, 3) : time_here(m, side, 3);
         m->calls[side] = (long)fmax(1, o->round_us / fmax(one, 0.1));
     }
     for (int round = 0; round < o->rounds; round++) {
         for (int side = 0; side < SIDES; side++) {
             if (!there[side]) { continue; }
-            all[side][round] = side == TORCH ? time_torch(o, m->calls[side]) : time_here(m, side, m->calls[side]);
+            const long calls = m->calls[side];
+            all[side][round] = side >= TORCH ? time_torch(o, side, calls) : time_here(m, side, calls);
         }
     }
     for (int side = 0; side < SIDES; side++) {
@@ -212,6 +215,7 @@ static void print_model(const model *m, const options *o) {
     print_ratio(o, m->us[LIVE], m->us[PLAIN]);
     print_ratio(o, m->us[FROZEN], m->us[PLAIN]);
     print_ratio(o, m->us[FROZEN], m->us[TORCH]);
+    print_ratio(o, m->us[FROZEN], m->us[AOTI]);
     printf("%s\n", m->difference > 1e-3 ? "   differs" : "");
     if (m->why && !o->markdown) { printf("    %s\n", m->why); }
     fflush(stdout);
@@ -243,9 +247,9 @@ int main(int argc, char **argv) {
     (void)opd_grad_mode_set(false);
     opd_log_set(say_nothing, NULL);
     if (o.python) { start_torch(&o); }
-    printf(o.markdown ? "| microseconds a run | plain | compiled | frozen | torch.compile | compiled / plain | frozen / plain "
-           "| frozen / torch.compile |\n|---|---|---|---|---|---|---|---|\n"
-           : "microseconds a run      plain   compiled     frozen      torch  c/plain  f/plain  f/torch\n");
+    printf(o.markdown ? "| microseconds a run | plain | compiled | frozen | torch.compile | AOTInductor | compiled / plain "
+           "| frozen / plain | frozen / torch.compile | frozen / AOTInductor |\n|---|---|---|---|---|---|---|---|---|---|\n"
+           : "microseconds a run      plain   compiled     frozen      torch       aoti  c/plain  f/plain  f/torch   f/aoti\n");
     for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
         model m;
         OPD_SCOPED;

@@ -3,7 +3,7 @@
    cc -O2 bench/scaling.c -o bench_scaling -lm -lpthread
    ./bench_scaling --help
    mpicc -O2 -DSCALING_MPI bench/scaling.c -o bench_scaling_mpi -lm && mpirun -n 2 ./bench_scaling_mpi
-   mpirun -n 2 ./bench_scaling_mpi --measure      how much communication is hidden here, and how much faster two ranks are
+   mpirun -n 2 ./bench_scaling_mpi --measure      how much communication is hidden, and how much faster two ranks are
    (medians; with and without communication all ranks begin together and the slowest is waited for)
 
    Forward and backward of each layer of a small transformer are timed here for some batches (or come from a table,
@@ -44,6 +44,7 @@
 #include <time.h>
 #include <unistd.h>
 
+enum { ALONE = 512 << 10 };                       /* bytes of a gradient that goes into no bucket */
 enum { PIECES = 256, BATCHES = 4, HEADS = 4, LETTERS = 256, MOST = 1024, WARM = 2, TURNS = 60 };
 enum { RING, HALVING, TREE, ALGORITHMS, FASTEST = ALGORITHMS };
 static const char *const algorithm_names[] = {"ring", "halving", "tree", "auto"};
@@ -147,11 +148,11 @@ static double time_of(const kernels *k, const double *times, double batch) {
 }
 /* Which bucket each gradient goes into; how many there are. */
 static int deal(const kernels *k, double most, int *bucket) {
-    double filled = 0;
+    double filled = 0, before = 0;
     int count = 0;
-    for (int i = k->count - 1; i >= 0; i--) {
+    for (int i = k->count - 1; i >= 0; before = 4.0 * (double)k->pieces[i--].numel) {
         const double bytes = 4.0 * (double)k->pieces[i].numel;
-        if (count == 0 || filled + bytes > most) {
+        if (count == 0 || filled + bytes > most || fmax(bytes, before) >= ALONE) {
             count++;
             filled = 0;
         }
@@ -173,7 +174,7 @@ static void walk_data_parallel(const plan *p, const kernels *k, int ranks, doubl
         computes(w, time_of(k, k->pieces[i].backward, batch));
         filled += 4.0 * (double)k->pieces[i].numel;
         if (ranks == 1 || (i > 0 && bucket[i - 1] == bucket[i])) { continue; }
-        computes(w, k->copy * filled);
+        computes(w, k->copy * (filled >= ALONE && 4.0 * (double)k->pieces[i].numel == filled ? filled / 2 : filled));
         w->queue += transfer_time(p, k, ALL_REDUCE, ranks, filled, filled > largest ? used : &other) * w->share;
         largest = fmax(largest, filled);
         filled = 0;
@@ -631,59 +632,155 @@ static double step_together(model *m, opd_group *group) {
     (void)opd_work_wait(opd_group_barrier(group));
     return now() - begun;
 }
-/* Steps of one rank alone, of all together, of all without communication, and the communication alone, in turns, those
-   with and without one behind the other, either first: medians. */
+/* A network that takes no time, and moves nothing: all ranks gather as if they had the same. */
+static int idle_start(void *user, const opd_transfer *transfer, void **request) {
+    const size_t bytes = (size_t)transfer->count * opd_dtype_size(transfer->dtype);
+    for (int i = 0; i < *(int *)user && transfer->kind == OPD_COLLECTIVE_ALL_GATHER; i++) {
+        memcpy((char *)transfer->recv + (size_t)i * bytes, transfer->send, bytes);
+    }
+    *request = user;
+    return 0;
+}
+static int idle_test(void *user, void *request, int64_t wait_us) { return (void)user, (void)request, (void)wait_us, 1; }
+static opd_group *idle_group(const opd_group *group) {
+    static int size;
+    opd_group_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = "idle";
+    desc.rank = opd_group_rank(group);
+    desc.size = size = opd_group_size(group);
+    desc.start = idle_start;
+    desc.test = idle_test;
+    desc.user = &size;
+    return opd_group_register(&desc);
+}
+/* A network whose card moves memory by itself, as much in a second as 25 Gb Ethernet, one transfer after the other: what
+   waits for it waits as long, and no core works for it.  It moves nothing. */
+typedef struct card { int size; double latency, byte, free; } card;
+static int card_start(void *user, const opd_transfer *transfer, void **request) {
+    card *const its = (card *)user;
+    double *const until = (double *)malloc(sizeof *until), bytes = (double)transfer->count *
+        (double)opd_dtype_size(transfer->dtype), from = fmax(now(), its->free);
+    (void)idle_start(&its->size, transfer, request);
+    if (!until) { return -1; }
+    *until = its->free = from + its->latency + 2 * (its->size - 1) * bytes / its->size * its->byte;
+    *request = until;
+    return 0;
+}
+static int card_test(void *user, void *request, int64_t wait_us) {
+    const double *const until = (const double *)request, begun = now();
+    (void)user;
+    while (now() < *until && now() - begun < 1e-6 * (double)wait_us) {}
+    if (now() < *until) { return 0; }
+    free(request);
+    return 1;
+}
+static opd_group *card_group(const opd_group *group) {
+    static card its;
+    opd_group_desc desc;
+    memset(&desc, 0, sizeof desc);
+    its.latency = networks[1].latency;
+    its.byte = networks[1].byte;
+    desc.name = "card";
+    desc.rank = opd_group_rank(group);
+    desc.size = its.size = opd_group_size(group);
+    desc.start = card_start;
+    desc.test = card_test;
+    desc.user = &its;
+    return opd_group_register(&desc);
+}
+/* Seconds that the cores of two ranks take, both at once, for what no sum can do without: each adds half of the numbers
+   of both and writes what comes out for both. */
+static double least_of_sum(opd_group *group, float *data, int64_t numel) {
+    float *const mine = data, *const other = data + numel / 2;
+    (void)opd_work_wait(opd_group_barrier(group));
+    const double begun = now();
+    for (int64_t i = 0; i < numel / 2; i++) { mine[i] = other[i] = mine[i] + other[i]; }
+    (void)opd_work_wait(opd_group_barrier(group));
+    return now() - begun;
+}
+/* The second and third line of a row: over a card, and at least. */
+static void measure_step_more(double *waited, double *carded, double *least, int rounds, double apart, double all) {
+    char hidden[100];
+    const spread more = spread_of(waited, rounds), alone = spread_of(carded, rounds), pass = spread_of(least, rounds);
+    hidden_says(more, rounds, apart, alone.middle, hidden, sizeof hidden);
+    printf("| ... over a card that moves by itself, %s | | | | | | %+.2f (%+.2f to %+.2f) | %.2f | %s | |\n",
+           networks[1].title, 1e3 * more.middle, 1e3 * more.low, 1e3 * more.high, 1e3 * alone.middle, hidden);
+    printf("| ... at least: the same cores read and write each number once | | | | | | | %.2f | | at most %.2f |\n",
+           1e3 * pass.middle, all / (apart + pass.middle));
+    fflush(stdout);
+}
+/* Steps of one rank alone; of all together, with communication, with a network that takes no time, where gradients go
+   into buckets only, without, and over a card; and the communication alone: in turns, each of four first in its turn.
+   Medians. */
 static void measure_step(const char *title, const settings *s, int64_t batch, double bucket, opd_group *group) {
-    static model plain, m;
-    static double alone[TURNS], with[TURNS], without[TURNS], moved[TURNS], more[TURNS];
+    enum { WITH, IDLE, WITHOUT, CARD, WAYS };
+    static model models[WAYS];
+    static double alone[TURNS], times[WAYS][TURNS], moved[TURNS], more[TURNS], kept[TURNS], least[TURNS];
+    static double carded[TURNS], waited[TURNS];
     opd_parallel_options options = {0};
     char hidden[100];
     const int rank = opd_group_rank(group), ranks = opd_group_size(group);
     const int rounds = 3 * s->rounds < TURNS ? 3 * s->rounds : TURNS;
+    model *const plain = &models[WITHOUT];        /* another one: steps of a parallel one that do not communicate */
+    opd_group *const idle = idle_group(group);    /* add up gradients for those that do */
+    opd_group *const its = card_group(group);
     int64_t numel = 0;
     options.bucket_bytes = (int64_t)bucket;
-    model_make(&plain, s, batch);                 /* another one: steps of a parallel one that do not communicate */
-    plain.adam = opd_adamw_new(plain.params, plain.count, NULL);              /* add up gradients for those that do */
-    model_make(&m, s, batch);
-    m.parallel = opd_data_parallel(m.params, m.count, group, &options);
-    m.adam = opd_adamw_new(m.params, m.count, NULL);
-    for (int i = 0; i < m.count && opd_ok(); i++) { numel += opd_numel(m.params[i]); }
+    for (int way = 0; way < WAYS && idle && its; way++) {
+        model *const m = &models[way];
+        model_make(m, s, batch);
+        if (way != WITHOUT) {
+            m->parallel = opd_data_parallel(m->params, m->count, way == IDLE ? idle : way == CARD ? its : group,
+                                            &options);
+        }
+        m->adam = opd_adamw_new(m->params, m->count, NULL);
+    }
+    for (int i = 0; i < plain->count && opd_ok(); i++) { numel += opd_numel(plain->params[i]); }
     const int messages = (int)fmax(1, fmin(PIECES, ceil(4.0 * (double)numel / bucket)));
     float *const data = (float *)calloc((size_t)numel + 1, sizeof *data);
     for (int round = -WARM; round < rounds && opd_ok() && data; round++) {
         const int at = round < 0 ? 0 : round;
         meet(group);
-        if (rank == 0) { train(&plain); alone[at] = plain.updated - plain.begun; }
+        if (rank == 0) { train(plain); alone[at] = plain->updated - plain->begun; }
         meet(group);
-        for (int turn = 0; turn < 2; turn++) {
-            if ((turn + at) % 2 == 0) { with[at] = step_together(&m, group); }
-            else { without[at] = step_together(&plain, group); }
+        for (int turn = 0; turn < WAYS; turn++) {
+            const int way = (turn + at) % WAYS;
+            times[way][at] = step_together(&models[way], group);
         }
         moved[at] = sum_alone(group, data, numel, messages);
-        more[at] = with[at] - without[at];
+        carded[at] = sum_alone(its, data, numel, messages);
+        least[at] = least_of_sum(group, data, numel);
+        waited[at] = times[CARD][at] - times[IDLE][at];
+        more[at] = times[WITH][at] - times[IDLE][at];
+        kept[at] = times[IDLE][at] - times[WITHOUT][at];
     }
     free(data);
-    model_free(&plain);
-    model_free(&m);
+    for (int way = 0; way < WAYS; way++) { model_free(&models[way]); }
+    if (idle) { (void)opd_group_unregister(idle); }
+    if (its) { (void)opd_group_unregister(its); }
     if (rank != 0 || !opd_ok()) { return; }
-    const spread one = spread_of(alone, rounds), all = spread_of(with, rounds), apart = spread_of(without, rounds);
+    const spread one = spread_of(alone, rounds), all = spread_of(times[WITH], rounds);
+    const spread apart = spread_of(times[WITHOUT], rounds), buckets = spread_of(kept, rounds);
     const spread difference = spread_of(more, rounds), message = spread_of(moved, rounds);
     const double faster = ranks * one.middle / all.middle;
     hidden_says(difference, rounds, apart.middle, message.middle, hidden, sizeof hidden);
-    printf("| %s, %.2f million numbers, %lld sequences | %d | %.2f | %.2f | %.2f | %+.2f (%+.2f to %+.2f) | %.2f | "
-           "%s | %.2f%s |\n", title, (double)numel / 1e6, (long long)batch, messages, 1e3 * one.middle, 1e3 * all.middle,
-           1e3 * apart.middle, 1e3 * difference.middle, 1e3 * difference.low, 1e3 * difference.high,
-           1e3 * message.middle, hidden, faster, ranks == 2 && faster < 1.85 ? ", under the target" : "");
-    fflush(stdout);
+    printf("| %s, %.2f million numbers, %lld sequences | %d | %.2f | %.2f | %.2f | %+.2f | %+.2f (%+.2f to %+.2f) | "
+           "%.2f | %s | %.2f%s, %.2f |\n", title, (double)numel / 1e6, (long long)batch, messages, 1e3 * one.middle,
+           1e3 * apart.middle, 1e3 * all.middle, 1e3 * buckets.middle, 1e3 * difference.middle, 1e3 * difference.low,
+           1e3 * difference.high, 1e3 * message.middle, hidden, faster,
+           ranks == 2 && faster < 1.85 ? " (under the target)" : "", ranks * one.middle / apart.middle);
+    measure_step_more(waited, carded, least, rounds, apart.middle, ranks * one.middle);
 }
 /* Targets: 70% of the communication hidden, two ranks 1.85 times as fast as one. */
 static void measure_steps(const settings *s, opd_group *world) {
     settings small = *s, large = *s;
     if (s->features > 64) { small.blocks = 2; small.features = 64; small.tokens = 32; }
     if (opd_group_rank(world) == 0) {
-        printf("| a step on each of %d ranks | messages | alone, ms | together, ms | without communication, ms | "
-               "more with it, ms (half of all) | communication alone, ms | hidden | times as fast |\n"
-               "|---|---|---|---|---|---|---|---|---|\n",
+        printf("| a step on each of %d ranks | messages | alone, ms | together, without communication, ms | with, ms | "
+               "more of that into buckets, ms | more by communication, ms (half of all) | communication alone, ms | "
+               "hidden | times as fast, and without communication |\n"
+               "|---|---|---|---|---|---|---|---|---|---|\n",
                opd_group_size(world));
     }
     measure_step("digits-sized", &small, 16 * s->batch, 100e3, world);

@@ -13,7 +13,8 @@
 
    Each process computes on one thread unless $OPD_NUM_THREADS says more.  On a cluster with Slurm:
    #SBATCH --ntasks=16
-   srun --mpi=pmix ./digits_mpi */
+   srun --mpi=pmix ./digits_mpi --plain
+   MPICH takes pmi2 there; srun --mpi=list says what there is. */
 #define main digits_alone                         /* digits.c has one, too */
 #include "digits.c"
 #undef main

@@ -7,19 +7,21 @@
    communicators that it has: examples/digits_mpi.c.
 
    Every call is a non-blocking one of MPI, which moves on while this process is inside of MPI: when it begins something
-   or waits.  Memory is the host's, and that of GPUs where MPI says that it is aware of CUDA (OPD_MPI_CUDA=0 or 1 says so
-   in its place); reductions by the functions below go by way of the host.  opd_group_device_add has NCCL move that of
-   GPUs.  MPI sums float16 and bfloat16 by the functions below, in float.  Threads: with
-   MPI_THREAD_MULTIPLE any, with MPI_THREAD_SERIALIZED one after the other (this file sees to that), otherwise the main
-   main thread alone, which is an error of the others.
+   or waits.  Large sums of two ranks are swapped by halves (mpi_group_halve), in a quarter to two thirds of the time of
+   MPI's own.  Memory is the host's, and that of GPUs where MPI says that it is aware of CUDA (OPD_MPI_CUDA=0 or 1 says
+   so in its place); reductions by the functions below go by way of the host.  opd_group_device_add has NCCL move that
+   of GPUs.  MPI sums float16 and bfloat16 by the functions below, in float.  Threads: with MPI_THREAD_MULTIPLE any,
+   with MPI_THREAD_SERIALIZED one after the other (this file sees to that), otherwise the main thread alone, which is an
+   error of the others.
 
-   Checked or not, ranks add up what they call, and compare the sums after calls 1, 2, 4, ... 64, 128, 192 and so on, and
-   when mpi_group_end ends a group: those that have called other collectives, or in another order, get an error some calls
-   later, where MPI itself may have mixed them up without a word.
+   Checked or not, ranks add up what they call, and compare the sums after calls 1, 2, 4, ... 64, 128, 192 and so on,
+   and when mpi_group_end ends a group: those that have called other collectives, or in another order, get an error some
+   calls later, where MPI itself may have mixed them up without a word.
 
    A rank that gives up (opd_group_abandon) tells the others, which look for that while they wait.  One that ends while
-   others wait for it: those on its machine see that within a second, and fail with
-   its name; those on other machines fail by the group's time limit, unless MPI ends the job before. */
+   others wait for it: those on its machine see that within a second, fail with its name, and tell those on other
+   machines.  Where nobody is left on its machine the others ask shortly before the group's time limit who waits, too:
+   their error names those that do not answer.  All that unless the launcher ends the job before. */
 #include "../opdispatch.h"
 
 #include <errno.h>
@@ -29,6 +31,7 @@
 #include <mpi-ext.h>                              /* MPIX_Query_cuda_support */
 #endif
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,15 +56,32 @@ typedef struct mpi_group {
     int rank, size;
     long timeout;                                 /* in ms, of what MPI itself would wait for without end */
     mpi_peer *peers;
+    int halves;                                   /* two ranks may sum by halves, see mpi_group_halve */
+    unsigned halved;                              /* how many such sums have begun */
+    struct mpi_request *running;                  /* those that are on their way, the first one first */
+    struct mpi_request *awaited;                  /* receives whose messages are not there yet, the first one first */
+    char *here;                                   /* [size] who has answered since this rank has asked */
     char why[MPI_GROUP_WHY];                      /* what a rank says that gave up, or "" */
     MPI_Request *told;                            /* [size] what this one says to each, when it did */
 } mpi_group;
 typedef struct mpi_request {
     MPI_Request request;
     double looked, missed;       /* when peers were looked at last; since when one is gone, 0: none is */
+    double begun, told;          /* when it was waited for first; since when this process is told to end */
+    int asked, only;             /* the others, who waits; the rank that matters, plus one, 0: all do */
     int *counts;                 /* [4, size] of an all-to-all: what is sent, where it begins, what is taken, where */
     MPI_Datatype type;           /* of a receive: what is expected of the sender */
     int count, from;
+    void *to;                    /* where it goes; NULL: MPI knows */
+    char *other;                 /* memory for a message that does not fit there */
+    struct mpi_request *next;    /* of a sum by halves, in the group's list */
+    MPI_Request sent;
+    MPI_Op op;
+    char *data, *part;           /* where the result goes; where the other's numbers are taken, or NULL: done */
+    const char *mine;            /* what this rank adds to them */
+    int second, tag, code;       /* the sums are exchanged; what MPI says */
+    int met;                     /* the other's message is there */
+    opd_scalar_type mean;        /* of a mean: float32 or float64, else 0 */
 } mpi_request;
 
 static pthread_mutex_t mpi_group_lock = PTHREAD_MUTEX_INITIALIZER;            /* unless MPI may be called by many */
@@ -88,6 +108,15 @@ static int mpi_group_speaks(void) {
         if (rank) { return strcmp(rank, "0") == 0; }
     }
     return 1;
+}
+/* How many processes a launcher has started, as far as it says so; 0: it does not. */
+static int mpi_group_started(void) {
+    static const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *const count = getenv(names[i]);
+        if (count) { return atoi(count); }
+    }
+    return 0;
 }
 /* Enters MPI; -1 with an error where this thread may not. */
 static int mpi_group_enter(void) {
@@ -162,6 +191,15 @@ static int mpi_group_ended(long process) {
     if (file) { (void)fclose(file); }
     return state && state[1] && (state[2] == 'Z' || state[2] == 'X');
 }
+/* Adds the name of a rank to a list, with its machine where that is another one: "rank 2 (process 4711 on node7)". */
+static size_t mpi_group_name(const mpi_group *group, int rank, char *text, size_t used, size_t cap) {
+    const mpi_peer *const peer = &group->peers[rank];
+    const char *const end = strstr(peer->place, "pid:[");     /* behind the machine's name */
+    if (used + 120 >= cap) { return used; }
+    return used + (size_t)snprintf(text + used, cap - used, "%srank %d (process %ld%s%.*s)", used ? ", " : "", rank,
+                                   peer->process, peer->watched ? "" : " on ", peer->watched ? 0 : end
+                                   ? (int)(end - peer->place) : 60, peer->place);
+}
 /* Writes which ranks have ended, "rank 2 (process 4711)"; how many. */
 static int mpi_group_missing(const mpi_group *group, char *text, size_t cap) {
     int count = 0;
@@ -169,10 +207,7 @@ static int mpi_group_missing(const mpi_group *group, char *text, size_t cap) {
     text[0] = 0;
     for (int i = 0; i < group->size && group->peers; i++) {
         if (!group->peers[i].watched || !mpi_group_ended(group->peers[i].process)) { continue; }
-        if (used + 60 < cap) {
-            used += (size_t)snprintf(text + used, cap - used, "%srank %d (process %ld)", count ? ", " : "", i,
-                                     group->peers[i].process);
-        }
+        used = mpi_group_name(group, i, text, used, cap);
         count++;
     }
     return count;
@@ -200,7 +235,8 @@ static int mpi_group_abandon(void *user, const char *why) {
     (void)snprintf(group->why, sizeof group->why, "%s", why);
     for (int i = 0; i < group->size; i++) {
         group->told[i] = MPI_REQUEST_NULL;
-        if (i != group->rank) {
+        const mpi_peer *const peer = group->peers ? &group->peers[i] : NULL;
+        if (i != group->rank && !(peer && peer->watched && mpi_group_ended(peer->process))) {
             (void)MPI_Isend(group->why, MPI_GROUP_WHY, MPI_CHAR, i, 0, group->notices, &group->told[i]);
         }
     }
@@ -254,6 +290,53 @@ static void mpi_group_count(mpi_group *group, const opd_transfer *transfer) {
     group->due += group->due < 64 ? group->due : 64;
     mpi_group_sum_up(group);
 }
+/* Tells the ranks on other machines, which do not see it, who has ended. */
+static void mpi_group_pass_on(mpi_group *group, const char *who, int count) {
+    char text[MPI_GROUP_WHY], name[100];
+    int others = 0;
+    for (int i = 0; i < group->size; i++) { others += i != group->rank && !group->peers[i].watched; }
+    if (!others || group->why[0]) { return; }
+    (void)gethostname(name, sizeof name - 1);
+    name[sizeof name - 1] = 0;
+    (void)snprintf(text, sizeof text, "%.200s %s ended on %.60s", who, count > 1 ? "have" : "has", name);
+    (void)mpi_group_abandon(group, text);
+}
+enum { MPI_GROUP_ANSWERS = 3 };                   /* the tag of such messages */
+static void mpi_group_say(const mpi_group *group, int to, int what) {
+    static const int words[2] = {0, 1};           /* it waits; and asks who does */
+    MPI_Request request = MPI_REQUEST_NULL;
+    if (MPI_Isend((void *)(uintptr_t)&words[what], 1, MPI_INT, to, MPI_GROUP_ANSWERS, group->notices, &request) ==
+        MPI_SUCCESS) { (void)MPI_Request_free(&request); }
+}
+/* Shortly before the time limit a rank asks all others whether they wait for something, too, and who waits answers.
+   -1 with an error that names those that do not. */
+static int mpi_group_ask(mpi_group *group, mpi_request *request, double now) {
+    const double limit = 1e-3 * (double)group->timeout, most = limit < 4 ? limit / 4 : 1;
+    const double left = limit - (now - request->begun);
+    char who[300] = "";
+    int there = 1, word = 0;
+    size_t used = 0;
+    MPI_Status status;
+    if (!group->here || !group->peers || mpi_group_enter()) { return 0; }
+    for (int i = 0; i < group->size && left < most && !request->asked; i++) {
+        group->here[i] = i == group->rank || (request->only && i != request->only - 1);
+        if (!group->here[i]) { mpi_group_say(group, i, 1); }
+    }
+    if (left < most) { request->asked = 1; }
+    while (there && MPI_Iprobe(MPI_ANY_SOURCE, MPI_GROUP_ANSWERS, group->notices, &there, &status) == MPI_SUCCESS &&
+           there && MPI_Recv(&word, 1, MPI_INT, status.MPI_SOURCE, MPI_GROUP_ANSWERS, group->notices,
+                             MPI_STATUS_IGNORE) == MPI_SUCCESS) {
+        group->here[status.MPI_SOURCE] = 1;
+        if (word) { mpi_group_say(group, status.MPI_SOURCE, 0); }
+    }
+    mpi_group_leave();
+    if (!request->asked || left > most / 4) { return 0; }
+    for (int i = 0; i < group->size; i++) {
+        if (!group->here[i]) { used = mpi_group_name(group, i, who, used, sizeof who); }
+    }
+    return !used ? 0 : opd_fail(OPD_ERROR_KERNEL, "it was not done after %.3g s: %s did not answer: it has ended, or "
+                                "does something else", limit, who);
+}
 /* Looks whether others have ended, now and then; -1 with an error that names them, when they have been gone for half a
    second, in which what they sent before may still come, or when this process was told to end. */
 static int mpi_group_look(mpi_group *group, mpi_request *request, double now) {
@@ -261,7 +344,7 @@ static int mpi_group_look(mpi_group *group, mpi_request *request, double now) {
     const int told = mpi_group_told;
     if (!told && now - request->looked < 0.1) { return 0; }
     if (request->looked == 0 && !told) {          /* it has only begun to wait */
-        request->looked = now;
+        request->looked = request->begun = now;
         return 0;
     }
     request->looked = now;
@@ -273,13 +356,16 @@ static int mpi_group_look(mpi_group *group, mpi_request *request, double now) {
     const int count = mpi_group_missing(group, who, sizeof who);
     if (count && request->missed == 0) { request->missed = now; }
     if (count && (told || now - request->missed >= 0.5)) {
+        mpi_group_pass_on(group, who, count);
         return opd_fail(OPD_ERROR_KERNEL, "%s %s ended", who, count > 1 ? "have" : "has");
     }
-    if (told) {                                   /* by somebody who had another reason */
+    if (told) {                                   /* of another machine's rank, or for another reason */
+        if (request->told <= 0) { request->told = now; }
+        if (now - request->told < 0.7) { return 0; }          /* launchers wait for a second before they kill */
         (void)signal(SIGTERM, SIG_DFL);
         (void)raise(SIGTERM);
     }
-    return 0;
+    return request->begun > 0 ? mpi_group_ask(group, request, now) : 0;
 }
 
 //-- float16 and bfloat16 ---------------------------------------------------------------------------------------------
@@ -422,6 +508,166 @@ static MPI_Op mpi_group_op(opd_reduction reduction, opd_scalar_type dtype) {
 
 //-- the table ---------------------------------------------------------------------------------------------------------
 
+enum { MPI_GROUP_HALVES = 65536, MPI_GROUP_TAGS = 16 };       /* bytes from which on; tags of `notices` from here on */
+static int mpi_group_bytes(MPI_Datatype type) {
+    int bytes = 0;
+    (void)MPI_Type_size(type, &bytes);
+    return bytes;
+}
+/* The half of a sum that a rank computes: how many elements, and in *from where they begin. */
+static int mpi_group_half(int count, int rank, int *from) {
+    *from = rank * (count / 2);
+    return rank ? count - count / 2 : count / 2;
+}
+/* Looks whether a message is there, which then is *message with so many bytes; what MPI returns.  It is not received
+   before its length is known: over shared memory Open MPI 4.1 writes what is too long behind the memory's end. */
+static int mpi_group_arrived(MPI_Comm comm, int from, int tag, int *there, MPI_Message *message, int *bytes) {
+    MPI_Status status;
+    const int code = MPI_Improbe(from, tag, comm, there, message, &status);
+    return code != MPI_SUCCESS || !*there ? code : MPI_Get_count(&status, MPI_BYTE, bytes);
+}
+/* Begins the receives whose messages are there, inside of MPI.  Of those from one rank with one tag the first begins
+   first. */
+static void mpi_group_match(mpi_group *group) {
+    for (mpi_request **at = &group->awaited; *at;) {
+        mpi_request *const request = *at;
+        MPI_Message message;
+        int there = 0, bytes = 0;
+        const mpi_request *before = group->awaited;
+        while (before != request && (before->from != request->from || before->tag != request->tag)) {
+            before = before->next;
+        }
+        if (before == request) {
+            request->code = mpi_group_arrived(group->comm, request->from, request->tag, &there, &message, &bytes);
+        }
+        if (!there && request->code == MPI_SUCCESS) {
+            at = &request->next;
+            continue;
+        }
+        *at = request->next;
+        request->met = 1;
+        if (request->code != MPI_SUCCESS) { continue; }
+        const int fits = bytes <= (int64_t)request->count * mpi_group_bytes(request->type);
+        if (!fits) { request->other = (char *)malloc((size_t)bytes); }
+        if (!fits && !request->other) { request->code = MPI_ERR_NO_MEM; }
+        else {
+            request->code = fits ? MPI_Imrecv(request->to, request->count, request->type, &message, &request->request)
+                : MPI_Imrecv(request->other, bytes, MPI_BYTE, &message, &request->request);
+        }
+    }
+}
+/* Begins to swap with the other of two ranks, or, at first, to send: mpi_group_meets takes what comes; what MPI
+   returns. */
+static int mpi_group_swap(const mpi_group *group, mpi_request *request, const void *out, int sent, void *in,
+                          int taken) {
+    const int other = 1 - group->rank, tag = request->tag + request->second;
+    const int code = request->second
+        ? MPI_Irecv(in, taken, request->type, other, tag, group->notices, &request->request) : MPI_SUCCESS;
+    return code != MPI_SUCCESS ? code : MPI_Isend((void *)(uintptr_t)out, sent, request->type, other, tag,
+                                                  group->notices, &request->sent);
+}
+/* Begins an all-reduce of large memory of two ranks: each takes its half from the other, adds its own, and they swap
+   what comes out.  Both work, where MPI's own algorithms for two have one add everything: over shared memory that takes
+   half as long.  Inside of MPI; what MPI returns. */
+static int mpi_group_halve(mpi_group *group, const opd_transfer *transfer, mpi_request *out) {
+    const MPI_Datatype type = mpi_group_type(transfer->dtype);
+    const size_t bytes = (size_t)mpi_group_bytes(type);
+    const char *const send = (const char *)transfer->send;
+    int from, its, count = mpi_group_half((int)transfer->count, group->rank, &from);
+    const int others = mpi_group_half((int)transfer->count, 1 - group->rank, &its);
+    mpi_request **end = &group->running;
+    out->data = (char *)transfer->recv;
+    out->part = send == out->data ? (char *)malloc((size_t)count * bytes) : out->data + (size_t)from * bytes;
+    if (!out->part) { return MPI_ERR_NO_MEM; }
+    out->mine = send + (size_t)from * bytes;
+    out->type = type;
+    out->op = mpi_group_op(transfer->reduction, transfer->dtype);
+    out->mean = transfer->reduction == OPD_REDUCTION_AVG ? transfer->dtype : (opd_scalar_type)0;
+    out->count = (int)transfer->count;
+    out->from = 1 - group->rank;
+    out->tag = MPI_GROUP_TAGS + 2 * (int)(group->halved++ % 8192);
+    out->request = out->sent = MPI_REQUEST_NULL;
+    out->code = mpi_group_swap(group, out, send + (size_t)its * bytes, others, out->part, count);
+    while (*end) { end = &(*end)->next; }
+    *end = out;
+    return MPI_SUCCESS;
+}
+/* The mean of two, in the place of the second one: in blocks, which compilers make lanes of. */
+#define MPI_GROUP_MEAN(name, T) \
+    static void name(const void *in, void *out, int count) { \
+        const T *const from = (const T *)in; \
+        T *const to = (T *)out; \
+        int i = 0; \
+        for (; i + 32 <= count; i += 32) { \
+            for (int k = 0; k < 32; k++) { to[i + k] = (T)0.5 * from[i + k] + (T)0.5 * to[i + k]; } \
+        } \
+        for (; i < count; i++) { to[i] = (T)0.5 * from[i] + (T)0.5 * to[i]; } \
+    }
+MPI_GROUP_MEAN(mpi_group_mean_f32, float)
+MPI_GROUP_MEAN(mpi_group_mean_f64, double)
+/* Adds other numbers to those of a half, or makes the mean of both; what MPI returns. */
+static int mpi_group_add(const mpi_request *request, const void *in, void *out, int count) {
+    if (request->mean == OPD_FLOAT32) { mpi_group_mean_f32(in, out, count); }
+    else if (request->mean == OPD_FLOAT64) { mpi_group_mean_f64(in, out, count); }
+    else { return MPI_Reduce_local((void *)(uintptr_t)in, out, count, request->type, request->op); }
+    return MPI_SUCCESS;
+}
+/* Adds a half to the other rank's, and begins to swap the sums; or, when they are there, ends. */
+static void mpi_group_halved(const mpi_group *group, mpi_request *request) {
+    const size_t bytes = (size_t)mpi_group_bytes(request->type);
+    int from, its, count = mpi_group_half(request->count, group->rank, &from);
+    const int others = mpi_group_half(request->count, 1 - group->rank, &its);
+    char *const here = request->data + (size_t)from * bytes, *const there = request->data + (size_t)its * bytes;
+    if (request->second) {
+        request->part = NULL;
+        return;
+    }
+    request->second = 1;
+    if (request->part == here) {
+        request->code = mpi_group_add(request, request->mine, here, count);
+    } else {
+        request->code = mpi_group_add(request, request->part, here, count);
+        free(request->part);
+        request->part = here;
+    }
+    if (request->code == MPI_SUCCESS) { request->code = mpi_group_swap(group, request, here, count, there, others); }
+}
+/* Takes the other's half when it is there and as long as it should be. */
+static void mpi_group_meets(const mpi_group *group, mpi_request *request) {
+    int from, bytes = 0;
+    const int count = mpi_group_half(request->count, group->rank, &from);
+    MPI_Message message;
+    request->code = mpi_group_arrived(group->notices, 1 - group->rank, request->tag, &request->met, &message, &bytes);
+    if (request->code != MPI_SUCCESS || !request->met) { return; }
+    request->code = bytes != (int64_t)count * mpi_group_bytes(request->type) ? MPI_ERR_COUNT
+        : MPI_Imrecv(request->part, count, request->type, &message, &request->request);
+}
+/* Lets all sums by halves move on, inside of MPI. */
+static void mpi_group_run(mpi_group *group) {
+    for (mpi_request **at = &group->running; *at;) {
+        mpi_request *const request = *at;
+        if (!request->met && request->code == MPI_SUCCESS) { mpi_group_meets(group, request); }
+        MPI_Request both[2] = {request->request, request->sent};
+        MPI_Status status[2];
+        int done = request->code != MPI_SUCCESS, got = 0, from;
+        const int expected = mpi_group_half(request->count, request->second ? 1 - group->rank : group->rank, &from);
+        if (!done && request->met) {
+            const int code = MPI_Testall(2, both, &done, status);
+            request->request = both[0];
+            request->sent = both[1];
+            request->code = code;
+            for (int i = 0; i < 2 && code == MPI_ERR_IN_STATUS && request->code == code; i++) {
+                const int its = status[i].MPI_ERROR;
+                if (its != MPI_SUCCESS && its != MPI_ERR_PENDING) { request->code = its; }
+            }
+        }
+        if (done && request->code == MPI_SUCCESS) {
+            (void)MPI_Get_count(&status[0], request->type, &got);
+            if (got != expected) { request->code = MPI_ERR_COUNT; } else { mpi_group_halved(group, request); }
+        }
+        if (request->code != MPI_SUCCESS || !request->part) { *at = request->next; } else { at = &request->next; }
+    }
+}
 /* Counts of an all-to-all as MPI takes them; -1 with an error. */
 static int mpi_group_counts(const mpi_group *group, const opd_transfer *transfer, mpi_request *request) {
     int64_t sent = 0, taken = 0;
@@ -441,8 +687,18 @@ static int mpi_group_counts(const mpi_group *group, const opd_transfer *transfer
     }
     return 0;
 }
+/* Whether a sum is one by halves, of two ranks. */
+static int mpi_group_is_halved(const mpi_group *group, const opd_transfer *transfer) {
+    return transfer->kind == OPD_COLLECTIVE_ALL_REDUCE && group->halves &&
+        transfer->count >= MPI_GROUP_HALVES / (int64_t)opd_dtype_size(transfer->dtype);
+}
+/* Those make a mean while they add. */
+static bool mpi_group_averages(void *user, const opd_transfer *transfer) {
+    return mpi_group_is_halved((const mpi_group *)user, transfer) &&
+        (transfer->dtype == OPD_FLOAT32 || transfer->dtype == OPD_FLOAT64);
+}
 /* Begins a transfer; what MPI returns. */
-static int mpi_group_call(const mpi_group *group, const opd_transfer *transfer, mpi_request *out) {
+static int mpi_group_call(mpi_group *group, const opd_transfer *transfer, mpi_request *out) {
     const MPI_Datatype type = mpi_group_type(transfer->dtype);
     const MPI_Op op = mpi_group_op(transfer->reduction, transfer->dtype);
     const int count = (int)transfer->count, root = transfer->peer, here = root == group->rank;
@@ -451,7 +707,9 @@ static int mpi_group_call(const mpi_group *group, const opd_transfer *transfer, 
     const int *const counts = out->counts;
     MPI_Request *const request = &out->request;
     switch (transfer->kind) {
-    case OPD_COLLECTIVE_ALL_REDUCE: return MPI_Iallreduce(from, recv, count, type, op, group->comm, request);
+    case OPD_COLLECTIVE_ALL_REDUCE:
+        if (mpi_group_is_halved(group, transfer)) { return mpi_group_halve(group, transfer, out); }
+        return MPI_Iallreduce(from, recv, count, type, op, group->comm, request);
     case OPD_COLLECTIVE_ALL_GATHER:
         return MPI_Iallgather(send, count, type, recv, count, type, group->comm, request);
     case OPD_COLLECTIVE_REDUCE_SCATTER:
@@ -471,11 +729,20 @@ static int mpi_group_call(const mpi_group *group, const opd_transfer *transfer, 
     case OPD_COLLECTIVE_SCATTER:
         return MPI_Iscatter(send, count, type, recv, count, type, root, group->comm, request);
     case OPD_COLLECTIVE_SEND: return MPI_Isend(send, count, type, root, transfer->tag, group->comm, request);
-    case OPD_COLLECTIVE_RECV: return MPI_Irecv(recv, count, type, root, transfer->tag, group->comm, request);
+    case OPD_COLLECTIVE_RECV:
+        out->to = recv;
+        out->tag = transfer->tag;
+        for (mpi_request **end = &group->awaited; ; end = &(*end)->next) {
+            if (*end) { continue; }
+            *end = out;
+            break;
+        }
+        mpi_group_match(group);
+        return MPI_SUCCESS;
     default: return MPI_Ibarrier(group->comm, request);
     }
 }
-/* Fails where a receive that is done got less than it was to get (more is MPI's own error); 0 or -1. */
+/* Fails where a receive that is done got less or more than it was to get; 0 or -1. */
 static int mpi_group_received(const mpi_request *request, const MPI_Status *status) {
     int got = 0;
     if (request->type == MPI_DATATYPE_NULL || MPI_Get_count(status, request->type, &got) != MPI_SUCCESS ||
@@ -496,7 +763,8 @@ static int mpi_group_start(void *user, const opd_transfer *transfer, void **out)
         return opd_fail(OPD_ERROR_SHAPE, "MPI moves at most 2^31 - 1 elements at once");
     }
     if (mpi_group_type(transfer->dtype) == MPI_DATATYPE_NULL ||
-        (reduces && mpi_group_op(transfer->reduction, transfer->dtype) == MPI_OP_NULL)) {
+        (reduces && transfer->reduction != OPD_REDUCTION_AVG &&
+         mpi_group_op(transfer->reduction, transfer->dtype) == MPI_OP_NULL)) {
         return opd_fail(OPD_ERROR_DTYPE, "MPI cannot do that with %s", opd_dtype_cname(transfer->dtype));
     }
     mpi_request *const request = (mpi_request *)calloc(1, sizeof *request);
@@ -504,6 +772,9 @@ static int mpi_group_start(void *user, const opd_transfer *transfer, void **out)
     request->type = transfer->kind == OPD_COLLECTIVE_RECV ? mpi_group_type(transfer->dtype) : MPI_DATATYPE_NULL;
     request->count = (int)transfer->count;
     request->from = transfer->peer;
+    if (transfer->kind == OPD_COLLECTIVE_SEND || transfer->kind == OPD_COLLECTIVE_RECV) {
+        request->only = transfer->peer + 1;
+    }
     int rc = transfer->kind == OPD_COLLECTIVE_ALL_TO_ALL ? mpi_group_counts(group, transfer, request) : 0;
     if (!rc) { rc = mpi_group_enter(); }
     if (!rc) {
@@ -525,32 +796,46 @@ static int mpi_group_test(void *user, void *its, int64_t wait_us) {
     mpi_request *const request = (mpi_request *)its;
     char who[300];
     bool failed = false;
-    double until = 0;
+    double begun = 0, until = 0;
     int done = 0, code = MPI_SUCCESS, rc = 1;
     MPI_Status status;
     if (wait_us > 0) { mpi_group_waits++; }
     for (bool again = true; again && !done && !failed && code == MPI_SUCCESS;) {
         failed = mpi_group_enter() != 0;
         if (failed) { break; }
-        code = MPI_Test(&request->request, &done, &status);
+        if (group->running) { mpi_group_run(group); }
+        if (group->awaited) { mpi_group_match(group); }
+        if (request->data) {
+            code = request->code;
+            done = !request->part;
+        } else if (request->to && (!request->met || request->code != MPI_SUCCESS)) { code = request->code; }
+        else { code = MPI_Test(&request->request, &done, &status); }
         if (done && group->sums) { mpi_group_compare(group); }
         const double now = wait_us > 0 ? MPI_Wtime() : 0;
         mpi_group_leave();
-        if (until == 0) { until = now + 1e-6 * (double)wait_us; }
+        if (until == 0) {
+            begun = now;
+            until = now + 1e-6 * (double)wait_us;
+        }
         again = wait_us > 0 && now < until;
+        if (!done && again && now - begun > 2e-5) { (void)sched_yield(); }    /* others may work for what is awaited */
         failed = !done && code == MPI_SUCCESS && wait_us > 0 && mpi_group_look(group, request, now);
     }
     if (code != MPI_SUCCESS && mpi_group_missing(group, who, sizeof who)) {
         (void)mpi_group_error(who, code);
+    } else if (request->data && (code == MPI_ERR_COUNT || code == MPI_ERR_TRUNCATE)) {
+        (void)opd_fail(OPD_ERROR_SHAPE, "rank %d does not sum as many elements, which are %d here", request->from,
+                       request->count);
     } else if (code != MPI_SUCCESS) { (void)mpi_group_error("MPI_Test", code); }
     if (wait_us > 0) {
         mpi_group_asked = done || failed || code != MPI_SUCCESS ? 0 : mpi_group_clock();
         mpi_group_waits--;
     }
     if (!done || failed || code != MPI_SUCCESS) { return failed || code != MPI_SUCCESS ? -1 : 0; }
-    if (mpi_group_received(request, &status)) { rc = -1; }
+    if (!request->data && mpi_group_received(request, &status)) { rc = -1; }
     if (group->differs) { rc = opd_fail(OPD_ERROR_KERNEL, "%s", group->why); }
     free(request->counts);
+    free(request->other);
     free(request);
     return rc;
 }
@@ -592,12 +877,14 @@ static void mpi_group_destroy(void *user) {
         }
     }
     while (group->sums && !finalized && mpi_group_clock() - begun < 1000) { mpi_group_compare(group); }
-    if (group->why[0] || group->sums) { return; } /* what was begun and never ends stays MPI's, with what it names */
+    if (group->why[0] || group->sums || group->running || group->awaited) { return; }
+    /* otherwise what was begun and never ends stays MPI's, with what it names */
     if (!finalized) {
         (void)MPI_Comm_free(&group->comm);
         (void)MPI_Comm_free(&group->notices);
     }
     free(group->peers);
+    free(group->here);
     free(group);
 }
 static int mpi_group_split(void *user, const int32_t *ranks, int32_t count, opd_group_desc *out);
@@ -616,6 +903,11 @@ static int mpi_group_table(MPI_Comm comm, int64_t timeout_ms, opd_group_desc *de
     (void)MPI_Comm_rank(comm, &group->rank);
     (void)MPI_Comm_size(comm, &group->size);
     group->peers = mpi_group_meet(comm, group->rank, group->size);
+    group->here = (char *)calloc((size_t)group->size, 1);     /* without memory nobody is asked */
+    int halves = group->size == 2 && !mpi_group_cuda();       /* the host adds; both ranks do the same */
+    if (group->size == 2 && MPI_Allreduce(MPI_IN_PLACE, &halves, 1, MPI_INT, MPI_MIN, comm) == MPI_SUCCESS) {
+        group->halves = halves;
+    }
     desc->rank = group->rank;
     desc->size = group->size;
     desc->start = mpi_group_start;
@@ -624,15 +916,17 @@ static int mpi_group_table(MPI_Comm comm, int64_t timeout_ms, opd_group_desc *de
     desc->destroy = mpi_group_destroy;
     desc->abandon = mpi_group_abandon;
     desc->takes = mpi_group_takes;
+    desc->averages = mpi_group_averages;
     desc->user = group;
     return 0;
 }
-/* Waits for a request, not longer than the group's limit; -1 with an error. */
-static int mpi_group_await(mpi_group *group, MPI_Request *request) {
+/* Waits for a request of another rank's, not longer than the group's limit; -1 with an error. */
+static int mpi_group_await(mpi_group *group, MPI_Request *request, int other) {
     mpi_request watched;
     const long begun = mpi_group_clock();
     int done = 0, code = MPI_SUCCESS;
     memset(&watched, 0, sizeof watched);
+    watched.only = other + 1;
     while (!done && code == MPI_SUCCESS) {
         if (mpi_group_enter()) { return -1; }
         code = MPI_Test(request, &done, MPI_STATUS_IGNORE);
@@ -653,7 +947,8 @@ static int mpi_group_step(mpi_group *group, int to, int from, int tag, int *says
     const int code = to >= 0 ? MPI_Isend(says, 2, MPI_INT, to, tag, group->notices, &request)
         : MPI_Irecv(says, 2, MPI_INT, from, tag, group->notices, &request);
     mpi_group_leave();
-    return code == MPI_SUCCESS ? mpi_group_await(group, &request) : mpi_group_error("MPI_Isend", code);
+    return code == MPI_SUCCESS ? mpi_group_await(group, &request, to >= 0 ? to : from)
+        : mpi_group_error("MPI_Isend", code);
 }
 /* Ranks that are to make a group ask the first of them whether all name the same, as MPI waits without end where they
    do not; -1 with an error. */
@@ -732,6 +1027,14 @@ static int mpi_group_split(void *user, const int32_t *ranks, int32_t count, opd_
 
 //-- what programs call ------------------------------------------------------------------------------------------------
 
+/* MPI's reductions take memory of malloc's for as much as they reduce, and give it back.  glibc takes that from the
+   system each time, page by page, which takes longer than the reduction.  When a large block goes it keeps what goes
+   after it, up to twice as much, unless the program or the environment says otherwise (mallopt(3),
+   M_MMAP_THRESHOLD). */
+static void mpi_group_keep_memory(void) {
+    void *volatile block = malloc(((size_t)32 << 20) - 65536);
+    free(block);
+}
 /* Registers a group of the ranks of a communicator, which stays the caller's: all of them call this.  checked: see
    opd_group_desc.  NULL with an error. */
 static opd_group *mpi_group_register(const char *name, MPI_Comm comm, bool checked, int64_t timeout_ms) {
@@ -740,6 +1043,7 @@ static opd_group *mpi_group_register(const char *name, MPI_Comm comm, bool check
     memset(&desc, 0, sizeof desc);
     (void)MPI_Query_thread(&mpi_group_threads);
     mpi_group_make_ops();
+    mpi_group_keep_memory();
     const int code = MPI_Comm_dup(comm, &own);
     if (code != MPI_SUCCESS) {
         (void)mpi_group_error("MPI_Comm_dup", code);
@@ -760,19 +1064,35 @@ static opd_group *mpi_group_register(const char *name, MPI_Comm comm, bool check
     mpi_groups = its;
     return group;
 }
+/* Who ends without mpi_group_end leaves others waiting, and MPICH's launcher then ends them as if all were well. */
+static inline void mpi_group_left(void) {
+    if (!mpi_group_begun) { return; }
+    (void)fprintf(stderr, "a rank (process %ld) ends without mpi_group_end\n", (long)getpid());
+    (void)MPI_Abort(MPI_COMM_WORLD, 1);
+}
 /* Begins MPI, unless that has happened, and registers all ranks as the group "world".  OPD_MPI_CHECKED=1 in the
    environment makes it a checked one, OPD_MPI_TIMEOUT is how many seconds something may take.  An MPI that this begins
    returns its errors (MPI_ERRORS_RETURN), also to calls of the program's own.  NULL with an error. */
 static opd_group *mpi_group_begin(void) {
     const char *const checked = getenv("OPD_MPI_CHECKED"), *const seconds = getenv("OPD_MPI_TIMEOUT");
     const double limit = seconds ? atof(seconds) : 0;
-    int initialized = 0, level = 0;
+    int initialized = 0, level = 0, size = 0;
     (void)MPI_Initialized(&initialized);
     if (!initialized) {
         (void)MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &level);
         mpi_group_begun = 1;
+#if !defined(OPDISPATCH_PLUGIN)
+        (void)atexit(mpi_group_left);
+#endif
         (void)MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);     /* of requests, too, in MPICH */
         (void)MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    }
+    (void)MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (!initialized && size == 1 && mpi_group_started() > 1) {               /* all of them would do the same */
+        (void)opd_fail(OPD_ERROR_USER, "%d processes were started, but MPI knows of this one alone: mpirun is of "
+                       "another MPI than the program (mpirun.openmpi, mpirun.mpich), or srun needs --mpi=pmix or "
+                       "--mpi=pmi2 (srun --mpi=list)", mpi_group_started());
+        return NULL;
     }
     if (!mpi_group_listens) {                     /* unless the program does so itself */
         void (*const was)(int) = signal(SIGTERM, mpi_group_signal);
@@ -801,7 +1121,11 @@ static inline int mpi_group_device(opd_group *group, opd_device *device) {
 static void mpi_group_end(opd_group *group) {
     if (opd_ok() && group) { (void)mpi_group_finish(opd_group_name(group)); }
     if (!opd_ok()) {
+        const struct timespec pause = {0, 500000000};         /* others are about to find out, too */
         (void)fprintf(stderr, "rank %d: %s\n", group ? opd_group_rank(group) : -1, opd_error_message());
+        (void)fflush(stderr);
+        if (group && opd_group_size(group) > 1) { (void)nanosleep(&pause, NULL); }
+        mpi_group_begun = 0;
         (void)MPI_Abort(MPI_COMM_WORLD, 1);
     }
     if (group) { (void)opd_group_unregister(group); }

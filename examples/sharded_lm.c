@@ -8,8 +8,8 @@
    below).  The n / T groups have different parts of each batch; over them parameters, gradients and Adam's state are
    split (opd_sharded_parallel), and gathered layer by layer while they are used.  Losses are those of one process, to
    rounding.  Options: --steps N, --text FILE, --seed N, --tensor T, --plain, and --checkpoint FOLDER, which goes on
-   from what is in the folder and writes there at the end, for any number of groups of T; --device cuda, --load FILE: on
-   GPUs, as digits_mpi.c.
+   from what is complete in the folder and writes there at the end, for any number of groups of T; --device cuda, --load
+   FILE: on GPUs, as digits_mpi.c.
 
    The model reads bytes: attention over 64 of them, 2 layers of 64 features.  On a cluster: see digits_mpi.c. */
 #define OPDISPATCH_IMPLEMENTATION
@@ -237,57 +237,88 @@ static void tell(model *m, bool shows) {
     for (int i = 0; i < LETTERS && shows && opd_ok(); i++) { putchar(letters[i] < 32 ? ' ' : (int)letters[i]); }
     if (shows && opd_ok()) { putchar('\n'); }
 }
-/* Goes on from what is in the folders of all ranks; returns after how many steps that was written, 0: nothing is there.
-   A job that ended while it wrote may have left parts of several steps. */
-static int go_on_from(model *m, const char *folder) {
-    char index[420];
+/* FOLDER/last.pt says which checkpoint is complete.  Each of the T ranks that share the weights saves in a folder of its
+   own, on side a or b; the other side stays until all of them have, whatever ends the job meanwhile. */
+typedef struct saved { double steps, tensor, side; } saved;
+static opd_tensor_file *saved_open(const char *folder) {
+    char path[420];
     struct stat is;
-    double steps = 0, both[2];
-    snprintf(index, sizeof index, "%s/index.pt", folder);
-    opd_tensor_file *file = stat(index, &is) == 0 ? opd_tensor_file_open(index) : NULL;
+    snprintf(path, sizeof path, "%s/last.pt", folder);
+    return stat(path, &is) == 0 ? opd_tensor_file_open(path) : NULL;
+}
+/* Rank 0 tells all ranks what is complete in the folder; steps 0: nothing is. */
+static saved saved_last(const char *folder, bool reads) {
+    saved last = {0, 0, 1};
+    double all[3] = {0, 0, 1};
+    opd_tensor_file *const file = reads ? saved_open(folder) : NULL;
     if (file) {
-        opd_tensor_file_number(file, "steps", &steps);
+        opd_tensor_file_number(file, "steps", &all[0]);
+        opd_tensor_file_number(file, "tensor", &all[1]);
+        opd_tensor_file_number(file, "side", &all[2]);
         opd_tensor_file_close(file);
     }
-    both[0] = steps;
-    both[1] = -steps;
-    opd_tensor *all = opd_all_reduce(opd_tensor_from(both, OPD_INTS(2), OPD_FLOAT64), "max", "world");
-    const double *most = opd_data_f64(all);
-    if (most && most[0] > -most[1]) {
-        opd_fail(OPD_ERROR_USER, "%s and its neighbours have parts of other steps, %.0f to %.0f (0: none)", folder,
-                 -most[1], most[0]);
-    } else if (steps > 0 && most) { opd_sharded_load(m->parallel, folder, m->module, m->adam); }
-    return (int)steps;
+    const double *const said = opd_data_f64(opd_broadcast(opd_tensor_from(all, OPD_INTS(3), OPD_FLOAT64), 0, "world"));
+    if (said) {
+        last.steps = said[0];
+        last.tensor = said[1];
+        last.side = said[2];
+    }
+    return last;
+}
+/* Makes this rank's folder on a side, and writes its name. */
+static void saved_place(const settings *s, int rank, int side, char place[420]) {
+    (void)mkdir(s->checkpoint, 0777);
+    snprintf(place, 420, "%s/%c", s->checkpoint, 'a' + side);
+    (void)mkdir(place, 0777);
+    snprintf(place, 420, "%s/%c/%d-of-%d", s->checkpoint, 'a' + side, rank % s->tensor, s->tensor);
+    (void)mkdir(place, 0777);
+}
+/* Goes on from what is complete, if anything is. */
+static saved go_on(model *m, const settings *s, int rank) {
+    char place[420];
+    const saved last = saved_last(s->checkpoint, rank == 0);
+    if (!opd_ok() || last.steps <= 0) { return last; }
+    if (last.tensor != s->tensor) {
+        opd_fail(OPD_ERROR_USER, "%s is of groups of %.0f (--tensor), not of %d", s->checkpoint, last.tensor, s->tensor);
+        return last;
+    }
+    saved_place(s, rank, (int)last.side, place);
+    opd_sharded_load(m->parallel, place, m->module, m->adam);
+    if (rank == 0 && opd_ok()) { printf("goes on after %.0f steps, from %s\n", last.steps, place); }
+    return last;
+}
+/* Writes on the other side, and when all ranks have, that it is complete. */
+static void save(opd_group *world, const model *m, const settings *s, saved last) {
+    char place[420];
+    static const char *const names[] = {"steps", "tensor", "side"};
+    const int side = last.side > 0 ? 0 : 1;
+    const opd_value values[] = {opd_value_float(last.steps + s->steps), opd_value_int(s->tensor), opd_value_int(side)};
+    if (!opd_ok()) { return; }
+    saved_place(s, opd_group_rank(world), side, place);
+    opd_sharded_save(m->parallel, place, m->module, m->adam, NULL, NULL, 0);
+    opd_work_wait(opd_group_barrier(world));
+    if (opd_group_rank(world) != 0 || !opd_ok()) { return; }
+    snprintf(place, sizeof place, "%s/last.pt", s->checkpoint);
+    opd_checkpoint_file_save(place, names, values, 3);
 }
 static void train_all(opd_group *world, const text *t, const settings *s) {
     const int rank = opd_group_rank(world), ranks = opd_group_size(world), groups = ranks / s->tensor;
     const bool shows = rank == 0;
     int32_t near[HEADS], far[1024];
-    char folder[400] = "";
     model m;
     for (int i = 0; i < s->tensor; i++) { near[i] = rank / s->tensor * s->tensor + i; }
     for (int i = 0; i < groups && i < 1024; i++) { far[i] = rank % s->tensor + i * s->tensor; }
     opd_group *tensor = opd_group_split(world, "tensor", near, s->tensor);
     opd_group *data = opd_group_split(world, "data", far, groups);
     model_make(&m, data);
-    int before = 0;
-    if (s->checkpoint) {                          /* each of the T has one of its own */
-        (void)mkdir(s->checkpoint, 0777);
-        snprintf(folder, sizeof folder, "%s/%d-of-%d", s->checkpoint, rank % s->tensor, s->tensor);
-        (void)mkdir(folder, 0777);
-        before = go_on_from(&m, folder);
-        if (shows && opd_ok() && before > 0) { printf("goes on after %d steps, from %s\n", before, folder); }
-    }
+    saved last = {0, 0, 1};
+    if (s->checkpoint) { last = go_on(&m, s, rank); }
     if (shows && opd_ok()) {
         printf("%d rank(s), %d for each network: %lld parameters, %lld of them here\n", ranks, s->tensor,
                (long long)m.numbers, (long long)opd_module_numel(m.module, NULL));
     }
     train(&m, t, s, data, shows);
-    if (*folder) {
-        const char *const name = "steps";
-        const opd_value value = opd_value_int(before + s->steps);
-        opd_sharded_save(m.parallel, folder, m.module, m.adam, &name, &value, 1);
-    }
+    if (s->checkpoint) { save(world, &m, s, last); }
     tell(&m, shows);
     model_free(&m);
     if (opd_ok() && data) { opd_group_unregister(data); }

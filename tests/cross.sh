@@ -130,7 +130,8 @@ emscripten() {
     if $limit node "$tmp/digits.js" --epochs 1 --plain >"$tmp/out" 2>&1 && grep -q "$digits" "$tmp/out"; then good
     else bad "digits.c does not say $digits" "$tmp/out"; fi
 }
-digits='loss 2\.1817  accuracy  35\.2%'
+# Kernels of other instructions round otherwise: plain C gives 2.1818 and 35.1%, vectors 2.1817 and 35.2%.
+digits='loss 2\.181[78]  accuracy  35\.[12]%'
 musl() {
     have musl-gcc || { skip 'no musl-gcc'; return; }
     if ! musl-gcc -O0 -I. -c "$tmp/implementation.c" -o "$tmp/$target.o" >"$tmp/out" 2>&1 ||

@@ -157,6 +157,89 @@ int64_t inside_most_alive(const opd_graph *graph, opd_tensor *const *inputs) {
 }
 #endif
 
+/* compiled graphs: whether two pieces of the arena that are in use at one time lie in one place, found from what each
+   group of nests touches and not from what the plan says of it.  Returns how many pairs do, or lie outside; -1 with an
+   error: it is not written.  *pieces: how many there are. */
+int inside_arena_clashes(const opd_graph *graph, const opd_program *program, const opd_value *inputs, int ninputs,
+                         bool frozen, int *pieces);
+#if defined(OPDISPATCH_IMPLEMENTATION)
+enum { INSIDE_PIECES = 4096 };
+typedef struct inside_piece { const void *of; int64_t from, to; int first, last; } inside_piece;
+typedef struct inside_arena { inside_piece pieces[INSIDE_PIECES]; int count, step; } inside_arena;
+static void inside_touch(inside_arena *arena, const void *of, int64_t from, int64_t bytes) {
+    int i = 0;
+    while (i < arena->count && arena->pieces[i].of != of) { i++; }
+    if (i == INSIDE_PIECES || bytes <= 0) { return; }
+    if (i == arena->count) {
+        arena->pieces[arena->count].of = of;
+        arena->pieces[arena->count].from = from;
+        arena->pieces[arena->count].to = from + bytes;
+        arena->pieces[arena->count++].first = arena->step;
+    }
+    arena->pieces[i].last = arena->step;
+}
+static void inside_access(opdi_access *access, void *user) {
+    const opdi_buffer *const buffer = access->buffer;
+    if (buffer->place >= 0 && !buffer->fixed) {
+        inside_touch((inside_arena *)user, buffer, buffer->place, (int64_t)buffer->bytes);
+    }
+}
+static void inside_walk(inside_arena *arena, opdi_group *group) {
+    for (int i = 0; i < group->nnests; i++) {
+        opdi_nest_walk(group->nests[i], inside_access, arena);
+        inside_access(&group->nests[i]->out, arena);
+    }
+    if (opdi_group_contracts(group)) {
+        opdi_contraction all;
+        opdi_contraction_of(&all, group->nests[0]);
+        if (!all.left_early) {
+            inside_touch(arena, &group->left, group->scratch + group->left, opdi_contraction_left(&all));
+        }
+        if (!all.right_early) {
+            inside_touch(arena, &group->right, group->scratch + group->right, opdi_contraction_right(&all));
+        }
+    }
+}
+static int inside_clashes(const inside_arena *arena, int64_t bytes) {
+    int count = 0;
+    for (int i = 0; i < arena->count; i++) {
+        const inside_piece *const a = &arena->pieces[i];
+        count += a->from < 0 || a->to > bytes || a->from % 64;
+        for (int k = 0; k < i; k++) {
+            const inside_piece *const b = &arena->pieces[k];
+            count += a->first <= b->last && b->first <= a->last && a->from < b->to && b->from < a->to;
+        }
+    }
+    return count;
+}
+int inside_arena_clashes(const opd_graph *graph, const opd_program *program, const opd_value *inputs, int ninputs,
+                         bool frozen, int *pieces) {
+    static inside_arena arena;
+    static opd_c_options options;
+    static opdi_unit unit;
+    const opdi_unit_source source = {"a plan", graph, program, inputs, ninputs, &options};
+    int clashes = -1;
+    memset(&arena, 0, sizeof arena);
+    if (opdi_unit_begin(&unit, "a plan", NULL)) { return -1; }
+    opdi_unit_job job = opdi_unit_job_begin(&unit);
+    unit.here = unit.recording.calls = unit.recording.draws = true;
+    unit.frozen = frozen;
+    if (opdi_unit_record(&unit, &source, inputs) == 0 && opdi_unit_fuse(&unit) == 0) {
+        for (int early = 1; early >= 0; early--) {
+            for (opdi_group *group = unit.groups; group; group = group->next) {
+                arena.step++;
+                if (group->early == (early != 0)) { inside_walk(&arena, group); }
+            }
+        }
+        clashes = arena.count == INSIDE_PIECES ? -1 : inside_clashes(&arena, unit.arena);
+    }
+    opdi_unit_job_end(&job);
+    opdi_unit_free(&unit);
+    *pieces = arena.count;
+    return clashes;
+}
+#endif
+
 #if defined(__cplusplus)
 }
 #endif

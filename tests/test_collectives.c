@@ -104,6 +104,9 @@ static int cases_of(one_case *all) {
     const opd_value one = opd_value_int(1), zero = opd_value_int(0), split = opd_value_ints(three, 1);
     const one_case list[] = {{"all_reduce", 2, {sum, self, self}}, {"all_reduce", 2, {avg, self, self}},
         {"all_reduce", 2, {opd_value_str("max"), self, self}}, {"all_reduce", 2, {opd_value_str("min"), self, self}},
+        {"all_reduce", 2, {opd_value_str("product"), self, self}},
+        {"reduce_scatter_tensor", 3, {opd_value_str("product"), one, self}},
+        {"reduce_scatter_tensor", 3, {opd_value_str("max"), one, self}},
         {"all_gather_into_tensor", 2, {one, self, self}}, {"reduce_scatter_tensor", 3, {sum, one, self}},
         {"reduce_scatter_tensor", 3, {avg, one, self}}, {"all_to_all_single", 3, {split, split, self}},
         {"broadcast", 2, {zero, self, self}}, {"wait_tensor", 0, {self, self, self}}};
@@ -236,8 +239,8 @@ TEST(mistakes_are_named) {
     CHECK(opd_group_reduce(opd_group_find("self"), opd_t(opd_ones(OPD_INTS(2, 3), OPD_FLOAT32)), "sum", 0) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "has gaps");
     opd_tensor *const leaf = opd_tensor_set_requires_grad(floats(3, 0, 1), true);
-    CHECK_INT(opd_backward(opd_sum(opd_all_reduce(leaf, "product", "self"))), -1);
-    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "has no derivative here for product");
+    CHECK_INT(opd_backward(opd_sum(opd_all_reduce_(opd_clone(leaf), "product", "self"))), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "all_reduce_ has no derivative here for product");
 }
 
 /* Who still holds a group that is gone is told so. */
@@ -388,13 +391,63 @@ static void differentiates_extremes(opd_group *group, int rank, void *user) {
     HOLDS(opd_tensor_grad(x), 1, 1);
     CHECK_INT(opd_dtype(opd_tensor_grad(x)), OPD_FLOAT64);
     x = opd_tensor_set_requires_grad(floats(2, 1 + rank, 4), true);
-    CHECK_INT(opd_backward(opd_sum(opd_all_reduce(x, "product", world))), -1);
-    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "all_reduce has no derivative here for product");
     opd_tensor *const twice = opd_mul_Scalar(x, OPD_V(2));
     CHECK_INT(opd_backward(opd_sum(opd_all_reduce_(twice, "max", world))), -1);
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "all_reduce_ has no derivative here for max");
 }
 TEST(derivatives_of_extremes_are_pytorchs) { all_ranks(2, differentiates_extremes, false); }
+
+/* Three ranks' rows, with zeros and ties: the gradient of their product, or extreme, is that of prod(0), amin(0) and
+   amax(0) of the three rows in one process, which PyTorch 2.15 has given. */
+static const float rows_of_ranks[3][6] = {{1, 2, 0, 3, -1, 2}, {2, 0, 0, 1, 2, 2}, {3, 4, 5, -2, 2, 1}};
+static opd_tensor *row_of(const float *row) {
+    return opd_tensor_set_requires_grad(opd_tensor_from(row, OPD_INTS(6), OPD_FLOAT32), true);
+}
+static opd_tensor *gradient_of(opd_tensor *loss, opd_tensor *x, bool again) {
+    opd_backward_options options;
+    opd_tensor *grad = NULL;
+    memset(&options, 0, sizeof options);
+    options.create_graph = again;
+    CHECK_INT(opd_autograd_grad((opd_tensor *const *)&loss, 1, &x, 1, &options, &grad), 0);
+    return grad;
+}
+static opd_tensor *reduced(opd_tensor *x, const char *reduce_op, const char *world, bool scatters) {
+    return scatters ? opd_reduce_scatter(x, reduce_op, world) : opd_all_reduce(x, reduce_op, world);
+}
+static opd_tensor *tangent_of(const float *row, int rank, const char *reduce_op, const char *world, bool scatters) {
+    opd_tensor *tangent = NULL;
+    OPD_DUAL_LEVEL {
+        opd_tensor *const x = opd_dual_new(opd_tensor_from(row, OPD_INTS(6), OPD_FLOAT32), floats(6, 0.75 * rank, 0.125));
+        if (!opd_dual_unpack(reduced(x, reduce_op, world, scatters), &tangent)) { tangent = NULL; }
+    }
+    return tangent;
+}
+static void differentiates_rows(opd_group *group, int rank, void *user) {
+    static const float first[3][6] = {{36, 0, 0, -48, 120, 72}, {18, 96, 0, -144, -60, 72}, {12, 0, 0, 72, -60, 144}};
+    static const float second[3][6] = {{31.5F, 42, 90, -9, 195, 202.5F}, {9, 45, 22.5F, 117, -30, 175.5F},
+                                       {4.5F, 21, 0, 90, -7.5F, 144}};
+    static const float parts[3][3][6] = {
+        {{6, 0, 0, -8, 12, 12}, {3, 16, 0, -24, -6, 12}, {2, 0, 0, 12, -6, 24}},
+        {{1, 0, 1, 0, 3, 0}, {0, 2, 1, 0, 0, 0}, {0, 0, 0, 4, 0, 6}},
+        {{0, 0, 0, 4, 0, 3}, {0, 0, 0, 0, 1.5F, 3}, {1, 2, 2, 0, 1.5F, 0}}};
+    static const float tangents[3][6] = {{5.25F, 7, 0, -1.875F, -4.5F, 12.5F}, {0, 0.875F, 0.625F, 1.875F, 0.5F, 2.125F},
+                                         {1.5F, 1.625F, 1.75F, 0.375F, 1.625F, 1}};
+    static const char *const reductions[3] = {"product", "min", "max"};
+    const char *const world = opd_group_name(group);
+    opd_tensor *const x = row_of(rows_of_ranks[rank]), *const weights = floats(6, rank + 1, rank + 1);
+    (void)user;
+    opd_tensor *const grad = gradient_of(opd_sum(opd_mul(opd_all_reduce(x, "product", world), weights)), x, true);
+    CHECK(holds(grad, first[rank], 6));
+    CHECK(holds(gradient_of(opd_sum(opd_mul(grad, floats(6, 0.75 * rank, 0.125))), x, false), second[rank], 6));
+    for (int i = 0; i < 3; i++) {
+        opd_tensor *const y = row_of(rows_of_ranks[rank]);
+        opd_tensor *const part = reduced(y, reductions[i], world, true);
+        CHECK(holds(gradient_of(opd_sum(opd_mul(part, floats(2, rank + 1, rank + 1))), y, false), parts[i][rank], 6));
+        CHECK(holds(tangent_of(rows_of_ranks[rank], rank, reductions[i], world, false), tangents[i], 6));
+        CHECK(holds(tangent_of(rows_of_ranks[rank], rank, reductions[i], world, true), tangents[i] + 2 * rank, 2));
+    }
+}
+TEST(derivatives_of_products_and_parts_are_those_of_one_process) { all_ranks(3, differentiates_rows, false); }
 TEST(derivatives_are_of_the_sum_of_all_ranks_losses) { all_ranks(2, differentiates, false); }
 
 //== who waits =========================================================================================================
@@ -1045,6 +1098,83 @@ static void lives_in_buckets(opd_group *group, int rank, void *user) {
     HOLDS(kept, then, then);
     opd_release(kept);
     opd_parallel_free(parallel);
+}
+/* A large gradient that backward has made is a message of its own and stays where it is, unless somebody else has it,
+   or it is left of before, or the parameter is left out. */
+static int notes_where(opd_tensor *leaf, void *user) {
+    const void **const where = (const void **)user;
+    *where = opd_data(opd_tensor_grad(leaf));
+    return 0;
+}
+static void stays_where_it_is(opd_group *group, int rank, void *user) {
+    enum { LARGE = 1 << 17, PARAMS = 3 };
+    const int size = opd_group_size(group);
+    const int first = *(const int *)user;         /* which one of three parameters is the large one */
+    opd_tensor *params[PARAMS], *kept = NULL;
+    const void *where = NULL;
+    opd_parallel_options options = {0};
+    options.find_unused = true;
+    for (int i = 0; i < PARAMS; i++) {
+        params[i] = opd_tensor_set_requires_grad(opd_keep(opd_ones(OPD_INTS(i == first ? LARGE : 2 + i), OPD_FLOAT32)),
+                                                 true);
+    }
+    opd_parallel *const parallel = opd_data_parallel(params, PARAMS, group, &options);
+    CHECK_OR_RETURN(parallel != NULL);
+    const int64_t hook = opd_tensor_post_accumulate_hook_add(params[first], notes_where, &where, NULL);
+    double left = 0;
+    for (int turn = 0; turn < 9; turn++) {
+        OPD_SCOPE {
+            char called[64] = "";
+            opd_observer observer;
+            const bool uneven = turn == 4, out = turn == 6 && rank == 0, late = turn == 7;
+            opd_tensor *loss = NULL;
+            double sum = 0, weights = 0;
+            CHECK(opd_parallel_begin(parallel, uneven ? rank + 2 : 64) > 0);
+            for (int i = 0; i < PARAMS; i++) {
+                opd_tensor *const one = i == first && out ? opd_zeros(OPD_INTS(1), OPD_FLOAT32)
+                    : opd_mul_Scalar(opd_sum(opd_mul(params[i], params[i])), OPD_V(rank + turn));
+                loss = loss ? opd_add(loss, one) : one;
+            }
+            memset(&observer, 0, sizeof observer);
+            observer.begin = passes;
+            observer.user = called;
+            where = NULL;
+            const int64_t handle = opd_observer_add_local(&observer);
+            CHECK_INT(opd_backward(opd_sum(loss)), 0);
+            CHECK(opd_observer_remove(handle));
+            for (int i = 0; i < size; i++) {
+                const double weight = uneven ? i + 2 : 1;
+                sum += turn == 6 && i == 0 ? 0 : 2 * weight * (i + turn);
+                weights += weight;
+            }
+            const double mean = sum / weights + (late ? left : 0);
+            opd_tensor *const grad = opd_tensor_grad(params[first]);
+            const float *const data = opd_data_f32(grad);
+            for (int64_t k = 0; data && k < LARGE; k += LARGE - 1) { CHECK_NEAR(data[k], mean, 1e-5 * (1 + mean)); }
+            if (turn > 0 && turn != 6 && !late) {
+                CHECK(where == (const void *)data);
+                CHECK(size == 3 || (!strchr(called, 'c') && !strchr(called, 'n')));
+            }
+            if (turn == 1) { kept = opd_keep(grad); }
+            if (turn == 6) { left = mean; }
+            for (int i = 0; i < PARAMS && turn != 6; i++) { (void)opd_tensor_set_grad(params[i], NULL); }
+        }
+    }
+    const float then = (float)(2 * (1 + (size - 1) / 2.0));
+    opd_tensor *const end = kept ? opd_slice(kept, 0, OPD_V(LARGE - 2), OPD_V(LARGE), 1) : NULL;
+    HOLDS(end, then, then);                       /* though others have come */
+    opd_release(kept);
+    CHECK(opd_hook_remove(hook));
+    opd_parallel_free(parallel);
+    for (int i = 0; i < PARAMS; i++) { opd_release(params[i]); }
+}
+TEST(large_gradients_are_summed_where_they_are) {
+    static char messages[RANKS_MOST][600];
+    for (int i = 0; i < 6; i++) {
+        int first = i / 2;
+        run_ranks(2 + i % 2, stays_where_it_is, &first, false, 20000, messages);
+        for (int rank = 0; rank < 2 + i % 2; rank++) { CHECK_STR(messages[rank], ""); }
+    }
 }
 TEST(gradients_live_in_buckets) {
     all_ranks(2, lives_in_buckets, false);

@@ -664,7 +664,7 @@ TEST(numbers_without_dims_are_as_exact_as_tensors) {
 TEST(functions_of_many_numbers_are_those_of_one) {
     typedef opd_tensor *unary(opd_tensor *);
     static const struct { const char *name; unary *one; } rows[] = {
-        {"exp", opd_exp}, {"sigmoid", opd_sigmoid}, {"sin", opd_sin}, {"cos", opd_cos}};
+        {"exp", opd_exp}, {"sigmoid", opd_sigmoid}, {"sin", opd_sin}, {"cos", opd_cos}, {"asin", opd_asin}};
     static const double ends[] = {0, -0.0, 1e-310, -1e-20, 1, -350, 500, 720, 2e6, -1e300, HUGE_VAL, -HUGE_VAL, (double)NAN};
     enum { ENDS = sizeof ends / sizeof *ends, COUNT = 64 * 4 + 5 };
     uint64_t state = 3;
@@ -697,5 +697,23 @@ TEST(functions_of_many_numbers_are_those_of_one) {
                 }
             }
         }
+    }
+}
+
+/* Reciprocals of floats, 64 at a time where all of them are ordinary. */
+TEST(reciprocals_of_many_floats) {
+    enum { COUNT = 3 * 64 + 9, ODD = 150 };
+    uint64_t state = 5;
+    float x[2 * COUNT];
+    for (int i = 0; i < 2 * COUNT; i++) { x[i] = (float)(drawn(&state) * (i % 7 ? 3 : 1e-30)); }
+    x[2 * ODD] = INFINITY;
+    opd_tensor *all = opd_view_as_complex(opd_tensor_from(x, OPD_INTS(COUNT, 2), OPD_FLOAT32)), *have = opd_reciprocal(all);
+    CHECK_OK();
+    for (int i = 0; i < COUNT; i++) {
+        const double a = (double)x[2 * i], b = (double)x[2 * i + 1], size = a * a + b * b;
+        const double want[2] = {i == ODD ? 0 : a / size, i == ODD ? 0 : -b / size};
+        double parts[2];
+        parts_of(have, i, parts);
+        CHECK(fabs(parts[0] - want[0]) <= 6e-8 * fabs(want[0]) && fabs(parts[1] - want[1]) <= 6e-8 * fabs(want[1]));
     }
 }

@@ -1516,3 +1516,135 @@ TEST(bags_of_doubles_say_which_bag_an_index_is_in) {
     CHECK(opd_embedding_bag(rets, w, at, offsets) == 0 && opd_numel(rets[1]) == 0);
     CHECK(opd_embedding_bag(rets, opd_to_dtype(w, OPD_FLOAT64), at, offsets) == 0 && opd_numel(rets[1]) == 4);
 }
+TEST(masks_of_bytes_are_refused) {
+    opd_tensor *x = counted(3), *bytes = opd_to_dtype(opd_gt_Scalar(x, opd_value_int(0)), OPD_UINT8);
+    CHECK(opd_masked_fill_Scalar(x, bytes, opd_value_int(2)) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "masked_fill only supports boolean masks, but got mask with dtype Byte");
+    CHECK(CALL("aten::masked_fill_.Tensor", x, bytes, opd_full(OPD_INTS(), opd_value_int(3), OPD_FLOAT32)) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "masked_fill only supports boolean masks, but got mask with dtype Byte");
+    CHECK(opd_masked_select(x, bytes) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "masked_select: expected BoolTensor for mask");
+    ARE(x, 0, 1, 2);
+}
+TEST(shifts_of_no_dims_are_refused) {
+    CHECK(opd_fft_fftshift_full(counted(4), OPD_INTS()) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "`shifts` required");
+    CHECK(opd_fft_ifftshift_full(counted(4), OPD_INTS()) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "`shifts` required");
+}
+/* torch.nn.functional.binary_cross_entropy_with_logits of 0 1 2 and 1 1 1, weight 1 and pos_weight 2 in float64 */
+TEST(cross_entropy_of_two_dtypes_has_the_targets) {
+    opd_tensor *x = counted(3), *y = opd_ones(OPD_INTS(3), OPD_FLOAT32), *two = opd_full(OPD_INTS(3), opd_value_int(2), OPD_FLOAT64);
+    CHECK_INT(opd_dtype(opd_binary_cross_entropy_with_logits(opd_to_dtype(x, OPD_FLOAT64), y)), OPD_FLOAT32);
+    CHECK_INT(opd_dtype(opd_binary_cross_entropy_with_logits(x, opd_to_dtype(y, OPD_FLOAT64))), OPD_FLOAT64);
+    ARE(opd_binary_cross_entropy_with_logits_full(x, y, two, two, 0), 2.7725887, 1.2530467, 0.5077120);
+    CHECK(opd_binary_cross_entropy_with_logits(x, opd_to_dtype(y, OPD_INT64)) == NULL);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "result type Float can't be cast to the desired output type Long");
+}
+TEST(groups_of_no_elements_are_refused) {
+    CHECK(opd_group_norm(opd_zeros(OPD_INTS(1, 2, 0), OPD_FLOAT32), 1) == NULL);
+    CHECK_ERROR(OPD_ERROR_SHAPE, "Expected HxW to be greater than 0, got 0");
+    CHECK(opd_group_norm(opd_zeros(OPD_INTS(0, 2, 3), OPD_FLOAT32), 1) != NULL);
+    CHECK_OK();
+}
+TEST(a_complex_convolution_wants_its_bias_as_others_do) {
+    opd_tensor *x = opd_ones(OPD_INTS(1, 2, 4, 4), OPD_COMPLEX64), *w = opd_ones(OPD_INTS(3, 2, 2, 2), OPD_COMPLEX64);
+    CHECK(CALL("aten::conv2d", x, w, opd_ones(OPD_INTS(1, 3), OPD_COMPLEX64)) == NULL);
+    CHECK_ERROR(OPD_ERROR_SHAPE, "expected bias to be 1-dimensional with 3 elements, but got bias of size [1, 3] instead");
+    CHECK(CALL("aten::conv2d", x, w, opd_ones(OPD_INTS(1), OPD_COMPLEX64)) == NULL);
+    CHECK_ERROR(OPD_ERROR_SHAPE, "expected bias to be 1-dimensional with 3 elements, but got bias of size [1] instead");
+    CHECK(CALL("aten::conv2d", x, w, opd_ones(OPD_INTS(3), OPD_COMPLEX64)) != NULL);
+    CHECK_OK();
+}
+TEST(random_integers_below_a_tensor) {
+    opd_tensor *x = opd_zeros(OPD_INTS(1000), OPD_FLOAT32), *five = opd_full(OPD_INTS(), opd_value_int(5), OPD_INT64);
+    opd_tensor *r = opd_randint_like_Tensor(x, five);
+    CHECK_OK();
+    CHECK_INT(opd_dtype(r), OPD_FLOAT32);
+    CHECK(opd_item_f64(opd_max(r)) == 4 && opd_item_f64(opd_min(r)) == 0);
+    CHECK(opd_randint_like_Tensor(x, opd_zeros(OPD_INTS(2), OPD_INT64)) == NULL);
+    CHECK_ERROR(OPD_ERROR_SHAPE, "high must be a scalar tensor and on CPU");
+}
+/* Images of bytes, [1, 2, 5, 4] with (37 i + 11) mod 256, resized to 3 x 6; without and with align_corners. */
+TEST(bytes_are_resized_as_pytorch_rounds_them) {
+    static const char *const names[] = {"aten::upsample_bilinear2d", "aten::upsample_bicubic2d", "aten::_upsample_bilinear2d_aa", "aten::_upsample_bicubic2d_aa"};
+    static const unsigned char want[4][2][36] = {
+        {{60, 79, 103, 128, 111, 86, 51, 70, 94, 119, 144, 162, 127, 146, 156, 124, 135, 153, 203, 137, 75, 100, 125, 143, 23, 42, 66, 91, 116, 134, 99, 118, 142, 167, 149, 125},
+         {11, 33, 55, 78, 100, 122, 51, 73, 95, 118, 140, 162, 91, 113, 135, 158, 180, 202, 239, 108, 27, 50, 72, 94, 23, 45, 67, 90, 112, 134, 63, 85, 107, 130, 152, 174}},
+        {{61, 79, 110, 138, 112, 76, 48, 66, 96, 117, 147, 165, 130, 157, 165, 118, 126, 152, 221, 138, 66, 99, 132, 150, 20, 38, 68, 89, 119, 137, 102, 120, 152, 178, 154, 116},
+         {11, 30, 57, 76, 103, 122, 51, 70, 97, 116, 143, 162, 91, 110, 137, 156, 183, 202, 239, 101, 5, 42, 75, 94, 23, 42, 69, 88, 115, 134, 63, 82, 109, 128, 155, 174}},
+        {{74, 93, 117, 142, 113, 76, 108, 127, 141, 129, 116, 105, 137, 156, 162, 114, 121, 139, 193, 139, 89, 114, 139, 157, 80, 99, 123, 148, 144, 134, 109, 128, 152, 177, 147, 111},
+         {80, 95, 117, 139, 139, 96, 125, 140, 162, 127, 104, 107, 118, 133, 155, 139, 135, 158, 162, 133, 89, 111, 133, 156, 97, 112, 134, 156, 159, 124, 90, 105, 127, 149, 158, 143}},
+        {{69, 86, 117, 153, 115, 71, 112, 133, 150, 130, 110, 97, 135, 159, 166, 104, 116, 144, 200, 138, 77, 109, 143, 165, 74, 96, 130, 158, 149, 132, 107, 124, 153, 184, 144, 101},
+         {74, 87, 114, 150, 149, 91, 126, 145, 166, 124, 95, 105, 114, 130, 154, 139, 138, 169, 173, 137, 86, 101, 132, 163, 89, 106, 138, 168, 166, 117, 86, 100, 126, 152, 161, 145}},
+    };
+    unsigned char v[40];
+    int i, k, n;
+    for (i = 0; i < 40; i++) { v[i] = (unsigned char)(37 * i + 11); }
+    for (k = 0; k < 8; k++) {
+        opd_tensor *t = OPD_CALL(opd_find(names[k / 2]), opd_tensor_from(v, OPD_INTS(1, 2, 5, 4), OPD_UINT8), OPD_INTS(3, 6), k % 2 == 1);
+        CHECK_OK();
+        CHECK_OR_RETURN(t && opd_dtype(t) == OPD_UINT8 && opd_numel(t) == 36);
+        for (i = n = 0; i < 36; i++) { n += ((const unsigned char *)opd_data(t))[i] == want[k / 2][k % 2][i]; }
+        CHECK_INT(n, 36);
+    }
+}
+/* Numbers beside bfloat16, and steps that are rounded, as PyTorch's kernels have them: of (7 i mod 23 - 11) / 8 * 1.05.
+   Sums are those of its vectors (of 64 equal elements): what is left over of them PyTorch rounds once more. */
+static void halves_are(opd_tensor *t, const double *want, int n, const char *text) {
+    int i, right = 0;
+    CHECK_OK();
+    CHECK_OR_RETURN(t && opd_dtype(t) == OPD_BFLOAT16 && opd_numel(t) == n);
+    t = opd_to_dtype(t, OPD_FLOAT32);
+    for (i = 0; i < n; i++) {
+        const double x = (double)opd_data_f32(t)[i];
+        right += x == want[i] || (x != x && want[i] != want[i]);
+    }
+    if (right != n) { printf("%s: %d of %d\n", text, right, n); }
+    CHECK_INT(right, n);
+}
+TEST(steps_of_halves_are_rounded_as_in_pytorch) {
+    static const double add[] = {-0.328125, -0.96875, -1.6171875, 2.875, -0.7890625, -1.4296875, 3.0625, -0.6015625, -1.25, 3.25,
+        -0.421875, -1.0703125, -1.7109375, 2.796875, -0.87890625, -1.5234375, 2.96875, -0.6953125, -1.34375, 3.15625,
+        -0.5078125, -1.15625, -1.8046875};
+    static const double sub[] = {-1.640625, -0.4453125, 0.75, 1.0390625, -0.7890625, 0.40625, 0.69140625, -1.125, 0.06640625, 0.353515625,
+        -1.46875, -0.275390625, 0.91796875, 1.2109375, -0.6171875, 0.578125, 0.86328125, -0.95703125, 0.2373046875, 0.5234375,
+        -1.296875, -0.1044921875, 1.09375};
+    static const double softshrink[] = {-1.140625, -0.22265625, 0.09375, 1.015625, -0.48828125, 0.0, 0.74609375, -0.74609375, -0.0, 0.48828125,
+        -1.015625, -0.09375, 0.22265625, 1.140625, -0.35546875, 0.0, 0.87890625, -0.6171875, 0.0, 0.6171875,
+        -0.87890625, -0.0, 0.35546875};
+    static const double rad2deg[] = {-83.0, -30.0, 22.625, 75.0, -45.25, 7.5, 60.0, -60.0, -7.5, 45.25,
+        -75.0, -22.625, 30.0, 83.0, -37.5, 15.0, 67.5, -52.5, 0.0, 52.5,
+        -67.5, -15.0, 37.5};
+    static const double log_sigmoid[] = {-1.65625, -0.98828125, -0.515625, -0.23828125, -1.1640625, -0.62890625, -0.30078125, -1.3515625, -0.76171875, -0.375,
+        -1.5546875, -0.91015625, -0.46484375, -0.2119140625, -1.0703125, -0.5703125, -0.267578125, -1.2578125, -0.69140625, -0.3359375,
+        -1.4453125, -0.83203125, -0.41796875};
+    static const double glu[] = {-0.58203125, -0.328125, 0.318359375, 0.44921875, -0.4453125, 0.10009765625, 0.298828125, -0.5234375, -0.09375, 0.185546875,
+        -0.5703125};
+    static const double logit[] = {-0.57421875, -1.890625, -2.21875, -0.71875, -1.40625, -3.390625, -1.03125, -1.03125, -3.390625, -1.40625,
+        -0.71875, -2.21875, -1.890625, -0.57421875, -1.625, -2.65625, -0.8671875, -1.2109375, -INFINITY, -1.2109375,
+        -0.8671875, -2.65625, -1.625};
+    static const double logit_eps[] = {-0.57421875, -1.890625, -2.1875, -0.71875, -1.40625, -2.1875, -1.03125, -1.03125, -2.1875, -1.40625,
+        -0.71875, -2.1875, -1.890625, -0.57421875, -1.625, -2.1875, -0.8671875, -1.2109375, -2.1875, -1.2109375,
+        -0.8671875, -2.1875, -1.625};
+    static const double xlogy[] = {1.46875, 1.0625, -0.9140625, -1.46875, 1.28125, -0.447265625, -1.40625, 1.40625, 0.447265625, -1.28125,
+        1.46875, 0.9140625, -1.0625, -1.46875, 1.1875, -0.71484375, -1.4375, 1.3515625, 0.0, -1.3515625,
+        1.4375, 0.71484375, -1.1875};
+    opd_tensor *x, *y, *p;
+    const int64_t first = 0;
+    float v[23];
+    int i;
+    for (i = 0; i < 23; i++) { v[i] = (float)((i * 7 % 23 - 11) / 8. * 1.05); }
+    x = opd_to_dtype(floats(v, 23), OPD_BFLOAT16);
+    y = opd_flip(x, opd_ints_of(&first, 1));
+    p = opd_clamp_max(opd_div_Scalar(opd_abs(x), opd_value_int(4)), opd_value_float(.98));
+    halves_are(opd_add_full(x, y, opd_value_float(1.7)), add, 23, "add");
+    halves_are(opd_sub_full(x, y, opd_value_float(.3)), sub, 23, "sub");
+    halves_are(opd_softshrink_full(x, opd_value_float(.3)), softshrink, 23, "softshrink");
+    halves_are(opd_rad2deg(x), rad2deg, 23, "rad2deg");
+    halves_are(opd_log_sigmoid(x), log_sigmoid, 23, "log_sigmoid");
+    halves_are(opd_glu(opd_narrow(x, 0, 0, 22)), glu, 11, "glu");
+    halves_are(opd_logit(p), logit, 23, "logit");
+    halves_are(opd_logit_full(p, opd_value_float(.1)), logit_eps, 23, "logit_eps");
+    halves_are(opd_xlogy(x, p), xlogy, 23, "xlogy");
+}

@@ -448,6 +448,12 @@ TEST(layouts_of_tangents) {
     CHECK(t == b);
     t = tangent_of(opd_dual_new(a, a));          /* memory of its own */
     CHECK(t && !opd_tensor_same_storage(t, a) && equal(t, a));
+    /* elements that share memory may have tangents of their own */
+    a = opd_narrow(mat(2, 3, 3, 4, 5, 0, 0, 0), 0, 0, 1);
+    dual = opd_dual_new(opd_expand(a, OPD_INTS(2, 3)), t = mat(2, 3, 1, 2, 3, 4, 5, 6));
+    CHECK(equal(tangent_of(dual), t) && equal(tangent_of(opd_mul(dual, dual)), mat(2, 3, 6, 16, 30, 24, 40, 60)));
+    dual = opd_dual_new(opd_as_strided(mat(2, 3, 1, 2, 3, 4, 5, 6), OPD_INTS(2, 3), OPD_INTS(1, 1)), t);
+    CHECK(equal(tangent_of(opd_mul(dual, dual)), mat(2, 3, 2, 8, 18, 16, 30, 48)));
     t = tangent_of(opd_dual_new(opd_ones(OPD_INTS(2), OPD_FLOAT64), opd_ones(OPD_INTS(2), OPD_FLOAT32)));
     CHECK(t && opd_dtype(t) == OPD_FLOAT64);
     CHECK_INT(opd_dual_level_end(0), 0);

@@ -41,6 +41,8 @@ static const struct { const char *name; double bytes; } growth_more[] = {
        indices become offsets */
     {"scatter_reduce", 1.5}, {"scatter_reduce_", 1.5}, {"index_reduce", 7}, {"index_reduce_", 7}, {"index_put", 1.5},
     {"index_put_", 1.5}, {"put", 1.5}, {"put_", 1.5}, {"embedding_dense_backward", 8},
+    /* logarithms, quotients and products in halves, each rounded as PyTorch rounds it, and masks of what is zero and NaN */
+    {"xlogy", 12.5}, {"xlogy_", 12.5}, {"logit", 8.5}, {"logit_", 8.5},
     /* powers of matrices of halves, and their sums, in float32; parts of halves by way of double; rows in float32 */
     {"linalg_matrix_exp", 80}, {"frexp", 16.5}, {"embedding_renorm", 4.5}, {"embedding_renorm_", 4.5},
     {NULL, 1}};

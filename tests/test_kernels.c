@@ -435,7 +435,9 @@ static double kn_gemm_error(int64_t m, int64_t n, int64_t k, int ta, int tb, int
 TEST(kernels_gemm) {
     static const int64_t dims[][3] = {{1, 1, 1}, {0, 3, 2}, {3, 0, 2}, {3, 4, 0}, {1, 7, 5}, {7, 1, 5}, {2, 3, 4},
         {5, 5, 5}, {8, 32, 16}, {9, 33, 17}, {16, 64, 300}, {31, 65, 129}, {64, 40, 600}, {1, 100, 70}, {100, 1, 70},
-        {130, 1, 1}, {1, 2100, 3}, {2100, 1, 67}, {33, 2100, 7}, {2060, 17, 9}, {50, 96, 1}, {3, 64, 64}};
+        {130, 1, 1}, {1, 2100, 3}, {2100, 1, 67}, {33, 2100, 7}, {2060, 17, 9}, {50, 96, 1}, {3, 64, 64},
+        {8, 8, 8}, {7, 16, 5}, {16, 16, 16}, {5, 24, 3}, {64, 8, 8}, {2, 4, 64}, {4, 40, 300}, {9, 70, 261}, {70, 9, 259},
+        {2, 1000, 256}, {16, 33, 1031}};
     for (int threads = 1; threads <= 3; threads += 2) {
         opd_threads_set(threads);
         for (size_t i = 0; i < sizeof dims / sizeof dims[0]; i++)
@@ -604,7 +606,9 @@ static bool kn_gemm_dtype(int dtype, const int64_t *d, int mode, bool odd) {
 TEST(kernels_gemm_dtypes) {
     static const int dtypes[] = {OPD_INT32, OPD_INT64, OPD_FLOAT16, OPD_BFLOAT16};
     static const int64_t dims[][3] = {{1, 1, 1}, {3, 4, 0}, {2, 3, 4}, {1, 40, 70}, {40, 1, 71}, {3, 50, 1300}, {50, 4, 33}, {5, 16, 9},
-        {20, 37, 50}, {9, 33, 1171}, {31, 65, 129}, {8, 32, 2}, {1, 7, 1}, {300, 40, 11}, {5, 300, 64}, {4, 1100, 7}};
+        {20, 37, 50}, {9, 33, 1171}, {31, 65, 129}, {8, 32, 2}, {1, 7, 1}, {300, 40, 11}, {5, 300, 64}, {4, 1100, 7},
+        {9, 37, 130}, {16, 21, 70}, {33, 40, 64}, {41, 12, 31}, {32, 70, 95}, {17, 66, 34}, {66, 17, 61}, {1, 1130, 70},
+        {1, 64, 33}, {1, 95, 2}, {1130, 1, 70}, {70, 1, 61}};
     for (int threads = 1; threads <= 3; threads += 2) {
         opd_threads_set(threads);
         for (size_t i = 0; i < sizeof dims / sizeof *dims; i++) {
@@ -634,6 +638,31 @@ TEST(kernels_gemm_threads) {                      /* the same bits with any numb
     }
     opd_threads_set(0);
     free(a); free(b); free(c); free(d);
+}
+
+/* The same bits with any number of threads, of few rows, whose other side is cut at any place. */
+TEST(kernels_few_rows_threads) {
+    static const opd_scalar_type dtypes[] = {OPD_FLOAT32, OPD_FLOAT64, OPD_FLOAT16, OPD_BFLOAT16};
+    for (int way = 0; way < 4 * 5; way++) {
+        OPD_SCOPE {
+            const int64_t rows = 1 + 4 * (way / 4);
+            opd_tensor *a = opd_to_dtype(opd_randn(OPD_INTS(rows, 300), OPD_FLOAT32), dtypes[way % 4]);
+            opd_tensor *b = opd_to_dtype(opd_randn(OPD_INTS(4003, 300), OPD_FLOAT32), dtypes[way % 4]);
+            opd_threads_set(1);
+            opd_tensor *one = opd_mm(a, opd_t(b)), *turned = opd_mm(b, opd_t(a));
+            opd_tensor *want = opd_mm(opd_to_dtype(a, OPD_FLOAT64), opd_to_dtype(opd_t(b), OPD_FLOAT64));
+            for (int threads = 2; threads < 6; threads++) {
+                opd_threads_set(threads);
+                CHECK(opd_item(opd_all(opd_eq(opd_mm(a, opd_t(b)), one))).u.i != 0);
+                CHECK(opd_item(opd_all(opd_eq(opd_mm(b, opd_t(a)), turned))).u.i != 0);
+            }
+            const double most = way % 4 == 0 ? 2e-4 : way % 4 == 1 ? 1e-11 : way % 4 == 2 ? 0.06 : 0.5;
+            CHECK(opd_item(opd_max(opd_abs(opd_sub(opd_to_dtype(one, OPD_FLOAT64), want)))).u.d < most);
+            CHECK(opd_item(opd_max(opd_abs(opd_sub(opd_to_dtype(opd_t(turned), OPD_FLOAT64), want)))).u.d < most);
+            CHECK_OK();
+        }
+    }
+    opd_threads_set(0);
 }
 
 /* Loops over the definition; which: 0 y, 1 gx, 2 gw from the other two. */
@@ -754,6 +783,226 @@ TEST(kernels_conv_bfloat16) {
         CHECK(kn_far(y[0], y[1]) < 0.005);
         CHECK(kn_far(rets[0][0], rets[1][0]) < 0.005);
         CHECK(kn_far(rets[0][1], rets[1][1]) < 0.005);
+    }
+}
+
+/* y, gx and gw of one convolution, of float and of double. */
+typedef struct kn_three { opd_tensor *t[3]; } kn_three;
+static kn_three kn_three_of(opd_tensor *x, opd_tensor *w, opd_tensor *b, opd_tensor *gy, const int64_t *d, bool turned) {
+    const int64_t stride[2] = {d[7], d[8]}, pads[2] = {d[9], d[10]}, dilation[2] = {d[11], d[12]}, none[2] = {0, 0};
+    const bool mask[3] = {true, true, false};
+    kn_three r = {{NULL, NULL, NULL}};
+    opd_tensor *rets[3];
+    r.t[0] = opd_convolution(x, w, b, opd_ints_of(stride, 2), opd_ints_of(pads, 2), opd_ints_of(dilation, 2), turned, opd_ints_of(none, 2), d[13]);
+    if (!r.t[0] || opd_convolution_backward(rets, gy, x, w, OPD_NONE, opd_ints_of(stride, 2), opd_ints_of(pads, 2), opd_ints_of(dilation, 2), turned,
+                                 opd_ints_of(none, 2), d[13], opd_value_bools(mask, 3)) != 0) { return r; }
+    r.t[1] = rets[0];
+    r.t[2] = rets[1];
+    return r;
+}
+static opd_tensor *kn_wide(opd_tensor *t) { return opd_to_dtype(t, OPD_FLOAT64); }
+/* The largest error, of the root of the mean square of what it should be; 1e9 where one is finite and the other not. */
+static double kn_conv_far(opd_tensor *got, opd_tensor *want) {
+    const double *w = (const double *)(const void *)want->data;
+    const float *g = (const float *)(const void *)got->data;
+    double sum = 0, worst = 0;
+    int64_t count = 0;
+    for (int64_t i = 0; i < want->numel; i++) if (isfinite((float)w[i])) { sum += w[i] * w[i]; count++; }
+    sum = sqrt(sum / (double)(count ? count : 1)) + 1e-300;
+    for (int64_t i = 0; i < want->numel; i++) {
+        if (!isfinite((float)w[i])) { if (isfinite(g[i])) return 1e9; continue; }
+        double e = fabs((double)g[i] - w[i]) / sum;
+        if (!(e <= worst)) { worst = e == e ? e : 1e9; }
+    }
+    return worst;
+}
+static bool kn_same_bits(kn_three a, kn_three b) {
+    for (int i = 0; i < 3; i++) if (memcmp(a.t[i]->data, b.t[i]->data, (size_t)a.t[i]->numel * 4) != 0) return false;
+    return true;
+}
+/* n c h w oc kh kw sh sw ph pw dh dw groups, of every way there is */
+static const int64_t kn_ways[][14] = {
+    {2, 16, 13, 17, 40, 3, 3, 1, 1, 1, 1, 1, 1, 1}, {1, 33, 9, 22, 17, 3, 3, 1, 1, 0, 2, 1, 1, 1}, {5, 150, 7, 7, 64, 3, 3, 1, 1, 1, 1, 1, 1, 1},
+    {2, 64, 10, 11, 96, 3, 3, 1, 1, 1, 0, 1, 1, 2}, {3, 20, 6, 6, 50, 3, 3, 1, 1, 3, 3, 1, 1, 1}, {1, 16, 2, 41, 16, 3, 3, 1, 1, 2, 1, 1, 1, 1},
+    {2, 48, 30, 31, 48, 3, 3, 1, 1, 1, 1, 1, 1, 3}, {1, 140, 21, 5, 16, 3, 3, 1, 1, 0, 0, 1, 1, 1}, {40, 16, 4, 4, 16, 3, 3, 1, 1, 1, 1, 1, 1, 1},
+    {2, 16, 14, 14, 24, 3, 3, 2, 2, 1, 1, 1, 1, 1}, {3, 24, 15, 9, 16, 3, 3, 2, 1, 1, 1, 1, 1, 2}, {4, 16, 7, 7, 40, 1, 1, 2, 2, 0, 0, 1, 1, 1},
+    {2, 16, 20, 23, 16, 5, 4, 3, 2, 2, 1, 1, 1, 1}, {1, 9, 11, 12, 10, 4, 4, 2, 2, 1, 1, 1, 1, 1}, {2, 8, 9, 9, 8, 2, 2, 3, 3, 0, 0, 1, 1, 1},
+    {1, 16, 10, 10, 16, 3, 3, 2, 2, 2, 2, 2, 2, 1}, {2, 8, 12, 12, 8, 7, 7, 2, 2, 3, 3, 1, 1, 1}, {1, 16, 9, 9, 8, 3, 3, 2, 2, 0, 0, 1, 1, 1},
+    {3, 40, 5, 5, 24, 1, 1, 1, 1, 0, 0, 1, 1, 1}, {2, 16, 9, 9, 16, 3, 3, 1, 1, 2, 2, 2, 2, 1}, {3, 300, 6, 6, 500, 1, 1, 1, 1, 0, 0, 1, 1, 1},
+    {2, 19, 9, 13, 19, 3, 3, 1, 1, 1, 1, 1, 1, 19}, {1, 32, 14, 7, 32, 5, 5, 1, 1, 2, 2, 1, 1, 32}, {2, 16, 21, 21, 16, 7, 7, 1, 1, 3, 3, 1, 1, 16},
+    {1, 35, 12, 10, 35, 3, 3, 2, 2, 1, 1, 1, 1, 35}, {2, 8, 11, 15, 8, 3, 2, 1, 2, 0, 1, 2, 3, 8}, {2, 17, 1, 50, 17, 1, 31, 1, 1, 0, 15, 1, 1, 17},
+    {1, 16, 3, 3, 16, 3, 3, 2, 2, 1, 1, 1, 1, 16}, {1, 12, 2, 2, 12, 2, 2, 2, 2, 0, 0, 1, 1, 12}, {2, 16, 5, 6, 32, 3, 3, 1, 1, 1, 1, 1, 1, 16},
+    {2, 16, 11, 13, 16, 3, 3, 1, 1, 1, 1, 1, 1, 4}, {1, 20, 9, 9, 10, 3, 3, 2, 2, 1, 1, 1, 1, 5}, {2, 8, 7, 8, 24, 3, 2, 2, 3, 1, 0, 1, 1, 8},
+    {1, 12, 10, 6, 18, 3, 3, 1, 1, 2, 2, 2, 2, 6}, {2, 15, 8, 8, 20, 5, 5, 3, 3, 2, 2, 1, 1, 5}, {1, 8, 9, 5, 8, 3, 3, 2, 2, 4, 4, 1, 1, 8},
+    {1, 8, 6, 6, 8, 2, 2, 3, 3, 0, 0, 1, 1, 8}, {1, 24, 6, 21, 24, 3, 3, 2, 1, 1, 1, 1, 1, 8}};
+TEST(kernels_conv_ways) {                         /* all ways at all levels beside doubles, and the same with any number of threads */
+    const int known = opdi_cpu_level();
+    for (size_t i = 0; i < 2 * sizeof kn_ways / sizeof *kn_ways; i++) {
+        OPD_SCOPED;
+        const int64_t *d = kn_ways[i / 2];
+        const bool turned = i % 2;
+        opd_tensor *x = opd_randn(OPD_INTS(d[0], turned ? d[4] : d[1], d[2], d[3]), OPD_FLOAT32);
+        opd_tensor *w = opd_randn(OPD_INTS(d[4], d[1] / d[13], d[5], d[6]), OPD_FLOAT32);
+        opd_tensor *b = opd_randn(OPD_INTS(turned ? d[1] : d[4]), OPD_FLOAT32);
+        kn_three want = kn_three_of(kn_wide(x), kn_wide(w), kn_wide(b), NULL, d, turned), got[2];
+        opd_error_clear();
+        if (!want.t[0]) continue;                 /* nothing would be left */
+        opd_tensor *gy = opd_to_dtype(opd_randn_like(want.t[0]), OPD_FLOAT32);
+        want = kn_three_of(kn_wide(x), kn_wide(w), kn_wide(b), kn_wide(gy), d, turned);
+        CHECK_OR_RETURN(want.t[1] != NULL);
+        for (int level = 0; level <= known; level++) {
+            for (int fast = 0; fast < 2; fast++) {
+                opdi_cpu_known = level;
+                opdi_winograd_known = fast;
+                for (int k = 0; k < 2; k++) {
+                    opd_threads_set(k ? 3 : 1);
+                    got[k] = kn_three_of(x, w, b, gy, d, turned);
+                    CHECK_OR_RETURN(got[k].t[1] != NULL);
+                }
+                CHECK(kn_same_bits(got[0], got[1]));
+                for (int q = 0; q < 3; q++) {
+                    const double e = kn_conv_far(got[0].t[q], want.t[q]);
+                    if (!(e < 2e-5)) printf("    case %d turned %d level %d fast %d result %d: %g\n", (int)(i / 2), turned, level, fast, q, e);
+                    CHECK(e < 2e-5);
+                }
+            }
+        }
+    }
+    opdi_cpu_known = known;
+    opdi_winograd_known = -1;
+    opd_threads_set(0);
+}
+/* Winograd's way is taken; its error is at most four times the plain sum's and 1e-6 of the results' root of mean square. */
+TEST(kernels_winograd) {
+    static const int64_t d[] = {2, 96, 20, 24, 64, 3, 3, 1, 1, 1, 1, 1, 1, 1};
+    OPD_SCOPED;
+    opd_tensor *x = opd_randn(OPD_INTS(d[0], d[1], d[2], d[3]), OPD_FLOAT32), *w = opd_randn(OPD_INTS(d[4], d[1], 3, 3), OPD_FLOAT32);
+    opd_tensor *gy = opd_randn(OPD_INTS(d[0], d[4], d[2], d[3]), OPD_FLOAT32);
+    kn_three want = kn_three_of(kn_wide(x), kn_wide(w), NULL, kn_wide(gy), d, false), got[2];
+    CHECK_OR_RETURN(want.t[1] != NULL);
+    for (int fast = 0; fast < 2; fast++) {
+        opdi_winograd_known = fast;
+        got[fast] = kn_three_of(x, w, NULL, gy, d, false);
+        CHECK_OR_RETURN(got[fast].t[1] != NULL);
+    }
+    opdi_winograd_known = -1;
+    for (int q = 0; q < 3; q++) {
+        double rms[2];
+        for (int fast = 0; fast < 2; fast++) {
+            opd_tensor *off = opd_sub(kn_wide(got[fast].t[q]), want.t[q]);
+            rms[fast] = sqrt(opd_item_f64(opd_mean(opd_mul(off, off))) / opd_item_f64(opd_mean(opd_mul(want.t[q], want.t[q]))));
+        }
+        CHECK(memcmp(got[0].t[q]->data, got[1].t[q]->data, (size_t)want.t[q]->numel * 4) != 0);
+        if (!(rms[1] < 1e-6 * 1.5 && rms[1] < 4 * rms[0])) printf("    result %d: %g, plain %g\n", q, rms[1], rms[0]);
+        CHECK(rms[1] < 1e-6 * 1.5 && rms[1] < 4 * rms[0]);
+    }
+}
+TEST(kernels_winograd_uneven) {      /* results beside much larger inputs keep their digits: plain sums, to the bit */
+    static const int64_t d[] = {1, 32, 16, 16, 32, 3, 3, 1, 1, 1, 1, 1, 1, 1};
+    OPD_SCOPED;
+    opd_tensor *t[3];
+    kn_three got[2];
+    t[0] = opd_randn(OPD_INTS(d[0], d[1], d[2], d[3]), OPD_FLOAT32);
+    t[1] = opd_randn(OPD_INTS(d[4], d[1], 3, 3), OPD_FLOAT32);
+    t[2] = opd_randn(OPD_INTS(d[0], d[4], d[2], d[3]), OPD_FLOAT32);
+    for (int where = 0; where < 3; where += 2) {  /* x: the result; gy: the gradient by x */
+        for (float size = 1e3f; size < 1e10f; size *= 100) {
+            float *const at = (float *)(void *)t[where]->data + 4000, was = *at;
+            *at = size;
+            for (int fast = 0; fast < 2; fast++) {
+                opdi_winograd_known = fast;
+                got[fast] = kn_three_of(t[0], t[1], NULL, t[2], d, false);
+            }
+            opdi_winograd_known = -1;
+            *at = was;
+            CHECK_OR_RETURN(got[0].t[1] != NULL && got[1].t[1] != NULL);
+            const int q = where == 0 ? 0 : 1;
+            CHECK(memcmp(got[0].t[q]->data, got[1].t[q]->data, (size_t)got[0].t[q]->numel * 4) == 0);
+        }
+    }
+}
+TEST(kernels_winograd_not_finite) {               /* what is not finite or too large for transforms is computed the plain way */
+    static const int64_t d[] = {2, 16, 12, 13, 20, 3, 3, 1, 1, 1, 1, 1, 1, 1};
+    static const float odd[] = {INFINITY, -INFINITY, NAN, 1e38f, -3e38f};
+    for (int where = 0; where < 3; where++) {
+        for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+            OPD_SCOPED;
+            opd_tensor *t[3];
+            t[0] = opd_randn(OPD_INTS(d[0], d[1], d[2], d[3]), OPD_FLOAT32);
+            t[1] = opd_mul_Scalar(opd_randn(OPD_INTS(d[4], d[1], 3, 3), OPD_FLOAT32), OPD_V(0.01));
+            t[2] = opd_randn(OPD_INTS(d[0], d[4], d[2], d[3]), OPD_FLOAT32);
+            for (int64_t k = where == 1 ? 700 : 401; k < t[where]->numel; k += 2111) ((float *)(void *)t[where]->data)[k] = odd[i];
+            opdi_winograd_known = 0;
+            kn_three plain = kn_three_of(t[0], t[1], NULL, t[2], d, false);
+            opdi_winograd_known = 1;
+            kn_three fast = kn_three_of(t[0], t[1], NULL, t[2], d, false);
+            opdi_winograd_known = -1;
+            CHECK_OR_RETURN(plain.t[1] != NULL && fast.t[1] != NULL);
+            for (int q = 0; q < 3; q++) {
+                const float *p = (const float *)(const void *)plain.t[q]->data, *f = (const float *)(const void *)fast.t[q]->data;
+                int differ = 0;
+                for (int64_t k = 0; k < plain.t[q]->numel; k++) differ += isfinite(p[k]) ? !isfinite(f[k]) : isnan(p[k]) ? !isnan(f[k]) : p[k] != f[k];
+                CHECK_INT(differ, 0);
+            }
+        }
+    }
+}
+
+/* numbers of ((i * 7919) % 101 - 50) / 50 */
+static opd_tensor *kn_pattern(const int64_t *sizes, int64_t n) {
+    opd_tensor *t = opd_zeros(opd_ints_of(sizes, n), OPD_FLOAT32);
+    for (int64_t i = 0; t && i < t->numel; i++) ((float *)(void *)t->data)[i] = (float)(i * 7919 % 101 - 50) / 50;
+    return t;
+}
+static int64_t kn_not_finite(const opd_tensor *t) {
+    int64_t count = 0;
+    for (int64_t i = 0; i < t->numel; i++) count += !isfinite(((const float *)(const void *)t->data)[i]);
+    return count;
+}
+/* The zeros around an image, and those that fill lines up, are no numbers of it: an infinite weight makes those elements
+   of gx infinite that it was multiplied for, an infinite input the taps of gw that met it.  How many: PyTorch 2.15, with
+   and without oneDNN, in float and in double. */
+TEST(kernels_convolution_padding_is_not_multiplied) {
+    static const struct { int64_t d[14]; int64_t gx, gw; } t[] = {
+        {{2, 16, 9, 9, 16, 3, 3, 1, 1, 1, 1, 1, 1, 1}, 128, 64}, {{2, 14, 16, 5, 48, 3, 3, 1, 1, 2, 0, 1, 1, 1}, 96, 144},
+        {{3, 12, 10, 9, 10, 3, 3, 2, 2, 1, 1, 1, 1, 1}, 48, 10}, {{2, 8, 8, 9, 16, 3, 3, 2, 2, 1, 1, 1, 1, 8}, 24, 2},
+        {{2, 8, 9, 8, 8, 3, 3, 1, 1, 1, 1, 1, 1, 8}, 112, 4}, {{2, 12, 9, 3, 14, 3, 3, 1, 1, 1, 1, 1, 1, 2}, 32, 28},
+        {{2, 10, 8, 8, 12, 3, 3, 1, 1, 2, 2, 2, 2, 1}, 72, 48}};
+    for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
+        OPD_SCOPED;
+        const int64_t *const d = t[i].d, size[4] = {d[0], d[1], d[2], d[3]}, taps[4] = {d[4], d[1] / d[13], d[5], d[6]};
+        const int64_t out[4] = {d[0], d[4], (d[2] + 2 * d[9] - d[11] * (d[5] - 1) - 1) / d[7] + 1,
+                                (d[3] + 2 * d[10] - d[12] * (d[6] - 1) - 1) / d[8] + 1};
+        opd_tensor *const x = kn_pattern(size, 4), *const w = kn_pattern(taps, 4), *const gy = kn_pattern(out, 4);
+        CHECK_OR_RETURN(x && w && gy);
+        const float kept = ((float *)(void *)w->data)[0];
+        ((float *)(void *)w->data)[0] = INFINITY;
+        const kn_three weight = kn_three_of(x, w, NULL, gy, d, false);
+        ((float *)(void *)w->data)[0] = kept;
+        ((float *)(void *)x->data)[0] = -INFINITY;
+        const kn_three input = kn_three_of(x, w, NULL, gy, d, false);
+        CHECK_OR_RETURN(weight.t[1] && input.t[2]);
+        CHECK_INT(kn_not_finite(weight.t[1]), t[i].gx);
+        CHECK_INT(kn_not_finite(input.t[2]), t[i].gw);
+    }
+}
+/* A row times a matrix by columns, four at a time: the last one to three are multiplied by nothing but their numbers. */
+TEST(kernels_row_times_infinity) {
+    for (int64_t k = 1; k < 12; k++) {
+        for (int64_t at = 0; at < k; at++) {
+            OPD_SCOPED;
+            opd_tensor *const a = opd_ones(OPD_INTS(1, k), OPD_FLOAT32), *const b = opd_ones(OPD_INTS(k, 300), OPD_FLOAT32);
+            CHECK_OR_RETURN(a && b);
+            for (int64_t j = 0; j < 300; j += 7) ((float *)(void *)b->data)[at * 300 + j] = j % 2 ? INFINITY : -INFINITY;
+            opd_tensor *const c = opd_mm(a, b), *const twice = opd_mm(kn_wide(a), kn_wide(b));
+            CHECK_OR_RETURN(c && twice);
+            int bad = 0;
+            for (int64_t j = 0; j < 300; j++) {
+                const float want = j % 7 ? (float)k : j % 2 ? INFINITY : -INFINITY;
+                bad += ((const float *)(const void *)c->data)[j] != want || (float)((const double *)(const void *)twice->data)[j] != want;
+            }
+            CHECK_INT(bad, 0);
+        }
     }
 }
 
@@ -1138,6 +1387,180 @@ TEST(kernels_layer_norm_backward) {
             CHECK_INT(bad, 0);
             free(dw);
             free(db);
+            CHECK_OK();
+        }
+    }
+}
+
+/* Element [i, j] of a matrix of any strides and a dtype that is no complex one. */
+static double kn_at(const opd_tensor *t, int64_t i, int64_t j) {
+    const int64_t at = i * opd_strides(t)[0] + j * opd_strides(t)[1];
+    const char *from = (const char *)opd_data(t) + at * (int64_t)opd_dtype_size(opd_dtype(t));
+    if (opd_dtype(t) == OPD_FLOAT64) { return *(const double *)(const void *)from; }
+    if (opd_dtype(t) == OPD_INT64) { return (double)*(const int64_t *)(const void *)from; }
+    if (opd_dtype(t) == OPD_BFLOAT16) { return (double)opdi_bf16_to_f32(*(const uint16_t *)(const void *)from); }
+    return (double)*(const float *)(const void *)from;
+}
+/* Small whole numbers, whose sums are exact in every dtype. */
+static opd_tensor *kn_whole(int64_t rows, int64_t columns, opd_scalar_type dtype) {
+    return opd_to_dtype(opd_randint(100, OPD_INTS(rows, columns), OPD_INT64), dtype);
+}
+static int kn_sum_differs(const opd_tensor *sum, const opd_tensor *a, const opd_tensor *b) {
+    int bad = !sum;
+    for (int64_t i = 0; !bad && i < opd_size(sum, 0); i++) {
+        for (int64_t j = 0; j < opd_size(sum, 1); j++) {
+            bad += kn_at(sum, i, j) != kn_at(a, opd_size(a, 0) > 1 ? i : 0, opd_size(a, 1) > 1 ? j : 0) +
+                kn_at(b, opd_size(b, 0) > 1 ? i : 0, opd_size(b, 1) > 1 ? j : 0);
+        }
+    }
+    return bad;
+}
+/* Operands that are turned over, or one number again and again, along rows short and long. */
+TEST(kernels_turned_and_repeated_operands) {
+    static const opd_scalar_type dtypes[] = {OPD_FLOAT32, OPD_FLOAT64, OPD_INT64, OPD_BFLOAT16};
+    static const int64_t sizes[][2] = {{33, 70}, {64, 64}, {1, 40}, {130, 31}, {65, 129}, {200, 700}, {40, 2100}, {2100, 40}, {0, 64}};
+    for (int way = 0; way < 9 * 4 * 2; way++) {
+        OPD_SCOPE {
+            const opd_scalar_type dtype = dtypes[way / 9 % 4];
+            const int64_t rows = sizes[way % 9][0], columns = sizes[way % 9][1];
+            opd_threads_set(1 + way / 36 * 2);
+            opd_tensor *a = kn_whole(rows, columns, dtype), *b = opd_t(kn_whole(columns, rows, dtype));
+            opd_tensor *part = opd_slice(opd_t(kn_whole(columns + 3, rows + 2, dtype)), 0, opd_value_int(1), opd_value_int(rows + 1), 1);
+            part = opd_slice(part, 1, opd_value_int(2), opd_value_int(columns + 2), 1);
+            opd_tensor *column = kn_whole(rows, 1, dtype), *row = kn_whole(1, columns, dtype), *other = kn_whole(rows, columns, OPD_FLOAT64);
+            CHECK_INT(kn_sum_differs(opd_add(a, b), a, b), 0);
+            CHECK_INT(kn_sum_differs(opd_add(b, a), b, a), 0);
+            CHECK_INT(kn_sum_differs(opd_add(a, part), a, part), 0);
+            CHECK_INT(kn_sum_differs(opd_add(b, part), b, part), 0);
+            CHECK_INT(kn_sum_differs(opd_add(a, column), a, column), 0);
+            CHECK_INT(kn_sum_differs(opd_add(column, row), column, row), 0);
+            CHECK_INT(kn_sum_differs(opd_add(b, column), b, column), 0);
+            CHECK_INT(kn_sum_differs(opd_add(other, b), other, b), 0);
+            opd_tensor *three = opd_addcmul(a, b, part);          /* two are turned */
+            opd_tensor *parts = opd_add(a, opd_mul(opd_contiguous(b), opd_contiguous(part)));
+            CHECK(dtype == OPD_BFLOAT16 || opd_item(opd_all(opd_eq(three, parts))).u.i != 0);      /* rounded once, or twice */
+            opd_tensor *into = opd_clone(a);
+            CHECK_INT(kn_sum_differs(opd_add_(into, b), a, b), 0);
+            CHECK_OK();
+        }
+    }
+    opd_threads_set(0);
+}
+/* The same in three dims, of which the outermost, or the middle one, is the contiguous one. */
+TEST(kernels_turned_operands_of_three_dims) {
+    static const int64_t orders[][3] = {{2, 0, 1}, {0, 2, 1}, {1, 2, 0}, {2, 1, 0}};
+    for (int way = 0; way < 4; way++) {
+        OPD_SCOPE {
+            const int64_t sizes[3] = {35, 37, 66};
+            int64_t stored[3];
+            for (int i = 0; i < 3; i++) { stored[orders[way][i]] = sizes[i]; }
+            opd_tensor *a = opd_randn(opd_ints_of(sizes, 3), OPD_FLOAT32), *b = opd_randn(opd_ints_of(stored, 3), OPD_FLOAT32);
+            opd_tensor *turned = opd_permute(b, opd_ints_of(orders[way], 3)), *got = opd_mul(a, turned);
+            int bad = 0;
+            for (int64_t i = 0; got && i < opd_numel(a); i++) {
+                const int64_t x = i / 66 / 37, y = i / 66 % 37, z = i % 66;
+                const float *bs = opd_data_f32(b);
+                bad += opd_data_f32(got)[i] != opd_data_f32(a)[i] *
+                    bs[x * opd_strides(turned)[0] + y * opd_strides(turned)[1] + z * opd_strides(turned)[2]];
+            }
+            CHECK_INT(bad, 0);
+            CHECK_OK();
+        }
+    }
+}
+/* Extremes with NaN and infinities at every place, zeros of both signs, pieces of every length; and products. */
+TEST(kernels_extremes_and_products) {
+    for (int64_t n = 1; n < 210; n += n < 60 ? 13 : 1) {
+        OPD_SCOPE {
+            opd_tensor *x = opd_randn(OPD_INTS(1, n), OPD_FLOAT32), *factors = opd_add_Scalar(opd_mul_Scalar(x, OPD_V(0.1)), OPD_V(1));
+            float most = -HUGE_VALF, least = HUGE_VALF;
+            double product = 1;
+            for (int64_t i = 0; i < n; i++) {
+                most = OPDI_MAX(most, opd_data_f32(x)[i]);
+                least = OPDI_MIN(least, opd_data_f32(x)[i]);
+                product *= (double)opd_data_f32(factors)[i];
+            }
+            CHECK_NEAR(opd_item(opd_amax(x, OPD_INTS(1), false)).u.d, (double)most, 0);
+            CHECK_NEAR(opd_item(opd_amin(x, OPD_INTS(1), false)).u.d, (double)least, 0);
+            CHECK_NEAR(opd_item(opd_prod(factors)).u.d, product, 1e-6 * fabs(product));
+            for (int64_t at = 0; at < n; at++) {
+                const float kept = opd_data_f32(x)[at];
+                opd_data_f32(x)[at] = NAN;
+                CHECK(isnan(opd_item(opd_amax(x, OPD_INTS(1), false)).u.d) && isnan(opd_item(opd_amin(x, OPD_INTS(1), false)).u.d));
+                opd_data_f32(x)[at] = HUGE_VALF;
+                CHECK(opd_item(opd_amax(x, OPD_INTS(1), false)).u.d == HUGE_VAL && (n == 1 || opd_item(opd_amin(x, OPD_INTS(1), false)).u.d < 9));
+                opd_data_f32(x)[at] = -HUGE_VALF;
+                CHECK(opd_item(opd_amin(x, OPD_INTS(1), false)).u.d == -HUGE_VAL && (n == 1 || opd_item(opd_amax(x, OPD_INTS(1), false)).u.d > -9));
+                opd_data_f32(x)[at] = kept;
+                opd_tensor *zero = opd_clone(factors);
+                opd_data_f32(zero)[at] = 0;
+                CHECK(opd_item(opd_prod(zero)).u.d == 0);
+                opd_data_f32(zero)[at] = NAN;
+                CHECK(isnan(opd_item(opd_prod(zero)).u.d));
+            }
+            CHECK(isinf(opd_item(opd_amax(opd_full(OPD_INTS(n), OPD_V(-HUGE_VAL), OPD_FLOAT32), OPD_INTS(0), false)).u.d));
+            CHECK_OK();
+        }
+    }
+    OPD_SCOPE {                                   /* products go through numbers that floats do not hold */
+        opd_tensor *x = opd_full(OPD_INTS(64), OPD_V(1), OPD_FLOAT32);
+        for (int i = 0; i < 64; i++) { opd_data_f32(x)[i] = i < 32 ? 1e30f : 1e-30f; }
+        CHECK_NEAR(opd_item(opd_prod(x)).u.d, 1, 1e-5);
+    }
+}
+/* Rows of tensors beside each other: of one byte and of eight, narrow, wide, of no elements, by several threads. */
+TEST(kernels_joined_rows) {
+    static const int64_t widths[][3] = {{1, 2, 3}, {64, 0, 33}, {100, 7, 300}, {1000, 3, 9000}, {512, 512, 1}};
+    static const opd_scalar_type dtypes[] = {OPD_UINT8, OPD_BFLOAT16, OPD_FLOAT32, OPD_FLOAT64};
+    for (int way = 0; way < 5 * 4 * 2; way++) {
+        OPD_SCOPE {
+            const int64_t *w = widths[way % 5], rows = way % 3 == 0 ? 1 : 70;
+            const opd_scalar_type dtype = dtypes[way / 5 % 4];
+            opd_threads_set(1 + way / 20 * 2);
+            opd_tensor *list[4], *wide[3];
+            for (int i = 0; i < 3; i++) {
+                list[i] = kn_whole(rows, w[i], dtype);
+                wide[i] = opd_to_dtype(list[i], OPD_FLOAT64);
+            }
+            list[3] = opd_to_dtype(opd_randn(OPD_INTS(0), OPD_FLOAT32), dtype);      /* is left out */
+            opd_tensors all = {list, 4};
+            opd_tensor *got = opd_to_dtype(opd_cat_full(all, 1), OPD_FLOAT64);
+            int bad = !got || opd_size(got, 1) != w[0] + w[1] + w[2];
+            for (int64_t i = 0; !bad && i < rows; i++) {
+                int64_t at = 0;
+                for (int k = 0; k < 3; k++) {
+                    for (int64_t j = 0; j < w[k]; j++) { bad += kn_at(got, i, at++) != kn_at(wide[k], i, j); }
+                }
+            }
+            CHECK_INT(bad, 0);
+            CHECK_OK();
+        }
+    }
+    opd_threads_set(0);
+}
+/* Softmax down columns, of few and many rows, with a column of -infinity, one with infinity and one with NaN. */
+TEST(kernels_softmax_of_columns) {
+    static const int64_t sizes[][2] = {{1, 9}, {3, 16}, {15, 40}, {16, 257}, {17, 300}, {33, 8}, {70, 31}};
+    for (int way = 0; way < 7 * 4; way++) {
+        OPD_SCOPE {
+            const int64_t rows = sizes[way % 7][0], columns = sizes[way % 7][1];
+            const bool logarithm = way / 7 % 2 == 1, half = way / 14 == 1;
+            opd_tensor *x = opd_mul_Scalar(opd_randn(OPD_INTS(rows, columns), OPD_FLOAT32), OPD_V(5));
+            for (int64_t i = 0; i < rows; i++) { opd_data_f32(x)[i * columns + 3] = -HUGE_VALF; }
+            opd_data_f32(x)[(rows - 1) * columns + 5] = NAN;
+            opd_data_f32(x)[rows / 2 * columns + columns - 1] = -HUGE_VALF;
+            x = opd_to_dtype(x, half ? OPD_BFLOAT16 : OPD_FLOAT32);
+            opd_tensor *wide = opd_contiguous(opd_t(opd_to_dtype(x, OPD_FLOAT64)));
+            opd_tensor *got = opd_to_dtype(logarithm ? opd_log_softmax(x, 0) : opd_softmax(x, 0), OPD_FLOAT64);
+            opd_tensor *want = opd_t(logarithm ? opd_log_softmax(wide, 1) : opd_softmax(wide, 1));
+            int bad = 0;
+            for (int64_t i = 0; got && want && i < rows; i++) {
+                for (int64_t j = 0; j < columns; j++) {
+                    const double a = kn_at(got, i, j), b = kn_at(want, i, j);
+                    bad += isnan(a) != isnan(b) || (isinf(b) ? a != b : fabs(a - b) > (half ? 0.01 : 2e-6) * (fabs(b) + (logarithm ? 1 : 0.1)));
+                }
+            }
+            CHECK_INT(bad, 0);
             CHECK_OK();
         }
     }

@@ -259,6 +259,100 @@ static void out_in_fake_mode(out_trial *t, int i, bool number) {
     }
 }
 
+//-- what PyTorch takes (golden/out_rules.txt, made by golden/make_out_rules.py) ---------------------------------------
+
+static char rules[1 << 17];
+/* Leaves the rule's letters and overlaps in text; false: PyTorch was not asked. */
+static bool rule_for(const out_trial *t, int i, char *text, size_t size) {
+    char key[160];
+    const char *line;
+    if (!*rules) {
+        FILE *file = check_golden_at(__FILE__, "out_rules.txt");
+        if (!file) { return false; }
+        rules[fread(rules, 1, sizeof rules - 1, file)] = 0;
+        (void)fclose(file);
+    }
+    (void)snprintf(key, sizeof key, "\n%s %d %d ", opd_op_name(t->form) + strlen("aten::"), t->index, i);
+    line = strstr(rules, key);
+    if (!line) { return false; }
+    line += strlen(key);
+    (void)snprintf(text, size, "%.*s", (int)strcspn(line, "\n"), line);
+    return true;
+}
+/* Whether the form takes its outs as they are now. */
+static bool takes(out_trial *t) {
+    const bool taken = call_form(t) == 0 && opd_ok();
+    opd_error_clear();
+    return taken;
+}
+static bool among(const char *form, const char *names) {
+    char name[128];
+    (void)snprintf(name, sizeof name, " %s ", form + strlen("aten::"));
+    return strstr(names, name) != NULL;
+}
+/* Left as they are: an out that is computed in its own dtype, whatever that is (sum prod nansum); that is refused where
+   the result cannot be cast to it (bernoulli, _fft_r2c); real numbers into complex outs; what PyTorch hands to its parts,
+   and that depends on the exponent or the number of matrices. */
+static bool other_dtypes_here(const char *form) {
+    return among(form, " sum.out prod.out nansum.out bernoulli.out _fft_r2c.out cumsum.out cumprod.out empty.out "
+                 "fft_hfft.out fft_hfft2.out fft_hfftn.out fft_irfft.out fft_irfft2.out fft_irfftn.out fft_fftfreq.out "
+                 "std.out std.correction_out var.out var.correction_out nanmean.out gelu_backward.grad_input "
+                 "linalg_matrix_power.out chain_matmul.out ");
+}
+/* And over memory: PyTorch computes apart, then copies, in forms that its Python does not reach (add.Scalar_out, relu.out
+   and their like); pointwise ones are all checked here.  Others look at what one of their parts writes. */
+static bool other_overlaps_here(const char *form) {
+    return among(form, " rsub.Tensor_out rsub.Scalar_out _standard_gamma_grad.out threshold_backward.grad_input threshold.out "
+                 "add.Scalar_out sub.Scalar_out mul.Scalar_out div.Scalar_out div.Scalar_mode_out masked_fill.Scalar_out "
+                 "masked_fill.Tensor_out hardswish_backward.out copy.out clone.out _to_copy.out celu.out relu.out ldexp.out "
+                 "fill.Tensor_out _conj_physical.out bitwise_and.Scalar_Tensor_out bitwise_or.Scalar_Tensor_out "
+                 "bitwise_xor.Scalar_Tensor_out bitwise_left_shift.Scalar_Tensor_out bitwise_right_shift.Scalar_Tensor_out "
+                 "aminmax.out median.dim_values nanmedian.dim_values soft_margin_loss.out "
+                 "soft_margin_loss_backward.grad_input sort.values addr.out linalg_solve.out linalg_solve_triangular.out "
+                 "_linalg_solve_ex.result _linalg_eigh.eigenvalues linalg_matrix_power.out chain_matmul.out linear.out "
+                 "thnn_conv2d.out glu.out _unsafe_view.out _chunk_cat.out ");
+}
+static void dtypes_as_pytorch(out_trial *t, int i, const char *letters) {
+    static const opd_scalar_type dtypes[] = {OPD_UINT8, OPD_INT32, OPD_INT64, OPD_FLOAT16, OPD_BFLOAT16, OPD_FLOAT32, OPD_FLOAT64,
+                                             OPD_COMPLEX64, OPD_COMPLEX128, OPD_BOOL};
+    int k;
+    for (k = 0; k < 10; k++) {
+        if (letters[k] == '-') { continue; }
+        OPD_SCOPE {
+            if (arguments(t, opd_dtype_name(dtypes[k])) && opd_dtype(t->want[i]) != dtypes[k]) {
+                t->outs[i] = opd_zeros(opd_ints_of(opd_sizes(t->want[i]), opd_ndim(t->want[i])), dtypes[k]);
+                (void)say(takes(t) == (letters[k] == '1'), letters[k] == '1' ? "PyTorch takes it" : "PyTorch refuses it");
+            }
+        }
+    }
+}
+/* Input k moves to where out i begins, or an element before. */
+static void overlap_as_pytorch(out_trial *t, int i, int k, int shift, char letter) {
+    opd_tensor *in, *memory, *moved;
+    if (letter == '-' || !arguments(t, shift ? "an element after an input" : "where an input begins") || k >= t->ninputs) { return; }
+    in = t->inputs[k];
+    memory = opd_zeros(OPD_INTS(opd_numel(in) + opd_numel(t->outs[i]) + 1), opd_dtype(in));
+    moved = opd_view(opd_narrow(memory, 0, 0, opd_numel(in)), opd_ints_of(opd_sizes(in), opd_ndim(in)));
+    (void)opd_copy_(moved, in);
+    t->outs[i] = opd_view(opd_narrow(memory, 0, shift, opd_numel(t->outs[i])),
+                          opd_ints_of(opd_sizes(t->outs[i]), opd_ndim(t->outs[i])));
+    *t->place[k] = moved;
+    (void)say(takes(t) == (letter == 'T'), letter == 'T' ? "PyTorch takes it" : "PyTorch refuses it");
+}
+static void as_pytorch(out_trial *t, int i) {
+    char text[512];
+    const char *at;
+    if (!rule_for(t, i, text, sizeof text)) { return; }
+    if (!other_dtypes_here(opd_op_name(t->form))) { dtypes_as_pytorch(t, i, text); }
+    if (other_overlaps_here(opd_op_name(t->form))) { return; }
+    for (at = strchr(text, ' '); at; at = strchr(at + 1, ' ')) {
+        const int k = atoi(at + 1);
+        const char *letters = strchr(at, ':') + 1;
+        OPD_SCOPE { overlap_as_pytorch(t, i, k, 0, letters[0]); }
+        OPD_SCOPE { overlap_as_pytorch(t, i, k, 1, letters[1]); }
+    }
+}
+
 //-- the walk ----------------------------------------------------------------------------------------------------------
 
 static void all_traps(out_trial *t) {
@@ -281,6 +375,7 @@ static void all_traps(out_trial *t) {
         out_is_missing(t, i);
         out_in_fake_mode(t, i, false);
         out_in_fake_mode(t, i, true);
+        as_pytorch(t, i);
     }
     outs_meet(t);
 }

@@ -331,6 +331,62 @@ TEST(second_runs_of_other_sizes_allocate_nothing) {
     opd_graph_free(graph);
 }
 
+//-- the arena of compiled graphs --------------------------------------------------------------------------------------
+
+static unsigned drawn_last;
+static int drawn(int count) {
+    drawn_last = drawn_last * 1664525u + 1013904223u;
+    return (int)((drawn_last >> 16) % (unsigned)count);
+}
+/* Tensors with several numbers of rows of 16, each made of any of those before. */
+static int any_rows(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    opd_tensor *made[32];
+    int count = 1;
+    (void)n;
+    made[0] = in[0];
+    for (int i = 4 + drawn(26); i > 0; i--) {
+        opd_tensor *const x = made[drawn(count)], *const y = made[drawn(count)], *z = x;
+        opd_tensor *const pair[2] = {x, y};
+        const int64_t rows = opd_size(x, 0);
+        switch (drawn(8)) {
+        case 0: z = opd_matmul(opd_softmax(opd_matmul(x, opd_t(y)), 1), y); break;
+        case 1: z = rows + opd_size(y, 0) < 200 ? opd_cat(opd_tensors_of(pair, 2)) : opd_neg(x); break;
+        case 2: z = opd_narrow(x, 0, rows / 3, 1 + rows / 2); break;
+        case 3: z = opd_add(x, opd_sum_dim(y, OPD_INTS(0), true)); break;
+        case 4: z = opd_mul(opd_tanh(x), opd_mean_dim(x, OPD_INTS(1), true)); break;
+        case 5: z = opd_matmul(x, (opd_tensor *)user); break;
+        case 6: z = opd_dropout(opd_contiguous(x), 0.5, true); break;
+        default: z = opd_t(opd_relu(opd_matmul((opd_tensor *)user, opd_t(x)))); break;
+        }
+        made[count++] = z;
+    }
+    out[0] = made[count - 1];
+    out[1] = opd_sum(made[drawn(count)]);
+    return opd_ok() ? 2 : -1;
+}
+TEST(no_place_of_the_arena_is_used_twice_at_once) {
+    int all = 0, most = 0, count = 0;
+    OPD_SCOPED;
+    opd_manual_seed(1);
+    opd_tensor *const weight = opd_randn(OPD_INTS(16, 16), OPD_FLOAT32);
+    for (int k = 0; k < 200; k++) {
+        OPD_SCOPED;
+        drawn_last = (unsigned)k;
+        opd_tensor *x = opd_randn(OPD_INTS(1 + drawn(60), 16), OPD_FLOAT32);
+        opd_graph *const graph = opd_graph_trace(any_rows, weight, &x, 1, NULL);
+        CHECK_OR_RETURN(graph != NULL);
+        for (int frozen = 0; frozen < 2; frozen++) {
+            const opd_value input = opd_value_tensor(x);
+            CHECK_INT(inside_arena_clashes(graph, NULL, &input, 1, frozen != 0, &count), 0);
+            CHECK_OK();
+            all += count;
+            most = count > most ? count : most;
+        }
+        opd_graph_free(graph);
+    }
+    CHECK(all > 2000 && most > 20);
+}
+
 //-- what goes wrong ---------------------------------------------------------------------------------------------------
 
 TEST(allocations_of_runs_fail) {

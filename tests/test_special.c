@@ -115,7 +115,10 @@ TEST(numbers_do_not_depend_on_their_neighbours) {
         "special_log_ndtr", "special_entr", "special_i1", "special_i1e", "special_bessel_j0", "special_bessel_j1",
         "special_bessel_y0", "special_bessel_y1", "special_spherical_bessel_j0", "igamma", "igammac", "xlogy.Tensor",
         "atan2", "special_hermite_polynomial_h", "special_hermite_polynomial_he", "special_laguerre_polynomial_l",
-        "special_legendre_polynomial_p"};
+        "special_legendre_polynomial_p", "special_chebyshev_polynomial_t", "special_chebyshev_polynomial_u",
+        "special_chebyshev_polynomial_v", "special_chebyshev_polynomial_w", "special_shifted_chebyshev_polynomial_t",
+        "special_shifted_chebyshev_polynomial_u", "special_shifted_chebyshev_polynomial_v",
+        "special_shifted_chebyshev_polynomial_w"};
     const double odd[] = {0, -0.0, 1, -1, 2, -3, 0.5, INFINITY, -INFINITY, NAN, 1e300, -1e300, 1e-300, 3e7};
     enum { COUNT = 150, ODD = sizeof odd / sizeof *odd };
     double x[COUNT], y[COUNT];

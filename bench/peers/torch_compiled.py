@@ -1,8 +1,11 @@
 """PyTorch's side of bench/compiled.c, which starts it and says on its standard input what to do, a line at a time:
-    model PATH    loads PATH.pt2, compiles it by torch.compile and runs it on PATH.npz; answers "ok" or "error TEXT"
-    time COUNT    answers the microseconds that one of so many calls takes
+    model PATH    loads PATH.pt2, compiles it by torch.compile and AOTInductor and runs it on PATH.npz; answers
+                  "ok aoti", "ok" where AOTInductor has failed, or "error TEXT"
+    time COUNT    answers the microseconds that one of so many calls takes; aoti COUNT those of the package
     python3 bench/peers/torch_compiled.py"""
+import os
 import sys
+import tempfile
 import time
 
 try:
@@ -40,20 +43,42 @@ def compiled(path):
     return lambda: function(*inputs)
 
 
+def packaged(path):
+    inputs = inputs_of(numpy.load(path + ".npz"))
+    with tempfile.TemporaryDirectory() as folder:
+        package = os.path.join(folder, "model.pt2")
+        torch._inductor.aoti_compile_and_package(torch.export.load(path + ".pt2"), package_path=package)
+        function = torch._inductor.aoti_load_package(package)
+    function(*inputs)
+    return lambda: function(*inputs)
+
+
+def timed(run, count):
+    calls = range(count)
+    start = time.thread_time_ns()
+    for _ in calls:
+        run()
+    return (time.thread_time_ns() - start) / 1000 / count
+
+
+answers = os.dup(1)
+os.dup2(2, 1)                                     # what compilers print is no answer
+sys.stdout = os.fdopen(answers, "w")
 say("PyTorch " + torch.__version__)
-run = None
+run = package = None
 for line in sys.stdin:
     word, _, rest = line.strip().partition(" ")
     if word == "model":
         try:
             run = compiled(rest)
             run()
-            say("ok")
+            package = None
+            try:
+                package = packaged(rest)
+            except Exception:
+                pass
+            say("ok aoti" if package else "ok")
         except Exception as error:
             say("error " + (str(error).splitlines() or [""])[0][:200])
-    elif word == "time":
-        calls = range(int(rest))
-        start = time.thread_time_ns()
-        for _ in calls:
-            run()
-        say("%.4f" % ((time.thread_time_ns() - start) / 1000 / len(calls)))
+    elif word in ("time", "aoti"):
+        say("%.4f" % timed(run if word == "time" else package, int(rest)))

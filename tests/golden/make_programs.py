@@ -124,6 +124,13 @@ class Branch(nn.Module):
         return torch.cond(x.sum() > 0, lambda x: self.a(x).relu(), lambda x: self.b(x).sin(), (x,))
 
 
+class BranchDraws(nn.Module):
+    """A run draws for the side that it takes, and behind it."""
+    def forward(self, x):
+        y = torch.cond(x.sum() > 0, lambda x: F.dropout(x, 0.5, True), lambda x: torch.tanh(x), (x,))
+        return y + torch.rand_like(x)
+
+
 class Effects(nn.Module):
     """An operator that keeps its place, as what prints has, is called with a token once it is decomposed."""
     def __init__(self):
@@ -447,6 +454,7 @@ def main():
     make('conv_training', Conv(), (torch.randn(4, 3, 16, 16),), core=True, adam=True, training=True)
     make('branch', Branch(), (torch.ones(3, 4) + torch.randn(3, 4) / 10,), core=True, adam=False)
     make('branch_other', Branch(), (-torch.ones(3, 4),))
+    torch.export.save(export(BranchDraws(), (torch.ones(3, 4),)), os.path.join(HERE, 'branch_draws.pt2'))
     make('branch_on_size', BranchOnSize(), (torch.randn(6, 2),), sizes={'x': {0: Dim('n', max=20)}}, run=(torch.randn(3, 2),))
     make('loop', Loop(), (torch.randn(3),))
     make('until', Until(), (torch.rand(4),))

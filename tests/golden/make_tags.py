@@ -2,7 +2,7 @@
 """Makes tags.txt: the tags of aten operators, from PyTorch 1.13 ("generated" left out).
 
 Rows are "name TAB tag".  The rows of "core" are PyTorch 2.6's (its list of core ATen operators), those of overloads
-"generator" PyTorch 2.15's: they are kept from the file that is there.
+"generator" and of randint_like.Tensor PyTorch 2.15's: they are kept from the file that is there.
 
 usage: make_tags.py FOLDER
 """
@@ -16,7 +16,8 @@ def main():
     path = os.path.join(sys.argv[1], "tags.txt")
     rows = set()
     if os.path.exists(path):
-        rows = {line.rstrip("\n") for line in open(path) if line.endswith("\tcore\n")}
+        rows = {line.rstrip("\n") for line in open(path)
+                if line.endswith("\tcore\n") or "generator" in line or line.startswith("randint_like.Tensor")}
     for schema in torch._C._jit_get_all_schemas():
         if not schema.name.startswith("aten::"):
             continue

@@ -208,6 +208,7 @@ class Library:
         elif isinstance(x, bool): v.tag, v.u.i = BOOL, int(x)
         elif isinstance(x, int): v.tag, v.u.i = INT, x
         elif isinstance(x, float): v.tag, v.u.d = DOUBLE, x
+        elif isinstance(x, complex): v.tag = COMPLEX; v.u.c[0], v.u.c[1] = x.real, x.imag
         elif isinstance(x, str): keep.append(x.encode()); v.tag, v.u.s = STR, keep[-1]
         elif isinstance(x, torch.dtype): v.tag, v.u.i = DTYPE, NUMBER[x]
         elif isinstance(x, torch.memory_format): v.tag, v.u.i = MEMFMT, [torch.contiguous_format, torch.preserve_format, torch.channels_last, torch.channels_last_3d].index(x)

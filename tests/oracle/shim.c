@@ -34,7 +34,7 @@
      _linalg_det _linalg_slogdet _linalg_solve_ex   the factors: 1.13 and 2.15 factor the transpose of a contiguous matrix
      index.Tensor                  strides of the result for some strided sources
      linalg_matrix_exp in bfloat16 computed in float32 here
-     add_ fmod floor_divide logit sinc gelu in bfloat16   the last bit: one rounding here, several in 1.13
+     add_ fmod floor_divide sinc gelu in bfloat16   the last bit: one rounding here, several in 1.13
    With 2.15's expectations also:
      _unique2                      2.15 leaves an inverse that was not asked for empty; here, as before, it is there
      _fft_r2c                      strides of the result, which are those of MKL's steps
@@ -44,7 +44,7 @@
    bernoulli makes rows; addbmm_ grows self to the result's sizes, here it is refused as by baddbmm_; gradients of losses, average pooling and
    embeddings in integers, which truncate, are refused; so are modes, reductions and normalizations that there are none
    of, sizes that 2.15 reads beyond, and layouts; kernels that PyTorch has for some dtypes only have more here (halves in
-   distances, integers in pooling and triangles, int64 as a growth tracker, bytes as masks); the numbers 1e300 as norms of
+   distances, integers in pooling and triangles, int64 as a growth tracker); the numbers 1e300 as norms of
    float32 and the constant 1/6 of hardsigmoid in float64 are not rounded to float32 first; strided input that PyTorch
    refuses or misreads (kron, take_along_dim, max pooling backward, embedding_bag) is right.
    What its own samples (OpInfo) show besides: a dtype without a kernel is refused whatever the size, which 2.15 takes
