@@ -213,6 +213,13 @@ OPD_UNUSED static bool check_walks(const char *name) {
     for (at = name; *at; at++) { hash = hash * 33 ^ (unsigned char)*at; }
     return parts < 2 || (hash >> 4) % parts == 0;
 }
+/* The folder of opdispatch.h, for the compilers that a test starts: the one above this file's, wherever the test runs. */
+OPD_UNUSED static const char *check_include(void) {
+    static char folder[600];
+    const char *const slash = strrchr(__FILE__, '/');
+    snprintf(folder, sizeof folder, "%.*s/..", slash ? (int)(slash - __FILE__) : 1, slash ? __FILE__ : ".");
+    return folder;
+}
 /* In such builds C that is written while they run is compiled by tcc, where it is, in a tenth of the time. */
 OPD_UNUSED static void check_quick_compiler(void) {
     if (getenv("CHECK_PART") && system("tcc -v >/dev/null 2>&1") == 0) { (void)setenv("CC", "tcc", 1); }

@@ -1208,8 +1208,7 @@ TEST(files_that_call_operators) {
         "    printf(\"%d %g %g %g\\n\", rc, out[0], out[4], out[8]);\n"
         "    x[0] = -1;\n    rc = called_run(&model, x, y, out);\n"
         "    printf(\"%d %d\\n\", rc, opd_error_message() != NULL);\n    opd_error_clear();\n    return opd_finish();\n}\n";
-    const char *const include = getenv("OPD_INCLUDE") ? getenv("OPD_INCLUDE") : "..";
-    char command[600], place[100], line[100];
+    char command[900], place[100], line[100];
     opd_tensor *in[2];
     opd_c_options options;
     FILE *file;
@@ -1231,7 +1230,7 @@ TEST(files_that_call_operators) {
     CHECK_OR_RETURN(file != NULL);
     CHECK(fputs(text, file) >= 0 && fclose(file) == 0);
     (void)snprintf(command, sizeof command, "tcc -w -I'%s' '%s/main.c' '%s/called.c' -o '%s/called' -lm -lpthread -ldl "
-                   ">/dev/null && '%s/called'", include, folder, folder, folder, folder);
+                   ">/dev/null && '%s/called'", check_include(), folder, folder, folder, folder);
     file = popen(command, "r");
     CHECK_OR_RETURN(file != NULL);
     CHECK(fgets(line, sizeof line, file) != NULL);

@@ -1275,14 +1275,14 @@ TEST(files_read_by_numpy_and_safetensors) {
 }
 /* The implementation as a shared library; in $OBJECTS it is kept for the next program that asks. */
 TEST(dlpack_with_python) {
-    const char *cc = getenv("CC"), *slash = strrchr(__FILE__, '/'), *kept = getenv("OBJECTS");
+    const char *cc = getenv("CC"), *kept = getenv("OBJECTS");
     char said[400] = "", library[300], command[2000];
     int status, i;
     if (exchange("numpy", "", "", said, sizeof said) == 77) { SKIP("no python3 with numpy"); }
     snprintf(library, sizeof library, "%s/shared.so", kept ? kept : folder());
     snprintf(command, sizeof command, "test -f '%s' || { printf '#define OPDISPATCH_IMPLEMENTATION\n#include \"opdispatch.h\"\n' | "
-             "%s -x c -O0 -shared -fPIC -I%.*s.. - -o '%s'.$$ -lm -lpthread && mv '%s'.$$ '%s'; }", library, cc ? cc : "cc",
-             slash ? (int)(slash - __FILE__ + 1) : 2, slash ? __FILE__ : "./", library, library, library);
+             "%s -x c -O0 -shared -fPIC -I'%s' - -o '%s'.$$ -lm -lpthread && mv '%s'.$$ '%s'; }", library, cc ? cc : "cc",
+             check_include(), library, library, library);
     CHECK_OR_RETURN(system(command) == 0);
     for (i = 0; i < 2; i++) {                                 /* PyTorch may come with an older NumPy */
         status = exchange(i ? "torch, numpy" : "numpy", "dlpack", library, said, sizeof said);

@@ -884,15 +884,13 @@ TEST(observers_of_a_plugin_go_with_it) {
         "    opd_def(lib, \"nothing(Tensor self) -> Tensor\");\n"
         "    opd_observer_add(&o);\n"
         "}\n";
-    const char *slash = strrchr(__FILE__, '/');
     char folder[] = "/tmp/opd_observe_XXXXXX", command[600];
     opd_tensor *x = vec(2, false);
     opd_plugin *p;
     if (system("cc --version >/dev/null 2>&1") != 0) { SKIP("no cc"); }
     CHECK_OR_RETURN(mkdtemp(folder) != NULL);
     (void)setenv("XDG_CACHE_HOME", folder, 1);
-    snprintf(command, sizeof command, "%.*s/..", slash ? (int)(slash - __FILE__) : 1, slash ? __FILE__ : ".");
-    (void)setenv("OPD_INCLUDE", command, 0);
+    (void)setenv("OPD_INCLUDE", check_include(), 0);
     p = opd_load_inline("watcher", source, NULL);
     CHECK_OK();
     opd_log_set(hear, NULL);

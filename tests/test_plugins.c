@@ -27,11 +27,9 @@ static void clean_up(void) {
 }
 /* A cache of this run's own, and the header of this source tree. */
 static void set_up(void) {
-    const char *tmp = getenv("TMPDIR"), *slash = strrchr(__FILE__, '/');
-    char include[600];
+    const char *tmp = getenv("TMPDIR");
     if (*cache) { return; }
-    snprintf(include, sizeof include, "%.*s/..", slash ? (int)(slash - __FILE__) : 1, slash ? __FILE__ : ".");
-    (void)setenv("OPD_INCLUDE", include, 0);
+    (void)setenv("OPD_INCLUDE", check_include(), 0);
     snprintf(cache, sizeof cache, "%s/opd_plugins.%ld", tmp && *tmp == '/' ? tmp : "/tmp", (long)getpid());
     (void)mkdir(cache, 0700);
     (void)setenv("XDG_CACHE_HOME", cache, 1);
@@ -691,7 +689,7 @@ TEST(a_library_with_absolute_addresses) {
                   "OPD_LIBRARY(placed, lib) { opd_def(lib, \"answer() -> int\"); opd_impl(lib, \"answer\", answer); }\n");
     CHECK_INT(fclose(f), 0);
     snprintf(command, sizeof command, "cc -shared -fPIC -Wl,-Ttext-segment=0x20000000 -DOPDISPATCH_PLUGIN -I'%s' '%s' "
-             "-o '%s/placed.so' 2>/dev/null", getenv("OPD_INCLUDE") ? getenv("OPD_INCLUDE") : ".", path, cache);
+             "-o '%s/placed.so' 2>/dev/null", check_include(), path, cache);
     if (system(command) != 0) { SKIP("no compiler whose linker knows -Ttext-segment"); }
     snprintf(path, sizeof path, "%s/placed.so", cache);
     for (i = 0; i < 2; i++) {
