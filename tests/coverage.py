@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""Prints how much of each room of opdispatch.h was run, from what llvm-cov counted.
+
+usage: coverage.py COUNTS.lcov opdispatch.h [--missed ROOM]
+
+A room begins at a banner with an anchor (>>name).  A line or a branch counts once, however often its text is included.
+"""
+import re
+import sys
+
+GENERATED = {'wrappers': 'printed by tests/wrappers.py'}      # the room's anchor, and what prints it
+
+
+def rooms_of(path):
+    """The room of each line, from 1."""
+    room, rooms = 'start', ['']
+    for line in open(path, encoding='utf-8'):
+        banner = re.match(r'//  >>([\w:]+) ', line)
+        if banner:
+            room = banner.group(1)
+        rooms.append(room)
+    return rooms
+
+
+def counts_of(path, header):
+    """{line: times}, {(line, block, branch): times} of the header; branches of one line are told apart by their order."""
+    lines, branches, here = {}, {}, False
+    for text in open(path, encoding='utf-8'):
+        kind, _, rest = text.strip().partition(':')
+        if kind == 'SF':
+            here = rest.endswith(header)
+        elif here and kind == 'DA':
+            line, times = (int(n) for n in rest.split(',')[:2])
+            lines[line] = max(lines.get(line, 0), times)
+        elif here and kind == 'BRDA':
+            line, block, branch, times = rest.split(',')
+            key = int(line), block, branch
+            branches[key] = max(branches.get(key, 0), 0 if times == '-' else int(times))
+    return lines, branches
+
+
+def percent(some, all_of_them):
+    return '%6.2f%%' % (100 * some / all_of_them) if all_of_them else '      -'
+
+
+def main():
+    if '--help' in sys.argv or len(sys.argv) < 3:
+        print(__doc__.strip())
+        sys.exit(0 if '--help' in sys.argv else 2)
+    counts, header = sys.argv[1:3]
+    rooms = rooms_of(header)
+    lines, branches = counts_of(counts, 'opdispatch.h')
+    if sys.argv[3:4] == ['--missed']:
+        text = open(header, encoding='utf-8').read().split('\n')
+        for line in sorted(lines):
+            if lines[line] == 0 and sys.argv[4] in ('', rooms[line]):
+                print('%6d  %-16s %s' % (line, rooms[line], text[line - 1]))
+        return
+    table = {}
+    for line, times in lines.items():
+        row = table.setdefault(rooms[line], [0, 0, 0, 0])
+        row[0] += times > 0
+        row[1] += 1
+    for (line, _, _), times in branches.items():
+        row = table.setdefault(rooms[line], [0, 0, 0, 0])
+        row[2] += times > 0
+        row[3] += 1
+    print('%-20s %15s  %7s %17s  %7s' % ('room', 'lines run', '', 'branches taken', ''))
+    for room, row in sorted(table.items(), key=lambda r: r[1][0] / max(1, r[1][1])):
+        note = '  (%s)' % GENERATED[room] if room in GENERATED else ''
+        print('%-20s %7d/%7d  %s %8d/%8d  %s%s' % (room, row[0], row[1], percent(*row[:2]), row[2], row[3],
+                                                     percent(*row[2:]), note))
+    for what, chosen in (('all', table), ('all that is not printed by a script',
+                                          {room: row for room, row in table.items() if room not in GENERATED})):
+        sums = [sum(column) for column in zip(*chosen.values())]
+        print('%s: %d of %d lines,%s; %d of %d branches,%s' % (what, *sums[:2], percent(*sums[:2]), *sums[2:],
+                                                                percent(*sums[2:])))
+
+
+main()
