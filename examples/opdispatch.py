@@ -454,6 +454,9 @@ def _type(text):
     return _Type(text.split("(")[0], None)
 
 
+_TENSOR_LIST = _Type("[]", _Type("Tensor", None))
+
+
 class FunctionSchema:
     """What an operator takes and gives, from its schema's text, which str() gives."""
 
@@ -839,7 +842,7 @@ class Tensor:
     """A tensor of the library.  Every operator of ATen is a method: x.sin(), x.sum(0)."""
     __array_priority__ = 1000                     # array + tensor is a tensor
 
-    def __init__(self, *args):
+    def __new__(cls, *args):
         raise TypeError("a Tensor is made by tensor(), from_numpy(), zeros() and the like")
 
     def __del__(self):
@@ -898,7 +901,14 @@ class Tensor:
     def data_ptr(self):
         address = _lib.opd_data(self._p)
         _check()
-        return address or 0
+        return address or 0                       # on meta, or without elements
+
+    def _host(self):
+        """The address of what Python may read."""
+        if _lib.opd_tensor_device(self._p).type != 0:
+            raise TypeError(f"can't convert a tensor on {self.device} to numpy or to Python's numbers. Use Tensor.cpu() "
+                            "to copy it to host memory first.")
+        return self.data_ptr()
 
     # -- autograd
 
@@ -979,15 +989,16 @@ class Tensor:
 
     def tolist(self):
         x = self.detach()
+        x = x if x.device.type == "meta" else x.cpu()
         if x.is_complex():
             flat = x.to(_DTYPES[10]).resolve_conj().contiguous()
-            memory = (c_double * (2 * x.numel())).from_address(flat.data_ptr()) if x.numel() else ()
+            memory = (c_double * (2 * x.numel())).from_address(flat._host()) if x.numel() else ()
             items = [complex(a, b) for a, b in zip(memory[::2], memory[1::2])]
         else:
             number = 7 if x.is_floating_point() else x.dtype.number if x.dtype.number in (11, 29) else 4
             flat = x.to(_DTYPES[number]).resolve_neg().contiguous()
             c = {7: c_double, 4: c_int64, 11: c_bool, 29: c_uint64}[number]
-            items = list((c * x.numel()).from_address(flat.data_ptr())) if x.numel() else []
+            items = list((c * x.numel()).from_address(flat._host())) if x.numel() else []
         return _nested(items, x.shape)
 
     def item(self):
@@ -1203,7 +1214,7 @@ class _ArrayOf:
             raise TypeError(f"NumPy has no dtype {x.dtype}: x.float().numpy()")
         size = x.itemsize
         self.tensor, self.nothing = x, ctypes.create_string_buffer(16)
-        data = x.data_ptr() or ctypes.addressof(self.nothing)
+        data = x._host() or ctypes.addressof(self.nothing)
         self.__array_interface__ = {
             "version": 3, "shape": tuple(x.shape), "typestr": ("|" if size == 1 else _ORDER) + kind,
             "data": (data, False), "strides": tuple(s * size for s in x.strides) if x.numel() else None}
@@ -1642,7 +1653,18 @@ def _results(schema, out):
     for kind, x in zip(schema.returns, out):
         if x is None and kind.kind != "?":
             raise TypeError(f"a kernel of '{schema.name}' returned None where its schema says {kind.kind}")
+        if kind == _TENSOR_LIST and any(element is None for element in x):
+            raise TypeError(f"a kernel of '{schema.name}' returned None in a list of which its schema says Tensor[]")
     return out
+
+
+def _result_values(schema, out, keep):
+    """The C values of what _results gave."""
+    values = _values(out, keep)
+    for v, kind in zip(values, schema.returns):
+        if v.tag == _INTS and v.n == 0 and "Tensor" in str(kind):     # no elements say what they are
+            v.tag = _TENSORS
+    return values[:len(out)]
 
 
 def _kernel(function, records=False):
@@ -1660,7 +1682,7 @@ def _kernel(function, records=False):
                 out = _results(schema, function(*args, **named))
             finally:
                 _local.call = was
-            for v in _values(out, keep)[:len(out)]:
+            for v in _result_values(schema, out, keep):
                 if _lib.opd_return_value(call, v):
                     return -1
             return 0
