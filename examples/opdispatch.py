@@ -194,10 +194,11 @@ _lib = _Functions()
 
 def load(path):
     """Takes this shared build of opdispatch.h; before the first use of anything else."""
-    if "dll" in vars(_lib):
-        raise RuntimeError("opdispatch.load: a library is loaded already")
-    _lib.path = path
-    return _lib.dll and None
+    if "dll" not in vars(_lib):
+        _lib.path = path
+        _lib.dll
+    elif os.path.realpath(path) != os.path.realpath(_lib.dll._name):
+        raise RuntimeError(f"opdispatch.load: {_lib.dll._name} is loaded already")
 
 
 # ---- errors, and what C holds of Python ------------------------------------------------------------------------------
@@ -540,7 +541,9 @@ def _into(v, x, keep):
     elif isinstance(x, numbers.Complex):
         v.tag, v.u = _COMPLEX, _array(c_double, (x.real, x.imag), keep)
     elif isinstance(x, str):
-        text = x.encode()
+        text = x.encode(errors="surrogateescape")
+        if b"\0" in text:
+            raise ValueError("a string with a zero in it")
         keep.append(text)
         v.tag, v.n, v.u = _STR, len(text), ctypes.cast(c_char_p(text), c_void_p).value
     elif isinstance(x, _Named):
@@ -1875,12 +1878,15 @@ class Library:
 
     def _register_autograd(self, name, backward_function, setup_context):
         qualified = self._name(name)
-        found = []
+        found = list(filter(None, [_lib.opd_find_quiet(qualified)]))
 
         def op():
             if not found:
                 found.append(_lib.opd_find(qualified) or _raise())
             return found[0]
+
+        if found and any(arg.keyword_only and "Tensor" in str(arg.type) for arg in _schema(op()).arguments):
+            raise NotImplementedError(f"register_autograd with kwarg-only Tensor args: {_schema(op())}")
 
         formula, setup = _formula(op, backward_function, setup_context)
         if _lib.opd_autograd_register(self._lib, qualified, formula, setup):
@@ -2097,6 +2103,10 @@ def opcheck(op, args, kwargs=None, *, test_utils=tuple(_OPCHECK), raise_exceptio
     overload, named = _overload(op), dict(kwargs or {})
     schema, keep = overload._schema, []
     tests = [test_utils] if isinstance(test_utils, str) else list(test_utils)
+    if not set(tests) <= set(_OPCHECK):
+        raise ValueError(f"opcheck: test_utils are of {list(_OPCHECK)}, not {tests}")
+    if len(args) > len(schema.arguments):
+        raise TypeError(f"opcheck: {len(args)} arguments, but {schema}")
     full = list(args) + [named.pop(arg.name, _DEFAULT_VALUE) for arg in schema.arguments[len(args):]]
     if named:
         raise TypeError(f"opcheck: {overload} has no argument {', '.join(map(repr, named))} that is left")

@@ -9,8 +9,10 @@ A shared build of opdispatch.h, as the first lines of opdispatch.py say; NumPy. 
 import contextlib
 import gc
 import inspect
+import io
 import math
 import os
+import re
 import sys
 import threading
 import traceback
@@ -163,6 +165,8 @@ def test_numbers_and_arrays_as_arguments():
         torch.ops.aten.add(torch.ones(1), 2 ** 63)
     with fails("argument 'alpha'", "no operator takes a object", kind=TypeError):
         torch.ops.aten.add(torch.ones(1), 1, alpha=object())
+    with fails("a string with a zero", kind=ValueError):
+        torch.ops.aten.add("a\0b", 1)
     for array, kind in [(np.array(["a"]), TypeError), (np.ones(3)[::-1], ValueError), (np.ones(3, ">f4"), ValueError),
                         (np.array([None]), TypeError)]:
         with fails("argument 0", kind=kind):
@@ -408,6 +412,13 @@ def test_parts_by_name():
     check(torch.library.opcheck(torch.ops.parts.f.default, (x,), test_utils="test_schema") == {"test_schema": "SUCCESS"})
     with fails("has no argument 'to'", kind=TypeError):
         torch.library.opcheck(torch.ops.parts.f, (x,), {"to": 4.0})
+    with fails("opcheck: 3 arguments", kind=TypeError):
+        torch.library.opcheck(torch.ops.parts.f, (x, 1.0, 2))
+    with fails("test_utils are of", kind=ValueError):
+        torch.library.opcheck(torch.ops.parts.f, (x,), test_utils="test_nothing")
+    torch.library.define("parts::k", "(Tensor x, *, Tensor y) -> Tensor")
+    with fails("kwarg-only Tensor", kind=NotImplementedError):
+        torch.library.register_autograd("parts::k", lambda ctx, g: g)
 
     a = torch.library.custom_op("parts::again", lambda x: x + 1, schema="(Tensor x) -> Tensor")
     b = torch.library.custom_op("parts::again", lambda x, n: x + n, schema="(Tensor x, int n) -> Tensor")
@@ -834,6 +845,17 @@ def test_graphs():
         torch.jit.trace(lambda a: a * a.item(), torch.ones(()))
     with fails("no.such.file"):
         torch.ops.load_library("no.such.file")
+
+
+def test_programs_of_the_guide():
+    here = os.path.dirname(os.path.abspath(__file__))
+    with open(os.path.join(here, os.pardir, "examples", "guide.md"), encoding="utf-8") as page:
+        pieces = re.findall(r"^```python\n(.*?)^```", page.read(), re.M | re.S)
+    check(pieces)
+    for piece in pieces:
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            exec(re.sub(r"^torch\.load\(.*", "", piece, flags=re.M), {"__name__": "guide"})
+        check("mylib::numpy_sin(" in said.getvalue(), said.getvalue())
 
 
 def main():
