@@ -3,6 +3,7 @@
 
     python3 checkpoints.py values FILE ...      reads the files that test_checkpoints.c has written
     python3 checkpoints.py train FOLDER         goes on with the trainings that test_modules.c has begun, and begins some
+    python3 checkpoints.py tied FOLDER          the same with a model of tied weights
 
 Prints "checked: ..." and ends with 0; ends with 77 where a package is missing, naming it.
 """
@@ -109,6 +110,41 @@ def train(folder):
         saved = load('%s/%s_torch.pt' % (folder, kind))
         saved['after'] = state(net)
         torch.save(saved, '%s/%s_torch.pt' % (folder, kind))
+
+
+class Tied(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed, self.head = torch.nn.Linear(2, 2, bias=False), torch.nn.Linear(2, 2, bias=False)
+        self.head.weight = self.embed.weight
+        with torch.no_grad():
+            self.embed.weight.fill_(0.5)
+        self.one, self.two = torch.nn.Module(), torch.nn.Module()
+        self.one.register_buffer('running_mean', torch.zeros(3))
+        self.two.register_buffer('running_mean', self.one.running_mean)
+
+    def step(self, optimizer):
+        optimizer.zero_grad()
+        ((self.embed.weight * self.embed.weight) @ self.head.weight).sum().backward()
+        optimizer.step()
+
+
+def tied(folder):
+    saved = load(folder + '/a.pt')
+    model = saved['model']
+    assert list(model) == ['embed.weight', 'head.weight', 'one.running_mean', 'two.running_mean'], list(model)
+    for one, other in ('embed.weight', 'head.weight'), ('one.running_mean', 'two.running_mean'):
+        assert model[one].untyped_storage().data_ptr() == model[other].untyped_storage().data_ptr()
+    net = Tied()
+    optimizer = torch.optim.Adam(net.parameters(), lr=0.1)
+    net.load_state_dict(model)
+    optimizer.load_state_dict(saved['optimizer'])
+    net.step(optimizer)
+    assert abs(net.head.weight[0, 0].item() - 0.3034) < 5e-5, net.head.weight
+    net = Tied()
+    optimizer = torch.optim.Adam(net.parameters(), lr=0.1)
+    net.step(optimizer)
+    torch.save({'model': net.state_dict(), 'optimizer': optimizer.state_dict()}, folder + '/b.pt')
 
 
 if __name__ == '__main__':

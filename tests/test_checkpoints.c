@@ -175,6 +175,46 @@ TEST(storages_are_shared) {
     fclose(golden);
 }
 
+/* Names of the same elements of one storage are one tensor of a module; a part, and what requires no grad, is another. */
+TEST(tied_weights_are_one_tensor) {
+    char name[100], path[] = "/tmp/opd_checkpoint_XXXXXX";
+    const int fd = mkstemp(path);
+    int files = 0;
+    CHECK(fd >= 0);
+    if (!open_golden()) { return; }
+    while (next_file(name)) {
+        while (strcmp(line, "end") != 0 && strncmp(line, "bad ", 4) != 0) { (void)next_line(); }
+        if (strncmp(name, "tied", 4) == 0) {
+            FILE *out = fopen(path, "wb");
+            CHECK(out && fwrite(bytes, 1, size, out) == size);
+            if (out) { fclose(out); }
+            files++;
+            opd_module *module = opd_module_open(path, NULL);
+            const bool parameters = strncmp(name, "tied_parameters", 15) == 0;
+            CHECK_OK();
+            CHECK(opd_module_get(module, "embed") == opd_module_get(module, "head"));
+            CHECK(opd_tensor_requires_grad(opd_module_get(module, "embed")));
+            if (parameters) {
+                CHECK(opd_module_get(module, "embed") == opd_module_get(module, "again"));
+                CHECK(opd_module_get(module, "still") == opd_module_get(module, "other"));
+                CHECK(!opd_tensor_requires_grad(opd_module_get(module, "still")));
+                CHECK_INT(opd_module_kind_at(module, opd_module_find(module, "still")), OPD_MODULE_BUFFER);
+            } else {
+                CHECK(opd_module_get(module, "embed") != opd_module_get(module, "part"));
+                CHECK(opd_module_get(module, "embed") != opd_module_get(module, "flat"));
+            }
+            CHECK_INT(opd_module_parameters(module, NULL, NULL, 0), parameters ? 1 : 3);
+            CHECK_INT(opd_module_numel(module, "*e*d*"), 6);
+            opd_module_free(module);
+        }
+        free(bytes);
+    }
+    CHECK_INT(files, 6);
+    fclose(golden);
+    close(fd);
+    remove(path);
+}
+
 /* A file that is cut off or damaged anywhere gives an error or other values, and nothing is lost. */
 TEST(damage) {
     char name[100];

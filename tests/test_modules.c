@@ -418,6 +418,169 @@ TEST(trainings_without_memory) {
     CHECK(check_allocations_at(go_on, NULL, "going on", 300, false, __FILE__, __LINE__) > 100);
     forget();
 }
+
+//-- tied weights ------------------------------------------------------------------------------------------------------
+
+/* One weight under two names, a part of it under a third, and a buffer that is the weight, too. */
+static opd_module *tied_new(void) {
+    opd_module *net = opd_module_new();
+    OPD_SCOPE {
+        opd_tensor *w = opd_tensor_set_requires_grad(opd_full(OPD_INTS(2, 2), OPD_V(0.5), OPD_FLOAT32), true);
+        opd_tensor *buffer = opd_zeros(OPD_INTS(3), OPD_FLOAT32);
+        CHECK_INT(opd_module_add(net, "embed.weight", w, OPD_MODULE_PARAMETER), 0);
+        CHECK_INT(opd_module_add(net, "head.weight", w, OPD_MODULE_PARAMETER), 0);
+        CHECK_INT(opd_module_add(net, "one.running_mean", buffer, OPD_MODULE_BUFFER), 0);
+        CHECK_INT(opd_module_add(net, "two.running_mean", buffer, OPD_MODULE_BUFFER), 0);
+    }
+    return net;
+}
+static opd_optimizer *tied_adam(const opd_module *net) {
+    opd_adam_options options = opd_adam_defaults();
+    options.lr = 0.1;
+    return opd_module_adam(net, NULL, &options);
+}
+/* What the weight is after two steps from 0.5: 0.3034 (torch.optim.Adam of the same loss), 0.1235 where each step is two. */
+static void tied_train(const opd_module *net, opd_optimizer *adam, int steps) {
+    CHECK_INT(opd_module_numel(net, "*.weight"), 4);
+    CHECK_INT(opd_module_parameters(net, NULL, NULL, 0), 1);
+    CHECK(opd_module_get(net, "embed.weight") == opd_module_get(net, "head.weight"));
+    CHECK(opd_module_get(net, "one.running_mean") == opd_module_get(net, "two.running_mean"));
+    for (int i = 0; i < steps; i++) {
+        OPD_SCOPE {
+            opd_tensor *a = opd_module_get(net, "embed.weight"), *b = opd_module_get(net, "head.weight");
+            CHECK_INT(opd_backward(opd_sum(opd_mm(opd_mul(a, a), b))), 0);
+            CHECK_INT(opd_optimizer_step(adam), 0);
+            CHECK_INT(opd_optimizer_zero_grad(adam), 0);
+        }
+    }
+}
+static void tied_check(const opd_module *net) {
+    CHECK_NEAR(element(net, "embed.weight"), 0.3034, 5e-5);
+    CHECK_NEAR(element(net, "head.weight"), 0.3034, 5e-5);
+}
+TEST(tied_weights_are_stepped_once) {
+    static const char *const files[] = {"a.pt", "a.safetensors"};
+    for (int i = 0; i < 2; i++) {
+        OPD_SCOPE {
+            opd_module *net = tied_new();
+            CHECK_INT(opd_module_save(net, in_folder(files[i])), 0);
+            opd_module *opened = opd_module_open(in_folder(files[i]), NULL), *filled = tied_new();
+            CHECK_OK();
+            CHECK_INT(opd_module_count(opened), 4);
+            opd_optimizer *adam = tied_adam(opened), *again;
+            tied_train(opened, adam, 1);
+            CHECK_INT(opd_training_save(in_folder(files[i]), opened, adam, NULL, NULL, 0), 0);
+            tied_train(opened, adam, 1);
+            tied_check(opened);
+            opd_optimizer_free(adam);
+            opd_module_free(opened);
+            opened = opd_module_open(in_folder(files[i]), "model/");     /* a training goes on in a new module, and in one */
+            opd_tensor_file *file = opd_tensor_file_open(in_folder(files[i]));
+            adam = tied_adam(opened);
+            again = tied_adam(filled);
+            CHECK_INT(opd_training_load(file, opened, adam), 0);
+            CHECK_INT(opd_training_load(file, filled, again), 0);
+            CHECK_OK();
+            tied_train(opened, adam, 1);
+            tied_train(filled, again, 1);
+            tied_check(opened);
+            tied_check(filled);
+            opd_tensor_file_close(file);
+            opd_optimizer_free(adam);
+            opd_optimizer_free(again);
+            opd_module_free(net);
+            opd_module_free(opened);
+            opd_module_free(filled);
+        }
+    }
+    forget();
+}
+/* The file of safetensors has each tensor once, and says which names stand for it, as safetensors.torch.save_model. */
+TEST(tied_weights_are_written_once) {
+    static const char *const mine[] = {"embed.weight", "one.running_mean"};
+    OPD_SCOPE {
+        opd_module *net = tied_new(), *apart = opd_module_new();
+        opd_module_load_options options;
+        memset(&options, 0, sizeof options);
+        CHECK_INT(opd_module_save(net, in_folder("a.safetensors")), 0);
+        opd_tensor_file *file = opd_tensor_file_open(in_folder("a.safetensors"));
+        CHECK_INT(opd_tensor_file_count(file), 2);
+        CHECK_STR(opd_tensor_file_metadata(file, "head.weight"), "embed.weight");
+        CHECK_STR(opd_tensor_file_metadata(file, "two.running_mean"), "one.running_mean");
+        CHECK_INT(opd_module_load(net, file, NULL), 0);
+        CHECK_INT(opd_module_add(apart, "embed.weight", opd_zeros(OPD_INTS(2, 2), OPD_FLOAT32), OPD_MODULE_PARAMETER), 0);
+        CHECK_INT(opd_module_add(apart, "one.running_mean", opd_ones(OPD_INTS(3), OPD_FLOAT32), OPD_MODULE_BUFFER), 0);
+        CHECK_INT(opd_module_load(apart, file, NULL), 0);      /* names that stand for others are none that is unexpected */
+        CHECK_INT(opd_module_add(apart, "head.weight", opd_zeros(OPD_INTS(2, 2), OPD_FLOAT32), OPD_MODULE_PARAMETER), 0);
+        CHECK_INT(opd_module_load(apart, file, NULL), 0);
+        CHECK_NEAR(element(apart, "head.weight"), 0.5, 0);
+        CHECK_INT(opd_module_add(apart, "tail.weight", opd_zeros(OPD_INTS(2, 2), OPD_FLOAT32), OPD_MODULE_PARAMETER), 0);
+        CHECK_INT(opd_module_load(apart, file, NULL), -1);
+        CHECK_ERROR(OPD_ERROR_NOT_FOUND, "missing in the file: \"tail.weight\"");
+        opd_tensor_file_close(file);
+        /* a file that has one of the names, and does not say so */
+        opd_tensor *const tensors[] = {opd_ones(OPD_INTS(2, 2), OPD_FLOAT32), opd_ones(OPD_INTS(3), OPD_FLOAT32)};
+        CHECK_INT(opd_safetensors_save(in_folder("a.safetensors"), mine, opd_tensors_of(tensors, 2), NULL), 0);
+        file = opd_tensor_file_open(in_folder("a.safetensors"));
+        CHECK_INT(opd_module_load(net, file, NULL), 0);
+        CHECK_NEAR(element(net, "head.weight"), 1, 0);
+        CHECK(opd_module_get(net, "embed.weight") == opd_module_get(net, "head.weight"));
+        options.strip = "model.";
+        CHECK_INT(opd_module_load(net, file, &options), -1);
+        CHECK_ERROR(OPD_ERROR_NOT_FOUND, "\"embed.weight\", \"head.weight\"");
+        opd_tensor_file_close(file);
+        opd_module_free(net);
+        opd_module_free(apart);
+    }
+    forget();
+}
+static int tied_out_and_in(void *unused) {
+    opd_module *const net = opd_module_open(in_folder("a.pt"), NULL);
+    int rc = net ? opd_module_save(net, in_folder("a.safetensors")) : -1;
+    opd_module *const other = rc == 0 ? opd_module_open(in_folder("a.safetensors"), NULL) : NULL;
+    (void)unused;
+    if (!other) { rc = -1; }
+    opd_module_free(net);
+    opd_module_free(other);
+    return rc;
+}
+TEST(tied_weights_without_memory) {
+    opd_module *const net = tied_new();
+    CHECK_INT(opd_module_save(net, in_folder("a.pt")), 0);
+    opd_module_free(net);
+    CHECK(check_allocations_at(tied_out_and_in, NULL, "tied", 200, false, __FILE__, __LINE__) > 40);
+    forget();
+}
+/* PyTorch sees one storage in what was saved, and its Adam does the same to it. */
+TEST(tied_weights_with_pytorch) {
+    char said[1000] = "", arguments[200];
+    opd_module *const net = tied_new();
+    opd_optimizer *const adam = tied_adam(net);
+    tied_train(net, adam, 1);
+    CHECK_INT(opd_training_save(in_folder("a.pt"), net, adam, NULL, NULL, 0), 0);
+    (void)snprintf(arguments, sizeof arguments, "tied '%s'", folder);
+    const int status = python("checkpoints.py", "torch", arguments, said, sizeof said);
+    if (status == 0) {
+        opd_module *const opened = opd_module_open(in_folder("b.pt"), "model/");
+        opd_tensor_file *const file = opd_tensor_file_open(in_folder("b.pt"));
+        opd_optimizer *const again = tied_adam(opened);
+        CHECK_INT(opd_training_load(file, opened, again), 0);
+        tied_train(opened, again, 1);
+        tied_check(opened);
+        opd_tensor_file_close(file);
+        opd_optimizer_free(again);
+        opd_module_free(opened);
+    }
+    opd_optimizer_free(adam);
+    opd_module_free(net);
+    forget();
+    if (status == 77) { SKIP("no python3 with torch"); }
+    if (status) { printf("%s\n", said); }
+    CHECK_INT(status, 0);
+}
+
+//-- trainings with PyTorch --------------------------------------------------------------------------------------------
+
 /* PyTorch goes on with what was saved after five steps, and is where we are after ten; and the other way round. */
 TEST(trainings_with_pytorch) {
     static const char *const names[] = {"sgd", "adam", "adamw"};

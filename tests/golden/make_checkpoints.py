@@ -55,6 +55,10 @@ VALUES = {
               'counts': defaultdict(list, a=[1]), 'ints': defaultdict(int, b=2), 'range': range(2, 7), 'slice': slice(1, None),
               'type': float, 'next': 7},
 }
+weight = torch.nn.Parameter(torch.arange(6.).view(2, 3))
+VALUES['tied'] = {k: t.detach() for k, t in (('embed', weight), ('head', weight), ('part', weight[0]), ('flat', weight.view(6)))}
+VALUES['tied_parameters'] = {'embed': weight, 'head': weight, 'again': torch.nn.Parameter(weight.detach()), 'still': weight.detach(),
+                             'other': weight.detach()}
 VALUES['other']['marked'] = torch.nn.Parameter(base[:3])
 VALUES['other']['marked'].mark = 'x'
 VALUES['strange'].update((t, torch.zeros(2).to(getattr(torch, t))) for t in ('uint16', 'uint64', 'float8_e5m2', 'complex32'))
