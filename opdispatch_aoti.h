@@ -85,8 +85,8 @@ OPD_API int opd_aoti_ninputs(const opd_aoti *model);
 OPD_API int opd_aoti_noutputs(const opd_aoti *model);
 OPD_API const char *opd_aoti_input_name(const opd_aoti *model, int i);
 OPD_API const char *opd_aoti_output_name(const opd_aoti *model, int i);
-/* Runs it; inputs are CPU tensors.  Fills outputs (tensors of the innermost scope) and returns how many there are, or
-   -1 with an error: another number of inputs than it has, sizes, dtypes or strides that it was not compiled for, an
+/* Runs it; inputs are CPU tensors.  Fills outputs (tensors of the innermost scope; NULL: the model gives None there) and
+   returns how many there are, or -1 with an error: another number of inputs than it has, sizes, dtypes or strides that it was not compiled for, an
    operator that failed.  There is no derivative: with grad mode on, inputs that require grad are an error.  What the
    model writes into its buffers stays there for the next run; into inputs, in them. */
 OPD_API int opd_aoti_run(opd_aoti *model, opd_tensors inputs, opd_tensor **outputs, int cap);
@@ -3808,6 +3808,17 @@ static opd_tensor *opdi_aoti_unbox(const opd_aoti *model, void *box) {
     return opdi_aoti_is_constant(model, tensor) ? opd_clone(tensor)
         : opd_tensor_view(tensor, opd_sizes(tensor), opd_strides(tensor), opd_ndim(tensor), opd_offset(tensor));
 }
+/* Frees the boxes that a run leaves, each once: a model may give one back in several places, as a result that it gives
+   twice and an input that is a result are, and it frees inputs itself (gone[i]: it has freed input i). */
+static void opdi_aoti_free_boxes(void **boxes, size_t count, const bool *gone, size_t ninputs) {
+    for (size_t i = 0; i < count; i++) {
+        if (i < ninputs && gone[i]) { boxes[i] = NULL; }
+        for (size_t k = 0; k < i && boxes[i]; k++) {
+            if (boxes[k] == boxes[i]) { boxes[i] = NULL; }
+        }
+    }
+    for (size_t i = 0; i < count; i++) { (void)opdi_aoti_free_handle(boxes[i]); }
+}
 static void opdi_aoti_call(opd_aoti *model, void **inputs, void **outputs) {
     opdi_aoti_run_fn run;
     opdi_aoti_frame frame;
@@ -3852,12 +3863,10 @@ int opd_aoti_run(opd_aoti *model, opd_tensors inputs, opd_tensor **outputs, int 
         rc = opd_ok() ? 0 : -1;
     }
     for (size_t i = 0; i < model->noutputs && rc == 0; i++) {
-        outputs[i] = opdi_aoti_unbox(model, results[i]);
-        rc = outputs[i] ? 0 : -1;
+        outputs[i] = results[i] ? opdi_aoti_unbox(model, results[i]) : NULL;
+        rc = outputs[i] || !results[i] ? 0 : -1;
     }
-    for (size_t i = 0; boxes && gone && i < model->ninputs + model->noutputs; i++) {
-        if (i >= model->ninputs || !gone[i]) { (void)opdi_aoti_free_handle(boxes[i]); }
-    }
+    if (boxes && gone) { opdi_aoti_free_boxes(boxes, model->ninputs + model->noutputs, gone, model->ninputs); }
     for (size_t i = 0; rc && i < model->noutputs; i++) { outputs[i] = NULL; }
     free(boxes);
     free(gone);

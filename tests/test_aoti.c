@@ -82,6 +82,40 @@ TEST(runs) {
     opd_aoti_free(model);
     opd_aoti_free(NULL);
 }
+/* Results that are one handle, an input's, a constant's or none. */
+static void check_handles(opd_aoti *model) {
+    static const float x[6] = {1, 2, 3, -4, 5, -6}, made[6] = {1, 2, 3, 4, 5, 6}, weight[9] = {1, 0, 0, 0, 2, 0, 0, 0, 3}, number = 24;
+    const float *const wants[][2] = {{made, made}, {x, x}, {x, made}, {x, x}, {&number, made}, {NULL, made}, {NULL, NULL},
+                                     {weight, weight}, {weight, weight}};
+    opd_tensor *out[2];
+    for (int run = 0; run < 3; run++) {
+        for (int what = 20; what < 29; what++) {
+            OPD_SCOPED;
+            CHECK_INT(ask(model, what, out), what == 26 ? -1 : 2);
+            if (what == 26) { CHECK_ERROR(OPD_ERROR_KERNEL, "opd_aoti_run"); }
+            CHECK_OK();
+            for (int i = 0; i < 2; i++) {
+                const float *const want = wants[what - 20][i];
+                CHECK((out[i] == NULL) == (want == NULL));
+                if (want == &number) { CHECK_INT(opd_item_i64(out[i]), 24); }
+                else if (want) { check_numbers(out[i], want, want == weight ? 9 : 6); }
+            }
+            if (what == 20 || what == 21) {       /* one tensor: what is written into one result is in the other */
+                (void)opd_fill_(out[1], OPD_V(7));
+                CHECK_NEAR(opd_data_f32(out[0])[3], 7, 0);
+            }
+        }
+    }
+    CHECK_INT(ask(model, 0, out), 2);
+    CHECK_OK();
+}
+TEST(handles_that_are_given_back) {
+    opd_aoti *model = model_of("plain", "");
+    if (!model && opd_ok()) { SKIP("no compiler"); }
+    CHECK_OR_RETURN(model != NULL);
+    check_handles(model);
+    opd_aoti_free(model);
+}
 /* As C++, with exceptions. */
 TEST(exceptions) {
     const char *path = library_of("aoti/model.c", "exceptions", true, "");
@@ -93,6 +127,7 @@ TEST(exceptions) {
     CHECK_OR_RETURN(model != NULL);
     check_runs(model);
     check_failures_in(model);
+    check_handles(model);
     opd_aoti_free(model);
 }
 TEST(results_stay) {
