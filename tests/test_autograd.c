@@ -375,10 +375,10 @@ TEST(formulas_right_and_wrong) {
     CHECK_STR(opd_tensor_grad_fn(y), "SquareBackward0");
     CHECK_INT(opd_tensor_set_grad(x, NULL), 0);
     for (mode = 1; mode <= 7; mode++) {
-        static const char *const text[] = {"", "the formula is ill", "gives NULL as gradient of argument 0", "returned an invalid gradient at index 0",
-                                           "the formula of SquareBackward0 failed without saying why", "", "argument 9", ""};
+        static const char *const text[] = {"", "the formula is ill", "", "returned an invalid gradient at index 0",
+                                           "the formula of SquareBackward0 failed without saying why", "incorrect number of gradients (expected 1, got 0)", "argument 9", ""};
         int rc = opd_backward(opd_sum(OPD_CALL(op, x)));
-        if (mode == 5) { CHECK_INT(rc, 0); CHECK(opd_tensor_grad(x) == NULL); continue; }
+        if (mode == 2) { CHECK_INT(rc, 0); CHECK(opd_tensor_grad(x) == NULL); continue; }
         if (mode == 7) { CHECK_INT(rc, 0); CHECK_NEAR(opd_data_f64(opd_tensor_grad(x))[2], 6, 0); continue; }
         CHECK_INT(rc, -1);
         CHECK_ERROR(mode == 1 ? OPD_ERROR_USER : OPD_ERROR_AUTOGRAD, text[mode]);
