@@ -612,6 +612,13 @@ check_wrong_arguments() {
             *) [ "$(wc -l <"$tmp/wrong.txt")" -le 14 ] || echo "$call: $(wc -l <"$tmp/wrong.txt") lines of error" ;;
         esac
     done
+    for type in 'std::vector<int64_t>' 'std::string' 'const opd_ints &' 'short'; do      # arguments of C++ functions
+        printf '#include "opdispatch.h"\n#include <string>\n#include <vector>\ntypedef %s T;\n' "$type" >"$tmp/wrong.cpp"
+        printf 'static opd_tensor *f(opd_tensor *x, T) { return x; }\nOPD_FUNCTION(f_fn, f, opd_tensor *, opd_tensor *, T)\n' >>"$tmp/wrong.cpp"
+        $CXX -std=c++11 -w -fsyntax-only $inc "$tmp/wrong.cpp" >"$tmp/wrong.txt" 2>&1 && echo "OPD_FUNCTION takes $type"
+        grep -q 'OPD_FUNCTION: no operator has an argument or a result of this type: take double' "$tmp/wrong.txt" ||
+            sed "s|^|$type: |" "$tmp/wrong.txt" | head -n 4
+    done
 }
 # A debugger steps from opd_add into its loop, and through a backward formula: each line that it shows is text.  The call
 # is the second, as the first one registers the operators.

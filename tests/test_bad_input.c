@@ -118,8 +118,8 @@ TEST(lists_of_nothing) {
     CHECK(opd_hstack(opd_tensors_of(NULL, 0)) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "hstack expects a non-empty TensorList");
     CHECK(opd_cat(opd_tensors_of(NULL, 2)) == NULL);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "aten::cat() Expected a value of type 'List[Tensor]' for argument 'tensors' but an "
-                "element is None");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "aten::cat() Expected a value of type 'Tensor[]' for argument 'tensors' but an "
+                "element is NULL");
     CHECK(opd_cat(OPD_TENSORS(x, NULL)) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "argument 'tensors'");
     CHECK(opd_cat(opd_tensors_of(&x, -1)) == NULL);

@@ -444,7 +444,7 @@ TEST(no_tensor_arguments) {
     one[0] = NULL;
     empty = opd_value_tensors(one, 1);
     CHECK(opd_call_all(op, NULL, &empty, 1) == -1);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "an element is None");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "an element is NULL");
     opd_library_close(c);
     opd_library_close(d);
 }
@@ -1130,9 +1130,9 @@ TEST(coercions) {
     NOT(b, opd_value_int(2), "Expected a value of type 'bool' for argument 'x' but instead found type 'int'");
     NOT(t, opd_value_str("x"), "see::t() Expected a value of type 'Tensor' for argument 'x' but instead found type 'str'.\nPosition: 0\n"
         "Value: \"x\"\nDeclaration: see::t(Tensor x) -> ()");
-    NOT(t, opd_value_none(), "found type 'NoneType'");
+    NOT(t, opd_value_none(), "found NULL (a call that fails gives NULL");
     NOT(i, opd_value_float(1), "Expected a value of type 'int' for argument 'x' but instead found type 'float'");
-    NOT(i, opd_value_none(), "'NoneType'");
+    NOT(i, opd_value_none(), "found NULL (OPD_NONE), which only an optional argument may be");
     NOT(f, opd_value_str("1"), "'float'");
     NOT(l, opd_value_floats(f2, 2), "'List[float]'");
     NOT(l, opd_value_int(4), "Expected a value of type 'int[]' for argument 'x' but instead found type 'int'");
@@ -1150,7 +1150,7 @@ TEST(coercions) {
 
 TEST(null_for_a_required_tensor) {
     CHECK(opd_add(NULL, cpu1()) == NULL);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "aten::add.Tensor() Expected a value of type 'Tensor' for argument 'self' but instead found type 'NoneType'");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "aten::add.Tensor() Expected a value of type 'Tensor' for argument 'self' but instead found NULL (a call that fails gives NULL");
     CHECK(opd_add(cpu1(), NULL) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "argument 'other'");
 }
@@ -1182,7 +1182,7 @@ TEST(null_tensors_in_values) {
     args[1] = args[0];
     args[2] = opd_value_int(1);
     CHECK(opd_call_op(add, args, 3) == NULL);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "aten::add.Tensor() Expected a value of type 'Tensor' for argument 'self' but instead found type 'NoneType'");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "aten::add.Tensor() Expected a value of type 'Tensor' for argument 'self' but instead found NULL (a call that fails gives NULL");
     args[0] = opd_value_tensor(cpu1());
     CHECK_INT(opd_call_all(add, rets, args, 2), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "argument 'other'");
@@ -1510,7 +1510,7 @@ TEST(handles_after_undefine) {
     CHECK_INT(opd_call_all(op, NULL, &v, 1), 0);
     see_end();
     CHECK_INT(opd_call_all(op, NULL, &v, 1), -1);
-    CHECK_ERROR(OPD_ERROR_NOT_FOUND, "the operator see::gone is not defined (any more)");
+    CHECK_ERROR(OPD_ERROR_NOT_FOUND, "the operator see::gone is not defined any more: its library was closed");
     kw.name = "a";
     kw.value = v;
     CHECK_INT(opd_call_keywords(op, NULL, NULL, 0, &kw, 1), -1);

@@ -158,7 +158,7 @@ TEST(calls_at_a_key_that_lack_what_its_kernel_reads) {
     none[0] = NULL;
     v = opd_value_tensors(none, 1);
     CHECK_INT(opd_call_at(opd_find("aten::column_stack"), "CPU", &r, &v, 1), -1);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "an element is None");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "an element is NULL");
     v = opd_value_tensor(opd_tensor_new_on(OPD_INTS(3), OPD_FLOAT32, opd_device_of(OPD_META, -1)));
     CHECK_INT(opd_call_at(opd_find("aten::ceil"), "CPU", &r, &v, 1), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "a call at CPU with a tensor of the meta device");

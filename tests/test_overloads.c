@@ -204,7 +204,7 @@ TEST(overloads_none_in_a_list) {
     CHECK_STR(r.u.s, "all");
     v.n = 2;
     CHECK_INT(opd_call_all(opd_find("rz::some.all"), &r, &v, 1), -1);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "Expected a value of type 'List[Tensor]' for argument 'x' but an element is None");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "Expected a value of type 'Tensor[]' for argument 'x' but an element is NULL");
     opd_library_close(lib);
 }
 

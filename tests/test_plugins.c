@@ -358,7 +358,9 @@ TEST(handles_stay_valid) {
     opd_value v = opd_value_tensor(leaf());
     CHECK_INT(opd_library_unload(p), 0);
     CHECK(!opd_call_op(op, &v, 1));
-    CHECK_ERROR(OPD_ERROR_NOT_FOUND, "is not defined (any more)");
+    CHECK_ERROR(OPD_ERROR_NOT_FOUND, "the operator plug::twice is not defined any more: its plug-in was unloaded (opd_library_unload)");
+    CHECK(!opd_find("plug::twice"));
+    CHECK_ERROR(OPD_ERROR_NOT_FOUND, "the operator plug::twice is not defined any more: its plug-in was unloaded (opd_library_unload)");
     p = load_twice();
     CHECK(opd_find("plug::twice") == op && opd_call_op(op, &v, 1) != NULL);
     opd_scope_close(&scope);

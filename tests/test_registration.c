@@ -926,7 +926,7 @@ TEST(what_has_no_kernel_says_so) {
     CHECK((set = opd_overloads_find("card::bare")) != NULL);
     opd_library_close(lib);
     CHECK_INT(opd_overloads_call(set, NULL, &v, 1, NULL, 0), -1);
-    CHECK_ERROR(OPD_ERROR_NOT_FOUND, "card::bare() has no overload that is defined (any more)");
+    CHECK_ERROR(OPD_ERROR_NOT_FOUND, "card::bare() has no overload that is defined any more: the libraries of all have been closed or unloaded");
     CHECK_INT(opd_key_parse("Batched"), OPD_KEY_INVALID);
     CHECK_ERROR(OPD_ERROR_NOT_FOUND, "could not parse dispatch key: Batched; batching rules are registered at FuncTorchBatched");
     CHECK_INT(opd_key_parse("Math"), OPD_KEY_INVALID);
@@ -968,7 +968,7 @@ TEST(many_operators) {
         for (i = 0; i < MANY; i++) { CHECK(opd_op_schema(many_ops[i]) == NULL); }
         CHECK(opd_overloads_at(set, 0) == NULL);
         CHECK(OPD_CALL(many_ops[0], 1) == NULL);
-        CHECK_ERROR(OPD_ERROR_NOT_FOUND, "the operator many::op0 is not defined (any more)");
+        CHECK_ERROR(OPD_ERROR_NOT_FOUND, "the operator many::op0 is not defined any more: its library was closed (opd_library_close)");
         CHECK(opd_memory_stats().live - before < (int64_t)MANY * 450);           /* what handles need, of 1,700 */
     }
 }

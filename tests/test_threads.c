@@ -233,7 +233,7 @@ TEST(kernel_that_undoes_its_own_operator) {
     CHECK_INT(unmade, 1);
     CHECK_INT(opd_registry_stats().retired, 0);
     CHECK_INT(opd_call_all(op, &v, &v, 1), -1);
-    CHECK_ERROR(OPD_ERROR_NOT_FOUND, "is not defined (any more)");
+    CHECK_ERROR(OPD_ERROR_NOT_FOUND, "is not defined any more: its library was closed (opd_library_close)");
 }
 
 static int k_redefines(opd_call *call) {
