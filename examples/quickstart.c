@@ -10,7 +10,7 @@
 /* Shapes only: this is what runs on the meta device.  opd_result gives the result tensor (or the out= one, or self). */
 static opd_tensor *myadd_result(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *other = opd_arg_tensor(call, 1);
-    if (opd_ndim(self) != opd_ndim(other) || opd_numel(self) != opd_numel(other)) {
+    if (!opd_is_same_size(self, other).u.i) {
         opd_fail(OPD_ERROR_SHAPE, "self and other must have the same sizes");
         return NULL;
     }
@@ -18,15 +18,29 @@ static opd_tensor *myadd_result(opd_call *call) {
 }
 static int myadd_fake(opd_call *call) { return myadd_result(call) ? 0 : -1; }
 
-/* The kernel: float32, contiguous. */
-static int myadd_cpu(opd_call *call) {
-    opd_tensor *out = myadd_result(call);
-    opd_tensor *a = opd_contiguous(opd_arg_tensor(call, 0)), *b = opd_contiguous(opd_arg_tensor(call, 1));
-    const float *x = opd_data_f32(a), *y = opd_data_f32(b);      /* an error for another dtype */
-    float *o = opd_data_f32(out);
+/* The kernel: float32 and float64, of contiguous tensors. */
+static int myadd_f64(opd_tensor *out, opd_tensor *a, opd_tensor *b) {
+    const double *x = opd_data_f64(a), *y = opd_data_f64(b);
+    double *o = opd_data_f64(out);
     if (!opd_ok()) { return -1; }
     for (int64_t i = 0; i < opd_numel(out); i++) { o[i] = x[i] + y[i]; }
-    return opd_return_tensor(call, out);
+    return 0;
+}
+static int myadd_cpu(opd_call *call) {
+    opd_tensor *out = myadd_result(call), *to = opd_contiguous(out);   /* out= may have other strides */
+    opd_tensor *a = opd_contiguous(opd_arg_tensor(call, 0)), *b = opd_contiguous(opd_arg_tensor(call, 1));
+    const float *x, *y;
+    float *o;
+    if (opd_ok() && opd_dtype(out) == OPD_FLOAT64) {
+        if (myadd_f64(to, a, b)) { return -1; }
+    } else {
+        x = opd_data_f32(a);                      /* NULL, with an error, for another dtype */
+        y = opd_data_f32(b);
+        o = opd_data_f32(to);
+        if (!opd_ok()) { return -1; }
+        for (int64_t i = 0; i < opd_numel(out); i++) { o[i] = x[i] + y[i]; }
+    }
+    return opd_data(to) == opd_data(out) || opd_copy_(out, to) ? 0 : -1;
 }
 
 /* The derivative: both arguments get the gradient of the result. */
@@ -51,11 +65,12 @@ OPD_LIBRARY(myops, lib) {
     opd_define(lib, &(opd_op_desc){
         .schema = "myadd(Tensor self, Tensor other) -> Tensor",
         .cpu = myadd_cpu, .fake = myadd_fake, .backward = myadd_backward,
-        .inplace = "myadd_", .out = "myadd.out",
+        .inplace = "myadd_", .out = "myadd.out", .vmap = OPD_BATCH_LOOP,
     });
     opd_def(lib, "byhand(Tensor self, Tensor other) -> Tensor");       /* the two-step form */
 }
 OPD_LIBRARY_IMPL(myops, CPU, lib) { opd_impl(lib, "byhand", myadd_cpu); }
+OPD_LIBRARY_IMPL(myops, Meta, lib) { opd_impl(lib, "byhand", myadd_fake); }
 OPD_LIBRARY_IMPL(myops, Autograd, lib) { opd_impl(lib, "byhand", byhand_autograd); }
 
 int main(void) {

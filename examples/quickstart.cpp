@@ -6,7 +6,7 @@
 
 static opd_tensor *myadd_result(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *other = opd_arg_tensor(call, 1);
-    if (opd_ndim(self) != opd_ndim(other) || opd_numel(self) != opd_numel(other)) {
+    if (!opd_is_same_size(self, other).u.i) {
         opd_fail(OPD_ERROR_SHAPE, "self and other must have the same sizes");
         return nullptr;
     }
@@ -14,14 +14,22 @@ static opd_tensor *myadd_result(opd_call *call) {
 }
 static int myadd_fake(opd_call *call) { return myadd_result(call) ? 0 : -1; }
 
+static int myadd_f64(opd_tensor *out, opd_tensor *a, opd_tensor *b) {
+    const double *x = opd_data_f64(a), *y = opd_data_f64(b);
+    double *o = opd_data_f64(out);
+    if (!opd_ok()) { return -1; }
+    for (int64_t i = 0; i < opd_numel(out); i++) { o[i] = x[i] + y[i]; }
+    return 0;
+}
 static int myadd_cpu(opd_call *call) {
     opd_tensor *out = myadd_result(call);
     opd_tensor *a = opd_contiguous(opd_arg_tensor(call, 0)), *b = opd_contiguous(opd_arg_tensor(call, 1));
-    const float *x = opd_data_f32(a), *y = opd_data_f32(b);
+    if (opd_ok() && opd_dtype(out) == OPD_FLOAT64) { return myadd_f64(out, a, b); }
+    const float *x = opd_data_f32(a), *y = opd_data_f32(b);      // nullptr, with an error, for another dtype
     float *o = opd_data_f32(out);
     if (!opd_ok()) { return -1; }
     for (int64_t i = 0; i < opd_numel(out); i++) { o[i] = x[i] + y[i]; }
-    return opd_return_tensor(call, out);
+    return 0;
 }
 
 static int myadd_backward(opd_backward_call *bw) {
@@ -36,6 +44,7 @@ OPD_LIBRARY(myops, lib) {
     d.cpu = myadd_cpu;
     d.fake = myadd_fake;
     d.backward = myadd_backward;
+    d.vmap = OPD_BATCH_LOOP;
     opd_define(lib, &d);
 }
 

@@ -9,7 +9,7 @@ set -u
 names='macros_visible symbols symbols_cxx included_twice other_places beside_dlpack two_files cxx_with_c_implementation
 cxx_implementation steps no_everything wrong_arguments fast_math
 std11_c_implementation std11_c_declarations std11_cxx_implementation std11_cxx_declarations'
-[ -n "${RUN_AGAIN:-}" ] || names="contents rooms calls_up pragmas includes macro_names foreign_names function_length macro_functions line_length dialect short_names wrappers left_out recipes build_lines tcc static_in_two_files no_threads no_simd no_cache core_alone families tools parts $names"
+[ -n "${RUN_AGAIN:-}" ] || names="contents rooms calls_up pragmas includes macro_names foreign_names function_length macro_functions line_length dialect short_names wrappers left_out recipes documents build_lines tcc static_in_two_files no_threads no_simd no_cache core_alone families tools parts $names"
 
 if [ "${1:-}" = --list ]; then printf '%s\n' $names; exit 0; fi
 only=${1:-}
@@ -309,6 +309,12 @@ check_build_lines() {
 check_recipes() {
     if ! command -v python3 >/dev/null 2>&1; then echo "SKIP: no python3"; return; fi
     python3 "$root/tests/recipes.py" --cc "$quickest_c" 2>&1 | head -n 12
+}
+# The programs of the documents, as they stand there; their operators by opd_opcheck and opd_gradcheck.
+check_documents() {
+    if ! command -v python3 >/dev/null 2>&1; then echo "SKIP: no python3"; return; fi
+    fails $quick_c -O0 -w $inc -c "$tmp/implementation.c" -o "$tmp/documents.o"
+    python3 "$root/tests/documents.py" --cc "$quick_c" --cxx "$quick_cxx" --object "$tmp/documents.o" 2>&1 | head -n 24
 }
 # Typed functions, cards and schemas say the same: of names alone everything is printed as it is here.
 check_wrappers() {

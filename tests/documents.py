@@ -1,0 +1,215 @@
+#!/usr/bin/env python3
+"""Runs the programs of the documents as they stand there: the manual's QUICK START, README.md, examples/guide.md and
+examples/coming-from.md; and examples/quickstart.  Operators that a program defines are put through opd_opcheck and, where
+they have a derivative, through opd_gradcheck and opd_gradgradcheck, with float64 and where they take it float32, and what
+a program prints has to stand in its document.
+
+usage: python3 tests/documents.py [--cc CC] [--cxx CXX] [--object FILE]     FILE: the implementation, compiled
+"""
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+CHECKS = r'''
+#undef main
+#include <stdio.h>
+#include <string.h>
+static int document_call(void *op, opd_tensor *const *in, int n, opd_tensor **out) {
+    opd_value args[8];
+    int i;
+    for (i = 0; i < n; i++) { args[i] = opd_value_tensor(in[i]); }
+    out[0] = opd_call_op((opd_op *)op, args, n);
+    return out[0] ? 1 : -1;
+}
+static int document_say(const opd_op *op, const char *what) {
+    if (opd_ok()) { return 0; }
+    printf("FAIL %s: %s: %s\n", opd_op_name(op), what, opd_error_message());
+    opd_error_clear();
+    return 1;
+}
+/* Tensors alone are arguments that a check can make up. */
+static int document_check(opd_op *op, opd_scalar_type dtype) {
+    const int n = opd_schema_nargs(opd_op_schema(op));
+    const bool pure = !opd_schema_is_mutable(opd_op_schema(op));
+    opd_tensor *in[8], *rows[8];
+    opd_value args[8];
+    int i, bad = 0;
+    for (i = 0; i < n; i++) {
+        in[i] = opd_randn(OPD_INTS(2, 3), dtype);
+        rows[i] = opd_t(opd_randn(OPD_INTS(3, 2), dtype));      /* columns side by side */
+        if (pure) { in[i] = opd_tensor_set_requires_grad(in[i], true); }
+        args[i] = opd_value_tensor(in[i]);
+    }
+    if (document_say(op, "arguments")) { return 1; }
+    (void)opd_opcheck(op, args, n, NULL);
+    bad += document_say(op, "opd_opcheck");
+    for (i = 0; i < n; i++) { args[i] = opd_value_tensor(rows[i]); }
+    (void)opd_opcheck(op, args, n, NULL);
+    bad += document_say(op, "opd_opcheck of transposed tensors");
+    for (i = 0; i < n; i++) { args[i] = opd_value_tensor(in[i]); }
+    if (pure && dtype == OPD_FLOAT64 && !DOCUMENT_CONSTANT) {
+        (void)opd_gradcheck(document_call, op, in, n, NULL);
+        bad += document_say(op, "opd_gradcheck");
+        (void)opd_gradgradcheck(document_call, op, in, n, NULL, NULL);
+        bad += document_say(op, "opd_gradgradcheck");
+    }
+    if (n > 1 && pure) {                          /* other sizes are an error, and nothing is read behind an end */
+        args[1] = opd_value_tensor(opd_randn(OPD_INTS(3, 2), dtype));
+        if (opd_call_op(op, args, n)) {
+            printf("FAIL %s takes [2, 3] and [3, 2]\n", opd_op_name(op));
+            bad++;
+        }
+        opd_error_clear();
+    }
+    return bad;
+}
+static int document_main(void);
+int main(void) {
+    opd_op *ops[64];
+    opd_op *op;
+    int bad = 0, count = 0, i;
+    for (op = opd_op_next(NULL); op; op = opd_op_next(op)) {
+        const char *name = opd_op_name(op);
+        if (count < 64 && (strncmp(name, "my::", 4) == 0 || strncmp(name, "myops::", 7) == 0)) { ops[count++] = op; }
+    }
+    if (count != DOCUMENT_OPERATORS) { printf("FAIL: %d operators, not %d; %s\n", count, DOCUMENT_OPERATORS, opd_error_message()); bad++; }
+    opd_log_set(NULL, NULL);
+    for (i = 0; i < count; i++) {
+        OPD_SCOPE { bad += document_check(ops[i], OPD_FLOAT64); }
+        if (DOCUMENT_FLOATS) { OPD_SCOPE { bad += document_check(ops[i], OPD_FLOAT32); } }
+    }
+    printf("program:\n");
+    (void)fflush(stdout);
+    return document_main() || bad;
+}
+'''
+
+
+def read(name):
+    with open(os.path.join(ROOT, name)) as f:
+        return f.read()
+
+
+def quick_start(header):
+    """The program below QUICK START IN C in the manual."""
+    at = header.index('   QUICK START IN C\n')
+    lines = []
+    for line in header[at:].split('\n')[1:]:
+        if line.strip() and not line.startswith(' ' * 9):
+            break
+        lines.append(line[9:])
+    return '\n'.join(lines)
+
+
+def blocks(text):
+    """The blocks of C of a document."""
+    return [b for b in re.findall(r'^```c\n(.*?)^```$', text, re.M | re.S)]
+
+
+def only(found, what):
+    if len(found) != 1:
+        sys.exit('%d blocks of the documents have %s' % (len(found), what))
+    return found[0]
+
+
+def halves(block):
+    """Functions of a block, and its statements."""
+    functions = ''.join(re.findall(r'^static .*?^}\n', block, re.M | re.S))
+    return functions, re.sub(r'^static .*?^}\n', '', block, flags=re.M | re.S)
+
+
+def programs():
+    """(name, source, document, number of operators, whether they take float32, whether they have no derivative)"""
+    header, readme, guide, coming = (read(n) for n in ('opdispatch.h', 'README.md', 'examples/guide.md',
+                                                       'examples/coming-from.md'))
+    quick = read('examples/quickstart.c').replace('"../opdispatch.h"', '"opdispatch.h"')
+    kernels = quick[:quick.index('OPD_LIBRARY(myops, lib)')]
+    yield 'QUICK START', '#include "opdispatch.h"\n' + quick_start(header), None, 1, False, False
+    yield 'examples/quickstart.c', quick, None, 4, True, False
+    yield 'examples/quickstart.cpp', read('examples/quickstart.cpp').replace('"../opdispatch.h"', '"opdispatch.h"'), None, 1, True, False
+    ours = [b for b in blocks(readme) if 'int main' in b]
+    for block in ours:
+        yield 'README.md', block, readme, 1, True, False
+    block = only([b for b in blocks(readme) if 'opd_autograd_register' in b], 'opd_autograd_register')
+    yield ('README.md, in two steps', kernels +
+           'static int myadd_setup(opd_context *ctx) { (void)ctx; return 0; }\n' + block +
+           'int main(void) { return opd_finish(); }\n', None, 1, True, False)
+    for block in blocks(coming):
+        if '#include "opdispatch.h"' in block:
+            count = 1 if 'OPD_LIBRARY' in block else 0
+            yield 'examples/coming-from.md', block, coming, count, True, 'OPD_NOT_DIFFERENTIABLE' in block
+    checks = only([b for b in blocks(guide) if 'opd_gradcheck(f' in b], 'opd_gradcheck')
+    functions, statements = halves(checks)
+    opcheck = only([b for b in blocks(guide) if 'opd_opcheck(opd_find("myops::myadd")' in b], 'opd_opcheck')
+    library = quick[quick.index('OPD_LIBRARY(myops, lib)'):quick.index('int main')]
+    yield ('examples/guide.md', kernels + library + functions + '''
+int main(void) {
+    OPD_SCOPE {
+        opd_tensor *x = opd_randn(OPD_INTS(2, 3), OPD_FLOAT64), *y = opd_randn(OPD_INTS(2, 3), OPD_FLOAT64), *inputs[2];
+        inputs[0] = opd_tensor_set_requires_grad(opd_clone(x), true);
+        inputs[1] = opd_tensor_set_requires_grad(opd_clone(y), true);
+''' + statements + opcheck + '    }\n    return opd_finish();\n}\n', None, 4, True, False)
+    scaled = only([b for b in blocks(guide) if 'OPD_FUNCTION(scaled_op' in b], 'OPD_FUNCTION')
+    before, after = scaled.split('...\n')
+    yield ('examples/guide.md, a C function', '#include "opdispatch.h"\n#include <stdio.h>\n' + before +
+           'OPD_LIBRARY(maths, lib) {\n' + after + '}\nint main(void) {\n    static opd_op *op;\n'
+           '    printf("%g\\n", opd_call_value(OPD_OP(&op, "maths::scaled"), (opd_value[]){OPD_V(2.5), OPD_V(4)}, 2).u.d);\n'
+           '    return opd_finish();\n}\n', None, 0, True, False)
+
+
+def run(name, source, document, operators, floats, constant, args, folder):
+    """What is wrong with a program, or None."""
+    cxx = name.endswith('.cpp')
+    source = source.replace('#define OPDISPATCH_IMPLEMENTATION', '', 1) if args.object else source
+    source = re.sub(r'^int main\((void)?\)', 'static int document_main(void)', source, count=1, flags=re.M)
+    if 'document_main' not in source:
+        return 'it has no main'
+    path = os.path.join(folder, 'program.cpp' if cxx else 'program.c')
+    with open(path, 'w') as f:
+        f.write('#define DOCUMENT_OPERATORS %d\n#define DOCUMENT_FLOATS %d\n#define DOCUMENT_CONSTANT %d\n' %
+                (operators, floats, bool(constant)))
+        f.write(source + CHECKS)
+    compiler = (args.cxx.split() + ['-std=c++11']) if cxx else args.cc.split()
+    build = compiler + ['-O0', '-w', '-I' + ROOT, path, '-o', os.path.join(folder, 'program')]
+    done = subprocess.run(build + ([args.object] if args.object else []) + ['-lm', '-lpthread', '-ldl'],
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    if done.returncode:
+        return done.stdout.decode(errors='replace')[:1500]
+    done = subprocess.run([os.path.join(folder, 'program')], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    said = done.stdout.decode(errors='replace')
+    if done.returncode or 'FAIL' in said:
+        return 'status %d: %s' % (done.returncode, said[:1500])
+    for line in said.split('program:\n')[-1].split('\n'):
+        if document and line not in document:
+            return 'it prints what the document does not say: ' + line
+    return None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--cc', default=os.environ.get('CC', 'cc'))
+    parser.add_argument('--cxx', default=os.environ.get('CXX', 'c++'))
+    parser.add_argument('--object')
+    args = parser.parse_args()
+    if args.object:
+        args.object = os.path.abspath(args.object)
+    count = wrong = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for name, *rest in programs():
+            what = run(name, *rest, args, folder)
+            count += 1
+            if what:
+                print('%s: %s' % (name, what))
+                wrong += 1
+    if count < 10:
+        sys.exit('only %d programs' % count)
+    return 1 if wrong else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
