@@ -9,7 +9,7 @@ set -u
 names='macros_visible symbols symbols_cxx included_twice other_places beside_dlpack two_files cxx_with_c_implementation
 cxx_implementation steps no_everything wrong_arguments fast_math
 std11_c_implementation std11_c_declarations std11_cxx_implementation std11_cxx_declarations'
-[ -n "${RUN_AGAIN:-}" ] || names="contents rooms calls_up pragmas includes macro_names foreign_names function_length macro_functions line_length dialect short_names wrappers left_out recipes documents build_lines tcc static_in_two_files no_threads no_simd no_cache core_alone families tools parts $names"
+[ -n "${RUN_AGAIN:-}" ] || names="contents rooms calls_up pragmas includes macro_names foreign_names function_length macro_functions line_length dialect short_names wrappers left_out recipes documents checked build_lines tcc static_in_two_files no_threads no_simd no_cache core_alone families tools parts $names"
 
 if [ "${1:-}" = --list ]; then printf '%s\n' $names; exit 0; fi
 only=${1:-}
@@ -315,6 +315,55 @@ check_documents() {
     if ! command -v python3 >/dev/null 2>&1; then echo "SKIP: no python3"; return; fi
     fails $quick_c -O0 -w $inc -c "$tmp/implementation.c" -o "$tmp/documents.o"
     python3 "$root/tests/documents.py" --cc "$quick_c" --cxx "$quick_cxx" --object "$tmp/documents.o" 2>&1 | head -n 24
+}
+# With OPD_CHECKED a kernel that asks for data in its loop, of another dtype or of nothing, ends in an error.
+check_checked() {
+    cat >"$tmp/checked.c" <<'TEXT'
+#define OPDISPATCH_IMPLEMENTATION
+#include "opdispatch.h"
+#include <stdio.h>
+#include <string.h>
+static int twice(opd_call *call) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *y = opd_result(call, 0, opd_sizes(x), opd_ndim(x), opd_dtype(x));
+    for (int64_t i = 0; i < opd_numel(x); i++) { opd_data_f32(y)[i] = 2 * opd_data_f32(x)[i]; }
+    return opd_return_tensor(call, y);
+}
+static int nothing(opd_call *call) {
+    int64_t *to = opd_data_i64(NULL);
+    bool *from = opd_data_bool(opd_arg_tensor(call, 0));
+    for (int64_t i = 0; i < 10; i++) { to[i] = from[i]; }
+    return opd_return_tensor(call, opd_clone(opd_arg_tensor(call, 0)));
+}
+OPD_LIBRARY(m, lib) {
+    opd_def(lib, "twice(Tensor x) -> Tensor");
+    opd_impl_key(lib, "twice", "CompositeExplicitAutograd", twice, NULL, NULL);
+    opd_def(lib, "nothing(Tensor x) -> Tensor");
+    opd_impl_key(lib, "nothing", "CPU", nothing, NULL, NULL);
+}
+static void fails(const char *name, opd_tensor *x, const char *why) {
+    opd_tensor *y = OPD_CALL(opd_find(name), x);
+    if (y || !strstr(opd_error_message(), why)) { printf("%s: %s, not %s\n", name, opd_error_message(), why); }
+    opd_error_clear();
+}
+int main(void) {
+    OPD_USE_LIBRARY(m);
+    OPD_SCOPE {
+        opd_tensor *x = opd_ones(OPD_INTS(3), OPD_FLOAT32), *meta;
+        if (opd_data_f32(OPD_CALL(opd_find("m::twice"), x))[2] != 2) { printf("it does not compute\n"); }
+        fails("m::twice", opd_ones(OPD_INTS(2), OPD_FLOAT64), "m::twice: opd_data_f32: the tensor of sizes [2] has dtype float64, not float32");
+        fails("m::twice", opd_ones(OPD_INTS(1000, 1000), OPD_FLOAT16), "has dtype float16");
+        fails("m::twice", opd_ones(OPD_INTS(700, 1000), OPD_BOOL), "has dtype bool");
+        meta = opd_tensor_new_on(OPD_INTS(500000), OPD_FLOAT32, opd_device_of(OPD_META, -1));
+        fails("m::twice", meta, "has no data to read");
+        if (opd_data(meta)) { printf("a meta tensor has data\n"); }
+        fails("m::nothing", x, "m::nothing: the data of a NULL tensor was asked for");
+    }
+    return opd_finish();
+}
+TEXT
+    fails $quickest_c -DOPD_CHECKED -O0 $inc "$tmp/checked.c" -o "$tmp/checked" -lm -lpthread
+    fails "$tmp/checked"
+    "$tmp/checked" 2>&1 | head -n 4
 }
 # Typed functions, cards and schemas say the same: of names alone everything is printed as it is here.
 check_wrappers() {

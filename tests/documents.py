@@ -154,6 +154,14 @@ int main(void) {
         inputs[0] = opd_tensor_set_requires_grad(opd_clone(x), true);
         inputs[1] = opd_tensor_set_requires_grad(opd_clone(y), true);
 ''' + statements + opcheck + '    }\n    return opd_finish();\n}\n', None, 4, True, False)
+    kernel = only([b for b in blocks(guide) if 'static int doubled(' in b], 'a kernel')
+    yield ('examples/guide.md, a kernel', '#include "opdispatch.h"\n' + kernel + '''
+OPD_LIBRARY(my, lib) {
+    opd_define(lib, &(opd_op_desc){.schema = "doubled(Tensor x) -> Tensor", .cpu = doubled, .fake = doubled,
+                                   .backward = OPD_NOT_DIFFERENTIABLE, .vmap = OPD_BATCH_POINTWISE});
+}
+int main(void) { return opd_finish(); }
+''', None, 1, False, True)
     scaled = only([b for b in blocks(guide) if 'OPD_FUNCTION(scaled_op' in b], 'OPD_FUNCTION')
     before, after = scaled.split('...\n')
     yield ('examples/guide.md, a C function', '#include "opdispatch.h"\n#include <stdio.h>\n' + before +
