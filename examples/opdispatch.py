@@ -27,6 +27,7 @@ import collections
 import collections.abc
 import contextlib
 import ctypes
+import functools
 import inspect
 import itertools
 import numbers
@@ -427,7 +428,7 @@ class Size(tuple):
 # ---- schemas ---------------------------------------------------------------------------------------------------------
 
 _Type = collections.namedtuple("_Type", "kind element")      # "?" and "[]" have an element, a name has none
-_Arg = collections.namedtuple("_Arg", "name type keyword_only written default")
+_Arg = collections.namedtuple("_Arg", "name type keyword_only written default label")
 
 
 def _split(text, at):
@@ -455,6 +456,11 @@ def _type(text):
     return _Type(text.split("(")[0], None)
 
 
+def _label(text):
+    """The name that a type has for what it shares memory with: a0 of Tensor(a0!); None."""
+    return text.split("(")[1].split(")")[0].strip("! ") if "(" in text else None
+
+
 _TENSOR_LIST = _Type("[]", _Type("Tensor", None))
 
 
@@ -474,10 +480,14 @@ class FunctionSchema:
                 continue
             left, *default = _split(part, "=")
             kind, name = left.rsplit(" ", 1)
-            self.arguments.append(_Arg(name, _type(kind), keyword_only, "!" in kind, "=".join(default) or None))
+            self.arguments.append(_Arg(name, _type(kind), keyword_only, "!" in kind, "=".join(default) or None,
+                                       _label(kind)))
         whole = returns.startswith("(")
-        self.returns = [_type(_split(part.strip(), " ")[0]) for part in _split(returns[1:-1] if whole else returns, ",")
-                        if part.strip()]
+        kinds = [_split(part.strip(), " ")[0] for part in _split(returns[1:-1] if whole else returns, ",")
+                 if part.strip()]
+        self.returns = [_type(kind) for kind in kinds]
+        labels = {arg.label: arg.name for arg in self.arguments if arg.label}
+        self.given_back = [labels.get(_label(kind)) for kind in kinds]       # names of arguments that are results
         self.positional = sum(not arg.keyword_only for arg in self.arguments)
 
     def __str__(self):
@@ -909,7 +919,7 @@ class Tensor:
     def _host(self):
         """The address of what Python may read."""
         if _lib.opd_tensor_device(self._p).type != 0:
-            raise TypeError(f"can't convert a tensor on {self.device} to numpy or to Python's numbers. Use Tensor.cpu() "
+            raise TypeError(f"can't convert a tensor on {self.device} to numpy or to Python's numbers. Use x.cpu() "
                             "to copy it to host memory first.")
         return self.data_ptr()
 
@@ -1540,6 +1550,28 @@ def trace_graph(func, example_inputs, check=False):
         return Graph(_lib.opd_graph_trace(*f.given(), byref(options)), f.tuple)
 
 
+def compile(model=None, **options):
+    """torch.compile, as far as it is a graph: the function is recorded once for each kind of arguments (sizes, strides
+    and dtypes of tensors, values of others), and the graph is run.  What cannot be recorded is an error.  Options are
+    PyTorch's and say nothing here.  Graphs become machine code in C, by opd_graph_compile."""
+    def make(function):
+        graphs = {}
+
+        def run(*args, **named):
+            args = [from_numpy(x) if _is_array(x) else x for x in args]
+            tensors = [x for x in args if isinstance(x, Tensor)]
+            if any(isinstance(x, Tensor) for x in named.values()):
+                raise TypeError("compile: tensors are given by position")
+            kind = tuple((x.shape, x.strides, x.dtype, str(x.device)) if isinstance(x, Tensor) else repr(x)
+                         for x in [*args, *sorted(named.items())])
+            if kind not in graphs:
+                copies = [x.detach().clone() if isinstance(x, Tensor) else x for x in args]
+                graphs[kind] = trace_graph(lambda *given: function(*given, **named), copies)
+            return graphs[kind](*tensors)
+        return functools.wraps(function)(run)
+    return make if model is None else make(model)
+
+
 def load_graph(path):
     return Graph(_lib.opd_graph_load(os.fsencode(path)))
 
@@ -1583,7 +1615,7 @@ def _default(x):
         else repr(x)
 
 
-def infer_schema(prototype_function, mutates_args=(), op_name=None):
+def infer_schema(prototype_function, mutates_args=(), op_name=None, tags=()):
     """torch.library.infer_schema: the schema that a function's annotations mean."""
     signature = inspect.signature(prototype_function)
     try:
@@ -1594,7 +1626,7 @@ def infer_schema(prototype_function, mutates_args=(), op_name=None):
     def wrong(what):
         raise ValueError(f"infer_schema(func): {what} Got func with signature {signature}")
 
-    params, star = [], False
+    params, star, written = [], False, []
     for i, (name, param) in enumerate(signature.parameters.items()):
         if param.kind not in (param.POSITIONAL_OR_KEYWORD, param.KEYWORD_ONLY):
             wrong("We do not support positional-only args, varargs, or varkwargs.")
@@ -1613,6 +1645,7 @@ def infer_schema(prototype_function, mutates_args=(), op_name=None):
             if not kind.startswith("Tensor"):
                 wrong(f"Parameter {name} is in mutates_args but only Tensors or collections of Tensors can be mutated.")
             kind = f"Tensor(a{i}!)" + kind[len("Tensor"):]
+            written.append((kind, param.kind == param.KEYWORD_ONLY, i))
         params.append(f"{kind} {name}" + ("" if param.default is param.empty else f"={_default(param.default)}"))
     unknown = [] if mutates_args == "unknown" else sorted(set(mutates_args) - set(signature.parameters))
     if unknown:
@@ -1625,6 +1658,12 @@ def infer_schema(prototype_function, mutates_args=(), op_name=None):
         _annotation(kind) for kind in (typing.get_args(back) if several else [back])]
     if None in kinds:
         wrong(f"Return has unsupported type {back}.")
+    if "inplace" in tags or "out" in tags:
+        same = [kind for kind, keyword_only, i in written if (keyword_only if "out" in tags else i == 0)]
+        if len(same) != len(written) or len(same) != len(kinds):
+            wrong("An operator that is tagged inplace writes its first argument and returns it; one that is tagged out "
+                  "writes keyword-only arguments and returns all of them in their order.")
+        kinds = same
     returns = kinds[0] if len(kinds) == 1 else f"({', '.join(kinds)})"
     return f"{op_name or ''}({', '.join(params)}) -> {returns}"
 
@@ -1906,6 +1945,11 @@ class Library:
 _opdefs = {}                                      # name: CustomOpDef
 
 
+class Tag:
+    """What custom_op is told of operators that give back what they write: x.f_(), f(x, out=y)."""
+    inplace, out = "inplace", "out"
+
+
 class CustomOpDef:
     """An operator that custom_op has made: it is called like the function, and more is registered for it."""
 
@@ -1932,8 +1976,11 @@ class CustomOpDef:
     def _run_fake(self, *args, **named):
         if self._fake is not None:
             return self._fake(*args, **named)
-        if not self._opoverload._schema.returns:
-            return None
+        schema = self._opoverload._schema
+        if None not in schema.given_back:         # there are no results, or they are arguments
+            given = dict(zip((arg.name for arg in schema.arguments), args), **named)
+            out = tuple(given[name] for name in schema.given_back)
+            return out[0] if len(out) == 1 else out or None
         raise RuntimeError(f"There was no fake impl registered for {self!r}. This is necessary for what runs without "
                            f"data (fake tensors, the device meta, opcheck) to work. Please use "
                            f"`{self._init_fn.__name__}.register_fake` to add a fake impl.")
@@ -1966,16 +2013,17 @@ class CustomOpDef:
         return register if func is None else register(func)
 
 
-def custom_op(name, fn=None, *, mutates_args=(), schema=None, device_types=None):
+def custom_op(name, fn=None, *, mutates_args=(), schema=None, device_types=None, tags=()):
     """torch.library.custom_op: makes a function an operator, whose schema its annotations say, or `schema`.
-    mutates_args: the arguments that it writes; device_types: "cpu", say, if it is a kernel for that alone."""
+    mutates_args: the arguments that it writes; device_types: "cpu", say, if it is a kernel for that alone; tags:
+    Tag.inplace or Tag.out."""
     if name.count("::") != 1:
         raise ValueError(f"custom_op: '{name}' is no name of an operator: it is like 'mylib::crop'")
 
     def make(function):
         text = schema
         if text is None:
-            text = infer_schema(function, mutates_args)
+            text = infer_schema(function, mutates_args, tags=[tags] if isinstance(tags, str) else tags)
         elif "->" not in text or not text.lstrip().startswith("("):
             raise ValueError(f"custom_op: the schema is without a name, like '(Tensor x) -> Tensor', not '{text}'")
         old = _opdefs.pop(name, None)
@@ -2130,6 +2178,20 @@ def opcheck(op, args, kwargs=None, *, test_utils=tuple(_OPCHECK), raise_exceptio
 _DEFAULT_VALUE = object()
 
 
+_CLOSE = {5: (1e-3, 1e-5), 15: (1.6e-2, 1e-5), 6: (1.3e-6, 1e-5), 7: (1e-7, 1e-7), 9: (1.3e-6, 1e-5), 10: (1e-7, 1e-7)}
+
+
+def assert_close(actual, expected, *, rtol=None, atol=None, equal_nan=False):
+    """torch.testing.assert_close of two tensors."""
+    actual, expected = as_tensor(actual).detach(), as_tensor(expected).detach()
+    if actual.shape != expected.shape or actual.dtype is not expected.dtype:
+        raise AssertionError(f"{actual.shape} of {actual.dtype} is not {expected.shape} of {expected.dtype}")
+    usual = _CLOSE.get(actual.dtype.number, (0, 0))
+    near = (usual[0] if rtol is None else rtol, usual[1] if atol is None else atol)
+    if not ops.aten.allclose(actual, expected, *near, equal_nan):
+        raise AssertionError(f"Tensor-likes are not close!\n\n{actual}\n\n{expected}")
+
+
 def memory():
     """What the library's memory is now: bytes live, cached, peak, and allocations so far."""
     stats = _lib.opd_memory_stats()
@@ -2145,5 +2207,6 @@ library = types.SimpleNamespace(
 autograd = types.SimpleNamespace(grad=grad, backward=backward, gradcheck=gradcheck, gradgradcheck=gradgradcheck)
 jit = types.SimpleNamespace(trace=trace_graph, load=load_graph)
 func = types.SimpleNamespace(vmap=vmap)
+testing = types.SimpleNamespace(assert_close=assert_close)
 globals().update({named.name: named for table in (_DTYPES, _LAYOUTS, _FORMATS) for named in table.values()
                   if named.name != "bool"})       # which is in _SHORT: this module uses Python's

@@ -847,6 +847,59 @@ def test_graphs():
         torch.ops.load_library("no.such.file")
 
 
+def test_recorded_functions():
+    sin, runs = registered("compiled::sin", 1.0), []
+
+    @torch.compile(fullgraph=True)
+    def f(x, n, by=1):
+        runs.append(1)
+        out = torch.zeros_like(x)
+        out.add_(sin(x) * n)
+        return out * by, x + 1
+    x = torch.randn(3, dtype=torch.double, requires_grad=True)
+    for n in (2, 3, 2, 3):
+        check(torch.allclose(f(x, n, by=2)[0], x.sin() * n * 2))
+    check(len(runs) == 2 and f.__name__ == "f" and torch.allclose(f(torch.ones(2, 2), 2)[1], torch.ones(2, 2) * 2))
+    check(torch.autograd.gradcheck(lambda x: f(x, 2)[0], (x,)) and len(runs) == 4)
+    written = torch.zeros(2)
+    torch.compile(lambda x: x.add_(1))(written)
+    check(written.tolist() == [1, 1])
+    with fails("outside of a kernel"):
+        torch.compile(lambda x: torch.from_numpy(x.numpy() * 2))(torch.ones(2))
+
+
+def test_operators_that_give_back_what_they_write():
+    @torch.library.custom_op("tagged::sin_", mutates_args={"x"}, tags=torch.Tag.inplace)
+    def sin_(x: Tensor) -> Tensor:
+        return x.copy_(torch.from_numpy(np.sin(x.numpy())))
+
+    @torch.library.custom_op("tagged::two", mutates_args={"a", "b"}, tags=[torch.Tag.out])
+    def two(x: Tensor, *, a: Tensor, b: Tensor) -> typing.Tuple[Tensor, Tensor]:
+        return a.copy_(x + 1), b.copy_(x + 2)
+    check(str(two._opoverload._schema) ==
+          "tagged::two(Tensor x, *, Tensor(a1!) a, Tensor(a2!) b) -> (Tensor(a1!), Tensor(a2!))", two._opoverload._schema)
+    x = torch.ones(3)
+    check(sin_(x) is x and np.allclose(x.numpy(), np.sin(1)))
+    a, b = torch.zeros(3), torch.zeros(3)
+    out = two(x, a=a, b=b)
+    check(out[0] is a and out[1] is b and torch.equal(b, x + 2))
+    torch.library.opcheck(sin_, (torch.randn(3),))
+    torch.library.opcheck(two, (torch.randn(3),), {"a": torch.empty(3), "b": torch.empty(3)})
+    for tag, mutates in (("inplace", {"y"}), ("inplace", ()), ("out", {"x"})):
+        def wrong(x: Tensor, y: Tensor) -> Tensor: pass
+        with fails("tagged inplace", kind=ValueError):
+            torch.library.infer_schema(wrong, mutates_args=mutates, tags=[tag])
+
+
+def test_assert_close():
+    x = torch.ones(3)
+    torch.testing.assert_close(x, x + 1e-6)
+    torch.testing.assert_close(x, x + 0.1, atol=1, rtol=0)
+    for other in (x + 1e-3, torch.ones(4), x.double(), x * math.nan):
+        with fails(kind=AssertionError):
+            torch.testing.assert_close(x, other)
+
+
 def test_programs_of_the_guide():
     here = os.path.dirname(os.path.abspath(__file__))
     with open(os.path.join(here, os.pardir, "examples", "guide.md"), encoding="utf-8") as page:
