@@ -1610,7 +1610,7 @@ def _default(x):
     if isinstance(x, str):
         return '"' + x.replace("\\", "\\\\").replace('"', '\\"') + '"'
     if isinstance(x, _Named):
-        return str(x.number)
+        return x.name if isinstance(x, dtype) else str(x.number)
     return f'"{x}"' if isinstance(x, device) else f"[{', '.join(map(_default, x))}]" if isinstance(x, (list, tuple)) \
         else repr(x)
 

@@ -184,13 +184,14 @@ def test_inferred_schemas():
            q: typing.Union[int, float, bool] = 2) -> None: pass
 
     def f3(x: "list[Tensor]", n: "typing.Optional[float]" = None) -> "list[Tensor]": pass
-    # what torch.library.infer_schema of PyTorch 2.15 says of these, but for numbers of dtypes and spaces
+    # what torch.library.infer_schema of PyTorch 2.15 says of these; it has no quotes within quotes and no lists as
+    # defaults, though
     for f, mutates, text in [
             (f0, (), '(Tensor x, SymInt n, float a=1.5, bool b=True, str s="a\\"b", *, SymInt? k=None) -> Tensor'),
             (f1, (), "(Tensor[] x, Tensor?[] y, Tensor? z=None, SymInt[] w=[1, 2]) -> (Tensor, SymInt)"),
-            (f2, ("out",), '(Tensor x, Tensor(a1!) out, ScalarType d=6, Device v="cpu", Scalar q=2) -> ()'),
+            (f2, ("out",), '(Tensor x, Tensor(a1!) out, ScalarType d=float32, Device v="cpu", Scalar q=2) -> ()'),
             (f3, ("x",), "(Tensor(a0!)[] x, float? n=None) -> Tensor[]"),
-            (f2, "unknown", '(Tensor(a0!) x, Tensor(a1!) out, ScalarType d=6, Device v="cpu", Scalar q=2) -> ()')]:
+            (f2, "unknown", '(Tensor(a0!) x, Tensor(a1!) out, ScalarType d=float32, Device v="cpu", Scalar q=2) -> ()')]:
         said = torch.library.infer_schema(f, mutates_args=mutates)
         check(said == text, said)
         check(torch.library.custom_op(f"inferred::{f.__name__}_{mutates == 'unknown'}", f, mutates_args=mutates))
