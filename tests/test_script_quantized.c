@@ -129,7 +129,7 @@ TEST(mistakes_name_the_operator) {
     check_body("torch.quantize_per_tensor(x.to(torch.float64), 0.1, 10, 13)", "Quantize only works on Float Tensor");
     check_body("torch.quantize_per_tensor(x, 0.1, 300, 13)", "zero");
     check_body("torch.quantize_per_channel(x, x, x, 1, 14)", "dtype 14 is no quantized dtype that is here");
-    check_body("q.int_repr()", "has no attribute or method 'int_repr'");
+    check_body("q.int_repr()", "aten::int_repr is for quantized tensors");
     check_body("torch.ops.quantized.threshold(q, 0.1, 0.2)", "quantized::threshold");
     check_body("torch.ops.quantized.cat([q], 5, 0.1, 10)", "ut of range");
     check_body("torch.ops.quantized.linear(q, 3, 0.1, 10)", "quantized::linear");
