@@ -177,12 +177,41 @@ TEST(numbers_that_lie) {
         {BYTES("\x8b\xff\xff\xff\xff."), "ends within an opcode"}, {BYTES("0."), "an empty stack"}, {BYTES("t."), "no mark"},
         {BYTES("Ne."), "no mark"}, {BYTES("(e."), "appends to nothing"}, {BYTES("N(e."), "no list or dict"}, {BYTES("}(Nu."), "a key without"},
         {BYTES("NNR."), "cannot be called"}, {BYTES("NQ."), "no storage"}, {BYTES("NNb."), "no dict"}, {BYTES("."), "an empty stack"},
-        {BYTES("cos\nsystem\n."), "asks for os.system"}, {BYTES("cbuiltins\neval\n."), "asks for builtins.eval"}, {BYTES("c"), "within a line"}};
+        {BYTES("cos\nsystem\n0."), "an empty stack"}, {BYTES("cos\nsystem\nNR."), "cannot be called"}, {BYTES("c"), "within a line"},
+        {BYTES("c__torch__\nNet\n."), "this is a TorchScript program"}, {BYTES("cos\nsystem\nN\x81."), "no tuple"}};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         begin_pickle();
         put(bad[i].pickle, bad[i].bytes);
         CHECK(!open_pickle());
         CHECK_ERROR(OPD_ERROR_FILE, bad[i].text);
+    }
+}
+/* Nothing that a pickle names is run: what is no data is an entry that says so. */
+TEST(what_would_be_run) {
+    static const struct { const char *pickle; size_t bytes; const char *text; } all[] = {
+        {BYTES("cos\nsystem\n."), "<class 'os.system'>, which is not one of"}, {BYTES("cbuiltins\neval\nN\x85R."), "<builtins.eval>, which"},
+        {BYTES("ca\nB\n)\x81."), "<a.B>"}, {BYTES("ca\nB\n)}\x92."), "<a.B>"}, {BYTES("ca\nB\n)R)R."), "<a.B>"},
+        {BYTES("ca\nB\n)R(NNu."), "<a.B>"}, {BYTES("ca\nB\n)RNa."), "<a.B>"}, {BYTES("ca\nB\n)R(NNe."), "<a.B>"},
+        {BYTES("ca\nB\n)RNNs."), "<a.B>"}, {BYTES("ca\nB\n)R}b."), "<a.B>"}, {BYTES("ca\nB\n)Rq\0h\0b."), "<a.B>"},
+        {BYTES("ccopyreg\n_reconstructor\n(ca\nB\ncbuiltins\nobject\nNtR."), "<a.B>"},
+        {BYTES("ccollections\nOrderedDict\nca\nB\n)R\x85R."), "collections.OrderedDict, which is not read here"},
+        {BYTES("ctorch\ndevice\nca\nB\n\x85R."), "torch.device, which is not read here"},
+        {BYTES("ctorch._utils\n_rebuild_tensor_v2\n(ca\nB\nNNNtR."), "_rebuild_tensor_v2, which is not read here"},
+        {BYTES("ctorch._utils\n_rebuild_parameter\n(ca\nB\nNNtR."), "<class 'a.B'>"},
+        {BYTES("cnumpy\ndtype\nca\nB\n\x85R."), "numpy.dtype, which is not read here"},
+        {BYTES("c_codecs\nencode\nca\nB\n\x85R."), "_codecs.encode, which is not read here"}};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        opd_value value;
+        begin_pickle();
+        put(all[i].pickle, all[i].bytes);
+        opd_tensor_file *file = open_pickle();
+        CHECK_OK();
+        CHECK_INT(opd_tensor_file_count(file), 1);
+        CHECK_INT(opd_tensor_file_value_at(file, 0, &value), -1);
+        CHECK_ERROR(OPD_ERROR_FILE, all[i].text);
+        CHECK(!opd_tensor_file_at(file, 0));
+        CHECK_ERROR(OPD_ERROR_FILE, all[i].text);
+        opd_tensor_file_close(file);
     }
 }
 TEST(tensors_beyond_their_storage) {

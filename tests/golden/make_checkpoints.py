@@ -7,11 +7,17 @@ Each file is a line `file NAME BYTES`, its bytes, then for each value a line `PA
 end of the line, and `end`; or `bad TEXT`: what the error has to say.  The kind strange is an entry that cannot be read,
 with what the error says.
 """
+import argparse
+import datetime
+import decimal
+import enum
+import functools
 import io
+import pathlib
 import pickle
 import struct
 import zipfile
-from collections import Counter, OrderedDict, defaultdict
+from collections import Counter, OrderedDict, defaultdict, deque, namedtuple
 
 import numpy as np
 import torch
@@ -62,25 +68,91 @@ VALUES['tied_parameters'] = {'embed': weight, 'head': weight, 'again': torch.nn.
 VALUES['other']['marked'] = torch.nn.Parameter(base[:3])
 VALUES['other']['marked'].mark = 'x'
 VALUES['strange'].update((t, torch.zeros(2).to(getattr(torch, t))) for t in ('uint16', 'uint64', 'float8_e5m2', 'complex32'))
+
+
+class Color(enum.Enum):
+    RED = 1
+
+
+class Settings(dict):
+    pass
+
+
+class Steps(list):
+    pass
+
+
+class Slots:
+    __slots__ = ('a',)
+
+    def __init__(self):
+        self.a = 1
+
+
+class Keywords:
+    def __new__(cls, *, x):
+        return object.__new__(cls)
+
+    def __getnewargs_ex__(self):
+        return (), {'x': 1}
+
+
+class OldStyle:
+    def __reduce_ex__(self, protocol):
+        return super().__reduce_ex__(1)
+
+
+class Marked(torch.Tensor):
+    pass
+
+
+class MarkedParameter(torch.nn.Parameter):
+    pass
+
+
+Point = namedtuple('Point', 'x y')
+pair = []
+pair.append(Slots())
+pair[0].a = pair
+# What is made by other classes and functions is an entry each; what is beside it is read.
+VALUES['foreign'] = {
+    'args': argparse.Namespace(lr=0.1), 'w': base[:2], 'date': datetime.datetime(2020, 1, 2), 'path': pathlib.PurePosixPath('/a/b'),
+    'color': Color.RED, 'settings': Settings(a=1, b=[2]), 'steps': Steps([1, 2, 3]), 'slots': Slots(), 'keywords': Keywords(x=1),
+    'old': OldStyle(), 'deque': deque([1, 2]), 'partial': functools.partial(print, 1), 'decimal': decimal.Decimal('1.5'), 'point': Point(1, 2),
+    'class': argparse.Namespace, 'print': print, 'list': [1, argparse.Namespace(a=1), base[2:4]],
+    'factory': defaultdict(Settings, k=3), 'marked': base[:3].clone().as_subclass(Marked), 'parameter': MarkedParameter(base[:1].clone()),
+    'colors': {Color.RED: 1, Settings: 2}, 'loop': pair, 'holding': argparse.Namespace(t=base), 'module': layer, 'next': 7}
+FOREIGN = {'args': '<argparse.Namespace>', 'date': '<datetime.datetime>', 'path': '<pathlib.PurePosixPath>', 'color': '<__main__.Color>',
+           'settings': '<__main__.Settings>', 'steps': '<__main__.Steps>', 'slots': '<__main__.Slots>', 'keywords': 'which is not one of',
+           'old': '<__main__.OldStyle>', 'deque': '<collections.deque>', 'partial': '<functools.partial>',
+           'decimal': '<decimal.Decimal>', 'point': '<__main__.Point>', 'class': "<class 'argparse.Namespace'>", 'print': 'print',
+           'list/1': '<argparse.Namespace>', 'loop/0': '<__main__.Slots>', 'holding': 'there are tensors in it',
+           'module': 'Linear>, which is not one of the classes and functions that are data; there are tensors in it'}
 STRANGE = {'sparse': '_rebuild_sparse_tensor, which is not read here', 'meta': '_rebuild_meta_tensor_no_storage, which',
            'lazy': 'conjugated or negated', 'minus': 'conjugated or negated', 'quantized': '_rebuild_qtensor, which is not',
            'bytes': '_codecs.encode, which', 'array': 'an array of NumPy',
            'most': 'more than 64 bits', 'word': 'multiarray.scalar, which is not', 'day': 'multiarray.scalar, which is not'}
-BAD = {'module': (layer, 'torch.nn.modules.linear.Linear'), 'function': ({'f': print}, 'print, which is not'),
-       'layer': ({'m': 1, 'l': torch.nn.ReLU()}, 'torch.nn.modules.activation.ReLU, which is not')}
+VALUES['settings'] = {'args': argparse.Namespace(lr=0.1), 'model': {'w': torch.ones(2), 'b': torch.zeros(1)}, 'ema': torch.ones(3)}
+STRANGE['settings/args'] = '<argparse.Namespace>, which is not one of the classes and functions that are data: the other'
+VALUES.update(module=layer, function={'f': print}, layer={'m': 1, 'l': torch.nn.ReLU()})
+STRANGE.update({'foreign/' + k: v for k, v in FOREIGN.items()})
+STRANGE.update({'module/': 'torch.nn.modules.linear.Linear', 'function/f': 'print', 'layer/l': 'torch.nn.modules.activation.ReLU'})
 
 
 def number(x):
     return x.hex() if isinstance(x, float) else str(int(x))
 
 
-def show(path, x, out):
-    if isinstance(x, dict):
+def show(path, x, out, name=''):
+    if '%s/%s' % (name, '/'.join(path)) in STRANGE:
+        out.append('%s|strange|%s' % ('/'.join(path), STRANGE['%s/%s' % (name, '/'.join(path))]))
+    elif isinstance(x, dict):
         for k, v in x.items():
-            show(path + [str(k).replace('\0', '\\x00')], v, out)
+            k = "<__main__.Color>" if isinstance(k, enum.Enum) else str(k).replace('\0', '\\x00')
+            show(path + [k], v, out, name)
     elif isinstance(x, (list, tuple, set)):
         for i, v in enumerate(x):
-            show(path + [str(i)], v, out)
+            show(path + [str(i)], v, out, name)
     else:
         kind, text = 'none', ''
         x = x.item() if isinstance(x, np.generic) else x
@@ -124,11 +196,8 @@ for kind, options in (('', {}), ('_old', {'_use_new_zipfile_serialization': Fals
             continue
         file(name + kind, value, **options)
         out = []
-        show([], value, out)
+        show([], value, out, name)
         print('\n'.join(out + ['end']))
-    for name, (value, text) in BAD.items():
-        file(name + kind, value, **options)
-        print('bad ' + text)
 
 
 # A training that goes on: after three steps, and in 'after' after three more, on x.
