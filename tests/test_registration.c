@@ -1544,4 +1544,41 @@ TEST(allocations_fail_one_by_one) {
     CHECK(done && n > 20);
 }
 
+//-- library blocks that stand twice -----------------------------------------------------------------------------------
+
+OPD_LIBRARY(standing, lib) {
+    opd_def(lib, "first(Tensor x) -> Tensor");
+    opd_def(lib, "second(Tensor x) -> Tensor");
+}
+OPD_LIBRARY_IMPL(standing, CPU, lib) { opd_impl(lib, "first", k_first); }
+OPD_LIBRARY_IMPL(standing, CPU, lib) { opd_impl(lib, "second", k_twice); }
+OPD_LIBRARY_IMPL(standing, Autocast, lib) { opd_impl(lib, "first", OPD_FALLTHROUGH); }
+OPD_LIBRARY_IMPL(standing, Autocast, lib) { opd_impl(lib, "second", OPD_FALLTHROUGH); }
+OPD_LIBRARY_FRAGMENT(standing, lib) { opd_def(lib, "third() -> ()"); } OPD_LIBRARY_FRAGMENT(standing, lib) {
+    opd_def(lib, "fourth() -> ()"); }
+OPD_LIBRARY_IMPL(standing, Autocast, lib) { opd_impl(lib, "third", OPD_FALLTHROUGH); }
+OPD_LIBRARY_FRAGMENT(standing, lib) { opd_def(lib, "fifth() -> ()"); }
+TEST_KEEPS(blocks_stand_any_number_of_times) {
+    static const char *const names[5] = {"standing::first", "standing::second", "standing::third", "standing::fourth",
+                                         "standing::fifth"};
+    opd_tensor *x;
+    char text[4000];
+    int i;
+    OPD_USE_LIBRARY(standing);
+    OPD_USE_LIBRARY(standing_CPU);
+    OPD_USE_LIBRARY(standing_Autocast);
+    OPD_USE_LIBRARY(standing_Autocast);           /* again: nothing happens */
+    x = opd_ones(OPD_INTS(2), OPD_FLOAT32);
+    for (i = 0; i < 5; i++) {
+        opd_op *op = opd_find(names[i]);
+        CHECK_OR_RETURN(op != NULL);
+        (void)opd_dump(op, text, sizeof text);
+        CHECK((strstr(text, "Autocast") != NULL) == (i < 3));
+    }
+    CHECK_NEAR(opd_item_f64(OPD_CALL(opd_find(names[0]), opd_sum(x))), 2, 0);
+    CHECK_NEAR(opd_item_f64(OPD_CALL(opd_find(names[1]), opd_sum(x))), 4, 0);
+    CHECK_OK();
+    CHECK_INT(opd_check_invariants(), 0);
+}
+
 CHECK_MAIN()

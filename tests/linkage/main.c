@@ -34,6 +34,8 @@ static void check(void) {
     opd_keys_restore(guard);
     expect(opd_op_card(op)->vmap == OPD_BATCH_POINTWISE, "the batching family is known");
     expect(opd_op_card(opd_find("linkage::here"))->backward == OPD_NOT_DIFFERENTIABLE, "not differentiable is known");
+    (void)opd_dump(opd_find("linkage::here"), text, sizeof text);
+    expect(strstr(text, "Tracer") != NULL, "the second block for Tracer has run");
     (void)opd_dump(op, text, sizeof text);
 #ifdef LINKAGE_CUDA
     expect(strstr(text, "CUDA") != NULL, "the CUDA half is registered");

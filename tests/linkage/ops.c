@@ -40,7 +40,6 @@ OPD_EXPORT void linkage_use(void);
 
 OPD_LIBRARY(linkage, lib) {
     opd_op_desc square = NOTHING;
-    opd_op_desc other = square;
     square.schema = "square_plus(Tensor x) -> Tensor";
     square.cpu = square.fake = square_plus;
     square.backward = square_plus_backward;
@@ -48,12 +47,16 @@ OPD_LIBRARY(linkage, lib) {
     square.vmap = OPD_BATCH_POINTWISE;
     square.out = "square_plus.out";
     opd_define(lib, &square);
+}
+OPD_LIBRARY_FRAGMENT(linkage, lib) {
+    opd_op_desc other = NOTHING;
     other.schema = "here() -> int";
     other.composite = here;
     other.backward = OPD_NOT_DIFFERENTIABLE;
     opd_define(lib, &other);
 }
 OPD_LIBRARY_IMPL(linkage, Tracer, lib) { opd_impl(lib, "square_plus", OPD_FALLTHROUGH); }
+OPD_LIBRARY_IMPL(linkage, Tracer, lib) { opd_impl(lib, "here", OPD_FALLTHROUGH); }
 
 void linkage_use(void) {
     OPD_USE_LIBRARY(linkage);
