@@ -226,4 +226,149 @@ TEST(opcheck_blames_what_is_not_written) {
 }
 #endif
 
-CHECK_MAIN()
+//-- every operator with every fault -----------------------------------------------------------------------------------
+
+/* Why a text is none for a C program; NULL: it is fine. */
+static const char *text_fault(const char *text) {
+    static const char *const words[] = {"NoneType", "staticmethod", "kwargs", "Traceback", "TypeError", "RuntimeError",
+                                        "ValueError", "AttributeError", "IndexError", "isinstance", "lambda ", "(null)",
+                                        "''", "\"\"", "()()", ": :", "  :", "an element is None", "torch.library",
+                                        "please report a bug", "INTERNAL ASSERT", "TORCH_", "at::Tensor"};
+    static char why[200];
+    const char *at, *end;
+    size_t i, n;
+    if (!*text) { return "it is empty"; }
+    if (strchr(" :,.(", *text)) { return "it begins with no name"; }
+    for (i = 0; i < sizeof words / sizeof *words; i++) {
+        if (strstr(text, words[i])) { (void)snprintf(why, sizeof why, "it has the word %s", words[i]); return why; }
+    }
+    for (at = text; (end = strstr(at, ": ")) != NULL; at = end + 2) {       /* "name: name: " or "name: name(" */
+        for (n = 0; end - n > text && !strchr(" \n'(", end[-1 - (ptrdiff_t)n]); n++) { }
+        if (n > 2 && strncmp(end + 2, end - n, n) == 0 && strchr(": ('", end[2 + n])) {
+            (void)snprintf(why, sizeof why, "it says %.*s twice", (int)(n < 100 ? n : 100), end - n);
+            return why;
+        }
+    }
+    return NULL;
+}
+static int texts_seen;
+/* One call with a fault; its text, if it is an error. */
+static void try_fault(const opd_op *op, const opd_value *args, int n, const char *fault) {
+    opd_value rets[OPD_MAX_ARGS];
+    (void)opd_call_all((opd_op *)(uintptr_t)op, rets, args, n);
+    if (!opd_ok()) {
+        char text[1600];
+        const char *why;
+        (void)snprintf(text, sizeof text, "%s", opd_error_message());
+        why = text_fault(text);
+        texts_seen++;
+        if (why) { printf("%s, %s: %s: %s\n", opd_op_name(op), fault, why, text); }
+        CHECK(!why);
+    }
+    opd_error_clear();
+}
+enum { FAULT_NULL, FAULT_NONE, FAULT_STRING, FAULT_FLOAT, FAULT_EMPTY, FAULT_LIST_OF_NULL, FAULT_BOOL, FAULT_LONG, FAULT_COMPLEX,
+       FAULT_HALF, FAULT_DOUBLE, FAULT_SCALAR, FAULT_SIX_DIMS, FAULT_NO_ELEMENTS, FAULT_OTHER_SIZES, FAULT_META, FAULT_FAR, FAULTS };
+static const char *const fault_names[] = {"NULL", "None", "a string", "a float", "an empty list", "a list with NULL", "bool", "int64", "complex128",
+    "float16", "float64", "no dims", "six dims", "no elements", "other sizes", "on meta", "a number far away"};
+/* The value of an argument with a fault; false: there is none for it. */
+static bool faulty(const opd_value *value, int fault, opd_value *out) {
+    static opd_tensor *nulls[2];
+    static opd_value none;
+    static const opd_scalar_type dtypes[] = {OPD_BOOL, OPD_INT64, OPD_COMPLEX128, OPD_FLOAT16, OPD_FLOAT64};
+    const bool tensor = value->tag == OPD_TAG_TENSOR && value->u.t != NULL;
+    none = opd_value_none();
+    *out = none;
+    switch (fault) {
+    case FAULT_NULL: *out = opd_value_tensor(NULL); out->tag = OPD_TAG_TENSOR; out->u.t = NULL; return true;
+    case FAULT_NONE: return true;
+    case FAULT_STRING: *out = opd_value_str("wrong"); return true;
+    case FAULT_FLOAT: *out = opd_value_float(0.5); return true;
+    case FAULT_EMPTY: *out = opd_value_ints(NULL, 0); return true;
+    case FAULT_LIST_OF_NULL: *out = opd_value_tensors(nulls, 2); return true;
+    case FAULT_FAR: *out = opd_value_int(1 << 20); return value->tag == OPD_TAG_INT;
+    case FAULT_SCALAR: *out = opd_value_tensor(opd_ones(opd_ints_of(NULL, 0), OPD_FLOAT32)); return tensor;
+    case FAULT_SIX_DIMS: *out = opd_value_tensor(opd_ones(OPD_INTS(1, 2, 1, 3, 1, 2), OPD_FLOAT32)); return tensor;
+    case FAULT_NO_ELEMENTS: *out = opd_value_tensor(opd_ones(OPD_INTS(0, 3), OPD_FLOAT32)); return tensor;
+    case FAULT_OTHER_SIZES: *out = opd_value_tensor(opd_ones(OPD_INTS(7, 5), OPD_FLOAT32)); return tensor;
+    case FAULT_META: if (tensor) { *out = opd_value_tensor(opd_tensor_new_on(opd_ints_of(opd_sizes(value->u.t), opd_ndim(value->u.t)), opd_dtype(value->u.t), opd_device_of(OPD_META, -1))); } return tensor;
+    default: break;
+    }
+    if (!tensor) { return false; }
+    *out = opd_value_tensor(opd_to_dtype(value->u.t, dtypes[fault - FAULT_BOOL]));
+    return opd_ok();
+}
+static void walk_case(const op_case *c) {
+    opd_value args[OPD_MAX_ARGS];
+    char fault[100];
+    int i, k, given = c->nargs;
+    while (given > 0 && c->args[given - 1].tag == OPD_TAG_DEFAULT) { given--; }
+    for (i = 0; i < c->nargs; i++) {
+        for (k = 0; k < FAULTS; k++) {
+            opd_value wrong;
+            OPD_SCOPE {
+                memcpy(args, c->args, sizeof args);
+                if (faulty(&args[i], k, &wrong)) {
+                    args[i] = wrong;
+                    (void)snprintf(fault, sizeof fault, "argument %d is %s", i, fault_names[k]);
+                    try_fault(c->op, args, c->nargs, fault);
+                }
+                opd_error_clear();
+            }
+        }
+    }
+    memcpy(args, c->args, sizeof args);
+    for (i = 0; i < given; i++) { OPD_SCOPE { try_fault(c->op, args, i, "too few arguments"); } }
+    if (c->nargs + 1 < OPD_MAX_ARGS) {
+        args[c->nargs] = opd_value_int(1);
+        OPD_SCOPE { try_fault(c->op, args, c->nargs + 1, "too many arguments"); }
+    }
+}
+static void walk_operator(void *arg) {
+    static op_case c;
+    const opd_op *op = (const opd_op *)arg;
+    const char *text = opd_op_card(op) && opd_op_card(op)->cases ? opd_op_card(op)->cases : "";
+    opd_log_set(say_nothing, NULL);
+    texts_seen = 0;
+    memset(&c, 0, sizeof c);
+    c.op = op;
+    c.dtype = OPD_FLOAT32;
+    OPD_SCOPE {
+        const bool there = *text && case_read_next(&c, &text);
+        opd_error_clear();
+        if (there) { walk_case(&c); }
+    }
+    OPD_SCOPE { try_fault(op, NULL, 0, "no arguments"); }
+    CHECK(texts_seen > 0 || opd_schema_nargs(opd_op_schema(op)) == 0);
+    opd_log_set(NULL, NULL);
+}
+/* Operators without cases (forms in place and with out=, those of other namespaces): as many arguments, of one kind. */
+static void walk_others(void *arg) {
+    opd_op *op;
+    int i, k;
+    (void)arg;
+    opd_log_set(say_nothing, NULL);
+    texts_seen = 0;
+    for (op = opd_op_next(NULL); op; op = opd_op_next(op)) {
+        const int n = opd_op_schema(op) ? opd_schema_nargs(opd_op_schema(op)) : OPD_MAX_ARGS;
+        if (has_cases(op) || n > OPD_MAX_ARGS) { continue; }
+        for (k = 0; k < FAULT_FAR; k++) {
+            OPD_SCOPE {
+                opd_value args[OPD_MAX_ARGS], one = opd_value_tensor(opd_ones(OPD_INTS(2, 3), OPD_FLOAT32)), wrong;
+                if (faulty(&one, k, &wrong)) {
+                    for (i = 0; i < n; i++) { args[i] = wrong; }
+                    try_fault(op, args, n, fault_names[k]);
+                }
+                opd_error_clear();
+            }
+        }
+        OPD_SCOPE { try_fault(op, NULL, 0, "no arguments"); }
+    }
+    CHECK(texts_seen > 5000);
+    opd_log_set(NULL, NULL);
+}
+static void add(void) {
+    add_builtin_operators(walk_operator, has_cases);
+    check_add_with("operators_without_cases", walk_others, NULL);
+}
+CHECK_MAIN_ADD(add)
