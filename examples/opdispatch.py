@@ -140,7 +140,8 @@ _FUNCTIONS = {
     "opd_is_contiguous": (c_bool, _ptr), "opd_is_conj": (c_bool, _ptr), "opd_is_neg": (c_bool, _ptr),
     "opd_data": (_ptr, _ptr), "opd_tensor_version": (c_uint, _ptr), "opd_tensor_data": (_ptr, _ptr),
     "opd_tensor_print": (c_size_t, _ptr, _text, c_size_t), "opd_tensor_set_requires_grad": (_ptr, _ptr, c_bool),
-    "opd_tensor_requires_grad": (c_bool, _ptr), "opd_tensor_is_leaf": (c_bool, _ptr), "opd_tensor_base": (_ptr, _ptr),
+    "opd_tensor_requires_grad": (c_bool, _ptr), "opd_tensor_same_storage": (c_bool, _ptr, _ptr),
+    "opd_tensor_is_leaf": (c_bool, _ptr), "opd_tensor_base": (_ptr, _ptr),
     "opd_tensor_grad": (_ptr, _ptr), "opd_tensor_set_grad": (_int, _ptr, _ptr), "opd_tensor_grad_fn": (_text, _ptr),
     "opd_tensor_retain_grad": (_int, _ptr), "opd_tensor_hook_add": (c_int64, _ptr, _ptr, _ptr, _ptr),
     "opd_hook_remove": (c_bool, c_int64), "opd_dtype_name": (_text, _int), "opd_dtype_size": (c_size_t, _int),
@@ -289,9 +290,13 @@ def _scope():
         _lib.opd_scope_close(byref(scope))
 
 
+_finished = []                                    # true when the interpreter ends
+
+
 @atexit.register
 def _finish():
-    Tensor.__del__ = Generator.__del__ = Graph.__del__ = lambda self: None
+    _finished.append(True)
+    Generator.__del__ = Graph.__del__ = lambda self: None
     if "dll" in vars(_lib):
         _lib.opd_finish()
 
@@ -819,18 +824,35 @@ def __getattr__(name):
 
 # ---- tensors ---------------------------------------------------------------------------------------------------------
 
-_alive = weakref.WeakValueDictionary()            # address: its Tensor, so that one tensor is one object
+class _Ref(weakref.ref):
+    __slots__ = ("address",)
+
+
+_alive = {}                                       # address: _Ref of its Tensor, so that one tensor is one object
+_refs = {}                                        # all of them, by id, until their Tensors are gone
+
+
+def _gone(ref):
+    """Lets go of a handle when nobody can have its Tensor any more, which in __del__ another thread still can."""
+    if _alive.get(ref.address) is ref:
+        _alive.pop(ref.address, None)
+    _refs.pop(id(ref), None)
+    if not _finished:
+        _lib.opd_release(ref.address)
 
 
 def _tensor(address):
     """The Tensor of a handle, which it keeps; None for NULL."""
     if not address:
         return None
-    known = _alive.get(address)
+    ref = _alive.get(address)
+    known = None if ref is None else ref()
     if known is None:
         known = object.__new__(Tensor)
         known._p = _lib.opd_keep(address)
-        _alive[address] = known
+        ref = _Ref(known, _gone)
+        ref.address = address
+        _refs[id(ref)] = _alive[address] = ref
     return known
 
 
@@ -857,9 +879,6 @@ class Tensor:
 
     def __new__(cls, *args):
         raise TypeError("a Tensor is made by tensor(), from_numpy(), zeros() and the like")
-
-    def __del__(self):
-        _lib.opd_release(self._p)
 
     def __getattr__(self, name):
         if name.startswith("_"):
@@ -1945,6 +1964,12 @@ class Library:
 _opdefs = {}                                      # name: CustomOpDef
 
 
+def _tensors_in(values):
+    """The tensors among values and in lists of them."""
+    return [x for value in values for x in (value if isinstance(value, (list, tuple)) else [value])
+            if isinstance(x, Tensor)]
+
+
 class Tag:
     """What custom_op is told of operators that give back what they write: x.f_(), f(x, out=y)."""
     inplace, out = "inplace", "out"
@@ -1988,10 +2013,31 @@ class CustomOpDef:
     def register_kernel(self, device_types, func=None):
         """A kernel for a device, or several: register_kernel("cuda"); None: for all that have none."""
         def register(fn):
+            def kernel(*args, **named):
+                out = fn(*args, **named)
+                self._refuse_aliases([*args, *named.values()], out, fn)
+                return out
             for kind in [device_types] if isinstance(device_types, str) or device_types is None else device_types:
-                self._library.impl(self._qualname, fn, kind or "default")
+                self._library.impl(self._qualname, kernel, kind or "default")
             return fn
         return register if func is None else register(func)
+
+    def _refuse_aliases(self, inputs, out, fn):
+        """Results that the schema does not tie to arguments must have memory of their own."""
+        schema = self._opoverload._schema
+        out = [out] if len(schema.returns) == 1 else out if isinstance(out, (tuple, list)) else []
+        seen = _tensors_in(inputs)
+        for x in _tensors_in([x for x, name in zip(out, schema.given_back) if name is None]):
+            if any(x is other or _lib.opd_tensor_same_storage(x._p, other._p) for other in seen):
+                code = getattr(fn, "__code__", None)
+                where = f" (with implementation in {code.co_filename}:{code.co_firstlineno})" if code else ""
+                raise RuntimeError(f"{self._qualname}{where}: The output of this custom operator (1) must not also be "
+                                   f"an input to this custom operator and (2) may not alias any inputs to this custom "
+                                   f"operator or other returns. The most common way to trigger this error is if we "
+                                   f"have y = custom_op(x) and y and x are the same Tensor. Please instead return a "
+                                   f"clone of the offending output tensor(s) (e.g. return x.clone()) or refactor the "
+                                   f"custom operator to not return y.")
+            seen.append(x)
 
     def register_fake(self, fn):
         """Sizes, strides and dtype of the results, from tensors without data."""
