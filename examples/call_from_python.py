@@ -147,6 +147,9 @@ def numpy_sin_of_numpy():
 
 
 def main(path="./libopdispatch.so", plugin=None):
+    if path in ("-h", "--help"):
+        print("usage: call_from_python.py [LIBRARY [PLUG-IN]]: a shared build of opdispatch.h, one of plugin.c")
+        return
     torch.load(path)
     by_name()
     try:

@@ -197,6 +197,8 @@ _lib = _Functions()
 def load(path):
     """Takes this shared build of opdispatch.h; before the first use of anything else."""
     if "dll" not in vars(_lib):
+        if not os.path.exists(path):
+            raise OSError(f"{path}: no such file: the first lines of opdispatch.py say how a library is built")
         _lib.path = path
         _lib.dll
     elif os.path.realpath(path) != os.path.realpath(_lib.dll._name):
@@ -1256,6 +1258,11 @@ class _ArrayOf:
 
 def from_numpy(array):
     """A tensor over the array's memory; a read-only array is copied."""
+    import numpy
+    if not isinstance(array, numpy.ndarray):      # a number, an image: what they show may be gone with the look at it
+        if not hasattr(array, "__array_interface__"):
+            raise TypeError(f"expected np.ndarray (got {type(array).__name__})")
+        array = numpy.array(array)
     face = array.__array_interface__
     kind = face["typestr"][1:]
     if kind not in _NUMPY:
@@ -1270,7 +1277,6 @@ def from_numpy(array):
                          "are not currently supported. (You can probably work around this by making a copy of your "
                          "array with array.copy().)")
     if face["data"][1] or face["data"][0] % size or (steps and any(step % size for step in steps)):
-        import numpy
         array = numpy.array(array)
         face = array.__array_interface__
         steps = face.get("strides")
@@ -1980,7 +1986,8 @@ class CustomOpDef:
 
     def __init__(self, name, schema, function, at):
         self._qualname, self._at = name, at
-        self._fake = self._vmap = None
+        self._fake = self._vmap = self._backward = self._setup = None       # the newest of each; C has one function
+        self._kernels = {}
         self._library = Library(name.split("::")[0], "FRAGMENT", _at=at)
         try:
             self._library.define(name.split("::")[1] + schema)
@@ -1998,7 +2005,13 @@ class CustomOpDef:
     def __call__(self, *args, **named):
         return self._opoverload(*args, **named)
 
-    def _run_fake(self, *args, **named):
+    def _run(self, key, /, *args, **named):
+        fn = self._kernels[key]
+        out = fn(*args, **named)
+        self._refuse_aliases([*args, *named.values()], out, fn)
+        return out
+
+    def _run_fake(self, /, *args, **named):
         if self._fake is not None:
             return self._fake(*args, **named)
         schema = self._opoverload._schema
@@ -2013,12 +2026,11 @@ class CustomOpDef:
     def register_kernel(self, device_types, func=None):
         """A kernel for a device, or several: register_kernel("cuda"); None: for all that have none."""
         def register(fn):
-            def kernel(*args, **named):
-                out = fn(*args, **named)
-                self._refuse_aliases([*args, *named.values()], out, fn)
-                return out
             for kind in [device_types] if isinstance(device_types, str) or device_types is None else device_types:
-                self._library.impl(self._qualname, kernel, kind or "default")
+                key = _key(kind or "default")
+                if key not in self._kernels:
+                    self._library.impl(self._qualname, functools.partial(self._run, key), key)
+                self._kernels[key] = fn
             return fn
         return register if func is None else register(func)
 
@@ -2047,13 +2059,17 @@ class CustomOpDef:
     def register_autograd(self, backward, *, setup_context=None):
         """The derivative: backward(ctx, *grads) gives a gradient for each argument, None for those without one.
         setup_context(ctx, inputs, output) keeps what it needs."""
-        self._library._register_autograd(self._qualname, backward, setup_context)
+        if self._backward is None:
+            self._library._register_autograd(self._qualname, lambda ctx, *grads: self._backward(ctx, *grads),
+                                             lambda **given: self._setup and self._setup(**given))
+        self._backward, self._setup = backward, setup_context
 
     def register_vmap(self, func=None):
         """A batching rule: func(info, in_dims, *args) gives the results and where their examples are."""
         def register(fn):
             if self._vmap is None:
-                self._library._register_vmap(self._qualname, lambda *args, **named: self._vmap(*args, **named))
+                self._library._register_vmap(self._qualname, lambda info, in_dims, /, *args, **named: self._vmap(
+                    info, in_dims, *args, **named))
             self._vmap = fn
             return fn
         return register if func is None else register(func)

@@ -814,6 +814,15 @@ def test_tensors():
     read_only.flags.writeable = False
     torch.from_numpy(read_only).add_(1)
     check(read_only.tolist() == [1, 1, 1])
+    numbers = [torch.from_numpy(np.float64(k)) for k in range(20)]
+    check([x.item() for x in numbers] == list(range(20)) and torch.tensor(np.float32(2)).dtype is torch.float32)
+
+    class Image:                                  # as Pillow's: bytes that are made for each look at them
+        __array_interface__ = property(lambda self: {"version": 3, "shape": (2, 2), "typestr": "|u1",
+                                                     "data": bytes(range(4))})
+    check(torch.from_numpy(Image()).tolist() == [[0, 1], [2, 3]] and (torch.ones(2, 2) + Image()).sum().item() == 10)
+    with fails("expected np.ndarray", kind=TypeError):
+        torch.from_numpy([1, 2])
     odd = np.zeros(17, np.uint8)[1:].view(np.float64)
     check(torch.from_numpy(odd).tolist() == [0, 0])
     for dtype in (torch.double, torch.int32, np.float16, "cpu", torch.device("cpu"), torch.ones(1, dtype=torch.int8)):
@@ -981,6 +990,9 @@ def test_programs_of_the_guide():
 
 def main():
     only = sys.argv[1] if len(sys.argv) > 1 else ""
+    if only in ("-h", "--help"):
+        print(__doc__)
+        return 0
     for name, test in list(globals().items()):
         if name.startswith("test_") and only in name:
             before = counts[1]
