@@ -98,6 +98,10 @@ class _VmapOptions(ctypes.Structure):             # opd_vmap_options
                 ("randomness", c_int), ("chunk_size", c_int64), ("name", c_char_p)]
 
 
+class _FakeBlock(ctypes.Structure):               # opd_fake_block
+    _fields_ = [("open", c_bool), ("mode", c_void_p), ("include", c_uint64), ("exclude", c_uint64)]
+
+
 class _Memory(ctypes.Structure):                  # opd_memory
     _fields_ = [("live", c_int64), ("cached", c_int64), ("peak", c_int64), ("allocations", c_int64)]
 
@@ -152,6 +156,7 @@ _FUNCTIONS = {
     "opd_dlpack_export": (_ptr, _ptr, c_uint), "opd_dlpack_export_unversioned": (_ptr, _ptr),
     "opd_dlpack_import": (_ptr, _ptr, POINTER(c_uint)), "opd_dlpack_import_unversioned": (_ptr, _ptr),
     "opd_backward_with": (_int, _ptr, _int, _ptr), "opd_autograd_grad": (_int, _ptr, _int, _ptr, _int, _ptr, _ptr),
+    "opd_fake_begin": (_FakeBlock,), "opd_fake_end": (None, POINTER(_FakeBlock)),
     "opd_bw_grad": (_ptr, _ptr, _int), "opd_bw_return": (_int, _ptr, _int, _ptr),
     "opd_bw_return_at": (_int, _ptr, _int, _int, _ptr), "opd_bw_context": (_ptr, _ptr),
     "opd_context_input": (_Value, _ptr, _int), "opd_context_output": (_Value, _ptr, _int),
@@ -661,9 +666,18 @@ def _values(args, keep):
     return values
 
 
+def _address(x):
+    """The handle of a tensor; None is NULL."""
+    if x is None:
+        return None
+    if not isinstance(x, Tensor):
+        raise TypeError(f"expected a Tensor, not a {type(x).__name__}")
+    return x._p
+
+
 def _addresses(tensors):
     """A C array of tensors; None is NULL."""
-    return (c_void_p * max(len(tensors), 1))(*[None if x is None else x._p for x in tensors])
+    return (c_void_p * max(len(tensors), 1))(*map(_address, tensors))
 
 
 def _lend(tensors):
@@ -942,7 +956,10 @@ class Tensor:
         if _lib.opd_tensor_device(self._p).type != 0:
             raise TypeError(f"can't convert a tensor on {self.device} to numpy or to Python's numbers. Use x.cpu() "
                             "to copy it to host memory first.")
-        return self.data_ptr()
+        address = self.data_ptr()
+        if not address and self.numel():
+            raise TypeError("a tensor without data (a fake one) cannot be converted to numpy or to Python's numbers")
+        return address
 
     # -- autograd
 
@@ -965,7 +982,7 @@ class Tensor:
 
     @grad.setter
     def grad(self, grad):
-        if _lib.opd_tensor_set_grad(self._p, None if grad is None else grad._p):
+        if _lib.opd_tensor_set_grad(self._p, _address(grad)):
             _raise()
 
     @property
@@ -1404,7 +1421,7 @@ def is_grad_enabled():
 
 
 def _list(x):
-    return [] if x is None else [x] if isinstance(x, Tensor) else list(x)
+    return [] if x is None else list(x) if isinstance(x, (list, tuple)) else [x]
 
 
 def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, inputs=None):
@@ -1523,6 +1540,18 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", chunk_size=None):
             result = tuple(_tensor(p) for p in out[:n])
         return result if f.tuple else result[0]
     return batched
+
+
+class FakeTensorMode:
+    """With it operators compute sizes, strides and dtypes, and nothing else."""
+
+    def __enter__(self):
+        self.block = _lib.opd_fake_begin()
+        _check()
+        return self
+
+    def __exit__(self, *error):
+        _lib.opd_fake_end(byref(self.block))
 
 
 class Graph:
@@ -1836,12 +1865,12 @@ def _give_gradients(bw, schema, out):
         while kind.element and kind.kind == "?":
             kind = kind.element
         if kind.kind == "[]" and x is not None and (kind.element.kind == "Tensor" or kind.element.element):
-            rcs = [_lib.opd_bw_return_at(bw, i, k, None if g is None else g._p) for k, g in enumerate(x)]
+            rcs = [_lib.opd_bw_return_at(bw, i, k, _address(g)) for k, g in enumerate(x)]
         elif x is not None and not isinstance(x, Tensor):
             raise TypeError(f"the backward of {schema.name} returned a {type(x).__name__} as the gradient of "
                             f"'{arg.name}'")
         elif kind.kind == "Tensor" or x is not None:
-            rcs = [_lib.opd_bw_return(bw, i, None if x is None else x._p)]
+            rcs = [_lib.opd_bw_return(bw, i, _address(x))]
         else:
             rcs = []
         if any(rcs):
@@ -2269,6 +2298,7 @@ library = types.SimpleNamespace(
 autograd = types.SimpleNamespace(grad=grad, backward=backward, gradcheck=gradcheck, gradgradcheck=gradgradcheck)
 jit = types.SimpleNamespace(trace=trace_graph, load=load_graph)
 func = types.SimpleNamespace(vmap=vmap)
+_subclasses = types.SimpleNamespace(fake_tensor=types.SimpleNamespace(FakeTensorMode=FakeTensorMode))
 testing = types.SimpleNamespace(assert_close=assert_close)
 globals().update({named.name: named for table in (_DTYPES, _LAYOUTS, _FORMATS) for named in table.values()
                   if named.name != "bool"})       # which is in _SHORT: this module uses Python's

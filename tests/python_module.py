@@ -502,6 +502,32 @@ def test_batching():
     check(torch.library.opcheck(op, (torch.randn(3), 1))["test_vmap"] == "SUCCESS")
 
 
+def test_fake_tensors():
+    op = torch.library.custom_op("fakes::f", raiser(), schema="(Tensor x, Device d) -> Tensor")
+    op.register_fake(lambda x, d: (x @ x.t()).to(d))
+    with torch._subclasses.fake_tensor.FakeTensorMode():
+        x = op(torch.ones(2, 3), "cpu")
+        check(x.shape == (2, 2) and op(torch.ones(5, 1), d=torch.device("cpu")).shape == (5, 5))
+        for read in (Tensor.tolist, Tensor.numpy, Tensor.item, bool):
+            with fails("a tensor without data", kind=TypeError):
+                read(x[:1, :1])
+    check(torch.ones(2).tolist() == [1, 1])
+    with fails("fakes::f", cause=Mine):
+        op(torch.ones(2, 3), "cpu")
+    with fails("There was no fake impl", "register_fake", cause=RuntimeError):
+        passing("fakes::none")(torch.ones(2, device="meta"))
+
+
+def test_kernels_for_built_in_operators():
+    lib = torch.library.Library("aten", "IMPL")
+    lib.impl("fmod.Tensor", lambda self, other: self * 0 + 42, "CPU")
+    x = torch.ones(2, requires_grad=True)
+    y = torch.fmod(x, torch.ones(2))
+    check(y.tolist() == [42, 42] and y.requires_grad)
+    lib._destroy()
+    check(torch.fmod(x, torch.ones(2)).tolist() == [0, 0])
+
+
 def test_dynamic_sizes():
     op = torch.library.custom_op("dynamic::nonzero", lambda x: torch.from_numpy(np.stack(np.nonzero(x.numpy()), 1)),
                                  schema="(Tensor x) -> Tensor")
@@ -851,6 +877,37 @@ def test_tensors():
     check(torch.equal(first, torch.rand(3)))
 
 
+def test_tensors_without_data():
+    """What outlives its transform, recording or mode, and what is read inside of one: errors at most."""
+    kept = [torch.ones(2, 3, device="meta")]
+    looks = [Tensor.tolist, Tensor.numpy, repr, bool, len, list, Tensor.item, Tensor.backward, Tensor.data_ptr,
+             Tensor.__dlpack__, torch.from_dlpack, lambda x: x.__dlpack__(max_version=(1, 0)), lambda x: x + 1,
+             lambda x: x + np.ones(3), lambda x: x[0], lambda x: x.__setitem__(0, 1), Tensor.requires_grad_,
+             lambda x: torch.vmap(torch.sin)(x), lambda x: torch.jit.trace(torch.sin, x),
+             lambda x: torch.library.opcheck(torch.ops.aten.sin.default, (x,)), lambda x: x.register_hook(abs),
+             lambda x: setattr(x, "grad", torch.ones(1)), lambda x: torch.autograd.grad(x, x)] + [
+        lambda x, name=name: getattr(x, name) for name in
+        "shape strides ndim dtype device is_leaf T mT _base _version data requires_grad grad grad_fn".split()]
+
+    def look(x):
+        for one in looks:
+            with contextlib.suppress(Exception):
+                one(x)
+            check(torch._lib.opd_ok(), one)
+
+    def function(x):
+        kept.extend((x, x * 2))
+        look(x * 3)
+        return x
+    torch.vmap(function)(torch.ones(2, 3))
+    torch.jit.trace(function, torch.ones(2, 3))
+    with torch._subclasses.fake_tensor.FakeTensorMode():
+        function(torch.ones(2, 3))
+    for x in kept:
+        look(x)
+    check(len(kept) == 7 and torch.ones(2).tolist() == [1, 1])
+
+
 def test_autograd_of_tensors():
     x = torch.tensor([1., 2], requires_grad=True)
     y = (x * x).sum()
@@ -862,6 +919,10 @@ def test_autograd_of_tensors():
     check(x.grad is None)
     x.grad = torch.ones(2)
     check(x.grad.tolist() == [1, 1])
+    for wrong in (lambda: setattr(x, "grad", np.ones(2)), lambda: torch.autograd.grad(x.sum(), 5),
+                  lambda: (x * 2).backward(np.ones(2)), lambda: torch.autograd.backward([1])):
+        with fails("expected a Tensor", kind=TypeError):
+            wrong()
     g, = torch.autograd.grad((x ** 3).sum(), x, create_graph=True)
     check(torch.autograd.grad(g.sum(), [x])[0].tolist() == [6, 12])
     z = torch.ones(2, requires_grad=True)
