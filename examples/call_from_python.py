@@ -153,7 +153,7 @@ def main(path="./libopdispatch.so", plugin=None):
     torch.load(path)
     by_name()
     try:
-        import PIL.Image
+        import PIL.Image  # noqa: F401
     except ImportError:
         print("skipped: Pillow is not there (python3-pil of Debian), without which there is no crop")
     else:

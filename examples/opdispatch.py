@@ -1378,7 +1378,7 @@ def from_dlpack(x):
             capsule = x.__dlpack__(max_version=(1, 0))
         except TypeError:
             capsule = x.__dlpack__()
-    flags, read_only = c_uint(0), False
+    flags = c_uint(0)
     with _scope():
         for versioned, (name, taken) in enumerate(_CAPSULES):
             if not _capsule_valid(id(capsule), name):
