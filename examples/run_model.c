@@ -21,14 +21,15 @@
 #endif
 
 typedef struct options {
-    const char *model, *inputs, *outputs, *method, *save, *trace;
+    const char *model, *inputs, *outputs, *method, *save, *trace, *load[16];
+    int nload;
     bool list, profile, cost;
     int repeat;
 } options;
 
 static void usage(void) {
     fputs("usage: run_model MODEL [--list] [--inputs FILE] [--outputs FILE] [--method NAME]\n"
-          "                       [--save FILE] [--profile [TRACE]] [--cost] [--repeat N]\n"
+          "                       [--save FILE] [--profile [TRACE]] [--cost] [--repeat N] [--load PLUGIN]\n"
           "  MODEL           what PyTorch wrote: an exported program (.pt2), TorchScript or a checkpoint (.pt, .pth);\n"
           "                  which of them, its contents tell; also .safetensors and .npz; a model that AOTInductor\n"
           "                  compiled (.pt2, or the .so out of it): it is run, so trust whom it comes from\n"
@@ -47,6 +48,8 @@ static void usage(void) {
           "  --method NAME   of TorchScript (forward), or the program of an archive with several (the first)\n"
           "  --save FILE     the model with its parameters, buffers and attributes as the first run left them, as PyTorch\n"
           "                  loads it: .pt2 of an exported program, .pt of TorchScript\n"
+          "  --load PLUGIN   a library of operators that the model calls, loaded before it: a plug-in (examples/plugin.c) or\n"
+          "                  an extension of PyTorch; may be given several times\n"
           "  --profile       a table of where the time goes; TRACE: a file for ui.perfetto.dev\n"
           "  --cost          operators, floating-point operations, bytes and peak memory of one run\n"
           "  --repeat N      runs N times, and prints the first, the median and the least time\n"
@@ -667,7 +670,7 @@ static int compiled_write(const compiled_run *r, const char *path) {
     char key[600];
     for (int i = 0; i < opd_aoti_noutputs(r->model) && opd_ok(); i++) {
         snprintf(key, sizeof key, "out%d", i);
-        results_add(&all, key, r->outputs[i]);
+        if (r->outputs[i]) { results_add(&all, key, r->outputs[i]); }       /* else None */
     }
     for (int i = 0; i < opd_aoti_ninputs(r->model) && opd_ok(); i++) {
         snprintf(key, sizeof key, "in_after%d", i);
@@ -806,15 +809,17 @@ static int script(const options *o) {
 /* Reads the command line; 0, or -1 with an error. */
 static int read_options(int argc, char **argv, options *o) {
     for (int i = 1; i < argc; i++) {
-        static const char *const names[] = {"--inputs", "--outputs", "--method", "--save", "--repeat"};
-        const char *value = NULL, **const values[] = {&o->inputs, &o->outputs, &o->method, &o->save, &value};
+        static const char *const names[] = {"--inputs", "--outputs", "--method", "--save", "--repeat", "--load"};
+        const char *value = NULL, **const values[] = {&o->inputs, &o->outputs, &o->method, &o->save, &value, &value};
         int k = 0;
-        while (k < 5 && strcmp(argv[i], names[k]) != 0) { k++; }
-        if (k < 5 && (i + 1 == argc || argv[i + 1][0] == '-')) {
+        while (k < 6 && strcmp(argv[i], names[k]) != 0) { k++; }
+        if (k < 6 && (i + 1 == argc || argv[i + 1][0] == '-')) {
             return opd_fail(OPD_ERROR_ARGUMENT, "%s needs something behind it (see --help)", names[k]);
         }
-        if (k < 5) {
+        if (k < 6) {
             *values[k] = argv[++i];
+            if (k == 5 && o->nload == 16) { return opd_fail(OPD_ERROR_ARGUMENT, "--load: 16 libraries at most"); }
+            if (k == 5) { o->load[o->nload++] = value; }
             if (k == 4 && ((o->repeat = atoi(value)) <= 0 || o->repeat > 100000000)) {
                 return opd_fail(OPD_ERROR_ARGUMENT, "--repeat needs a number from 1 on, not '%s'", value);
             }
@@ -832,6 +837,38 @@ static int read_options(int argc, char **argv, options *o) {
     return o->model ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "which model? (see --help)");
 }
 
+/* Loads a library of operators: a plug-in of this library, or an extension of PyTorch. */
+static void load(const char *path) {
+    char first[600];
+    const int mark = opd_error_mark();
+    if (opd_library_load(path)) { return; }
+    snprintf(first, sizeof first, "%s", opd_error_message());
+    opd_error_rewind(mark);
+    if (opd_extension_load(path) >= 0) { return; }
+    char second[600];
+    snprintf(second, sizeof second, "%s", opd_error_message());
+    opd_error_rewind(mark);
+    opd_fail(OPD_ERROR_FILE, "--load %s: it is no plug-in (%s) and no extension of PyTorch (%s)", path, first, second);
+}
+
+/* Says why a file is none that is known here. */
+static void unknown(const char *path) {
+    unsigned char head[8];
+    char text[40] = "";
+    FILE *file = fopen(path, "rb");
+    const size_t count = file ? fread(head, 1, sizeof head, file) : 0;
+    if (file) { fclose(file); }
+    if (!count) { opd_fail(OPD_ERROR_FILE, "%s: the file is empty", path); }
+    for (size_t i = 0; i < count; i++) { snprintf(text + 3 * i, sizeof text - 3 * i, " %02x", head[i]); }
+    if (count > 1 && memcmp(head, "PK", 2) == 0) {
+        opd_fail(OPD_ERROR_FILE, "%s: a zip file that has no data.pkl, program, model or .npy in it, and so is nothing that PyTorch "
+                 "writes", path);
+    } else if (count) {
+        opd_fail(OPD_ERROR_FILE, "%s: nothing that PyTorch writes: it begins with the bytes%s, which are those of no zip file (50 4b), "
+                 "safetensors, old checkpoint (80 02) or compiled model (7f 45 4c 46)", path, text);
+    }
+}
+
 int main(int argc, char **argv) {
     options o = {0};
     for (int i = 1; i < argc; i++) {
@@ -842,13 +879,14 @@ int main(int argc, char **argv) {
     }
     if (read_options(argc, argv, &o)) { return opd_finish(); }
     opd_grad_mode_set(false);
+    for (int i = 0; i < o.nload && opd_ok(); i++) { load(o.load[i]); }
     OPD_SCOPE {
-        switch (is_library(o.model) ? OPD_FILE_COMPILED : opd_file_kind_of(o.model)) {
+        switch (!opd_ok() ? OPD_FILE_NONE : is_library(o.model) ? OPD_FILE_COMPILED : opd_file_kind_of(o.model)) {
         case OPD_FILE_COMPILED: compiled(&o); break;
         case OPD_FILE_PROGRAM: program(&o); break;
         case OPD_FILE_SCRIPT: script(&o); break;
         case OPD_FILE_CHECKPOINT: case OPD_FILE_SAFETENSORS: case OPD_FILE_NPZ: checkpoint(&o); break;
-        default: if (opd_ok()) { opd_fail(OPD_ERROR_FILE, "%s: nothing that PyTorch writes", o.model); }
+        default: if (opd_ok()) { unknown(o.model); }
         }
     }
     return opd_finish();

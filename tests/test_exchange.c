@@ -815,6 +815,74 @@ TEST(kinds_of_files) {
     CHECK_INT(opd_file_kind_of(in_folder("none")), OPD_FILE_NONE);
     CHECK_ERROR(OPD_ERROR_FILE, "opd_file_kind_of");
 }
+/* The kind of a file of these bytes; an error is of `text`, and where there is none nothing is known of it: text NULL. */
+static opd_file_kind kind_of(const void *data, size_t count, const char *text) {
+    const char *path = in_folder("kind");
+    write_file(path, data, count);
+    const opd_file_kind kind = opd_file_kind_of(path);
+    if (text) { CHECK_ERROR(OPD_ERROR_FILE, text); }
+    CHECK_OK();
+    return kind;
+}
+/* Each kind of file, damaged: it says what is wrong, or goes on to be of its kind, and never says nothing. */
+TEST(damaged_files_say_so) {
+    static unsigned char whole[1 << 16], part[1 << 16];
+    const int64_t sizes[] = {2, 2};
+    const char *const names[] = {"a"}, *const paths[] = {"kind.npy", "kind.npz", "kind.safetensors", "kind.pt"};
+    const opd_file_kind kinds[] = {OPD_FILE_NPY, OPD_FILE_NPZ, OPD_FILE_SAFETENSORS, OPD_FILE_CHECKPOINT};
+    opd_tensor *t = opd_ones(ints(sizes, 2), OPD_FLOAT32);
+    opd_value value = opd_value_tensor(t);
+    CHECK_INT(opd_npy_save(in_folder(paths[0]), t), 0);
+    CHECK_INT(opd_npz_save(in_folder(paths[1]), names, opd_tensors_of(&t, 1)), 0);
+    CHECK_INT(opd_safetensors_save(in_folder(paths[2]), names, opd_tensors_of(&t, 1), NULL), 0);
+    CHECK_INT(opd_checkpoint_file_save(in_folder(paths[3]), names, &value, 1), 0);
+    CHECK_OK();
+    for (int i = 0; i < 4; i++) {
+        const size_t n = read_file(in_folder(paths[i]), whole, sizeof whole);
+        CHECK_INT(kind_of(whole, n, NULL), kinds[i]);
+        for (size_t cut = 1; cut < n; cut++) {
+            const char *path = in_folder("kind");
+            write_file(path, whole, cut);
+            const opd_file_kind kind = opd_file_kind_of(path);
+            CHECK(kind == OPD_FILE_NONE || (kind == kinds[i] && i == 0));
+            if (kind == OPD_FILE_NONE && opd_ok() && cut > 1 && (cut > 2 || whole[0] != 'P')) {
+                printf("%s cut to %d bytes: nothing is said\n", paths[i], (int)cut);
+                CHECK(!"silent");
+            }
+            opd_error_clear();
+        }
+        for (size_t at = 0; at < 9; at++) {           /* a first byte that is another; the tenth of a zip file is data */
+            memcpy(part, whole, n);
+            part[at] ^= 0x5a;
+            const char *path = in_folder("kind");
+            write_file(path, part, n);
+            const opd_file_kind kind = opd_file_kind_of(path);
+            if (kind == OPD_FILE_NONE && opd_ok()) {
+                printf("%s with another byte %d: nothing is said\n", paths[i], (int)at);
+                CHECK(!"silent");
+            }
+            opd_error_clear();
+        }
+        (void)remove(in_folder(paths[i]));
+    }
+    CHECK_INT(kind_of("{\0\0\0\0\0\0\0{\"a\":1}", 15, "would have 123 bytes of 7"), OPD_FILE_NONE);
+    CHECK_INT(kind_of("\7\0\0\0\0\0\0\0{\"a\":1}", 15, "expected '{', not '1'"), OPD_FILE_NONE);
+    CHECK_INT(kind_of("\7\0\0\0\0\0\0\0[\"a\",1]", 15, "the header begins with '[', not with '{'"), OPD_FILE_NONE);
+    CHECK_INT(kind_of("\7\0\0\0\0\0\0\0", 8, "too few"), OPD_FILE_NONE);
+    CHECK_INT(kind_of("PK\3\4", 4, "the zip file ends without a directory"), OPD_FILE_NONE);
+    CHECK_INT(kind_of("\x80\2\x8a\n\x6c\xfc", 6, "cut off"), OPD_FILE_NONE);
+    CHECK_INT(kind_of("\0NUMPY\1\0 and so on", 18, "nearly those of a .npy file"), OPD_FILE_NONE);
+    CHECK_INT(kind_of("var x = {\"a\": 1}; and so on", 27, NULL), OPD_FILE_NONE);
+    CHECK_INT(kind_of("abc", 3, NULL), OPD_FILE_NONE);
+    CHECK_INT(kind_of("\211PNG\r\n\032\n and so on", 18, NULL), OPD_FILE_NONE);
+    CHECK_INT(kind_of("\177ELF\2\1\1\0\0\0\0\0\0\0\0\0", 16, NULL), OPD_FILE_NONE);
+    CHECK_INT(opd_file_kind_of(folder()), OPD_FILE_NONE);
+    CHECK_ERROR(OPD_ERROR_FILE, "directory");
+    CHECK_INT(opd_file_kind_of(NULL), OPD_FILE_NONE);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "NULL");
+    CHECK_INT(opd_file_kind_of(in_folder("none")), OPD_FILE_NONE);
+    CHECK_ERROR(OPD_ERROR_FILE, "No such file");
+}
 TEST(many_tensors) {
     enum { MANY = 70000 };                                    /* more than a zip file's 16 bits count */
     static char text[MANY][8];
@@ -1093,7 +1161,7 @@ TEST(pipes_end_where_they_say) {
     CHECK(!opd_npy_load("/dev/zero"));
     CHECK_ERROR(OPD_ERROR_FILE, "/dev/zero, byte 0: not a .npy file");
     CHECK(!opd_tensor_file_open("/dev/zero"));
-    CHECK_ERROR(OPD_ERROR_FILE, "/dev/zero, byte 8: expected '{'");
+    CHECK_ERROR(OPD_ERROR_FILE, "/dev/zero, byte 8: the header begins with the byte \\x00, not with '{'");
     CHECK(!opd_graph_load("/dev/zero"));
     CHECK_ERROR(OPD_ERROR_FILE, "not a file of a graph");
     memcpy(bytes, "\x93NUMPY\2\0\xff\xff\xff\xff", 12);       /* a header of 4 GiB that does not come */

@@ -326,6 +326,13 @@ for name, header in (
     if name == 'zero_sizes':
         tensor('z', np.zeros(0, 'f4'))
     tensor('x' + '\U0001f600\u00e9\u20ac/\b'.encode().hex() if name == 'escaped_pairs' else 'a', one)
+OTHERS = ('1', '-1.5e+3', '"\\u20ac\\""', 'true', 'false', 'null', '[]', '{}', '[1,[2,{"data_offsets":[0,1]}],"x"]', '{"dtype":{"a":[null]}}')
+for i, other in enumerate(OTHERS):
+    file('safetensors', 'key_%d' % i, st('{"a":{"dtype":"U8","x":%s,"shape":[2],"y":0,"y":%s,"data_offsets":[0,2],"z":%s}}' % (other, other, other),
+                                         b'\7\11'))
+    tensor('a', one)
+file('safetensors', 'metadata_null', st('{"__metadata__":null,"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}}', b'\7\11'))
+tensor('a', one)
 file('safetensors', 'unaligned', st('{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},'
                                     '"b":{"dtype":"F32","shape":[2],"data_offsets":[1,9]}}', b'\7' + six[4:12]))
 tensor('a', one[:1])
@@ -333,11 +340,12 @@ tensor('b', np.frombuffer(six[4:12], '<f4'))
 DEEP = ','.join(['1'] * 65)
 for name, header, data, text in (
         ('no_file', None, b'', 'too few for a file of tensors'), ('seven', None, b'\0' * 7, 'too few'),
-        ('eight', None, b'\0' * 8, 'too few'), ('zero', None, b'\0' * 9, "expected '{' at once"),
+        ('eight', None, b'\0' * 8, 'too few'), ('zero', None, b'\0' * 9, "begins with the byte \\x00, not with '{'"),
         ('length', None, struct.pack('<Q', 50) + b'{}', 'would have 50 bytes of 2'),
         ('length_huge', None, b'\xff' * 8 + b'{}', 'would have 18446744073709551615 bytes of at most 100000000'),
         ('length_most', None, struct.pack('<Q', 100000001) + b'{}', 'of at most 100000000'),
-        ('space_first', ' {}', b'', "expected '{' at once"), ('list', '[]', b'', "expected '{' at once"),
+        ('space_first', ' {}', b'', "the header begins with ' ', not with '{'"),
+        ('list', '[]', b'', "the header begins with '[', not with '{'"),
         ('open', '{', b'', 'the header ends here'), ('open_name', '{"a', b'', 'the header ends here'),
         ('after', '{}x', b'', 'nothing after'), ('after_zero', '{}\0', b'', 'nothing after'),
         ('comma', '{' + ONE + ',}', b'12', "expected '\"', not '}'"), ('no_comma', '{' + ONE + ' "b"', b'12', "',' or '}'"),
@@ -367,13 +375,16 @@ for name, header, data, text in (
         ('missing', '{"a":{"dtype":"U8","shape":[2]}}', b'12', "the key 'data_offsets' is missing"),
         ('empty_object', '{"a":{}}', b'12', "the key 'dtype' is missing"),
         ('key_twice', '{' + ONE.replace('"shape"', '"dtype":"U8","shape"') + '}', b'12', "the key 'dtype' is there twice"),
-        ('key_other', '{' + ONE.replace('"shape"', '"x":1,"shape"') + '}', b'12', "the key 'x' is not one of"),
+        ('key_open', '{' + ONE.replace('"shape"', '"x":[1,"shape"') + '}', b'12', "expected ',' or ']'"),
+        ('key_value', '{' + ONE.replace('"shape"', '"x":nul,"shape"') + '}', b'12', 'expected a value'),
+        ('key_number', '{' + ONE.replace('"shape"', '"x":01,"shape"') + '}', b'12', 'begins with 0'),
+        ('key_deep', '{' + ONE.replace('"shape"', '"x":' + '[' * 600 + ']' * 600 + ',"shape"') + '}', b'12', 'more than 500 deep'),
         ('twice', '{' + ONE + ',' + ONE.replace('[0,2]', '[2,4]') + '}', b'1234', 'there are two of that name'),
         ('metadata_twice', '{"__metadata__":{"a":"b"},"__metadata__":{"c":"d"}}', b'', 'is there twice'),
         ('metadata_key', '{"__metadata__":{"a":"b","a":"c"}}', b'', "the key 'a' twice"),
         ('metadata_list', '{"__metadata__":["a"]}', b'', "expected '{', not '['"),
         ('metadata_number', '{"__metadata__":{"a":1}}', b'', "expected '\"', not '1'"),
-        ('metadata_null', '{"__metadata__":null}', b'', "expected '{', not 'n'"),
+        ('metadata_word', '{"__metadata__":nul}', b'', "expected '{', not 'n'"),
         ('utf8', b'{"\xff":1}', b'', 'this is not UTF-8'), ('utf8_cut', b'{"\xe2\x82', b'', 'this is not UTF-8'),
         ('utf8_long', b'{"\xc0\x80":1}', b'', 'this is not UTF-8'), ('utf8_half', b'{"\xed\xa0\x80":1}', b'', 'this is not UTF-8'),
         ('control', '{"a\nb":1}', b'', 'a control character'), ('escape', '{"\\x":1}', b'', 'an escape that JSON does not have'),
