@@ -396,6 +396,138 @@ TEST(missing_formula_names_the_operator) {
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "derivative for tape::square is not implemented");
     opd_library_close(lib);
 }
+//-- writes that a schema does not declare, and other mistakes of programs ---------------------------------------------
+
+/* Writes in a kernel: into the argument, a view of it, the first of a list, as out=, a copy of it, an argument in no_grad. */
+enum { PLAIN_WRITE, VIEW_WRITE, LIST_WRITE, OUT_WRITE, COPY_WRITE, QUIET_WRITE, WRITES };
+static int write_way;
+static opd_tensor *kept_by_the_program;
+static int k_writes(opd_call *call) {
+    opd_tensor *x = write_way == LIST_WRITE ? opd_arg_tensors(call, 0).data[0] : kept_by_the_program ? kept_by_the_program : opd_arg_tensor(call, 0);
+    switch (write_way) {
+    case VIEW_WRITE: (void)opd_add_Scalar_(opd_view(x, OPD_INTS(3, 1)), OPD_V(1)); break;
+    case OUT_WRITE: (void)OPD_CALL(op_named("aten::sin.out"), opd_zeros(OPD_INTS(3), OPD_FLOAT64), x); break;
+    case COPY_WRITE: x = opd_add_Scalar_(opd_clone(x), OPD_V(1)); break;
+    case QUIET_WRITE: OPD_NO_GRAD { (void)opd_add_Scalar_(x, OPD_V(1)); } break;
+    default: (void)opd_add_Scalar_(x, OPD_V(1));
+    }
+    return opd_return_tensor(call, opd_clone(x));
+}
+static int k_passes_on(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_bw_grad(bw, 0)); }
+TEST(undeclared_writes_into_leaves) {
+    int formula;
+    for (formula = 0; formula < 2; formula++) {
+        for (write_way = 0; write_way < WRITES; write_way++) {
+            opd_library *lib = opd_library_open(OPD_DEF, "tape", NULL, "t", 1);
+            opd_tensor *x = vec(3, true), *y;
+            const bool list = write_way == LIST_WRITE, fine = write_way == COPY_WRITE || write_way == QUIET_WRITE;
+            opd_op *op;
+            opd_op_desc d;
+            memset(&d, 0, sizeof d);
+            d.schema = list ? "writes(Tensor[] x) -> Tensor" : "writes(Tensor x) -> Tensor";
+            d.cpu = k_writes;
+            if (formula && !list) { d.backward = k_passes_on; }
+            CHECK_INT(opd_define(lib, &d), 0);
+            op = opd_find("tape::writes");
+            y = list ? OPD_CALL(op, opd_tensors_of(&x, 1)) : OPD_CALL(op, x);
+            CHECK((y != NULL) == fine);
+            if (!fine) {
+                CHECK_ERROR(OPD_ERROR_AUTOGRAD, "a leaf Variable that requires grad is being used in an in-place operation: the kernel of tape::writes "
+                            "writes into its argument 'x' with aten::");
+                CHECK_NEAR(opd_data_f64(x)[1], opd_data_f64(vec(3, false))[1], 0);
+            }
+            x = vec(3, false);                    /* nobody follows it, or there is a history: versions tell */
+            CHECK((list ? OPD_CALL(op, opd_tensors_of(&x, 1)) : OPD_CALL(op, x)) != NULL);
+            x = opd_mul(vec(3, true), of(2));
+            CHECK((list ? OPD_CALL(op, opd_tensors_of(&x, 1)) : OPD_CALL(op, x)) != NULL);
+            OPD_NO_GRAD { x = vec(3, true); CHECK((list ? OPD_CALL(op, opd_tensors_of(&x, 1)) : OPD_CALL(op, x)) != NULL); }
+            CHECK_OK();
+            opd_library_close(lib);
+        }
+    }
+    write_way = PLAIN_WRITE;
+    {                                             /* what is no argument, and what the schema declares */
+        opd_library *lib = opd_library_open(OPD_DEF, "tape", NULL, "t", 1);
+        opd_op_desc d;
+        memset(&d, 0, sizeof d);
+        d.schema = "writes(Tensor x) -> Tensor";
+        d.cpu = k_writes;
+        CHECK_INT(opd_define(lib, &d), 0);
+        kept_by_the_program = vec(3, true);
+        CHECK(OPD_CALL(opd_find("tape::writes"), vec(3, true)) != NULL);
+        kept_by_the_program = NULL;
+        CHECK_OK();
+        d.schema = "says(Tensor(a!) x) -> Tensor";
+        CHECK_INT(opd_define(lib, &d), 0);
+        CHECK(OPD_CALL(opd_find("tape::says"), vec(3, false)) != NULL);
+        OPD_NO_GRAD { CHECK(OPD_CALL(opd_find("tape::says"), vec(3, true)) != NULL); }
+        CHECK_OK();
+        opd_library_close(lib);
+    }
+}
+
+static int reader;
+static int k_reads(opd_backward_call *bw) {
+    switch (reader) {
+    case 0: (void)opd_bw_tensor(bw, 1); break;
+    case 1: (void)opd_bw_tensor(bw, 2); break;
+    case 2: (void)opd_bw_tensors(bw, 1); break;
+    case 3: (void)opd_bw_tensors(bw, 0); break;
+    case 4: (void)opd_bw_tensor(bw, 9); break;
+    default: CHECK(opd_bw_tensor(bw, 0) && opd_bw_tensors(bw, 2).n == 1 && opd_bw_value(bw, 1).u.i == 7 && !opd_bw_tensor(bw, 3));
+    }
+    return opd_bw_return(bw, 0, opd_bw_grad(bw, 0)) || opd_bw_return_at(bw, 2, 0, NULL);
+}
+static int k_takes(opd_call *call) { return opd_return_tensor(call, opd_clone(opd_arg_tensor(call, 0))); }
+TEST(formulas_that_read_another_type) {
+    static const char *const texts[] = {
+        ("the formula of tape::takes reads argument 1 ('n') with opd_bw_tensor, and it is a value of type int: opd_bw_value reads it (and opd_bw_result "
+        "reads saved results)"),
+        "reads argument 2 ('list') with opd_bw_tensor, and it is a value of type List[Tensor]: opd_bw_tensors reads it",
+        "reads argument 1 ('n') with opd_bw_tensors, and it is a value of type int: opd_bw_value reads it",
+        "reads argument 0 ('x') with opd_bw_tensors, and it is a value of type Tensor: opd_bw_tensor reads it",
+        "the formula reads argument 9 of tape::takes, and there is none (opd_bw_result reads saved results)"};
+    opd_library *lib = opd_library_open(OPD_DEF, "tape", NULL, "t", 1);
+    opd_tensor *x = vec(3, true), *y;
+    opd_op_desc d;
+    opd_value n = opd_value_int(7);
+    memset(&d, 0, sizeof d);
+    d.schema = "takes(Tensor x, int n, Tensor[] list, Tensor? no=None) -> Tensor";
+    d.cpu = k_takes;
+    d.backward = k_reads;
+    d.save = "x, list, no";
+    CHECK_INT(opd_define(lib, &d), 0);
+    for (reader = 0; reader <= 5; reader++) {
+        y = OPD_CALL(opd_find("tape::takes"), x, 7, opd_tensors_of(&x, 1));
+        CHECK_INT(opd_backward(opd_sum(y)), reader < 5 ? -1 : 0);
+        if (reader < 5) { CHECK_ERROR(OPD_ERROR_AUTOGRAD, texts[reader]); }
+    }
+    reader = 0;                                   /* recorded by hand: saved values, numbered */
+    OPD_NO_GRAD { y = opd_clone(x); }
+    CHECK_INT(opd_autograd_record("HandBackward", k_reads, &x, 1, &x, 1, &n, 1, &y, 1), 0);
+    CHECK_INT(opd_backward(opd_sum(y)), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "the formula of HandBackward reads saved value 1 with opd_bw_tensor, and it is a value of type int: opd_bw_value reads it");
+    opd_library_close(lib);
+}
+
+static int sin_below(opd_context *ctx) { return opd_context_return(ctx, OPD_CALL(opd_find("tape::again"), opd_context_tensor(ctx, 0))); }
+static opd_autograd_function again_function;
+static int k_applies(opd_call *call) { return opd_return_tensor(call, OPD_APPLY(&again_function, opd_arg_tensor(call, 0))); }
+/* A function in an autograd kernel without a guard: the error names the place once. */
+TEST(a_function_without_end) {
+    opd_library *lib = opd_library_open(OPD_DEF, "tape", NULL, "t", 1);
+    const char *at;
+    again_function.name = "Again";
+    again_function.forward = sin_below;
+    again_function.backward = k_passes_on;
+    CHECK_INT(opd_def(lib, "again(Tensor x) -> Tensor"), 0);
+    CHECK_INT(opd_impl_key(lib, "again", "Autograd", k_applies, NULL, NULL), 0);
+    CHECK(OPD_CALL(opd_find("tape::again"), vec(3, true)) == NULL);
+    at = strstr(opd_error_message(), " [in the forward of AgainBackward]");
+    CHECK(at && !strstr(at + 2, "[in the forward of"));
+    CHECK_ERROR(OPD_ERROR_KERNEL, "opd_keys_exclude(OPD_KEYS_AUTOGRAD)");
+    opd_library_close(lib);
+}
 TEST(graph_outlives_the_library) {
     opd_library *lib;
     opd_op *op = square(&lib, true);

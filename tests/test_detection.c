@@ -140,6 +140,10 @@ TEST(regions_that_require_grad) {
     opd_backward(opd_sum(pooled));
     CHECK_OK();
     CHECK(opd_tensor_grad(image) != NULL && opd_tensor_grad(rois) == NULL);
+    pooled = roi_align(opd_ones(OPD_INTS(1, 1, 3, 3), OPD_FLOAT32), rois, 0);      /* they alone */
+    opd_backward(opd_sum(pooled));
+    CHECK_OK();
+    CHECK(opd_tensor_grad(rois) == NULL);
 }
 /* Without data: the sizes of what is pooled; how many boxes stay is not known. */
 TEST(regions_of_fakes) {

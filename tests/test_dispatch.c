@@ -1443,8 +1443,22 @@ TEST(too_much_and_without_end) {
     CHECK(call1(opd_find("end::more"), cpu1()) == NULL);
     CHECK_ERROR(OPD_ERROR_KERNEL, "the kernel returns more than the 1 result(s) of the schema");
     CHECK(call1(opd_find("end::self"), cpu1()) == NULL);
-    CHECK_ERROR(OPD_ERROR_KERNEL, "the kernel of end::self for CPU calls itself without end");
+    CHECK_ERROR(OPD_ERROR_KERNEL, "the kernel of end::self for CPU calls itself without end (400 nested calls); it has to compute the results, or to "
+                "call other operators");
     CHECK(opd_exp(cpu1()) != NULL);
+    CHECK_INT(opd_def(d, "above(Tensor x) -> Tensor"), 0);
+    CHECK_INT(opd_impl_key(d, "above", "Autograd", k_again, NULL, NULL), 0);
+    CHECK(call1(opd_find("end::above"), opd_tensor_set_requires_grad(opd_ones(OPD_INTS(1), OPD_FLOAT64), true)) == NULL);
+    CHECK_ERROR(OPD_ERROR_KERNEL, "the kernel of end::above for AutogradCPU calls itself without end (400 nested calls); what is below it is called after "
+                "opd_keys_exclude(OPD_KEYS_AUTOGRAD), or by opd_redispatch(call, ");
+    CHECK_INT(opd_def(d, "cast(Tensor x) -> Tensor"), 0);
+    CHECK_INT(opd_impl_key(d, "cast", "FuncTorchVmapMode", k_again, NULL, NULL), 0);
+    {
+        opd_key_guard guard = opd_keys_include(opd_keyset_add(OPD_KEYS_EMPTY, opd_key_parse("FuncTorchVmapMode")));
+        CHECK(call1(opd_find("end::cast"), cpu1()) == NULL);
+        opd_keys_restore(guard);
+    }
+    CHECK_ERROR(OPD_ERROR_KERNEL, "calls itself without end (400 nested calls); what is below it is called after opd_keys_exclude of its key");
     opd_library_close(d);
 }
 
