@@ -165,6 +165,82 @@ static void large_numbers(op_case *c, const opd_op *op, const char *text) {
         }
     }
 }
+/* t's memory with strides that no element is reached by: in dims of size 1 (way 0: all of them, 1: one), or everywhere
+   beside a dim of size 0 (2), or in what a step leaves one element of (3). */
+static opd_tensor *far_apart(opd_tensor *t, int way, int dim, int64_t stride) {
+    int64_t sizes[OPD_MAX_DIMS], strides[OPD_MAX_DIMS];
+    int i;
+    if (way == 3) { return opd_slice(t, dim, OPD_NONE, OPD_NONE, stride); }
+    for (i = 0; i < opd_ndim(t); i++) {
+        sizes[i] = way == 0 ? 1 : i == dim ? way == 1 : opd_sizes(t)[i];
+        strides[i] = i == dim || way != 1 ? stride : opd_strides(t)[i];
+    }
+    return opd_as_strided(t, opd_ints_of(sizes, opd_ndim(t)), opd_ints_of(strides, opd_ndim(t)));
+}
+static void far_strides(op_case *c, const opd_op *op, const char *text) {
+    static const int64_t far[] = {INT64_MAX, ((int64_t)1 << 62) + 1, (int64_t)1 << 61, ((int64_t)1 << 59) - 1};
+    const char *at;
+    int i, d, e, way, only;
+    for (e = 0; e < 4 * 4; e++) {
+        way = e / 4;
+        for (only = -1; only < OPD_MAX_ARGS && (only < 0 || only < c->nargs); only++) {      /* -1: all tensors */
+            for (d = 0; d < 4; d++) {
+                OPD_SCOPE {
+                    bool any = false;
+                    c->op = op;
+                    c->dtype = OPD_FLOAT32;
+                    c->meta = false;
+                    at = text;
+                    if (!case_read_next(c, &at)) { continue; }
+                    for (i = 0; i < c->nargs; i++) {
+                        opd_tensor *const t = c->args[i].tag == OPD_TAG_TENSOR ? c->args[i].u.t : NULL;
+                        if (!t || (only >= 0 && only != i) || d >= opd_ndim(t)) { continue; }
+                        c->args[i].u.t = far_apart(t, way, d, far[e % 4]);
+                        any = true;
+                    }
+                    if (any && opd_ok()) {
+                        call_it(c);
+                        if (opd_ok()) { call_really(c); }
+                    }
+                    opd_error_clear();
+                }
+                if (way == 0) { break; }
+            }
+        }
+    }
+}
+/* Numbers from the ends on tensors that have memory. */
+static void large_numbers_really(op_case *c, const opd_op *op, const char *text) {
+    const char *at;
+    int i, k, e;
+    for (e = 0; e < ENDS; e++) {
+        if (ends[e] >> 30 && !(ends[e] >> 60)) { continue; }    /* an answer, but a late one */
+        for (i = 0; i < OPD_MAX_ARGS; i++) {
+            for (k = -1; k < 3; k++) {
+                bool more = false;
+                OPD_SCOPE {
+                    c->op = op;
+                    c->dtype = OPD_FLOAT32;
+                    c->meta = false;
+                    at = text;
+                    if (case_read_next(c, &at) && i < c->nargs) {
+                        opd_value *v = &c->args[i];
+                        int m;
+                        more = true;
+                        if (v->tag == OPD_TAG_INT && k < 0) { v->u.i = ends[e]; call_really(c); }
+                        if (v->tag == OPD_TAG_INTS && k < v->n) {
+                            for (m = 0; m < v->n; m++) { if (k < 0 || m == k) { c->lists[i].ints[m] = ends[e]; } }
+                            call_really(c);
+                        }
+                    }
+                    opd_error_clear();
+                }
+                if (!more) { break; }
+            }
+            if (i >= c->nargs) { break; }
+        }
+    }
+}
 static void test_operator(void *arg) {
     static op_case c;
     const opd_op *op = (const opd_op *)arg;
@@ -175,7 +251,23 @@ static void test_operator(void *arg) {
         large_tensors(&c, op, text);
         empty_tensors(&c, op, text);
         large_numbers(&c, op, text);
+        far_strides(&c, op, text);
+        large_numbers_really(&c, op, text);
     }
+    CHECK_OK();
+}
+TEST(views_begin_within_their_memory_whatever_the_strides) {
+    static const float numbers[4] = {3, 1, 2, 0};
+    opd_tensor *x = opd_tensor_from(numbers, OPD_INTS(4), OPD_FLOAT32), *y, *z;
+    y = opd_as_strided(x, OPD_INTS(1, 2), OPD_INTS(INT64_MAX, 1));
+    z = opd_slice(y, 0, opd_value_int(1), OPD_NONE, 1);
+    CHECK(z && opd_numel(z) == 0 && opd_sizes(z)[1] == 2 && opd_offset(z) >= 0 && opd_offset(z) <= 4);
+    z = z ? opd_slice(opd_as_strided(x, OPD_INTS(1, 0), OPD_INTS(INT64_MAX, INT64_MAX)), 0, opd_value_int(1), OPD_NONE, INT64_MAX) : NULL;
+    CHECK(z && opd_numel(z) == 0 && opd_offset(z) >= 0 && opd_offset(z) <= 4);
+    z = opd_msort(y);                             /* torch: msort of one row is that row */
+    CHECK(z && opd_data_f32(z)[0] == 3 && opd_data_f32(z)[1] == 1);
+    z = opd_diagonal(opd_as_strided(x, OPD_INTS(1, 1), OPD_INTS(INT64_MAX, INT64_MAX)));
+    CHECK(z && opd_numel(z) == 1 && opd_data_f32(z)[0] == 3);
     CHECK_OK();
 }
 static void add_operators(void) {

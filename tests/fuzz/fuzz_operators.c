@@ -19,7 +19,8 @@ typedef struct trial {
 
 //-- what can stand somewhere -------------------------------------------------------------------------------------------
 
-static const int64_t ints[] = {0, 1, 2, 3, 4, 5, -1, -2, -3, 7, INT64_MAX, INT64_MIN, (int64_t)1 << 62, -((int64_t)1 << 62)};
+static const int64_t ints[] = {0, 1, 2, 3, 4, 5, -1, -2, -3, 7, INT64_MAX, INT64_MIN, (int64_t)1 << 62, -((int64_t)1 << 62),
+                               INT64_MAX - 1, INT64_MIN + 1, ((int64_t)1 << 61) + 1};
 static const double doubles[] = {0, 1, -1, 0.5, 2, -0., 1e30, -1e300, NAN, INFINITY, -INFINITY, 1e-40, 3, 1.5};
 static const char *const words[] = {"mean", "sum", "none", "prod", "amax", "floor", "trunc", "tanh", "reflect", "circular", "", "\xff"};
 static const opd_scalar_type dtypes[] = {OPD_UINT8, OPD_INT8, OPD_INT16, OPD_INT32, OPD_INT64, OPD_FLOAT16, OPD_FLOAT32,
@@ -32,6 +33,17 @@ static opd_tensor *any_tensor(void) {
     for (i = 0; i < ndim; i++) { sizes[i] = next() % 4; }
     if (next() % 16 == 0) { return opd_tensor_wrapped_number(opd_value_float(ONE_OF(doubles))); }
     return opd_to_dtype(opd_zeros(opd_ints_of(sizes, ndim), OPD_FLOAT32), ONE_OF(dtypes));
+}
+/* x's memory with strides, some near the ends of what they can be where no element is reached by them. */
+static opd_tensor *far_apart(opd_tensor *x) {
+    int64_t sizes[OPD_MAX_DIMS], strides[OPD_MAX_DIMS];
+    const unsigned how = next(), dim = opd_ndim(x) ? next() % (unsigned)opd_ndim(x) : 0;
+    int i;
+    for (i = 0; i < opd_ndim(x); i++) {
+        sizes[i] = how % 4 == 0 ? 1 : i == (int)dim ? how % 2 : opd_sizes(x)[i];
+        strides[i] = i == (int)dim || how % 4 == 0 || next() % 4 == 0 ? ONE_OF(ints) : opd_strides(x)[i];
+    }
+    return opd_as_strided(x, opd_ints_of(sizes, opd_ndim(x)), opd_ints_of(strides, opd_ndim(x)));
 }
 /* t in another way: most of what can be wrong with a tensor. */
 static opd_tensor *changed(const trial *t, opd_tensor *x) {
@@ -52,6 +64,7 @@ static opd_tensor *changed(const trial *t, opd_tensor *x) {
     case 11: return opd_tensor_new_on(opd_ints_of(opd_sizes(x), opd_ndim(x)), opd_dtype(x), opd_device_of(OPD_META, -1));
     case 12: return opd_tensor_new_on(OPD_INTS(((int64_t)1 << 61), 1), opd_dtype(x), opd_device_of(OPD_META, -1));
     case 13: return NULL;
+    case 14: return far_apart(x);
     default: return any_tensor();
     }
 }

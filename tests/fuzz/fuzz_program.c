@@ -63,7 +63,7 @@ static void remember(opd_tensor *t) {
 //-- operators ---------------------------------------------------------------------------------------------------------
 
 /* Arguments: T a slot, W one to write to, L a list of three, d a dim, n a small number, f a float, z sizes, D a list of dims, b a bool,
-   i indices (int64), m a mask (bool), x left at its default. */
+   i indices (int64), m a mask (bool), u v sizes and strides of two dims, x left at its default. */
 typedef struct called { const char *name, *args; } called;
 static const called plain[] = {
     {"aten::exp", "T"}, {"aten::tanh", "T"}, {"aten::sin", "T"}, {"aten::relu", "T"}, {"aten::abs", "T"},
@@ -76,11 +76,12 @@ static const called plain[] = {
     {"aten::linalg_vector_norm", "T"}, {"aten::where.self", "mTT"}, {"aten::masked_fill.Scalar", "Tmf"},
     {"aten::masked_select", "Tm"}, {"aten::index_select", "Tdi"}, {"aten::gather", "Tdi"}, {"aten::cat", "Ld"},
     {"aten::stack", "Ld"}, {"aten::layer_norm", "Tz"}, {"aten::mse_loss", "TT"}, {"aten::repeat", "Tz"},
+    {"aten::msort", "T"}, {"aten::topk", "Tnd"}, {"aten::constant_pad_nd", "Tzf"}, {"aten::diff", "Tnd"},
     {"aten::prelu", "TT"}, {"aten::glu", "Td"}, {"aten::lerp.Scalar", "TTf"}, {"aten::addcmul", "TTT"},
     {"aten::embedding", "Ti"}, {"aten::flip", "TD"}, {"aten::roll", "TD"}, {"aten::tril", "T"}, {"aten::dist", "TT"}};
 static const called views[] = {
     {"aten::view", "Tz"}, {"aten::reshape", "Tz"}, {"aten::t", "T"}, {"aten::transpose.int", "Tdd"},
-    {"aten::select.int", "Tdn"}, {"aten::slice.Tensor", "Tdnn"}, {"aten::narrow", "Tdnn"}, {"aten::expand", "Tz"},
+    {"aten::select.int", "Tdn"}, {"aten::slice.Tensor", "Tdnn"}, {"aten::slice.Tensor", "Tdnnn"}, {"aten::as_strided", "Tuv"}, {"aten::as_strided", "Tuv"}, {"aten::narrow", "Tdnn"}, {"aten::expand", "Tz"},
     {"aten::unsqueeze", "Td"}, {"aten::squeeze", "T"}, {"aten::squeeze.dim", "Td"}, {"aten::split.Tensor", "Tnd"},
     {"aten::chunk", "Tnd"}, {"aten::unbind.int", "Td"}, {"aten::tensor_split.sections", "Tnd"}, {"aten::alias", "T"},
     {"aten::detach", "T"}, {"aten::permute", "TD"}, {"aten::flatten.using_ints", "T"}, {"aten::diagonal", "T"},
@@ -106,6 +107,9 @@ static opd_tensor *target(void) {
     }
     return slot();
 }
+/* Numbers near the ends of what a size, a stride or a dim can be. */
+static const int64_t ends[] = {INT64_MAX, INT64_MIN, (int64_t)1 << 62, ((int64_t)1 << 61) + 1, INT64_MAX - 1, -((int64_t)1 << 62), INT64_MIN + 1};
+static int64_t small_or_end(int64_t small) { return next() % 8 ? small : PICK(ends); }
 static int64_t numbers[8][4];
 static int nnumbers;
 static opd_value arg(char kind) {
@@ -113,18 +117,21 @@ static opd_value arg(char kind) {
     int i, n;
     switch (kind) {
     case 'W': case 'T': { opd_tensor *t = kind == 'W' ? target() : slot(); return t ? opd_value_tensor(t) : opd_value_none(); }
-    case 'd': return opd_value_int(next() % 8 ? -(int64_t)(next() % 2) : (int64_t)(next() % 5) - 2);
-    case 'n': return opd_value_int(next() % 8 ? 1 + (int64_t)(next() % 2) : (int64_t)(next() % 6) - 1);
+    case 'd': return opd_value_int(next() % 8 ? -(int64_t)(next() % 2) : small_or_end((int64_t)(next() % 5) - 2));
+    case 'n': return opd_value_int(next() % 8 ? 1 + (int64_t)(next() % 2) : small_or_end((int64_t)(next() % 6) - 1));
     case 'f': return opd_value_float((double)(next() % 9) / 2 - 1.5);
     case 'b': return opd_value_bool(next() % 2);
     case 'z': {
         static const int64_t likely[][4] = {{1, -1}, {1, 6}, {1, 3}, {1, 4}, {2, 2, 3}, {2, 3, 2}, {2, 2, 2}, {3, 1, 2, 3}, {2, -1, 2}, {2, 1, 1}};
         const int64_t *z = PICK(likely);
-        for (i = 0; i < z[0]; i++) { p[i] = next() % 16 ? z[1 + i] : (int64_t)(next() % 6) - 1; }
+        for (i = 0; i < z[0]; i++) { p[i] = next() % 16 ? z[1 + i] : small_or_end((int64_t)(next() % 6) - 1); }
         return opd_value_ints(p, z[0]);
     }
+    case 'u': case 'v':                           /* sizes and strides, of which some reach no element */
+        for (i = 0; i < 2; i++) { p[i] = kind == 'v' && next() % 2 ? PICK(ends) : (int64_t)(next() % 3); }
+        return opd_value_ints(p, 2);
     case 'D':
-        for (i = 0, n = next() % 4 ? 1 : (int)(next() % 4); i < n; i++) { p[i] = (int64_t)(next() % 3) - 1; }
+        for (i = 0, n = next() % 4 ? 1 : (int)(next() % 4); i < n; i++) { p[i] = next() % 16 ? (int64_t)(next() % 3) - 1 : PICK(ends); }
         return opd_value_ints(p, n);
     case 'i':
         for (i = 0; i < 2; i++) { p[i] = next() % 16 ? (int64_t)(next() % 2) : (int64_t)(next() % 4); }
