@@ -239,6 +239,22 @@ static void check_grammar(const char *path) {
         CHECK(found == NULL);
     }
 }
+/* Checks the parameters of a source's module, [[name, requires_grad], ...]. */
+static void check_parameters(const opd_script *script, int64_t wanted) {
+    const opd_module *const module = opd_script_module(script);
+    int64_t count = 0;
+    for (int64_t e = wanted >= 0 ? opd_json_first(golden, wanted) : -1; e >= 0; e = opd_json_next(golden, e)) {
+        const int64_t name = opd_json_first(golden, e);
+        const opd_tensor *const found = opd_module_get(module, opd_json_text(golden, name, ""));
+        CHECK(found != NULL);
+        CHECK(found && opd_tensor_requires_grad(found) == opd_json_bool(golden, opd_json_next(golden, name), false));
+        count++;
+    }
+    for (int64_t i = 0; i < opd_module_count(module); i++) {
+        count -= opd_module_kind_at(module, i) == OPD_MODULE_PARAMETER;
+    }
+    CHECK_INT(count, 0);
+}
 static void check_saved(const char *name) {
     const char *const path = "/tmp/opd_script_saves.pt";
     CHECK_OR_RETURN(open_golden(name));
@@ -249,6 +265,7 @@ static void check_saved(const char *name) {
         for (int again = 0; again < 3 && script; again++) {
             for (int64_t call = opd_json_first(golden, opd_json_get(golden, at, "calls")); call >= 0;
                  call = opd_json_next(golden, call)) { check_call(script, call); }
+            check_parameters(script, opd_json_get(golden, at, "parameters"));
             CHECK_INT(opd_script_save(script, path), 0);
             CHECK_OK();
             check_grammar(path);
@@ -329,6 +346,75 @@ TEST(what_cannot_be_saved_is_an_error) {
     CHECK_INT(got.u.i, 35);
     opd_script_free(script);
     (void)remove("/tmp/opd_script_odd.pt");
+}
+/* A module of a source is trained through opd_script_module, and saved as it is then; its buffers change. */
+TEST(a_module_of_a_source_keeps_its_state) {
+    OPD_SCOPED;
+    static const char source[] = "import torch\nclass M(torch.nn.Module):\n    def __init__(self, n: int = 2):\n"
+        "        super().__init__()\n        self.w = torch.nn.Parameter(torch.ones(n))\n"
+        "        self.register_buffer('seen', torch.zeros(1))\n        self.calls = 0\n"
+        "    def forward(self, x):\n        self.seen += x.sum()\n        self.calls += 1\n        return (x * self.w).sum()\n"
+        "    def told(self) -> Tuple[Tensor, int]:\n        return self.seen, self.calls\n";
+    opd_value x = opd_value_tensor(opd_ones(OPD_INTS(2), OPD_FLOAT32)), got;
+    opd_script *script = opd_script_compile(source, NULL);
+    CHECK_OR_RETURN(script != NULL);
+    CHECK_INT(opd_script_count(script), 2);
+    CHECK_STR(opd_script_name(script, 0), "forward");
+    CHECK_STR(opd_script_name(script, 1), "told");
+    opd_optimizer *sgd = opd_module_sgd(opd_script_module(script), NULL, NULL);
+    for (int again = 0; again < 2; again++) {
+        CHECK_INT(opd_script_run(script, NULL, &x, 1, &got), 0);
+        CHECK_NEAR(opd_item_f64(got.u.t), again ? 1.998 : 2, 1e-6);             /* by 0.001 each */
+        if (!again) {
+            CHECK_INT(opd_backward(got.u.t), 0);
+            CHECK_INT(opd_optimizer_step(sgd), 0);
+            opd_optimizer_free(sgd);
+        }
+        CHECK_INT(opd_script_run(script, "told", NULL, 0, &got), 0);
+        CHECK_NEAR(opd_item_f64(opd_list_at(got, 0).u.t), 2 + 2 * again, 0);
+        CHECK_INT(opd_list_at(got, 1).u.i, 1 + again);
+        CHECK_INT(opd_script_save(script, "/tmp/opd_script_module.pt"), 0);
+        opd_script_free(script);
+        script = again ? NULL : opd_script_load("/tmp/opd_script_module.pt");
+    }
+    (void)remove("/tmp/opd_script_module.pt");
+    CHECK_OK();
+}
+TEST(modules_that_a_source_cannot_make_are_errors) {
+    static const char *const wrong[][2] = {
+        {"class M(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.l = torch.nn.Linear(3, 4)\n"
+         "    def forward(self, x):\n        return self.l(x)\n", "torch.nn.Linear is a class of Python, which a source cannot"},
+        {"class M(torch.nn.Module):\n    def __init__(self, k: int):\n        self.k = k\n    def forward(self, x):\n"
+         "        return x * self.k\n", "its __init__ takes 'k': give it a default, or make M in a function"},
+        {"class M(torch.nn.Module):\n    def __init__(self):\n        self.register_buffer('b')\n",
+         "register_buffer takes a name in quotes, a tensor, and persistent=True or False"},
+        {"class M(torch.nn.Module):\n    def __init__(self):\n        self.p = torch.nn.Parameter()\n",
+         "Parameter() takes a tensor and requires_grad"},
+        {"class M(torch.nn.Module):\n    def forward(self, x):\n        return x.nothing()\n", "has no attribute or method"},
+        {"class M(torch.nn.Module):\n    def __init__(self):\n        assert 1 == 2, 'no'\n        self.k = 1\n"
+         "    def forward(self, x):\n        return x\n", "AssertionError: no"}};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        CHECK(opd_script_compile(wrong[i][0], NULL) == NULL);
+        if (!strstr(opd_error_message(), wrong[i][1])) { printf("%s\n", opd_error_message()); }
+        CHECK(strstr(opd_error_message(), wrong[i][1]) != NULL);
+        opd_error_clear();
+    }
+    /* Functions that make modules, or have nothing to do with them, are the script as before. */
+    static const char *const still[] = {
+        "class M(torch.nn.Module):\n    def forward(self, x):\n        return x * 3\ndef f(x):\n    m = M()\n    return m.forward(x)\n",
+        "def f(x):\n    return x * 3\nclass M(torch.nn.Module):\n    def __init__(self, k: int):\n        self.k = k\n",
+        "def f(x):\n    return x * 3\nclass M(torch.nn.Module):\n    def forward(self, x):\n        return f(x)\n"};
+    for (size_t i = 0; i < sizeof still / sizeof still[0]; i++) {
+        OPD_SCOPED;
+        opd_value x = opd_value_tensor(opd_ones(OPD_INTS(2), OPD_FLOAT32)), got = opd_value_none();
+        opd_script *script = opd_script_compile(still[i], NULL);
+        CHECK_INT(opd_script_run(script, "f", &x, 1, &got), 0);
+        CHECK_NEAR(opd_item_f64(opd_sum(got.u.t)), 6, 0);
+        CHECK_INT(opd_script_run(script, NULL, &x, 1, &got), 0);
+        CHECK_NEAR(opd_item_f64(opd_sum(got.u.t)), 6, 0);
+        opd_script_free(script);
+    }
+    CHECK_OK();
 }
 TEST(defaults_are_what_the_source_says) {
     OPD_SCOPED;

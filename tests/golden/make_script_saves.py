@@ -516,6 +516,60 @@ def aliases(n: int) -> List[int]:
     return a + b
 """, ("inplace", v), ("recursive_lists", 3), ("aliases", 3))
 
+case("""
+class M(torch.nn.Module):
+    def forward(self, x):
+        return x * 3
+""", ("forward", x))
+case("""
+class M(torch.jit.ScriptModule):
+    @torch.jit.script_method
+    def forward(self, x):
+        return x * 3
+""", ("forward", x))
+case("""
+import torch
+from torch import nn
+import torch.nn.functional as F
+def shared(x: Tensor, by: float) -> Tensor:
+    return x * by
+class Layer(nn.Module):
+    def __init__(self, n: int, scale: float = 2.):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(n, n) * scale)
+        self.register_buffer("steps", torch.zeros(1))
+        self.register_buffer("hidden", torch.ones(1), persistent=False)
+    def forward(self, x):
+        return F.linear(x, self.weight) + self.steps + self.hidden
+class M(nn.Module):
+    \'\'\'A module of parameters, buffers, constants and modules.\'\'\'
+    __constants__ = ['k']
+    def __init__(self, k: int = 3):
+        super(M, self).__init__()
+        self.k = k
+        self.names = ['a', 'b']
+        self.table = {'x': 1.5}
+        self.one = Layer(3)
+        self.two = Layer(3, scale=.5)
+        self.register_parameter('bias', torch.nn.Parameter(torch.full([3], 7.)))
+        self.plain = torch.arange(3)
+        self.fixed = nn.Parameter(torch.ones(3), requires_grad=False)
+        self.maybe: Optional[Tensor] = None
+    def helper(self, x: Tensor, n: int) -> Tensor:
+        return shared(x, 2.) * n
+    @property
+    def twice(self) -> int:
+        return self.k * 2
+    def forward(self, x, more: int = 1):
+        if self.training:
+            x = x + 1000
+        y = self.two(self.one(x)) + self.bias + self.plain + self.fixed
+        m = self.maybe
+        if m is not None:
+            y = y + m
+        return self.helper(y, self.twice) + self.table['x'] + len(self.names) + more
+""".replace("\\'", "'"), ("forward", x), ("forward", x, 5))
+
 HEAD = "import torch, math\nimport torch.nn.functional as F\nfrom torch import Tensor\nfrom typing import *\n"
 MODULES = {}
 def module_of(source):
@@ -556,9 +610,11 @@ def written():
     out = []
     for source, calls in CASES:
         entry = {"source": source, "calls": []}
+        module = module_of(source).M() if "class M(" in source else None
+        if module: entry["parameters"] = [[n, p.requires_grad] for n, p in module.named_parameters()]
         for name, *args in calls:
             call = {"call": name, "args": [tree(a) for a in args]}
-            function = getattr(module_of(source), name)
+            function = module or getattr(module_of(source), name)
             try: script = torch.jit.script(function)
             except Exception as e:                  # what compiles here alone is compared with Python
                 print(name, str(e)[:900], file=sys.stderr)
@@ -592,6 +648,10 @@ def check(library, files):
             print(entry["source"], "refused:", str(e)[:2000])
             wrong += 1
             continue
+        parameters = [[n, p.requires_grad] for n, p in loaded.named_parameters()]
+        if sorted(parameters) != sorted(entry.get("parameters", [])):
+            print(entry["source"], "has parameters", parameters)
+            wrong += 1
         for call in entry["calls"]:
             count += 1
             try: got = getattr(loaded, call["call"])(*[value(a) for a in call["args"]])
