@@ -517,6 +517,40 @@ def aliases(n: int) -> List[int]:
 """, ("inplace", v), ("recursive_lists", 3), ("aliases", 3))
 
 case("""
+class Empty:
+    pass
+def hollow(x: Optional[Dict[str, List[Tensor]]] = None) -> Tuple[Optional[Tensor], int]:
+    e = Empty()
+    if x is None:
+        return None, 0
+    return x['a'][0], len(x)
+def anything(x: Any) -> int:
+    if isinstance(x, int):
+        return x
+    if isinstance(x, str):
+        return 5
+    return 0
+def carried(x: Tensor) -> Tensor:
+    y: Optional[Tensor] = None
+    for i in range(3):
+        if y is None:
+            y = x
+        else:
+            y = y + 1
+    assert y is not None
+    return y
+def ending(n: int) -> str:
+    if n > 0:
+        return 'a' + "'" + '\\x01'
+    raise ValueError('no')
+def placed(x: Tensor, d: torch.device, t: torch.dtype) -> Tensor:
+    return x.to(d).to(t)
+def nested(x: Tensor) -> Tensor:
+    def inner(y: Tensor) -> Tensor:
+        return y + 1
+    return inner(x) * 2
+""", ("hollow",), ("hollow", {"a": [v]}), ("anything", 3), ("anything", "a"), ("carried", v), ("ending", 1), ("ending", 0))
+case("""
 class M(torch.nn.Module):
     def forward(self, x):
         return x * 3
