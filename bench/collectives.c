@@ -94,7 +94,11 @@ int main(int argc, char **argv) {
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--quick") == 0) { quick = true; }
         else if (strcmp(argv[i], "--python") == 0 && i + 1 < argc) { python = argv[++i]; }
-        else { return 2; }
+        else {
+            const bool asked = strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0;
+            fputs("usage: mpirun -n RANKS bench_collectives [--quick] [--python PATH] [--help]\n", asked ? stdout : stderr);
+            return asked ? 0 : 2;
+        }
     }
     opd_threads_set(1);
     opd_group *world = mpi_group_begin();

@@ -9,6 +9,7 @@
 #define OPDISPATCH_IMPLEMENTATION
 #include "../opdispatch.h"
 #include <stdio.h>
+#include <string.h>
 #if __has_include(<MagickWand/MagickWand.h>)
 #include <MagickWand/MagickWand.h>      /* ImageMagick 7 */
 #else
@@ -213,6 +214,11 @@ static void batches(opd_tensor *pic) {
 }
 
 int main(int argc, char **argv) {
+    if (argc > 4 || (argc > 1 && argv[1][0] == '-')) {
+        const bool asked = argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0);
+        fputs("usage: crop [PICTURE [BEFORE [AFTER]]]\n  reads examples/data/cat.jpg, writes crop_before.png and crop_after.png\n", asked ? stdout : stderr);
+        return asked ? 0 : 2;
+    }
     MagickWandGenesis();
     OPD_SCOPE {
         opd_tensor *pic = read_picture(argc > 1 ? argv[1] : "examples/data/cat.jpg"), *cropped;

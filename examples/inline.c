@@ -6,6 +6,7 @@
 #define OPDISPATCH_IMPLEMENTATION
 #include "../opdispatch.h"
 #include <stdio.h>
+#include <string.h>
 
 /* One pass over memory for a formula of x: written with operators it would be one pass for each of them. */
 static const char source[] =
@@ -26,6 +27,11 @@ static const char source[] =
     "}\n";
 
 int main(int argc, char **argv) {
+    if (argc > 2 || (argc > 1 && argv[1][0] == '-' && (argv[1][1] == '-' || argv[1][1] == 'h'))) {
+        const bool asked = argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0);
+        fputs("usage: inline [FORMULA]\n  FORMULA   of x, in C, such as \"x * expf(-x * x)\"; one that begins with -- in brackets\n", asked ? stdout : stderr);
+        return asked ? 0 : 2;
+    }
     char text[2000];
     snprintf(text, sizeof text, source, argc > 1 ? argv[1] : "x * expf(-x * x)");
     opd_load_inline("formula", text, "-O3");                /* a mistake is the compiler's own message */

@@ -164,7 +164,12 @@ int main(int argc, char **argv) {
         if (strcmp(argv[i], "--epochs") == 0 && i + 1 < argc) { epochs = atoi(argv[++i]); }
         else if (strcmp(argv[i], "--seeds") == 0 && i + 1 < argc) { seeds = atoi(argv[++i]); }
         else if (strcmp(argv[i], "--check") == 0) { check = true; }
-        else { fprintf(stderr, "usage: mixed_precision [--epochs N] [--seeds N] [--check]\n"); return 2; }
+        else {
+            const bool asked = strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0;
+            fputs("usage: mixed_precision [--epochs N] [--seeds N] [--check]\n"
+                  "  --check   fails if one of the precisions learns much less than float32\n", asked ? stdout : stderr);
+            return asked ? 0 : 2;
+        }
     }
     if (epochs < 1 || seeds < 1 || read_digits("examples/data/digits.txt", &set)) { return 1; }
     printf("%-16s  test accuracy  ms a step  MB kept  MB at most  scale at the end\n", "");

@@ -7,9 +7,14 @@
 #define OPDISPATCH_IMPLEMENTATION
 #include "../opdispatch.h"
 #include <stdio.h>
+#include <string.h>
 
 int main(int argc, char **argv) {
-    if (argc < 2) { printf("usage: plugin_host plugin.so\n"); return 0; }
+    if (argc != 2 || argv[1][0] == '-') {
+        const bool asked = argc < 2 || (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0);
+        fputs("usage: plugin_host plugin.so\n", asked ? stdout : stderr);
+        return asked ? 0 : 2;
+    }
     opd_plugin *plugin = opd_library_load(argv[1]);
     OPD_SCOPE {
         static opd_op *dot;

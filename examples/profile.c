@@ -8,6 +8,7 @@
 #define OPDISPATCH_IMPLEMENTATION
 #include "../opdispatch.h"
 #include <stdio.h>
+#include <string.h>
 
 enum { POINTS = 512, HIDDEN = 64, STEPS = 50 };
 
@@ -65,6 +66,11 @@ static double step(const net *n, opd_tensor *x, opd_tensor *y) {
 }
 
 int main(int argc, char **argv) {
+    if (argc > 2 || (argc > 1 && argv[1][0] == '-')) {
+        const bool asked = argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0);
+        fputs("usage: profile [TRACE]\n  TRACE   the file for ui.perfetto.dev (trace.json)\n", asked ? stdout : stderr);
+        return asked ? 0 : 2;
+    }
     const char *path = argc > 1 ? argv[1] : "trace.json";
     opd_profiler_options options = {.order = OPD_PROFILE_BY_SELF};
     counts seen = {0, 0, 0};

@@ -10,9 +10,14 @@
 #define OPDISPATCH_AOTI_IMPLEMENTATION
 #include "../opdispatch_aoti.h"
 #include <stdio.h>
+#include <string.h>
 
 int main(int argc, char **argv) {
-    if (argc < 2) { printf("usage: torchvision_nms .../torchvision/_C_stable.so\n"); return 0; }
+    if (argc != 2 || argv[1][0] == '-') {
+        const bool asked = argc < 2 || (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0);
+        fputs("usage: torchvision_nms .../torchvision/_C_stable.so\n", asked ? stdout : stderr);
+        return asked ? 0 : 2;
+    }
     const int operators = opd_extension_load(argv[1]);
     if (operators >= 0) { printf("%d operators\n", operators); }
     OPD_SCOPE {

@@ -7,10 +7,15 @@
 #define OPDISPATCH_IMPLEMENTATION
 #include "../opdispatch.h"
 #include <stdio.h>
+#include <string.h>
 
 int main(int argc, char **argv) {
     int right = 0;
-    if (argc < 3) { printf("usage: warp_run warp.opd warp.so\n"); return 0; }
+    if (argc != 3 || argv[1][0] == '-') {
+        const bool asked = argc < 2 || (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0);
+        fputs("usage: warp_run warp.opd warp.so\n", asked ? stdout : stderr);
+        return asked ? 0 : 2;
+    }
     OPD_SCOPE {
         const float matrix[] = {-1, 0, 4,  0, -1, 4,  0, 0, 1};             /* half a turn of 5 x 5 */
         opd_tensor *image = opd_reshape(opd_arange(OPD_V(25), OPD_FLOAT32), OPD_INTS(5, 5)), *out;
