@@ -7,11 +7,16 @@
 """
 import argparse
 import os
-import torch
-from torch import nn
 
 here = os.path.dirname(os.path.abspath(__file__))
 PROGRAM = os.path.join(here, 'data', 'four_digits.pt2')
+parser = argparse.ArgumentParser(description='The network of finetune.c.')
+parser.add_argument('--make', action='store_true', help='train it on four digits and write ' + PROGRAM)
+parser.add_argument('--check', metavar='FILE', help='load what finetune saved and test it')
+args = parser.parse_args()
+
+import torch
+from torch import nn
 
 
 class Network(nn.Module):
@@ -65,10 +70,6 @@ def check(path):
     print(f'PyTorch, with {path}: {right(network, images[held_out], labels[held_out])} of {int(held_out.sum())}')
 
 
-parser = argparse.ArgumentParser(description='The network of finetune.c.')
-parser.add_argument('--make', action='store_true', help='train it on four digits and write ' + PROGRAM)
-parser.add_argument('--check', metavar='FILE', help='load what finetune saved and test it')
-args = parser.parse_args()
 if args.make:
     make()
 if args.check:

@@ -14,6 +14,17 @@ import subprocess
 import sys
 import tempfile
 
+
+
+def options():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--program', required=True)
+    parser.add_argument('--folder')
+    parser.add_argument('names', nargs='*')
+    return parser.parse_args()
+
+
+ASKED = options() if __name__ == '__main__' else None     # --help needs no torch
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -203,11 +214,7 @@ def wrong(folder, name, program):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument('--program', required=True)
-    parser.add_argument('--folder')
-    parser.add_argument('names', nargs='*')
-    args = parser.parse_args()
+    args = ASKED
     torch.manual_seed(0)
     failed = passed = 0
     with tempfile.TemporaryDirectory() as own:

@@ -9,7 +9,7 @@ set -u
 names='macros_visible symbols symbols_cxx included_twice other_places beside_dlpack two_files cxx_with_c_implementation
 cxx_implementation steps no_everything wrong_arguments fast_math
 std11_c_implementation std11_c_declarations std11_cxx_implementation std11_cxx_declarations'
-[ -n "${RUN_AGAIN:-}" ] || names="contents rooms calls_up pragmas includes macro_names foreign_names function_length macro_functions line_length dialect short_names wrappers left_out recipes documents checked build_lines tcc static_in_two_files no_threads no_simd no_cache core_alone families tools parts $names"
+[ -n "${RUN_AGAIN:-}" ] || names="contents rooms calls_up pragmas includes macro_names foreign_names function_length macro_functions line_length dialect short_names wrappers left_out recipes documents checked build_lines helps tcc static_in_two_files no_threads no_simd no_cache core_alone families tools parts $names"
 
 if [ "${1:-}" = --list ]; then printf '%s\n' $names; exit 0; fi
 only=${1:-}
@@ -381,6 +381,33 @@ check_wrappers() {
 check_left_out() {
     if ! command -v python3 >/dev/null 2>&1; then echo "SKIP: no python3"; return; fi
     python3 "$root/tests/left_out.py"
+}
+# helped FILE COMMAND...: what a program that answers neither --help nor what it does not know leaves to be said.
+helped() {
+    name=$1; shift
+    "$@" --help >"$tmp/help" 2>"$tmp/unasked" || echo "$name --help fails: $(head -n 1 "$tmp/unasked")"
+    [ -s "$tmp/help" ] || echo "$name --help prints nothing"
+    ! "$@" --no-such-option >"$tmp/help" 2>&1 || echo "$name takes an option that it does not know"
+}
+# Each program that takes arguments has --help, and an option that it does not know is an error.  Scripts answer without
+# the packages that they need.  Programs are run where tcc builds them; the others are only looked at.
+check_helps() {
+    for file in "$root"/examples/*.c "$root"/bench/*.c; do
+        name=${file#"$root"/}
+        grep -q '^int main(int argc' "$file" || continue
+        grep -q -e '"--help"' -e bench_main "$file" || { echo "$name takes arguments and has no --help"; continue; }
+        case $name in *_mpi.c|*/sharded_lm.c|*/crop.c|*/inline.c|*/cuda.c|bench/*) continue ;; esac
+        command -v tcc >/dev/null 2>&1 || continue
+        tcc -w -I"$root" "$file" -o "$tmp/helped" -lm -lpthread -ldl >"$tmp/help" 2>&1 || continue     # C that tcc has not
+        (cd "$tmp" && helped "$name" "$tmp/helped")
+    done
+    [ ! -e "$tmp/--help" ] || echo 'a program has written a file named --help'
+    command -v python3 >/dev/null 2>&1 || return
+    mkdir -p "$tmp/without"
+    for package in torch numpy; do echo "raise ImportError('there is no $package')" >"$tmp/without/$package.py"; done
+    for file in "$root"/tests/*.py "$root"/tests/oracle/*.py "$root"/tests/extension/*.py "$root"/examples/finetune_network.py; do
+        helped "${file#"$root"/}" env PYTHONPATH="$tmp/without" PYTHONDONTWRITEBYTECODE=1 python3 "$file"
+    done
 }
 check_tcc() {
     if ! command -v tcc >/dev/null 2>&1; then echo 'SKIP: no tcc'; return; fi

@@ -10,6 +10,11 @@ Prints "checked: ..." and ends with 0; ends with 77 where a package is missing, 
 import sys
 import zipfile
 
+if set(sys.argv[1:]) & {'--help', '-h'}:                  # needs no package
+    print(__doc__.strip())
+    sys.exit(0)
+if len(sys.argv) < 3 or sys.argv[1] not in ('values', 'train', 'tied'):
+    sys.exit(__doc__)
 try:
     import torch
 except ImportError:

@@ -10,6 +10,11 @@ import ctypes
 import os
 import sys
 
+if set(sys.argv[1:]) & {'--help', '-h'}:                  # needs no package
+    print(__doc__.strip())
+    sys.exit(0)
+if len(sys.argv) != 3 or sys.argv[1] not in ('files', 'dlpack'):
+    sys.exit(__doc__)
 try:
     import numpy as np
 except ImportError:

@@ -122,6 +122,9 @@ def print_all(text):
 
 
 def main():
+    if set(sys.argv[1:]) & {'--help', '-h'}:
+        print(__doc__.strip())
+        return 0
     if sys.argv[1:] not in ([], ['--write']):
         sys.exit(__doc__)
     with open(HEADER) as f:

@@ -7,6 +7,11 @@ Prints "checked: ..." and ends with 0; ends with 77 where a package is missing o
 """
 import sys
 
+if set(sys.argv[1:]) & {'--help', '-h'}:                  # needs no package
+    print(__doc__.strip())
+    sys.exit(0)
+if len(sys.argv) != 3 or sys.argv[1][:1] == '-':
+    sys.exit(__doc__)
 try:
     import numpy
     import torch

@@ -6,6 +6,11 @@
 """
 import sys
 
+if set(sys.argv[1:]) & {'--help', '-h'}:                  # needs no package
+    print(__doc__.strip())
+    sys.exit(0)
+if len(sys.argv) != 2 or sys.argv[1][:1] == '-':
+    sys.exit(__doc__)
 import torch
 
 torch.ops.load_library(sys.argv[1])

@@ -21,6 +21,19 @@ line for all differences of an operator that read alike."""
 import argparse, collections, ctypes, math, os, random, re, resource, signal, sys, warnings
 warnings.filterwarnings('ignore')
 os.environ.setdefault('OMP_NUM_THREADS', '1')
+def options():
+    """What the command line says."""
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument('lines', nargs='*', help='calls; - reads them from standard input; none: the cards')
+    p.add_argument('--lib', default=os.path.join(os.path.dirname(os.path.abspath(__file__)), 'shim.so'))
+    p.add_argument('--op', default='', metavar='REGEX', help='of the operators, those whose name it is found in')
+    p.add_argument('--seed', type=int, default=1); p.add_argument('--n', type=int, default=1, help='samples of each case, of other numbers and layouts')
+    p.add_argument('--dtype', default='f32', choices=sorted('u8 i8 i16 i32 i64 f16 f32 f64 c64 c128 bool bf16'.split())); p.add_argument('--grad', action='store_true'); p.add_argument('--no-isolate', action='store_true')
+    p.add_argument('--limit', type=int, default=30, help='seconds a call'); p.add_argument('--wild', type=int, default=0, metavar='N')
+    p.add_argument('--values', default='smooth', choices=['smooth', 'grid', 'special']); p.add_argument('--brief', action='store_true')
+    return p.parse_args()
+
+ASKED = options() if __name__ == '__main__' else None     # --help needs no torch
 import torch
 torch.set_num_threads(1)
 
@@ -348,15 +361,7 @@ def isolated(jobs, limit=30):
     return out
 
 def main():
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument('lines', nargs='*', help='calls; - reads them from standard input; none: the cards')
-    p.add_argument('--lib', default=os.path.join(os.path.dirname(os.path.abspath(__file__)), 'shim.so'))
-    p.add_argument('--op', default='', metavar='REGEX', help='of the operators, those whose name it is found in')
-    p.add_argument('--seed', type=int, default=1); p.add_argument('--n', type=int, default=1, help='samples of each case, of other numbers and layouts')
-    p.add_argument('--dtype', default='f32', choices=sorted(DTYPES)); p.add_argument('--grad', action='store_true'); p.add_argument('--no-isolate', action='store_true')
-    p.add_argument('--limit', type=int, default=30, help='seconds a call'); p.add_argument('--wild', type=int, default=0, metavar='N')
-    p.add_argument('--values', default='smooth', choices=['smooth', 'grid', 'special']); p.add_argument('--brief', action='store_true')
-    a = p.parse_args(); lib = Library(a.lib)
+    a = ASKED; lib = Library(a.lib)
     if a.lines:
         text = [x for l in a.lines for x in (sys.stdin.read().split('\n') if l == '-' else [l]) if x.strip() and not x.startswith('#')]
         work = [(l.split(None, 1)[0], [l.split(None, 1)[1] if ' ' in l.strip() else '']) for l in text]

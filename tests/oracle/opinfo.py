@@ -14,6 +14,18 @@ Differences that read alike are printed once, with their number.  Exit status: 1
 import argparse, collections, os, random, re, sys, warnings
 warnings.filterwarnings('ignore')
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+def options():
+    """What the command line says."""
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument('--lib', default=os.path.join(os.path.dirname(os.path.abspath(__file__)), 'shim.so'))
+    p.add_argument('--op', default='', metavar='REGEX', help='of the samples, those whose name it is found in')
+    p.add_argument('--dtype', default='f32'); p.add_argument('--n', type=int, default=8, help='samples of each operator and dtype')
+    p.add_argument('--seed', type=int, default=7); p.add_argument('--layout', default='plain', choices=['plain', 't', 'gap', 'all'])
+    p.add_argument('--grad', action='store_true'); p.add_argument('--out', action='store_true'); p.add_argument('--errors', action='store_true')
+    p.add_argument('--part', default='0/1', help='i/n: each n-th operator, beginning with i'); p.add_argument('--limit', type=int, default=60)
+    return p.parse_args()
+
+ASKED = options() if __name__ == '__main__' else None     # --help needs no torch
 import differ, torch
 from differ import Absent, Library, attempt, call_torch, differs, flat, leaves
 from torch.testing._internal.common_methods_invocations import op_db
@@ -217,14 +229,7 @@ def job(lib, info, dtype, a, mark):
     return judge.lines + ['#%d' % judge.calls] + ['-%s' % x for x in judge.absent]
 
 def main():
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument('--lib', default=os.path.join(os.path.dirname(os.path.abspath(__file__)), 'shim.so'))
-    p.add_argument('--op', default='', metavar='REGEX', help='of the samples, those whose name it is found in')
-    p.add_argument('--dtype', default='f32'); p.add_argument('--n', type=int, default=8, help='samples of each operator and dtype')
-    p.add_argument('--seed', type=int, default=7); p.add_argument('--layout', default='plain', choices=['plain', 't', 'gap', 'all'])
-    p.add_argument('--grad', action='store_true'); p.add_argument('--out', action='store_true'); p.add_argument('--errors', action='store_true')
-    p.add_argument('--part', default='0/1', help='i/n: each n-th operator, beginning with i'); p.add_argument('--limit', type=int, default=60)
-    a = p.parse_args(); lib = Library(a.lib); calls = 0
+    a = ASKED; lib = Library(a.lib); calls = 0
     i, n = map(int, a.part.split('/')); jobs, names = [], []
     for info in [x for x in op_db if re.search(a.op, x.name)][i::n]:
         for d in (['f32'] if a.errors else a.dtype.split(',')):

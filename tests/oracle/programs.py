@@ -13,6 +13,13 @@ operand overlaps what is written, inference tensors that a refused write has cha
 set_data of views, versions and bases of gradients.  Exit status: 1 when something differs.  Not run by CI."""
 import argparse, ctypes, random, sys, warnings
 warnings.filterwarnings('ignore')
+def options():
+    """What the command line says."""
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter); p.add_argument('--lib', default='./lib.so'); p.add_argument('--seed', type=int, default=1)
+    p.add_argument('--n', type=int, default=1000); p.add_argument('--steps', type=int, default=15); p.add_argument('--most', type=int, default=20)
+    return p.parse_args()
+
+ASKED = options() if __name__ == '__main__' else None     # --help needs no torch
 import torch
 torch.set_num_threads(1)
 
@@ -260,9 +267,7 @@ def program(lib, seed, steps):
     return found, done
 
 def main():
-    p = argparse.ArgumentParser(); p.add_argument('--lib', default='./lib.so'); p.add_argument('--seed', type=int, default=1)
-    p.add_argument('--n', type=int, default=1000); p.add_argument('--steps', type=int, default=15); p.add_argument('--most', type=int, default=20)
-    o = p.parse_args(); lib, bad = load(o.lib), 0
+    o = ASKED; lib, bad = load(o.lib), 0
     for seed in range(o.seed, o.seed + o.n):
         found, done = program(lib, seed, o.steps)
         if not found: continue

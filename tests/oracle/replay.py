@@ -7,6 +7,11 @@ A result that the schema says is an argument shows that argument's sizes after t
 odx_abi.h has no place for.  With --live the expectations are made anew by the PyTorch that runs this: values, errors and
 gradients of today's version on the recorded arguments; calls that it no longer has are left out."""
 import sys
+if set(sys.argv[1:]) & {'--help', '-h'}:                  # needs no package
+    print(__doc__.strip())
+    sys.exit(0)
+if len(sys.argv) < 3 or sys.argv[1][:1] == '-':
+    sys.exit(__doc__)
 folder, library = sys.argv[1:3]
 sys.path.insert(0, folder)
 import warnings; warnings.filterwarnings('ignore')
