@@ -569,16 +569,16 @@ static void bench_second(int64_t n) {
 
 /* Checkpoints over a network of 32 layers, 8 in each: memory and time beside the same without. */
 enum { SEGMENT = 8, SEGMENTS = 4 };
-static int segment(opd_tensor *const *inputs, int n, opd_tensor **outputs, int m, void *user) {
+static int segment(void *user, opd_tensor *const *inputs, int n, opd_tensor **outputs) {
     opd_tensor *y = opd_keep(inputs[0]);
-    (void)n; (void)m;
+    (void)n;
     for (int i = 0; i < SEGMENT; i++) {
         OPD_SCOPED;
         opd_assign(&y, opd_tanh(opd_mm(y, (opd_tensor *)user)));
     }
     outputs[0] = opd_mul(y, y);
     opd_release(y);
-    return 0;
+    return 1;
 }
 static void bench_checkpoint(void) {
     static const char *const key[2][2] = {
@@ -601,8 +601,8 @@ static void bench_checkpoint(void) {
             for (int i = 0; i < SEGMENTS; i++) {
                 OPD_SCOPED;
                 opd_tensor *out = NULL;
-                if (with) { opd_checkpoint(segment, w, NULL, &y, 1, &out, 1); }
-                else { segment(&y, 1, &out, 1, w); }
+                if (with) { opd_checkpoint_call(segment, w, NULL, &y, 1, NULL, &out); }
+                else { segment(w, &y, 1, &out); }
                 opd_assign(&y, out);
             }
             opd_backward(opd_sum(y));

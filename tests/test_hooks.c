@@ -1328,4 +1328,68 @@ TEST(hooks_inside_of_derivatives_of_functions) {
         }
     }
 }
+//-- one form of function for all that run one -------------------------------------------------------------------------
+
+typedef struct runs { int count, fails, destroyed; } runs;
+/* tanh(x y), and its double: as many outputs as `fails` leaves. */
+static int tanh_twice(void *user, opd_tensor *const *inputs, int n, opd_tensor **outputs) {
+    runs *r = (runs *)user;
+    CHECK_INT(n, 2);
+    r->count++;
+    if (r->fails == r->count) { return -1; }
+    outputs[0] = opd_tanh(opd_mul(inputs[0], inputs[1]));
+    outputs[1] = opd_add(outputs[0], outputs[0]);
+    return opd_ok() ? 2 : -1;
+}
+static void runs_end(void *user) { ((runs *)user)->destroyed++; }
+TEST(one_function_is_run_again_transformed_and_checked) {
+    opd_tensor *in[2], *out[OPD_TRANSFORM_OUTPUTS], *plain[2], *grads[2], *again[2];
+    opd_checkpoint_options options;
+    runs r = {0, 0, 0};
+    int i;
+    memset(&options, 0, sizeof options);
+    options.no_early_stop = true;
+    for (i = 0; i < 2; i++) {
+        in[i] = opd_tensor_set_requires_grad(opd_add_Scalar(opd_rand(OPD_INTS(3), OPD_FLOAT64), opd_value_float(0.1)), true);
+    }
+    CHECK_INT(tanh_twice(&r, in, 2, plain), 2);
+    plain[1] = opd_sum(plain[1]);
+    CHECK_INT(opd_autograd_grad(&plain[1], 1, in, 2, NULL, grads), 0);
+    OPD_SCOPE {
+        CHECK_INT(opd_checkpoint_call(tanh_twice, &r, runs_end, in, 2, NULL, out), 2);
+        CHECK_INT(r.count, 2);
+        out[1] = opd_sum(out[1]);
+        CHECK_INT(opd_autograd_grad(&out[1], 1, in, 2, NULL, again), 0);
+        CHECK_INT(r.count, 3);
+        for (i = 0; i < 2; i++) { CHECK(opd_equal(grads[i], again[i]).u.i); }
+    }
+    CHECK_INT(r.destroyed, 1);
+    OPD_SCOPE {
+        CHECK_INT(opd_checkpoint_call(tanh_twice, &r, runs_end, in, 2, &options, out), 2);
+        CHECK(opd_equal(opd_sum(out[1]), plain[1]).u.i);
+        CHECK_INT(opd_vmap(tanh_twice, &r, in, 2, NULL, out), 2);
+        CHECK_INT(opd_gradcheck(tanh_twice, &r, in, 2, NULL), 0);
+    }
+    CHECK_OK();
+    CHECK_INT(r.destroyed, 2);
+    /* failures: at once, without a word; later; without a function */
+    r.count = 0;
+    r.fails = 1;
+    CHECK_INT(opd_checkpoint_call(tanh_twice, &r, runs_end, in, 2, NULL, out), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "opd_checkpoint: the function failed without saying why");
+    CHECK_INT(r.destroyed, 3);
+    r.count = 0;
+    r.fails = 2;
+    OPD_SCOPE {
+        CHECK_INT(opd_checkpoint_call(tanh_twice, &r, runs_end, in, 2, NULL, out), 2);
+        out[1] = opd_sum(out[1]);
+        CHECK_INT(opd_autograd_grad(&out[1], 1, in, 2, NULL, again), -1);
+        CHECK_ERROR(OPD_ERROR_AUTOGRAD, "opd_checkpoint: the function failed without saying why");
+    }
+    CHECK_INT(r.destroyed, 4);
+    CHECK_INT(opd_checkpoint_call(NULL, &r, runs_end, in, 2, NULL, out), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_checkpoint_call: a function is needed");
+    CHECK_INT(r.destroyed, 4);
+}
+
 CHECK_MAIN()
