@@ -3,7 +3,7 @@
 // into them, switches grad and inference mode, detaches, hooks, packs, resizes, gives other data, opens and closes
 // scopes, and asks for gradients of first and second order, on several threads at times.  After every step: it failed
 // exactly when an error is pending; what a tensor says of itself fits together; versions only grow; a gradient is like
-// its tensor.  The same gradient asked for twice is the same.
+// its tensor.  The same gradient asked for twice is the same.  A program that runs again holds no more memory.
 #include "fuzz.h"
 
 #if !defined(OPD_NO_THREADS)
@@ -472,7 +472,7 @@ static void step(unsigned kind) {
     for (i = 0; i < SLOTS; i++) { if (slots[i]) { look(i, kind == 5 || kind == 6 || kind == 18); } }
 }
 
-static void run(const uint8_t *data, size_t n) {
+static void program(const uint8_t *data, size_t n) {
     int i;
     at = data;
     end = data + n;
@@ -491,5 +491,15 @@ static void run(const uint8_t *data, size_t n) {
     for (i = 0; i < NODES; i++) { opd_node_release(nodes[i]); nodes[i] = NULL; }
     for (i = 0; i < nleaves; i++) { opd_release(leaves[i]); }
     opd_error_clear();
+}
+/* A program that runs again holds no more memory than before: the first run fills what is kept for the next. */
+static void run(const uint8_t *data, size_t n) {
+    int64_t live = 0;
+    int i;
+    for (i = 0; i < 3; i++) {
+        if (i == 2) { live = opd_memory_stats().live; }
+        OPD_SCOPE { program(data, n); }
+    }
+    MUST(fuzz_short || opd_memory_stats().live <= live);
 }
 FUZZ(run)
