@@ -757,7 +757,7 @@ check_steps() {
 # What would give wrong numbers is refused; the declarations may be used with it.
 check_fast_math() {
     for flag in -ffast-math -Ofast -ffinite-math-only; do
-        $CC $flag -E -o /dev/null $inc "$tmp/implementation.c" >"$tmp/fast" 2>&1 && echo "$flag is let through"
+        $CC $flag -E -o "$tmp/fast.i" $inc "$tmp/implementation.c" >"$tmp/fast" 2>&1 && echo "$flag is let through"
         grep -q 'error.*build this file without' "$tmp/fast" || echo "$flag: another error"
         quiet $CC $flag -fsyntax-only $inc "$tmp/declarations.c"
     done

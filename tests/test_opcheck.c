@@ -332,7 +332,8 @@ static const faulty faults[] = {
      "Say in the schema that it is written, Tensor(a!) x, or"},
     {"writes_once(Tensor x) -> Tensor", k_inner, k_fake, b_twice, NULL, OPD_OPCHECK_SCHEMA | OPD_OPCHECK_MEMORY,
      "Argument x is not defined as mutable but was mutated", "(opd_clone)"},
-    {"resizes(Tensor x) -> Tensor", k_resizes, k_fake, OPD_NOT_DIFFERENTIABLE, NULL, OPD_OPCHECK_SCHEMA,
+    {"resizes(Tensor x) -> Tensor", k_resizes, k_fake, OPD_NOT_DIFFERENTIABLE, NULL,
+     OPD_OPCHECK_SCHEMA | OPD_OPCHECK_AUTOGRAD | OPD_OPCHECK_TRACE,      /* whose argument requires grad: the write is refused */
      "Argument x is not defined as mutable but was mutated", "(opd_clone)"},
     {"returns(Tensor x) -> Tensor", k_returns, k_fake, OPD_NOT_DIFFERENTIABLE, NULL, OPD_OPCHECK_SCHEMA,
      "are not allowed to directly return inputs", "(opd_clone)"},
