@@ -241,6 +241,33 @@ static void large_numbers_really(op_case *c, const opd_op *op, const char *text)
         }
     }
 }
+/* Numbers that no integer can be, where the operator takes a float or a list of them. */
+static void large_floats(op_case *c, const opd_op *op, const char *text) {
+    static const double far[] = {1e300, -1e300, NAN, INFINITY, -INFINITY, 9.3e18, 4e18};
+    const char *at;
+    int i, m, e, real;
+    for (e = 0; e < 7 * 2; e++) {
+        real = e / 7;
+        for (i = 0; i < OPD_MAX_ARGS; i++) {
+            bool more = false;
+            OPD_SCOPE {
+                c->op = op;
+                c->dtype = OPD_FLOAT32;
+                c->meta = !real;
+                at = text;
+                if (case_read_next(c, &at) && i < c->nargs) {
+                    opd_value *v = &c->args[i];
+                    more = true;
+                    if (v->tag == OPD_TAG_FLOAT) { v->u.d = far[e % 7]; }
+                    for (m = 0; v->tag == OPD_TAG_FLOATS && m < v->n; m++) { c->lists[i].floats[m] = far[e % 7]; }
+                    if (v->tag == OPD_TAG_FLOAT || v->tag == OPD_TAG_FLOATS) { (real ? call_really : call_it)(c); }
+                }
+                opd_error_clear();
+            }
+            if (!more) { break; }
+        }
+    }
+}
 static void test_operator(void *arg) {
     static op_case c;
     const opd_op *op = (const opd_op *)arg;
@@ -253,6 +280,7 @@ static void test_operator(void *arg) {
         large_numbers(&c, op, text);
         far_strides(&c, op, text);
         large_numbers_really(&c, op, text);
+        large_floats(&c, op, text);
     }
     CHECK_OK();
 }

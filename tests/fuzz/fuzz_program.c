@@ -420,7 +420,7 @@ static void look(int i, bool changed) {
     opd_tensor *t = slots[i], *base = opd_tensor_base(t), *g = opd_tensor_grad(t);
     const bool floats = opd_dtype_is_floating(opd_dtype(t)) || opd_dtype_is_complex(opd_dtype(t));
     MUST(floats || !opd_tensor_requires_grad(t));
-    MUST(!base || (!opd_tensor_base(base) && opd_tensor_requires_grad(t) >= opd_tensor_requires_grad(base)));
+    MUST(!base || (!opd_tensor_base(base) && (!floats || opd_tensor_requires_grad(t) >= opd_tensor_requires_grad(base))));
     if (g && changed && !is_like(g, t)) {         /* the tensor has other sizes now */
         opd_error_clear();
         MUST(opd_tensor_set_grad(t, NULL) == 0);
