@@ -34,7 +34,7 @@ static bool next_file(char *name) {
 static void check_numbers(const char *path, opd_tensor *tensor, const char *numbers) {
     opd_tensor *flat = opd_reshape(tensor, OPD_INTS(-1));
     if (opd_dtype_is_complex(opd_dtype(tensor))) {
-        flat = opd_reshape(opd_view_as_real(flat), OPD_INTS(-1));
+        flat = opd_reshape(opd_view_as_real(opd_resolve_neg(opd_resolve_conj(flat))), OPD_INTS(-1));
     }
     int64_t count = 0;
     for (const char *at = numbers; *at; count++) {

@@ -46,7 +46,8 @@ VALUES = {
     'parameter': {'p': torch.nn.Parameter(base[:3])},
     'other': {'set': {3}, 'count': Counter('aab'), 'complex': 1.5 - 2j, 'gpu': torch.device('cuda', 1), 'ascii': b'abc'},
     'strange': {'sparse': torch.eye(2).to_sparse(), 'meta': torch.empty(2, device='meta'), 'next': 7,
-                'lazy': torch.ones(2, dtype=torch.complex64).conj(), 'minus': torch.ones(2)._neg_view(),
+                'lazy': torch.tensor([1 + 2j, 3 - 4j]).conj(), 'minus': torch.arange(3.)._neg_view(),
+                'both': torch.tensor([1 + 2j, 3j]).conj().imag, 'twice': torch.tensor([1 + 2j, 3j]).conj()._neg_view(),
                 'quantized': torch.quantize_per_tensor(torch.ones(2), 0.1, 3, torch.quint8), 'bytes': b'\xff'},
     'wide': {'x': 2 ** 70},
     'keys': {None: 1, True: 2, 1.5: 3, (1, 2): 4, ("it's", ('a', None), 1e22): 5, 'a\0b': 6, -0.0: 7, 1e-5: 8, 123456.75: 9, (): 10,
@@ -129,7 +130,7 @@ FOREIGN = {'args': '<argparse.Namespace>', 'date': '<datetime.datetime>', 'path'
            'list/1': '<argparse.Namespace>', 'loop/0': '<__main__.Slots>', 'holding': 'there are tensors in it',
            'module': 'Linear>, which is not one of the classes and functions that are data; there are tensors in it'}
 STRANGE = {'sparse': '_rebuild_sparse_tensor, which is not read here', 'meta': '_rebuild_meta_tensor_no_storage, which',
-           'lazy': 'conjugated or negated', 'minus': 'conjugated or negated', 'quantized': '_rebuild_qtensor, which is not',
+           'quantized': '_rebuild_qtensor, which is not',
            'bytes': '_codecs.encode, which', 'array': 'an array of NumPy',
            'most': 'more than 64 bits', 'word': 'multiarray.scalar, which is not', 'day': 'multiarray.scalar, which is not'}
 VALUES['settings'] = {'args': argparse.Namespace(lr=0.1), 'model': {'w': torch.ones(2), 'b': torch.zeros(1)}, 'ema': torch.ones(3)}
@@ -159,7 +160,7 @@ def show(path, x, out, name=''):
         if path[-1:] and path[-1] in STRANGE:
             kind, text = 'strange', STRANGE[path[-1]]
         elif isinstance(x, torch.Tensor):
-            parts = torch.view_as_real(x.detach()).flatten() if x.is_complex() else x.detach().flatten()
+            parts = torch.view_as_real(x.detach().resolve_conj().resolve_neg()).flatten() if x.is_complex() else x.detach().flatten()
             kind = 'tensor'
             text = '%s [%s] %s' % (str(x.dtype)[6:], ','.join(map(str, x.shape)), ','.join(number(v) for v in parts.tolist()))
         elif isinstance(x, bool):
