@@ -1391,5 +1391,27 @@ TEST(one_function_is_run_again_transformed_and_checked) {
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_checkpoint_call: a function is needed");
     CHECK_INT(r.destroyed, 4);
 }
+static int segment_of_one(opd_tensor *const *in, int n, opd_tensor **out, int m, void *user) {
+    (void)n; (void)m; (void)user;
+    out[0] = opd_sin(opd_mul(in[0], in[0]));
+    return out[0] ? 0 : -1;
+}
+/* The input of a segment gets a history that leads to the segment: it must not hold itself. */
+TEST(the_input_of_a_segment_is_written_to) {
+    int64_t live = 0;
+    int way, i;
+    for (way = 0; way < 2; way++) {
+        for (i = 0; i < 3; i++) {
+            if (i == 2) { live = opd_memory_stats().live; }
+            OPD_SCOPE {
+                opd_tensor *x = opd_tensor_set_requires_grad(opd_ones(OPD_INTS(3), OPD_FLOAT64), true), *y = way ? opd_clone(x) : x, *out = NULL;
+                CHECK_INT(opd_checkpoint(segment_of_one, NULL, NULL, &y, 1, &out, 1), 0);
+                if (!way) { CHECK(opd_tensor_set_requires_grad(x, false) == x); }
+                CHECK(opd_add_(y, out) == y);
+            }
+        }
+        CHECK_INT(opd_memory_stats().live - live, 0);
+    }
+}
 
 CHECK_MAIN()
