@@ -13,7 +13,10 @@ import io
 import math
 import os
 import re
+import shutil
+import subprocess
 import sys
+import tempfile
 import threading
 import traceback
 import typing
@@ -1047,6 +1050,39 @@ def test_programs_of_the_guide():
         with contextlib.redirect_stdout(io.StringIO()) as said:
             exec(re.sub(r"^torch\.load\(.*", "", piece, flags=re.M), {"__name__": "guide"})
         check("mylib::numpy_sin(" in said.getvalue(), said.getvalue())
+
+
+def test_the_package_of_the_guide():
+    """setup.py and __init__.py of the guide, built in place, and imported by another process."""
+    try:
+        import setuptools  # noqa: F401
+    except ImportError:
+        print("skip the package of the guide: no setuptools")
+        return
+    root = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir)
+    with open(os.path.join(root, "examples", "guide.md"), encoding="utf-8") as page:
+        setup, init = re.findall(r"^```py\n(.*?)^```", page.read(), re.M | re.S)
+    with open(os.path.join(root, "examples", "plugin.c"), encoding="utf-8") as plugin:
+        ops = plugin.read().replace("../opdispatch.h", "opdispatch.h")
+    with tempfile.TemporaryDirectory() as folder:
+        os.mkdir(os.path.join(folder, "csrc"))
+        os.mkdir(os.path.join(folder, "mypackage"))
+        shutil.copy(os.path.join(root, "opdispatch.h"), os.path.join(folder, "csrc"))
+        shutil.copy(os.path.join(root, "examples", "opdispatch.py"), os.path.join(folder, "mypackage"))
+        for name, text in (("setup.py", setup), ("mypackage/__init__.py", init), ("csrc/ops.c", ops),
+                           ("csrc/library.c", '#define OPDISPATCH_IMPLEMENTATION\n#include "opdispatch.h"\n')):
+            with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+                file.write(text)
+        about = dict(os.environ, CFLAGS="-O0", PYTHONPATH="")
+        if shutil.which("clang"):                 # in a third of gcc's time
+            about.update(CC="clang", LDSHARED="clang -shared")
+        use = ("import mypackage; tensor = mypackage.torch.tensor; "
+               "print(mypackage.dot(tensor([1., 2.]), tensor([3., 4.])).item())")
+        for command in (["setup.py", "-q", "build_ext", "--inplace"], ["-c", use]):
+            done = subprocess.run([sys.executable] + command, cwd=folder, env=about, stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, universal_newlines=True)
+            check(done.returncode == 0, done.stdout[-2000:])
+        check(done.stdout.strip() == "11.0", done.stdout[-2000:])
 
 
 def main():
