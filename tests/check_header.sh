@@ -403,10 +403,10 @@ check_helps() {
     done
     [ ! -e "$tmp/--help" ] || echo 'a program has written a file named --help'
     command -v python3 >/dev/null 2>&1 || return
-    mkdir -p "$tmp/without"
-    for package in torch numpy; do echo "raise ImportError('there is no $package')" >"$tmp/without/$package.py"; done
+    mkdir -p "$tmp/no_packages"
+    for package in torch numpy; do echo "raise ImportError('there is no $package')" >"$tmp/no_packages/$package.py"; done
     for file in "$root"/tests/*.py "$root"/tests/oracle/*.py "$root"/tests/extension/*.py "$root"/examples/finetune_network.py; do
-        helped "${file#"$root"/}" env PYTHONPATH="$tmp/without" PYTHONDONTWRITEBYTECODE=1 python3 "$file"
+        helped "${file#"$root"/}" env PYTHONPATH="$tmp/no_packages" PYTHONDONTWRITEBYTECODE=1 python3 "$file"
     done
 }
 check_tcc() {

@@ -22,6 +22,10 @@ import traceback
 import typing
 import weakref
 
+if sys.argv[1:2] in (["-h"], ["--help"]):           # before what it needs is imported
+    print(__doc__)
+    sys.exit(0)
+
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "examples"))
 sys.dont_write_bytecode = True
 
@@ -1087,9 +1091,6 @@ def test_the_package_of_the_guide():
 
 def main():
     only = sys.argv[1] if len(sys.argv) > 1 else ""
-    if only in ("-h", "--help"):
-        print(__doc__)
-        return 0
     for name, test in list(globals().items()):
         if name.startswith("test_") and only in name:
             before = counts[1]
