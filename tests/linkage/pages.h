@@ -16,7 +16,7 @@ opd_tensor *function(opd_tensor *input), *forward(void *net_, opd_tensor *input)
 opd_tensor *network(opd_tensor *parameters, opd_tensor *input);
 
 /* Parts of operators and devices. */
-int myadd_cpu(opd_call *call), kernel(opd_call *call), shapes(opd_call *call), npu_mm(opd_call *call);
+int myadd_cpu(opd_call *call), myadd_fake(opd_call *call), kernel(opd_call *call), shapes(opd_call *call), npu_mm(opd_call *call);
 int myadd_backward(opd_backward_call *bw), backward(opd_backward_call *bw);
 int myadd_setup(opd_context *ctx), setup(opd_context *ctx);
 int tangent(opd_jvp_call *call);
