@@ -1086,21 +1086,6 @@ TEST(lists_with_filters) {
     CHECK_INT(opd_registry_stats().dangling, before.dangling);
 }
 
-/* Operators that a program may define in their place are registered when their namespace is named. */
-TEST(lists_of_what_waits) {
-    static const char *const spaces[] = {"torchvision", "c10d", "_c10d_functional", "_c10d_functional_autograd"};
-    opd_op_filter filter;
-    size_t i;
-    memset(&filter, 0, sizeof filter);
-    for (i = 0; i < sizeof spaces / sizeof *spaces; i++) {
-        filter.ns = spaces[i];
-        CHECK(opd_op_list(&filter, NULL, 0) >= 3);
-    }
-    filter.ns = "torchvisio";
-    CHECK_INT(opd_op_list(&filter, NULL, 0), 0);
-    CHECK_OK();
-}
-
 /* Every built-in operator has the tags that PyTorch gives it.  Four are newer than the file; of "core" there are rows
    for operators that are not here. */
 TEST(tags_of_built_in_operators) {
