@@ -46,9 +46,9 @@ if [ -n "$run" ]; then
             grep -a -E '^(test_[a-z0-9_]*\.c: |.*does not build)'
     done
 fi
-set -- "$folder"/implementation_*.o
-[ -f "$1" ] || { echo "coverage.sh: the implementation does not build" >&2; exit 1; }
+object=$(ls -t "$folder"/implementation_*.o 2>/dev/null | head -n 1)      # of the header as it is now
+[ -f "$object" ] || { echo "coverage.sh: the implementation does not build" >&2; exit 1; }
 llvm-profdata merge -sparse "$folder"/counts.*.profraw -o "$folder/counts.profdata" &&
-    llvm-cov export -format=lcov -instr-profile="$folder/counts.profdata" "$1" >"$folder/counts.lcov" || exit 1
+    llvm-cov export -format=lcov -instr-profile="$folder/counts.profdata" "$object" >"$folder/counts.lcov" || exit 1
 if [ -n "$show_missed" ]; then set -- --missed "$missed"; else set --; fi
 python3 "$here/coverage.py" "$folder/counts.lcov" "$here/../opdispatch.h" "$@"

@@ -26,7 +26,7 @@ processor time.  The implementation is built once, with test_kernels.c, and link
 
   CC=clang CXX=clang++   other compilers          CFLAGS=-O3   instead of -O1
   JOBS=2                 files at a time          TMPDIR=/tmp  where builds go
-  OBJECTS=folder         where implementations are kept, for the next run with the same compiler and flags
+  OBJECTS=folder         where implementations are kept, for the next run with the same header, compiler and flags
 TEXT
 }
 
@@ -160,7 +160,8 @@ case $mode in
 esac
 RUN_WHOLE=$here/test_kernels.c
 [ $language = c ] && build="$CC $RUN_FLAGS" || build="$RUN_COMPILER -x c++ $RUN_FLAGS"
-RUN_OBJECT=${OBJECTS:-$RUN_TMP}/implementation_$(echo "$build" | cksum | tr ' ' _).o
+built_from=$(cat "$here/../opdispatch.h" "$RUN_WHOLE" "$here/inside.h" "$here/check.h" | cksum)
+RUN_OBJECT=${OBJECTS:-$RUN_TMP}/implementation_$(echo "$build $built_from" | cksum | tr ' ' _).o
 export CC CXX RUN_TMP RUN_QUICK RUN_OBJECT RUN_FLAGS RUN_COMPILER RUN_LANGUAGE RUN_LIMIT RUN_CASES RUN_WHOLE RUN_AGAIN ASAN_OPTIONS TSAN_OPTIONS
 
 #-- run ----------------------------------------------------------------------------------------------------------------
