@@ -4377,7 +4377,8 @@ static const opdi_ext_vision_op opdi_ext_vision_ops[] = {
      "SymInt groups, SymInt offset_groups, bool use_mask) -> (Tensor, Tensor, Tensor, Tensor, Tensor)",
      opdi_ext_deform_grad_fake, NULL, NULL}
 };
-static void opdi_ext_vision_add(opdi_ext *ext, const char *schema) {
+/* Adds what the library has in Python; to an operator that opdispatch.h defined only what is done under autocast. */
+static void opdi_ext_vision_add(opdi_ext *ext, const char *schema, bool builtin) {
     char name[60];
     const opdi_ext_vision_op *known = NULL;
     snprintf(name, sizeof name, "%.*s", (int)strcspn(schema, "("), schema);
@@ -4390,8 +4391,8 @@ static void opdi_ext_vision_add(opdi_ext *ext, const char *schema) {
     }
     if (!ext->derivatives) { return; }
     if (nms) { (void)opd_autocast_register(ext->derivatives, name, OPD_CPU, OPD_AUTOCAST_FP32); }
-    if (known) { (void)opd_fake_register(ext->derivatives, name, known->fake); }
-    if (known && known->backward) {
+    if (known && !builtin) { (void)opd_fake_register(ext->derivatives, name, known->fake); }
+    if (known && known->backward && !builtin) {
         (void)opd_autograd_register(ext->derivatives, name, known->backward, known->setup);
     }
     if (strcmp(name, "roi_align") == 0 && known) {
@@ -4402,7 +4403,7 @@ static int opdi_ext_vision(opdi_ext *ext) {
     for (const opdi_ext_library *library = ext->libraries; library; library = library->next) {
         if (strcmp(library->ns, "torchvision") != 0) { continue; }
         for (const opdi_ext_entry *entry = library->entries; entry && opd_ok(); entry = entry->next) {
-            if (!entry->fn && !entry->builtin) { opdi_ext_vision_add(ext, entry->text); }
+            if (!entry->fn) { opdi_ext_vision_add(ext, entry->text, entry->builtin); }
         }
     }
     return opd_ok() ? 0 : -1;
@@ -4764,11 +4765,9 @@ static bool opdi_ext_is_builtin(const opdi_ext_library *library, const opdi_ext_
     for (size_t i = 0; i < sizeof names / sizeof *names && strcmp(library->ns, "torchvision") == 0; i++) {
         if (strncmp(entry->text, names[i], strlen(names[i])) != 0) { continue; }
         snprintf(name, sizeof name, "torchvision::%.*s", (int)strlen(names[i]) - 1, names[i]);
-        const opd_op_filter filter = {"torchvision", name + 13, NULL, 0, false};
-        opd_op *found[8];
-        const size_t count = opd_op_list(&filter, found, 8);
-        for (size_t k = 0; k < count && k < 8; k++) {
-            if (strcmp(opd_op_name(found[k]), name) == 0) { there = found[k]; }
+        /* a look-up, or a list of the namespace, would register ours */
+        for (opd_op *op = opd_op_next(NULL); op && !there; op = opd_op_next(op)) {
+            if (strcmp(opd_op_name(op), name) == 0) { there = op; }
         }
     }
     return there && opd_op_schema(there) && opd_schema_print(opd_op_schema(there), text, sizeof text) < sizeof text &&

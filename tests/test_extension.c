@@ -423,9 +423,10 @@ TEST(torchvision_is_traced_saved_and_faked) {
     CHECK_INT(opd_extension_unload(vision_path()), 0);
     CHECK_OK();
 }
-TEST(torchvision_under_autocast_and_on_fakes) {
-    OPD_SCOPED;
-    if (!vision_path()) { SKIP("no torchvision with _C_stable.so ($OPD_TORCHVISION)"); }
+/* What the library does where the built-in operators are there before it (listed) and where they are not. */
+static void vision_under_autocast(bool listed) {
+    const opd_op_filter filter = {"torchvision", NULL, NULL, 0, false};
+    if (listed) { CHECK(opd_op_list(&filter, NULL, 0) >= 3); }
     CHECK(vision_begin());
     CHECK_INT(opd_extension_load(vision_path()), 15);
     const vision_case *it = &vision_cases[1];
@@ -460,6 +461,13 @@ TEST(torchvision_under_autocast_and_on_fakes) {
     opd_tensor_file_close(golden);
     CHECK_INT(opd_extension_unload(vision_path()), 0);
     CHECK_OK();
+}
+TEST(torchvision_under_autocast_and_on_fakes) {
+    OPD_SCOPED;
+    if (!vision_path()) { SKIP("no torchvision with _C_stable.so ($OPD_TORCHVISION)"); }
+    vision_under_autocast(false);
+    vision_under_autocast(true);
+    vision_under_autocast(true);
 }
 /* Its other library, which is linked with what lies beside it in the wheel. */
 TEST(torchvision_reads_and_writes_pictures) {

@@ -1086,6 +1086,44 @@ TEST(lists_with_filters) {
     CHECK_INT(opd_registry_stats().dangling, before.dangling);
 }
 
+/* Operators that a program may define in their place are registered when their namespace is named; what the program
+   has defined stays, and the built-in one is there when the program's library is closed. */
+TEST(lists_of_what_waits) {
+    static const char *const spaces[] = {"torchvision", "c10d", "_c10d_functional", "_c10d_functional_autograd"};
+    static const char *const names[] = {"nms", "allreduce_", "all_reduce", "all_to_all_single"};
+    static bool there;                            /* the built-in ones are, from the first time on */
+    opd_library *libs[4];
+    opd_op_filter filter;
+    char text[100], schema[1000];
+    size_t i;
+    memset(&filter, 0, sizeof filter);
+    for (i = 0; i < 4; i++) {
+        libs[i] = opd_library_open(OPD_FRAGMENT, spaces[i], NULL, __FILE__, __LINE__);
+        snprintf(text, sizeof text, "%s(int mine) -> int", names[i]);
+        if (!there) { CHECK_INT(opd_def(libs[i], text), 0); }
+    }
+    for (i = 0; i < 4; i++) {
+        snprintf(text, sizeof text, "%s::%s", spaces[i], names[i]);
+        filter.ns = spaces[i];
+        const size_t count = opd_op_list(&filter, NULL, 0);
+        CHECK(count >= 3);
+        CHECK(opd_schema_print(opd_op_schema(opd_find(text)), schema, sizeof schema) > 0);
+        CHECK((strstr(schema, "int mine") == NULL) == there);
+        CHECK_OK();
+        opd_library_close(libs[i]);
+        CHECK_INT(opd_op_list(&filter, NULL, 0), count);
+        CHECK(opd_schema_print(opd_op_schema(opd_find(text)), schema, sizeof schema) > 0);
+        CHECK(strstr(schema, "int mine") == NULL);
+        snprintf(text, sizeof text, "%s::no_such", spaces[i]);
+        CHECK(opd_find_quiet(text) == NULL);
+    }
+    there = true;
+    filter.ns = "torchvisio";
+    CHECK_INT(opd_op_list(&filter, NULL, 0), 0);
+    CHECK(opd_find_quiet("torchvision") == NULL);
+    CHECK_OK();
+}
+
 /* Every built-in operator has the tags that PyTorch gives it.  Four are newer than the file; of "core" there are rows
    for operators that are not here. */
 TEST(tags_of_built_in_operators) {
