@@ -523,6 +523,8 @@ TEST(record_function_is_a_span) {
     CHECK_INT(found, 12);
     opd_profile_free(profile);
 }
+/* A class that others are derived from. */
+#define BASE "class A:\n    def __init__(self, x: int):\n        self.x = x\n    def f(self) -> int:\n        return self.x\n"
 TEST(errors_show_the_line) {
     static const char *const wrong[][2] = {
         {"def f(x: Tensor) -> Tensor:\n    return y\n", "undefined value y"},
@@ -537,12 +539,63 @@ TEST(errors_show_the_line) {
         {"def f(x: List[int]) -> List[int]:\n    return list(x, x)\n", "between 0 and 1 but found 2"},
         {"def f(x: Tensor):\n    return torch.jit.fork()\n", "between 1 and 64 but found 0"},
         {"class V(object):\n    def __init__(self, n: int):\n        if n > 1:\n            self.m = 2\n"
-         "def f() -> int:\n    return V(1).m\n", "First assignment cannot be in a control-flow block"}};
+         "def f() -> int:\n    return V(1).m\n", "First assignment cannot be in a control-flow block"},
+        {"def f(x: int) -> int:\n    try:\n        return x\n    except ValueError:\n        return 2\n",
+         "found 'try' here, which TorchScript does not have; exceptions are not caught, ask with `if`"},
+        {"def f(x: int) -> int:\n    g = lambda y: y\n    return g(x)\n",
+         "found 'lambda' here, which TorchScript does not have; write a function (def)"},
+        {"def f(x: int) -> int:\n    global y\n    return y\n", "'global' here, which TorchScript does not have"},
+        {"def f(x: int) -> int:\n    nonlocal y\n    return y\n", "'nonlocal' here, which TorchScript does not have"},
+        {"def f(x: int) -> int:\n    yield x\n", "append to a list and return it"},
+        {"def f(x: int) -> int:\n    return await g(x)\n", "torch.jit.fork and torch.jit.wait"},
+        {"def f(x: int) -> int:\n    return (y := x)\n", "assign in a line of its own"},
+        {"PI = 3.14\ndef f(x: float) -> float:\n    return x * PI\n", "a source has no global values, take this one"},
+        {"PI: float = 3.14\ndef f(x: float) -> float:\n    return x * PI\n", "a source has no global values"},
+        {BASE "class B(A):\n    def g(self) -> int:\n        return 3\ndef f(x: int) -> int:\n    return B(x).g()\n",
+         "B() has no __init__ and received 1 argument(s). The class takes nothing over from 'A'"},
+        {BASE "class B(A):\n    def __init__(self, x: int):\n        self.x = x\n"
+         "def f(x: int) -> int:\n    return B(x).f()\n",
+         "no attribute or method 'f'. The class takes nothing over from 'A', as in TorchScript: write what it needs of "
+         "it into 'B'"},
+        {BASE "class B(A):\n    def __init__(self, x: int):\n        super().__init__(x)\n"
+         "def f(x: int) -> int:\n    return B(x).x\n", "undefined value super. The class takes nothing over from 'A'"},
+        {"class C:\n    @staticmethod\n    def h(a: int, b: int) -> int:\n        return a + b\n"
+         "def f(x: int) -> int:\n    return C.h(x, x, x)\n", "expected at most 2 argument(s) but received 3"}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         CHECK(opd_script_compile(wrong[i][0], NULL) == NULL);
         CHECK(strstr(opd_error_message(), "<--- HERE") != NULL && strstr(opd_error_message(), "line ") != NULL);
         CHECK_ERROR(OPD_ERROR_SCHEMA, wrong[i][1]);
     }
+}
+/* A class derived from another one has what it says itself; a static method of a module has no self. */
+TEST(derived_classes_and_static_methods) {
+    OPD_SCOPED;
+    opd_value args[3], got;
+    char type[20];
+    opd_script *script = opd_script_compile(BASE
+        "class B(A):\n    def __init__(self, x: int):\n        self.x = x + 1\n    def g(self) -> int:\n"
+        "        return self.x\ndef f(x: int) -> int:\n    return B(x).g()\n", NULL);
+    for (int i = 0; i < 3; i++) { args[i] = opd_value_int(i + 4); }
+    CHECK_INT(opd_script_run(script, "f", args, 1, &got), 0);
+    CHECK_INT(got.u.i, 5);
+    opd_script_free(script);
+    script = opd_script_compile("class M(torch.nn.Module):\n    @staticmethod\n    def h(a: int, b: float = 2.5) -> float:\n"
+                                "        return a * b\n    def forward(self, x: int) -> float:\n"
+                                "        return self.h(x) + M.h(x, 1.0)\n", NULL);
+    CHECK_INT(opd_script_run(script, "forward", args, 1, &got), 0);
+    CHECK(got.u.d == 14);
+    CHECK_INT(opd_script_nargs(script, "h"), 2);
+    CHECK_STR(opd_script_arg_name(script, "h", 0), "a");
+    CHECK(opd_script_arg_name(script, "h", 2) == NULL);
+    CHECK(opd_script_arg_type(script, "h", 1, type, sizeof type) == 5 && strcmp(type, "float") == 0);
+    CHECK_INT(opd_script_run(script, "h", args, 1, &got), 0);
+    CHECK(got.u.d == 10);
+    CHECK_INT(opd_script_run(script, "h", args, 3, &got), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "h() takes 2 argument(s) and got 3");
+    CHECK_INT(opd_script_run(script, "h", args, 0, &got), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "missing value for argument 'a'");
+    opd_script_free(script);
+    CHECK_OK();
 }
 /* tolist() gives what is written on its left, as numbers and lists of lists. */
 /* A function that is not here is an error when it is reached, whatever stands beside what it would give. */
