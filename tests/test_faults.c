@@ -2,7 +2,7 @@
    freed, resized, detached, or given back by hooks that fail; gradients come that are none; memory runs out; inputs are
    views that no history knows.  However it is, the gradient is that of the unharmed graph or there is one error.
    -v names operator, case and fault of each run. */
-#include "cases.h"
+#include "further_cases.h"
 
 #define MOST_TENSORS 16
 
@@ -416,15 +416,14 @@ static void test_case(recorded *r) {
         if (begin(r, "none", 1)) { (void)ended(gradients(r, false, g), g, r, NULL, NULL, NULL); }
     }
 }
-static void test_operator(void *arg) {
+static void test_cases(const opd_op *op, const char *text) {
     static op_case c;
     recorded r;
-    const char *text;
+    CHECK_OR_RETURN(op && text);
     memset(&r, 0, sizeof r);
-    r.op = (const opd_op *)arg;
+    r.op = op;
     r.c = &c;
-    CHECK_OR_RETURN(opd_op_card(r.op) && opd_op_card(r.op)->cases);
-    for (text = opd_op_card(r.op)->cases; *text;) {
+    while (*text) {
         const char *rest = text;
         bool more;
         c.op = r.op;
@@ -439,6 +438,8 @@ static void test_operator(void *arg) {
         text = rest;
     }
 }
+static void test_operator(void *arg) { test_cases((const opd_op *)arg, opd_op_card((const opd_op *)arg)->cases); }
+static void test_further(void *arg) { test_cases(opd_find(further[(uintptr_t)arg].name), further[(uintptr_t)arg].cases); }
 static void say_nothing(void *user, int is_error, const char *text) { (void)user; (void)is_error; (void)text; }
 int main(int argc, char **argv) {
     opd_op *op;
@@ -448,5 +449,6 @@ int main(int argc, char **argv) {
     for (op = opd_op_next(NULL); op; op = opd_op_next(op)) {
         if (opd_op_card(op) && opd_op_card(op)->cases) { check_add_with(opd_op_name(op), test_operator, op); }
     }
+    for (i = 0; i < (int)(sizeof further / sizeof *further); i++) { check_add_with(further[i].name, test_further, (void *)(uintptr_t)i); }
     return check_main(argc, argv, __FILE__);
 }

@@ -28,20 +28,28 @@ static void cleared(void) {
     if (bad) { printf("%s: %s\n", now, opd_error_message()); CHECK(!"a formula leaves something out"); }
     opd_error_clear();
 }
-/* Reads the case; false when it has no such tensor. */
-static bool given(subject *s) {
+/* Reads the case in a dtype; false when there is none. */
+static bool read_in(subject *s, opd_scalar_type dtype) {
     const char *text = s->text;
-    int i, k, n = 0;
     s->c->op = s->op;
-    s->c->dtype = s->whole ? s->dtype : OPD_FLOAT64;
+    s->c->dtype = dtype;
     s->c->layout = CASE_CONTIGUOUS;
     s->c->smooth = true;
-    if (!case_read_next(s->c, &text)) { return false; }
+    return case_read_next(s->c, &text);
+}
+/* Where the tensors of argument i stand, and how many they are. */
+static opd_tensor **tensors_at(subject *s, int i, int *count) {
+    opd_value *const v = &s->c->args[i];
+    *count = v->tag == OPD_TAG_TENSOR ? 1 : v->tag == OPD_TAG_TENSORS ? v->n : 0;
+    return v->tag == OPD_TAG_TENSORS ? (opd_tensor **)(uintptr_t)v->u.tensors : &v->u.t;
+}
+/* Reads the case; false when it has no such tensor. */
+static bool given(subject *s) {
+    int i, k, n = 0, count;
+    if (!read_in(s, s->whole ? s->dtype : OPD_FLOAT64)) { return false; }
     for (i = 0; i < s->c->nargs; i++) {
-        opd_value *v = &s->c->args[i];
-        const int count = v->tag == OPD_TAG_TENSOR ? 1 : v->tag == OPD_TAG_TENSORS ? v->n : 0;
-        for (k = 0; k < count; k++) {
-            opd_tensor **at = v->tag == OPD_TAG_TENSOR ? &v->u.t : (opd_tensor **)(uintptr_t)&v->u.tensors[k];
+        opd_tensor **at = tensors_at(s, i, &count);
+        for (k = 0; k < count; k++, at++) {
             if (!*at || n++ != s->which) { continue; }
             s->leaf = opd_to_dtype(*at, s->dtype);
             if (s->leaf == *at) { s->leaf = opd_clone(*at); }
@@ -52,12 +60,10 @@ static bool given(subject *s) {
     return false;
 }
 static void put(subject *s, opd_tensor *t) {
-    int i, k;
+    int i, k, count;
     for (i = 0; i < s->c->nargs; i++) {
-        opd_value *v = &s->c->args[i];
-        const int count = v->tag == OPD_TAG_TENSOR ? 1 : v->tag == OPD_TAG_TENSORS ? v->n : 0;
-        for (k = 0; k < count; k++) {
-            opd_tensor **at = v->tag == OPD_TAG_TENSOR ? &v->u.t : (opd_tensor **)(uintptr_t)&v->u.tensors[k];
+        opd_tensor **at = tensors_at(s, i, &count);
+        for (k = 0; k < count; k++, at++) {
             if (*at == s->leaf) { *at = t; }
         }
     }
@@ -119,19 +125,12 @@ static void backward(subject *s) {
 /* All floating tensors at once require grad but `without` (-1: none), and so do the gradients, for a second derivative. */
 static bool together(subject *s, int without) {
     opd_tensor *leaf[MOST_INPUTS], *g[MOST_INPUTS], *out[MOST_RESULTS], *w[MOST_RESULTS], *h;
-    const char *text = s->text;
     opd_backward_options o;
-    int i, k, n = 0, m = 0, seen = 0;
-    s->c->op = s->op;
-    s->c->dtype = OPD_FLOAT64;
-    s->c->layout = CASE_CONTIGUOUS;
-    s->c->smooth = true;
-    if (!case_read_next(s->c, &text)) { return false; }
+    int i, k, n = 0, m = 0, seen = 0, count;
+    if (!read_in(s, OPD_FLOAT64)) { return false; }
     for (i = 0; i < s->c->nargs; i++) {
-        opd_value *v = &s->c->args[i];
-        const int count = v->tag == OPD_TAG_TENSOR ? 1 : v->tag == OPD_TAG_TENSORS ? v->n : 0;
-        for (k = 0; k < count && n < MOST_INPUTS; k++) {
-            opd_tensor **at = v->tag == OPD_TAG_TENSOR ? &v->u.t : (opd_tensor **)(uintptr_t)&v->u.tensors[k];
+        opd_tensor **at = tensors_at(s, i, &count);
+        for (k = 0; k < count && n < MOST_INPUTS; k++, at++) {
             if (!*at || opd_dtype(*at) != OPD_FLOAT64 || constant_argument(s->op, opd_schema_arg_name(opd_op_schema(s->op), i))) { continue; }
             if (seen++ == without) { continue; }
             leaf[n++] = opd_tensor_set_requires_grad(*at, true);
