@@ -76,7 +76,7 @@ static bool depends_on_strides(const opd_op *op) {
 /* The numbers decide the sizes of the result. */
 static bool dynamic(const opd_op *op) {
     static const char *const list[] = {"repeat_interleave", "masked_select", "nonzero", "bincount", "_unique2", "unique_dim", "unique_consecutive", "unique_dim_consecutive", "index", "index_put", "index_put_", "argwhere",
-                                       "nonzero_numpy", NULL};
+                                       "nonzero_numpy", "nms", NULL};
     return named(op, list) || strcmp(opd_op_name(op), "aten::where") == 0;
 }
 /* What it says is a reason that PyTorch has, too. */
