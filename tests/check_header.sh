@@ -119,8 +119,13 @@ check_contents() {
         sed 's/^/leads nowhere: see /' | head -n 4
 }
 # What a pragma begins for a region another one ends, in every configuration: else it holds for all that follows.  Loops
-# over elements do not stand where nothing is optimised: they would be as slow as all that stands there.
+# over elements do not stand where nothing is optimised: they would be as slow as all that stands there.  A region ends in
+# the room in which it begins; in each branch of an #if it may end once.
 check_pragmas() {
+    awk '/^ *# *if/ { before[++deep] = open } /^ *# *el/ { open = before[deep] } /^ *# *endif/ { deep-- }
+         /^ *OPDI_(COLD|ONCE|LOOPS)_BEGIN/ { open++; n++ } /^ *OPDI_(COLD|ONCE|LOOPS)_END/ { open-- }
+         /^\/\/  >>/ && open { print "line " NR ": " open " regions from above go on in room " $2 }
+         END { if (n < 200) { print "only " n " regions" } }' "$header"
     awk '/^ *OPDI_(COLD|ONCE)_BEGIN/ { cold = 1 } /^ *OPDI_(COLD|ONCE)_END/ { cold = 0 }
          /^ *OPDI_LOOPS_BEGIN/ { n++; if (cold) { print "line " NR ": loops in a cold region" } }
          END { if (n < 10) { print "only " n " regions of loops" } }' "$header"
