@@ -833,6 +833,231 @@ TEST(streams) {
     CHECK_ERROR(OPD_ERROR_NO_KERNEL, "no allocator for device xla");
 }
 
+//-- what a backend may have besides: events, captures, pinned memory --------------------------------------------------
+
+/* Each function says what it was asked for; with more.fails it fails. */
+static struct { char said[512]; int fails, debug; } more;
+static int more_says(const char *what, int index, int64_t a, int64_t b) {
+    const size_t used = strlen(more.said);
+    (void)snprintf(more.said + used, sizeof more.said - used, "%s %d %d %d; ", what, index, (int)a, (int)b);
+    return more.fails ? -1 : 0;
+}
+#define MORE_SAID(text) do { CHECK_STR(more.said, text); more.said[0] = 0; } while (0)
+static int more_event_new(void *user, int index, bool timing, int64_t *event) {
+    (void)user; *event = 7;
+    return more_says("event", index, timing, 0);
+}
+static void more_event_free(void *user, int index, int64_t event) { (void)user; (void)more_says("free", index, event, 0); }
+static int more_record(void *user, int index, int64_t event, int64_t stream) {
+    (void)user; return more_says("record", index, event, stream);
+}
+static int more_wait(void *user, int index, int64_t event, int64_t stream) {
+    (void)user; return more_says("wait", index, event, stream);
+}
+static int more_event_sync(void *user, int index, int64_t event) { (void)user; return more_says("sync", index, event, 0); }
+static int more_done(void *user, int index, int64_t event) {
+    (void)user; return more_says("done", index, event, 0) ? -1 : 1;
+}
+static int more_elapsed(void *user, int index, int64_t from, int64_t until, double *ms) {
+    (void)user; *ms = 2.5;
+    return more_says("elapsed", index, from, until);
+}
+static int more_begin(void *user, int index, int64_t stream) { (void)user; return more_says("begin", index, stream, 0); }
+static int more_end(void *user, int index, int64_t stream, int64_t *capture) {
+    (void)user; *capture = 9;
+    return more_says("end", index, stream, 0);
+}
+static int more_replay(void *user, int index, int64_t capture, int64_t stream) {
+    (void)user; return more_says("replay", index, capture, stream);
+}
+static void more_capture_free(void *user, int index, int64_t capture) {
+    (void)user; (void)more_says("forget", index, capture, 0);
+}
+static bool more_debug(void *user, bool on) {
+    const bool was = more.debug != 0;
+    (void)user; more.debug = on;
+    return was;
+}
+static int more_used(void *user, int index, void *data, int64_t stream) {
+    (void)user; return more_says("used", index, dev_owner(data), stream);
+}
+static int more_empty(void *user, int index) { (void)user; return more_says("empty", index, 0, 0); }
+static int64_t more_cached(void *user, int index) { (void)user; return 1000 + index; }
+static void *more_host(void *user, size_t bytes) {
+    (void)user; return more_says("host", 0, (int64_t)bytes, 0) ? NULL : malloc(bytes);
+}
+static void more_host_free(void *user, void *data) { (void)user; (void)more_says("unhost", 0, 0, 0); free(data); }
+
+#define MORE OPD_XPU
+static opd_device more_at(int index) { return opd_device_of(MORE, index); }
+static void more_on(void) {
+    opd_backend_desc d = dev_desc(NULL);
+    d.event_new = more_event_new; d.event_free = more_event_free; d.event_record = more_record; d.event_wait = more_wait;
+    d.event_synchronize = more_event_sync; d.event_done = more_done; d.event_elapsed = more_elapsed;
+    d.capture_begin = more_begin; d.capture_end = more_end; d.capture_replay = more_replay;
+    d.capture_free = more_capture_free; d.debug_set = more_debug; d.record_stream = more_used;
+    d.empty_cache = more_empty; d.cached = more_cached; d.host_alloc = more_host; d.host_free = more_host_free;
+    dev.current = 0;
+    memset(&more, 0, sizeof more);
+    CHECK_INT(opd_backend_register(MORE, &d), 0);
+}
+TEST(events) {
+    opd_stream s, other;
+    opd_device_event e;
+    more_on();
+    e = opd_device_event_new(more_at(2), true);
+    s = opd_stream_new(more_at(2));
+    other = opd_stream_new(more_at(1));
+    CHECK(e.id == 7 && e.device.index == 2);
+    CHECK(opd_device_event_record(e, s) == 0 && opd_stream_wait_event(other, e) == 0);      /* any stream may wait */
+    CHECK(opd_device_event_synchronize(e) == 0 && opd_device_event_done(e) == 1);
+    CHECK(opd_device_event_elapsed(e, e) == 2.5);
+    MORE_SAID("event 2 1 0; record 2 7 201; wait 1 7 102; sync 2 7 0; done 2 7 0; elapsed 2 7 7; ");
+    CHECK_INT(opd_device_event_record(e, other), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "an event of xpu:2 cannot be used with a stream of xpu:1");
+    CHECK_INT(opd_device_event_record(e, opd_stream_current(opd_device_of(OPD_CPU, -1))), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "an event of xpu:2 cannot be used with a stream of cpu");
+    opd_device_event_free(e);
+    MORE_SAID("free 2 7 0; ");
+    e.id = 0;
+    opd_device_event_free(e);                             /* none */
+    MORE_SAID("");
+    CHECK_INT(opd_device_event_new(more_at(-1), false).device.index, 0);    /* of the current device */
+    CHECK_INT(opd_device_event_new(more_at(3), false).id, 0);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "there is no xpu:3, only 3 device(s)");
+    opd_stream_free(s); opd_stream_free(other);
+    CHECK_INT(opd_backend_unregister(MORE), 0);
+}
+TEST(captures) {
+    opd_capture *c;
+    opd_stream s;
+    more_on();
+    s = opd_stream_new(more_at(1));
+    CHECK_INT(opd_capture_begin(s), 0);
+    c = opd_capture_end(s);
+    CHECK(c && opd_capture_replay(c, s) == 0);
+    MORE_SAID("begin 1 101 0; end 1 101 0; replay 1 9 101; ");
+    CHECK_INT(opd_capture_replay(c, opd_stream_current(more_at(0))), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "a capture of xpu:1 cannot be used with a stream of xpu:0");
+    opd_capture_free(c);
+    opd_capture_free(NULL);
+    MORE_SAID("forget 1 9 0; ");
+    CHECK_INT(opd_capture_begin(s), 0);                   /* what fails meanwhile makes the end fail, which frees it */
+    more.said[0] = 0;
+    (void)opd_fail(OPD_ERROR_SHAPE, "meanwhile");
+    CHECK(opd_capture_end(s) == NULL && opd_capture_begin(s) == -1);
+    CHECK_ERROR(OPD_ERROR_SHAPE, "meanwhile");
+    MORE_SAID("end 1 101 0; forget 1 9 0; ");
+    CHECK_INT(opd_capture_replay(NULL, s), -1);
+    CHECK_OK();
+    opd_stream_free(s);
+    CHECK_INT(opd_backend_unregister(MORE), 0);
+}
+TEST(pinned_memory_and_what_is_kept) {
+    int64_t n = 3, none = 0;
+    opd_tensor *t;
+    opd_stream s;
+    more_on();
+    s = opd_stream_new(more_at(1));
+    OPD_SCOPE {
+        t = opd_tensor_new_pinned(opd_ints_of(&n, 1), OPD_FLOAT64, MORE);
+        CHECK(t && opd_tensor_device(t).type == OPD_CPU && opd_numel(t) == 3);
+        MORE_SAID("host 0 24 0; ");
+        CHECK(opd_numel(opd_tensor_new_pinned(opd_ints_of(&none, 1), OPD_FLOAT64, MORE)) == 0);
+    }
+    MORE_SAID("unhost 0 0 0; ");
+    CHECK_INT(opd_device_empty_cache(more_at(1)), 0);
+    MORE_SAID("empty 1 0 0; ");
+    CHECK_INT(opd_device_memory(more_at(2)).cached, 1002);
+    CHECK(!opd_device_debug_set(MORE, true) && opd_device_debug_set(MORE, false) && !opd_device_debug_set(MORE, false));
+    OPD_SCOPE {
+        t = to(vec(3), more_at(1));
+        CHECK_INT(opd_tensor_record_stream(opd_select(t, 0, 1), s), 0);     /* a view: all of its memory */
+        MORE_SAID("used 1 1 101; ");
+        CHECK_INT(opd_tensor_record_stream(vec(2), s), -1);
+        CHECK_ERROR(OPD_ERROR_ARGUMENT, "record_stream: a tensor on cpu is not used by streams of xpu");
+        CHECK_INT(opd_tensor_record_stream(NULL, s), -1);
+        CHECK_ERROR(OPD_ERROR_ARGUMENT, "record_stream: a tensor on no device is not used by streams of xpu");
+        CHECK_INT(opd_tensor_record_stream(opd_empty(opd_ints_of(&none, 1), OPD_FLOAT32), s), -1);
+        CHECK_ERROR(OPD_ERROR_ARGUMENT, "record_stream: a tensor on cpu");
+    }
+    opd_stream_free(s);
+    CHECK_INT(opd_backend_unregister(MORE), 0);
+}
+/* Every one of these functions may fail, be missing, or be asked of a device that is not there. */
+static int asked_of(int what, opd_device device, int64_t id, opd_tensor *tensor) {
+    const int64_t n = 3;
+    opd_device_event event;
+    opd_stream stream;
+    event.device = stream.device = device;
+    event.id = stream.id = id;
+    switch (what) {
+        case 0: return opd_device_event_new(device, false).id ? 0 : -1;
+        case 1: return opd_device_event_record(event, stream);
+        case 2: return opd_stream_wait_event(stream, event);
+        case 3: return opd_device_event_synchronize(event);
+        case 4: return opd_device_event_done(event) == 1 ? 0 : -1;
+        case 5: return opd_device_event_elapsed(event, event) >= 0 ? 0 : -1;
+        case 6: return opd_capture_begin(stream);
+        case 7: return opd_capture_end(stream) ? 0 : -1;
+        case 8: return opd_tensor_new_pinned(opd_ints_of(&n, 1), OPD_INT8, (opd_backend)device.type) ? 0 : -1;
+        case 9: return opd_device_empty_cache(device);
+        default: return opd_tensor_record_stream(tensor, stream);
+    }
+}
+TEST(what_a_backend_lacks_or_fails_in) {
+    static const struct { const char *fails, *lacks; } rows[] = {
+        {"event_new failed", "npu has no events"}, {"event_record failed", "npu has no events"},
+        {"event_wait failed", "npu has no events"}, {"event_synchronize failed", "npu has no events"},
+        {"event_done failed", "npu has no events"}, {"event_elapsed failed", "npu has no events"},
+        {"capture_begin failed", "npu has no captures"}, {"capture_end failed", "npu has no captures"},
+        {"no pinned memory of 3 bytes", "npu has no pinned memory"}, {"empty_cache failed", NULL},
+        {"record_stream failed", NULL},
+    };
+    const int n = (int)(sizeof rows / sizeof rows[0]);
+    opd_backend_desc d;
+    opd_stream none;
+    char text[80];
+    int i;
+    more_on();
+    dev_on(false);
+    more.fails = 1;
+    for (i = 0; i < n; i++) {
+        OPD_SCOPE {
+            CHECK_INT(asked_of(i, more_at(1), 101, to(vec(3), more_at(1))), -1);
+            (void)snprintf(text, sizeof text, "xpu: %s", rows[i].fails);
+            CHECK_ERROR(i == 8 ? OPD_ERROR_MEMORY : OPD_ERROR_KERNEL, text);
+            CHECK_INT(asked_of(i, unit(1), 101, to(vec(3), unit(1))), rows[i].lacks ? -1 : 0);
+            if (rows[i].lacks) { CHECK_ERROR(OPD_ERROR_ARGUMENT, rows[i].lacks); }
+            CHECK_INT(asked_of(i, opd_device_of(OPD_XLA, 0), 101, vec(3)), -1);
+            CHECK_ERROR(i == 10 ? OPD_ERROR_ARGUMENT : OPD_ERROR_NO_KERNEL, "xla");
+        }
+    }
+    CHECK(!opd_device_debug_set(NPU, true) && !opd_device_debug_set(OPD_XLA, true));
+    CHECK_INT(opd_backend_unregister(MORE), 0);
+    /* a device without streams of its own, registered as before there were events */
+    d = dev_desc(NULL);
+    d.stream_new = NULL; d.stream_free = NULL; d.stream_get = NULL; d.stream_set = NULL; d.stream_wait = NULL;
+    d.stream_synchronize = NULL;
+    CHECK_INT(opd_backend_register_first(MORE, &d), 0);
+    none = opd_stream_new(more_at(1));
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "xpu has no streams");
+    CHECK_INT(none.id, 0);
+    dev.syncs = 0;
+    CHECK(opd_stream_wait(none, none) == 0 && dev.syncs == 1);      /* no queue: the host waits */
+    CHECK_INT(opd_backend_unregister(MORE), 0);
+    opd_backend_missing_set(OPD_HPU, "no driver of it is here");
+    CHECK(opd_zeros_full(OPD_INTS(1), OPD_NONE, OPD_NONE, opd_value_device(opd_device_of(OPD_HPU, 0)), OPD_NONE) == NULL);
+    CHECK_ERROR(OPD_ERROR_NO_KERNEL, "no allocator for device hpu: no driver of it is here");
+    opd_backend_missing_set(OPD_HPU, NULL);
+}
+TEST(precision_of_products) {                             /* torch.set_float32_matmul_precision("high") */
+    CHECK(opd_float32_matmul_precision_set(OPD_MATMUL_HIGH) == OPD_MATMUL_HIGHEST);
+    CHECK(opd_float32_matmul_precision() == OPD_MATMUL_HIGH);
+    CHECK(opd_float32_matmul_precision_set(OPD_MATMUL_HIGHEST) == OPD_MATMUL_HIGH);
+    CHECK(opd_float32_matmul_precision() == OPD_MATMUL_HIGHEST);
+}
+
 //-- the CPU for what is missing ---------------------------------------------------------------------------------------
 
 TEST(the_fallback_counts) {
