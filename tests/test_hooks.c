@@ -1050,6 +1050,45 @@ TEST(checkpoints_that_go_wrong) {
     CHECK_INT(opd_backward(opd_sum(opd_exp(x))), 0);         /* and nothing is left behind */
 }
 
+/* The derivative of x^3 at x, times x, by a backward of its own inside: in the second call it reads what it has saved
+   itself.  torch.utils.checkpoint(f, x, use_reentrant=False) gives 9 x^2. */
+static int inner_runs;
+static int inner_backward(opd_tensor *const *in, int n, opd_tensor **out, int nout, void *user) {
+    opd_tensor *z = opd_tensor_set_requires_grad(opd_detach(in[0]), true), *cube, *grad = NULL;
+    (void)n; (void)nout; (void)user;
+    inner_runs++;
+    cube = opd_sum(opd_mul(z, opd_mul(z, z)));
+    if (!cube || opd_autograd_grad(&cube, 1, &z, 1, NULL, &grad)) { return -1; }
+    out[0] = opd_mul(opd_mul(in[0], in[0]), opd_mul(in[0], opd_detach(opd_div(grad, opd_mul(z, z)))));
+    return out[0] ? 0 : -1;
+}
+static int seventeen(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    int i;
+    (void)n;
+    for (i = 0; i < *(int *)user; i++) { out[i] = opd_mul(in[0], in[0]); }
+    return *(int *)user;
+}
+TEST(checkpoints_of_functions_with_a_backward_inside) {
+    const double v[3] = {0.5, 1.5, 2.5};
+    opd_tensor *x = opd_tensor_set_requires_grad(opd_tensor_from(v, OPD_INTS(3), OPD_FLOAT64), true), *y = NULL, *out[24];
+    opd_checkpoint_options options;
+    int i, count = 17;
+    memset(&options, 0, sizeof options);
+    for (i = 0; i < 2; i++) {
+        options.no_early_stop = i == 1;
+        inner_runs = 0;
+        (void)opd_tensor_set_grad(x, NULL);
+        CHECK_INT(opd_checkpoint_with(inner_backward, NULL, NULL, &x, 1, &y, 1, &options), 0);
+        CHECK_OK();
+        CHECK_INT(opd_backward(opd_sum(y)), 0);
+        CHECK_INT(inner_runs, 3);                         /* the backward inside asks for a second run, too */
+        CHECK_OR_RETURN(opd_tensor_grad(x) != NULL);
+        CHECK_NEAR(opd_data_f64(opd_tensor_grad(x))[2], 9 * 2.5 * 2.5, 1e-12);     /* 3 x^3, differentiated */
+    }
+    CHECK_INT(opd_checkpoint_call(seventeen, &count, NULL, &x, 1, NULL, out), 17);
+    CHECK_INT(opd_backward(opd_sum(out[16])), 0);
+}
+
 /* Reads its own results behind the last operator that saves something. */
 static int last_seen;
 static int ends_with_sums(opd_tensor *const *inputs, int n, opd_tensor **outputs, int m, void *user) {
