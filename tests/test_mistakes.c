@@ -212,8 +212,10 @@ TEST(numbers_far_from_where_they_may_be) {
 static int hook(opd_tensor *const *grads, int count, void *user) { (void)grads; (void)count; (void)user; return 0; }
 static int not_called(opd_backward_call *bw) { (void)bw; return -1; }
 TEST(backward_and_what_is_recorded) {
+    static opd_tensor *most[60001];
     opd_tensor *x = leaf(3), *y = opd_mul(x, x), *both[2], *none = NULL;
     opd_backward_options options;
+    int i;
     memset(&options, 0, sizeof options);
     options.inputs = &x;
     REFUSED(opd_backward_with(&y, 1, &options), OPD_ERROR_AUTOGRAD, "'inputs' argument to backward cannot be empty.");
@@ -226,9 +228,189 @@ TEST(backward_and_what_is_recorded) {
     REFUSED(opd_autograd_record("F", not_called, &x, 1, NULL, 1, NULL, 0, &none, 1), OPD_ERROR_ARGUMENT, "an array is NULL");
     REFUSED(opd_autograd_record("F", not_called, &x, 1, both, 2, NULL, 0, &none, 1), OPD_ERROR_ARGUMENT,
             "saved 0 and 1 are one tensor");
+    for (i = 0; i <= 60000; i++) { most[i] = x; }
+    REFUSED(opd_autograd_record("F", not_called, most, 60001, NULL, 0, NULL, 0, &none, 1), OPD_ERROR_AUTOGRAD,
+            "F: more than 60000 tensors go into one node or come out of it");
     REFUSED(opd_autograd_record("F", not_called, &x, 1, NULL, 0, NULL, 0, &y, 1), OPD_ERROR_AUTOGRAD,
             "result 0 has a history already; call the operator below the Autograd keys");
+    CHECK_INT(opd_autograd_record("F", opd_not_differentiable, &x, 1, NULL, 0, NULL, 0, &none, 1), 0);
+    REFUSED(opd_backward(opd_sum(none)), OPD_ERROR_AUTOGRAD, "not differentiable");
 }
+//-- operators of one's own --------------------------------------------------------------------------------------------
+
+#define NS "mistakes"
+static opd_library *lib_open(opd_library_kind kind, const char *key) { return opd_library_open(kind, NS, key, "mistakes.c", 1); }
+static opd_tensor *call(const char *name, const opd_value *args, int n) {
+    char whole[80];
+    (void)snprintf(whole, sizeof whole, NS "::%s", name);
+    return opd_call_op(opd_find(whole), args, n);
+}
+static opd_tensor *call1(const char *name, opd_tensor *x) {
+    const opd_value arg = opd_value_tensor(x);
+    return call(name, &arg, 1);
+}
+static int call_it(void *user, opd_tensor *const *in, int n, opd_tensor **out) {      /* under vmap */
+    (void)n;
+    out[0] = call1((const char *)user, in[0]);
+    return out[0] ? 1 : -1;
+}
+static int call_views(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    opd_value args[2], rets[2];
+    (void)user; (void)n;
+    args[0] = args[1] = opd_value_tensor(in[0]);
+    if (opd_call_all(opd_find(NS "::views"), rets, args, 2)) { return -1; }
+    out[0] = rets[0].u.t;
+    return 1;
+}
+static int k_first(opd_call *c) { return opd_return_tensor(c, opd_arg_tensor(c, 0)); }
+static int k_double(opd_call *c) { return opd_return_tensor(c, opd_add(opd_arg_tensor(c, 0), opd_arg_tensor(c, 0))); }
+static int k_list_at_null(opd_call *c) { return opd_return_tensors(c, NULL, 2); }
+static int k_halves(opd_call *c) {                        /* two tensors */
+    opd_tensor *two[2];
+    two[0] = two[1] = opd_clone(opd_arg_tensor(c, 0));
+    return opd_return_tensors(c, two, 2);
+}
+static int k_both_views(opd_call *c) {
+    opd_tensor *x = opd_arg_tensor(c, 0);
+    return opd_return_tensor(c, opd_clone(x)) || opd_return_tensor(c, opd_select(x, 0, 0));
+}
+static int k_if_positive(opd_call *c) {
+    opd_tensor *x = opd_arg_tensor(c, 0);
+    return opd_item_f64(x) > 1 ? opd_return_tensor(c, opd_clone(x)) : opd_return_value(c, opd_value_none());
+}
+static int k_decomposes(opd_call *c) { return opd_batch_decompose(c); }
+static int k_writes_first(opd_call *c) {
+    opd_value one = opd_value_tensor(opd_arg_tensor(c, 0));
+    return opd_call_op(opd_find("aten::zero_"), &one, 1) ? opd_return_tensor(c, one.u.t) : -1;
+}
+static int k_writes_second(opd_call *c) {
+    opd_value one = opd_value_tensor(opd_arg_tensor(c, 1));
+    return opd_call_op(opd_find("aten::zero_"), &one, 1) ? opd_return_tensor(c, one.u.t) : -1;
+}
+static int k_writes_both(opd_call *c) { return opd_return_tensor(c, opd_arg_tensor(c, 0)) || opd_return_tensor(c, opd_arg_tensor(c, 1)); }
+static int b_pass(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_bw_grad(bw, 0)); }
+static int b_twice(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_mul_Scalar(opd_bw_grad(bw, 0), OPD_V(2))); }
+static int b_lists(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_add(opd_bw_grad(bw, 0), opd_bw_grad(bw, 1))); }
+static int s_nothing(opd_context *ctx) { (void)ctx; return 0; }
+static opd_op_desc card(const char *schema, opd_kernel kernel, opd_backward_fn backward, const char *save) {
+    opd_op_desc d;
+    memset(&d, 0, sizeof d);
+    d.schema = schema; d.any = kernel; d.backward = backward; d.save = save;
+    return d;
+}
+static opd_library *lib_all(void) {
+    opd_library *lib = lib_open(OPD_DEF, NULL);
+    opd_op_desc d;
+    CHECK_INT((d = card("list(Tensor x) -> Tensor[]", k_list_at_null, NULL, NULL), opd_define(lib, &d)), 0);
+    d = card("halves(Tensor x) -> Tensor[]", k_halves, NULL, NULL);
+    d.out = "halves.out(Tensor x, *, Tensor(a!)[] out) -> ()";
+    CHECK_INT(opd_define(lib, &d), 0);
+    d = card("set_up(Tensor x) -> Tensor[]", k_halves, b_lists, NULL);
+    d.setup_context = s_nothing;
+    CHECK_INT(opd_define(lib, &d), 0);
+    CHECK_INT((d = card("maybe(Tensor x) -> Tensor", k_if_positive, NULL, NULL), opd_define(lib, &d)), 0);
+    CHECK_INT((d = card("views(Tensor(a) x, Tensor(b) y) -> (Tensor(a), Tensor(b))", k_writes_both, NULL, NULL), opd_define(lib, &d)), 0);
+    CHECK_INT((d = card("decomposes(Tensor x) -> Tensor", k_decomposes, NULL, NULL), opd_define(lib, &d)), 0);
+    CHECK_INT((d = card("w1(Tensor(a!) x, Tensor[] more) -> Tensor(a!)", k_writes_first, b_pass, "more"), opd_define(lib, &d)), 0);
+    CHECK_INT((d = card("w2(Tensor y, Tensor(a!) x, Tensor[] more) -> Tensor(a!)", k_writes_second, b_pass, "more"),
+               opd_define(lib, &d)), 0);
+    CHECK_INT((d = card("w3(Tensor y, Tensor(a!) x) -> Tensor(a!)", k_writes_second, b_pass, "y"), opd_define(lib, &d)), 0);
+    CHECK_INT((d = card("w4(Tensor(a!) x, Tensor(b!) y) -> (Tensor(a!), Tensor(b!))", k_writes_both, b_pass, NULL),
+               opd_define(lib, &d)), 0);
+    d = card("double(Tensor x) -> Tensor", k_double, b_twice, NULL);
+    d.jvp = OPD_JVP_POINTWISE;
+    CHECK_INT(opd_define(lib, &d), 0);
+    CHECK_INT(opd_def(lib, "pair(Tensor x) -> (Tensor, Tensor)"), 0);
+    CHECK_INT(opd_impl_key(lib, "pair", "CPU", k_both_views, NULL, NULL), 0);
+    CHECK_INT(opd_impl_key(lib, "pair", "ADInplaceOrView", opd_inplace_or_view_not_implemented, NULL, NULL), 0);
+    return lib;
+}
+TEST(what_cannot_be_defined) {
+    static char text[6000];
+    opd_library *lib = lib_open(OPD_DEF, NULL);
+    opd_function f;
+    opd_op_desc d;
+    size_t n;
+    int i;
+    d = card("f(Tensor x, Tensor y) -> Tensor", k_first, b_pass, "x(z)");
+    REFUSED(opd_define(lib, &d), OPD_ERROR_REGISTER, "save: '(z)' names no argument");
+    d = card("f(Tensor x) -> Tensor", k_first, b_pass, NULL);
+    d.constant = "z";
+    REFUSED(opd_define(lib, &d), OPD_ERROR_REGISTER, "constant names 'z', which the schema does not have");
+    memset(&f, 0, sizeof f);
+    f.kernel = k_first; f.signature = "TZ";
+    REFUSED(opd_def_function(lib, "f", &f), OPD_ERROR_REGISTER, "INVALID TYPE in argument 1: not a type that an operator can have");
+    (void)snprintf(text, sizeof text, "f(Tensor x) -> (Tensor");
+    for (i = 0; i < 40; i++) { n = strlen(text); (void)snprintf(text + n, sizeof text - n, ", Tensor"); }
+    (void)strcat(text, ")");
+    REFUSED(opd_def(lib, text), OPD_ERROR_REGISTER, "an operator has at most");
+    memset(text, 'n', 300);
+    text[300] = 0;
+    REFUSED(opd_impl(lib, text, k_first), OPD_ERROR_REGISTER, "is too long");
+    (void)snprintf(text, sizeof text, "f(Tensor x");
+    for (i = 0; i < 40; i++) { n = strlen(text); (void)snprintf(text + n, sizeof text - n, ", Tensor an_argument_with_a_name_%080d", i); }
+    (void)strcat(text, ") -> Tensor");
+    d = card(text, k_first, NULL, NULL);
+    d.out = "f.out";
+    REFUSED(opd_define(lib, &d), OPD_ERROR_REGISTER, "is too long");
+    opd_library_close(lib);
+}
+TEST(what_operators_of_ones_own_are_told) {
+    opd_library *lib = lib_all();
+    opd_tensor *x = vec(2), *y, *list[3], *out[OPD_TRANSFORM_OUTPUTS];
+    opd_value args[3];
+    REFUSED(call1("list", x), OPD_ERROR_KERNEL, "the kernel returns a list of 2 tensors at NULL");
+    list[0] = vec(2); list[1] = vec(2); list[2] = vec(2);
+    args[0] = opd_value_tensor(x);
+    args[1] = opd_value_tensors(list, 3);
+    REFUSED(opd_call_all(opd_find(NS "::halves.out"), NULL, args, 2), OPD_ERROR_ARGUMENT, "expected 2 out tensors, but got 3");
+    args[1] = opd_value_tensors(list, 2);
+    CHECK_INT(opd_call_all(opd_find(NS "::halves.out"), NULL, args, 2), 0);
+    CHECK_NEAR(opd_data_f64(list[1])[1], 1.5, 0);
+    REFUSED(call1("pair", x), OPD_ERROR_AUTOGRAD, "only the first result may be a view, and of one argument");
+    REFUSED(call1("decomposes", x), OPD_ERROR_KERNEL, "opd_batch_decompose: no batching rule is running");
+    x = vec(3);                                           /* 0.5: undefined, the others not */
+    opd_log_set(warned, NULL);                            /* there is no rule: a loop */
+    REFUSED(opd_vmap(call_it, (void *)(uintptr_t)"maybe", &x, 1, NULL, out), OPD_ERROR_ARGUMENT,
+            "slow fallback received a mix of undefined and defined tensors as the result of an operation");
+    opd_log_set(NULL, NULL);
+    REFUSED(opd_vmap(call_views, NULL, &x, 1, NULL, out), OPD_ERROR_ARGUMENT,
+            "Batching rule not implemented for mistakes::views");
+    /* writes of what the tape needs as it was */
+    y = opd_mul(leaf(2), vec(2));
+    list[0] = y;
+    args[0] = opd_value_tensor(y); args[1] = opd_value_tensors(list, 1);
+    REFUSED(call("w1", args, 2), OPD_ERROR_AUTOGRAD, "writes a tensor that its list 'more' holds too, which autograd needs as it was");
+    args[0] = opd_value_tensor(leaf(2)); args[1] = opd_value_tensor(y); args[2] = opd_value_tensors(list, 1);
+    REFUSED(call("w2", args, 3), OPD_ERROR_AUTOGRAD, "writes a tensor that its list 'more' holds too, which autograd needs as it was");
+    args[0] = opd_value_tensor(leaf(2)); args[1] = opd_value_tensor(opd_detach(args[0].u.t));
+    REFUSED(call("w3", args, 2), OPD_ERROR_AUTOGRAD, "writes into the memory of its argument 'y', a leaf that requires grad");
+    args[0] = opd_value_tensor(opd_select(opd_mul(leaf(2), vec(2)), 0, 0)); args[1] = opd_value_tensor(y);
+    REFUSED(call("w4", args, 2), OPD_ERROR_AUTOGRAD, "Functions which modify views in-place must return a single Variable");
+    opd_library_close(lib);
+}
+TEST(what_operators_of_ones_own_are_told_in_forward_mode) {
+    opd_library *lib = lib_all();
+    const double one = 1;
+    opd_tensor *y, *dual, *tangent = NULL, *list[1];
+    opd_value args[3];
+    OPD_DUAL_LEVEL {
+        dual = opd_dual_new(vec(2), opd_ones(OPD_INTS(2), OPD_FLOAT64));
+        CHECK_OR_RETURN(dual != NULL);
+        args[0] = opd_value_tensor(dual);
+        REFUSED(opd_call_all(opd_find(NS "::set_up"), NULL, args, 1), OPD_ERROR_AUTOGRAD,
+                "because its formula has a set-up and it returns lists; give it a .jvp");
+        list[0] = dual;
+        args[1] = opd_value_tensors(list, 1);
+        REFUSED(call("w1", args, 2), OPD_ERROR_AUTOGRAD, "because a list holds what it writes");
+        args[0] = opd_value_tensor(vec(2)); args[1] = opd_value_tensor(dual);
+        REFUSED(call("w4", args, 2), OPD_ERROR_AUTOGRAD, "because it has not been implemented yet");
+        y = call1("double", dual);
+        CHECK(y && opd_dual_unpack(y, &tangent) != NULL && tangent && opd_data_f64(tangent)[1] > 2 * one - 1e-9);
+    }
+    opd_library_close(lib);
+}
+
 //-- gradcheck ---------------------------------------------------------------------------------------------------------
 
 static int meta_result(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
