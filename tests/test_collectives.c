@@ -243,6 +243,116 @@ TEST(mistakes_are_named) {
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "all_reduce_ has no derivative here for product");
 }
 
+/* Groups that cannot be made, and transfers that a group cannot do. */
+static int never_starts(void *user, const opd_transfer *transfer, void **request) {
+    (void)user; (void)transfer; (void)request;
+    return -1;
+}
+static int never_done(void *user, void *request, int64_t wait_us) { (void)user; (void)request; (void)wait_us; return -1; }
+static int never_splits(void *user, const int32_t *ranks, int32_t count, opd_group_desc *out) {
+    (void)user; (void)ranks; (void)count; (void)out;
+    return -1;
+}
+static opd_group *group_of(const char *name, int rank, int size, bool functions, int64_t timeout_ms) {
+    opd_group_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = name; desc.rank = rank; desc.size = size; desc.timeout_ms = timeout_ms;
+    if (functions) { desc.start = never_starts; desc.test = never_done; desc.checked = true; }
+    return opd_group_register(&desc);
+}
+static int gathers_it(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    const opd_value args[3] = {opd_value_tensor(in[0]), opd_value_int(1), opd_value_str("self")};
+    (void)user; (void)n;
+    out[0] = call("all_gather_into_tensor", args, 3);
+    return out[0] ? 1 : -1;
+}
+static int sends_it(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    const opd_value args[4] = {opd_value_tensor(in[0]), opd_value_int(0), opd_value_int(0), opd_value_str("self")};
+    (void)user; (void)n;
+    out[0] = call("isend", args, 4);
+    return out[0] ? 1 : -1;
+}
+#define NO_GROUP(name, rank, size, functions, ms, part) do { \
+        CHECK(group_of(name, rank, size, functions, ms) == NULL); CHECK_ERROR(OPD_ERROR_ARGUMENT, part); } while (0)
+#define NO_WORK(work, code, part) do { CHECK((work) == NULL); CHECK_ERROR(code, part); } while (0)
+TEST(groups_and_transfers_that_cannot_be) {
+    static const char long_name[] = "0123456789012345678901234567890123456789012345678901234567890123";
+    const int32_t both[2] = {0, 1};
+    opd_tensor *x = floats(3, 1, 1), *out;
+    opd_transfer transfer;
+    NO_GROUP("", 0, 1, false, 0, "a group has a name of 1 to 63 bytes");
+    NO_GROUP(long_name, 0, 1, false, 0, "a group has a name of 1 to 63 bytes");
+    NO_GROUP("pair", 2, 2, true, 0, "group 'pair' cannot have rank 2 of 2");
+    NO_GROUP("pair", 0, 0, true, 0, "group 'pair' cannot have rank 0 of 0");
+    NO_GROUP("pair", 0, 2, false, 0, "group 'pair' lacks a function, or its timeout_ms is negative");
+    NO_GROUP("pair", 0, 2, true, -1, "group 'pair' lacks a function, or its timeout_ms is negative");
+    opd_group *const pair = group_of("pair", 0, 2, true, 0), *const self = opd_group_find("self");
+    CHECK_OR_RETURN(pair && self);
+    CHECK(group_of("pair", 0, 2, true, 0) == NULL);
+    CHECK_ERROR(OPD_ERROR_REGISTER, "there is a process group 'pair' already");
+    CHECK(opd_group_find("") == NULL);
+    CHECK_ERROR(OPD_ERROR_NOT_FOUND, "a process group without a name was asked for");
+    NO_WORK(opd_group_split(pair, "part", both, 0), OPD_ERROR_ARGUMENT, "a group of no ranks");
+    NO_WORK(opd_group_split(pair, "part", both, 2), OPD_ERROR_ARGUMENT, "process group 'pair' can have no subgroups");
+    NO_WORK(opd_group_start(self, NULL), OPD_ERROR_ARGUMENT, "the transfer is NULL");
+    memset(&transfer, 0, sizeof transfer);
+    NO_WORK(opd_group_start(self, &transfer), OPD_ERROR_ARGUMENT, "a transfer with a kind, count or tag that there is not");
+    transfer.kind = OPD_COLLECTIVE_SEND; transfer.dtype = OPD_FLOAT32; transfer.peer = 1; transfer.tag = 1 << 30;
+    NO_WORK(opd_group_start(pair, &transfer), OPD_ERROR_ARGUMENT, "process group 'pair' is checked: tags are less than 2^30");
+    NO_WORK(opd_group_gather(self, x, floats(3, 1, 1), 0), OPD_ERROR_SHAPE,
+            "the list must have the tensor's device and dtype, and its sizes behind 1");
+    NO_WORK(opd_group_reduce(self, opd_tensor_set_requires_grad(floats(3, 1, 1), true), "sum", 0), OPD_ERROR_AUTOGRAD,
+            "opd_group_reduce: what is written into requires grad (OPD_NO_GRAD)");
+    NO_WORK(opd_group_reduce(self, opd_tensor_new_on(OPD_INTS(3), OPD_FLOAT32, opd_device_of(OPD_META, -1)), "sum", 0),
+            OPD_ERROR_ARGUMENT, "the tensor has no memory on the CPU, nor on a device of the group's");
+    CHECK_INT(opd_group_unregister(pair), 0);
+    CHECK_INT(opd_vmap(gathers_it, NULL, &x, 1, NULL, &out), -1);
+    CHECK_ERROR(OPD_ERROR_SHAPE, "an example has no dims");
+    CHECK_INT(opd_vmap(sends_it, NULL, &x, 1, NULL, &out), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "rank 0 of process group 'self' is this process itself");
+    CHECK_INT(opd_group_device_add(self, opd_device_of(OPD_CPU, -1)), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "memory of cpu is no device's");
+    (void)opd_fail(OPD_ERROR_USER, "before");                 /* nothing is moved while an error is pending */
+    CHECK(opd_all_reduce(x, "sum", "self") == NULL);
+    CHECK_ERROR(OPD_ERROR_USER, "before");
+}
+TEST(a_tensor_that_is_null_is_an_error) {                 /* also where nothing has failed before */
+    opd_group *const self = opd_group_find("self");
+    opd_tensor *none = NULL, *x = opd_tensor_set_requires_grad(floats(2, 1, 1), true);
+    NO_WORK(opd_group_send(self, NULL, 0, 0), OPD_ERROR_ARGUMENT, "opd_group_send: the tensor is NULL");
+    NO_WORK(opd_group_recv(self, NULL, 0, 0), OPD_ERROR_ARGUMENT, "opd_group_recv: the tensor is NULL");
+    NO_WORK(opd_group_reduce(self, NULL, "sum", 0), OPD_ERROR_ARGUMENT, "opd_group_reduce: the tensor is NULL");
+    NO_WORK(opd_group_scatter(self, NULL, floats(2, 1, 1), 0), OPD_ERROR_ARGUMENT, "opd_group_scatter: the tensor is NULL");
+    NO_WORK(opd_group_gather(self, floats(2, 1, 1), NULL, 0), OPD_ERROR_ARGUMENT, "opd_group_gather: the tensor is NULL");
+    NO_WORK(opd_data_parallel(&none, 1, self, NULL), OPD_ERROR_ARGUMENT, "opd_data_parallel: the tensor is NULL");
+    NO_WORK(opd_sharded_parallel(&none, 1, self, NULL), OPD_ERROR_ARGUMENT, "the tensor is NULL");
+    opd_parallel *const parallel = opd_sharded_parallel(&x, 1, self, NULL);
+    NO_WORK(opd_parallel_full(parallel, NULL), OPD_ERROR_ARGUMENT, "opd_parallel_full: the tensor is NULL");
+    opd_parallel_free(parallel);
+    OPD_FAKE_MODE { NO_WORK(opd_fake_tensor(NULL), OPD_ERROR_ARGUMENT, "opd_fake_tensor: the tensor is NULL"); }
+}
+TEST(a_group_that_cannot_be_split_says_so) {
+    const int32_t both[2] = {1, 0};
+    opd_group_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = "whole"; desc.size = 2; desc.start = never_starts; desc.test = never_done; desc.split = never_splits;
+    opd_group *const whole = opd_group_register(&desc);
+    NO_WORK(opd_group_split(whole, "part", both, 2), OPD_ERROR_KERNEL, "opd_group_split: it failed without saying why");
+    CHECK_INT(opd_group_unregister(whole), 0);
+}
+TEST(several_messages_have_a_word_rank_and_tag_each) {
+    const opd_value words[2] = {opd_value_str("isend"), opd_value_str("sends")};
+    const int64_t zeros[2] = {0, 0};
+    opd_tensor *const list[2] = {floats(1, 0, 0), floats(1, 0, 0)};
+    opd_value args[5] = {opd_value_list(words, 2), opd_value_ints(zeros, 2), opd_value_ints(zeros, 1), opd_value_tensors(list, 2),
+                         opd_value_str("self")};
+    refused("batch_p2p_ops", args, 5, "batch_p2p_ops: 2 tensor(s), but 2 word(s), 2 rank(s) and 1 tag(s)");
+    args[0] = opd_value_list(words + 1, 1);
+    args[1] = args[2] = opd_value_ints(zeros, 1);
+    args[3] = opd_value_tensors(list, 1);
+    refused("batch_p2p_ops", args, 5, "batch_p2p_ops: 'sends' is neither isend nor irecv");
+}
+
 /* Who still holds a group that is gone is told so. */
 TEST(a_group_that_is_gone_is_an_error) {
     opd_group_desc desc;
