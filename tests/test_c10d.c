@@ -317,6 +317,19 @@ TEST(mistakes_are_named) {
     const opd_value splits[5] = {opd_value_tensor(x), opd_value_tensor(x), str("self"), opd_value_ints(two, 1),
                                  opd_value_ints(NULL, 0)};
     refused("alltoall_base_", splits, 5, "together the first dim, 3");
+    const opd_value rows[2] = {one(&x), one(&x)};
+    opd_value coalesced[3] = {opd_value_list(rows, 2), one(&x), str("self")};
+    refused("allgather_coalesced_", coalesced, 3, "2 list(s) for 1 rank(s)");
+    coalesced[0] = opd_value_list(rows, 1);
+    coalesced[1] = opd_value_tensors(several, 2);
+    refused("allgather_coalesced_", coalesced, 3, "rank 0 has 1 tensor(s) to go into, not 2");
+    opd_tensor *short_one = floats(2, 0, 1);
+    coalesced[1] = one(&short_one);
+    refused("allgather_coalesced_", coalesced, 3, "tensor 0 of the list has 3 element(s), not 2");
+    const opd_value exchange[3] = {opd_value_tensors(several, 2), opd_value_tensors(several, 2), str("self")};
+    refused("alltoall_", exchange, 3, "c10d::alltoall_: 2 and 2 tensor(s) for 1 rank(s)");
+    const opd_value unequal[3] = {one(&x), one(&short_one), str("self")};
+    refused("alltoall_", unequal, 3, "a rank sends itself 2 element(s), not 3");
     opd_tensor *leaf = opd_tensor_set_requires_grad(floats(3, 0, 1), true);
     const opd_value writes[4] = {one(&leaf), str("self"), str("sum"), opd_value_none()};
     refused("allreduce_", writes, 4, "requires grad");
@@ -325,6 +338,13 @@ TEST(mistakes_are_named) {
     const opd_value good[1] = {opd_value_tensor(x)};
     CHECK_INT(opd_call_all(opd_find("c10d::check_for_nan"), NULL, good, 1), 0);
 }
+static void mixes_dtypes(opd_group *group, int rank, void *user) {
+    opd_tensor *mixed[2] = {floats(3, 0, 1), opd_ones(OPD_INTS(3), OPD_FLOAT64)};
+    const opd_value args[3] = {opd_value_tensors(mixed, 2), opd_value_tensors(mixed, 2), it(group)};
+    (void)rank; (void)user;
+    refused("alltoall_", args, 3, "c10d::alltoall_: the tensors of a list have one dtype and device");
+}
+TEST(lists_are_of_one_dtype) { all_ranks(2, mixes_dtypes, false); }
 /* Fakes do nothing, and their work is done; a work whose time is over says so. */
 static void waits_in_vain(opd_group *group, int rank, void *user) {
     opd_tensor *x = floats(3, rank, 1);
