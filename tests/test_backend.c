@@ -1051,6 +1051,55 @@ TEST(what_a_backend_lacks_or_fails_in) {
     CHECK_ERROR(OPD_ERROR_NO_KERNEL, "no allocator for device hpu: no driver of it is here");
     opd_backend_missing_set(OPD_HPU, NULL);
 }
+/* Operators that give lists or views, or change a copy of their argument, on the device. */
+static int two_of(opd_call *call) {
+    opd_tensor *two[2];
+    two[0] = opd_arg_tensor(call, 0);
+    two[1] = two[0] ? opd_add(two[0], two[0]) : NULL;
+    return two[1] ? opd_return_tensors(call, two, 2) : -1;
+}
+static int first_of(opd_call *call) { return opd_return_tensor(call, opd_arg_tensor(call, 0)); }
+static int fake_like(opd_call *call) {
+    opd_tensor *x = opd_arg_tensor(call, 0);
+    return opd_result(call, 0, opd_sizes(x), opd_ndim(x), opd_dtype(x)) ? 0 : -1;
+}
+static int updates(opd_call *call) {                      /* x with its first element taken to be 9 */
+    const float nine = 9;
+    opd_tensor *out = opd_result_update(call);
+    return out && dev_copy(&dev, opd_device_data(out, NPU), 0, &nine, -1, sizeof nine) == 0 ? 0 : -1;
+}
+static int times_itself(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user; (void)n;
+    out[0] = opd_mul(in[0], in[0]);
+    return out[0] ? 1 : -1;
+}
+TEST(lists_views_and_updates_on_the_device) {
+    static const float doubled[] = {-4, -2, 0}, updated[] = {9, -1, 0}, as_it_was[] = {-2, -1, 0};
+    opd_library *lib = opd_library_open(OPD_DEF, "devlists", NULL, __FILE__, __LINE__);
+    opd_tensor *x, *y, *out, *along;
+    opd_value arg, ret;
+    dev_on(true);
+    CHECK(opd_def(lib, "two(Tensor x) -> Tensor[]") == 0 && opd_impl_key(lib, "two", "CPU", two_of, NULL, NULL) == 0);
+    CHECK(opd_def(lib, "look(Tensor(a) x) -> Tensor(a)") == 0 && opd_impl_key(lib, "look", "CPU", first_of, NULL, NULL) == 0);
+    CHECK_INT(opd_def(lib, "update(Tensor x) -> Tensor"), 0);
+    CHECK(opd_fake_register(lib, "update", fake_like) == 0 &&
+          opd_impl_key(lib, "update", "PrivateUse1", updates, NULL, NULL) == 0);
+    x = up(vec(3));
+    arg = opd_value_tensor(x);
+    CHECK_INT(opd_call_all(opd_find("devlists::two"), &ret, &arg, 1), 0);
+    CHECK_OR_RETURN(ret.tag == OPD_TAG_TENSORS && ret.n == 2);
+    CHECK_INT(opd_tensor_device(ret.u.tensors[1]).type, NPU);
+    CHECK_TENSOR(here(ret.u.tensors[1]), doubled, 0);
+    CHECK(opd_call_op(opd_find("devlists::look"), &arg, 1) == NULL);
+    CHECK_ERROR(OPD_ERROR_NO_KERNEL, "devlists::look returns a view of its argument, which cannot be made on the CPU for npu");
+    y = opd_call_op(opd_find("devlists::update"), &arg, 1);
+    CHECK_TENSOR(here(y), updated, 0);
+    CHECK_TENSOR(here(x), as_it_was, 0);
+    y = vec(3);
+    CHECK_INT(opd_jvp(times_itself, NULL, &x, &y, 1, NULL, &out, &along), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "jvp: tangent:0 is on another device than the corresponding primal");
+    opd_library_close(lib);
+}
 TEST(precision_of_products) {                             /* torch.set_float32_matmul_precision("high") */
     CHECK(opd_float32_matmul_precision_set(OPD_MATMUL_HIGH) == OPD_MATMUL_HIGHEST);
     CHECK(opd_float32_matmul_precision() == OPD_MATMUL_HIGH);
