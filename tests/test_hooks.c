@@ -817,6 +817,8 @@ TEST(saved_tensor_hooks_and_lists) {
 TEST(saved_values_by_name) {                           /* test_saved_variables_... with register_hooks */
     opd_saved_hooks h = doubling();
     opd_tensor *a = leaf(5), *b = of(3), *y = opd_mul(a, b), *e = opd_exp(a);
+    const opd_value matrix = opd_value_tensor(opd_tensor_set_requires_grad(opd_eye(3, OPD_FLOAT64), true));
+    opd_value qr[2];
     opd_node *n = opd_tensor_node(y);
     CHECK(opd_node_saved(n, "other") == b);
     CHECK(opd_node_saved(n, "self") == NULL && opd_ok());    /* b wants no gradient */
@@ -824,6 +826,9 @@ TEST(saved_values_by_name) {                           /* test_saved_variables_.
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "MulBackward0 saves no 'nobody'");
     CHECK_NEAR(opd_item_f64(opd_node_saved(opd_tensor_node(e), "result")), exp(5), 0);
     CHECK(opd_tensor_node(opd_node_saved(opd_tensor_node(e), "result")) == opd_tensor_node(e));
+    CHECK_INT(opd_call_all(opd_find("aten::linalg_qr"), qr, &matrix, 1), 0);     /* saves both: by name, and by number */
+    CHECK(opd_node_saved(opd_tensor_node(qr[0].u.t), "R") == qr[1].u.t);
+    CHECK(opd_node_saved(opd_tensor_node(qr[0].u.t), "result1") == qr[1].u.t);
     CHECK_INT(opd_node_saved_hooks(n, "self", &h), -1);
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "Calling register_hooks on a saved tensor with value None is forbidden");
     CHECK_INT(opd_node_saved_hooks(n, "other", &h), 0);

@@ -353,6 +353,7 @@ TEST(what_cannot_be_defined) {
     d = card(text, k_first, NULL, NULL);
     d.out = "f.out";
     REFUSED(opd_define(lib, &d), OPD_ERROR_REGISTER, "is too long");
+    REFUSED(opd_library_load(NULL), OPD_ERROR_ARGUMENT, "opd_library_load: the path is NULL");
     opd_library_close(lib);
 }
 TEST(what_operators_of_ones_own_are_told) {

@@ -369,4 +369,27 @@ TEST(derivatives_around_examples) {
         CHECK(same(gradient_of(points[i].fn, x, true), opd_zeros_like(x)));
     }
 }
+/* A reduction over all dims of each example that keeps them: of sizes [1, 1] as without vmap (torch.vmap(torch.argmax)). */
+static int keeps_dims(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    opd_value args[3];
+    (void)n;
+    args[0] = opd_value_tensor(in[0]);
+    args[1] = opd_value_none();
+    args[2] = opd_value_bool(true);
+    out[0] = opd_call_op(opd_find((const char *)user), args, 3);
+    return out[0] ? 1 : -1;
+}
+TEST(reductions_over_all_dims_that_keep_them) {
+    static const struct { const char *name; double first, last; } rows[] = {
+        {"aten::argmax", 5, 5}, {"aten::argmin", 0, 0}, {"aten::sum.dim_IntList", 15, 123}, {"aten::mean.dim", 2.5, 20.5}};
+    opd_tensor *x = opd_reshape(opd_arange(opd_value_int(24), OPD_FLOAT32), OPD_INTS(4, 2, 3)), *out;
+    size_t i;
+    for (i = 0; i < sizeof rows / sizeof *rows; i++) {
+        CHECK_INT(opd_vmap(keeps_dims, (void *)(uintptr_t)rows[i].name, &x, 1, NULL, &out), 1);
+        CHECK_OR_RETURN(out && opd_ndim(out) == 3 && opd_size(out, 0) == 4 && opd_size(out, 1) == 1 && opd_size(out, 2) == 1);
+        out = opd_reshape(out, OPD_INTS(4));
+        CHECK_NEAR(opd_item_f64(opd_select(out, 0, 0)), rows[i].first, 1e-6);
+        CHECK_NEAR(opd_item_f64(opd_select(out, 0, 3)), rows[i].last, 1e-6);
+    }
+}
 CHECK_MAIN()
