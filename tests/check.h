@@ -41,6 +41,18 @@ static inline void check_native(void *data, size_t bytes, size_t element) {
     }
 }
 
+/* How a child of a test ends that must not run what its parent has left for exit: _exit.  With CHECK_COVERAGE (tests/coverage.sh)
+   it writes first what it has counted. */
+#ifdef CHECK_COVERAGE
+#ifdef __cplusplus
+extern "C"
+#endif
+int __llvm_profile_write_file(void);
+#define CHECK_CHILD_ENDS(status) ((void)__llvm_profile_write_file(), _exit(status))
+#else
+#define CHECK_CHILD_ENDS(status) _exit(status)
+#endif
+
 #define CHECK_FAILURES_SHOWN 20  /* a case, then only counted */
 
 /* Defined under the sanitizers: CHECK_SANITIZED under the one of addresses or of threads, CHECK_THREADS_SANITIZED. */

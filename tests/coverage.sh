@@ -6,16 +6,21 @@ help() {
     cat <<'TEXT'
 usage: sh tests/coverage.sh [options] [name...]
 
-Builds the implementation with clang's source-based coverage, runs tests/test_*.c, and prints for each room of the header
-how many of its lines and of its branches were run, the least covered room first.  With names: test_NAME.c alone.
-Code that a script has printed into the header (wrappers and lists of operators) is a room like the others, marked.
+Builds the implementation with clang's source-based coverage, runs all tests, and prints for each room of the header
+how many of its lines and of its branches were run, the least covered room first.  All tests: tests/test_*.c and
+test_*.cpp, tests/linkage.sh, tests/mpi.sh and, of tests/cuda.sh, devices, streams and groups emulated on the CPU (its
+walk over all operators is of its own kernels, which are not counted here).  With names: test_NAME alone, or with
+linkage, mpi or cuda that script.  Code that a script has printed into the header (wrappers and lists of operators) is
+a room like the others, marked.  What the declarations define inline counts where a test has called it.
+Not counted: children that a signal ends, programs that Python or a test itself builds, builds that are not with clang.
+Some checks of linkage.sh fail here: they look at what a program exports or prints, and the code that counts does both.
 
   --missed ROOM      the lines of one room that no test has run, in place of the table ('' for all rooms)
   --keep FOLDER      where the build and the counts go, and are found again: a second run adds to them
   --report           no tests, only the table, of what is in the folder
   --help             this text
 
-Needs clang, llvm-profdata and llvm-cov of one version, and python3.  Takes about 15 minutes of two cores.
+Needs clang, llvm-profdata and llvm-cov of one version, and python3.  Takes about 30 minutes of two cores.
 TEXT
 }
 here=$(cd "$(dirname "$0")" && pwd)
@@ -38,17 +43,41 @@ if [ -z "$folder" ]; then folder=$(mktemp -d "${TMPDIR:-/tmp}/opd_coverage.XXXXX
 mkdir -p "$folder" || exit 1
 folder=$(cd "$folder" && pwd)
 
+flags='-fprofile-instr-generate -fcoverage-mapping -DCHECK_COVERAGE'
+# script NAME [CHECK]...: tests/NAME.sh, built anew; what it links its programs with stays in the folder.
+script() {
+    rm -rf "${folder:?}/$1"
+    script=$1; shift
+    for check in "${@:-}"; do
+        CC="clang $flags" CXX="clang++ $flags" RUN_TMP=$folder sh "$here/$script.sh" $check </dev/null 2>&1
+    done | awk -v name="$script.sh" '/^ok / { ok++ } /^FAIL / { failed++ }
+        END { printf "%s: %d passed, %d failed (with what counts in their programs)\n", name, ok, failed }'
+}
 if [ -n "$run" ]; then
-    [ -n "$names" ] || names=$(ls "$here"/test_*.c | sed 's/.*test_\(.*\)\.c/\1/' | grep -v -x cuda)
-    for name in $names; do                  # %4m: four files that are merged while programs run
-        CC=clang CXX=clang++ CFLAGS='-O1 -fprofile-instr-generate -fcoverage-mapping' OBJECTS=$folder \
-            LLVM_PROFILE_FILE="$folder/counts.%4m.profraw" sh "$here/run.sh" "$name" </dev/null 2>&1 |
-            grep -a -E '^(test_[a-z0-9_]*\.c: |.*does not build)'
+    # a pool of four files (%4m), merged while programs run
+    LLVM_PROFILE_FILE="$folder/counts.%4m.profraw"; export LLVM_PROFILE_FILE
+    [ -n "$names" ] || names="$(ls "$here"/test_*.c* | sed 's/.*test_\(.*\)\.c.*/\1/' | grep -v -x cuda) linkage mpi cuda"
+    for name in $names; do
+        case $name in
+            linkage|mpi) script $name ;;
+            cuda) script cuda cuda_emulated_async cuda_emulated_out_of_memory cuda_emulated_nccl cuda_emulated_mpi ;;
+            *)
+                source=$(ls "$here/test_$name".c*)
+                CC=clang CXX=clang++ CFLAGS="-O1 $flags" OBJECTS=$folder sh "$here/run.sh" "$name" </dev/null 2>&1 |
+                    grep -a -E '^(test_[a-z0-9_]*\.c.*: |.*does not build)'
+                # what the declarations define inline is a part of each test file
+                case $source in *.cpp) compiler='clang++ -std=c++11' ;; *) compiler=clang ;; esac
+                $compiler -O0 -w $flags -c "$source" -o "$folder/inline_$name.o" ;;
+        esac
     done
 fi
 object=$(ls -t "$folder"/implementation_*.o 2>/dev/null | head -n 1)      # of the header as it is now
 [ -f "$object" ] || { echo "coverage.sh: the implementation does not build" >&2; exit 1; }
+set --
+for other in "$folder"/inline_*.o "$folder/linkage/implementation.o" "$folder/mpi/plain.o" "$folder/cuda/implementation.o"; do
+    [ ! -f "$other" ] || set -- "$@" -object "$other"
+done
 llvm-profdata merge -sparse "$folder"/counts.*.profraw -o "$folder/counts.profdata" &&
-    llvm-cov export -format=lcov -instr-profile="$folder/counts.profdata" "$object" >"$folder/counts.lcov" || exit 1
+    llvm-cov export -format=lcov -instr-profile="$folder/counts.profdata" "$object" "$@" >"$folder/counts.lcov" || exit 1
 if [ -n "$show_missed" ]; then set -- --missed "$missed"; else set --; fi
 python3 "$here/coverage.py" "$folder/counts.lcov" "$here/../opdispatch.h" "$@"

@@ -23,7 +23,7 @@ fi
 root=$(cd "$(dirname "$0")/.." && pwd)
 CC=${CC:-cc}; CXX=${CXX:-c++}
 quick_c=$CC quick=$CXX                    # of the emulation: clang takes two fifths of g++'s time for it
-if command -v clang++ >/dev/null 2>&1; then quick_c=clang quick=clang++; fi
+case $CC in *clang*) ;; *) if command -v clang++ >/dev/null 2>&1; then quick_c=clang quick=clang++; fi ;; esac
 own=
 if [ -z "${RUN_TMP:-}" ]; then RUN_TMP=$(mktemp -d "${TMPDIR:-/tmp}/opd_cuda.XXXXXX"); own=yes; fi
 tmp=$RUN_TMP/cuda; mkdir -p "$tmp"

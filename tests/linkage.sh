@@ -25,7 +25,7 @@ if [ -z "${RUN_TMP:-}" ]; then RUN_TMP=$(mktemp -d "${TMPDIR:-/tmp}/opd_linkage.
 tmp=$RUN_TMP/linkage; mkdir -p "$tmp"
 [ -z "$own" ] || trap 'rm -rf "$RUN_TMP"' EXIT
 quick_c=$CC                               # for programs whose making is not what is checked: clang takes a third of the time
-if command -v clang >/dev/null 2>&1; then quick_c=clang; fi
+case $CC in *clang*) ;; *) if command -v clang >/dev/null 2>&1; then quick_c=clang; fi ;; esac
 inc="-I$root"
 lib='-lm -lpthread'
 

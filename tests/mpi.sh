@@ -3,13 +3,14 @@
 # examples/pipeline_mpi.c and bench/scaling.c with each MPI that is here (mpicc.openmpi, mpicc.mpich, or mpicc), and runs
 # them with mpirun -n 1, 2 and 4.
 # usage: sh tests/mpi.sh [NAME]: only checks with NAME in their names.  CC=clang: the compiler behind mpicc.
+# RUN_TMP=folder: its builds stay there, in mpi.
 # Prints "ok NAME", "FAIL NAME: why" or "skip NAME: why", then "N passed, N failed".
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(dirname "$here")
 only=${1:-}
-tmp=$(mktemp -d "${TMPDIR:-/tmp}/opd_mpi.XXXXXX") || exit 1
-trap 'rm -rf "$tmp"' EXIT
+if [ -n "${RUN_TMP:-}" ]; then tmp=$RUN_TMP/mpi; mkdir -p "$tmp" || exit 1
+else tmp=$(mktemp -d "${TMPDIR:-/tmp}/opd_mpi.XXXXXX") && trap 'rm -rf "$tmp"' EXIT || exit 1; fi
 trap 'exit 130' INT TERM
 passed=0; failed=0; skipped=0
 CC=${CC:-cc}
@@ -44,9 +45,9 @@ build() {
 
 # The implementation knows no MPI: it is built once, plain and sanitized, for programs without it.
 printf '#define OPDISPATCH_IMPLEMENTATION\n#include "opdispatch.h"\n' >"$tmp/implementation.c"
-mkdir "$tmp/examples" "$tmp/tests" "$tmp/bench"
-ln -s "$root/opdispatch.h" "$tmp/opdispatch.h"
-ln -s "$root/examples/data" "$tmp/examples/data"
+mkdir -p "$tmp/examples" "$tmp/tests" "$tmp/bench"
+ln -sf "$root/opdispatch.h" "$tmp/opdispatch.h"
+ln -sfn "$root/examples/data" "$tmp/examples/data"
 for file in examples/mpi_group.c examples/digits.c examples/digits_mpi.c examples/sharded_lm.c tests/mpi_test.h \
     tests/mpi_walk.h tests/mpi_ranks.c bench/scaling.c tests/scaling_checks.c bench/collectives.c examples/pipeline_mpi.c; do
     grep -v '^#define OPDISPATCH_IMPLEMENTATION' "$root/$file" >"$tmp/$file"

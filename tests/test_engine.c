@@ -604,7 +604,7 @@ TEST(backward_in_a_forked_child) {                     /* after threads have run
     if (pid == 0) {
         opd_tensor *x = leaf(3);
         bool right = opd_backward(opd_mul(x, x)) == 0 && grad_of(x) == 6;
-        _exit(right ? 0 : 1);
+        CHECK_CHILD_ENDS(right ? 0 : 1);
     }
     CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }

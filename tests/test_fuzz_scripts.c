@@ -202,14 +202,14 @@ static void run_apart(const char *text, unsigned long long round) {
     if (child == 0) {
         int64_t before = 0;
         check_failures = 0;
-        if (!freopen("/dev/null", "w", stdout)) { _exit(79); }      /* scripts print */
+        if (!freopen("/dev/null", "w", stdout)) { CHECK_CHILD_ENDS(79); }      /* scripts print */
         signal(SIGPROF, stopped);
         setitimer(ITIMER_PROF, &most, NULL);
         for (int i = 0; i < 3; i++) {
             (void)take(text, true);
             before = i == 1 ? live() : before;    /* what grows once has grown */
         }
-        _exit(live() > before ? 78 : check_failures ? 79 : 0);
+        CHECK_CHILD_ENDS(live() > before ? 78 : check_failures ? 79 : 0);
     }
     CHECK(child > 0 && waitpid(child, &status, 0) == child);
     const bool well = WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 77);

@@ -400,7 +400,7 @@ TEST(kernels_parallel_for_fork) {
 #if !defined(OPDI_SANITIZED)
     int status = 1;
     pid_t child = fork();
-    if (child == 0) _exit(kn_user_thread(NULL) == NULL && opdi_the_pool.threads > 0 ? 0 : 1);
+    if (child == 0) { CHECK_CHILD_ENDS(kn_user_thread(NULL) == NULL && opdi_the_pool.threads > 0 ? 0 : 1); }
     CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
 #endif
     opd_threads_set(0);

@@ -385,7 +385,7 @@ static void fail_first_uses(void) {
             pid_t child;
             (void)fflush(stdout);
             child = fork();
-            if (child == 0) { int rc = first_use(n, forever != 0); (void)fflush(stdout); _exit(rc); }
+            if (child == 0) { int rc = first_use(n, forever != 0); (void)fflush(stdout); CHECK_CHILD_ENDS(rc); }
             if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status) || WEXITSTATUS(status) == 1 || WEXITSTATUS(status) > 2) {
                 first_use_failures++;
                 if (first_use_failures > 3) { break; }

@@ -983,7 +983,7 @@ TEST(killed_while_compiling) {
         child = fork();
         if (child == 0) {
             (void)opd_load_inline("killed", source, NULL);
-            _exit(0);
+            CHECK_CHILD_ENDS(0);
         }
         CHECK(waitpid(child, &status, 0) == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
         if (*was) { (void)setenv("CC", was, 1); } else { (void)unsetenv("CC"); }

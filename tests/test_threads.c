@@ -630,7 +630,7 @@ TEST(children_of_a_fork_register) {
         child = fork();
         if (child == 0) {
             (void)alarm(20);
-            _exit(fork_work(i % 2 ? "forkc" : "forkd"));
+            CHECK_CHILD_ENDS(fork_work(i % 2 ? "forkc" : "forkd"));
         }
         right += child > 0 && waitpid(child, &status, 0) == child && status == 0;
     }
