@@ -652,6 +652,26 @@ TEST(einsum_finds_an_order) {
         CHECK(opd_item_f64(opd_max(opd_abs(opd_sub(found, told)))) <= 1e-9 * (1 + opd_item_f64(opd_max(opd_abs(told)))));
     }
 }
+/* nll_loss(x, [1]) of x [3], as of x [1, 3]; what backward gives; nll_loss(x, [1, 2]). */
+TEST(a_list_of_one_target) {
+    static const int64_t places[] = {1, 2};
+    opd_tensor *x = opd_tensor_set_requires_grad(counted(3), true), *one = opd_tensor_from(places, OPD_INTS(1), OPD_INT64);
+    ARE(CALL("aten::nll_loss", x, one), -1);
+    ARE(CALL("aten::nll_loss", x, one, OPD_NONE, 0), -1);
+    ARE(CALL("aten::cross_entropy_loss", x, one), 1.407606f);
+    CHECK_INT(opd_backward(CALL("aten::nll_loss", x, one)), 0);
+    ARE(opd_tensor_grad(x), 0, -1, 0);
+    CHECK(CALL("aten::nll_loss", x, opd_tensor_from(places, OPD_INTS(2), OPD_INT64)) == NULL);
+    CHECK_ERROR(OPD_ERROR_SHAPE, "For 1D input, 1D target must have size 1, but got target size: 2");
+}
+/* logaddexp(complex(-inf, 1), complex(-inf, 2)), and of the two in the other order; logcumsumexp([the two, 1 + 1j], 0). */
+TEST(sum_of_two_complex_logarithms_of_nothing) {
+    static const float parts[] = {-INFINITY, 1, -INFINITY, 2, 1, 1};
+    opd_tensor *both = opd_view_as_complex(opd_tensor_from(parts, OPD_INTS(3, 2), OPD_FLOAT32));
+    ARE(opd_view_as_real(opd_logaddexp(opd_select(both, 0, 0), opd_select(both, 0, 1))), -INFINITY, 2);
+    ARE(opd_view_as_real(opd_logaddexp(opd_select(both, 0, 1), opd_select(both, 0, 0))), -INFINITY, 1);
+    ARE(opd_view_as_real(opd_logcumsumexp(both, 0)), -INFINITY, 0, -INFINITY, 0, 1, 1);
+}
 CHECK_MAIN()
 /* torch.ops.aten.ctc_loss.IntList(log_softmax(x, 2), [[0, 0], [1, 0]], [4, 3], [2, 1], 2), its mean, and what backward gives. */
 TEST(alignments_of_targets) {
