@@ -185,6 +185,17 @@ torch.ops.torchvision.roi_align(torch.ones([2, 3, 4]), torch.ones([1, 5]), 1.0, 
 torch.ops.torchvision.roi_align(torch.ones([1, 2, 3, 4], dtype=torch.int64), torch.ones([1, 5], dtype=torch.int64), 1.0, 2, 2, 2, False)  #! input and rois must be of floating dtypes
 torch.ops.torchvision._roi_align_backward(torch.ones([1, 2, 3, 4]), torch.zeros([1, 5]), 1.0, 2, 2, 1, 2, 3, 4, 2, False)  #! grad has other sizes than roi_align's result
 '''
+# Reductions of so many elements that parts of them are reduced each by itself.
+MANY = 'x = torch.arange(300000).mul(7919).remainder(99991).sub(50000).to(torch.%s); '
+NAN = "x[150000] = float('nan'); "
+for dtype in ('float32', 'float64', 'int64'):
+    for call in ('amax()', 'amin()', 'argmax()', 'argmin()', 'aminmax()[0]', 'aminmax()[1]'):
+        ROWS += MANY % dtype + 'x.%s\n' % call
+        if dtype != 'int64':
+            ROWS += MANY % dtype + NAN + 'x.%s\n' % call
+for call in ('torch.logsumexp(x, 0)', 'torch.logsumexp(x.neg() / 1000, 0)', "torch.logsumexp(x * float('inf'), 0)",
+             "torch.linalg.vector_norm(x, float('inf'))", "torch.linalg.vector_norm(x, float('-inf'))"):
+    ROWS += MANY % 'float32' + call + '\n'
 
 
 def source(statements):
