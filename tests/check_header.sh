@@ -9,7 +9,7 @@ set -u
 names='macros_visible symbols symbols_cxx included_twice other_places beside_dlpack two_files cxx_with_c_implementation
 cxx_implementation steps no_everything wrong_arguments fast_math
 std11_c_implementation std11_c_declarations std11_cxx_implementation std11_cxx_declarations'
-[ -n "${RUN_AGAIN:-}" ] || names="contents rooms calls_up pragmas includes macro_names foreign_names function_length macro_functions line_length dialect short_names wrappers left_out recipes documents checked build_lines helps tcc static_in_two_files no_threads no_simd no_cache core_alone families tools parts $names"
+[ -n "${RUN_AGAIN:-}" ] || names="join contents rooms calls_up pragmas includes macro_names foreign_names function_length macro_functions line_length dialect short_names wrappers left_out recipes documents checked build_lines helps tcc static_in_two_files no_threads no_simd no_cache core_alone families tools parts $names"
 
 if [ "${1:-}" = --list ]; then printf '%s\n' $names; exit 0; fi
 only=${1:-}
@@ -107,6 +107,41 @@ implementation_object_cxx() {
 
 #-- the checks ---------------------------------------------------------------------------------------------------------
 
+# opdispatch.h is what src/join.py writes, and no file of src/ is too long.  Of a small tree of two files what is wrong is
+# said: a file that is in no row, in two or not there, is too long or does not end a line; an edit of one side alone.
+join_tree() {
+    mkdir -p "$tmp/joined/src/base"; rm -f "$tmp/joined/src/base/"*.c
+    cp "$root/src/join.py" "$tmp/joined/src"
+    printf '# two files\nbase/first.c -\nbase/second.c -\n' >"$tmp/joined/src/files.txt"
+    echo '# none' >"$tmp/joined/src/long_files.txt"
+    printf 'first\n\n' >"$tmp/joined/src/base/first.c"; printf 'second\nend\n' >"$tmp/joined/src/base/second.c"
+    printf 'first\n\nsecond\nend\n' >"$tmp/joined/opdispatch.h"
+}
+join_says() {           # $1: what is wrong; $2: what --check says of it
+    out=$(python3 "$tmp/joined/src/join.py" --check) && echo "join.py --check lets this through: $1"
+    case $out in *"$2"*) ;; *) printf 'join.py --check does not say "%s" of this: %s\n%s\n' "$2" "$1" "$out" ;; esac
+    join_tree
+}
+check_join() {
+    if ! command -v python3 >/dev/null 2>&1; then echo "SKIP: no python3"; return; fi
+    fails python3 "$root/src/join.py" --check
+    join_tree; fails python3 "$tmp/joined/src/join.py" --check
+    cd "$tmp/joined/src" || return
+    rm base/first.c; join_says 'no file' 'src/files.txt lists base/first.c, which is not there: take the row out, or bring'
+    echo >base/more.c; join_says 'no row' 'src/base/more.c is not in src/files.txt: add a row where its text belongs'
+    echo 'base/first.c -' >>files.txt; join_says 'two rows' 'src/files.txt lists base/first.c twice: take one row out'
+    printf ' ' >>base/first.c; join_says 'no end of a line' 'src/base/first.c does not end with a newline: add one'
+    seq 1201 >base/first.c; join_says 'a long file' 'has 1201 lines, at most 1200 may: cut it at a section, into two files'
+    echo 'base/first.c 1300 why' >long_files.txt; join_says 'an excuse' 'has only 2 lines: take it out of src/long_files.txt'
+    for edit in '3s/$/ /' '3d' '$d' '$a more'; do
+        sed -i "$edit" ../opdispatch.h; join_says "an edit of the header: $edit" 'make the change in src/, then python3 src/join'
+    done
+    sed -i '3s/$/ /' ../opdispatch.h; join_says 'an edit of line 3' 'line 3 of opdispatch.h is not src/base/second.c:1'
+    sed -i '1s/$/ /' base/second.c; join_says 'an edit of src/' 'line 3 of opdispatch.h is not src/base/second.c:1'
+    sed -i '1s/$/ /' base/second.c; python3 join.py >/dev/null; fails python3 join.py --check
+    [ "$(python3 join.py --where 2 4)" = 'src/base/first.c:2
+src/base/second.c:2' ] || echo "join.py --where does not find lines 2 and 4"
+}
 # The first comment's contents list names the anchors of the banners, in their order; "see >>x" leads somewhere.
 check_contents() {
     first_comment | sed -n 's/^[ *]*\(>>[A-Za-z0-9_:]*\).*/\1/p' >"$tmp/listed"
@@ -373,11 +408,13 @@ TEXT
 # Typed functions, cards and schemas say the same: of names alone everything is printed as it is here.
 check_wrappers() {
     if ! command -v python3 >/dev/null 2>&1; then echo "SKIP: no python3"; return; fi
-    mkdir -p "$tmp/names/tests"
-    cp "$root/tests/wrappers.py" "$tmp/names/tests"
-    sed -e '/^\/\/  >>api:op:create/,/^\/\/  >>api:op_id/{/^ /d;s/^\(OPD_API [^(]*(\).*/\1int printed);/;}' \
-        -e '/^\/\/== printed by tests\/wrappers/,/^\/\/== end of what/{/^\/\/==/!d;}' "$header" |
-        awk '!/\(int printed\);$/ || last !~ /\(int printed\);$/ { print } { last = $0 }' >"$tmp/names/opdispatch.h"
+    rm -rf "$tmp/names"; mkdir -p "$tmp/names/tests"
+    cp "$root/tests/wrappers.py" "$tmp/names/tests"; cp -r "$root/src" "$tmp/names"
+    for file in "$root"/src/api/op/*.h; do
+        sed -e '/^ /d; s/^\(OPD_API [^(]*(\).*/\1int printed);/' "$file" |
+            awk '!/\(int printed\);$/ || last !~ /\(int printed\);$/ { print } { last = $0 }' >"$tmp/names/src/api/op/${file##*/}"
+    done
+    sed 1q "$root/src/printed/typed_functions.c" >"$tmp/names/src/printed/typed_functions.c"
     python3 "$tmp/names/tests/wrappers.py" --write --cc "$quick_c"
     cmp -s "$tmp/names/opdispatch.h" "$header" || python3 "$root/tests/wrappers.py" --cc "$quick_c"
     diff "$tmp/names/opdispatch.h" "$header" | head -n 4
@@ -410,7 +447,7 @@ check_helps() {
     command -v python3 >/dev/null 2>&1 || return
     mkdir -p "$tmp/no_packages"
     for package in torch numpy; do echo "raise ImportError('there is no $package')" >"$tmp/no_packages/$package.py"; done
-    for file in "$root"/tests/*.py "$root"/tests/oracle/*.py "$root"/tests/extension/*.py "$root"/examples/finetune_network.py; do
+    for file in "$root"/src/*.py "$root"/tests/*.py "$root"/tests/oracle/*.py "$root"/tests/extension/*.py "$root"/examples/finetune_network.py; do
         helped "${file#"$root"/}" env PYTHONPATH="$tmp/no_packages" PYTHONDONTWRITEBYTECODE=1 python3 "$file"
     done
 }

@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
-"""Prints what functions of tools that are left out answer into opdispatch.h, from their prototypes.
+"""Prints what functions of tools that are left out answer into src/, from their prototypes, and joins opdispatch.h.
 
 usage: python3 tests/left_out.py [--write]
 
 A tool's rooms stand between `#if !defined(OPD_NO_...)`, above a banner or a section, and `#endif   /* OPD_NO_... */`.
-For each public function in them the room >>leftout gets one of the same head that fails.  Without --write this says
+For each public function in them src/printed/left_out.c gets one of the same head that fails.  Without --write this says
 what differs, and ends with status 1 when anything does.
 """
 import os
 import re
 import sys
 
-HEADER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'opdispatch.h')
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'src'))
+import join
+
 BEGIN, END = '//== printed by tests/left_out.py\n', '//== end of what left_out.py prints\n'
 # Macros whose functions are there in another way: operators have lists of cards, loading says why it fails.
 OTHERS = re.compile(r'OPD_NO_(OPERATORS|OP_\w+|PLUGINS)$')
@@ -118,7 +120,7 @@ def print_all(text):
             lines += stub(text, macros, name)
         lines.append('#endif')
     at = text.index(BEGIN) + len(BEGIN)
-    return text[:at] + ''.join(line + '\n' for line in lines) + text[text.index(END, at):]
+    return text[:at] + ''.join(line + '\n' for line in lines) + text[join.above_mark(text, text.index(END, at)):]
 
 
 def main():
@@ -127,18 +129,16 @@ def main():
         return 0
     if sys.argv[1:] not in ([], ['--write']):
         sys.exit(__doc__)
-    with open(HEADER) as f:
-        old = f.read()
+    old = join.marked()
     new = print_all(old)
-    if new == old:
-        return 0
     if sys.argv[1:]:
-        with open(HEADER, 'w') as f:
-            f.write(new)
+        join.put_marked(new, os.path.basename(__file__))
+        return 0
+    if new == old:
         return 0
     for a, b in zip(old.split('\n'), new.split('\n')):
         if a != b:
-            print('the header has\n  %s\nwhere its prototypes say\n  %s' % (a, b))
+            print('src/ has\n  %s\nwhere its prototypes say\n  %s' % (a, b))
             print('python3 tests/left_out.py --write prints it')
             break
     return 1

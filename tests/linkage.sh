@@ -477,7 +477,7 @@ check_cmake() {
 }
 # README.md and the pages.  C in them: programs run and print what the page says; pieces of programs compile, behind
 # tests/linkage/pages.h, those of a page in one file.
-pages="$root/README.md $root/bench/README.md $root/examples/guide.md $root/examples/coming-from.md"
+pages="$root/README.md $root/src/README.md $root/bench/README.md $root/examples/guide.md $root/examples/coming-from.md"
 check_pages_code() {
     implementation
     for page in $pages; do
@@ -526,7 +526,7 @@ check_pages_names() {
                     grep -qx -- "${link#*#}" || echo "$page: no such section: $link" ;;
             esac
         done
-        grep -o '`\(examples\|tests\|bench\|\.ci\)/[A-Za-z0-9_./-]*`' "$page" | tr -d '`' | grep -v NAME | sort -u | while read -r path; do
+        grep -o '`\(examples\|tests\|bench\|src\|\.ci\)/[A-Za-z0-9_./-]*`' "$page" | tr -d '`' | grep -v NAME | sort -u | while read -r path; do
             [ -e "$root/$path" ] || echo "$page: no such file: $path"
         done
     done

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Adds the operators of the header's manual ("HOW TO ADD A BUILT-IN OPERATOR") to a copy of the header, each exactly as
-it says there, and tries them: values, derivatives, and the checks of opd_opcheck on their cases.
+"""Adds the operators of the header's manual ("HOW TO ADD A BUILT-IN OPERATOR") to a copy of src/, each exactly as it says
+there, and tries them: values, derivatives, and the checks of opd_opcheck on their cases.
 
 usage: python3 tests/recipes.py [--cc CC]
 """
@@ -13,7 +13,6 @@ import sys
 import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-RULE = '//' + '-' * 118
 
 PROGRAM = r'''
 #define OPDISPATCH_IMPLEMENTATION
@@ -66,12 +65,12 @@ int main(void) {
 
 
 def recipes(manual):
-    """(place, lines) of each step: what stands below `in >>room` or `in >>room, MACRO`."""
+    """(place, lines) of each step: what stands below `in src/file` or `in src/file, MACRO`."""
     section = manual[manual.index('   HOW TO ADD A BUILT-IN OPERATOR\n'):]
     section = section[:re.search(r'\n\n   [A-Z]', section).start()]
     steps = []
     for line in section.split('\n')[1:]:
-        at = re.match(r'       in >>(\S+?)(?:, (\w+|as a comment))?$', line)
+        at = re.match(r'       in (src/\S+?)(?:, (\w+|as a comment))?$', line)
         if at:
             steps.append((at.groups(), []))
         elif steps and line.startswith(' ' * 9):
@@ -81,19 +80,19 @@ def recipes(manual):
     return steps
 
 
-def put(header, room, macro, lines):
-    """The lines at the room's end, or as the first rows of the macro."""
+def put(path, macro, lines):
+    """The lines at the file's end, or as the first rows of the macro."""
+    with open(path) as f:
+        text = f.read()
     if macro == 'as a comment':
         lines = ['/* %s */' % line for line in lines]
-    text = '\n'.join(lines) + '\n'
     if macro and macro.startswith('OPD'):
-        at = header.index('#define %s(X) \\\n' % macro)
-        at = header.index('\n', at) + 1
-        return header[:at] + ''.join('    %s\n' % line for line in lines) + header[at:]
-    start = re.search(r'^//  >>%s ' % re.escape(room), header, re.M).end()
-    end = header.index('\n' + RULE + '\n//  >>', start)
-    stop = header.rfind('\n#endif', start, end) if room.startswith('api:') and '#endif' in header[end - 60:end] else end
-    return header[:stop].rstrip('\n') + '\n' + text + header[stop:]
+        at = text.index('\n', text.index('#define %s(X) \\\n' % macro)) + 1
+        text = text[:at] + ''.join('    %s\n' % line for line in lines) + text[at:]
+    else:
+        text = text.rstrip('\n') + '\n' + '\n'.join(lines) + '\n\n'
+    with open(path, 'w') as f:
+        f.write(text)
 
 
 def main():
@@ -104,15 +103,13 @@ def main():
         os.mkdir(os.path.join(folder, 'tests'))
         for name in ('wrappers.py', 'cases.h', 'check.h'):
             shutil.copy(os.path.join(ROOT, 'tests', name), os.path.join(folder, 'tests', name))
-        with open(os.path.join(ROOT, 'opdispatch.h')) as f:
-            header = f.read()
-        steps = recipes(header[:header.index('#ifndef OPDISPATCH_H')])
+        shutil.copytree(os.path.join(ROOT, 'src'), os.path.join(folder, 'src'))
+        with open(os.path.join(ROOT, 'src', 'api', 'manual.txt')) as f:
+            steps = recipes(f.read())
         if len(steps) < 8:
             sys.exit('the manual has %d steps only' % len(steps))
-        for (room, macro), lines in steps:
-            header = put(header, room, macro, lines)
-        with open(os.path.join(folder, 'opdispatch.h'), 'w') as f:
-            f.write(header)
+        for (path, macro), lines in steps:
+            put(os.path.join(folder, path), macro, lines)
         with open(os.path.join(folder, 'recipes.c'), 'w') as f:
             f.write(PROGRAM)
         run = [[sys.executable, 'tests/wrappers.py', '--write', '--cc', cc],

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Prints the typed functions of the built-in operators into opdispatch.h, from their schemas.
+"""Prints the typed functions of the built-in operators into src/, from their schemas, and joins opdispatch.h.
 
 usage: python3 tests/wrappers.py [--write] [--cc CC]
 
-The rooms >>api:op:... of the header list the operators, a comment line for each:
+The files of src/api/op/ list the operators, a comment line for each:
 
     /* add.Tensor: self + alpha * other */
     OPD_API opd_tensor *opd_add(opd_tensor *self, opd_tensor *other);
 
-The comment is written by hand; what follows it is printed: the prototypes, of the in-place form too, and further down
+The comment is written by hand; what follows it is printed: the prototypes, of the in-place form too, and in src/printed/
 the list of names (opd_op_id), the list of cards and the functions' bodies.  A function keeps the name that it has; a
 new one is called after its operator, add_Tensor.  To add an operator, write its card and the comment line, then run
 this with --write.  Without --write it says what differs, and ends with status 1 when anything does.
@@ -20,8 +20,9 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-HEADER = os.path.join(ROOT, 'opdispatch.h')
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'src'))
+import join
+
 WIDTH = 120
 ROOM = re.compile(r'^//  >>api:op:.*?(?=^//  >>|^#endif)', re.M | re.S)
 BEGIN, END = '//== printed by tests/wrappers.py', '//== end of what is printed'
@@ -282,7 +283,7 @@ def read_rooms(text):
 
 def replace_between(text, begin, end, lines):
     at = text.index(begin) + len(begin)
-    stop = text.index(end, at)
+    stop = join.above_mark(text, text.index(end, at))
     return text[:at] + '\n' + '\n'.join(lines) + '\n' + text[stop:]
 
 
@@ -380,21 +381,19 @@ def print_all(text, cc):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--write', action='store_true', help='change the header')
+    parser.add_argument('--write', action='store_true', help='change src/ and the header')
     parser.add_argument('--cc', default=os.environ.get('CC', 'cc'), help='the compiler of the program that asks')
     o = parser.parse_args()
-    with open(HEADER) as f:
-        old = f.read()
+    old = join.marked()
     new = print_all(old, o.cc)
-    if new == old:
-        return 0
     if o.write:
-        with open(HEADER, 'w') as f:
-            f.write(new)
+        join.put_marked(new, os.path.basename(__file__))
+        return 0
+    if new == old:
         return 0
     for a, b in zip(old.split('\n'), new.split('\n')):
         if a != b:
-            print('the header has\n  %s\nwhere its schemas say\n  %s\npython3 tests/wrappers.py --write prints it' % (a, b))
+            print('src/ has\n  %s\nwhere its schemas say\n  %s\npython3 tests/wrappers.py --write prints it' % (a, b))
             break
     return 1
 

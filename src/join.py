@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+"""Joins the files of src/ into opdispatch.h, in the order of src/files.txt, as they are.
+
+usage: python3 src/join.py                   writes opdispatch.h, if that changes it
+       python3 src/join.py --check           says what is wrong, or where the header differs, and ends with status 1
+       python3 src/join.py --where LINE...   which lines of src/ these lines of the header are
+       python3 src/join.py --remap FILE      writes the header with #line: debuggers and compilers then show src/
+
+A change is made in src/.  What was changed in opdispatch.h itself is lost when the files are joined again.
+"""
+import argparse
+import os
+import sys
+
+SRC = os.path.dirname(os.path.abspath(__file__))
+HEADER = os.path.join(os.path.dirname(SRC), 'opdispatch.h')
+MOST_LINES = 1200
+MARK = '//@ '                    # begins a line of marked(), in front of each file
+
+
+def rows(name='files.txt'):
+    """The words of each row of a list; at most three, the last one takes the rest."""
+    with open(os.path.join(SRC, name), encoding='utf-8') as f:
+        return [line.split(None, 2) for line in f if line.strip() and not line.startswith('#')]
+
+
+def paths():
+    return [row[0] for row in rows()]
+
+
+def read(path):
+    with open(path, 'rb') as f:
+        return f.read()
+
+
+def write(path, data):
+    """Whether that changes the file."""
+    if os.path.exists(path) and read(path) == data:
+        return False
+    with open(path, 'wb') as f:
+        f.write(data)
+    return True
+
+
+def faults():
+    """What is wrong with the list and the files, a line each."""
+    listed, there, found = paths(), [], []
+    for folder, folders, names in os.walk(SRC):
+        folders[:] = sorted(name for name in folders if name != '__pycache__')
+        if folder != SRC:
+            there += [os.path.relpath(os.path.join(folder, name), SRC).replace(os.sep, '/') for name in sorted(names)
+                      if name.endswith(('.c', '.h', '.txt'))]
+    for path in there:
+        if path not in listed:
+            found.append('src/%s is not in src/files.txt: add a row where its text belongs' % path)
+    for path in dict.fromkeys(listed):
+        if listed.count(path) > 1:
+            found.append('src/files.txt lists %s twice: take one row out' % path)
+        if path not in there:
+            found.append('src/files.txt lists %s, which is not there: take the row out, or bring the file back' % path)
+        elif not read(os.path.join(SRC, path)).endswith(b'\n'):
+            found.append('src/%s does not end with a newline: add one, the next file begins behind it' % path)
+    return found
+
+
+def long_files():
+    """Files that are too long to read at once, but for those that are printed or stand in long_files.txt."""
+    excused, found = {row[0]: int(row[1]) for row in rows('long_files.txt')}, []
+    for path, printer in rows():
+        most, lines = excused.pop(path, MOST_LINES), read(os.path.join(SRC, path)).count(b'\n')
+        if lines > most and not path.startswith('printed/'):
+            found.append('src/%s has %d lines, at most %d may: cut it at a section, into two files' % (path, lines, most))
+        elif most > MOST_LINES and lines <= MOST_LINES:
+            found.append('src/%s has only %d lines: take it out of src/long_files.txt' % (path, lines))
+    return found + ['src/long_files.txt names %s, which is in no row of files.txt' % path for path in excused]
+
+
+def must_be_listed():
+    found = faults()
+    if found:
+        sys.exit('\n'.join(found))
+
+
+def pieces():
+    """[(path, text)] in order, the texts as bytes."""
+    must_be_listed()
+    return [(path, read(os.path.join(SRC, path))) for path in paths()]
+
+
+def joined():
+    return b''.join(text for _, text in pieces())
+
+
+def where(line, lengths=None):
+    """'src/FILE:LINE' of a line of the header; None: it has not that many."""
+    for path, count in lengths or [(path, text.count(b'\n')) for path, text in pieces()]:
+        if 0 < line <= count:
+            return 'src/%s:%d' % (path, line)
+        line -= count
+    return None
+
+
+def difference(have, want):
+    """Says the first line of the header that is not that of src/."""
+    old, new = have.split(b'\n'), want.split(b'\n')
+    at = next((i for i, (a, b) in enumerate(zip(old, new)) if a != b), min(len(old), len(new)))
+    text = ['' if at >= len(lines) else lines[at].decode('utf-8', 'replace') for lines in (old, new)]
+    return 'line %d of opdispatch.h is not %s:\n  the header has  %s\n  src has         %s' % (
+        at + 1, where(at + 1) or 'in src', text[0], text[1])
+
+
+def marked():
+    """The header as text, with a line MARK + path in front of each file: for scripts that change it, see put_marked."""
+    return ''.join('%s%s\n%s' % (MARK, path, text.decode('utf-8')) for path, text in pieces())
+
+
+def above_mark(text, at):
+    """The begin of a line, or that of the mark directly above it: where text that a file ends with has to end."""
+    above = text.rfind('\n', 0, at - 1) + 1
+    return above if text.startswith(MARK, above) else at
+
+
+def put_marked(text, printer):
+    """Writes the files of what marked() gave and a script of tests/ changed, then the header."""
+    printed = {row[0] for row in rows() if row[1] == printer}
+    parts = [part.split('\n', 1) for part in ('\n' + text).split('\n' + MARK)[1:]]
+    if [path for path, _ in parts] != paths():
+        sys.exit('the marks of the files are not those of src/files.txt')
+    for i, (path, part) in enumerate(parts):
+        data = (part + ('\n' if i + 1 < len(parts) else '')).encode('utf-8')
+        if data != read(os.path.join(SRC, path)):
+            if path not in printed:
+                sys.exit('%s changes src/%s, which it does not print' % (printer, path))
+            write(os.path.join(SRC, path), data)
+    write(HEADER, joined())
+
+
+def check():
+    found = faults()
+    if not found:
+        found, want = long_files(), joined()
+        if not os.path.exists(HEADER):
+            found.append('there is no opdispatch.h: python3 src/join.py writes it')
+        elif read(HEADER) != want:
+            found.append(difference(read(HEADER), want))
+            found.append('opdispatch.h is not what src/join.py writes: make the change in src/, then python3 src/join.py')
+    return found
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument('--check', action='store_true', help='write nothing; status 1 if something is wrong')
+    group.add_argument('--where', type=int, nargs='+', metavar='LINE', help='lines of the header')
+    group.add_argument('--remap', metavar='FILE', help='where the header with #line goes')
+    o = parser.parse_args()
+    if o.check:
+        found = check()
+        print('\n'.join(found), end='\n' if found else '')
+        return 1 if found else 0
+    if o.where:
+        lengths = [(path, text.count(b'\n')) for path, text in pieces()]
+        for line in o.where:
+            print(where(line, lengths) or '%d: the header has not that many lines' % line)
+        return 0 if all(where(line, lengths) for line in o.where) else 1
+    if o.remap:
+        must_be_listed()
+        text = b''.join(b'#line 1 "%s"\n%s' % (os.path.join(SRC, path).replace('\\', '/').encode('utf-8'), text)
+                        for path, text in pieces())
+        write(o.remap, text)
+        return 0
+    want = joined()
+    if os.path.exists(HEADER) and read(HEADER) != want:
+        print('opdispatch.h is written anew, from here on: ' + difference(read(HEADER), want))
+    write(HEADER, want)
+    return 0
+
+
+if __name__ == '__main__':
+    try:
+        sys.exit(main())
+    except OSError as error:
+        sys.exit(str(error))
